@@ -1,0 +1,21 @@
+"""Gateway and worker: Recollect's own processes, started by their commands."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from recollect_local.process import start_process
+from recollect_local.server import Server
+
+
+class CommandServer(Server):
+    """A server that is started by a command and told everything by its environment. It keeps no state."""
+
+    def __init__(self, name: str, command: Sequence[str], *, log: Path, environment: Mapping[str, str]) -> None:
+        super().__init__(name, log)
+        self._command = list(command)
+        self._environment = dict(environment)
+
+    def start(self) -> None:
+        """Start it, unless it runs. It is not waited for: it may be starting still."""
+        if not self.is_running():
+            self._process = start_process(self._command, log=self.log, environment=self._environment)

@@ -1,0 +1,46 @@
+"""A database that is ready to use: migrated, with a tenant to try things out and a key to it."""
+
+from recollect.caller import Scope
+from recollect.errors import NotFound, Unauthenticated
+from recollect.identity.model import NewKey, operator_caller
+from recollect.identity.service import authenticate, create_key
+from recollect.platform.db import Database, Operator
+from recollect.platform.migrate import migrate
+from recollect.settings import Settings
+from recollect.tenants.model import Tenant
+from recollect.tenants.service import create_tenant, find_tenant
+
+DEMO_TENANT = "demo"
+
+
+async def prepare_demo(settings: Settings, kept_key: str | None) -> str:
+    """Migrate the database, make the demo tenant where it is missing, and return a key with every scope.
+
+    That is `kept_key`, as long as it holds, and a new one otherwise. Raises Unavailable or MigrationFailed.
+    """
+    await migrate(settings.migration_url, lock_timeout_seconds=settings.lock_timeout_seconds)
+    async with Operator.connect(settings.migration_url, settings) as operator:
+        tenant = await _demo_tenant(operator)
+    pepper = settings.key_secret.get_secret_value().encode()
+    async with Database.connect(settings.database_url, settings=settings) as db:
+        if kept_key and await _opens(db, kept_key, tenant, pepper):
+            return kept_key
+        async with db.transaction(operator_caller(tenant)) as tx:
+            issued = await create_key(tx, NewKey(name="recollect local", kind="admin"), pepper=pepper)
+    return issued.secret
+
+
+async def _demo_tenant(operator: Operator) -> Tenant:
+    try:
+        return await find_tenant(operator, DEMO_TENANT)
+    except NotFound:
+        return await create_tenant(operator, DEMO_TENANT, "Demo")
+
+
+async def _opens(db: Database, key: str, tenant: Tenant, pepper: bytes) -> bool:
+    """Whether the key is one of this tenant's and has every scope."""
+    try:
+        caller = await authenticate(db, key, pepper=pepper)
+    except Unauthenticated:
+        return False
+    return caller.tenant_id == tenant.id and caller.scopes == frozenset(Scope)

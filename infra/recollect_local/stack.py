@@ -1,0 +1,217 @@
+"""`recollect local`: everything on one machine, started in order, watched, and stopped together."""
+
+import asyncio
+import http.client
+import json
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import TextIO
+from urllib.parse import urlsplit
+
+from pydantic import SecretStr, ValidationError
+from pydantic_settings import SettingsError
+
+from recollect.errors import InvalidInput, RecollectError, Unavailable
+from recollect.settings import Settings
+from recollect_local.address import Endpoint, base_url, claimed_port
+from recollect_local.command import CommandServer
+from recollect_local.data_folder import DataFolder
+from recollect_local.demo import DEMO_TENANT, prepare_demo
+from recollect_local.postgres import LocalPostgres
+from recollect_local.process import last_words
+from recollect_local.supervisor import Supervisor
+from recollect_local.valkey import LocalValkey
+from recollect_local.welcome import welcome
+
+_READY_SECONDS = 60.0
+_HEALTH_SECONDS = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class LocalOptions:
+    """What `recollect local` is asked. Port 0 takes a free one; `data_dir` None is the user's data folder.
+
+    `ready_file` holds, while everything is ready, JSON with `mcp_url`, `management_url`, `api_key`, `tenant`.
+    """
+
+    data_dir: Path | None = None
+    host: str = "127.0.0.1"
+    port: int = 8787
+    ready_file: Path | None = None
+
+
+def run_local(options: LocalOptions) -> int:
+    """Run until Ctrl-C, SIGTERM or SIGHUP; return the exit code: 0, or 1 after an error that was printed.
+
+    PostgreSQL and Valkey are ours, unless RECOLLECT_DATABASE_URL and RECOLLECT_REDIS_URL name others. Call it
+    on the main thread: it takes the signals, and the servers end with the thread that started them.
+    """
+    with _stop_signals() as stopping:
+        try:
+            _run(options, stopping)
+        except (RecollectError, OSError) as error:
+            _say(f"recollect local: {_plain(error)}", to=sys.stderr)
+            return 1
+    return 0
+
+
+def _run(options: LocalOptions, stopping: threading.Event) -> None:
+    settings = _settings()
+    folder = DataFolder(options.data_dir or settings.data_dir)
+    with folder.locked() as lock, Supervisor(_say) as supervisor:
+        with claimed_port(options.host, options.port) as port:
+            address = base_url(options.host, port)
+            lock.sign(address)
+            _clear(options.ready_file)
+            _say(f"Recollect keeps its data in {folder.path}")
+            settings = _start_stores(settings, folder, supervisor)
+            _say("Preparing the database")
+            endpoint = Endpoint(f"{address}/mcp", f"{address}/v1", _api_key(settings, folder), DEMO_TENANT)
+        gateway = _start_processes(_environment(settings, options.host, port), folder, supervisor)
+        if _wait_until_ready(gateway, address, supervisor, stopping):
+            _serve(endpoint, options.ready_file, folder, supervisor, stopping)
+        _say("Stopping")
+
+
+def _start_stores(settings: Settings, folder: DataFolder, supervisor: Supervisor) -> Settings:
+    """Start PostgreSQL and Valkey, each unless the settings name another, and return settings that name them."""
+    given = settings.model_fields_set
+    update: dict[str, object] = {}
+    if "key_secret" not in given:
+        update["key_secret"] = SecretStr(folder.key_secret())
+    if "database_url" not in given:
+        _say("Starting PostgreSQL")
+        postgres = LocalPostgres(folder.path)
+        supervisor.start(postgres)
+        update |= {"database_url": postgres.url("recollect_app"), "owner_database_url": postgres.url()}
+    if "redis_url" not in given:
+        _say("Starting Valkey")
+        valkey = LocalValkey(folder.path)
+        supervisor.start(valkey)
+        update["redis_url"] = valkey.url
+    return settings.model_copy(update=update)
+
+
+def _api_key(settings: Settings, folder: DataFolder) -> str:
+    kept = folder.api_key()
+    key = asyncio.run(prepare_demo(settings, kept))
+    if key != kept:
+        folder.keep_api_key(key)
+    return key
+
+
+def _start_processes(environment: dict[str, str], folder: DataFolder, supervisor: Supervisor) -> CommandServer:
+    """Start worker and gateway; return the gateway."""
+    _say("Starting gateway and worker")
+    worker = _process("worker", "recollect_workers", environment, folder)
+    gateway = _process("gateway", "recollect_gateway", environment, folder)
+    for server in (worker, gateway):
+        supervisor.start(server)
+    return gateway
+
+
+def _process(name: str, module: str, environment: dict[str, str], folder: DataFolder) -> CommandServer:
+    return CommandServer(
+        name.capitalize(), [sys.executable, "-m", module], log=folder.log(name), environment=environment
+    )
+
+
+def _environment(settings: Settings, host: str, port: int) -> dict[str, str]:
+    """What gateway and worker are told; whoever asked for `host` also means to reach the gateway under it."""
+    reached_as = urlsplit(base_url(host, port)).netloc
+    return {
+        **os.environ,
+        "RECOLLECT_DATABASE_URL": settings.database_url,
+        "RECOLLECT_OWNER_DATABASE_URL": settings.migration_url,
+        "RECOLLECT_REDIS_URL": settings.redis_url,
+        "RECOLLECT_KEY_SECRET": settings.key_secret.get_secret_value(),
+        "RECOLLECT_HOST": host,
+        "RECOLLECT_PORT": str(port),
+        "RECOLLECT_ALLOWED_HOSTS": json.dumps([*settings.allowed_hosts, reached_as]),
+    }
+
+
+def _wait_until_ready(gateway: CommandServer, address: str, supervisor: Supervisor, stopping: threading.Event) -> bool:
+    """True once the gateway is ready, False if we are told to stop before. Raises Unavailable after a minute."""
+    if not supervisor.watch(lambda: stopping.is_set() or _is_ready(address), timeout_seconds=_READY_SECONDS):
+        raise Unavailable(
+            f"The gateway was not ready within {_READY_SECONDS:.0f} s; its last words: {last_words(gateway.log)} "
+            f"(log: {gateway.log})"
+        )
+    return not stopping.is_set()
+
+
+def _is_ready(address: str) -> bool:
+    """Ask the gateway itself: http.client knows no proxy."""
+    connection = http.client.HTTPConnection(urlsplit(address).netloc, timeout=_HEALTH_SECONDS)
+    with closing(connection), suppress(OSError, http.client.HTTPException):
+        connection.request("GET", "/health/ready")
+        return connection.getresponse().status == http.client.OK
+    return False
+
+
+def _serve(
+    endpoint: Endpoint,
+    ready_file: Path | None,
+    folder: DataFolder,
+    supervisor: Supervisor,
+    stopping: threading.Event,
+) -> None:
+    with folder.published(endpoint, ready_file):
+        _say(welcome(endpoint))
+        supervisor.watch(stopping.is_set)
+
+
+def _settings() -> Settings:
+    try:
+        return Settings()
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = "_".join(str(part) for part in first["loc"]).upper()
+        raise InvalidInput(f"RECOLLECT_{name}: {first['msg']}.") from error
+    except SettingsError as error:  # a list that is not JSON
+        raise InvalidInput(f"{error}.") from error
+
+
+def _clear(ready_file: Path | None) -> None:
+    """Who waits for the file must not find an earlier start's."""
+    if ready_file:
+        ready_file.parent.mkdir(parents=True, exist_ok=True)
+        ready_file.unlink(missing_ok=True)
+
+
+@contextmanager
+def _stop_signals() -> Iterator[threading.Event]:
+    """An event that Ctrl-C, SIGTERM and SIGHUP set. What is under way comes to its end first."""
+    stopping = threading.Event()
+
+    def stop(_number: int, _frame: FrameType | None) -> None:
+        stopping.set()
+
+    wanted = [signal.SIGINT, signal.SIGTERM]
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # nohup asks that it be ignored
+        wanted.append(signal.SIGHUP)
+    previous = {number: signal.signal(number, stop) for number in wanted}
+    try:
+        yield stopping
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)
+
+
+def _plain(error: RecollectError | OSError) -> str:
+    if isinstance(error, OSError) and error.filename:
+        return f"{error.filename}: {error.strerror}."
+    return str(error)
+
+
+def _say(line: str, *, to: TextIO | None = None) -> None:
+    with suppress(OSError):  # nobody may be reading any more, which must not keep us from stopping
+        print(line, file=to, flush=True)

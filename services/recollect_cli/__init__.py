@@ -1,0 +1,1 @@
+"""The `recollect` command: run it on one machine, operate it, move memories in and out."""

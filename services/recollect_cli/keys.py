@@ -1,0 +1,103 @@
+"""`recollect keys …`: a tenant's API keys."""
+
+from datetime import UTC, datetime
+from uuid import UUID
+
+from cyclopts import App
+
+from recollect.caller import Scope
+from recollect.graphs import service as graphs
+from recollect.identity import service as identity
+from recollect.identity.model import ApiKey, IssuedKey, NewKey
+from recollect.platform.db import Transaction
+from recollect_cli.operations import for_tenant, pepper
+from recollect_cli.tables import show
+
+app = App(name="keys", help="Create, list and revoke a tenant's API keys.")
+
+
+@app.command
+def create(
+    tenant: str,
+    name: str,
+    *,
+    kind: str = "agent",
+    scope: list[Scope] | None = None,
+    graph: list[str] | None = None,
+    default_graph: str | None = None,
+    expires: datetime | None = None,
+) -> None:
+    """Make a key and print it: it is shown this once.
+
+    Parameters
+    ----------
+    tenant
+        The tenant's slug.
+    name
+        What the key is for.
+    kind
+        agent, or admin.
+    scope
+        Repeat for each: memory:read, memory:write, tenant:admin. Default: those of the kind.
+    graph
+        Repeat for each graph that the key may reach. Default: all.
+    default_graph
+        The graph that calls mean when they name none.
+    expires
+        When it ends, such as 2027-01-31; UTC unless an offset is given.
+    """
+
+    async def work(tx: Transaction) -> IssuedKey:
+        ids = await graphs.graph_ids(tx, [*(graph or ()), *([default_graph] if default_graph else ())])
+        new = NewKey(
+            name,
+            kind=kind,
+            scopes=frozenset(scope) if scope else None,
+            graph_ids=tuple(ids[g] for g in graph) if graph else None,
+            default_graph_id=ids[default_graph] if default_graph else None,
+            expires_at=expires.replace(tzinfo=expires.tzinfo or UTC) if expires else None,
+        )
+        return await identity.create_key(tx, new, pepper=pepper())
+
+    print(for_tenant(tenant, work).secret)
+
+
+@app.command(name="list")
+def list_keys(tenant: str) -> None:
+    """A tenant's keys, oldest first.
+
+    Parameters
+    ----------
+    tenant
+        The tenant's slug.
+    """
+    _show(for_tenant(tenant, lambda tx: identity.list_keys(tx, limit=1000)))
+
+
+@app.command
+def revoke(tenant: str, key_id: UUID) -> None:
+    """Make a key void from now on.
+
+    Parameters
+    ----------
+    tenant
+        The tenant's slug.
+    key_id
+        The key's id, as `recollect keys list` shows it.
+    """
+    _show([for_tenant(tenant, lambda tx: identity.revoke_key(tx, key_id))])
+
+
+def _show(keys: list[ApiKey]) -> None:
+    rows = [(str(k.id), k.name, k.hint, ",".join(k.scopes), _day(k.last_used_at), _state(k)) for k in keys]
+    show(("id", "name", "key", "scopes", "last used", "state"), rows)
+
+
+def _day(at: datetime | None) -> str:
+    return f"{at:%Y-%m-%d}" if at else "never"
+
+
+def _state(key: ApiKey) -> str:
+    if key.revoked_at:
+        return "revoked"
+    return "expired" if key.expires_at and key.expires_at <= datetime.now(UTC) else "active"

@@ -1,0 +1,29 @@
+"""The `recollect` command's root: every subcommand, and how errors are told."""
+
+import sys
+
+from cyclopts import App
+from rich.console import Console
+
+from recollect import __version__
+from recollect.errors import RecollectError
+from recollect_cli import keys, local, migrate, tenants
+
+app = App(name="recollect", help="Hosted memory for AI agents.", version=__version__)
+app.command(local.local)
+app.command(migrate.migrate)
+app.command(tenants.app)
+app.command(keys.app)
+
+
+def main() -> None:
+    """Run one command; an error is one plain sentence and exit code 1."""
+    try:
+        app()
+    except RecollectError as error:
+        Console(stderr=True).print(f"recollect: {error}", style="red", markup=False, highlight=False, soft_wrap=True)
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,51 @@
+"""How operator commands reach the database."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import TypeVar
+
+from recollect.identity.model import operator_caller
+from recollect.platform.db import Database, Operator, Transaction
+from recollect.settings import Settings
+from recollect.tenants import service as tenants
+
+T = TypeVar("T")
+
+
+def as_operator(work: Callable[[Operator], Awaitable[T]]) -> T:
+    """Run `work` as the owner of the database."""
+
+    async def run() -> T:
+        settings = Settings()
+        async with Operator.connect(settings.migration_url, settings) as operator:
+            return await work(operator)
+
+    return asyncio.run(run())
+
+
+def for_tenant(slug: str, work: Callable[[Transaction], Awaitable[T]]) -> T:
+    """Run `work` in one transaction of a tenant, under row-level security; raises NotFound."""
+
+    async def run() -> T:
+        async with _transaction(slug) as tx:
+            return await work(tx)
+
+    return asyncio.run(run())
+
+
+def pepper() -> bytes:
+    """What keys are hashed with."""
+    return Settings().key_secret.get_secret_value().encode()
+
+
+@asynccontextmanager
+async def _transaction(slug: str) -> AsyncIterator[Transaction]:
+    settings = Settings()
+    async with Operator.connect(settings.migration_url, settings) as operator:
+        tenant = await tenants.find_tenant(operator, slug)
+    async with (
+        Database.connect(settings.database_url, settings=settings) as db,
+        db.transaction(operator_caller(tenant)) as tx,
+    ):
+        yield tx

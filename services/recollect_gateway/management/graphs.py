@@ -1,0 +1,105 @@
+"""/v1/graphs: the tenant's graphs."""
+
+from datetime import datetime
+from typing import Annotated, Any
+
+from litestar import Controller, Request, get, post
+from litestar.datastructures import State
+from msgspec import Meta, Struct
+
+from recollect.caller import Caller, Scope
+from recollect.graphs import service as graphs
+from recollect.graphs.model import Graph, GraphHead, NewGraph
+from recollect.platform.db import Database
+from recollect_gateway.guards import requires_admin
+from recollect_gateway.management.pages import Limit, Page
+
+AnyRequest = Request[Caller, Any, State]
+GraphName = Annotated[str, Meta(pattern="^[A-Za-z0-9_@-]{1,128}$")]
+"""What may name a graph."""
+
+
+class GraphBody(Struct, frozen=True):
+    """A graph's configuration."""
+
+    id: str
+    name: str
+    conflict_policy: str
+    kind_whitelist: list[str] | None
+    metadata: dict[str, Any]
+    created_at: datetime
+    created_by: str
+
+
+class GraphDetail(GraphBody, frozen=True):
+    """A graph with its newest revision and what is live in it."""
+
+    revision: int
+    at: datetime
+    entities: int
+    facts: int
+    observations: int
+    relations: int
+
+
+class CreateGraph(Struct, frozen=True, forbid_unknown_fields=True):
+    """A graph to make. `kind_whitelist` null allows every kind."""
+
+    name: GraphName
+    conflict_policy: Annotated[str, Meta(pattern="^(lww|manual)$")] = "lww"
+    kind_whitelist: Annotated[list[Annotated[str, Meta(max_length=256)]], Meta(max_length=200)] | None = None
+    metadata: dict[str, Any] = {}
+
+
+class GraphController(Controller):
+    """List, read and make graphs."""
+
+    path = "/graphs"
+    tags = ("graphs",)
+
+    @get("/", summary="List graphs")
+    async def list_graphs(
+        self, request: AnyRequest, db: Database, cursor: str = "", limit: Limit = 50
+    ) -> Page[GraphBody]:
+        """Graphs that the credential reaches, by name."""
+        request.user.require(Scope.MEMORY_READ)
+        async with db.transaction(request.user, read_only=True) as tx:
+            found = await graphs.list_graphs(tx, after=cursor, limit=limit + 1)
+        page = found[:limit]
+        return Page([_body(graph) for graph in page], page[-1].name if len(found) > limit else None)
+
+    @get("/{name:str}", summary="Read a graph")
+    async def get_graph(self, request: AnyRequest, db: Database, name: str) -> GraphDetail:
+        """One graph with its newest revision and exact counts."""
+        request.user.require(Scope.MEMORY_READ)
+        async with db.transaction(request.user, read_only=True) as tx:
+            graph = await graphs.get_graph(tx, name)
+            return _detail(graph, await graphs.head_of(tx, graph))
+
+    @post("/", summary="Make a graph", guards=[requires_admin])
+    async def create_graph(self, request: AnyRequest, db: Database, data: CreateGraph) -> GraphBody:
+        """A new, empty graph. 409 if the name is taken."""
+        whitelist = None if data.kind_whitelist is None else tuple(data.kind_whitelist)
+        new = NewGraph(data.name, data.conflict_policy, whitelist, data.metadata)
+        async with db.transaction(request.user) as tx:
+            return _body(await graphs.create_graph(tx, new))
+
+
+def _body(graph: Graph) -> GraphBody:
+    whitelist = None if graph.kind_whitelist is None else list(graph.kind_whitelist)
+    return GraphBody(
+        str(graph.id), graph.name, graph.conflict_policy, whitelist, graph.metadata, graph.created_at, graph.created_by
+    )
+
+
+def _detail(graph: Graph, head: GraphHead) -> GraphDetail:
+    body = _body(graph)
+    return GraphDetail(
+        **{field: getattr(body, field) for field in body.__struct_fields__},
+        revision=head.revision,
+        at=head.at,
+        entities=head.entities,
+        facts=head.facts,
+        observations=head.observations,
+        relations=head.relations,
+    )

@@ -1,0 +1,115 @@
+"""/v1/keys: the tenant's API keys."""
+
+from datetime import datetime
+from typing import Annotated, Any
+from uuid import UUID
+
+from litestar import Controller, Request, delete, get, post
+from litestar.datastructures import State
+from msgspec import Meta, Struct
+
+from recollect.caller import Caller, Scope
+from recollect.graphs import service as graphs
+from recollect.identity import service as identity
+from recollect.identity.model import ApiKey, NewKey
+from recollect.platform.db import Database, Transaction
+from recollect_gateway.guards import requires_admin
+from recollect_gateway.management.graphs import GraphName
+from recollect_gateway.management.pages import Limit, Page
+
+AnyRequest = Request[Caller, Any, State]
+
+
+class KeyBody(Struct, frozen=True):
+    """A key as it is listed, without its secret. `graphs` null reaches every graph; ids, since names change."""
+
+    id: str
+    name: str
+    kind: str
+    hint: str
+    scopes: list[str]
+    graphs: list[str] | None
+    default_graph: str | None
+    created_at: datetime
+    created_by: str
+    expires_at: datetime | None
+    revoked_at: datetime | None
+    last_used_at: datetime | None
+
+
+class IssuedKeyBody(KeyBody, frozen=True):
+    """A key with its secret, which is shown this once."""
+
+    secret: str
+
+
+class CreateKey(Struct, frozen=True, forbid_unknown_fields=True):
+    """A key to make. Graphs are given by name; `scopes` null takes those of the kind."""
+
+    name: Annotated[str, Meta(min_length=1, max_length=200)]
+    kind: Annotated[str, Meta(pattern="^(agent|admin)$")] = "agent"
+    scopes: list[Scope] | None = None
+    graphs: Annotated[list[GraphName], Meta(max_length=200)] | None = None
+    default_graph: GraphName | None = None
+    expires_at: Annotated[datetime, Meta(tz=True)] | None = None
+
+
+class KeyController(Controller):
+    """List, make and revoke keys."""
+
+    path = "/keys"
+    tags = ("keys",)
+    guards = (requires_admin,)
+
+    @get("/", summary="List keys")
+    async def list_keys(
+        self, request: AnyRequest, db: Database, cursor: UUID | None = None, limit: Limit = 50
+    ) -> Page[KeyBody]:
+        """The tenant's keys, oldest first, void ones too."""
+        async with db.transaction(request.user, read_only=True) as tx:
+            found = await identity.list_keys(tx, after=cursor, limit=limit + 1)
+        page = found[:limit]
+        return Page([KeyBody(**_fields(key)) for key in page], str(page[-1].id) if len(found) > limit else None)
+
+    @post("/", summary="Make a key")
+    async def create_key(self, request: AnyRequest, db: Database, state: State, data: CreateKey) -> IssuedKeyBody:
+        """A new key; its secret is in this answer and nowhere else."""
+        async with db.transaction(request.user) as tx:
+            issued = await identity.create_key(tx, await _new_key(tx, data), pepper=state.pepper)
+        return IssuedKeyBody(**_fields(issued.key), secret=issued.secret)
+
+    @delete("/{key_id:uuid}", summary="Revoke a key", status_code=200)
+    async def revoke_key(self, request: AnyRequest, db: Database, key_id: UUID) -> KeyBody:
+        """Make a key void from now on; doing it twice changes nothing."""
+        async with db.transaction(request.user) as tx:
+            return KeyBody(**_fields(await identity.revoke_key(tx, key_id)))
+
+
+async def _new_key(tx: Transaction, data: CreateKey) -> NewKey:
+    names = [*(data.graphs or []), *([data.default_graph] if data.default_graph else [])]
+    ids = await graphs.graph_ids(tx, names)
+    return NewKey(
+        data.name,
+        kind=data.kind,
+        scopes=None if data.scopes is None else frozenset(data.scopes),
+        graph_ids=None if data.graphs is None else tuple(ids[name] for name in data.graphs),
+        default_graph_id=ids[data.default_graph] if data.default_graph else None,
+        expires_at=data.expires_at,
+    )
+
+
+def _fields(key: ApiKey) -> dict[str, Any]:
+    return {
+        "id": str(key.id),
+        "name": key.name,
+        "kind": key.kind,
+        "hint": key.hint,
+        "scopes": list(key.scopes),
+        "graphs": None if key.graph_ids is None else [str(graph_id) for graph_id in key.graph_ids],
+        "default_graph": str(key.default_graph_id) if key.default_graph_id else None,
+        "created_at": key.created_at,
+        "created_by": key.created_by,
+        "expires_at": key.expires_at,
+        "revoked_at": key.revoked_at,
+        "last_used_at": key.last_used_at,
+    }

@@ -1,0 +1,131 @@
+"""The catalogue: every tool, once, as data. What is listed and what may be called both follow from it."""
+
+from recollect_gateway.mcp_endpoint.tool import ToolSpec
+from recollect_gateway.mcp_endpoint.toolsets import agent, memory
+
+DEFAULT_TOOLSETS = frozenset({"agent"})
+
+CATALOGUE: tuple[ToolSpec, ...] = (
+    ToolSpec(
+        name="remember",
+        title="Remember",
+        description="Keep facts for later. Say what each is about, so that it is found with that entity; "
+        "what is known already is not doubled, and close memories come back so that you can revise instead.",
+        toolsets=frozenset({"agent"}),
+        arguments=agent.Remember,
+        result=agent.RememberedMemories,
+        handler=agent.remember,
+        idempotent=True,
+    ),
+    ToolSpec(
+        name="recall",
+        title="Recall",
+        description="Find what was remembered, by words and by meaning. Ask before answering from memory.",
+        toolsets=frozenset({"agent"}),
+        arguments=agent.Recall,
+        result=agent.RecalledMemories,
+        handler=agent.recall,
+        read_only=True,
+        idempotent=True,
+    ),
+    ToolSpec(
+        name="create_entities",
+        title="Create Entities",
+        description="Create multiple new entities in the knowledge graph. Existing names are skipped.",
+        toolsets=frozenset({"memory"}),
+        arguments=memory.CreateEntities,
+        result=memory.Entities,
+        handler=memory.create_entities,
+        idempotent=True,
+    ),
+    ToolSpec(
+        name="create_relations",
+        title="Create Relations",
+        description="Create multiple new relations between entities in the knowledge graph, in active voice. "
+        "Entities need not exist yet; existing relations are skipped.",
+        toolsets=frozenset({"memory"}),
+        arguments=memory.CreateRelations,
+        result=memory.Relations,
+        handler=memory.create_relations,
+        idempotent=True,
+    ),
+    ToolSpec(
+        name="add_observations",
+        title="Add Observations",
+        description="Add new observations to existing entities in the knowledge graph. Known ones are skipped.",
+        toolsets=frozenset({"memory"}),
+        arguments=memory.AddObservations,
+        result=memory.Results,
+        handler=memory.add_observations,
+        idempotent=True,
+    ),
+    ToolSpec(
+        name="delete_entities",
+        title="Delete Entities",
+        description="Delete multiple entities and their associated relations from the knowledge graph.",
+        toolsets=frozenset({"memory"}),
+        arguments=memory.DeleteEntities,
+        result=memory.Done,
+        handler=memory.delete_entities,
+        destructive=True,
+        idempotent=True,
+    ),
+    ToolSpec(
+        name="delete_observations",
+        title="Delete Observations",
+        description="Delete specific observations from entities in the knowledge graph.",
+        toolsets=frozenset({"memory"}),
+        arguments=memory.DeleteObservations,
+        result=memory.Done,
+        handler=memory.delete_observations,
+        destructive=True,
+        idempotent=True,
+    ),
+    ToolSpec(
+        name="delete_relations",
+        title="Delete Relations",
+        description="Delete multiple relations from the knowledge graph.",
+        toolsets=frozenset({"memory"}),
+        arguments=memory.DeleteRelations,
+        result=memory.Done,
+        handler=memory.delete_relations,
+        destructive=True,
+        idempotent=True,
+    ),
+    ToolSpec(
+        name="read_graph",
+        title="Read Graph",
+        description="Read the entire knowledge graph, or a page of it.",
+        toolsets=frozenset({"memory"}),
+        arguments=memory.ReadGraph,
+        result=memory.KnowledgeGraph,
+        handler=memory.read_graph,
+        read_only=True,
+        idempotent=True,
+    ),
+    ToolSpec(
+        name="search_nodes",
+        title="Search Nodes",
+        description="Search for nodes in the knowledge graph by text in their names, types or observations.",
+        toolsets=frozenset({"memory"}),
+        arguments=memory.SearchNodes,
+        result=memory.KnowledgeGraph,
+        handler=memory.search_nodes,
+        read_only=True,
+        idempotent=True,
+    ),
+    ToolSpec(
+        name="open_nodes",
+        title="Open Nodes",
+        description="Open specific nodes in the knowledge graph by their names.",
+        toolsets=frozenset({"memory"}),
+        arguments=memory.OpenNodes,
+        result=memory.KnowledgeGraph,
+        handler=memory.open_nodes,
+        read_only=True,
+        idempotent=True,
+    ),
+)
+
+TOOLS = {tool.name: tool for tool in CATALOGUE}
+TOOLSETS = frozenset().union(*(tool.toolsets for tool in CATALOGUE))

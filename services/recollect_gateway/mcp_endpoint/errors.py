@@ -1,0 +1,29 @@
+"""How errors leave through MCP: one place.
+
+What a tool refuses is a tool error, so that a model reads it and mends its call; the code and the path travel in
+`_meta`. Faults of ours are logged whole and told as one plain sentence.
+"""
+
+import structlog
+from mcp_types import CallToolResult, TextContent
+
+from recollect.errors import ErrorCode, RecollectError
+
+ERROR_META = "dev.recollect/error"
+
+log = structlog.get_logger(__name__)
+
+
+def tool_error(error: Exception) -> CallToolResult:
+    """An error as the result of a tool call."""
+    if isinstance(error, RecollectError):
+        return _result(str(error), error.code, error.path)
+    log.error("tool failed", exc_info=error)
+    return _result(
+        "Something went wrong on our side. Try again; if it stays, tell an operator.", ErrorCode.INTERNAL, None
+    )
+
+
+def _result(text: str, code: ErrorCode, path: str | None) -> CallToolResult:
+    meta = {"code": str(code)} | ({"path": path} if path else {})
+    return CallToolResult(content=[TextContent(type="text", text=text)], is_error=True, _meta={ERROR_META: meta})

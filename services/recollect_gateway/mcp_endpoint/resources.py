@@ -1,0 +1,29 @@
+"""Resources: the knowledge graph under the official memory server's address, offered with the toolset `memory`."""
+
+import msgspec
+from mcp.shared.exceptions import MCPError
+from mcp_types import INVALID_PARAMS, ReadResourceResult, Resource, TextResourceContents
+
+from recollect.errors import RecollectError
+from recollect_gateway.mcp_endpoint.tool import Call
+from recollect_gateway.mcp_endpoint.toolsets import memory
+
+KNOWLEDGE_GRAPH = Resource(
+    uri="memory://knowledge-graph",
+    name="knowledge-graph",
+    title="Knowledge Graph",
+    description="The complete knowledge graph with all entities and relations",
+    mime_type="application/json",
+)
+
+
+async def read(call: Call, uri: str) -> ReadResourceResult:
+    """The credential's default graph as JSON; raises MCPError for another address or a graph too large."""
+    if uri != KNOWLEDGE_GRAPH.uri:
+        raise MCPError(INVALID_PARAMS, f"Unknown resource: {uri}")
+    try:
+        reply = await memory.read_graph(call, memory.ReadGraph())
+    except RecollectError as error:
+        raise MCPError(INVALID_PARAMS, str(error)) from error
+    text = msgspec.json.format(msgspec.json.encode(reply.structured), indent=2).decode()
+    return ReadResourceResult(contents=[TextResourceContents(uri=uri, mime_type=KNOWLEDGE_GRAPH.mime_type, text=text)])

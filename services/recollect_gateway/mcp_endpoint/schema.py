@@ -1,0 +1,85 @@
+"""msgspec types as the JSON Schemas that MCP carries."""
+
+import re
+from typing import Any, TypeVar
+
+import msgspec
+
+from recollect.errors import InvalidInput
+
+T = TypeVar("T", bound=msgspec.Struct)
+
+MAX_DEPTH = 32
+"""Nesting of arguments at most."""
+
+_AT = re.compile(r" - at `\$(?P<path>[^`]*)`$")
+_MISSING = re.compile(r"^Object missing required field `(?P<field>[^`]+)`$")
+_UNKNOWN = re.compile(r"^Object contains unknown field `(?P<field>[^`]+)`$")
+
+
+def json_schema(type_: type[msgspec.Struct]) -> dict[str, Any]:
+    """The JSON Schema of a struct, self-contained and terse: references resolved, titles and null defaults left out.
+
+    Null is still accepted where a field may be left out: models send it.
+    """
+    (schema,), components = msgspec.json.schema_components([type_], ref_template="{name}")
+    inlined: dict[str, Any] = _inline(schema, components)
+    return inlined
+
+
+def parse(type_: type[T], arguments: dict[str, Any]) -> T:
+    """Arguments as a struct; raises InvalidInput with the dotted path of the first thing that is wrong."""
+    check_text(arguments)
+    try:
+        return msgspec.convert(arguments, type_)
+    except msgspec.ValidationError as error:
+        raise _invalid(str(error)) from None
+
+
+def check_text(value: Any, path: str = "", depth: int = 0) -> None:
+    """Raise InvalidInput for what JSON may carry but PostgreSQL cannot: NUL, lone surrogates, endless nesting."""
+    if depth > MAX_DEPTH:
+        raise InvalidInput(f"Nested deeper than {MAX_DEPTH} levels", path=path.rsplit(".", 1)[0] or None)
+    match value:
+        case str():
+            if "\x00" in value or any("\ud800" <= character <= "\udfff" for character in value):
+                raise InvalidInput("Holds a NUL or half a character, which text cannot", path=path or None)
+        case dict():
+            for key, item in value.items():
+                check_text(key, path, depth + 1)
+                check_text(item, f"{path}.{key}" if path else key, depth + 1)
+        case list():
+            for place, item in enumerate(value):
+                check_text(item, f"{path}.{place}" if path else str(place), depth + 1)
+
+
+def _invalid(message: str) -> InvalidInput:
+    at = _AT.search(message)
+    path = re.sub(r"\[(\d+)\]", r".\1", at["path"] if at else "").replace("[...]", "").lstrip(".")
+    text = message[: at.start()] if at else message
+    for pattern, said in ((_MISSING, "Required"), (_UNKNOWN, "Unknown argument")):
+        if field := pattern.match(text):
+            return InvalidInput(said, path=f"{path}.{field['field']}" if path else field["field"])
+    return InvalidInput(text, path=path or None)
+
+
+def _inline(schema: Any, components: dict[str, Any]) -> Any:
+    if isinstance(schema, list):
+        return [_inline(item, components) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if "$ref" in schema:
+        return _inline(components[schema["$ref"]] | {k: v for k, v in schema.items() if k != "$ref"}, components)
+    kept = {
+        key: _inline(value, components) for key, value in schema.items() if key != "title" or isinstance(value, dict)
+    }
+    return _without_null(kept)
+
+
+def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
+    options = [option for option in schema.get("anyOf", ()) if option != {"type": "null"}]
+    if len(options) == 1 and len(options) < len(schema["anyOf"]):
+        schema = options[0] | {key: value for key, value in schema.items() if key not in ("anyOf", "default")}
+    if schema.get("default", ...) in (None, [], {}):
+        schema.pop("default")
+    return schema

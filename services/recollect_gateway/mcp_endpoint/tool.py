@@ -1,0 +1,121 @@
+"""Tools as data: what one is, and what its handler is handed."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import msgspec
+import structlog
+from msgspec import Meta
+
+from recollect.caller import Caller, Scope
+from recollect.errors import Unavailable
+from recollect.graphs import service as graphs
+from recollect.graphs.model import Revision
+from recollect.platform.db import Database, Transaction
+from recollect.platform.embedding import Embedder
+from recollect.search.model import Question
+from recollect.settings import Settings
+
+log = structlog.get_logger(__name__)
+
+
+class Arguments(msgspec.Struct, rename="camel", forbid_unknown_fields=True, kw_only=True, frozen=True):
+    """Base of a tool's arguments; unknown ones are told rather than ignored."""
+
+    graph: (
+        Annotated[str, Meta(pattern="^[A-Za-z0-9_@-]{1,128}$", description="Graph to use; default: the credential's")]
+        | None
+    ) = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What a tool answers: structured content, and the text beside it (default: the structured content as JSON)."""
+
+    structured: msgspec.Struct
+    text: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """What every call may use. Made once by the composition root."""
+
+    db: Database
+    embedder: Embedder
+    settings: Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call of a tool: who calls, and the ways to the memory."""
+
+    caller: Caller
+    services: Services
+    tool: "ToolSpec"
+
+    @property
+    def settings(self) -> Settings:
+        """The service's settings."""
+        return self.services.settings
+
+    def transaction(self) -> AbstractAsyncContextManager[Transaction]:
+        """The call's one transaction; a read-only tool's cannot write."""
+        return self.services.db.transaction(self.caller, read_only=self.tool.read_only)
+
+    @asynccontextmanager
+    async def writing(self, graph: str | None) -> AsyncIterator[tuple[Transaction, Revision]]:
+        """The call's one transaction, with the graph's write lock and its next revision."""
+        async with self.transaction() as tx, graphs.write_graph(tx, graph, self.tool.name) as revision:
+            yield tx, revision
+
+    async def questions(self, texts: Sequence[str]) -> list[Question]:
+        """Texts with their vectors; without, where the embedder is away: words alone must do then.
+
+        Call it before the transaction: the embedder may be across a network.
+        """
+        embedder = self.services.embedder
+        try:
+            vectors: list[Any] = list(await embedder.embed(texts)) if texts else []
+        except Unavailable as error:
+            log.warning("going on without vectors", reason=str(error))
+            vectors = [None for _ in texts]
+        return [Question(text, vector, embedder.model) for text, vector in zip(texts, vectors, strict=True)]
+
+
+Handler = Callable[[Call, Any], Awaitable[Reply]]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSpec:
+    """One tool of the catalogue. Its scope and its read-only hint follow from whether it writes."""
+
+    name: str
+    title: str
+    description: str
+    toolsets: frozenset[str]
+    arguments: type[Arguments]
+    result: type[msgspec.Struct]
+    handler: Handler
+    read_only: bool = False
+    destructive: bool = False
+    idempotent: bool = False
+
+    @property
+    def scope(self) -> Scope:
+        """The scope that a credential needs for it."""
+        return Scope.MEMORY_READ if self.read_only else Scope.MEMORY_WRITE
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What one request is offered: toolsets by name, and whether only tools that read."""
+
+    toolsets: frozenset[str]
+    read_only: bool = False
+
+    def offers(self, tool: ToolSpec, caller: Caller) -> bool:
+        """Whether the tool is listed for this caller, and may be called: one filter decides both."""
+        chosen = self.toolsets if caller.toolsets is None else self.toolsets & caller.toolsets
+        return bool(tool.toolsets & chosen) and caller.may(tool.scope) and (tool.read_only or not self.read_only)

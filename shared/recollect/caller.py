@@ -1,0 +1,53 @@
+"""Who is calling: the one value that every request, tool call and job carries."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from uuid import UUID
+
+from recollect.errors import ErrorCode, Forbidden
+
+
+class Scope(StrEnum):
+    """What a credential may do. `tenant:admin` manages keys and graphs; it does not imply the others."""
+
+    MEMORY_READ = "memory:read"
+    MEMORY_WRITE = "memory:write"
+    TENANT_ADMIN = "tenant:admin"
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """A tenant's credential, resolved. The tenant comes from here and from nowhere else.
+
+    `graphs` and `toolsets` are allow-lists; None allows all. `graphs` holds ids, so that a renamed
+    graph stays allowed. `default_graph` is the name that calls without a `graph` argument mean.
+    """
+
+    tenant_id: UUID
+    tenant: str
+    subject: str
+    scopes: frozenset[Scope]
+    graphs: frozenset[UUID] | None = None
+    toolsets: frozenset[str] | None = None
+    default_graph: str = "default"
+
+    def may(self, scope: Scope) -> bool:
+        """Whether the credential has `scope`."""
+        return scope in self.scopes
+
+    def require(self, scope: Scope) -> None:
+        """Raise Forbidden unless the credential has `scope`."""
+        if scope not in self.scopes:
+            raise Forbidden(f"This credential lacks the scope {scope}. Ask an admin for a key that has it.")
+
+    def may_use_graph(self, graph_id: UUID) -> bool:
+        """Whether the allow-list, if there is one, names this graph."""
+        return self.graphs is None or graph_id in self.graphs
+
+    def require_graph(self, graph_id: UUID | None) -> None:
+        """Raise Forbidden if an allow-list leaves this graph out; None is a graph that is not there yet."""
+        if self.graphs is not None and graph_id not in self.graphs:
+            raise Forbidden(
+                "This credential does not reach that graph. Ask an admin to add it to the key's allow-list.",
+                code=ErrorCode.GRAPH_NOT_ALLOWED,
+            )

@@ -1,0 +1,132 @@
+"""Every error that a caller may see.
+
+An error has a *kind*, which each transport maps to its own status, and a stable *code*, which
+clients may match on; messages may change. The codes are frozen by a snapshot.
+
+    RecollectError
+      InvalidInput       invalid          what was sent cannot be accepted; `path` names where
+      Unauthenticated    unauthenticated  no credential, or one that does not hold (never says which)
+      Forbidden          forbidden        the credential does not reach that far
+      NotFound           not_found        not there, or another tenant's: the two look alike
+      MethodNotAllowed   method_not_allowed  the address is right, the HTTP method is not
+      Conflict           conflict         the present state does not allow it
+      TooLarge           too_large        the request or the reply is past a bound
+      Unavailable        unavailable      something that Recollect needs is away; try again
+"""
+
+from enum import StrEnum
+from typing import ClassVar
+
+
+class ErrorKind(StrEnum):
+    """What went wrong, in the terms that a transport maps to a status."""
+
+    INVALID = "invalid"
+    UNAUTHENTICATED = "unauthenticated"
+    FORBIDDEN = "forbidden"
+    NOT_FOUND = "not_found"
+    METHOD_NOT_ALLOWED = "method_not_allowed"
+    CONFLICT = "conflict"
+    TOO_LARGE = "too_large"
+    UNAVAILABLE = "unavailable"
+    INTERNAL = "internal"
+
+
+class ErrorCode(StrEnum):
+    """Stable codes. Adding one is fine; renaming one breaks clients."""
+
+    INVALID_INPUT = "invalid_input"
+    UNAUTHENTICATED = "unauthenticated"
+    SCOPE_REQUIRED = "scope_required"
+    GRAPH_NOT_ALLOWED = "graph_not_allowed"
+    NOT_FOUND = "not_found"
+    METHOD_NOT_ALLOWED = "method_not_allowed"
+    GRAPH_NOT_FOUND = "graph_not_found"
+    GRAPH_EXISTS = "graph_exists"
+    ENTITY_NOT_FOUND = "entity_not_found"
+    KEY_NOT_FOUND = "key_not_found"
+    TENANT_NOT_FOUND = "tenant_not_found"
+    TENANT_EXISTS = "tenant_exists"
+    KIND_NOT_ALLOWED = "kind_not_allowed"
+    REPLY_TOO_LARGE = "reply_too_large"
+    REQUEST_TOO_LARGE = "request_too_large"
+    DATABASE_UNAVAILABLE = "database_unavailable"
+    EMBEDDER_UNAVAILABLE = "embedder_unavailable"
+    BUSY = "busy"
+    INTERNAL = "internal_error"
+
+
+class RecollectError(Exception):
+    """Base of all errors that are told to a caller.
+
+    `message` is for people and says what to do next; `path` is the dotted place in the input
+    (`entities.0.name`), where there is one. Neither holds SQL, a stack or another tenant's data.
+    """
+
+    kind: ClassVar[ErrorKind] = ErrorKind.INTERNAL
+    default_code: ClassVar[ErrorCode] = ErrorCode.INTERNAL
+
+    def __init__(self, message: str, *, code: ErrorCode | None = None, path: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.code = code or self.default_code
+        self.path = path
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.message}" if self.path else self.message
+
+
+class InvalidInput(RecollectError):
+    """What was sent cannot be accepted; nothing was written."""
+
+    kind = ErrorKind.INVALID
+    default_code = ErrorCode.INVALID_INPUT
+
+
+class Unauthenticated(RecollectError):
+    """No credential, or one that does not hold. The message never says which."""
+
+    kind = ErrorKind.UNAUTHENTICATED
+    default_code = ErrorCode.UNAUTHENTICATED
+
+
+class Forbidden(RecollectError):
+    """The credential holds but does not reach that far."""
+
+    kind = ErrorKind.FORBIDDEN
+    default_code = ErrorCode.SCOPE_REQUIRED
+
+
+class NotFound(RecollectError):
+    """Not there, or another tenant's: the two look alike."""
+
+    kind = ErrorKind.NOT_FOUND
+    default_code = ErrorCode.NOT_FOUND
+
+
+class MethodNotAllowed(RecollectError):
+    """The address is right, the HTTP method is not."""
+
+    kind = ErrorKind.METHOD_NOT_ALLOWED
+    default_code = ErrorCode.METHOD_NOT_ALLOWED
+
+
+class Conflict(RecollectError):
+    """The present state does not allow it."""
+
+    kind = ErrorKind.CONFLICT
+    default_code = ErrorCode.GRAPH_EXISTS
+
+
+class TooLarge(RecollectError):
+    """The request or the reply is past a bound; the message says how to ask for less."""
+
+    kind = ErrorKind.TOO_LARGE
+    default_code = ErrorCode.REPLY_TOO_LARGE
+
+
+class Unavailable(RecollectError):
+    """Something that Recollect needs is away or busy; the same call may be tried again."""
+
+    kind = ErrorKind.UNAVAILABLE
+    default_code = ErrorCode.DATABASE_UNAVAILABLE

@@ -1,0 +1,1 @@
+"""Graphs: the unit of isolation inside a tenant, their heads, revisions and changes."""

@@ -1,0 +1,96 @@
+"""A graph, its head, and the revision that one call writes."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from recollect.errors import ErrorCode, InvalidInput
+
+GRAPH_NAME = re.compile(r"[A-Za-z0-9_@-]{1,128}")
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """One graph's configuration. `kind_whitelist` None allows every kind."""
+
+    id: UUID
+    name: str
+    conflict_policy: str
+    kind_whitelist: tuple[str, ...] | None
+    metadata: dict[str, Any]
+    created_at: datetime
+    created_by: str
+
+    def require_kind(self, kind: str | None, path: str) -> None:
+        """Raise InvalidInput where a whitelist leaves this kind out."""
+        if self.kind_whitelist is not None and kind not in self.kind_whitelist:
+            allowed = ", ".join(self.kind_whitelist) or "none"
+            raise InvalidInput(
+                f"Kind {kind!r} is not allowed in graph {self.name!r}; allowed: {allowed}",
+                code=ErrorCode.KIND_NOT_ALLOWED,
+                path=path,
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class NewGraph:
+    """What a new graph is made of."""
+
+    name: str
+    conflict_policy: str = "lww"
+    kind_whitelist: tuple[str, ...] | None = None
+    metadata: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GraphHead:
+    """The newest revision of a graph, its time, and exact counts of what is live."""
+
+    revision: int
+    at: datetime
+    entities: int
+    facts: int
+    placeholders: int
+    observations: int
+    relations: int
+
+
+@dataclass(slots=True)
+class Revision:
+    """The revision that one call is writing, under the graph's lock. Use cases note in it what they touched."""
+
+    graph: Graph
+    number: int
+    at: datetime
+    actor: str
+    operation: str
+    ids: list[UUID] = field(default_factory=list)
+    counts: Counter[str] = field(default_factory=Counter)
+    deltas: Counter[str] = field(default_factory=Counter)
+
+    def touch(self, verb: str, ids: Iterable[UUID], **deltas: int) -> None:
+        """Note that these ids were touched, and by how much the head's counters change.
+
+        `verb` names what happened (`nodes_added`), as a count in the change log.
+        """
+        touched = list(ids)
+        self.ids.extend(touched)
+        if touched:
+            self.counts[verb] += len(touched)
+        self.deltas.update(deltas)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing was written, so that no revision is due."""
+        return not self.ids
+
+
+def graph_name(name: str) -> str:
+    """The name, if it may name a graph; raises InvalidInput."""
+    if not GRAPH_NAME.fullmatch(name):
+        raise InvalidInput("A graph's name has 1 to 128 of the characters A-Z a-z 0-9 _ @ -", path="graph")
+    return name

@@ -1,0 +1,61 @@
+-- name: find_graph
+-- The graph of that name.
+SELECT id, name, conflict_policy, kind_whitelist, metadata, created_at, created_by
+FROM graphs
+WHERE tenant_id = $1 AND name = $2;
+
+-- name: find_graph_names
+-- The names of these graphs, in no order.
+SELECT id, name FROM graphs WHERE tenant_id = $1 AND name = ANY ($2::text[]);
+
+-- name: list_graphs
+-- Graphs after a name, by name; at most $3. $4: only these ids, where it is not null.
+SELECT id, name, conflict_policy, kind_whitelist, metadata, created_at, created_by
+FROM graphs
+WHERE tenant_id = $1 AND name > $2 AND ($4::uuid[] IS NULL OR id = ANY ($4::uuid[]))
+ORDER BY name
+LIMIT $3;
+
+-- name: find_head
+-- The newest revision of a graph and what it counts.
+SELECT revision, at, entities, facts, placeholders, observations, relations
+FROM graph_heads
+WHERE tenant_id = $1 AND graph_id = $2;
+
+-- name: insert_graph
+-- A new graph with its head; no row if the name is taken.
+WITH graph AS (
+    INSERT INTO graphs (tenant_id, id, name, conflict_policy, kind_whitelist, metadata, created_by)
+    VALUES ($1, $2, $3, $4, $5, $6, $7)
+    ON CONFLICT (tenant_id, name) DO NOTHING
+    RETURNING *
+), head AS (
+    INSERT INTO graph_heads (tenant_id, graph_id) SELECT tenant_id, id FROM graph
+), indexes AS (
+    INSERT INTO graph_indexes (tenant_id, graph_id) SELECT tenant_id, id FROM graph
+)
+SELECT id, name, conflict_policy, kind_whitelist, metadata, created_at, created_by FROM graph;
+
+-- name: lock_graph
+-- Take the graph's write lock; the next revision's number and time. Time never runs against revisions.
+SELECT g.id, g.name, g.conflict_policy, g.kind_whitelist, g.metadata, g.created_at, g.created_by,
+    h.revision + 1 AS number, greatest(clock_timestamp(), h.at + interval '1 microsecond') AS at
+FROM graphs g
+JOIN graph_heads h ON h.tenant_id = g.tenant_id AND h.graph_id = g.id
+WHERE g.tenant_id = $1 AND g.name = $2
+FOR UPDATE OF h;
+
+-- name: record_revision
+-- Move the head to a new revision and append its change.
+WITH head AS (
+    UPDATE graph_heads
+    SET revision = $3, at = $4, entities = entities + $5, facts = facts + $6, placeholders = placeholders + $7,
+        observations = observations + $8, relations = relations + $9
+    WHERE tenant_id = $1 AND graph_id = $2
+)
+INSERT INTO changes (tenant_id, graph_id, revision, at, actor, operation, ids, counts)
+VALUES ($1, $2, $3, $4, $10, $11, $12, $13);
+
+-- name: raise_index_epoch
+-- Tell every search cache that these graphs' derived data changed.
+UPDATE graph_indexes SET index_epoch = index_epoch + 1 WHERE tenant_id = $1 AND graph_id = ANY ($2::uuid[]);

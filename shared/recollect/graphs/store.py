@@ -1,0 +1,95 @@
+"""One function per query of `queries.sql`."""
+
+from collections.abc import Sequence
+from uuid import UUID
+
+import asyncpg
+
+from recollect.graphs.model import Graph, GraphHead, NewGraph, Revision
+from recollect.ids import new_id
+from recollect.platform.db import Transaction
+from recollect.platform.sql import Queries
+
+queries = Queries("recollect.graphs")
+
+
+async def find_graph(tx: Transaction, name: str) -> Graph | None:
+    """The graph of that name, or None."""
+    row = await tx.fetchrow(queries.find_graph, tx.tenant_id, name)
+    return _graph(row) if row else None
+
+
+async def find_graph_ids(tx: Transaction, names: Sequence[str]) -> dict[str, UUID]:
+    """The ids of those graphs that exist, by name."""
+    return {row["name"]: row["id"] for row in await tx.fetch(queries.find_graph_names, tx.tenant_id, names)}
+
+
+async def list_graphs(tx: Transaction, *, after: str, limit: int) -> list[Graph]:
+    """Graphs that the caller may use, whose name comes after `after`, by name."""
+    allowed = None if tx.caller.graphs is None else list(tx.caller.graphs)
+    return [_graph(row) for row in await tx.fetch(queries.list_graphs, tx.tenant_id, after, limit, allowed)]
+
+
+async def find_head(tx: Transaction, graph_id: UUID) -> GraphHead:
+    """The head of a graph that exists."""
+    row = await tx.fetchrow(queries.find_head, tx.tenant_id, graph_id)
+    assert row is not None
+    return GraphHead(**row)
+
+
+async def insert_graph(tx: Transaction, new: NewGraph) -> Graph | None:
+    """Make a graph at revision 0; None if the name is taken."""
+    row = await tx.fetchrow(
+        queries.insert_graph,
+        tx.tenant_id,
+        new_id(),
+        new.name,
+        new.conflict_policy,
+        new.kind_whitelist,
+        new.metadata or {},
+        tx.caller.subject,
+    )
+    return _graph(row) if row else None
+
+
+async def lock_graph(tx: Transaction, name: str, operation: str) -> Revision | None:
+    """Take the write lock of a graph and open its next revision; None if there is no such graph."""
+    row = await tx.fetchrow(queries.lock_graph, tx.tenant_id, name)
+    if row is None:
+        return None
+    return Revision(_graph(row), row["number"], row["at"], actor=tx.caller.subject, operation=operation)
+
+
+async def record_revision(tx: Transaction, revision: Revision) -> None:
+    """Move the head to this revision and append its change."""
+    counters = ("entities", "facts", "placeholders", "observations", "relations")
+    await tx.execute(
+        queries.record_revision,
+        tx.tenant_id,
+        revision.graph.id,
+        revision.number,
+        revision.at,
+        *(revision.deltas[counter] for counter in counters),
+        revision.actor,
+        revision.operation,
+        revision.ids,
+        dict(revision.counts),
+    )
+
+
+async def raise_index_epoch(tx: Transaction, graph_ids: Sequence[UUID]) -> None:
+    """Make every cached search of these graphs unreachable."""
+    await tx.execute(queries.raise_index_epoch, tx.tenant_id, graph_ids)
+
+
+def _graph(row: asyncpg.Record) -> Graph:
+    whitelist = row["kind_whitelist"]
+    return Graph(
+        id=row["id"],
+        name=row["name"],
+        conflict_policy=row["conflict_policy"],
+        kind_whitelist=None if whitelist is None else tuple(whitelist),
+        metadata=row["metadata"],
+        created_at=row["created_at"],
+        created_by=row["created_by"],
+    )

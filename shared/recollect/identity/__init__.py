@@ -1,0 +1,1 @@
+"""Identity: API keys, and the Caller that a credential stands for."""

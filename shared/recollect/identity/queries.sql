@@ -1,0 +1,34 @@
+-- name: find_api_key
+-- The key with this keyed hash, and its tenant; asked before a tenant is known.
+SELECT tenant_id, tenant, tenant_status, id, kind, scopes, graph_ids, default_graph, expires_at, revoked_at,
+    last_used_at
+FROM find_api_key($1);
+
+-- name: insert_api_key
+-- A new key.
+INSERT INTO api_keys (tenant_id, id, name, kind, hash, hint, scopes, graph_ids, default_graph_id, created_by, expires_at)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+RETURNING id, name, kind, hint, scopes, graph_ids, default_graph_id, created_at, created_by, expires_at, revoked_at,
+    last_used_at;
+
+-- name: list_api_keys
+-- Keys after an id, oldest first; at most $3.
+SELECT id, name, kind, hint, scopes, graph_ids, default_graph_id, created_at, created_by, expires_at, revoked_at,
+    last_used_at
+FROM api_keys
+WHERE tenant_id = $1 AND ($2::uuid IS NULL OR id > $2)
+ORDER BY id
+LIMIT $3;
+
+-- name: revoke_api_key
+-- Make a key void; one that is void keeps its first time.
+UPDATE api_keys SET revoked_at = coalesce(revoked_at, clock_timestamp())
+WHERE tenant_id = $1 AND id = $2
+RETURNING id, name, kind, hint, scopes, graph_ids, default_graph_id, created_at, created_by, expires_at, revoked_at,
+    last_used_at;
+
+-- name: touch_api_key
+-- Note that a key was used, at most once a minute.
+UPDATE api_keys SET last_used_at = clock_timestamp()
+WHERE tenant_id = $1 AND id = $2
+    AND (last_used_at IS NULL OR last_used_at < clock_timestamp() - interval '1 minute');

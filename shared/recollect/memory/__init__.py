@@ -1,0 +1,1 @@
+"""Memory: what spans capabilities: remember, read a graph, delete with all that belongs."""

@@ -1,0 +1,1 @@
+"""Nodes: lineages of immutable versions, entities with their observations, and facts."""

@@ -1,0 +1,161 @@
+-- name: insert_entities
+-- New entities. A placeholder of the same name becomes the entity; a name that is taken is skipped. The versions
+-- follow by append_versions.
+INSERT INTO nodes AS n (tenant_id, graph_id, id, version, version_id, name, kind, tags, importance, metadata, source,
+    added_revision, created_at, created_by, updated_at)
+SELECT $1, $2, i.id, 1, i.version_id, i.name, i.kind, i.tags, i.importance, i.metadata, i.source, $3, $4, $5, $4
+FROM jsonb_to_recordset($6::jsonb) AS i (id uuid, version_id uuid, name text, kind text, tags text[],
+    importance double precision, metadata jsonb, source text)
+ON CONFLICT (tenant_id, graph_id, name) WHERE removed_revision IS NULL AND name IS NOT NULL
+DO UPDATE SET version = n.version + 1, version_id = excluded.version_id, kind = excluded.kind,
+    tags = excluded.tags, importance = excluded.importance, metadata = excluded.metadata,
+    source = excluded.source, placeholder = false, created_at = excluded.created_at,
+    created_by = excluded.created_by, updated_at = excluded.updated_at
+WHERE n.placeholder
+RETURNING n.id, n.name, n.version > 1 AS promoted;
+
+-- name: insert_placeholders
+-- Placeholders for names that no live node has.
+INSERT INTO nodes (tenant_id, graph_id, id, version, version_id, name, placeholder, added_revision, created_at,
+    created_by, updated_at)
+SELECT $1, $2, i.id, 1, i.version_id, i.name, true, $3, $4, $5, $4
+FROM unnest($6::uuid[], $7::uuid[], $8::text[]) AS i (id, version_id, name)
+ON CONFLICT (tenant_id, graph_id, name) WHERE removed_revision IS NULL AND name IS NOT NULL DO NOTHING
+RETURNING id, name;
+
+-- name: insert_facts
+-- New facts. One that is known (same content, same thread) is not doubled: the older one's id comes back.
+WITH input AS (
+    SELECT i.*, (
+        SELECT n.id FROM nodes n
+        WHERE n.tenant_id = $1 AND n.graph_id = $2 AND n.removed_revision IS NULL AND n.name IS NULL
+            AND hashtextextended(n.content, 0) = hashtextextended(i.content, 0) AND n.content = i.content
+            AND n.thread IS NOT DISTINCT FROM i.thread AND n.status = 'active'
+            AND (n.expires_at IS NULL OR n.expires_at > $4)
+        LIMIT 1
+    ) AS known
+    FROM jsonb_to_recordset($6::jsonb) AS i (place integer, id uuid, version_id uuid, kind text, content text,
+        tags text[], importance double precision, metadata jsonb, source text, thread text, said_at timestamptz,
+        ttl_days double precision, expires_at timestamptz)
+), inserted AS (
+    INSERT INTO nodes (tenant_id, graph_id, id, version, version_id, kind, content, tags, importance, metadata, source,
+        thread, said_at, ttl_days, expires_at, added_revision, created_at, created_by, updated_at)
+    SELECT $1, $2, id, 1, version_id, kind, content, tags, importance, metadata, source, thread, said_at,
+        ttl_days, expires_at, $3, $4, $5, $4
+    FROM input
+    WHERE known IS NULL
+)
+SELECT coalesce(known, id) AS id, known IS NOT NULL AS known FROM input ORDER BY place;
+
+-- name: append_versions
+-- Keep the heads of these nodes as they are now: each becomes a version with every field, and its former version ends.
+WITH heads AS (
+    SELECT * FROM nodes WHERE tenant_id = $1 AND id = ANY ($4::uuid[])
+), superseded AS (
+    UPDATE node_versions v SET superseded_revision = $2, superseded_by = h.version_id
+    FROM heads h
+    WHERE v.tenant_id = $1 AND v.node_id = h.id AND v.version < h.version AND v.superseded_revision IS NULL
+)
+INSERT INTO node_versions (tenant_id, graph_id, node_id, version, id, name, kind, content, summary, tags, importance,
+    metadata, parent_id, status, source, thread, said_at, freshness_at, ttl_days, expires_at, last_dedup_at,
+    placeholder, deleted, based_on, added_revision, created_at, created_by)
+SELECT tenant_id, graph_id, id, version, version_id, name, kind, content, summary, tags, importance, metadata, parent_id,
+    status, source, thread, said_at, freshness_at, ttl_days, expires_at, last_dedup_at, placeholder,
+    removed_revision IS NOT NULL, nullif(version - 1, 0), $2, updated_at, $3
+FROM heads;
+
+-- name: remove_nodes
+-- Delete nodes with their observations; what each was, and how many observations left. The versions follow by
+-- append_versions.
+WITH removed AS (
+    UPDATE nodes n SET removed_revision = $2, version = n.version + 1, version_id = i.version_id, updated_at = $3
+    FROM unnest($4::uuid[], $5::uuid[]) AS i (id, version_id)
+    WHERE n.tenant_id = $1 AND n.id = i.id AND n.removed_revision IS NULL
+    RETURNING n.id, n.name, n.placeholder
+), observations_removed AS (
+    UPDATE observations o SET removed_revision = $2
+    FROM removed r
+    WHERE o.tenant_id = $1 AND o.node_id = r.id AND o.removed_revision IS NULL
+    RETURNING o.node_id
+)
+SELECT r.id, r.placeholder, r.name IS NULL AS fact,
+    (SELECT count(*) FROM observations_removed o WHERE o.node_id = r.id) AS observations
+FROM removed r;
+
+-- name: find_named
+-- Live nodes of these names, placeholders too.
+SELECT id, name, placeholder FROM nodes
+WHERE tenant_id = $1 AND graph_id = $2 AND name = ANY ($3::text[]) AND removed_revision IS NULL
+    AND (expires_at IS NULL OR expires_at > statement_timestamp());
+
+-- name: insert_observations
+-- Statements about entities. $10: one that the entity has already is left out, whatever its thread; else only one of
+-- the same thread is.
+INSERT INTO observations (tenant_id, graph_id, id, node_id, content, thread, said_at, expires_at, added_revision,
+    created_at, created_by)
+SELECT $1, $2, i.id, i.node_id, i.content, i.thread, i.said_at, i.expires_at, $3, $4, $5
+FROM unnest($6::uuid[], $7::uuid[], $8::text[], $9::text[], $11::timestamptz[], $12::timestamptz[])
+    AS i (id, node_id, content, thread, said_at, expires_at)
+WHERE NOT EXISTS (
+    SELECT 1 FROM observations o
+    WHERE o.tenant_id = $1 AND o.node_id = i.node_id AND o.removed_revision IS NULL
+        AND hashtextextended(o.content, 0) = hashtextextended(i.content, 0) AND o.content = i.content
+        AND ($10 OR o.thread IS NOT DISTINCT FROM i.thread)
+        AND (o.expires_at IS NULL OR o.expires_at > $4)
+)
+RETURNING id;
+
+-- name: find_observations
+-- Live observations by their node and content.
+SELECT o.id, o.node_id, o.content, o.thread FROM observations o
+JOIN unnest($2::uuid[], $3::text[]) AS i (node_id, content)
+    ON o.node_id = i.node_id AND hashtextextended(o.content, 0) = hashtextextended(i.content, 0) AND o.content = i.content
+WHERE o.tenant_id = $1 AND o.removed_revision IS NULL;
+
+-- name: remove_observations
+-- Take statements away from entities, by content.
+UPDATE observations o SET removed_revision = $2
+FROM unnest($3::uuid[], $4::text[]) AS i (node_id, content)
+WHERE o.tenant_id = $1 AND o.node_id = i.node_id AND o.removed_revision IS NULL
+    AND hashtextextended(o.content, 0) = hashtextextended(i.content, 0) AND o.content = i.content
+RETURNING o.id;
+
+-- name: touch_nodes
+-- Note that what belongs to these nodes changed.
+UPDATE nodes SET updated_at = $2 WHERE tenant_id = $1 AND id = ANY ($3::uuid[]);
+
+-- name: open_entities
+-- Entities by name with their observations, in the order asked for.
+SELECT n.id, n.name, n.kind, n.tags, n.importance, n.created_at, n.updated_at, o.observations
+FROM unnest($3::text[]) WITH ORDINALITY AS wanted (name, place)
+JOIN nodes n ON n.tenant_id = $1 AND n.graph_id = $2 AND n.name = wanted.name
+CROSS JOIN LATERAL (
+    SELECT coalesce(array_agg(o.content ORDER BY o.added_revision, o.id), '{}') AS observations FROM observations o
+    WHERE o.tenant_id = $1 AND o.node_id = n.id AND o.removed_revision IS NULL
+        AND (o.expires_at IS NULL OR o.expires_at > statement_timestamp())
+) AS o
+WHERE n.removed_revision IS NULL AND NOT n.placeholder
+    AND (n.expires_at IS NULL OR n.expires_at > statement_timestamp())
+ORDER BY wanted.place;
+
+-- name: entities_by_id
+-- Entities by id with their observations, in the order asked for.
+SELECT n.id, n.name, n.kind, n.tags, n.importance, n.created_at, n.updated_at, o.observations
+FROM unnest($2::uuid[]) WITH ORDINALITY AS wanted (id, place)
+JOIN nodes n ON n.tenant_id = $1 AND n.id = wanted.id
+CROSS JOIN LATERAL (
+    SELECT coalesce(array_agg(o.content ORDER BY o.added_revision, o.id), '{}') AS observations FROM observations o
+    WHERE o.tenant_id = $1 AND o.node_id = n.id AND o.removed_revision IS NULL
+        AND (o.expires_at IS NULL OR o.expires_at > statement_timestamp())
+) AS o
+WHERE n.removed_revision IS NULL
+ORDER BY wanted.place;
+
+-- name: list_entity_ids
+-- Live entities in the order in which they were made. $3: only this kind, where it is not null.
+SELECT id FROM nodes
+WHERE tenant_id = $1 AND graph_id = $2 AND removed_revision IS NULL AND name IS NOT NULL AND NOT placeholder
+    AND (expires_at IS NULL OR expires_at > statement_timestamp()) AND ($3::text IS NULL OR kind = $3)
+ORDER BY id
+OFFSET $4
+LIMIT $5;

@@ -1,0 +1,171 @@
+"""One function per query of `queries.sql`."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+import asyncpg
+
+from recollect.graphs.model import Graph, Revision
+from recollect.ids import new_id
+from recollect.nodes.model import Entity, NewEntity, NewFact, NodeRef, Observation, RememberedFact
+from recollect.platform.db import Transaction
+from recollect.platform.sql import Queries
+
+queries = Queries("recollect.nodes")
+
+
+@dataclass(frozen=True, slots=True)
+class InsertedEntity:
+    """An entity that a write made; `promoted` from a placeholder, or new."""
+
+    id: UUID
+    name: str
+    promoted: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RemovedNode:
+    """What a removed node was, and how many observations left with it."""
+
+    id: UUID
+    placeholder: bool
+    fact: bool
+    observations: int
+
+
+async def insert_entities(tx: Transaction, revision: Revision, entities: Sequence[NewEntity]) -> list[InsertedEntity]:
+    """Make entities, each name once in the batch; those whose name was free, or a placeholder's."""
+    rows = await tx.fetch(queries.insert_entities, *_stamp(tx, revision), [_entity_row(entity) for entity in entities])
+    return [InsertedEntity(**row) for row in rows]
+
+
+async def insert_placeholders(tx: Transaction, revision: Revision, names: Sequence[str]) -> list[NodeRef]:
+    """Make placeholders for those of these names that no live node has."""
+    ids, version_ids = [new_id() for _ in names], [new_id() for _ in names]
+    rows = await tx.fetch(queries.insert_placeholders, *_stamp(tx, revision), ids, version_ids, names)
+    return [NodeRef(row["id"], row["name"], placeholder=True) for row in rows]
+
+
+async def insert_facts(tx: Transaction, revision: Revision, facts: Sequence[NewFact]) -> list[RememberedFact]:
+    """Make facts, in order; a known one answers with its id."""
+    rows = await tx.fetch(
+        queries.insert_facts, *_stamp(tx, revision), [_fact_row(place, fact) for place, fact in enumerate(facts)]
+    )
+    return [RememberedFact(**row) for row in rows]
+
+
+async def append_versions(tx: Transaction, revision: Revision, node_ids: Sequence[UUID]) -> None:
+    """Keep the heads of these nodes, as they are now, as versions."""
+    await tx.execute(queries.append_versions, tx.tenant_id, revision.number, tx.caller.subject, node_ids)
+
+
+async def remove_nodes(tx: Transaction, revision: Revision, node_ids: Sequence[UUID]) -> list[RemovedNode]:
+    """Delete live nodes with their observations."""
+    version_ids = [new_id() for _ in node_ids]
+    rows = await tx.fetch(queries.remove_nodes, tx.tenant_id, revision.number, revision.at, node_ids, version_ids)
+    return [RemovedNode(**row) for row in rows]
+
+
+async def find_named(tx: Transaction, graph: Graph, names: Sequence[str]) -> dict[str, NodeRef]:
+    """Live nodes of these names, placeholders too, by name."""
+    rows = await tx.fetch(queries.find_named, tx.tenant_id, graph.id, names)
+    return {row["name"]: NodeRef(**row) for row in rows}
+
+
+async def insert_observations(
+    tx: Transaction, revision: Revision, observations: Sequence[Observation], *, across_threads: bool
+) -> list[Observation]:
+    """Attach statements to nodes; those that the node did not have (`across_threads`: in any thread), in order."""
+    rows = await tx.fetch(
+        queries.insert_observations,
+        *_stamp(tx, revision),
+        [observation.id for observation in observations],
+        [observation.node_id for observation in observations],
+        [observation.content for observation in observations],
+        [observation.thread for observation in observations],
+        across_threads,
+        [observation.said_at for observation in observations],
+        [observation.expires_at for observation in observations],
+    )
+    inserted = {row["id"] for row in rows}
+    return [observation for observation in observations if observation.id in inserted]
+
+
+async def find_observations(
+    tx: Transaction, keys: Sequence[tuple[UUID, str]]
+) -> dict[tuple[UUID, str, str | None], UUID]:
+    """Live observations by (node, content, thread), for these nodes and contents."""
+    rows = await tx.fetch(queries.find_observations, tx.tenant_id, [k[0] for k in keys], [k[1] for k in keys])
+    return {(row["node_id"], row["content"], row["thread"]): row["id"] for row in rows}
+
+
+async def remove_observations(tx: Transaction, revision: Revision, keys: Sequence[tuple[UUID, str]]) -> list[UUID]:
+    """Take statements away from nodes, by content; the ids of those that were there."""
+    rows = await tx.fetch(
+        queries.remove_observations, tx.tenant_id, revision.number, [k[0] for k in keys], [k[1] for k in keys]
+    )
+    return [row["id"] for row in rows]
+
+
+async def touch_nodes(tx: Transaction, revision: Revision, node_ids: Sequence[UUID]) -> None:
+    """Note that what belongs to these nodes changed."""
+    await tx.execute(queries.touch_nodes, tx.tenant_id, revision.at, node_ids)
+
+
+async def open_entities(tx: Transaction, graph: Graph, names: Sequence[str]) -> list[Entity]:
+    """Entities by name, in the order asked for; names that no entity has are left out."""
+    return [_entity(row) for row in await tx.fetch(queries.open_entities, tx.tenant_id, graph.id, names)]
+
+
+async def entities_by_id(tx: Transaction, node_ids: Sequence[UUID]) -> list[Entity]:
+    """Entities by id, in the order asked for."""
+    return [_entity(row) for row in await tx.fetch(queries.entities_by_id, tx.tenant_id, node_ids)]
+
+
+async def list_entity_ids(
+    tx: Transaction, graph: Graph, *, kind: str | None, offset: int, limit: int | None
+) -> list[UUID]:
+    """Live entities in the order in which they were made."""
+    rows = await tx.fetch(queries.list_entity_ids, tx.tenant_id, graph.id, kind, offset, limit)
+    return [row["id"] for row in rows]
+
+
+def _stamp(tx: Transaction, revision: Revision) -> tuple[Any, ...]:
+    return tx.tenant_id, revision.graph.id, revision.number, revision.at, tx.caller.subject
+
+
+def _entity_row(entity: NewEntity) -> dict[str, Any]:
+    return {
+        "id": new_id(),
+        "version_id": new_id(),
+        "name": entity.name,
+        "kind": entity.kind,
+        "tags": entity.tags,
+        "importance": entity.importance,
+        "metadata": entity.metadata,
+        "source": entity.source,
+    }
+
+
+def _fact_row(place: int, fact: NewFact) -> dict[str, Any]:
+    return {
+        "place": place,
+        "id": new_id(),
+        "version_id": new_id(),
+        "kind": fact.kind,
+        "content": fact.content,
+        "tags": fact.tags,
+        "importance": fact.importance,
+        "metadata": fact.metadata,
+        "source": fact.source,
+        "thread": fact.thread,
+        "said_at": fact.said_at,
+        "ttl_days": fact.ttl_days,
+        "expires_at": fact.expires_at,
+    }
+
+
+def _entity(row: asyncpg.Record) -> Entity:
+    return Entity(**{**row, "observations": tuple(row["observations"]), "tags": tuple(row["tags"])})

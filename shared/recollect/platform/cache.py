@@ -1,0 +1,32 @@
+"""The Redis (or Valkey) client. Redis speeds things up and wakes things up; it may be away at any time."""
+
+from redis.asyncio import BlockingConnectionPool, Redis
+
+from recollect.errors import InvalidInput
+from recollect.settings import Settings
+
+MAX_CONNECTIONS = 50
+
+
+def connect_redis(settings: Settings) -> Redis:
+    """A client with short timeouts, for redis://, rediss:// or unix://; it connects when it is first used.
+
+    Calls raise redis.exceptions.RedisError while Redis is away, after two or three times
+    `redis_timeout_seconds` at most. Raises InvalidInput when the address cannot be read.
+    """
+    seconds = settings.redis_timeout_seconds
+    try:
+        # The blocking pool, because the plain one opens connections one after the other: with a Redis
+        # that hangs, the hundredth caller would wait a hundred timeouts.
+        pool = BlockingConnectionPool.from_url(
+            settings.redis_url,
+            max_connections=MAX_CONNECTIONS,
+            timeout=seconds,
+            socket_timeout=seconds,
+            socket_connect_timeout=seconds,
+        )
+    except ValueError:  # Its text may hold the password.
+        raise InvalidInput(
+            "RECOLLECT_REDIS_URL must be a redis://, rediss:// or unix:// address.", path="RECOLLECT_REDIS_URL"
+        ) from None
+    return Redis.from_pool(pool)

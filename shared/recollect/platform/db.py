@@ -1,0 +1,223 @@
+"""PostgreSQL: the pool, and the one way to a tenant's rows.
+
+`Database.transaction(caller)` opens a transaction at the edge, sets the tenant for row-level security and
+is the only way to the tables. Nobody commits inside, and no network call happens inside.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from typing import Any
+from uuid import UUID
+
+import anyio
+import asyncpg
+import msgspec
+from asyncpg.pool import PoolConnectionProxy
+from pgvector.asyncpg import register_vector
+
+from recollect.caller import Caller
+from recollect.errors import ErrorCode, RecollectError, Unavailable
+from recollect.settings import Settings
+
+APP_ROLE = "recollect_app"
+OWNER_ROLE = "recollect_owner"
+SEARCH_PATH = "recollect, public"
+
+AnyConnection = asyncpg.Connection | PoolConnectionProxy
+
+OnCommit = Callable[[UUID, frozenset[str]], None]
+"""Told the tenant and the jobs to wake, after a commit. Returns at once and never raises."""
+
+
+class Session:
+    """Statements on one connection. Every statement comes from a `queries.sql`."""
+
+    def __init__(self, connection: AnyConnection) -> None:
+        self._connection = connection
+
+    async def fetch(self, query: str, *args: Any) -> list[asyncpg.Record]:
+        """All rows."""
+        return await self._connection.fetch(query, *args)
+
+    async def fetchrow(self, query: str, *args: Any) -> asyncpg.Record | None:
+        """The first row, or None."""
+        return await self._connection.fetchrow(query, *args)
+
+    async def fetchval(self, query: str, *args: Any) -> Any:
+        """The first column of the first row, or None."""
+        return await self._connection.fetchval(query, *args)
+
+    async def execute(self, query: str, *args: Any) -> None:
+        """No rows."""
+        await self._connection.execute(query, *args)
+
+
+class Transaction(Session):
+    """One call's transaction, for one tenant."""
+
+    def __init__(self, connection: AnyConnection, caller: Caller) -> None:
+        super().__init__(connection)
+        self.caller = caller
+        self.jobs: set[str] = set()
+
+    @property
+    def tenant_id(self) -> UUID:
+        """The tenant that row-level security was set to."""
+        return self.caller.tenant_id
+
+    def wake(self, job: str) -> None:
+        """Wake the worker for `job` once this transaction has committed (best effort: the work is in the tables)."""
+        self.jobs.add(job)
+
+
+class Database:
+    """A pool of connections that act as one role."""
+
+    def __init__(self, pool: asyncpg.Pool, settings: Settings, on_commit: OnCommit | None = None) -> None:
+        self._pool = pool
+        self._acquire_seconds = settings.database_acquire_seconds
+        self._on_commit = on_commit
+
+    @classmethod
+    @asynccontextmanager
+    async def connect(
+        cls, url: str, *, role: str = APP_ROLE, settings: Settings, on_commit: OnCommit | None = None
+    ) -> AsyncIterator["Database"]:
+        """A pool that connects when it is first used, so that a process starts while PostgreSQL is away."""
+        pool = asyncpg.create_pool(
+            url,
+            min_size=0,
+            max_size=settings.database_pool_size,
+            init=_register_types,
+            reset=_keep_session,
+            statement_cache_size=1000,
+            max_inactive_connection_lifetime=300,
+            timeout=settings.database_acquire_seconds,
+            server_settings=session_settings(role, settings),
+        )
+        async with pool:
+            yield cls(pool, settings, on_commit)
+
+    @asynccontextmanager
+    async def transaction(self, caller: Caller, *, read_only: bool = False) -> AsyncIterator[Transaction]:
+        """Open a transaction for the caller's tenant; commit on a clean exit, roll back on any error.
+
+        Reads are REPEATABLE READ, READ ONLY: one call sees one state, and cannot write.
+        Raises Unavailable when PostgreSQL is away or busy.
+        """
+        async with self._connection() as connection:
+            await connection.execute(_begin(caller.tenant_id, read_only))
+            transaction = Transaction(connection, caller)
+            try:
+                yield transaction
+            except BaseException:
+                with anyio.CancelScope(shield=True), suppress(asyncpg.PostgresError, asyncpg.InterfaceError, OSError):
+                    await connection.execute("ROLLBACK")
+                raise
+            await connection.execute("COMMIT")
+        if transaction.jobs and self._on_commit:
+            self._on_commit(caller.tenant_id, frozenset(transaction.jobs))
+
+    @asynccontextmanager
+    async def system(self) -> AsyncIterator[Session]:
+        """A session of no tenant: row-level security shows it no rows, only the SECURITY DEFINER functions answer."""
+        async with self._connection() as connection:
+            yield Session(connection)
+
+    async def ping(self) -> None:
+        """Return if PostgreSQL answers; raise Unavailable if not."""
+        async with self.system() as session:
+            await session.fetchval("SELECT 1")
+
+    @asynccontextmanager
+    async def _connection(self) -> AsyncIterator[PoolConnectionProxy]:
+        async with translated_errors(), self._acquired() as connection:
+            yield connection
+
+    def _acquired(self) -> AbstractAsyncContextManager[PoolConnectionProxy]:
+        return self._pool.acquire(timeout=self._acquire_seconds)
+
+
+class Operator(Session):
+    """A connection as `recollect_owner`, for migrations and operator commands: no tenant, all rows."""
+
+    @classmethod
+    @asynccontextmanager
+    async def connect(cls, url: str, settings: Settings) -> AsyncIterator["Operator"]:
+        """Connect for the length of one command; raises Unavailable."""
+        async with translated_errors():
+            connection = await asyncpg.connect(
+                url,
+                timeout=settings.database_acquire_seconds,
+                server_settings=session_settings(OWNER_ROLE, settings),
+            )
+            try:
+                yield cls(connection)
+            finally:
+                await connection.close()
+
+
+@asynccontextmanager
+async def translated_errors() -> AsyncIterator[None]:
+    """Turn the driver's errors into the ones that callers know; anything unforeseen passes through."""
+    try:
+        yield
+    except (TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError, OSError) as error:
+        translated = translate(error)
+        if translated is None:
+            raise
+        raise translated from error
+
+
+def translate(error: BaseException) -> RecollectError | None:
+    """What a driver error means to a caller; None where it is a fault of ours."""
+    match error:
+        case asyncpg.LockNotAvailableError() | asyncpg.DeadlockDetectedError() | asyncpg.SerializationError():
+            return Unavailable("Another write holds this graph. Try again.", code=ErrorCode.BUSY)
+        case asyncpg.QueryCanceledError() | asyncpg.TooManyConnectionsError() | asyncio.TimeoutError():
+            return Unavailable("The database is busy. Try again in a moment.", code=ErrorCode.BUSY)
+        case asyncpg.PostgresConnectionError() | asyncpg.OperatorInterventionError() | OSError():
+            return Unavailable("The database is away. Try again in a moment.")
+        case asyncpg.InterfaceError() if "clos" in str(error):
+            return Unavailable("The database is away. Try again in a moment.")
+    return None
+
+
+def session_settings(role: str, settings: Settings) -> dict[str, str]:
+    """What every session is started with.
+
+    `force_custom_plan`: a generic plan may not use a partial index or know how large a tenant is.
+    """
+    return {
+        "role": role,
+        "application_name": "recollect",
+        "search_path": SEARCH_PATH,
+        "timezone": "UTC",
+        "jit": "off",
+        "plan_cache_mode": "force_custom_plan",
+        "statement_timeout": str(round(settings.statement_timeout_seconds * 1000)),
+        "lock_timeout": str(round(settings.lock_timeout_seconds * 1000)),
+        "idle_in_transaction_session_timeout": str(round(settings.statement_timeout_seconds * 2000)),
+    }
+
+
+def _begin(tenant_id: UUID, read_only: bool) -> str:
+    # One round trip for both statements. The id is a UUID, so that nothing can be smuggled into the text.
+    mode = "ISOLATION LEVEL REPEATABLE READ READ ONLY" if read_only else "ISOLATION LEVEL READ COMMITTED"
+    return f"BEGIN {mode}; SELECT set_config('recollect.tenant_id', '{UUID(str(tenant_id))}', true)"
+
+
+async def _register_types(connection: asyncpg.Connection) -> None:
+    await register_vector(connection)
+    await connection.set_type_codec(
+        "jsonb",
+        schema="pg_catalog",
+        format="binary",
+        encoder=lambda value: b"\x01" + msgspec.json.encode(value),
+        decoder=lambda data: msgspec.json.decode(data[1:]),
+    )
+
+
+async def _keep_session(connection: asyncpg.Connection) -> None:
+    """Nothing outlives a transaction here, so a released connection needs no reset (and no round trip for it)."""

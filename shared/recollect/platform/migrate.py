@@ -1,0 +1,135 @@
+"""Forward-only migrations, applied in order of their names under one advisory lock.
+
+A migration that was applied must never change: its checksum is kept and compared.
+"""
+
+import hashlib
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from importlib.resources import files
+
+import asyncpg
+
+from recollect.errors import ErrorCode, RecollectError, Unavailable
+from recollect.platform.db import OWNER_ROLE, translate
+
+LOCK_KEY = 0x7265636F6C6C6563
+"""The advisory lock's key: the letters "recollec"."""
+
+ROLES = {
+    OWNER_ROLE: "owns every table and runs migrations",
+    "recollect_app": "gateway and worker: under row-level security, owns nothing",
+    "recollect_maintenance": "the worker's connection that builds indexes",
+}
+EXTENSIONS = ("vector", "pg_trgm", "btree_gin")
+
+
+class MigrationFailed(RecollectError):
+    """The database cannot be brought to this version; the message says what to do."""
+
+    default_code = ErrorCode.INTERNAL
+
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    """One file of `recollect/migrations`."""
+
+    name: str
+    sql: str
+
+    @property
+    def checksum(self) -> str:
+        """SHA-256 of the text, in hex."""
+        return hashlib.sha256(self.sql.encode()).hexdigest()
+
+
+def migrations() -> list[Migration]:
+    """Every migration, in the order in which they apply."""
+    folder = files("recollect") / "migrations"
+    found = [Migration(f.name.removesuffix(".sql"), f.read_text()) for f in folder.iterdir() if f.name.endswith(".sql")]
+    return sorted(found, key=lambda migration: migration.name)
+
+
+async def migrate(url: str, *, lock_timeout_seconds: float = 10.0) -> list[str]:
+    """Bring the database at `url` to this version and return the names of the migrations applied now.
+
+    Several processes may call at once: one works, the others wait and find nothing to do. The login may create
+    roles, or is `recollect_owner` in a database that was prepared before. Raises Unavailable or MigrationFailed.
+    """
+    async with _locked_connection(url, lock_timeout_seconds) as connection:
+        await _prepare(connection)
+        await connection.execute(f"SET ROLE {OWNER_ROLE}")
+        await connection.execute("SET search_path = recollect, public")
+        return [m.name for m in await _pending(connection) if await _apply(connection, m)]
+
+
+@asynccontextmanager
+async def _locked_connection(url: str, lock_timeout_seconds: float) -> AsyncIterator[asyncpg.Connection]:
+    try:
+        connection = await asyncpg.connect(url, timeout=10, server_settings={"application_name": "recollect-migrate"})
+    except (OSError, asyncpg.PostgresError, TimeoutError) as error:
+        raise Unavailable("Cannot reach the database for migrations: check RECOLLECT_OWNER_DATABASE_URL.") from error
+    try:
+        await connection.execute(f"SET lock_timeout = {round(lock_timeout_seconds * 1000)}")
+        await connection.execute("SELECT pg_advisory_lock($1)", LOCK_KEY)
+        yield connection
+    except asyncpg.LockNotAvailableError as error:
+        raise Unavailable(
+            "Another migration is under way. Try again when it has ended.", code=ErrorCode.BUSY
+        ) from error
+    except asyncpg.PostgresError as error:
+        raise translate(error) or MigrationFailed(f"Migration stopped: {error.args[0]}") from error
+    finally:
+        await connection.close()
+
+
+async def _prepare(connection: asyncpg.Connection) -> None:
+    """Make roles, extensions and schema where they are missing; needs rights only if something is."""
+    known = {row["rolname"] for row in await connection.fetch("SELECT rolname FROM pg_roles")}
+    missing = [role for role in ROLES if role not in known]
+    if not missing and await connection.fetchval("SELECT to_regnamespace('recollect') IS NOT NULL"):
+        return
+    try:
+        await _create_roles(connection, missing)
+        for extension in EXTENSIONS:
+            await connection.execute(f"CREATE EXTENSION IF NOT EXISTS {extension} SCHEMA public")
+        await connection.execute(f"CREATE SCHEMA IF NOT EXISTS recollect AUTHORIZATION {OWNER_ROLE}")
+    except asyncpg.InsufficientPrivilegeError as error:
+        raise MigrationFailed(
+            "The first migration needs a login that may create roles and extensions. Run it once as an administrator."
+        ) from error
+
+
+async def _create_roles(connection: asyncpg.Connection, missing: list[str]) -> None:
+    for role in missing:
+        try:
+            await connection.execute(f"CREATE ROLE {role} LOGIN NOSUPERUSER NOBYPASSRLS NOCREATEROLE NOCREATEDB")
+        except (asyncpg.DuplicateObjectError, asyncpg.UniqueViolationError):
+            continue  # Roles belong to the cluster: another database's migration made it a moment ago.
+    if not await connection.fetchval("SELECT rolsuper FROM pg_roles WHERE rolname = current_user"):
+        await connection.execute(f"GRANT {OWNER_ROLE}, recollect_app TO CURRENT_USER")
+    await connection.execute(f"GRANT {OWNER_ROLE} TO recollect_maintenance")
+
+
+async def _pending(connection: asyncpg.Connection) -> list[Migration]:
+    await connection.execute(
+        "CREATE TABLE IF NOT EXISTS schema_migrations "
+        "(name text PRIMARY KEY, checksum text NOT NULL, applied_at timestamptz NOT NULL DEFAULT clock_timestamp())"
+    )
+    applied = {row["name"]: row["checksum"] for row in await connection.fetch("SELECT * FROM schema_migrations")}
+    for migration in migrations():
+        if applied.get(migration.name, migration.checksum) != migration.checksum:
+            raise MigrationFailed(
+                f"{migration.name} was changed after it had been applied. Write a new migration instead."
+            )
+    return [migration for migration in migrations() if migration.name not in applied]
+
+
+async def _apply(connection: asyncpg.Connection, migration: Migration) -> bool:
+    async with connection.transaction():
+        await connection.execute(migration.sql)
+        await connection.execute(
+            "INSERT INTO schema_migrations (name, checksum) VALUES ($1, $2)", migration.name, migration.checksum
+        )
+    return True

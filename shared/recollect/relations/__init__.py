@@ -1,0 +1,1 @@
+"""Relations: directed, typed edges between lineages."""

@@ -1,0 +1,1 @@
+"""Search: recall by words and meaning, and the classic searches."""

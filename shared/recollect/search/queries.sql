@@ -1,0 +1,103 @@
+-- name: search_substring
+-- Entities whose name, kind or observations hold a substring: name before kind before observation, then oldest first.
+-- One match more than asked for tells that there are more.
+WITH matches AS (
+    SELECT id, CASE WHEN name ILIKE $4 THEN 4 WHEN name ILIKE $3 THEN 3 ELSE 2 END AS rank
+    FROM search_nodes
+    WHERE tenant_id = $1 AND graph_id = $2 AND removed_revision IS NULL AND NOT placeholder AND name IS NOT NULL
+        AND (name ILIKE $3 OR kind ILIKE $3)
+    UNION ALL
+    SELECT node_id, 1
+    FROM search_observations
+    WHERE tenant_id = $1 AND graph_id = $2 AND removed_revision IS NULL AND content ILIKE $3
+        AND (expires_at IS NULL OR expires_at > statement_timestamp())
+), ranked AS (
+    SELECT id, max(rank) AS rank FROM matches GROUP BY id
+)
+SELECT n.id
+FROM ranked r
+JOIN search_nodes n ON n.tenant_id = $1 AND n.id = r.id
+WHERE n.removed_revision IS NULL AND NOT n.placeholder AND n.name IS NOT NULL
+    AND (n.expires_at IS NULL OR n.expires_at > statement_timestamp())
+    AND ($5::text IS NULL OR n.kind = $5)
+    AND (cardinality($6::text[]) = 0 OR EXISTS (SELECT 1 FROM unnest(n.tags) AS t (tag) WHERE lower(t.tag) = ANY ($6)))
+    AND ($7::double precision IS NULL OR n.importance >= $7)
+    AND ($8::double precision IS NULL OR n.importance <= $8)
+ORDER BY r.rank DESC, n.id
+OFFSET $9
+LIMIT $10;
+
+-- name: recall
+-- Memories by their words and their meaning: the best passages of each kind, scored together, the best passage of each
+-- memory. $4 is null while the embedder is away. An entity's name answers only where it has nothing else to say.
+WITH question AS (
+    SELECT replace(plainto_tsquery('english', $3)::text, ' & ', ' | ')::tsquery AS words
+), eligible AS NOT MATERIALIZED (
+    SELECT p.id, p.tsv, p.embedding, p.embedding_model
+    FROM search_passages p
+    JOIN search_nodes n ON n.tenant_id = $1 AND n.id = p.node_id
+    WHERE p.tenant_id = $1 AND p.graph_id = $2 AND p.removed_revision IS NULL
+        AND (p.expires_at IS NULL OR p.expires_at > statement_timestamp())
+        AND n.removed_revision IS NULL AND NOT n.placeholder
+        AND (n.expires_at IS NULL OR n.expires_at > statement_timestamp())
+        AND (n.status = 'active' OR ($7 AND n.status = 'outdated'))
+        AND (NOT $8 OR n.freshness_at IS NULL OR n.freshness_at > statement_timestamp())
+        AND (cardinality($9::text[]) = 0 OR n.kind = ANY ($9))
+        AND (cardinality($10::text[]) = 0
+            OR EXISTS (SELECT 1 FROM unnest(n.tags) AS t (tag) WHERE lower(t.tag) = ANY ($10)))
+        AND (cardinality($11::text[]) = 0 OR n.name = ANY ($11))
+        AND ($12::double precision IS NULL OR n.importance >= $12)
+        AND ($13::timestamptz IS NULL OR p.said_at >= $13)
+        AND ($14::timestamptz IS NULL OR p.said_at <= $14)
+), worded AS (
+    SELECT e.id FROM eligible e CROSS JOIN question q
+    WHERE e.tsv @@ q.words
+    ORDER BY ts_rank(e.tsv, q.words) DESC, e.id
+    LIMIT $6
+), meant AS (
+    SELECT e.id FROM eligible e
+    WHERE e.embedding_model = $5 AND $4::halfvec IS NOT NULL
+    ORDER BY e.embedding <=> $4::halfvec
+    LIMIT $6
+), candidates AS (
+    SELECT p.id, p.memory_id, p.node_id, p.source, p.text, p.said_at, ts_rank(p.tsv, q.words)::double precision AS words,
+        coalesce(CASE WHEN p.embedding_model = $5 THEN 1 - (p.embedding <=> $4::halfvec) END, 0) AS meaning
+    FROM search_passages p CROSS JOIN question q
+    WHERE p.tenant_id = $1 AND p.id IN (SELECT id FROM worded UNION SELECT id FROM meant)
+), evident AS (
+    SELECT * FROM candidates c
+    WHERE (c.words > 0 OR c.meaning >= $15)
+        AND (c.source <> 'name' OR NOT EXISTS (
+            SELECT 1 FROM passages o
+            WHERE o.tenant_id = $1 AND o.node_id = c.node_id AND o.source <> 'name' AND o.removed_revision IS NULL))
+), scored AS (
+    SELECT e.*,
+        $16 * coalesce((words - min(words) OVER ()) / nullif(max(words) OVER () - min(words) OVER (), 0), 1)
+        + $17 * coalesce((meaning - min(meaning) OVER ()) / nullif(max(meaning) OVER () - min(meaning) OVER (), 0), 1)
+        AS score
+    FROM evident e
+), best AS (
+    SELECT DISTINCT ON (memory_id) * FROM scored ORDER BY memory_id, score DESC, id
+)
+SELECT b.memory_id, b.node_id, n.name, b.text, b.said_at AS at, b.score / ($16 + $17) AS score, b.words, b.meaning
+FROM best b
+JOIN nodes n ON n.tenant_id = $1 AND n.id = b.node_id
+ORDER BY score DESC, b.memory_id
+LIMIT $18;
+
+-- name: find_close
+-- For each new text, older memories that share a word with it and mean nearly the same: of its node, where it has one.
+SELECT i.place, c.memory_id, c.text, c.score
+FROM unnest($3::integer[], $4::text[], $5::halfvec[], $6::uuid[]) AS i (place, text, embedding, node_id)
+CROSS JOIN LATERAL (
+    SELECT p.memory_id, p.text, 1 - (p.embedding <=> i.embedding) AS score
+    FROM search_passages p
+    WHERE p.tenant_id = $1 AND p.graph_id = $2 AND p.removed_revision IS NULL AND p.source <> 'name'
+        AND p.embedding_model = $7 AND (i.node_id IS NULL OR p.node_id = i.node_id) AND p.text <> i.text
+        AND (p.expires_at IS NULL OR p.expires_at > statement_timestamp())
+        AND p.tsv @@ replace(plainto_tsquery('english', i.text)::text, ' & ', ' | ')::tsquery
+    ORDER BY p.embedding <=> i.embedding
+    LIMIT $8
+) AS c
+WHERE c.score >= $9
+ORDER BY i.place, c.score DESC;

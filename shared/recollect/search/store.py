@@ -1,0 +1,102 @@
+"""One function per query of `queries.sql`."""
+
+from collections.abc import Sequence
+from uuid import UUID
+
+import numpy as np
+from numpy.typing import NDArray
+from pgvector import HalfVector
+
+from recollect.graphs.model import Graph
+from recollect.platform.db import Transaction
+from recollect.platform.sql import Queries
+from recollect.search.model import (
+    CANDIDATES,
+    MAX_CLOSE,
+    MEANING_WEIGHT,
+    MIN_CLOSE,
+    MIN_MEANING,
+    WORDS_WEIGHT,
+    Close,
+    Hit,
+    Question,
+    RecallFilter,
+    SubstringQuery,
+    like_pattern,
+)
+
+queries = Queries("recollect.search")
+
+
+async def search_substring(tx: Transaction, graph: Graph, query: SubstringQuery) -> list[UUID]:
+    """Entities that match, best first; up to one more than the query's limit."""
+    pattern = like_pattern(query.text)
+    rows = await tx.fetch(
+        queries.search_substring,
+        tx.tenant_id,
+        graph.id,
+        pattern,
+        pattern[1:-1],
+        query.kind,
+        [tag.lower() for tag in query.tags],
+        query.min_importance,
+        query.max_importance,
+        query.offset,
+        query.limit + 1,
+    )
+    return [row["id"] for row in rows]
+
+
+async def recall(tx: Transaction, graph: Graph, question: Question, only: RecallFilter, *, limit: int) -> list[Hit]:
+    """Memories that answer the question, best first."""
+    rows = await tx.fetch(
+        queries.recall,
+        tx.tenant_id,
+        graph.id,
+        question.text,
+        _half(question.vector),
+        question.model,
+        CANDIDATES,
+        only.include_outdated,
+        only.fresh_only,
+        only.kinds,
+        [tag.lower() for tag in only.tags],
+        only.about,
+        only.min_importance,
+        only.since,
+        only.until,
+        MIN_MEANING,
+        WORDS_WEIGHT,
+        MEANING_WEIGHT,
+        limit,
+    )
+    return [Hit(**row) for row in rows]
+
+
+async def find_close(
+    tx: Transaction, graph: Graph, questions: Sequence[Question], node_ids: Sequence[UUID | None]
+) -> list[list[Close]]:
+    """For each text, older memories that say nearly the same, nearest first; of its node, where one is given."""
+    close: list[list[Close]] = [[] for _ in questions]
+    asked = [place for place, question in enumerate(questions) if question.vector is not None]
+    if not asked:
+        return close
+    rows = await tx.fetch(
+        queries.find_close,
+        tx.tenant_id,
+        graph.id,
+        asked,
+        [questions[place].text for place in asked],
+        [_half(questions[place].vector) for place in asked],
+        [node_ids[place] for place in asked],
+        questions[asked[0]].model,
+        MAX_CLOSE,
+        MIN_CLOSE,
+    )
+    for row in rows:
+        close[row["place"]].append(Close(row["memory_id"], row["text"], row["score"]))
+    return close
+
+
+def _half(vector: NDArray[np.float32] | None) -> HalfVector | None:
+    return None if vector is None else HalfVector(vector)

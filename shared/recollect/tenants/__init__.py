@@ -1,0 +1,1 @@
+"""Tenants: the organisations that Recollect keeps apart."""

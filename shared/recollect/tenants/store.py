@@ -1,0 +1,31 @@
+"""One function per query of `queries.sql`. Tenants are an operator's: these run as the owner, not as the gateway."""
+
+from recollect.ids import new_id
+from recollect.platform.db import Operator
+from recollect.platform.sql import Queries
+from recollect.tenants.model import Tenant
+
+queries = Queries("recollect.tenants")
+
+
+async def insert_tenant(operator: Operator, slug: str, name: str) -> Tenant | None:
+    """Make a tenant with its graph `default`; None if the slug is taken."""
+    row = await operator.fetchrow(queries.insert_tenant, new_id(), slug, name, new_id())
+    return Tenant(**row) if row else None
+
+
+async def find_tenant(operator: Operator, slug: str) -> Tenant | None:
+    """The tenant of that slug, or None."""
+    row = await operator.fetchrow(queries.find_tenant, slug)
+    return Tenant(**row) if row else None
+
+
+async def list_tenants(operator: Operator, *, after: str, limit: int) -> list[Tenant]:
+    """Tenants whose slug comes after `after`, by slug."""
+    return [Tenant(**row) for row in await operator.fetch(queries.list_tenants, after, limit)]
+
+
+async def set_status(operator: Operator, slug: str, status: str) -> Tenant | None:
+    """Suspend or resume; None if there is no such tenant."""
+    row = await operator.fetchrow(queries.set_tenant_status, slug, status)
+    return Tenant(**row) if row else None

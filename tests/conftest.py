@@ -1,0 +1,121 @@
+"""Real servers for every test: PostgreSQL and Valkey from their wheels, started once a run.
+
+Tests share one migrated database: each makes tenants of its own, and that they do not meet is the product.
+"""
+
+import itertools
+import os
+import tempfile
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from pathlib import Path
+
+import asyncpg
+import pytest
+
+from recollect.caller import Caller
+from recollect.identity.model import operator_caller
+from recollect.platform.db import Database, Operator
+from recollect.platform.migrate import migrate
+from recollect.settings import Settings
+from recollect.tenants import service as tenants
+from recollect.tenants.model import Tenant
+from recollect_local.postgres import LocalPostgres
+from recollect_local.valkey import LocalValkey
+
+FAST_AND_FORGETFUL = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
+
+_serial = itertools.count(1)
+
+
+@pytest.fixture(scope="session")
+def servers_dir() -> Iterator[Path]:
+    """A folder for the servers' data; short, since socket addresses are."""
+    with tempfile.TemporaryDirectory(prefix="recollect-") as folder:
+        yield Path(folder)
+
+
+@pytest.fixture(scope="session")
+def postgres(servers_dir: Path) -> Iterator[LocalPostgres]:
+    """A running PostgreSQL."""
+    server = LocalPostgres(servers_dir, settings=FAST_AND_FORGETFUL)
+    server.start()
+    yield server
+    server.stop()
+
+
+@pytest.fixture(scope="session")
+def redis_url(servers_dir: Path) -> Iterator[str]:
+    """The address of a running Valkey."""
+    server = LocalValkey(servers_dir)
+    server.start()
+    yield server.url
+    server.stop()
+
+
+@pytest.fixture(scope="session")
+async def database_url(postgres: LocalPostgres) -> str:
+    """A migrated database, as `recollect_app`."""
+    await migrate(postgres.url())
+    return postgres.url("recollect_app")
+
+
+@pytest.fixture(scope="session")
+def owner_url(postgres: LocalPostgres, database_url: str) -> str:
+    """The same database, as `recollect_owner`."""
+    return postgres.url("recollect_owner")
+
+
+@pytest.fixture(scope="session")
+def settings(database_url: str, owner_url: str, redis_url: str) -> Settings:
+    """Settings for both servers, free of the machine's environment."""
+    for name in [name for name in os.environ if name.startswith("RECOLLECT_")]:
+        del os.environ[name]
+    return Settings(database_url=database_url, owner_database_url=owner_url, redis_url=redis_url)
+
+
+@pytest.fixture(scope="session")
+async def db(settings: Settings) -> AsyncIterator[Database]:
+    """The database as gateway and worker see it."""
+    async with Database.connect(settings.database_url, settings=settings) as database:
+        yield database
+
+
+@pytest.fixture(scope="session")
+async def operator(settings: Settings) -> AsyncIterator[Operator]:
+    """A connection as the owner, for making tenants."""
+    async with Operator.connect(settings.migration_url, settings) as connection:
+        yield connection
+
+
+@pytest.fixture
+async def owner(owner_url: str) -> AsyncIterator[asyncpg.Connection]:
+    """A bare connection as the owner, to look at what is stored whatever the tenant."""
+    connection = await asyncpg.connect(owner_url, server_settings={"search_path": "recollect, public"})
+    yield connection
+    await connection.close()
+
+
+NewTenant = Callable[[], Awaitable[Tenant]]
+
+
+@pytest.fixture(scope="session")
+def new_tenant(operator: Operator) -> NewTenant:
+    """Makes tenants."""
+
+    async def make() -> Tenant:
+        slug = f"tenant-{next(_serial)}"
+        return await tenants.create_tenant(operator, slug, slug.title())
+
+    return make
+
+
+@pytest.fixture
+async def tenant(new_tenant: NewTenant) -> Tenant:
+    """A tenant of the test's own."""
+    return await new_tenant()
+
+
+@pytest.fixture
+async def caller(tenant: Tenant) -> Caller:
+    """Its caller, with every scope."""
+    return operator_caller(tenant)

@@ -1,0 +1,46 @@
+"""Rules of the layout that import-linter's contracts cannot say."""
+
+import ast
+from pathlib import Path
+
+import grimp
+import pytest
+
+CORE = Path(__file__).parents[2] / "shared" / "recollect"
+CAPABILITIES = sorted(store.parent.name for store in CORE.glob("*/store.py"))
+
+
+@pytest.fixture(scope="module")
+def imports() -> grimp.ImportGraph:
+    return grimp.build_graph("recollect", "recollect_gateway", "recollect_workers", "recollect_cli", "recollect_local")
+
+
+@pytest.mark.parametrize("capability", CAPABILITIES)
+def test_a_store_is_called_by_its_own_capability_only(imports: grimp.ImportGraph, capability: str) -> None:
+    importers = imports.find_modules_that_directly_import(f"recollect.{capability}.store")
+    assert importers
+    assert {importer for importer in importers if not importer.startswith(f"recollect.{capability}.")} == set()
+
+
+@pytest.mark.parametrize("capability", CAPABILITIES)
+def test_every_capability_has_the_same_files(capability: str) -> None:
+    present = {path.name for path in (CORE / capability).iterdir() if path.is_file()}
+    assert present >= {"__init__.py", "model.py", "service.py", "store.py", "queries.sql"}
+
+
+def test_only_stores_touch_the_connection() -> None:
+    """SQL runs in stores and in the platform; use cases read as prose."""
+    verbs = {"fetch", "fetchrow", "fetchval", "execute"}
+    offenders = [
+        f"{path.relative_to(CORE)}:{node.lineno}"
+        for path in CORE.rglob("*.py")
+        if path.name != "store.py" and path.parent.name != "platform"
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Attribute) and node.attr in verbs
+    ]
+    assert offenders == []
+
+
+def test_no_folder_takes_the_name_of_a_package_we_use() -> None:
+    names = {path.name for path in CORE.parents[1].rglob("*") if path.is_dir() and ".venv" not in path.parts}
+    assert names.isdisjoint({"mcp", "redis", "arq", "utils", "common"})

@@ -1,0 +1,1 @@
+"""The worker: gives passages their vectors, woken after commits and swept regularly."""

@@ -1,0 +1,1 @@
+"""What the worker does, a module per capability."""

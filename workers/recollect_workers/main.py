@@ -1,0 +1,81 @@
+"""The worker's composition root: settings in, a process that works until it is told to stop."""
+
+import asyncio
+import signal
+from contextlib import AsyncExitStack
+
+import structlog
+from opentelemetry.instrumentation.utils import suppress_instrumentation
+
+from recollect.errors import RecollectError
+from recollect.platform.cache import connect_redis
+from recollect.platform.db import APP_ROLE, Database
+from recollect.platform.embedding import create_embedder
+from recollect.platform.queue import Wakeups
+from recollect.platform.telemetry import configure_logging, configure_tracing
+from recollect.settings import Settings
+from recollect_workers.context import WorkerContext
+from recollect_workers.schedule import regulars, repeat
+from recollect_workers.wakeups import serve_wakeups
+
+GRACE_SECONDS = 5.0
+"""How long the batch in hand may still take after SIGTERM."""
+
+log = structlog.get_logger(__name__)
+
+
+def main() -> None:
+    """Run a worker from the environment until SIGTERM or SIGINT."""
+    settings = Settings()
+    configure_logging(settings)
+    shutdown_tracing = configure_tracing(settings, "recollect-worker")
+    try:
+        asyncio.run(run_until_signal(settings))
+    except RecollectError as error:
+        raise SystemExit(f"recollect worker: {error}") from None
+    finally:
+        shutdown_tracing()
+
+
+async def run_until_signal(settings: Settings) -> None:
+    """Work until SIGTERM or SIGINT, then finish the batch in hand, for GRACE_SECONDS at most."""
+    stopping = asyncio.Event()
+    try:
+        async with asyncio.timeout(None) as limit:
+            _on_signal(stopping, limit)
+            await run(settings, stopping)
+    except TimeoutError:
+        log.warning("a batch was cut off: its passages come back when their lease ends")
+    log.info("worker stopped")
+
+
+async def run(settings: Settings, stopping: asyncio.Event) -> None:
+    """Serve wake-ups and the schedule until `stopping` is set; PostgreSQL and Redis may come and go meanwhile."""
+    async with AsyncExitStack() as stack:
+        redis = await stack.enter_async_context(connect_redis(settings))
+        database = await stack.enter_async_context(
+            Database.connect(settings.database_url, role=APP_ROLE, settings=settings)
+        )
+        embedder = create_embedder(settings)
+        stack.push_async_callback(embedder.close)
+        wakeups = Wakeups(redis)
+        stack.push_async_callback(wakeups.aclose)
+        context = WorkerContext(settings, database, embedder, wakeups, stopping)
+        log.info("worker started", embedder=embedder.model)
+        # Looking for work is not traced, only the work: jobs start spans of their own.
+        with suppress_instrumentation():
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(serve_wakeups(context, redis))
+                for regular in regulars(context):
+                    tasks.create_task(repeat(context, regular))
+
+
+def _on_signal(stopping: asyncio.Event, limit: asyncio.Timeout) -> None:
+    loop = asyncio.get_running_loop()
+
+    def stop() -> None:
+        stopping.set()
+        limit.reschedule(loop.time() + GRACE_SECONDS)
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop)

@@ -1,0 +1,89 @@
+"""Serve wake-ups by arq for as long as Redis answers.
+
+arq's worker ends with an error when Redis goes away. Here that is no reason to end: the schedule goes
+on without wake-ups, and a new arq worker starts when Redis is back.
+"""
+
+import asyncio
+import time
+from typing import Any
+from uuid import UUID
+
+import structlog
+from arq.connections import ArqRedis
+from arq.worker import Worker, func
+from redis.asyncio import Redis
+from redis.exceptions import RedisError
+
+from recollect.passages.model import EMBED_PASSAGES
+from recollect.platform.queue import EXPIRES_SECONDS, QUEUE_NAME, arq_redis, decode_job, encode_job
+from recollect_workers.context import WorkerContext
+from recollect_workers.jobs import embedding
+from recollect_workers.schedule import pause
+
+POLL_SECONDS = 0.2
+RETRY_SECONDS = 1.0
+MAX_JOBS = 4
+JOB_SECONDS = 600
+
+log = structlog.get_logger(__name__)
+
+
+async def serve_wakeups(context: WorkerContext, redis: Redis) -> None:
+    """Run what wake-ups ask for until the worker stops. Each loss and each return of Redis is logged once."""
+    arq = arq_redis(redis)
+    away = False
+    while not context.stopping.is_set():
+        try:
+            await drop_expired(arq)
+            log.info("listening for wake-ups")
+            away = False
+            await run_until_stopping(context, arq_worker(context, arq))
+        except (RedisError, OSError) as error:
+            if not away:
+                log.warning("Redis is away: sweeping without wake-ups", reason=str(error))
+            away = True
+            await pause(context, RETRY_SECONDS)
+
+
+async def drop_expired(arq: ArqRedis) -> None:
+    """Forget wake-ups that nobody served in time: their payload is gone, and sweeps have done their work."""
+    await arq.zremrangebyscore(QUEUE_NAME, "-inf", (time.time() - EXPIRES_SECONDS) * 1000)
+
+
+def arq_worker(context: WorkerContext, arq: ArqRedis) -> Worker:
+    """arq's worker for the jobs that wake-ups may name. No result is kept: it would block the job's id."""
+    return Worker(
+        [func(_embed_passages, name=EMBED_PASSAGES)],
+        queue_name=QUEUE_NAME,
+        redis_pool=arq,
+        ctx={"context": context},
+        job_serializer=encode_job,
+        job_deserializer=decode_job,
+        keep_result=0,
+        max_jobs=MAX_JOBS,
+        job_timeout=JOB_SECONDS,
+        poll_delay=POLL_SECONDS,
+        handle_signals=False,
+    )
+
+
+async def run_until_stopping(context: WorkerContext, worker: Worker) -> None:
+    """Run the arq worker; at the end, take no more jobs and wait for those in hand. Raises what ended it.
+
+    Not `Worker.run` or `close`: those cancel the jobs in hand and need Redis to end.
+    """
+    polling = asyncio.create_task(worker.main())
+    stopping = asyncio.create_task(context.stopping.wait())
+    try:
+        await asyncio.wait({polling, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        if polling.done():
+            await polling
+    finally:
+        polling.cancel()
+        stopping.cancel()
+        await asyncio.gather(polling, stopping, *worker.tasks.values(), return_exceptions=True)
+
+
+async def _embed_passages(ctx: dict[Any, Any], tenant_id: str, carrier: dict[str, str]) -> None:
+    await embedding.woken(ctx["context"], UUID(tenant_id), carrier)
