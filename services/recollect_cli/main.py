@@ -8,12 +8,23 @@ from rich.console import Console
 from recollect import __version__
 from recollect.errors import RecollectError
 from recollect_cli import keys, local, migrate, tenants
+from recollect_cli.reference import settings_page
 
 app = App(name="recollect", help="Hosted memory for AI agents.", version=__version__)
 app.command(local.local)
 app.command(migrate.migrate)
 app.command(tenants.app)
 app.command(keys.app)
+
+
+reference = App(name="reference", help="Print pages of the documentation that are made from the code.")
+app.command(reference)
+
+
+@reference.command
+def settings() -> None:
+    """Every setting: docs/settings.md."""
+    print(settings_page(), end="")
 
 
 def main() -> None:

@@ -1,31 +1,46 @@
 """`python -m recollect_gateway`: serve from RECOLLECT_* variables."""
 
+import signal
+import sys
+
 import uvicorn
 
+from recollect.errors import RecollectError
 from recollect.platform.telemetry import configure_logging, configure_tracing
 from recollect.settings import Settings
 from recollect_gateway.app import create_app
+from recollect_gateway.tracing import traced
 
 
 def main() -> None:
     """Serve until SIGTERM or SIGINT."""
     settings = Settings()
     configure_logging(settings)
+    # uvicorn raises the signal again when it has stopped; this lets the last spans out before the process ends.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     shutdown = configure_tracing(settings, "recollect-gateway")
     try:
-        uvicorn.run(
-            create_app(settings),
-            host=settings.host,
-            port=settings.port,
-            loop="uvloop",
-            http="httptools",
-            log_config=None,
-            access_log=False,
-            server_header=False,
-            timeout_graceful_shutdown=10,
-        )
+        serve(settings)
+    except RecollectError as error:
+        sys.exit(f"recollect: {error}")
     finally:
         shutdown()
+
+
+def serve(settings: Settings) -> None:
+    """Serve the gateway; raises InvalidInput for settings that would not be safe."""
+    settings.require_own_secret()
+    uvicorn.run(
+        traced(create_app(settings), settings),
+        host=settings.host,
+        port=settings.port,
+        loop="uvloop",
+        http="httptools",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=10,
+    )
 
 
 if __name__ == "__main__":

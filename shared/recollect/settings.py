@@ -5,6 +5,11 @@ from pathlib import Path
 from pydantic import Field, SecretStr
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from recollect.errors import InvalidInput
+
+DEVELOPMENT_SECRET = "recollect-development-only"  # noqa: S105 - refused by the gateway beyond loopback
+LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
+
 
 class Settings(BaseSettings):
     """Settings of gateway, worker and command line. `docs/settings.md` is generated from the descriptions."""
@@ -38,7 +43,7 @@ class Settings(BaseSettings):
         default=0.5, gt=0, description="Longest wait for Redis before going on without it."
     )
     key_secret: SecretStr = Field(
-        default=SecretStr("recollect-development-only"),
+        default=SecretStr(DEVELOPMENT_SECRET),
         description="Keys the hashes under which API keys are stored. Set 32 random bytes or more in production "
         "and keep them: changing it makes every key void.",
     )
@@ -85,6 +90,13 @@ class Settings(BaseSettings):
     data_dir: Path | None = Field(
         default=None, description="Where `recollect local` keeps its data. Default: the user's data folder."
     )
+
+    def require_own_secret(self) -> None:
+        """Raise InvalidInput where the world could reach keys that are hashed with the secret in this file."""
+        if self.key_secret.get_secret_value() == DEVELOPMENT_SECRET and self.host not in LOOPBACK:
+            raise InvalidInput(
+                "Set it to 32 random bytes or more before listening beyond this machine", path="RECOLLECT_KEY_SECRET"
+            )
 
     @property
     def migration_url(self) -> str:

@@ -5,6 +5,8 @@ from typing import Annotated, Any
 
 from litestar import Controller, Request, get, post
 from litestar.datastructures import State
+from litestar.di import NamedDependency
+from litestar.params import FromPath, JSONBody, QueryParameter
 from msgspec import Meta, Struct
 
 from recollect.caller import Caller, Scope
@@ -17,6 +19,7 @@ from recollect_gateway.management.pages import Limit, Page
 AnyRequest = Request[Caller, Any, State]
 GraphName = Annotated[str, Meta(pattern="^[A-Za-z0-9_@-]{1,128}$")]
 """What may name a graph."""
+Cursor = Annotated[str, QueryParameter(pattern="^[A-Za-z0-9_@-]{0,128}$", description="Graphs after this name")]
 
 
 class GraphBody(Struct, frozen=True):
@@ -59,7 +62,7 @@ class GraphController(Controller):
 
     @get("/", summary="List graphs")
     async def list_graphs(
-        self, request: AnyRequest, db: Database, cursor: str = "", limit: Limit = 50
+        self, request: AnyRequest, db: NamedDependency[Database], cursor: Cursor = "", limit: Limit = 50
     ) -> Page[GraphBody]:
         """Graphs that the credential reaches, by name."""
         request.user.require(Scope.MEMORY_READ)
@@ -69,7 +72,7 @@ class GraphController(Controller):
         return Page([_body(graph) for graph in page], page[-1].name if len(found) > limit else None)
 
     @get("/{name:str}", summary="Read a graph")
-    async def get_graph(self, request: AnyRequest, db: Database, name: str) -> GraphDetail:
+    async def get_graph(self, request: AnyRequest, db: NamedDependency[Database], name: FromPath[str]) -> GraphDetail:
         """One graph with its newest revision and exact counts."""
         request.user.require(Scope.MEMORY_READ)
         async with db.transaction(request.user, read_only=True) as tx:
@@ -77,7 +80,9 @@ class GraphController(Controller):
             return _detail(graph, await graphs.head_of(tx, graph))
 
     @post("/", summary="Make a graph", guards=[requires_admin])
-    async def create_graph(self, request: AnyRequest, db: Database, data: CreateGraph) -> GraphBody:
+    async def create_graph(
+        self, request: AnyRequest, db: NamedDependency[Database], data: JSONBody[CreateGraph]
+    ) -> GraphBody:
         """A new, empty graph. 409 if the name is taken."""
         whitelist = None if data.kind_whitelist is None else tuple(data.kind_whitelist)
         new = NewGraph(data.name, data.conflict_policy, whitelist, data.metadata)

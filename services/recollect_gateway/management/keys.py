@@ -6,6 +6,8 @@ from uuid import UUID
 
 from litestar import Controller, Request, delete, get, post
 from litestar.datastructures import State
+from litestar.di import NamedDependency
+from litestar.params import FromPath, FromQuery, JSONBody
 from msgspec import Meta, Struct
 
 from recollect.caller import Caller, Scope
@@ -63,7 +65,11 @@ class KeyController(Controller):
 
     @get("/", summary="List keys")
     async def list_keys(
-        self, request: AnyRequest, db: Database, cursor: UUID | None = None, limit: Limit = 50
+        self,
+        request: AnyRequest,
+        db: NamedDependency[Database],
+        cursor: FromQuery[UUID | None] = None,
+        limit: Limit = 50,
     ) -> Page[KeyBody]:
         """The tenant's keys, oldest first, void ones too."""
         async with db.transaction(request.user, read_only=True) as tx:
@@ -72,14 +78,16 @@ class KeyController(Controller):
         return Page([KeyBody(**_fields(key)) for key in page], str(page[-1].id) if len(found) > limit else None)
 
     @post("/", summary="Make a key")
-    async def create_key(self, request: AnyRequest, db: Database, state: State, data: CreateKey) -> IssuedKeyBody:
+    async def create_key(
+        self, request: AnyRequest, db: NamedDependency[Database], state: State, data: JSONBody[CreateKey]
+    ) -> IssuedKeyBody:
         """A new key; its secret is in this answer and nowhere else."""
         async with db.transaction(request.user) as tx:
             issued = await identity.create_key(tx, await _new_key(tx, data), pepper=state.pepper)
         return IssuedKeyBody(**_fields(issued.key), secret=issued.secret)
 
     @delete("/{key_id:uuid}", summary="Revoke a key", status_code=200)
-    async def revoke_key(self, request: AnyRequest, db: Database, key_id: UUID) -> KeyBody:
+    async def revoke_key(self, request: AnyRequest, db: NamedDependency[Database], key_id: FromPath[UUID]) -> KeyBody:
         """Make a key void from now on; doing it twice changes nothing."""
         async with db.transaction(request.user) as tx:
             return KeyBody(**_fields(await identity.revoke_key(tx, key_id)))

@@ -2,12 +2,12 @@
 
 from typing import Annotated, Generic, TypeVar
 
-from litestar.params import Parameter
+from litestar.params import QueryParameter
 from msgspec import Struct
 
 T = TypeVar("T")
 
-Limit = Annotated[int, Parameter(ge=1, le=200, description="Entries at most")]
+Limit = Annotated[int, QueryParameter(ge=1, le=200, description="Entries at most")]
 
 
 class Page(Struct, Generic[T], frozen=True):

@@ -77,11 +77,15 @@ class Call:
         """
         embedder = self.services.embedder
         try:
-            vectors: list[Any] = list(await embedder.embed(texts)) if texts else []
+            vectors = await embedder.embed(texts)
         except Unavailable as error:
             log.warning("going on without vectors", reason=str(error))
-            vectors = [None for _ in texts]
-        return [Question(text, vector, embedder.model) for text, vector in zip(texts, vectors, strict=True)]
+            return [Question(text, None, embedder.model) for text in texts]
+        # The zero vector of a text without words has no direction: it is near to nothing.
+        return [
+            Question(text, vector if vector.any() else None, embedder.model)
+            for text, vector in zip(texts, vectors, strict=True)
+        ]
 
 
 Handler = Callable[[Call, Any], Awaitable[Reply]]

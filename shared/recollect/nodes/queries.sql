@@ -54,7 +54,8 @@ WITH heads AS (
 ), superseded AS (
     UPDATE node_versions v SET superseded_revision = $2, superseded_by = h.version_id
     FROM heads h
-    WHERE v.tenant_id = $1 AND v.node_id = h.id AND v.version < h.version AND v.superseded_revision IS NULL
+    WHERE v.tenant_id = $1 AND v.node_id = ANY ($4::uuid[]) AND v.node_id = h.id AND h.version > 1
+        AND v.version < h.version AND v.superseded_revision IS NULL
 )
 INSERT INTO node_versions (tenant_id, graph_id, node_id, version, id, name, kind, content, summary, tags, importance,
     metadata, parent_id, status, source, thread, said_at, freshness_at, ttl_days, expires_at, last_dedup_at,

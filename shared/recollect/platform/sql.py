@@ -12,6 +12,7 @@ from functools import cached_property
 from importlib.resources import files
 
 _HEADER = re.compile(r"^-- name: (?P<name>[a-z_]+)$", re.MULTILINE)
+_DESCRIPTION = re.compile(r"\A(--[^\n]*\n)+")
 
 
 class Queries:
@@ -22,8 +23,10 @@ class Queries:
 
     @cached_property
     def statements(self) -> dict[str, str]:
-        """Every statement by its name, comments included: they are cheap and help whoever reads a slow log."""
-        return parse((files(self.package) / "queries.sql").read_text(encoding="utf-8"))
+        """Every statement by its name, which it also carries as a comment: for whoever reads a slow-query log."""
+        named = parse((files(self.package) / "queries.sql").read_text(encoding="utf-8"))
+        capability = self.package.rpartition(".")[2]
+        return {name: f"/* {capability}.{name} */ {statement}" for name, statement in named.items()}
 
     def __getattr__(self, name: str) -> str:
         try:
@@ -33,10 +36,11 @@ class Queries:
 
 
 def parse(text: str) -> dict[str, str]:
-    """Split a `queries.sql` into its statements; a name given twice is an error."""
+    """Split a `queries.sql` into its statements, without their descriptions; a name given twice is an error."""
     headers = list(_HEADER.finditer(text))
     ends = [header.start() for header in headers[1:]] + [len(text)]
-    statements = {h["name"]: text[h.end() : end].strip().rstrip(";") for h, end in zip(headers, ends, strict=True)}
+    bodies = [_DESCRIPTION.sub("", text[h.end() : end].strip()) for h, end in zip(headers, ends, strict=True)]
+    statements = {h["name"]: body.rstrip(";") for h, body in zip(headers, bodies, strict=True)}
     if len(statements) != len(headers):
         raise ValueError("a queries.sql names two queries alike")
     return statements

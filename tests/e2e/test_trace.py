@@ -1,0 +1,127 @@
+"""One trace from the client's `traceparent` through gateway, SQL and Redis to the worker's job."""
+
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from opentelemetry.proto.trace.v1.trace_pb2 import Span
+
+from recollect.caller import Caller
+from recollect.identity import service as identity
+from recollect.identity.model import NewKey
+from recollect.platform.db import Database
+from recollect.settings import Settings
+from tests.otlp import Collector, collecting
+from tests.workers import WorkerProcess, environment
+
+TRACE_ID = "0af7651916cd43dd8448eb211c80319c"
+CLIENT_SPAN = "b7ad6b7169203331"
+SECRET_TEXT = "the heron nests in the third alder"
+
+
+@pytest.fixture
+async def api_key(db: Database, caller: Caller, settings: Settings) -> str:
+    pepper = settings.key_secret.get_secret_value().encode()
+    async with db.transaction(caller) as tx:
+        return (await identity.create_key(tx, NewKey("trace"), pepper=pepper)).secret
+
+
+@pytest.fixture
+def collector() -> Iterator[Collector]:
+    with collecting() as running:
+        yield running
+
+
+@pytest.mark.parametrize("carrier", ["header", "_meta"])
+def test_one_trace_from_the_client_to_the_job(
+    settings: Settings, api_key: str, collector: Collector, tmp_path: Path, carrier: str
+) -> None:
+    traced = settings.model_copy(update={"otlp_endpoint": collector.endpoint, "port": free_port()})
+    worker = WorkerProcess(traced, tmp_path / "worker.log")
+    try:
+        with gateway(traced) as address:
+            remember(address, api_key, carrier)
+            worker.wait_for("passages embedded")
+    finally:
+        worker.stop()
+    spans = {span.span_id.hex(): span for span in trace_of(collector)}
+    tool, job = named(spans, "tools/call remember"), named(spans, "embed_passages")
+    assert CLIENT_SPAN in ancestors(spans, tool)
+    assert tool.span_id.hex() in ancestors(spans, job)
+    below_tool = [span for span in spans.values() if tool.span_id.hex() in ancestors(spans, span)]
+    systems = {item.value.string_value for span in below_tool for item in span.attributes if item.key == "db.system"}
+    assert systems == {"postgresql", "redis"}
+    assert any(job.span_id.hex() in ancestors(spans, span) for span in spans.values())
+    assert SECRET_TEXT.encode() not in collector.raw
+
+
+def remember(address: str, api_key: str, carrier: str) -> None:
+    traceparent = f"00-{TRACE_ID}-{CLIENT_SPAN}-01"
+    params: dict[str, Any] = {"name": "remember", "arguments": {"items": [{"text": SECRET_TEXT, "about": ["Heron"]}]}}
+    headers = {
+        "Authorization": f"Bearer {api_key}",
+        "Accept": "application/json, text/event-stream",
+        "MCP-Protocol-Version": "2025-11-25",
+    }
+    if carrier == "header":
+        headers["traceparent"] = traceparent
+    else:
+        params["_meta"] = {"traceparent": traceparent}
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+    response = httpx2.post(f"{address}/mcp", json=message, headers=headers, timeout=15)
+    assert response.status_code == 200, response.text
+    assert '"isError":true' not in response.text
+
+
+def trace_of(collector: Collector) -> list[Span]:
+    return [span for span in list(collector.spans) if span.trace_id.hex() == TRACE_ID]
+
+
+def named(spans: dict[str, Span], name: str) -> Span:
+    found = [span for span in spans.values() if span.name == name]
+    assert found, f"no span {name!r} in the trace, but {sorted(span.name for span in spans.values())}"
+    return found[0]
+
+
+def ancestors(spans: dict[str, Span], span: Span) -> list[str]:
+    """Ids of the spans above, nearest first; the client's own span is the last."""
+    parent = span.parent_span_id.hex()
+    return [parent, *ancestors(spans, spans[parent])] if parent in spans else [parent]
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+@contextmanager
+def gateway(settings: Settings) -> Iterator[str]:
+    process = subprocess.Popen([sys.executable, "-m", "recollect_gateway"], env=os.environ | environment(settings))
+    address = f"http://127.0.0.1:{settings.port}"
+    try:
+        wait_until_ready(address, process)
+        yield address
+    finally:
+        process.terminate()
+        process.wait(20)
+
+
+def wait_until_ready(address: str, process: subprocess.Popen[bytes]) -> None:
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline and process.poll() is None:
+        try:
+            if httpx2.get(f"{address}/health/ready", timeout=2).status_code == 200:
+                return
+        except httpx2.TransportError:
+            time.sleep(0.1)
+    raise AssertionError("the gateway did not get ready")

@@ -1,0 +1,91 @@
+"""An OpenAI-compatible embedder for tests, which behaves or misbehaves as told."""
+
+import hashlib
+import json
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+DIMENSIONS = 8
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the server says to one request."""
+
+    body: bytes
+    status: int = 200
+    headers: dict[str, str] = field(default_factory=dict)
+
+
+def embeddings(*rows: tuple[int, list[float]]) -> Answer:
+    """A well-formed answer: index and vector of each row."""
+    return Answer(json.dumps({"data": [{"index": index, "embedding": row} for index, row in rows]}).encode())
+
+
+def made_up(text: str) -> list[float]:
+    """A vector of DIMENSIONS numbers that depends on the text alone."""
+    return [byte / 255 + 0.01 for byte in hashlib.sha256(text.encode()).digest()[:DIMENSIONS]]
+
+
+class EmbeddingServer(ThreadingHTTPServer):
+    """Gives the queued `answers` in order, the last one again and again; without any, made-up vectors.
+
+    Each answer takes `seconds`. `requests` keeps what was asked; `asked` is set once anything was.
+    """
+
+    daemon_threads = True
+    block_on_close = False
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.url = f"http://127.0.0.1:{self.server_address[1]}/v1"
+        self.answers: list[Answer] = []
+        self.requests: list[dict[str, Any]] = []
+        self.asked = threading.Event()
+        self.seconds = 0.0
+
+    def answer(self, texts: list[str]) -> Answer:
+        """What to say to the request that came last."""
+        if not self.answers:
+            return embeddings(*[(index, made_up(text)) for index, text in enumerate(texts)])
+        return self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: EmbeddingServer
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.server.requests.append({"path": self.path, "key": self.headers["Authorization"], **body})
+        self.server.asked.set()
+        time.sleep(self.server.seconds)
+        answer = self.server.answer(body["input"])
+        try:
+            self._send(answer)
+        except ConnectionError:
+            """The client has gone, as some tests want it to."""
+
+    def _send(self, answer: Answer) -> None:
+        self.send_response(answer.status)
+        for name, value in answer.headers.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(answer.body)))
+        self.end_headers()
+        self.wfile.write(answer.body)
+
+    def log_message(self, *_: Any) -> None:
+        """Say nothing."""
+
+
+@contextmanager
+def serving_embeddings() -> Iterator[EmbeddingServer]:
+    """A running server on a free port."""
+    with EmbeddingServer() as server:
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+        yield server
+        server.shutdown()

@@ -1,0 +1,188 @@
+"""The worker when it, Valkey, PostgreSQL or the embedder goes away. Every passage is embedded in the end."""
+
+import asyncio
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import asyncpg
+import pytest
+
+from recollect.caller import Caller
+from recollect.identity.model import operator_caller
+from recollect.passages.model import EMBED_PASSAGES
+from recollect.platform.cache import connect_redis
+from recollect.platform.db import Database, Operator
+from recollect.platform.migrate import migrate
+from recollect.platform.queue import QUEUE_NAME, Wakeups
+from recollect.settings import Settings
+from recollect.tenants import service as tenants
+from recollect_local.postgres import LocalPostgres
+from recollect_local.valkey import LocalValkey
+from tests.embedding_server import DIMENSIONS, EmbeddingServer, serving_embeddings
+from tests.workers import embedded_within, remember, waiting, working
+
+PEOPLE = [f"person {number}" for number in range(20)]
+
+
+@pytest.fixture
+def server() -> Iterator[EmbeddingServer]:
+    """An embedder that takes half a second for each batch."""
+    with serving_embeddings() as server:
+        server.seconds = 0.5
+        yield server
+
+
+@pytest.fixture
+def slow(settings: Settings, server: EmbeddingServer) -> Settings:
+    """Settings of a worker that uses it, in batches of five."""
+    changed = {
+        "embedder": "openai",
+        "embedding_url": server.url,
+        "embedding_dimensions": DIMENSIONS,
+        "embedding_batch": 5,
+        "embedding_lease_seconds": 2,
+        "sweep_seconds": 1,
+    }
+    return settings.model_copy(update=changed)
+
+
+@pytest.fixture
+def valkey(tmp_path: Path) -> Iterator[LocalValkey]:
+    """A Valkey of the test's own, to be stopped and flushed."""
+    server = LocalValkey(tmp_path)
+    server.start()
+    yield server
+    server.stop()
+
+
+async def test_a_worker_killed_in_the_middle_of_a_batch_loses_nothing(
+    slow: Settings, db: Database, caller: Caller, owner: asyncpg.Connection, server: EmbeddingServer, tmp_path: Path
+) -> None:
+    await remember(db, caller, *PEOPLE)
+    with working(slow, tmp_path) as worker:
+        await asyncio.to_thread(server.asked.wait, 10)
+        assert worker.stop(signal.SIGKILL) == -signal.SIGKILL
+    assert await waiting(owner, caller) == 40
+    assert await owner.fetchval("SELECT count(*) FROM passages WHERE claimed_until > now()")
+    server.seconds = 0
+    with working(slow, tmp_path) as worker:
+        assert await embedded_within(owner, caller, 10)
+        assert worker.stop() == 0
+
+
+async def test_sigterm_ends_a_worker_after_the_batch_in_hand(
+    slow: Settings, db: Database, caller: Caller, server: EmbeddingServer, tmp_path: Path
+) -> None:
+    await remember(db, caller, *PEOPLE)
+    with working(slow, tmp_path) as worker:
+        await asyncio.to_thread(server.asked.wait, 10)
+        started = time.monotonic()
+        assert await asyncio.to_thread(worker.stop) == 0
+        assert time.monotonic() - started < 3
+    embedded = [line["passages"] for line in worker.lines("passages embedded")]
+    assert embedded == [len(request["input"]) for request in server.requests]
+
+
+async def test_sigterm_does_not_wait_for_an_embedder_that_hangs(
+    slow: Settings, db: Database, caller: Caller, server: EmbeddingServer, tmp_path: Path
+) -> None:
+    await remember(db, caller, "Alice")
+    server.seconds = 30
+    hanging = slow.model_copy(update={"embedding_timeout_seconds": 60})
+    with working(hanging, tmp_path) as worker:
+        await asyncio.to_thread(server.asked.wait, 10)
+        started = time.monotonic()
+        assert await asyncio.to_thread(worker.stop) == 0
+        assert 4 < time.monotonic() - started < 8
+
+
+async def test_an_embedder_that_comes_back_is_used_again(
+    slow: Settings, db: Database, caller: Caller, owner: asyncpg.Connection, server: EmbeddingServer, tmp_path: Path
+) -> None:
+    away = slow.model_copy(update={"embedding_url": "http://127.0.0.1:1/v1", "embedding_lease_seconds": 0.5})
+    await remember(db, caller, "Alice")
+    with working(away, tmp_path) as worker:
+        await asyncio.to_thread(worker.wait_for, "passages not embedded, will be tried again", times=2)
+        [reason] = {line["reason"] for line in worker.lines("passages not embedded, will be tried again")}
+        assert reason == "The embedder cannot be reached (ConnectError)."
+    server.seconds = 0
+    with working(slow, tmp_path):
+        assert await embedded_within(owner, caller, 10)
+
+
+async def test_valkey_may_stop_and_come_back(
+    settings: Settings, db: Database, caller: Caller, owner: asyncpg.Connection, valkey: LocalValkey, tmp_path: Path
+) -> None:
+    own = settings.model_copy(update={"redis_url": valkey.url, "sweep_seconds": 1})
+    with working(own, tmp_path) as worker:
+        await asyncio.to_thread(worker.wait_for, "listening for wake-ups")
+        valkey.stop()
+        await asyncio.to_thread(worker.wait_for, "Redis is away: sweeping without wake-ups")
+        await remember(db, caller, "Alice")
+        assert await embedded_within(owner, caller, 5)
+        valkey.start()
+        await asyncio.to_thread(worker.wait_for, "listening for wake-ups", times=2)
+        await wake_and_see_it_taken(own, caller)
+        assert len(worker.lines("Redis is away: sweeping without wake-ups")) == 1
+        assert worker.stop() == 0
+
+
+async def test_a_worker_starts_while_valkey_is_away(
+    settings: Settings, db: Database, caller: Caller, owner: asyncpg.Connection, tmp_path: Path
+) -> None:
+    await remember(db, caller, "Alice")
+    with working(settings.model_copy(update={"redis_url": "redis://127.0.0.1:1/0"}), tmp_path) as worker:
+        assert await embedded_within(owner, caller, 10)
+        assert worker.stop() == 0
+
+
+async def test_valkey_may_be_flushed_at_any_moment(
+    slow: Settings, db: Database, caller: Caller, owner: asyncpg.Connection, valkey: LocalValkey, tmp_path: Path
+) -> None:
+    own = slow.model_copy(update={"redis_url": valkey.url})
+    async with connect_redis(own) as redis:
+        with working(own, tmp_path) as worker:
+            await asyncio.to_thread(worker.wait_for, "listening for wake-ups")
+            await remember(db, caller, *PEOPLE)
+            Wakeups(redis).notify(caller.tenant_id, frozenset({EMBED_PASSAGES}))
+            for _ in range(20):
+                await redis.flushall()
+                await asyncio.sleep(0.05)
+            assert await embedded_within(owner, caller, 15)
+            await wake_and_see_it_taken(own, caller)
+            assert worker.stop() == 0
+
+
+async def test_postgresql_may_stop_and_come_back(settings: Settings, tmp_path: Path) -> None:
+    postgres = LocalPostgres(tmp_path)
+    postgres.start()
+    await migrate(postgres.url())
+    own = settings.model_copy(
+        update={"database_url": postgres.url("recollect_app"), "sweep_seconds": 1, "database_acquire_seconds": 1}
+    )
+    async with Operator.connect(postgres.url("recollect_owner"), own) as operator:
+        caller = operator_caller(await tenants.create_tenant(operator, "fault", "Fault"))
+    try:
+        with working(own, tmp_path) as worker:
+            await asyncio.to_thread(worker.wait_for, "listening for wake-ups")
+            await asyncio.to_thread(postgres.stop)
+            await asyncio.to_thread(worker.wait_for, "sweep passages failed, will be tried again")
+            await asyncio.to_thread(postgres.start)
+            async with Database.connect(own.database_url, settings=own) as db:
+                await remember(db, caller, "Alice")
+            await asyncio.to_thread(worker.wait_for, "passages embedded")
+            assert worker.stop() == 0
+    finally:
+        postgres.stop()
+
+
+async def wake_and_see_it_taken(settings: Settings, caller: Caller) -> None:
+    async with connect_redis(settings) as redis:
+        wakeups = Wakeups(redis)
+        wakeups.notify(caller.tenant_id, frozenset({EMBED_PASSAGES}))
+        await wakeups.aclose()
+        assert await redis.zcard(QUEUE_NAME) == 1
+        await asyncio.sleep(1)
+        assert await redis.zcard(QUEUE_NAME) == 0

@@ -1,0 +1,268 @@
+"""The worker on a real PostgreSQL and a real Valkey."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from uuid import UUID
+
+import asyncpg
+import numpy as np
+import pytest
+from pgvector import HalfVector
+
+from recollect.caller import Caller
+from recollect.identity.model import operator_caller
+from recollect.passages.model import EMBED_PASSAGES
+from recollect.platform.cache import connect_redis
+from recollect.platform.db import Database
+from recollect.platform.embedding import Embedder, OpenAIEmbedder, Vectors, create_embedder
+from recollect.platform.queue import QUEUE_NAME, Wakeups
+from recollect.platform.telemetry import continued_span
+from recollect.settings import Settings
+from recollect_workers.context import WorkerContext
+from recollect_workers.jobs import embedding
+from recollect_workers.main import run
+from tests.conftest import NewTenant
+from tests.embedding_server import serving_embeddings
+from tests.otlp import collecting
+from tests.workers import embedded_within, remember, waiting, working
+
+TRACEPARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+
+
+class WatchedEmbedder:
+    """The real embedder; keeps the texts it was given, and fails on those that hold `refused`."""
+
+    def __init__(self, embedder: Embedder, *, refused: str | None = None) -> None:
+        self._embedder = embedder
+        self._refused = refused
+        self.model, self.dimensions = embedder.model, embedder.dimensions
+        self.texts: list[str] = []
+
+    async def embed(self, texts: Sequence[str]) -> Vectors:
+        self.texts += texts
+        if self._refused is not None and any(self._refused in text for text in texts):
+            raise ValueError("out of order")
+        return await self._embedder.embed(texts)
+
+    async def close(self) -> None:
+        await self._embedder.close()
+
+
+@pytest.fixture(scope="session")
+def embedder() -> Embedder:
+    return create_embedder(Settings())
+
+
+@pytest.fixture
+async def context(settings: Settings, db: Database, embedder: Embedder) -> AsyncIterator[WorkerContext]:
+    async with connect_redis(settings) as redis:
+        wakeups = Wakeups(redis)
+        yield WorkerContext(settings, db, WatchedEmbedder(embedder), wakeups, asyncio.Event())
+        await wakeups.aclose()
+
+
+@pytest.fixture
+async def waking_db(settings: Settings) -> AsyncIterator[Database]:
+    """The database as the gateway opens it: commits wake the worker."""
+    async with connect_redis(settings) as redis:
+        wakeups = Wakeups(redis)
+        async with Database.connect(settings.database_url, settings=settings, on_commit=wakeups.notify) as db:
+            yield db
+        await wakeups.aclose()
+
+
+@asynccontextmanager
+async def worker(settings: Settings) -> AsyncIterator[None]:
+    """A worker in this process, past its first sweep."""
+    stopping = asyncio.Event()
+    task = asyncio.create_task(run(settings, stopping))
+    await asyncio.sleep(0.5)
+    yield
+    stopping.set()
+    await task
+
+
+async def test_a_commit_wakes_the_worker(
+    settings: Settings, waking_db: Database, caller: Caller, owner: asyncpg.Connection
+) -> None:
+    async with worker(settings.model_copy(update={"sweep_seconds": 60})):
+        for name in ("Alice", "Bob"):
+            await remember(waking_db, caller, name)
+            assert await embedded_within(owner, caller, 1.5)
+
+
+async def test_no_wakeup_is_lost_however_commits_fall(
+    settings: Settings, waking_db: Database, caller: Caller, owner: asyncpg.Connection
+) -> None:
+    async with worker(settings.model_copy(update={"sweep_seconds": 60})):
+        for number in range(60):
+            await remember(waking_db, caller, f"person {number}")
+            await asyncio.sleep(number % 7 * 0.013)
+        assert await embedded_within(owner, caller, 1.5)
+
+
+async def test_a_sweep_finds_what_nobody_announced(
+    settings: Settings, db: Database, caller: Caller, owner: asyncpg.Connection
+) -> None:
+    async with worker(settings.model_copy(update={"sweep_seconds": 1})):
+        await remember(db, caller, "Alice")
+        assert await embedded_within(owner, caller, 3)
+
+
+async def test_the_vector_stored_is_that_of_the_text_and_names_its_model(
+    context: WorkerContext, embedder: Embedder, caller: Caller, owner: asyncpg.Connection
+) -> None:
+    await remember(context.database, caller, "Alice")
+    assert not await embedding.embed_passages(context, caller.tenant_id, {})
+    rows = await owner.fetch(
+        "SELECT text, embedding::text, embedding_model FROM passages WHERE tenant_id = $1 ORDER BY id", caller.tenant_id
+    )
+    expected = await embedder.embed(["Alice", "Alice: likes coffee"])
+    assert [row["text"] for row in rows] == ["Alice", "likes coffee"]
+    assert {row["embedding_model"] for row in rows} == {embedder.model}
+    stored = np.array([HalfVector.from_text(row["embedding"]).to_list() for row in rows])
+    assert stored == pytest.approx(expected, abs=1e-3)
+
+
+async def test_a_run_is_bounded_and_says_that_more_waits(
+    context: WorkerContext, caller: Caller, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(embedding, "MAX_BATCHES", 3)
+    context = replace(context, settings=context.settings.model_copy(update={"embedding_batch": 4}))
+    await remember(context.database, caller, *[f"person {number}" for number in range(10)])
+    assert await embedding.embed_passages(context, caller.tenant_id, {})
+    assert await waiting(owner, caller) == 8
+    assert not await embedding.embed_passages(context, caller.tenant_id, {})
+    assert await waiting(owner, caller) == 0
+
+
+async def test_a_woken_run_that_leaves_work_wakes_another(
+    context: WorkerContext, caller: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(embedding, "MAX_BATCHES", 1)
+    context = replace(context, settings=context.settings.model_copy(update={"embedding_batch": 1}))
+    await remember(context.database, caller, "Alice")
+    await embedding.woken(context, caller.tenant_id, {})
+    await context.wakeups.aclose()
+    async with connect_redis(context.settings) as redis:
+        jobs = await redis.zrange(QUEUE_NAME, 0, -1)
+        assert any(f"{EMBED_PASSAGES}:{caller.tenant_id}".encode() in job for job in jobs)
+
+
+async def test_a_sweep_gives_every_tenant_a_turn_and_leaves_nothing(
+    context: WorkerContext, new_tenant: NewTenant, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(embedding, "MAX_BATCHES", 1)
+    context = replace(context, settings=context.settings.model_copy(update={"embedding_batch": 2}))
+    await embedding.sweep(context)
+    callers = [operator_caller(await new_tenant()) for _ in range(3)]
+    for number, caller in enumerate(callers):
+        await remember(context.database, caller, *[f"{number} {nth}" for nth in range(3)])
+    watched = WatchedEmbedder(context.embedder)
+    await embedding.sweep(replace(context, embedder=watched))
+    assert [await waiting(owner, caller) for caller in callers] == [0, 0, 0]
+    assert {text[0] for text in watched.texts[:6]} == {"0", "1", "2"}
+
+
+async def test_one_tenants_failure_keeps_no_other_from_its_turn(
+    context: WorkerContext, new_tenant: NewTenant, owner: asyncpg.Connection
+) -> None:
+    callers = [operator_caller(await new_tenant()) for _ in range(3)]
+    for name, caller in zip(("Alice", "poison", "Bob"), callers, strict=True):
+        await remember(context.database, caller, name)
+    await embedding.sweep(replace(context, embedder=WatchedEmbedder(context.embedder, refused="poison")))
+    assert [await waiting(owner, caller) for caller in callers] == [0, 2, 0]
+
+
+async def test_two_workers_share_the_work(
+    context: WorkerContext, caller: Caller, owner: asyncpg.Connection, embedder: Embedder
+) -> None:
+    settings = context.settings.model_copy(update={"embedding_batch": 5})
+    await remember(context.database, caller, *[f"person {number}" for number in range(50)])
+    watched = WatchedEmbedder(embedder)
+    context = replace(context, settings=settings, embedder=watched)
+    await asyncio.gather(*[embedding.embed_passages(context, caller.tenant_id, {}) for _ in range(4)])
+    assert await waiting(owner, caller) == 0
+    assert len(watched.texts) == len(set(watched.texts)) == 100
+
+
+async def test_no_transaction_is_open_while_the_embedder_works(
+    context: WorkerContext, caller: Caller, owner: asyncpg.Connection
+) -> None:
+    await remember(context.database, caller, "Alice")
+    with serving_embeddings() as server:
+        server.seconds = 0.5
+        remote = OpenAIEmbedder(Settings(embedding_url=server.url, embedding_dimensions=8))
+        running = asyncio.create_task(embedding.embed_passages(replace(context, embedder=remote), caller.tenant_id, {}))
+        await asyncio.to_thread(server.asked.wait, 5)
+        assert not await owner.fetchval("SELECT count(*) FROM pg_stat_activity WHERE state LIKE 'idle in transaction%'")
+        await running
+        await remote.close()
+    assert await waiting(owner, caller) == 0
+
+
+async def test_an_embedder_that_is_away_costs_a_lease_and_nothing_else(
+    context: WorkerContext, caller: Caller, owner: asyncpg.Connection
+) -> None:
+    await remember(context.database, caller, "Alice")
+    away = OpenAIEmbedder(Settings(embedding_url="http://127.0.0.1:1/v1"))
+    await embedding.woken(replace(context, embedder=away), caller.tenant_id, {})
+    await away.close()
+    assert not await embedding.embed_passages(context, caller.tenant_id, {})
+    assert await waiting(owner, caller) == 2
+    await owner.execute("UPDATE passages SET claimed_until = now() WHERE tenant_id = $1", caller.tenant_id)
+    assert not await embedding.embed_passages(context, caller.tenant_id, {})
+    assert await waiting(owner, caller) == 0
+
+
+async def test_a_job_embeds_its_own_tenants_passages_only(
+    context: WorkerContext, new_tenant: NewTenant, owner: asyncpg.Connection
+) -> None:
+    mine, other = [operator_caller(await new_tenant()) for _ in range(2)]
+    for caller in (mine, other):
+        await remember(context.database, caller, "Alice")
+    await embedding.woken(context, mine.tenant_id, {})
+    assert (await waiting(owner, mine), await waiting(owner, other)) == (0, 2)
+
+
+async def test_wakeups_that_make_no_sense_are_passed_over(
+    settings: Settings, waking_db: Database, caller: Caller, owner: asyncpg.Connection
+) -> None:
+    async with connect_redis(settings) as redis, worker(settings.model_copy(update={"sweep_seconds": 60})):
+        for job_id, payload in [("pickled", b"\x80\x04N."), ("empty", b""), ("unknown", b"\x81\xa1f\xa1x")]:
+            await redis.set(f"arq:job:{job_id}", payload)
+            await redis.zadd(QUEUE_NAME, {job_id: 1})
+        Wakeups(redis).notify(UUID(int=7), frozenset({"another_job", EMBED_PASSAGES}))
+        await asyncio.sleep(0.5)
+        await remember(waking_db, caller, "Alice")
+        assert await embedded_within(owner, caller, 1.5)
+        assert not await redis.zcard(QUEUE_NAME)
+
+
+async def test_the_workers_span_continues_the_trace_of_the_commit(
+    settings: Settings, waking_db: Database, caller: Caller, owner: asyncpg.Connection, tmp_path: Path
+) -> None:
+    with collecting() as collector:
+        traced = settings.model_copy(update={"otlp_endpoint": collector.endpoint, "sweep_seconds": 60})
+        with working(traced, tmp_path) as process:
+            process.wait_for("listening for wake-ups")
+            with continued_span("request", {"traceparent": TRACEPARENT}):
+                await remember(waking_db, caller, "Alice in Wonderland")
+            assert await embedded_within(owner, caller, 5)
+            assert process.stop() == 0
+    spans = [span for span in collector.spans if span.trace_id.hex() == TRACEPARENT.split("-")[1]]
+    [job] = [span for span in spans if span.name == EMBED_PASSAGES]
+    attributes = {item.key: item.value for item in job.attributes}
+    assert attributes["recollect.tenant_id"].string_value == str(caller.tenant_id)
+    assert attributes["recollect.passages"].int_value == 2
+    inside = [span for span in spans if span.parent_span_id == job.span_id]
+    statements = " ".join(item.value.string_value for span in inside for item in span.attributes)
+    assert "BEGIN" in statements
+    assert "FOR UPDATE SKIP LOCKED" in statements
+    assert "UPDATE passages" in statements
+    assert {span.name for span in collector.spans} & {"ZRANGEBYSCORE"} == set()
+    assert b"Wonderland" not in collector.raw
+    assert b"coffee" not in collector.raw

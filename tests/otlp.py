@@ -1,0 +1,60 @@
+"""A collector for tests: receives OTLP/HTTP and keeps the spans."""
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from opentelemetry.proto.trace.v1.trace_pb2 import Span
+
+
+class Collector(ThreadingHTTPServer):
+    """`endpoint` goes into RECOLLECT_OTLP_ENDPOINT; `spans` is everything that came; `raw` is all bytes of it."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.endpoint = f"http://127.0.0.1:{self.server_address[1]}"
+        self.spans: list[Span] = []
+        self.raw = b""
+
+    def named(self, name: str, *, seconds: float = 10) -> Span:
+        """The first span of that name, waited for."""
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            for span in list(self.spans):
+                if span.name == name:
+                    return span
+            time.sleep(0.05)
+        raise AssertionError(f"no span {name!r} among {sorted({span.name for span in self.spans})}")
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: Collector
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        self.server.raw += body
+        if self.path == "/v1/traces":
+            request = ExportTraceServiceRequest.FromString(body)
+            for resource in request.resource_spans:
+                self.server.spans += [span for scope in resource.scope_spans for span in scope.spans]
+        self.send_response(200)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *_: Any) -> None:
+        """Say nothing."""
+
+
+@contextmanager
+def collecting() -> Iterator[Collector]:
+    """A running collector on a free port."""
+    with Collector() as collector:
+        threading.Thread(target=collector.serve_forever, args=(0.01,), daemon=True).start()
+        yield collector
+        collector.shutdown()

@@ -1,0 +1,84 @@
+"""The in-process embedder, and how an embedder is chosen."""
+
+import asyncio
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recollect.errors import InvalidInput
+from recollect.platform.embedding import Embedder, WordLlamaEmbedder, create_embedder
+from recollect.settings import Settings
+
+
+@pytest.fixture(scope="module")
+def embedder() -> Embedder:
+    return create_embedder(Settings(embedder="wordllama"))
+
+
+async def cosine(embedder: Embedder, one: str, other: str) -> float:
+    vectors = await embedder.embed([one, other])
+    return float(vectors[0] @ vectors[1])
+
+
+async def test_one_row_of_length_one_per_text(embedder: Embedder) -> None:
+    vectors = await embedder.embed(["Alice drinks coffee.", "Bob drives to work.", "x"])
+    assert vectors.shape == (3, embedder.dimensions)
+    assert vectors.dtype == np.float32
+    assert np.linalg.norm(vectors, axis=1) == pytest.approx(1, abs=1e-6)
+
+
+async def test_no_texts_give_no_rows(embedder: Embedder) -> None:
+    assert (await embedder.embed([])).shape == (0, embedder.dimensions)
+
+
+async def test_like_meanings_are_near(embedder: Embedder) -> None:
+    assert await cosine(embedder, "automobile", "car") > await cosine(embedder, "car", "coffee") + 0.2
+
+
+async def test_a_question_finds_an_answer_that_shares_no_word_with_it(embedder: Embedder) -> None:
+    question = "Which beverage is preferred at dawn?"
+    assert await cosine(embedder, question, "Alice enjoys coffee in the morning") > 0.2
+    assert await cosine(embedder, question, "The invoice was paid by bank transfer") < 0.2
+
+
+async def test_a_blank_text_is_like_nothing(embedder: Embedder) -> None:
+    vectors = await embedder.embed(["", "coffee", " \n\t"])
+    assert vectors[0].any() == vectors[2].any() == np.False_
+    assert np.linalg.norm(vectors[1]) == pytest.approx(1, abs=1e-6)
+
+
+@given(st.lists(st.text(st.characters(), max_size=40), max_size=5))
+def test_any_text_has_a_finite_vector(embedder: Embedder, texts: list[str]) -> None:
+    vectors = asyncio.run(embedder.embed(texts))
+    lengths = np.linalg.norm(vectors, axis=1)
+    assert np.isfinite(vectors).all()
+    assert np.all((lengths == 0) | (np.abs(lengths - 1) < 1e-5))
+
+
+async def test_a_text_has_the_same_vector_alone_and_in_any_batch(embedder: Embedder) -> None:
+    short, long = "Alice drinks coffee.", "The meeting about the budget was moved. " * 200
+    alone = (await embedder.embed([short]))[0]
+    together = await embedder.embed([long, short, *["word"] * 100])
+    assert together[1] == pytest.approx(alone, abs=1e-6)
+
+
+async def test_the_event_loop_goes_on_while_much_is_embedded(embedder: Embedder) -> None:
+    texts = ["The quick brown fox jumps over the lazy dog, again and again. " * 20] * 400
+    work = asyncio.create_task(embedder.embed(texts))
+    turns = 0
+    while not work.done():
+        await asyncio.sleep(0.001)
+        turns += 1
+    assert turns > 5
+
+
+def test_the_model_is_named_for_storage(embedder: Embedder) -> None:
+    assert isinstance(embedder, WordLlamaEmbedder)
+    assert (embedder.model, embedder.dimensions) == ("wordllama/l2_supercat_256", 256)
+
+
+def test_an_unknown_embedder_is_refused_by_name() -> None:
+    with pytest.raises(InvalidInput, match=r"RECOLLECT_EMBEDDER.*'bert'"):
+        create_embedder(Settings(embedder="bert"))

@@ -1,0 +1,154 @@
+"""Logs and traces. What is set for a whole process is tried in processes of its own."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+
+import pytest
+from opentelemetry import trace
+from opentelemetry.instrumentation.utils import is_instrumentation_enabled, suppress_instrumentation
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+from recollect.platform.telemetry import TextFreeExporter, continued_span, extracted_context, inject_context
+from tests.otlp import collecting
+
+TRACEPARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+TRACE_ID = 0x0AF7651916CD43DD8448EB211C80319C
+
+LOGGING = """
+import logging, structlog
+from opentelemetry.sdk.trace import TracerProvider
+from recollect.platform.telemetry import configure_logging
+from recollect.settings import Settings
+configure_logging(Settings())
+log = structlog.get_logger("recollect.test")
+log.debug("not shown")
+log.info("from structlog", passages=3)
+with TracerProvider().get_tracer("test").start_as_current_span("work") as span:
+    logging.getLogger("uvicorn.error").warning("from %s", "uvicorn")
+logging.getLogger("arq.worker").info("chatter")
+def divide(stored="text of a memory"):
+    1 / 0
+try:
+    divide()
+except ZeroDivisionError:
+    log.exception("failed")
+"""
+
+TRACING = """
+from opentelemetry import trace
+from recollect.platform.telemetry import configure_tracing, inject_context
+from recollect.settings import Settings
+import asyncpg, redis.asyncio
+shutdown = configure_tracing(Settings(), "recollect-test")
+with trace.get_tracer("test").start_as_current_span("work"):
+    carried = inject_context()
+print(type(trace.get_tracer_provider()).__name__, hasattr(asyncpg.Connection.execute, "__wrapped__"),
+      hasattr(redis.asyncio.Redis.execute_command, "__wrapped__"), carried)
+shutdown()
+"""
+
+
+def run(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-W", "error", "-c", code],
+        env=os.environ | environment,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=30,
+    )
+
+
+def test_json_logs_of_every_library_have_one_form() -> None:
+    lines = [json.loads(line) for line in run(LOGGING, RECOLLECT_LOG_FORMAT="json").stderr.splitlines()]
+    ours, theirs, failure = lines
+    assert (ours["event"], ours["passages"], ours["level"]) == ("from structlog", 3, "info")
+    assert "trace_id" not in ours
+    assert (theirs["event"], theirs["level"], theirs["logger"]) == ("from uvicorn", "warning", "uvicorn.error")
+    assert (len(theirs["trace_id"]), len(theirs["span_id"])) == (32, 16)
+    assert "ZeroDivisionError" in failure["exception"]
+    assert "text of a memory" not in failure["exception"]
+
+
+def test_console_logs_are_lines_without_colours_or_local_variables() -> None:
+    said = run(LOGGING, RECOLLECT_LOG_FORMAT="console").stderr
+    assert "from structlog" in said
+    assert "ZeroDivisionError" in said
+    assert "\x1b" not in said
+    assert "stored = " not in said
+    assert "stored=" not in said
+    assert "chatter" not in said
+
+
+def test_without_an_endpoint_nothing_is_installed() -> None:
+    environment = {name: "" for name in os.environ if name.startswith("RECOLLECT_")}
+    assert run(TRACING, **environment).stdout.strip() == "ProxyTracerProvider False False {}"
+
+
+def test_with_an_endpoint_spans_are_exported_and_libraries_instrumented() -> None:
+    with collecting() as collector:
+        said = run(TRACING, RECOLLECT_OTLP_ENDPOINT=collector.endpoint).stdout
+        span = collector.named("work")
+    assert said.startswith("TracerProvider True True {'traceparent': '00-")
+    assert span.trace_id.hex() in said
+    assert b"recollect-test" in collector.raw
+
+
+def test_a_collector_that_is_away_holds_up_the_end_for_seconds_only() -> None:
+    started = time.monotonic()
+    run(TRACING, RECOLLECT_OTLP_ENDPOINT="http://127.0.0.1:9")
+    assert time.monotonic() - started < 8
+
+
+@pytest.fixture
+def exported() -> InMemorySpanExporter:
+    return InMemorySpanExporter()
+
+
+@pytest.fixture
+def tracer(exported: InMemorySpanExporter) -> trace.Tracer:
+    provider = TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(TextFreeExporter(exported)))
+    return provider.get_tracer("test")
+
+
+def test_what_an_exception_says_is_not_exported(tracer: trace.Tracer, exported: InMemorySpanExporter) -> None:
+    with pytest.raises(ValueError, match="Alice"), tracer.start_as_current_span("work", attributes={"kept": 1}):
+        raise ValueError("Key (name)=(Alice) already exists.")
+    [span] = exported.get_finished_spans()
+    assert "Alice" not in span.to_json()
+    assert span.status.status_code is trace.StatusCode.ERROR
+    assert dict(span.events[0].attributes or {}) == {"exception.type": "ValueError", "exception.escaped": "False"}
+    assert span.attributes == {"kept": 1}
+
+
+def test_a_span_without_exceptions_is_exported_as_it_is(tracer: trace.Tracer, exported: InMemorySpanExporter) -> None:
+    with tracer.start_as_current_span("work"):
+        pass
+    [span] = exported.get_finished_spans()
+    assert span.name == "work"
+    assert span.status.is_unset
+
+
+def test_a_trace_is_carried_by_its_w3c_header() -> None:
+    with continued_span("job", {"traceparent": TRACEPARENT}):
+        assert trace.get_current_span().get_span_context().trace_id == TRACE_ID
+        assert inject_context()["traceparent"].startswith(TRACEPARENT[:36])
+    assert inject_context() == {}
+
+
+def test_a_carrier_without_a_trace_gives_an_empty_context() -> None:
+    assert not trace.get_current_span(extracted_context({"traceparent": "nonsense"})).get_span_context().is_valid
+    assert extracted_context({}) == {}
+
+
+def test_a_continued_span_is_traced_although_the_polling_around_it_is_not() -> None:
+    with suppress_instrumentation():
+        with continued_span("job", {"traceparent": TRACEPARENT}):
+            assert is_instrumentation_enabled()
+        assert not is_instrumentation_enabled()
