@@ -42,5 +42,6 @@ def test_only_stores_touch_the_connection() -> None:
 
 
 def test_no_folder_takes_the_name_of_a_package_we_use() -> None:
-    names = {path.name for path in CORE.parents[1].rglob("*") if path.is_dir() and ".venv" not in path.parts}
+    roots = [CORE.parents[1] / root for root in ("shared", "services", "workers", "infra")]
+    names = {path.name for root in roots for path in root.rglob("*") if path.is_dir()}
     assert names.isdisjoint({"mcp", "redis", "arq", "utils", "common"})
