@@ -22,6 +22,8 @@ from recollect.tenants.model import Tenant
 from recollect_local.postgres import LocalPostgres
 from recollect_local.valkey import LocalValkey
 
+pytest_plugins = ["tests.gateway"]
+
 FAST_AND_FORGETFUL = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
 
 _serial = itertools.count(1)

@@ -72,9 +72,10 @@ def working(settings: Settings, folder: Path) -> Iterator[WorkerProcess]:
 
 
 async def remember(db: Database, caller: Caller, *names: str) -> None:
-    """Make entities with one observation each: two passages a name."""
+    """Make entities with two observations each: two passages a name."""
     async with db.transaction(caller) as tx, graphs.write_graph(tx, None, "create_entities") as revision:
-        await nodes.create_entities(tx, revision, [NewEntity(name, "person", ("likes coffee",)) for name in names])
+        likings = ("likes coffee", "likes tea")
+        await nodes.create_entities(tx, revision, [NewEntity(name, "person", likings) for name in names])
 
 
 async def waiting(owner: asyncpg.Connection, caller: Caller) -> int:

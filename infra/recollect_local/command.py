@@ -10,6 +10,8 @@ from recollect_local.server import Server
 class CommandServer(Server):
     """A server that is started by a command and told everything by its environment. It keeps no state."""
 
+    stop_seconds = 15.0  # the gateway itself gives open requests 10
+
     def __init__(self, name: str, command: Sequence[str], *, log: Path, environment: Mapping[str, str]) -> None:
         super().__init__(name, log)
         self._command = list(command)

@@ -7,7 +7,7 @@ from rich.console import Console
 
 from recollect import __version__
 from recollect.errors import RecollectError
-from recollect_cli import keys, local, migrate, tenants
+from recollect_cli import keys, local, migrate, tenants, transfer
 from recollect_cli.reference import settings_page
 
 app = App(name="recollect", help="Hosted memory for AI agents.", version=__version__)
@@ -15,6 +15,8 @@ app.command(local.local)
 app.command(migrate.migrate)
 app.command(tenants.app)
 app.command(keys.app)
+app.command(transfer.import_file, name="import")
+app.command(transfer.export_file, name="export")
 
 
 reference = App(name="reference", help="Print pages of the documentation that are made from the code.")

@@ -6,6 +6,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from litestar import Litestar, Router, asgi
 from litestar.datastructures import State
 from litestar.di import Provide
+from litestar.middleware import DefineMiddleware
 from litestar.openapi import OpenAPIConfig
 from litestar.openapi.plugins import JsonRenderPlugin
 from litestar.openapi.spec import Components, SecurityScheme
@@ -23,6 +24,7 @@ from recollect_gateway.guards import CallerMiddleware
 from recollect_gateway.management.graphs import GraphController
 from recollect_gateway.management.health import HealthController
 from recollect_gateway.management.keys import KeyController
+from recollect_gateway.management.transfer import TransferController
 from recollect_gateway.mcp_endpoint.endpoint import McpEndpoint
 from recollect_gateway.mcp_endpoint.tool import Services
 
@@ -43,8 +45,8 @@ def create_app(settings: Settings) -> Litestar:
 
     v1 = Router(
         "/v1",
-        route_handlers=[GraphController, KeyController],
-        middleware=[CallerMiddleware],
+        route_handlers=[GraphController, KeyController, TransferController],
+        middleware=[DefineMiddleware(CallerMiddleware, exclude_http_methods=[])],  # by default OPTIONS has no caller
         dependencies={"db": Provide(_db, sync_to_thread=False)},
         security=[{"apiKey": []}],
     )
@@ -68,6 +70,7 @@ async def _open(state: State, settings: Settings, stack: AsyncExitStack) -> None
     state.db = await stack.enter_async_context(
         Database.connect(settings.database_url, settings=settings, on_commit=wakeups.notify)
     )
+    state.settings = settings
     state.pepper = settings.key_secret.get_secret_value().encode()
     state.authenticator = Authenticator(state.db, state.pepper)
     state.mcp_endpoint = McpEndpoint(Services(state.db, embedder, settings), state.authenticator)
@@ -84,7 +87,8 @@ def _openapi() -> OpenAPIConfig:
     return OpenAPIConfig(
         title="Recollect management API",
         version=__version__,
-        path="/v1",
-        render_plugins=[JsonRenderPlugin(path="/openapi.json")],
+        # Below its path the framework answers 404 in HTML: the path is the document's own.
+        path="/v1/openapi.json",
+        render_plugins=[JsonRenderPlugin(path="/")],
         components=Components(security_schemes={"apiKey": bearer}),
     )

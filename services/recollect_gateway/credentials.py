@@ -17,9 +17,15 @@ class Authenticator:
     db: Database
     pepper: bytes
 
-    async def caller(self, headers: Headers) -> Caller:
-        """The Caller of a request; raises Unauthenticated, alike for every reason, or Unavailable."""
+    async def caller(self, headers: Headers, tenant: str | None = None) -> Caller:
+        """The Caller of a request, who must be of `tenant` where the address names one.
+
+        Raises Unauthenticated, alike for every reason, or Unavailable.
+        """
         scheme, _, credential = headers.get("authorization", "").partition(" ")
         if scheme.lower() != "bearer" or not credential.strip():
-            raise Unauthenticated("A valid API key is needed: Authorization: Bearer rcl_…")
-        return await identity.authenticate(self.db, credential.strip(), pepper=self.pepper)
+            raise Unauthenticated(identity.REFUSAL)
+        caller = await identity.authenticate(self.db, credential.strip(), pepper=self.pepper)
+        if tenant not in (None, caller.tenant):
+            raise Unauthenticated(identity.REFUSAL)
+        return caller

@@ -1,10 +1,14 @@
 """How errors leave through HTTP: one place. Problem details as of RFC 9457."""
 
+import re
 from typing import Any
 
 import structlog
 from litestar import Request, Response
-from litestar.exceptions import HTTPException, ValidationException
+from litestar.exceptions import HTTPException, MethodNotAllowedException, ValidationException
+from litestar.openapi.datastructures import ResponseSpec
+from litestar.routes import HTTPRoute
+from msgspec import Struct
 
 from recollect.errors import ErrorCode, ErrorKind, RecollectError
 
@@ -46,13 +50,33 @@ MEDIA_TYPE = "application/problem+json"
 log = structlog.get_logger(__name__)
 
 
-def problem_response(error: Exception, request: Request[Any, Any, Any]) -> Response[dict[str, Any]]:
+class Problem(Struct, omit_defaults=True, frozen=True):
+    """Problem details (RFC 9457), with our stable `code` and, where there is one, the `path` in the input."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    code: str
+    path: str | None = None
+
+
+RESPONSES = {
+    status: ResponseSpec(Problem, description=TITLES[status], media_type=MEDIA_TYPE, generate_examples=False)
+    for status in (400, 401, 403, 404, 409, 413, 503)
+}
+"""What every route of the management API may answer instead, for its description."""
+
+
+def problem_response(error: Exception, request: Request[Any, Any, Any]) -> Response["Problem"]:
     """Any error as problem details; faults of ours are logged whole and told as one plain sentence."""
     match error:
         case RecollectError():
             return _problem(STATUS[error.kind], error.code, error.message, error.path)
         case ValidationException():
             return _problem(400, ErrorCode.INVALID_INPUT, _validation(error), None)
+        case MethodNotAllowedException():
+            return _problem(405, ErrorCode.METHOD_NOT_ALLOWED, error.detail, None, {"Allow": _allowed(request)})
         case HTTPException() if error.status_code < 500:
             code = CODES.get(error.status_code, ErrorCode.INVALID_INPUT)
             return _problem(error.status_code, code, error.detail, None)
@@ -61,20 +85,23 @@ def problem_response(error: Exception, request: Request[Any, Any, Any]) -> Respo
     return _problem(500, ErrorCode.INTERNAL, detail, None)
 
 
-def _problem(status: int, code: ErrorCode, detail: str, path: str | None) -> Response[dict[str, Any]]:
-    content = {
-        "type": "about:blank",
-        "title": TITLES.get(status, "Error"),
-        "status": status,
-        "detail": detail,
-        "code": code,
-    }
+def _problem(
+    status: int, code: ErrorCode, detail: str, path: str | None, headers: dict[str, str] | None = None
+) -> Response["Problem"]:
     return Response(
-        content | ({"path": path} if path else {}),
+        Problem("about:blank", TITLES.get(status, "Error"), status, detail, str(code), path),
         status_code=status,
         media_type=MEDIA_TYPE,
-        headers=HEADERS.get(status),
+        headers=headers or HEADERS.get(status),
     )
+
+
+def _allowed(request: Request[Any, Any, Any]) -> str:
+    """The methods of the routes at a request's address: the framework's 405 does not tell them."""
+    path = request.scope["path"].rstrip("/")
+    routes = [route for route in request.app.routes if isinstance(route, HTTPRoute)]
+    here = [route for route in routes if re.fullmatch(re.sub(r"\{[^}]+\}", "[^/]+", route.path_format), path)]
+    return ", ".join(sorted({method for route in here for method in route.methods}))
 
 
 def _validation(error: ValidationException) -> str:

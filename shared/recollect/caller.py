@@ -8,7 +8,11 @@ from recollect.errors import ErrorCode, Forbidden
 
 
 class Scope(StrEnum):
-    """What a credential may do. `tenant:admin` manages keys and graphs; it does not imply the others."""
+    """What a credential may do.
+
+    `tenant:admin` manages graphs and keys, and so may give out the other scopes; it does not itself read or write
+    memory.
+    """
 
     MEMORY_READ = "memory:read"
     MEMORY_WRITE = "memory:write"

@@ -63,6 +63,9 @@ class Settings(BaseSettings):
         ge=1,
         description="Most entities, observations and relations in one reply before paging is asked for.",
     )
+    max_reply_bytes: int = Field(
+        default=2_000_000, ge=1024, description="Longest text of one reply of a reading tool, in bytes of JSON."
+    )
     max_metadata_size: int = Field(default=100_000, ge=2, description="Largest metadata of one item, in bytes of JSON.")
     embedder: str = Field(
         default="wordllama",

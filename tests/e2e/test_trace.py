@@ -1,5 +1,6 @@
 """One trace from the client's `traceparent` through gateway, SQL and Redis to the worker's job."""
 
+import asyncio
 import os
 import socket
 import subprocess
@@ -17,10 +18,11 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span
 from recollect.caller import Caller
 from recollect.identity import service as identity
 from recollect.identity.model import NewKey
+from recollect.passages import service as passages
 from recollect.platform.db import Database
 from recollect.settings import Settings
 from tests.otlp import Collector, collecting
-from tests.workers import WorkerProcess, environment
+from tests.workers import environment, working
 
 TRACE_ID = "0af7651916cd43dd8448eb211c80319c"
 CLIENT_SPAN = "b7ad6b7169203331"
@@ -41,18 +43,21 @@ def collector() -> Iterator[Collector]:
 
 
 @pytest.mark.parametrize("carrier", ["header", "_meta"])
-def test_one_trace_from_the_client_to_the_job(
-    settings: Settings, api_key: str, collector: Collector, tmp_path: Path, carrier: str
+async def test_one_trace_from_the_client_to_the_job(
+    settings: Settings,
+    db: Database,
+    api_key: str,
+    collector: Collector,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    carrier: str,
 ) -> None:
-    traced = settings.model_copy(update={"otlp_endpoint": collector.endpoint, "port": free_port()})
-    worker = WorkerProcess(traced, tmp_path / "worker.log")
-    try:
-        with gateway(traced) as address:
-            remember(address, api_key, carrier)
-            worker.wait_for("passages embedded")
-    finally:
-        worker.stop()
-    spans = {span.span_id.hex(): span for span in trace_of(collector)}
+    traced = settings.model_copy(update={"otlp_endpoint": collector.endpoint, "port": free_port(), "sweep_seconds": 60})
+    monkeypatch.setenv("OTEL_BSP_SCHEDULE_DELAY", "100")
+    with working(traced, tmp_path), gateway(traced) as address:
+        await nothing_pending(db)  # The worker's first sweep is over: only the wake-up can announce this work.
+        remember(address, api_key, carrier)
+        spans = whole_trace(collector)
     tool, job = named(spans, "tools/call remember"), named(spans, "embed_passages")
     assert CLIENT_SPAN in ancestors(spans, tool)
     assert tool.span_id.hex() in ancestors(spans, job)
@@ -81,8 +86,28 @@ def remember(address: str, api_key: str, carrier: str) -> None:
     assert '"isError":true' not in response.text
 
 
-def trace_of(collector: Collector) -> list[Span]:
-    return [span for span in list(collector.spans) if span.trace_id.hex() == TRACE_ID]
+async def nothing_pending(db: Database) -> None:
+    for _ in range(300):
+        if not await passages.tenants_with_pending(db):
+            return
+        await asyncio.sleep(0.1)
+    raise AssertionError("passages of other tests were not embedded in time")
+
+
+def whole_trace(collector: Collector) -> dict[str, Span]:
+    """The trace's spans by id, once both the tool's and the job's have come, with those that came before them."""
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
+        spans = {span.span_id.hex(): span for span in list(collector.spans) if span.trace_id.hex() == TRACE_ID}
+        roots = [span for span in spans.values() if span.parent_span_id.hex() not in spans]
+        if len(roots) == 1 and "embed_passages" in names(spans):
+            return spans
+        time.sleep(0.1)
+    raise AssertionError(f"the trace is not whole: {sorted(names(spans))}")
+
+
+def names(spans: dict[str, Span]) -> set[str]:
+    return {span.name for span in spans.values()}
 
 
 def named(spans: dict[str, Span], name: str) -> Span:

@@ -91,7 +91,7 @@ async def test_a_commit_wakes_the_worker(
     async with worker(settings.model_copy(update={"sweep_seconds": 60})):
         for name in ("Alice", "Bob"):
             await remember(waking_db, caller, name)
-            assert await embedded_within(owner, caller, 1.5)
+            assert await embedded_within(owner, caller, 15)
 
 
 async def test_no_wakeup_is_lost_however_commits_fall(
@@ -101,7 +101,7 @@ async def test_no_wakeup_is_lost_however_commits_fall(
         for number in range(60):
             await remember(waking_db, caller, f"person {number}")
             await asyncio.sleep(number % 7 * 0.013)
-        assert await embedded_within(owner, caller, 1.5)
+        assert await embedded_within(owner, caller, 15)
 
 
 async def test_a_sweep_finds_what_nobody_announced(
@@ -109,7 +109,7 @@ async def test_a_sweep_finds_what_nobody_announced(
 ) -> None:
     async with worker(settings.model_copy(update={"sweep_seconds": 1})):
         await remember(db, caller, "Alice")
-        assert await embedded_within(owner, caller, 3)
+        assert await embedded_within(owner, caller, 15)
 
 
 async def test_the_vector_stored_is_that_of_the_text_and_names_its_model(
@@ -120,8 +120,8 @@ async def test_the_vector_stored_is_that_of_the_text_and_names_its_model(
     rows = await owner.fetch(
         "SELECT text, embedding::text, embedding_model FROM passages WHERE tenant_id = $1 ORDER BY id", caller.tenant_id
     )
-    expected = await embedder.embed(["Alice", "Alice: likes coffee"])
-    assert [row["text"] for row in rows] == ["Alice", "likes coffee"]
+    expected = await embedder.embed(["Alice: likes coffee", "Alice: likes tea"])
+    assert [row["text"] for row in rows] == ["likes coffee", "likes tea"]
     assert {row["embedding_model"] for row in rows} == {embedder.model}
     stored = np.array([HalfVector.from_text(row["embedding"]).to_list() for row in rows])
     assert stored == pytest.approx(expected, abs=1e-3)
@@ -238,7 +238,11 @@ async def test_wakeups_that_make_no_sense_are_passed_over(
         Wakeups(redis).notify(UUID(int=7), frozenset({"another_job", EMBED_PASSAGES}))
         await asyncio.sleep(0.5)
         await remember(waking_db, caller, "Alice")
-        assert await embedded_within(owner, caller, 1.5)
+        assert await embedded_within(owner, caller, 15)
+        for _ in range(150):
+            if not await redis.zcard(QUEUE_NAME):
+                break
+            await asyncio.sleep(0.1)
         assert not await redis.zcard(QUEUE_NAME)
 
 
@@ -251,7 +255,7 @@ async def test_the_workers_span_continues_the_trace_of_the_commit(
             process.wait_for("listening for wake-ups")
             with continued_span("request", {"traceparent": TRACEPARENT}):
                 await remember(waking_db, caller, "Alice in Wonderland")
-            assert await embedded_within(owner, caller, 5)
+            assert await embedded_within(owner, caller, 15)
             assert process.stop() == 0
     spans = [span for span in collector.spans if span.trace_id.hex() == TRACEPARENT.split("-")[1]]
     [job] = [span for span in spans if span.name == EMBED_PASSAGES]

@@ -3,6 +3,7 @@
 from datetime import datetime
 from typing import Annotated, Any
 
+import msgspec
 from litestar import Controller, Request, get, post
 from litestar.datastructures import State
 from litestar.di import NamedDependency
@@ -10,10 +11,12 @@ from litestar.params import FromPath, JSONBody, QueryParameter
 from msgspec import Meta, Struct
 
 from recollect.caller import Caller, Scope
+from recollect.errors import InvalidInput
 from recollect.graphs import service as graphs
 from recollect.graphs.model import Graph, GraphHead, NewGraph
 from recollect.platform.db import Database
-from recollect_gateway.guards import requires_admin
+from recollect_gateway.errors import RESPONSES
+from recollect_gateway.guards import requires_admin, sound_body
 from recollect_gateway.management.pages import Limit, Page
 
 AnyRequest = Request[Caller, Any, State]
@@ -60,7 +63,7 @@ class GraphController(Controller):
     path = "/graphs"
     tags = ("graphs",)
 
-    @get("/", summary="List graphs")
+    @get("/", responses=RESPONSES, summary="List graphs")
     async def list_graphs(
         self, request: AnyRequest, db: NamedDependency[Database], cursor: Cursor = "", limit: Limit = 50
     ) -> Page[GraphBody]:
@@ -71,7 +74,7 @@ class GraphController(Controller):
         page = found[:limit]
         return Page([_body(graph) for graph in page], page[-1].name if len(found) > limit else None)
 
-    @get("/{name:str}", summary="Read a graph")
+    @get("/{name:str}", responses=RESPONSES, summary="Read a graph")
     async def get_graph(self, request: AnyRequest, db: NamedDependency[Database], name: FromPath[str]) -> GraphDetail:
         """One graph with its newest revision and exact counts."""
         request.user.require(Scope.MEMORY_READ)
@@ -79,11 +82,13 @@ class GraphController(Controller):
             graph = await graphs.get_graph(tx, name)
             return _detail(graph, await graphs.head_of(tx, graph))
 
-    @post("/", summary="Make a graph", guards=[requires_admin])
+    @post("/", responses=RESPONSES, summary="Make a graph", guards=[requires_admin], before_request=sound_body)
     async def create_graph(
-        self, request: AnyRequest, db: NamedDependency[Database], data: JSONBody[CreateGraph]
+        self, request: AnyRequest, db: NamedDependency[Database], state: State, data: JSONBody[CreateGraph]
     ) -> GraphBody:
         """A new, empty graph. 409 if the name is taken."""
+        if len(msgspec.json.encode(data.metadata)) > (most := state.settings.max_metadata_size):
+            raise InvalidInput(f"Metadata too large (max {most} bytes)", path="metadata")
         whitelist = None if data.kind_whitelist is None else tuple(data.kind_whitelist)
         new = NewGraph(data.name, data.conflict_policy, whitelist, data.metadata)
         async with db.transaction(request.user) as tx:

@@ -15,7 +15,8 @@ from recollect.graphs import service as graphs
 from recollect.identity import service as identity
 from recollect.identity.model import ApiKey, NewKey
 from recollect.platform.db import Database, Transaction
-from recollect_gateway.guards import requires_admin
+from recollect_gateway.errors import RESPONSES
+from recollect_gateway.guards import requires_admin, sound_body
 from recollect_gateway.management.graphs import GraphName
 from recollect_gateway.management.pages import Limit, Page
 
@@ -63,7 +64,7 @@ class KeyController(Controller):
     tags = ("keys",)
     guards = (requires_admin,)
 
-    @get("/", summary="List keys")
+    @get("/", responses=RESPONSES, summary="List keys")
     async def list_keys(
         self,
         request: AnyRequest,
@@ -77,7 +78,7 @@ class KeyController(Controller):
         page = found[:limit]
         return Page([KeyBody(**_fields(key)) for key in page], str(page[-1].id) if len(found) > limit else None)
 
-    @post("/", summary="Make a key")
+    @post("/", responses=RESPONSES, summary="Make a key", before_request=sound_body)
     async def create_key(
         self, request: AnyRequest, db: NamedDependency[Database], state: State, data: JSONBody[CreateKey]
     ) -> IssuedKeyBody:
@@ -86,7 +87,7 @@ class KeyController(Controller):
             issued = await identity.create_key(tx, await _new_key(tx, data), pepper=state.pepper)
         return IssuedKeyBody(**_fields(issued.key), secret=issued.secret)
 
-    @delete("/{key_id:uuid}", summary="Revoke a key", status_code=200)
+    @delete("/{key_id:uuid}", responses=RESPONSES, summary="Revoke a key", status_code=200)
     async def revoke_key(self, request: AnyRequest, db: NamedDependency[Database], key_id: FromPath[UUID]) -> KeyBody:
         """Make a key void from now on; doing it twice changes nothing."""
         async with db.transaction(request.user) as tx:

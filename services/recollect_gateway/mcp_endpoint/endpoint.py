@@ -6,6 +6,7 @@ choose what is offered.
 """
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -15,7 +16,7 @@ from litestar.types import Receive, Scope, Send
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
 
-from recollect.errors import ErrorCode, InvalidInput, MethodNotAllowed, NotFound, RecollectError, Unauthenticated
+from recollect.errors import ErrorCode, InvalidInput, MethodNotAllowed, NotFound, RecollectError
 from recollect.settings import Settings
 from recollect_gateway.credentials import Authenticator
 from recollect_gateway.errors import problem_response
@@ -58,16 +59,15 @@ class McpEndpoint:
         except RecollectError as error:
             await problem_response(error, request).to_asgi_response(None, request)(scope, receive, send)
             return
+        trimmed = {**scope, "headers": _trimmed(scope["headers"]), SCOPE_KEY: mcp_request}
         # The SDK types ASGI as Starlette does, Litestar more narrowly: the messages are the same.
-        await self.sessions.handle_request({**scope, SCOPE_KEY: mcp_request}, cast(Any, receive), cast(Any, send))
+        await self.sessions.handle_request(trimmed, cast(Any, receive), cast(Any, send))
 
     async def _admit(self, request: AnyRequest) -> McpRequest:
         address = _address(request.scope["raw_path"].decode("latin-1"))
         if request.method != "POST":
             raise MethodNotAllowed("MCP is served by POST; no server-sent requests wait on a GET.")
-        caller = await self._authenticator.caller(request.headers)
-        if address.tenant not in (None, caller.tenant):
-            raise Unauthenticated("This credential does not belong to the tenant in the address.")
+        caller = await self._authenticator.caller(request.headers, address.tenant)
         return McpRequest(caller, _selection(address, request.headers))
 
 
@@ -79,6 +79,11 @@ def transport_security(settings: Settings) -> TransportSecuritySettings:
         allowed_hosts=settings.allowed_hosts,
         allowed_origins=[f"{scheme}://{host}" for host in settings.allowed_hosts for scheme in ("http", "https")],
     )
+
+
+def _trimmed(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+    """Headers without the white space around their values, which httptools leaves there (RFC 9110, 5.5)."""
+    return [(name, value.strip(b" \t")) for name, value in headers]
 
 
 def _address(path: str) -> Address:

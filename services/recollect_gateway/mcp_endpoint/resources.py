@@ -12,15 +12,20 @@ KNOWLEDGE_GRAPH = Resource(
     uri="memory://knowledge-graph",
     name="knowledge-graph",
     title="Knowledge Graph",
-    description="The complete knowledge graph with all entities and relations",
+    description="The full knowledge graph with all entities and relations",
     mime_type="application/json",
 )
+
+
+def unknown(uri: str) -> MCPError:
+    """The error of a resource that is not there, or not offered: the two look alike."""
+    return MCPError(INVALID_PARAMS, f"Unknown resource: {uri}", {"uri": uri})
 
 
 async def read(call: Call, uri: str) -> ReadResourceResult:
     """The credential's default graph as JSON; raises MCPError for another address or a graph too large."""
     if uri != KNOWLEDGE_GRAPH.uri:
-        raise MCPError(INVALID_PARAMS, f"Unknown resource: {uri}")
+        raise unknown(uri)
     try:
         reply = await memory.read_graph(call, memory.ReadGraph())
     except RecollectError as error:

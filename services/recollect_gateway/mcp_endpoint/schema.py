@@ -1,6 +1,7 @@
 """msgspec types as the JSON Schemas that MCP carries."""
 
 import re
+from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 import msgspec
@@ -42,7 +43,7 @@ def check_text(value: Any, path: str = "", depth: int = 0) -> None:
         raise InvalidInput(f"Nested deeper than {MAX_DEPTH} levels", path=path.rsplit(".", 1)[0] or None)
     match value:
         case str():
-            if "\x00" in value or any("\ud800" <= character <= "\udfff" for character in value):
+            if "\x00" in value or not _encodable(value):
                 raise InvalidInput("Holds a NUL or half a character, which text cannot", path=path or None)
         case dict():
             for key, item in value.items():
@@ -51,6 +52,24 @@ def check_text(value: Any, path: str = "", depth: int = 0) -> None:
         case list():
             for place, item in enumerate(value):
                 check_text(item, f"{path}.{place}" if path else str(place), depth + 1)
+
+
+def _encodable(text: str) -> bool:
+    if text.isascii():
+        return True
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def utc(time: datetime | None, path: str) -> datetime | None:
+    """The same moment in UTC; raises InvalidInput for one that its offset takes out of the calendar."""
+    try:
+        return None if time is None else time.astimezone(UTC)
+    except OverflowError:
+        raise InvalidInput("Outside the years 1 to 9999", path=path) from None
 
 
 def _invalid(message: str) -> InvalidInput:

@@ -14,6 +14,7 @@ from mcp_types import (
     CallToolRequestParams,
     CallToolResult,
     ListResourcesResult,
+    ListResourceTemplatesResult,
     ListToolsResult,
     PaginatedRequestParams,
     ReadResourceRequestParams,
@@ -25,6 +26,7 @@ from mcp_types import (
 
 from recollect import __version__
 from recollect.caller import Caller
+from recollect.errors import TooLarge
 from recollect_gateway.mcp_endpoint import resources
 from recollect_gateway.mcp_endpoint.catalogue import CATALOGUE, TOOLS
 from recollect_gateway.mcp_endpoint.errors import tool_error
@@ -64,7 +66,8 @@ def create_server(services: Services) -> Server[Any]:
             raise MCPError(INVALID_PARAMS, f"Unknown tool: {params.name}")
         try:
             arguments = parse(tool.arguments, params.arguments or {})
-            return _result(await tool.handler(Call(_request(context).caller, services, tool), arguments))
+            reply = await tool.handler(Call(_request(context).caller, services, tool), arguments)
+            return _result(reply, services.settings.max_reply_bytes if tool.read_only else None)
         except Exception as error:
             return tool_error(error)
 
@@ -73,10 +76,15 @@ def create_server(services: Services) -> Server[Any]:
             resources=[resources.KNOWLEDGE_GRAPH] if _offered(context, TOOLS["read_graph"]) else []
         )
 
+    async def list_resource_templates(
+        context: Context, _: PaginatedRequestParams | None
+    ) -> ListResourceTemplatesResult:
+        return ListResourceTemplatesResult(resource_templates=[])
+
     async def read_resource(context: Context, params: ReadResourceRequestParams) -> ReadResourceResult:
         tool = TOOLS["read_graph"]
         if not _offered(context, tool):
-            raise MCPError(INVALID_PARAMS, f"Unknown resource: {params.uri}")
+            raise resources.unknown(str(params.uri))
         return await resources.read(Call(_request(context).caller, services, tool), str(params.uri))
 
     hint = CacheHint(ttl_ms=LIST_TTL_MS, scope="private")
@@ -85,11 +93,12 @@ def create_server(services: Services) -> Server[Any]:
         version=__version__,
         title="Recollect",
         instructions=INSTRUCTIONS,
-        cache_hints={"tools/list": hint, "resources/list": hint},
+        cache_hints={"tools/list": hint, "resources/list": hint, "resources/templates/list": hint},
         get_tool_input_schema=lambda name: definition(TOOLS[name]).input_schema if name in TOOLS else None,
         on_list_tools=list_tools,
         on_call_tool=call_tool,
         on_list_resources=list_resources,
+        on_list_resource_templates=list_resource_templates,
         on_read_resource=read_resource,
     )
 
@@ -124,10 +133,13 @@ def _offered(context: Context, tool: ToolSpec) -> bool:
     return request.selection.offers(tool, request.caller)
 
 
-def _result(reply: Reply) -> CallToolResult:
-    text = reply.text
-    if text is None:
-        text = msgspec.json.format(msgspec.json.encode(reply.structured), indent=2).decode()
+def _result(reply: Reply, max_bytes: int | None) -> CallToolResult:
+    encoded = msgspec.json.encode(reply.structured)
+    if max_bytes is not None and len(encoded) > max_bytes:
+        raise TooLarge(
+            f"The answer takes {len(encoded)} bytes, more than one reply may ({max_bytes}). Ask for less: limit"
+        )
+    text = msgspec.json.format(encoded, indent=2).decode() if reply.text is None else reply.text
     return CallToolResult(
         content=[TextContent(type="text", text=text)], structured_content=msgspec.to_builtins(reply.structured)
     )

@@ -12,6 +12,8 @@ from recollect.platform.db import Database, Transaction
 
 MAX_NAME = 200
 TOUCH_EVERY = timedelta(minutes=1)
+REFUSAL = "A valid API key is needed: Authorization: Bearer rcl_…"
+"""What is told for every credential that does not hold: no hint why."""
 
 
 async def authenticate(db: Database, secret: str, *, pepper: bytes) -> Caller:
@@ -19,7 +21,7 @@ async def authenticate(db: Database, secret: str, *, pepper: bytes) -> Caller:
     record = await _find(db, secret, pepper)
     now = datetime.now(UTC)
     if record is None or not _holds(record, now):
-        raise Unauthenticated("A valid API key is needed: Authorization: Bearer rcl_…")
+        raise Unauthenticated(REFUSAL)
     caller = _caller(record)
     if record.last_used_at is None or record.last_used_at < now - TOUCH_EVERY:
         async with db.transaction(caller) as tx:
@@ -28,9 +30,14 @@ async def authenticate(db: Database, secret: str, *, pepper: bytes) -> Caller:
 
 
 async def create_key(tx: Transaction, new: NewKey, *, pepper: bytes) -> IssuedKey:
-    """Make a key; its secret is in the answer and nowhere else. Raises InvalidInput."""
+    """Make a key; its secret is in the answer and nowhere else.
+
+    Raises InvalidInput, or Forbidden where it would reach graphs that its maker does not.
+    """
     scopes = _scopes(new)
     _check(new)
+    for graph_id in (None,) if new.graph_ids is None else new.graph_ids:
+        tx.caller.require_graph(graph_id)
     secret = model.generate_secret(new.kind)
     key = await store.insert_key(
         tx, new, scopes=scopes, key_hash=model.hash_secret(secret, pepper), hint=model.hint_of(secret)
@@ -85,5 +92,16 @@ def _check(new: NewKey) -> None:
         raise InvalidInput(f"A key's name has 1 to {MAX_NAME} characters", path="name")
     if new.expires_at is not None and new.expires_at.tzinfo is None:
         raise InvalidInput("A time with its offset is needed, such as 2027-01-31T00:00:00Z", path="expires_at")
+    if new.expires_at is not None and not _in_calendar(new.expires_at):
+        raise InvalidInput("Outside the years 1 to 9999", path="expires_at")
     if new.graph_ids is not None and new.default_graph_id not in (None, *new.graph_ids):
         raise InvalidInput("The default graph must be one of the allowed graphs", path="default_graph")
+
+
+def _in_calendar(time: datetime) -> bool:
+    """Whether a time's offset leaves it in the calendar."""
+    try:
+        time.astimezone(UTC)
+    except OverflowError:
+        return False
+    return True

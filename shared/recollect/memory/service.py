@@ -83,8 +83,13 @@ async def _ensure_entities(tx: Transaction, revision: Revision, items: Sequence[
     ]
     if not wanted:
         return {}
-    await nodes.create_entities(tx, revision, wanted)
-    return await nodes.find_named(tx, revision.graph, unique(entity.name for entity in wanted))
+    names = unique(entity.name for entity in wanted)
+    found = await nodes.find_named(tx, revision.graph, names)
+    missing = [entity for entity in wanted if entity.name not in found or found[entity.name].placeholder]
+    if missing:
+        await nodes.create_entities(tx, revision, missing)
+        found = await nodes.find_named(tx, revision.graph, names)
+    return found
 
 
 async def _remember_facts(
@@ -117,13 +122,13 @@ async def _remember_observations(
         return {}
     added = await nodes.add_observations(tx, revision, wanted, across_threads=False)
     new = {(o.node_id, o.content, o.thread): o.id for o in added}
-    keys = [(entities[o.entity].id, o.content) for o in wanted]
-    stored = await nodes.find_observations(tx, keys)
+    stored = await nodes.find_observations(tx, revision, [(entities[o.entity].id, o.content) for o in wanted]) | new
     remembered = {}
     for place, item in enumerate(items):
         if item.about:
-            key = (entities[item.about[0]].id, item.text, item.thread)
-            remembered[place] = Remembered(stored[key], key[0], new.pop(key, None) is None, close[place])
+            keys = [(entities[name].id, item.text, item.thread) for name in item.about]
+            fresh = [new.pop(key, None) for key in keys]
+            remembered[place] = Remembered(stored[keys[0]], keys[0][0], not any(fresh), close[place])
     return remembered
 
 

@@ -1,6 +1,6 @@
 """Entities, facts and observations."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, TypeVar
@@ -93,11 +93,14 @@ class RememberedFact:
     known: bool
 
 
-def unique_by_name(entities: Sequence[NewEntity]) -> list[NewEntity]:
-    """The first of each name: a batch that names an entity twice makes it once."""
-    return list({entity.name: entity for entity in reversed(entities)}.values())[::-1]
-
-
 def unique(values: Iterable[T]) -> list[T]:
     """Each value once, in order of first appearance."""
     return list(dict.fromkeys(values))
+
+
+def unique_by(key: Callable[[T], Hashable], values: Iterable[T]) -> list[T]:
+    """The first value of each key, in order of first appearance: a batch that names a thing twice means it once."""
+    firsts: dict[Hashable, T] = {}
+    for value in values:
+        firsts.setdefault(key(value), value)
+    return list(firsts.values())

@@ -107,11 +107,11 @@ WHERE NOT EXISTS (
 RETURNING id;
 
 -- name: find_observations
--- Live observations by their node and content.
+-- Observations by their node and content, live at $4.
 SELECT o.id, o.node_id, o.content, o.thread FROM observations o
 JOIN unnest($2::uuid[], $3::text[]) AS i (node_id, content)
     ON o.node_id = i.node_id AND hashtextextended(o.content, 0) = hashtextextended(i.content, 0) AND o.content = i.content
-WHERE o.tenant_id = $1 AND o.removed_revision IS NULL;
+WHERE o.tenant_id = $1 AND o.removed_revision IS NULL AND (o.expires_at IS NULL OR o.expires_at > $4);
 
 -- name: remove_observations
 -- Take statements away from entities, by content.
@@ -157,6 +157,6 @@ ORDER BY wanted.place;
 SELECT id FROM nodes
 WHERE tenant_id = $1 AND graph_id = $2 AND removed_revision IS NULL AND name IS NOT NULL AND NOT placeholder
     AND (expires_at IS NULL OR expires_at > statement_timestamp()) AND ($3::text IS NULL OR kind = $3)
-ORDER BY id
+ORDER BY created_at, id
 OFFSET $4
 LIMIT $5;

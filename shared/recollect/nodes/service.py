@@ -18,7 +18,7 @@ from recollect.nodes.model import (
     Observation,
     RememberedFact,
     unique,
-    unique_by_name,
+    unique_by,
 )
 from recollect.passages import service as passages
 from recollect.passages.model import Memory, Source
@@ -34,7 +34,7 @@ async def create_entities(
     """
     for place, entity in enumerate(entities):
         revision.graph.require_kind(entity.kind, f"entities.{place}.kind")
-    wanted = unique_by_name(entities)
+    wanted = unique_by(lambda entity: entity.name, entities)
     inserted = {node.name: node for node in await store.insert_entities(tx, revision, wanted)}
     made = [(inserted[entity.name].id, entity) for entity in wanted if entity.name in inserted]
     if made:
@@ -42,7 +42,8 @@ async def create_entities(
         node_ids = [node_id for node_id, _ in made]
         revision.touch("entities_added", node_ids, entities=len(made), placeholders=-promoted)
         await store.append_versions(tx, revision, node_ids)
-        await passages.index_memories(tx, revision, [_name(node_id, entity.name) for node_id, entity in made])
+        silent = [_name(node_id, entity.name) for node_id, entity in made if not entity.observations]
+        await passages.index_memories(tx, revision, silent)
         await _attach(tx, revision, _first_observations(made, revision.at), across_threads=True)
     return made
 
@@ -77,15 +78,17 @@ async def add_observations(
     wanted = [_observation(entities[new.entity].id, new, revision.at) for new in observations]
     added = await _attach(tx, revision, wanted, across_threads=across_threads)
     if added:
-        await store.touch_nodes(tx, revision, unique(observation.node_id for observation in added))
+        touched = unique(observation.node_id for observation in added)
+        await passages.hide_names(tx, revision, touched)
+        await store.touch_nodes(tx, revision, touched)
     return added
 
 
 async def find_observations(
-    tx: Transaction, keys: Sequence[tuple[UUID, str]]
+    tx: Transaction, revision: Revision, keys: Sequence[tuple[UUID, str]]
 ) -> dict[tuple[UUID, str, str | None], UUID]:
-    """Live observations by (node, content, thread), for these nodes and contents."""
-    return await store.find_observations(tx, keys)
+    """Observations live at this revision by (node, content, thread), for these nodes and contents."""
+    return await store.find_observations(tx, revision, keys)
 
 
 async def remove_observations(tx: Transaction, revision: Revision, statements: Sequence[tuple[str, str]]) -> list[UUID]:
@@ -96,6 +99,8 @@ async def remove_observations(tx: Transaction, revision: Revision, statements: S
     if removed:
         revision.touch("observations_removed", removed, observations=-len(removed))
         await passages.forget_memories(tx, revision, removed)
+        entities = {node.id: node.name for node in nodes.values() if not node.placeholder}
+        await passages.show_names(tx, revision, entities)
         await store.touch_nodes(tx, revision, unique(node_id for node_id, _ in keys))
     return removed
 
@@ -166,8 +171,7 @@ async def list_entities(
 async def _attach(
     tx: Transaction, revision: Revision, observations: Iterable[Observation], *, across_threads: bool
 ) -> list[Observation]:
-    distinct = {(o.node_id, o.content, None if across_threads else o.thread): o for o in reversed(list(observations))}
-    wanted = list(distinct.values())[::-1]
+    wanted = unique_by(lambda o: (o.node_id, o.content, None if across_threads else o.thread), observations)
     added = await store.insert_observations(tx, revision, wanted, across_threads=across_threads) if wanted else []
     revision.touch("observations_added", [o.id for o in added], observations=len(added))
     await passages.index_memories(tx, revision, [_memory(observation) for observation in added])

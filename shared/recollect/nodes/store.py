@@ -94,10 +94,12 @@ async def insert_observations(
 
 
 async def find_observations(
-    tx: Transaction, keys: Sequence[tuple[UUID, str]]
+    tx: Transaction, revision: Revision, keys: Sequence[tuple[UUID, str]]
 ) -> dict[tuple[UUID, str, str | None], UUID]:
-    """Live observations by (node, content, thread), for these nodes and contents."""
-    rows = await tx.fetch(queries.find_observations, tx.tenant_id, [k[0] for k in keys], [k[1] for k in keys])
+    """Observations live at this revision by (node, content, thread), for these nodes and contents."""
+    rows = await tx.fetch(
+        queries.find_observations, tx.tenant_id, [k[0] for k in keys], [k[1] for k in keys], revision.at
+    )
     return {(row["node_id"], row["content"], row["thread"]): row["id"] for row in rows}
 
 

@@ -53,6 +53,10 @@ class PendingPassage:
 
 def split(text: str) -> Iterator[str]:
     """The passages of a text, in order: sentences together up to MAX_WORDS words, longer sentences cut."""
+    words = text.split()
+    if len(words) <= MAX_WORDS:
+        yield from _bounded(" ".join(words))
+        return
     passage: list[str] = []
     for sentence in re.split(r"(?<=[.!?。！？])\s+|\n+", text):
         words = sentence.split()

@@ -18,6 +18,24 @@ WHERE tenant_id = $1 AND memory_id = ANY ($3::uuid[]) AND removed_revision IS NU
 UPDATE passages SET removed_revision = $2
 WHERE tenant_id = $1 AND node_id = ANY ($3::uuid[]) AND removed_revision IS NULL;
 
+-- name: remove_names
+-- The names of entities that have something lasting to say need no passage: each of theirs is matched by the name too.
+UPDATE passages p SET removed_revision = $2
+WHERE p.tenant_id = $1 AND p.node_id = ANY ($3::uuid[]) AND p.source = 'name' AND p.removed_revision IS NULL
+    AND EXISTS (
+        SELECT 1 FROM passages o
+        WHERE o.tenant_id = $1 AND o.node_id = p.node_id AND o.source <> 'name' AND o.removed_revision IS NULL
+            AND o.expires_at IS NULL
+    );
+
+-- name: find_silent
+-- Those of these nodes that have no passage that lasts.
+SELECT i.id FROM unnest($2::uuid[]) AS i (id)
+WHERE NOT EXISTS (
+    SELECT 1 FROM passages o
+    WHERE o.tenant_id = $1 AND o.node_id = i.id AND o.removed_revision IS NULL AND o.expires_at IS NULL
+);
+
 -- name: tenants_with_pending
 -- Tenants whose passages wait for vectors; asked without a tenant.
 SELECT tenant_id FROM tenants_with_pending_passages();

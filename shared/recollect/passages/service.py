@@ -1,6 +1,6 @@
 """Use cases of passages: index memories, take them out of search, give them vectors."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from uuid import UUID
 
 import numpy as np
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from recollect.graphs import service as graphs
 from recollect.graphs.model import Revision
 from recollect.passages import store
-from recollect.passages.model import EMBED_PASSAGES, Memory, PendingPassage
+from recollect.passages.model import EMBED_PASSAGES, Memory, PendingPassage, Source
 from recollect.platform.db import Database, Transaction
 
 MAX_WAITING = 10_000
@@ -33,6 +33,17 @@ async def forget_nodes(tx: Transaction, revision: Revision, node_ids: Sequence[U
     """Take nodes, their names and their observations out of search from this revision on."""
     if node_ids:
         await store.remove_of_nodes(tx, revision, node_ids)
+
+
+async def hide_names(tx: Transaction, revision: Revision, node_ids: Sequence[UUID]) -> None:
+    """Keep no passage of a name whose entity has something lasting to say: its passages are matched by it too."""
+    await store.remove_names(tx, revision, node_ids)
+
+
+async def show_names(tx: Transaction, revision: Revision, names: Mapping[UUID, str]) -> None:
+    """Make entities findable by their names where nothing lasting else is left to find them by."""
+    silent = await store.find_silent(tx, list(names))
+    await index_memories(tx, revision, [Memory(node, node, Source.NAME, names[node]) for node in silent])
 
 
 async def tenants_with_pending(db: Database) -> list[UUID]:

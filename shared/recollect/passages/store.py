@@ -48,6 +48,16 @@ async def remove_of_nodes(tx: Transaction, revision: Revision, node_ids: Sequenc
     await tx.execute(queries.remove_passages_of_nodes, tx.tenant_id, revision.number, node_ids)
 
 
+async def remove_names(tx: Transaction, revision: Revision, node_ids: Sequence[UUID]) -> None:
+    """Take the names of these nodes out of search where they have something lasting to say."""
+    await tx.execute(queries.remove_names, tx.tenant_id, revision.number, node_ids)
+
+
+async def find_silent(tx: Transaction, node_ids: Sequence[UUID]) -> list[UUID]:
+    """Those of these nodes that have no passage that lasts."""
+    return [row["id"] for row in await tx.fetch(queries.find_silent, tx.tenant_id, node_ids)]
+
+
 async def tenants_with_pending(session: Session) -> list[UUID]:
     """Tenants whose passages wait for vectors."""
     return [row["tenant_id"] for row in await session.fetch(queries.tenants_with_pending)]

@@ -17,12 +17,13 @@ from asyncpg.pool import PoolConnectionProxy
 from pgvector.asyncpg import register_vector
 
 from recollect.caller import Caller
-from recollect.errors import ErrorCode, RecollectError, Unavailable
+from recollect.errors import ErrorCode, InvalidInput, RecollectError, Unavailable
 from recollect.settings import Settings
 
 APP_ROLE = "recollect_app"
 OWNER_ROLE = "recollect_owner"
 SEARCH_PATH = "recollect, public"
+DRIVER_ERRORS = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError)
 
 AnyConnection = asyncpg.Connection | PoolConnectionProxy
 
@@ -89,7 +90,7 @@ class Database:
             url,
             min_size=0,
             max_size=settings.database_pool_size,
-            init=_register_types,
+            init=register_types,
             reset=_keep_session,
             statement_cache_size=1000,
             max_inactive_connection_lifetime=300,
@@ -112,10 +113,11 @@ class Database:
             try:
                 yield transaction
             except BaseException:
-                with anyio.CancelScope(shield=True), suppress(asyncpg.PostgresError, asyncpg.InterfaceError, OSError):
+                with anyio.CancelScope(shield=True), suppress(*DRIVER_ERRORS):
                     await connection.execute("ROLLBACK")
                 raise
-            await connection.execute("COMMIT")
+            if await connection.execute("COMMIT") != "COMMIT":  # An error was swallowed: PostgreSQL rolled back.
+                raise asyncpg.InFailedSQLTransactionError("a statement failed inside the transaction")
         if transaction.jobs and self._on_commit:
             self._on_commit(caller.tenant_id, frozenset(transaction.jobs))
 
@@ -163,7 +165,7 @@ async def translated_errors() -> AsyncIterator[None]:
     """Turn the driver's errors into the ones that callers know; anything unforeseen passes through."""
     try:
         yield
-    except (TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError, OSError) as error:
+    except (TimeoutError, *DRIVER_ERRORS) as error:
         translated = translate(error)
         if translated is None:
             raise
@@ -178,6 +180,13 @@ def translate(error: BaseException) -> RecollectError | None:
         case asyncpg.QueryCanceledError() | asyncpg.TooManyConnectionsError() | asyncio.TimeoutError():
             return Unavailable("The database is busy. Try again in a moment.", code=ErrorCode.BUSY)
         case asyncpg.PostgresConnectionError() | asyncpg.OperatorInterventionError() | OSError():
+            return Unavailable("The database is away. Try again in a moment.")
+        case asyncpg.InvalidAuthorizationSpecificationError():
+            return Unavailable("The database refuses our login: check RECOLLECT_DATABASE_URL.")
+        case asyncpg.CharacterNotInRepertoireError() | asyncpg.UntranslatableCharacterError():
+            return InvalidInput("Text cannot hold the character U+0000")
+        case asyncpg.InternalClientError() if "another operation (2)" in str(error):
+            # asyncpg's word for a session that the server ended between two statements (state 2: reading its farewell).
             return Unavailable("The database is away. Try again in a moment.")
         case asyncpg.InterfaceError() if "clos" in str(error):
             return Unavailable("The database is away. Try again in a moment.")
@@ -208,7 +217,8 @@ def _begin(tenant_id: UUID, read_only: bool) -> str:
     return f"BEGIN {mode}; SELECT set_config('recollect.tenant_id', '{UUID(str(tenant_id))}', true)"
 
 
-async def _register_types(connection: asyncpg.Connection) -> None:
+async def register_types(connection: asyncpg.Connection) -> None:
+    """Teach a connection vectors, and JSON by msgspec."""
     await register_vector(connection)
     await connection.set_type_codec(
         "jsonb",

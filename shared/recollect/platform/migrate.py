@@ -47,7 +47,11 @@ class Migration:
 def migrations() -> list[Migration]:
     """Every migration, in the order in which they apply."""
     folder = files("recollect") / "migrations"
-    found = [Migration(f.name.removesuffix(".sql"), f.read_text()) for f in folder.iterdir() if f.name.endswith(".sql")]
+    found = [
+        Migration(f.name.removesuffix(".sql"), f.read_text("utf-8"))
+        for f in folder.iterdir()
+        if f.name.endswith(".sql")
+    ]
     return sorted(found, key=lambda migration: migration.name)
 
 

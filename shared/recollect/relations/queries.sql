@@ -33,7 +33,9 @@ WHERE n.tenant_id = $1 AND n.id = ANY ($2::uuid[]) AND n.placeholder AND n.remov
     );
 
 -- name: relations_touching
--- Edges with an end among these nodes, oldest first; both ends have names. At most $3.
+-- Edges with an end among these nodes, oldest first; both ends live and have names. At most $3.
+-- Here and below, what the ends must be is said so that it calls for no partial index: while a table has no statistics,
+-- the planner takes such an index to hold one row, and compares every edge with every node (11,000 edges: 30 s).
 SELECT r.id, f.name AS source, t.name AS target, r.type
 FROM (
     SELECT id, from_node, to_node, type, added_revision FROM relations
@@ -42,8 +44,9 @@ FROM (
     SELECT id, from_node, to_node, type, added_revision FROM relations
     WHERE tenant_id = $1 AND to_node = ANY ($2::uuid[]) AND removed_revision IS NULL
 ) AS r
-JOIN nodes f ON f.tenant_id = $1 AND f.id = r.from_node AND f.name IS NOT NULL AND f.removed_revision IS NULL
-JOIN nodes t ON t.tenant_id = $1 AND t.id = r.to_node AND t.name IS NOT NULL AND t.removed_revision IS NULL
+JOIN nodes f ON f.tenant_id = $1 AND f.id = r.from_node
+JOIN nodes t ON t.tenant_id = $1 AND t.id = r.to_node
+WHERE coalesce(f.removed_revision, t.removed_revision) IS NULL AND f.name || t.name IS NOT NULL
 ORDER BY r.added_revision, r.id
 LIMIT $3;
 
@@ -51,9 +54,10 @@ LIMIT $3;
 -- Edges with both ends among these nodes, oldest first.
 SELECT r.id, f.name AS source, t.name AS target, r.type
 FROM relations r
-JOIN nodes f ON f.tenant_id = $1 AND f.id = r.from_node AND f.name IS NOT NULL AND f.removed_revision IS NULL
-JOIN nodes t ON t.tenant_id = $1 AND t.id = r.to_node AND t.name IS NOT NULL AND t.removed_revision IS NULL
+JOIN nodes f ON f.tenant_id = $1 AND f.id = r.from_node
+JOIN nodes t ON t.tenant_id = $1 AND t.id = r.to_node
 WHERE r.tenant_id = $1 AND r.from_node = ANY ($2::uuid[]) AND r.to_node = ANY ($2::uuid[]) AND r.removed_revision IS NULL
+    AND coalesce(f.removed_revision, t.removed_revision) IS NULL AND f.name || t.name IS NOT NULL
 ORDER BY r.added_revision, r.id
 LIMIT $3;
 
@@ -61,9 +65,10 @@ LIMIT $3;
 -- Every edge of a graph whose ends have names, oldest first.
 SELECT r.id, f.name AS source, t.name AS target, r.type
 FROM relations r
-JOIN nodes f ON f.tenant_id = $1 AND f.id = r.from_node AND f.name IS NOT NULL AND f.removed_revision IS NULL
-JOIN nodes t ON t.tenant_id = $1 AND t.id = r.to_node AND t.name IS NOT NULL AND t.removed_revision IS NULL
+JOIN nodes f ON f.tenant_id = $1 AND f.id = r.from_node
+JOIN nodes t ON t.tenant_id = $1 AND t.id = r.to_node
 WHERE r.tenant_id = $1 AND r.graph_id = $2 AND r.removed_revision IS NULL
+    AND coalesce(f.removed_revision, t.removed_revision) IS NULL AND f.name || t.name IS NOT NULL
 ORDER BY r.id
 OFFSET $3
 LIMIT $4;

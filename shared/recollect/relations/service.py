@@ -5,7 +5,7 @@ from uuid import UUID
 
 from recollect.graphs.model import Graph, Revision
 from recollect.nodes import service as nodes
-from recollect.nodes.model import Entity, unique
+from recollect.nodes.model import Entity, unique, unique_by
 from recollect.platform.db import Transaction
 from recollect.relations import store
 from recollect.relations.model import NewRelation, Relation, Subgraph
@@ -17,7 +17,7 @@ MAX_RELATIONS = 10_000
 
 async def create_relations(tx: Transaction, revision: Revision, relations: Sequence[NewRelation]) -> list[NewRelation]:
     """Make edges between names; what was not there yet, in order. Names that nothing has become placeholders."""
-    wanted = list({relation.triple: relation for relation in reversed(relations)}.values())[::-1]
+    wanted = unique_by(lambda relation: relation.triple, relations)
     ends = await nodes.ensure_named(tx, revision, unique(name for r in wanted for name in (r.source, r.target)))
     made = await store.insert_relations(
         tx, revision, [(ends[relation.source].id, ends[relation.target].id, relation) for relation in wanted]

@@ -20,35 +20,44 @@ JOIN search_nodes n ON n.tenant_id = $1 AND n.id = r.id
 WHERE n.removed_revision IS NULL AND NOT n.placeholder AND n.name IS NOT NULL
     AND (n.expires_at IS NULL OR n.expires_at > statement_timestamp())
     AND ($5::text IS NULL OR n.kind = $5)
-    AND (cardinality($6::text[]) = 0 OR EXISTS (SELECT 1 FROM unnest(n.tags) AS t (tag) WHERE lower(t.tag) = ANY ($6)))
+    AND (cardinality($6::text[]) = 0 OR EXISTS (
+        SELECT 1 FROM unnest(n.tags) AS t (tag) JOIN unnest($6::text[]) AS w (tag) ON lower(t.tag) = lower(w.tag)))
     AND ($7::double precision IS NULL OR n.importance >= $7)
     AND ($8::double precision IS NULL OR n.importance <= $8)
-ORDER BY r.rank DESC, n.id
+ORDER BY r.rank DESC, n.created_at, n.id
 OFFSET $9
 LIMIT $10;
 
 -- name: recall
 -- Memories by their words and their meaning: the best passages of each kind, scored together, the best passage of each
 -- memory. $4 is null while the embedder is away. An entity's name answers only where it has nothing else to say.
+-- Few nodes are outdated, expiring or of limited freshness: those are looked up and excluded (nodes_unusual), so that the
+-- many others need no join. A blank text has the zero vector, whose cosine is not a number, which to PostgreSQL is above every number.
 WITH question AS (
     SELECT replace(plainto_tsquery('english', $3)::text, ' & ', ' | ')::tsquery AS words
 ), eligible AS NOT MATERIALIZED (
     SELECT p.id, p.tsv, p.embedding, p.embedding_model
     FROM search_passages p
-    JOIN search_nodes n ON n.tenant_id = $1 AND n.id = p.node_id
     WHERE p.tenant_id = $1 AND p.graph_id = $2 AND p.removed_revision IS NULL
         AND (p.expires_at IS NULL OR p.expires_at > statement_timestamp())
-        AND n.removed_revision IS NULL AND NOT n.placeholder
-        AND (n.expires_at IS NULL OR n.expires_at > statement_timestamp())
-        AND (n.status = 'active' OR ($7 AND n.status = 'outdated'))
-        AND (NOT $8 OR n.freshness_at IS NULL OR n.freshness_at > statement_timestamp())
-        AND (cardinality($9::text[]) = 0 OR n.kind = ANY ($9))
-        AND (cardinality($10::text[]) = 0
-            OR EXISTS (SELECT 1 FROM unnest(n.tags) AS t (tag) WHERE lower(t.tag) = ANY ($10)))
-        AND (cardinality($11::text[]) = 0 OR n.name = ANY ($11))
-        AND ($12::double precision IS NULL OR n.importance >= $12)
         AND ($13::timestamptz IS NULL OR p.said_at >= $13)
         AND ($14::timestamptz IS NULL OR p.said_at <= $14)
+        AND p.node_id NOT IN (
+            SELECT n.id FROM search_nodes n
+            WHERE n.tenant_id = $1 AND n.graph_id = $2 AND n.removed_revision IS NULL
+                AND (n.status <> 'active' OR n.expires_at IS NOT NULL OR n.freshness_at IS NOT NULL)
+                AND (n.status = 'archived' OR (n.status = 'outdated' AND NOT $7)
+                    OR n.expires_at <= statement_timestamp() OR ($8 AND n.freshness_at <= statement_timestamp())))
+        AND ((cardinality($9::text[]) = 0 AND cardinality($10::text[]) = 0 AND cardinality($11::text[]) = 0
+            AND $12::double precision IS NULL) OR EXISTS (
+                SELECT 1 FROM search_nodes n
+                WHERE n.tenant_id = $1 AND n.id = p.node_id
+                    AND (cardinality($9::text[]) = 0 OR n.kind = ANY ($9))
+                    AND (cardinality($11::text[]) = 0 OR n.name = ANY ($11))
+                    AND ($12::double precision IS NULL OR n.importance >= $12)
+                    AND (cardinality($10::text[]) = 0 OR EXISTS (
+                        SELECT 1 FROM unnest(n.tags) AS t (tag)
+                        JOIN unnest($10::text[]) AS w (tag) ON lower(t.tag) = lower(w.tag)))))
 ), worded AS (
     SELECT e.id FROM eligible e CROSS JOIN question q
     WHERE e.tsv @@ q.words
@@ -61,7 +70,7 @@ WITH question AS (
     LIMIT $6
 ), candidates AS (
     SELECT p.id, p.memory_id, p.node_id, p.source, p.text, p.said_at, ts_rank(p.tsv, q.words)::double precision AS words,
-        coalesce(CASE WHEN p.embedding_model = $5 THEN 1 - (p.embedding <=> $4::halfvec) END, 0) AS meaning
+        coalesce(CASE WHEN p.embedding_model = $5 THEN nullif(1 - (p.embedding <=> $4::halfvec), 'NaN') END, 0) AS meaning
     FROM search_passages p CROSS JOIN question q
     WHERE p.tenant_id = $1 AND p.id IN (SELECT id FROM worded UNION SELECT id FROM meant)
 ), evident AS (
@@ -69,7 +78,8 @@ WITH question AS (
     WHERE (c.words > 0 OR c.meaning >= $15)
         AND (c.source <> 'name' OR NOT EXISTS (
             SELECT 1 FROM passages o
-            WHERE o.tenant_id = $1 AND o.node_id = c.node_id AND o.source <> 'name' AND o.removed_revision IS NULL))
+            WHERE o.tenant_id = $1 AND o.node_id = c.node_id AND o.source <> 'name' AND o.removed_revision IS NULL
+                AND (o.expires_at IS NULL OR o.expires_at > statement_timestamp())))
 ), scored AS (
     SELECT e.*,
         $16 * coalesce((words - min(words) OVER ()) / nullif(max(words) OVER () - min(words) OVER (), 0), 1)

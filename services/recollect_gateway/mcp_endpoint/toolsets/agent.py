@@ -11,6 +11,7 @@ from recollect.memory import service as memory
 from recollect.memory.model import Item, Remembered
 from recollect.search import service as search
 from recollect.search.model import Hit, Recalled, RecallFilter
+from recollect_gateway.mcp_endpoint.schema import utc
 from recollect_gateway.mcp_endpoint.tool import Arguments, Call, Reply
 from recollect_gateway.mcp_endpoint.toolsets.memory import Importance, Kind, Name, Tag
 
@@ -140,7 +141,7 @@ def _item(item: RememberItem, place: int, max_metadata_size: int) -> Item:
         item.text,
         about=tuple(dict.fromkeys(names)),
         thread=item.thread,
-        at=item.at,
+        at=utc(item.at, f"items.{place}.at"),
         kind=item.kind,
         tags=tuple(item.tags),
         importance=item.importance,
@@ -156,8 +157,8 @@ def _filter(arguments: Recall) -> RecallFilter:
         tags=tuple(arguments.tags),
         about=tuple(arguments.about),
         min_importance=arguments.min_importance,
-        since=arguments.since,
-        until=arguments.until,
+        since=utc(arguments.since, "since"),
+        until=utc(arguments.until, "until"),
         fresh_only=arguments.fresh_only,
         include_outdated=arguments.include_outdated,
     )

@@ -23,6 +23,8 @@ MAX_BATCH = 1_000
 MAX_OFFSET = 10_000_000
 
 Name = Annotated[str, Meta(min_length=1, max_length=512)]
+SoughtName = Annotated[str, Meta(max_length=512)]
+"""A name to look for: one that nothing can have is simply not there."""
 Kind = Annotated[str, Meta(max_length=256)]
 RelationType = Annotated[str, Meta(min_length=1, max_length=256)]
 Text = Annotated[str, Meta(max_length=10_000)]
@@ -63,7 +65,7 @@ class Addition(Struct, rename="camel", forbid_unknown_fields=True, frozen=True):
 class Deletion(Struct, rename="camel", forbid_unknown_fields=True, frozen=True):
     """Observations to take from one entity."""
 
-    entity_name: Annotated[Name, Meta(description="The name of the entity containing the observations")]
+    entity_name: Annotated[SoughtName, Meta(description="The name of the entity containing the observations")]
     observations: Annotated[list[Text], Meta(max_length=MAX_BATCH, description="An array of observations to delete")]
 
 
@@ -88,7 +90,9 @@ class AddObservations(Arguments, frozen=True):
 class DeleteEntities(Arguments, frozen=True):
     """Arguments of `delete_entities`."""
 
-    entity_names: Annotated[list[Name], Meta(max_length=MAX_BATCH, description="An array of entity names to delete")]
+    entity_names: Annotated[
+        list[SoughtName], Meta(max_length=MAX_BATCH, description="An array of entity names to delete")
+    ]
 
 
 class DeleteObservations(Arguments, frozen=True):
@@ -132,7 +136,7 @@ class SearchNodes(Arguments, frozen=True):
 class OpenNodes(Arguments, frozen=True):
     """Arguments of `open_nodes`."""
 
-    names: Annotated[list[Name], Meta(max_length=MAX_BATCH, description="An array of entity names to retrieve")]
+    names: Annotated[list[SoughtName], Meta(max_length=MAX_BATCH, description="An array of entity names to retrieve")]
 
 
 class EntityOut(Struct, rename="camel", frozen=True):
@@ -212,9 +216,10 @@ async def create_relations(call: Call, arguments: CreateRelations) -> Reply:
 async def add_observations(call: Call, arguments: AddObservations) -> Reply:
     """Add observations; answer, for each entry, those that are new."""
     wanted = [NewObservation(a.entity_name, content) for a in arguments.observations for content in a.contents]
-    names = unique(a.entity_name for a in arguments.observations)
+    silent = unique(a.entity_name for a in arguments.observations if not a.contents)
     async with call.writing(arguments.graph) as (tx, revision):
-        await nodes.require_entities(tx, revision.graph, names)
+        if silent:
+            await nodes.require_entities(tx, revision.graph, silent)
         added = await nodes.add_observations(tx, revision, wanted)
     new = {(o.entity, o.content) for o in added}
     return _bare(Results([_added(addition, new) for addition in arguments.observations]))

@@ -1,0 +1,171 @@
+"""How commands reach a running gateway: where it is, with which key, and what it says when it refuses."""
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from ipaddress import ip_address
+from typing import Annotated, Any
+
+import httpx2
+import msgspec
+import stamina
+import stamina.instrumentation
+from cyclopts import Parameter
+
+from recollect.errors import InvalidInput, RecollectError, Unavailable
+from recollect.settings import Settings
+from recollect_local.address import Endpoint
+from recollect_local.data_folder import DataFolder
+
+ATTEMPTS = 8
+ATTEMPT_SECONDS = 60.0
+"""How long a request is tried again while the gateway is away or busy: a restart, not an outage."""
+LONGEST_WAIT = 10.0
+TIMEOUT = httpx2.Timeout(60.0, connect=10.0)
+
+Url = Annotated[
+    str | None,
+    Parameter(env_var="RECOLLECT_URL", help="The gateway, such as https://memory.example.com. Default: the one here."),
+]
+ApiKey = Annotated[str | None, Parameter(env_var="RECOLLECT_API_KEY", help="The API key. Default: the local one's.")]
+
+
+class Away(Unavailable):
+    """The gateway did not answer, or asked to be asked again; after `seconds`, if it said when."""
+
+    def __init__(self, message: str, seconds: float | None = None) -> None:
+        super().__init__(message)
+        self.seconds = seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where the management API is, and the key for it."""
+
+    url: str
+    api_key: str
+
+
+class Gateway:
+    """A gateway's management API. Every refusal is raised as a RecollectError of one sentence."""
+
+    def __init__(self, client: httpx2.Client) -> None:
+        self._client = client
+        self._has_answered = False
+
+    def post(self, path: str, content: bytes, *, media_type: str, **query: str) -> bytes:
+        """The answer, which is JSON. Asks again while the gateway is away or busy: the request must bear repeating."""
+        request = self._client.build_request(
+            "POST", path, content=content, params=query, headers={"Content-Type": media_type}
+        )
+        for attempt in stamina.retry_context(on=self._wait, attempts=ATTEMPTS, timeout=ATTEMPT_SECONDS):
+            with attempt, self._answer(request, "application/json") as response:
+                return response.read()
+        raise AssertionError("stamina either returns or raises")
+
+    @contextmanager
+    def download(self, path: str, *, media_type: str) -> Iterator[httpx2.Response]:
+        """The answer while it arrives; raises Unavailable if it breaks off."""
+        with self._answer(self._client.build_request("GET", path), media_type) as response:
+            yield response
+
+    @contextmanager
+    def _answer(self, request: httpx2.Request, media_type: str) -> Iterator[httpx2.Response]:
+        try:
+            response = self._client.send(request, stream=True)
+            self._has_answered = True
+            with closing(response):
+                if not response.is_success:
+                    response.read()
+                    raise _refusal(response)
+                if response.headers.get("content-type", "").split(";")[0] != media_type:
+                    raise InvalidInput(f"{request.url} is no address of a Recollect gateway", path="url")
+                yield response
+        except httpx2.TransportError as error:
+            said = str(error) or type(error).__name__
+            raise Away(f"The gateway at {self._client.base_url} does not answer ({said}).") from error
+
+    def _wait(self, error: Exception) -> bool | float:
+        """Whether to try again, or after how many seconds: not if nothing was ever there."""
+        if not isinstance(error, Away) or not self._has_answered:
+            return False
+        return True if error.seconds is None else min(error.seconds, LONGEST_WAIT)
+
+
+@contextmanager
+def connected(url: str | None, api_key: str | None) -> Iterator[Gateway]:
+    """The gateway that was named, else the one that runs on this machine. Raises InvalidInput or Unavailable."""
+    stamina.instrumentation.set_on_retry_hooks([])  # its log would stand on stdout, where an export may go
+    address = find_address(url, api_key)
+    try:
+        client = httpx2.Client(
+            base_url=address.url,
+            headers={"Authorization": f"Bearer {address.api_key}"},
+            timeout=TIMEOUT,
+            trust_env=not _is_here(address.url),
+        )
+    except (httpx2.InvalidURL, httpx2.UnsupportedProtocol, UnicodeError) as error:
+        raise InvalidInput(
+            f"{url!r} is no address of a gateway, such as https://memory.example.com", path="url"
+        ) from error
+    with client:
+        yield Gateway(client)
+
+
+def find_address(url: str | None, api_key: str | None) -> Address:
+    """Where to go. The key of the gateway on this machine is for that one alone: another must come with its own."""
+    if url:
+        if not api_key:
+            raise InvalidInput("An API key is needed: --api-key, or RECOLLECT_API_KEY")
+        return Address(_management_url(url), api_key)
+    here = _running_here()
+    if here is None:
+        raise InvalidInput(
+            "No gateway runs on this machine (`recollect local` starts one). "
+            "Name another with --url and --api-key, or RECOLLECT_URL and RECOLLECT_API_KEY"
+        )
+    return Address(here.management_url, api_key or here.api_key)
+
+
+def _running_here() -> Endpoint | None:
+    try:
+        published = (DataFolder(Settings().data_dir).path / "local.json").read_bytes()
+        return msgspec.json.decode(published, type=Endpoint)
+    except (OSError, msgspec.MsgspecError):
+        return None
+
+
+def _management_url(url: str) -> str:
+    """The management API behind whichever of its addresses was pasted."""
+    base = url.rstrip("/").removesuffix("/mcp").removesuffix("/v1")
+    if not base.startswith(("http://", "https://")):
+        raise InvalidInput(f"{url!r} is no address of a gateway, such as https://memory.example.com", path="url")
+    return f"{base}/v1"
+
+
+def _is_here(url: str) -> bool:
+    """Whether the address is this machine's own: no proxy leads there."""
+    host = httpx2.URL(url).host
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _refusal(response: httpx2.Response) -> RecollectError:
+    detail = _detail(response.content) or f"{response.url} answered {response.status_code}, which Recollect does not"
+    if response.status_code == 401:
+        return InvalidInput("The gateway does not accept the API key. Give another with --api-key or RECOLLECT_API_KEY")
+    if response.status_code in (429, 502, 503, 504):
+        after = response.headers.get("retry-after", "")
+        return Away(detail, float(after) if after.isdecimal() else None)
+    return InvalidInput(detail) if response.is_client_error else RecollectError(detail)
+
+
+def _detail(body: bytes) -> str | None:
+    """What a problem's details say (RFC 9457)."""
+    try:
+        problem: dict[str, Any] = msgspec.json.decode(body, type=dict[str, Any])
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return None
+    return str(problem["detail"]) if "detail" in problem else None

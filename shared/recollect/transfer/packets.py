@@ -1,0 +1,137 @@
+"""A file of any size as bounded requests, which remember where in the file their lines stand."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import BinaryIO
+
+import msgspec
+
+from recollect.nodes.model import NewEntity
+from recollect.transfer.jsonl import BYTE_ORDER_MARK, read_line, write_line
+from recollect.transfer.model import MAX_LINES, BrokenLine, Unreadable
+
+LINE_BYTES = 64 * 1024 * 1024
+"""Longest line that is read: it bounds the reader's memory."""
+
+PACKET_BYTES = 256 * 1024
+PACKET_OBSERVATIONS = 2_000
+PACKET_LINES = 500
+"""What one request carries: well below what gateways and proxies accept, and soon written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Packet:
+    """One request. `numbers` are the file's lines of its own lines, in order; `broken` were found on the way.
+
+    `lines_read` and `bytes_read` say how far into the file it comes.
+    """
+
+    body: bytes
+    numbers: tuple[int, ...]
+    broken: tuple[BrokenLine, ...]
+    lines_read: int
+    bytes_read: int
+
+
+def read_packets(file: BinaryIO) -> Iterator[Packet]:
+    """The file's lines in packets, broken ones set aside.
+
+    An entity that is too long for one request is given in several lines of its name, which add up.
+    """
+    packing = _Packing()
+    for number, (length, raw) in enumerate(_raw_lines(file), 1):
+        try:
+            for piece in _pieces(raw, first=number == 1):
+                if not packing.has_room(piece):
+                    yield packing.take()
+                packing.add(number, piece)
+        except Unreadable as error:
+            packing.broken.append(BrokenLine(number, error.reason))
+        packing.lines_read, packing.bytes_read = number, packing.bytes_read + length
+        if len(packing.broken) >= MAX_LINES:
+            yield packing.take()
+    yield packing.take()
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """A line, or a part of one that is too long for one request."""
+
+    raw: bytes
+    observations: int
+
+
+@dataclass(slots=True)
+class _Packing:
+    """The packet that is being filled."""
+
+    pieces: list[bytes] = field(default_factory=list)
+    numbers: list[int] = field(default_factory=list)
+    broken: list[BrokenLine] = field(default_factory=list)
+    size: int = 0
+    observations: int = 0
+    lines_read: int = 0
+    bytes_read: int = 0
+
+    def has_room(self, piece: _Piece) -> bool:
+        return not self.pieces or (
+            len(self.pieces) < PACKET_LINES
+            and self.size + len(piece.raw) <= PACKET_BYTES
+            and self.observations + piece.observations <= PACKET_OBSERVATIONS
+        )
+
+    def add(self, number: int, piece: _Piece) -> None:
+        self.pieces.append(piece.raw)
+        self.numbers.append(number)
+        self.size += len(piece.raw)
+        self.observations += piece.observations
+
+    def take(self) -> Packet:
+        packet = Packet(
+            b"".join(self.pieces), tuple(self.numbers), tuple(self.broken), self.lines_read, self.bytes_read
+        )
+        self.pieces, self.numbers, self.broken, self.size, self.observations = [], [], [], 0, 0
+        return packet
+
+
+def _raw_lines(file: BinaryIO) -> Iterator[tuple[int, bytes | None]]:
+    """Each line with its length in bytes; None for one that is longer than LINE_BYTES."""
+    while raw := file.readline(LINE_BYTES):
+        length = len(raw)
+        if raw.endswith(b"\n") or length < LINE_BYTES:
+            yield length, raw
+            continue
+        while rest := file.readline(LINE_BYTES):
+            length += len(rest)
+            if rest.endswith(b"\n"):
+                break
+        yield length, None
+
+
+def _pieces(raw: bytes | None, *, first: bool) -> Iterator[_Piece]:
+    """The line, or the lines that it must be given in; raises Unreadable."""
+    if raw is None:
+        raise Unreadable(f"longer than {LINE_BYTES // 1024 // 1024} MiB")
+    line = (raw.removeprefix(BYTE_ORDER_MARK) if first else raw).strip()
+    if not line:
+        return
+    item = read_line(line)
+    count = len(item.observations) if isinstance(item, NewEntity) else 0
+    if len(line) < PACKET_BYTES and count <= PACKET_OBSERVATIONS:
+        yield _Piece(line + b"\n", count)
+    elif isinstance(item, NewEntity):
+        yield from (_Piece(write_line(part), len(part.observations)) for part in _parts(item))
+    else:  # it is short once what nobody reads is left out
+        yield _Piece(write_line(item), 0)
+
+
+def _parts(entity: NewEntity) -> Iterator[NewEntity]:
+    """The entity in parts, none of which fills more than half a packet."""
+    start = size = 0
+    for place, text in enumerate(entity.observations):
+        length = len(msgspec.json.encode(text))
+        if place > start and (size + length > PACKET_BYTES // 2 or place - start >= PACKET_OBSERVATIONS // 2):
+            yield replace(entity, observations=entity.observations[start:place])
+            start, size = place, 0
+        size += length
+    yield replace(entity, observations=entity.observations[start:])

@@ -1,0 +1,253 @@
+"""Every tool of the catalogue, whichever there are: what it says of itself, and that it keeps to it."""
+
+import json
+from collections.abc import AsyncIterator
+from importlib.resources import files
+from typing import Any
+
+import httpx2
+import pytest
+from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
+from tokenizers import Tokenizer
+
+from recollect.caller import Caller, Scope
+from recollect.platform.db import Database
+from recollect_gateway.mcp_endpoint.catalogue import CATALOGUE, TOOLS, TOOLSETS
+from recollect_gateway.mcp_endpoint.errors import ERROR_META
+from recollect_gateway.mcp_endpoint.server import definition
+from recollect_gateway.mcp_endpoint.tool import ToolSpec
+from tests.contract.examples import EXAMPLES
+from tests.gateway import MODES, Gateway, NewApiKey, revision_of, rpc_headers
+
+EVERY_TOOL = pytest.mark.parametrize("tool", CATALOGUE, ids=lambda tool: tool.name)
+AGENT_TOKENS = 2_000
+WRONG = {"wrong": ["type"]}
+"""A value that no argument takes: none is a bare object."""
+
+
+@pytest.fixture
+async def http(gateway: Gateway, key: str) -> AsyncIterator[httpx2.AsyncClient]:
+    async with gateway.http(key, **rpc_headers()) as http:
+        yield http
+
+
+@pytest.fixture
+async def remembered(gateway: Gateway, http: httpx2.AsyncClient) -> None:
+    """A graph in which every example finds what it needs."""
+    for name, arguments in EXAMPLES.items():
+        if not TOOLS[name].read_only and not TOOLS[name].destructive:
+            await call(gateway, http, TOOLS[name], arguments)
+
+
+async def call(gateway: Gateway, http: httpx2.AsyncClient, tool: ToolSpec, arguments: Any) -> dict[str, Any]:
+    return await gateway.call(http, tool.name, arguments, path="/mcp/x/all")
+
+
+async def refusal(gateway: Gateway, http: httpx2.AsyncClient, tool: ToolSpec, arguments: Any) -> tuple[str, str]:
+    """Path and text of the error."""
+    result = await call(gateway, http, tool, arguments)
+    assert result["isError"], result
+    error = result["_meta"][ERROR_META]
+    assert error["code"] == "invalid_input"
+    return error["path"], result["content"][0]["text"]
+
+
+class TestWhatToolsSay:
+    def test_names_are_unique(self) -> None:
+        assert len({tool.name for tool in CATALOGUE}) == len(CATALOGUE)
+
+    @EVERY_TOOL
+    def test_title_and_description(self, tool: ToolSpec) -> None:
+        listed = definition(tool)
+        assert listed.title
+        assert listed.annotations is not None
+        assert listed.annotations.title == listed.title
+        assert listed.description
+        assert listed.description.endswith(".")
+
+    @EVERY_TOOL
+    def test_every_annotation_is_given(self, tool: ToolSpec) -> None:
+        hints = definition(tool).annotations
+        assert hints is not None
+        assert hints.open_world_hint is False
+        assert hints.read_only_hint is (tool.scope is Scope.MEMORY_READ)
+        assert hints.idempotent_hint is not None
+        assert hints.destructive_hint is (tool.name.startswith("delete_"))
+
+    @EVERY_TOOL
+    def test_schemas_are_json_schema(self, tool: ToolSpec) -> None:
+        listed = definition(tool)
+        assert listed.output_schema is not None
+        for schema in (listed.input_schema, listed.output_schema):
+            Draft202012Validator.check_schema(schema)
+            assert schema["type"] == "object"
+            assert "$ref" not in json.dumps(schema)
+        assert listed.input_schema["additionalProperties"] is False
+
+    @EVERY_TOOL
+    def test_lists_are_bounded(self, tool: ToolSpec) -> None:
+        unbounded = [path for path, schema in nested(definition(tool).input_schema) if "items" in schema]
+        bounded = [path for path, schema in nested(definition(tool).input_schema) if "maxItems" in schema]
+        assert unbounded == bounded
+
+    @EVERY_TOOL
+    def test_toolsets_are_known(self, tool: ToolSpec) -> None:
+        assert tool.toolsets
+        assert tool.toolsets <= TOOLSETS
+
+    @pytest.mark.parametrize("revision", MODES)
+    async def test_they_are_listed_in_the_catalogue_s_order(self, gateway: Gateway, key: str, revision: str) -> None:
+        for _ in range(2):
+            async with gateway.client(key, "/mcp/x/all", revision=revision) as client:
+                listed = (await client.list_tools()).tools
+                assert [tool.name for tool in listed] == [tool.name for tool in CATALOGUE]
+
+    async def test_toolset_agent_is_cheap_to_list(self, gateway: Gateway, http: httpx2.AsyncClient) -> None:
+        answer = await gateway.post(http, "tools/list", {}, path="/mcp")
+        assert token_count(json.dumps(answer["result"]["tools"])) < AGENT_TOKENS
+
+
+class TestWhatToolsDo:
+    async def test_those_that_write_move_the_revision_and_no_others(
+        self, gateway: Gateway, http: httpx2.AsyncClient, db: Database, caller: Caller
+    ) -> None:
+        moved = {}
+        for name, arguments in EXAMPLES.items():
+            before = await revision_of(db, caller)
+            assert not (await gateway.call(http, name, arguments, path="/mcp/x/all"))["isError"]
+            moved[name] = await revision_of(db, caller) - before
+        assert moved == {tool.name: int(not tool.read_only) for tool in CATALOGUE}
+
+    @EVERY_TOOL
+    async def test_idempotent_ones_change_nothing_the_second_time(
+        self, gateway: Gateway, http: httpx2.AsyncClient, remembered: None, db: Database, caller: Caller, tool: ToolSpec
+    ) -> None:
+        await call(gateway, http, tool, EXAMPLES[tool.name])
+        before = await revision_of(db, caller)
+        result = await call(gateway, http, tool, EXAMPLES[tool.name])
+        assert not result["isError"], result
+        assert (await revision_of(db, caller) == before) is tool.idempotent
+
+    @EVERY_TOOL
+    async def test_results_fit_their_schema(
+        self, gateway: Gateway, http: httpx2.AsyncClient, remembered: None, tool: ToolSpec
+    ) -> None:
+        result = await call(gateway, http, tool, EXAMPLES[tool.name])
+        Draft202012Validator(definition(tool).output_schema or {}).validate(result["structuredContent"])
+
+    @EVERY_TOOL
+    async def test_scope(
+        self, gateway: Gateway, http: httpx2.AsyncClient, issue: NewApiKey, caller: Caller, tool: ToolSpec
+    ) -> None:
+        """A key with the tool's scope and no other is enough; one with all others is not."""
+        enough = await issue(caller, scopes=frozenset({tool.scope}))
+        others = await issue(caller, scopes=frozenset(Scope) - {tool.scope})
+        for secret, offered in ((enough.secret, True), (others.secret, False)):
+            async with gateway.http(secret, **rpc_headers()) as http:
+                called = {"name": tool.name, "arguments": {"graph": "default", "unheard_of": 1}}
+                answer = await gateway.post(http, "tools/call", called, path="/mcp/x/all")
+                assert ("result" in answer) is offered
+                if not offered:
+                    assert answer["error"] == {"code": -32602, "message": f"Unknown tool: {tool.name}"}
+
+
+class TestWhatToolsRefuse:
+    """By path, with nothing written."""
+
+    @pytest.fixture(autouse=True)
+    async def nothing_is_written(self, db: Database, caller: Caller) -> AsyncIterator[None]:
+        yield
+        assert await revision_of(db, caller) == 0
+
+    @EVERY_TOOL
+    async def test_unknown_arguments(self, gateway: Gateway, http: httpx2.AsyncClient, tool: ToolSpec) -> None:
+        arguments = {**EXAMPLES[tool.name], "surprise": 1}
+        assert await refusal(gateway, http, tool, arguments) == ("surprise", "surprise: Unknown argument")
+
+    @EVERY_TOOL
+    async def test_missing_arguments(self, gateway: Gateway, http: httpx2.AsyncClient, tool: ToolSpec) -> None:
+        for name in definition(tool).input_schema.get("required", ()):
+            arguments = {key: value for key, value in EXAMPLES[tool.name].items() if key != name}
+            assert await refusal(gateway, http, tool, arguments) == (name, f"{name}: Required")
+
+    @EVERY_TOOL
+    async def test_arguments_of_the_wrong_type(
+        self, gateway: Gateway, http: httpx2.AsyncClient, tool: ToolSpec
+    ) -> None:
+        for name in definition(tool).input_schema["properties"]:
+            path, text = await refusal(gateway, http, tool, {**EXAMPLES[tool.name], name: WRONG})
+            assert path == name
+            assert text.startswith(f"{name}: Expected ")
+
+    @EVERY_TOOL
+    async def test_graph_names_that_cannot_be(self, gateway: Gateway, http: httpx2.AsyncClient, tool: ToolSpec) -> None:
+        for name in ("", "a b", "a/b", "é", "x" * 129, "default\n"):
+            path, _ = await refusal(gateway, http, tool, {**EXAMPLES[tool.name], "graph": name})
+            assert path == "graph"
+
+    @pytest.mark.parametrize(
+        ("tool", "arguments", "said"),
+        [
+            ("create_entities", {"entities": [{"name": "A"}]}, "entities.0.entityType: Required"),
+            ("create_entities", {"entities": [{"entityType": "t", "observations": []}]}, "entities.0.name: Required"),
+            (
+                "create_entities",
+                {"entities": [{"name": "A", "entityType": "t", "observations": ["x", 1]}]},
+                "entities.0.observations.1: Expected `str`, got `int`",
+            ),
+            (
+                "create_entities",
+                {"entities": [{"name": "A", "entityType": "t", "observations": [], "colour": "red"}]},
+                "entities.0.colour: Unknown argument",
+            ),
+            (
+                "create_relations",
+                {"relations": [{"from": "A", "to": "", "relationType": "r"}]},
+                "relations.0.to: Expected `str` of length >= 1",
+            ),
+            (
+                "add_observations",
+                {"observations": [{"entityName": "A", "contents": ["ok", "a\x00b"]}]},
+                "observations.0.contents.1: Holds a NUL or half a character, which text cannot",
+            ),
+            ("remember", {"items": []}, "items: Expected `array` of length >= 1"),
+            (
+                "remember",
+                {"items": [{"text": "x", "at": "2026-01-31"}]},
+                "items.0.at: Invalid RFC3339 encoded datetime",
+            ),
+            (
+                "remember",
+                {"items": [{"text": "x"}, {"text": "y", "at": "0001-01-01T00:00:00+12:00"}]},
+                "items.1.at: Outside the years 1 to 9999",
+            ),
+            (
+                "remember",
+                {"items": [{"text": "x", "metadata": {"big": "x" * 100_001}}]},
+                "items.0.metadata: Metadata too large (max 100000 bytes)",
+            ),
+            ("recall", {}, "query: Give query, or queries with 1 to 8 entries"),
+            ("recall", {"query": "x", "until": "9999-12-31T23:59:59-12:00"}, "until: Outside the years 1 to 9999"),
+        ],
+    )
+    async def test_what_is_wrong_inside(
+        self, gateway: Gateway, http: httpx2.AsyncClient, tool: str, arguments: Any, said: str
+    ) -> None:
+        result = await gateway.call(http, tool, arguments, path="/mcp/x/all")
+        assert result["isError"]
+        assert result["content"][0]["text"] == said
+        assert result["_meta"][ERROR_META] == {"code": "invalid_input", "path": said.split(":")[0]}
+
+
+def token_count(text: str) -> int:
+    """Tokens of a text, by the tokenizer of a Llama model, which stands in for those of the agents."""
+    tokenizer = files("wordllama") / "tokenizers" / "l2_supercat_tokenizer_config.json"
+    return len(Tokenizer.from_str(tokenizer.read_text(encoding="utf-8")).encode(text, add_special_tokens=False).ids)
+
+
+def nested(schema: dict[str, Any], path: str = "") -> list[tuple[str, dict[str, Any]]]:
+    """A schema and those inside it, with their places."""
+    found = [(path, schema)]
+    for name, inner in schema.get("properties", {}).items():
+        found += nested(inner, f"{path}.{name}")
+    return found + (nested(schema["items"], f"{path}[]") if "items" in schema else [])

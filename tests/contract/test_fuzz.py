@@ -1,0 +1,116 @@
+"""Whatever arguments a model makes up: a tool answers or refuses, and never breaks."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import httpx2
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from recollect_gateway.mcp_endpoint.catalogue import CATALOGUE
+from recollect_gateway.mcp_endpoint.errors import ERROR_META
+from recollect_gateway.mcp_endpoint.server import definition
+from tests.contract.examples import EXAMPLES
+from tests.gateway import Gateway, rpc_answer, rpc_headers
+
+PARSE_ERROR, INVALID_REQUEST, INVALID_PARAMS = -32700, -32600, -32602
+
+ODD_TEXTS = [
+    *["", " ", "Alice", "\x00", "a\x00b", "\x1f", "\x7f", "\x85", "\u2028", "\ud800", "\udfff\ud800"],
+    *["\ufffe", "e\u0301", "\u202e", "\U0001f9e0" * 300, "a" * 20_000, "a" * 5_000 + " b", "x1 " * 3_000],
+    *["%_\\", "'; DROP TABLE nodes; --", "$1", "{}", "a & !b | (c <-> d):*", "\\x00", "NULL", "[1]"],
+]
+ODD_TIMES = [
+    *["0001-01-01T00:00:00+23:59", "0001-01-01T00:00:00Z", "9999-12-31T23:59:59.999999-23:59", "2024-06-01"],
+    *["9999-12-31T23:59:59.9999999Z", "2024-02-30T00:00:00Z", "2024-06-30T23:59:60Z", "1700000000", "infinity"],
+]
+ODD_NUMBERS = [0, -1, -0.0, 0.1, 1e-320, 2**31, 2**53, 2**63, 2**64, 10**30, -(10**400), 1e308]
+NO_NUMBERS = [float("nan"), float("inf"), float("-inf")]
+ODD_VALUES: list[Any] = [None, True, [], {}, [[]], {"a": {}}, *ODD_TEXTS, *ODD_TIMES, *ODD_NUMBERS, *NO_NUMBERS]
+
+odd = st.sampled_from(ODD_VALUES)
+anything = st.recursive(
+    odd | st.integers() | st.floats() | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@pytest.fixture
+def http(gateway: Gateway, key: str) -> Iterator[httpx2.Client]:
+    headers = rpc_headers() | {"Authorization": f"Bearer {key}"}
+    with httpx2.Client(base_url=gateway.url, headers=headers, timeout=30) as http:
+        yield http
+
+
+def call(http: httpx2.Client, tool: str, arguments: Any) -> bool:
+    """Whether the tool took the call; if not, it must have refused it in a form that a model can use."""
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": tool, "arguments": arguments}}
+    response = http.post("/mcp/x/all", content=json.dumps(body))
+    answer = rpc_answer(response.text)
+    if "error" in answer:
+        assert answer["error"]["code"] in (PARSE_ERROR, INVALID_REQUEST, INVALID_PARAMS), answer
+        return False
+    assert response.status_code == 200
+    result = answer["result"]
+    if result["isError"]:
+        assert result["_meta"][ERROR_META]["code"] in ("invalid_input", "entity_not_found"), (tool, arguments, result)
+        assert result["content"][0]["text"]
+    return not result["isError"]
+
+
+@pytest.mark.parametrize("tool", EXAMPLES)
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(arguments=anything)
+def test_any_json_is_answered_or_refused(http: httpx2.Client, tool: str, arguments: Any) -> None:
+    call(http, tool, arguments)
+
+
+@pytest.mark.parametrize("value", ODD_VALUES, ids=lambda value: ascii(value)[:30])
+def test_one_odd_value_in_a_good_call_is_answered_or_refused(http: httpx2.Client, value: Any) -> None:
+    for tool, arguments in EXAMPLES.items():
+        for path in places(arguments):
+            call(http, tool, replaced(arguments, path, value))
+
+
+def test_good_calls_are_taken(http: httpx2.Client) -> None:
+    """What the odd values are put into holds without them."""
+    assert {tool: call(http, tool, arguments) for tool, arguments in EXAMPLES.items()} == dict.fromkeys(EXAMPLES, True)
+
+
+@pytest.mark.parametrize("tool", CATALOGUE, ids=lambda tool: tool.name)
+def test_examples_give_every_argument(tool: Any) -> None:
+    assert given_in(EXAMPLES[tool.name]) >= named_in(definition(tool).input_schema)
+
+
+def places(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+    """Every place inside a JSON value."""
+    if path:
+        yield path
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, item in inner:
+        yield from places(item, (*path, key))
+
+
+def replaced(value: Any, path: tuple[str | int, ...], new: Any) -> Any:
+    """The value with something else in that place."""
+    if not path:
+        return new
+    inner = dict(value) if isinstance(value, dict) else dict(enumerate(value))
+    inner[path[0]] = replaced(inner[path[0]], path[1:], new)
+    return inner if isinstance(value, dict) else list(inner.values())
+
+
+def given_in(value: Any) -> set[str]:
+    """Names of the fields at every place of a value, places of arrays left out: `items.text`."""
+    return {".".join(key for key in path if isinstance(key, str)) for path in places(value)}
+
+
+def named_in(schema: dict[str, Any], path: str = "") -> set[str]:
+    """The same of a schema."""
+    names = {path} - {""}
+    for field, inner in schema.get("properties", {}).items():
+        names |= named_in(inner, f"{path}.{field}".lstrip("."))
+    return names | (named_in(schema["items"], path) if "items" in schema else set())

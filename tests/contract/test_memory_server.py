@@ -1,0 +1,289 @@
+"""Toolset `memory` answers as the official memory server does.
+
+Source of truth: https://github.com/modelcontextprotocol/servers, src/memory/index.ts. Every test speaks both wire
+revisions through the official client, which also holds `structuredContent` against `outputSchema`.
+"""
+
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from mcp import Client
+from mcp.shared.exceptions import MCPError
+from mcp_types import TextResourceContents
+
+from recollect.caller import Caller
+from recollect.platform.db import Database
+from tests.gateway import LEGACY, MODES, Gateway, error_of, held, revision_of, rpc_answer, rpc_headers, text_of
+
+ALICE = {"name": "Alice", "entityType": "person", "observations": ["likes tea", "lives in Oslo"]}
+ACME = {"name": "Acme", "entityType": "company", "observations": []}
+WORKS_AT = {"from": "Alice", "to": "Acme", "relationType": "works_at"}
+EMPTY: dict[str, Any] = {"entities": [], "relations": []}
+
+
+@pytest.fixture(params=MODES)
+async def client(request: pytest.FixtureRequest, gateway: Gateway, key: str) -> AsyncIterator[Client]:
+    async with held(gateway.client(key, revision=request.param)) as client:
+        assert client.protocol_version == request.param
+        yield client
+
+
+async def answer(client: Client, tool: str, /, **arguments: Any) -> Any:
+    """The structured content of a success."""
+    result = await client.call_tool(tool, arguments)
+    assert not result.is_error, text_of(result)
+    return result.structured_content
+
+
+async def remember_alice(client: Client) -> None:
+    await answer(client, "create_entities", entities=[ALICE, ACME])
+    await answer(client, "create_relations", relations=[WORKS_AT])
+
+
+class TestCreateEntities:
+    async def test_new_ones_come_back_bare_in_the_text(self, client: Client) -> None:
+        result = await client.call_tool("create_entities", {"entities": [ALICE, ACME]})
+        assert not result.is_error
+        assert result.structured_content == {"entities": [ALICE, ACME]}
+        assert text_of(result) == json.dumps([ALICE, ACME], indent=2)
+
+    async def test_known_names_are_skipped_and_left_as_they_are(self, client: Client) -> None:
+        await answer(client, "create_entities", entities=[ALICE])
+        other = ALICE | {"entityType": "cat", "observations": ["purrs"]}
+        assert await answer(client, "create_entities", entities=[other, ACME]) == {"entities": [ACME]}
+        assert await answer(client, "read_graph") == {"entities": [ALICE, ACME], "relations": []}
+
+    async def test_nothing_new_is_an_empty_array(self, client: Client) -> None:
+        await answer(client, "create_entities", entities=[ALICE])
+        result = await client.call_tool("create_entities", {"entities": [ALICE]})
+        assert text_of(result) == "[]"
+        assert result.structured_content == {"entities": []}
+
+    async def test_tags_and_importance_are_taken_and_not_given_back(self, client: Client) -> None:
+        given = ALICE | {"tags": ["VIP"], "importance": 7.5}
+        assert await answer(client, "create_entities", entities=[given]) == {"entities": [ALICE]}
+        found = await answer(client, "search_nodes", query="", tags=["vip"], minImportance=7.5, maxImportance=7.5)
+        assert found == {"entities": [ALICE], "relations": []}
+        assert await answer(client, "search_nodes", query="Alice", minImportance=8) == EMPTY
+
+    async def test_an_entity_may_have_an_empty_type(self, client: Client) -> None:
+        plain = {"name": "Plain", "entityType": "", "observations": []}
+        assert await answer(client, "create_entities", entities=[plain]) == {"entities": [plain]}
+        assert await answer(client, "open_nodes", names=["Plain"]) == {"entities": [plain], "relations": []}
+
+
+class TestCreateRelations:
+    async def test_new_ones_come_back_bare_in_the_text(self, client: Client) -> None:
+        await answer(client, "create_entities", entities=[ALICE, ACME])
+        result = await client.call_tool("create_relations", {"relations": [WORKS_AT]})
+        assert result.structured_content == {"relations": [WORKS_AT]}
+        assert text_of(result) == json.dumps([WORKS_AT], indent=2)
+
+    async def test_known_ones_are_skipped(self, client: Client) -> None:
+        await remember_alice(client)
+        other = WORKS_AT | {"relationType": "owns"}
+        assert await answer(client, "create_relations", relations=[WORKS_AT, other]) == {"relations": [other]}
+
+    async def test_entities_need_not_exist_yet(self, client: Client) -> None:
+        assert await answer(client, "create_relations", relations=[WORKS_AT]) == {"relations": [WORKS_AT]}
+        assert await answer(client, "read_graph") == {"entities": [], "relations": [WORKS_AT]}
+        assert await answer(client, "search_nodes", query="Alice") == EMPTY
+        assert await answer(client, "open_nodes", names=["Alice"]) == EMPTY
+        assert await answer(client, "create_entities", entities=[ALICE]) == {"entities": [ALICE]}
+        assert await answer(client, "open_nodes", names=["Alice"]) == {"entities": [ALICE], "relations": [WORKS_AT]}
+
+
+class TestAddObservations:
+    async def test_new_ones_come_back_by_entity(self, client: Client) -> None:
+        await answer(client, "create_entities", entities=[ALICE, ACME])
+        wanted = [
+            {"entityName": "Acme", "contents": ["makes anvils"]},
+            {"entityName": "Alice", "contents": ["likes tea", "plays chess"]},
+        ]
+        result = await client.call_tool("add_observations", {"observations": wanted})
+        added = [
+            {"entityName": "Acme", "addedObservations": ["makes anvils"]},
+            {"entityName": "Alice", "addedObservations": ["plays chess"]},
+        ]
+        assert result.structured_content == {"results": added}
+        assert text_of(result) == json.dumps(added, indent=2)
+        opened = await answer(client, "open_nodes", names=["Alice"])
+        assert opened["entities"][0]["observations"] == ["likes tea", "lives in Oslo", "plays chess"]
+
+    async def test_an_unknown_entity_is_an_error_and_nothing_is_written(
+        self, client: Client, db: Database, caller: Caller
+    ) -> None:
+        await answer(client, "create_entities", entities=[ALICE])
+        before = await revision_of(db, caller)
+        wanted = [{"entityName": "Alice", "contents": ["new"]}, {"entityName": "Nobody", "contents": ["new"]}]
+        result = await client.call_tool("add_observations", {"observations": wanted})
+        assert text_of(result) == "Entity with name Nobody not found"
+        assert error_of(result)["code"] == "entity_not_found"
+        assert await revision_of(db, caller) == before
+        assert (await answer(client, "open_nodes", names=["Alice"]))["entities"] == [ALICE]
+
+    async def test_a_placeholder_is_an_unknown_entity(self, client: Client) -> None:
+        await answer(client, "create_relations", relations=[WORKS_AT])
+        result = await client.call_tool("add_observations", {"observations": [{"entityName": "Acme", "contents": []}]})
+        assert text_of(result) == "Entity with name Acme not found"
+
+
+class TestDeletions:
+    async def test_entities_go_with_their_relations(self, client: Client) -> None:
+        await remember_alice(client)
+        result = await client.call_tool("delete_entities", {"entityNames": ["Alice", "Nobody"]})
+        assert text_of(result) == "Entities deleted successfully"
+        assert result.structured_content == {"success": True, "message": "Entities deleted successfully"}
+        assert await answer(client, "read_graph") == {"entities": [ACME], "relations": []}
+
+    async def test_a_name_that_only_relations_know_takes_them_along(self, client: Client) -> None:
+        await answer(client, "create_entities", entities=[ALICE])
+        await answer(client, "create_relations", relations=[WORKS_AT])
+        await answer(client, "delete_entities", entityNames=["Acme"])
+        assert await answer(client, "read_graph") == {"entities": [ALICE], "relations": []}
+
+    async def test_a_deleted_entity_can_be_made_anew(self, client: Client) -> None:
+        await remember_alice(client)
+        await answer(client, "delete_entities", entityNames=["Alice"])
+        bare = ALICE | {"observations": []}
+        assert await answer(client, "create_entities", entities=[bare]) == {"entities": [bare]}
+        assert await answer(client, "open_nodes", names=["Alice"]) == {"entities": [bare], "relations": []}
+
+    async def test_observations(self, client: Client) -> None:
+        await answer(client, "create_entities", entities=[ALICE])
+        deletions = [
+            {"entityName": "Alice", "observations": ["likes tea", "never said"]},
+            {"entityName": "Nobody", "observations": ["x"]},
+        ]
+        result = await client.call_tool("delete_observations", {"deletions": deletions})
+        assert text_of(result) == "Observations deleted successfully"
+        assert result.structured_content == {"success": True, "message": "Observations deleted successfully"}
+        [alice] = (await answer(client, "open_nodes", names=["Alice"]))["entities"]
+        assert alice["observations"] == ["lives in Oslo"]
+
+    async def test_relations(self, client: Client) -> None:
+        await remember_alice(client)
+        gone = [WORKS_AT, WORKS_AT | {"relationType": "unheard_of"}, WORKS_AT | {"from": "Nobody"}]
+        result = await client.call_tool("delete_relations", {"relations": gone})
+        assert text_of(result) == "Relations deleted successfully"
+        assert result.structured_content == {"success": True, "message": "Relations deleted successfully"}
+        assert await answer(client, "read_graph") == {"entities": [ALICE, ACME], "relations": []}
+
+
+class TestReading:
+    async def test_the_graph_stands_whole_in_the_text(self, client: Client) -> None:
+        await remember_alice(client)
+        whole = {"entities": [ALICE, ACME], "relations": [WORKS_AT]}
+        result = await client.call_tool("read_graph", {})
+        assert result.structured_content == whole
+        assert text_of(result) == json.dumps(whole, indent=2)
+
+    async def test_a_graph_that_is_not_there_reads_as_empty(self, client: Client) -> None:
+        for tool, arguments in (("read_graph", {}), ("search_nodes", {"query": "a"}), ("open_nodes", {"names": ["a"]})):
+            assert await answer(client, tool, **arguments) == EMPTY
+
+    async def test_pages_say_where_to_go_on(self, client: Client) -> None:
+        names = [f"e{number}" for number in range(5)]
+        entities = [{"name": name, "entityType": "t", "observations": []} for name in names]
+        await answer(client, "create_entities", entities=entities)
+        read: list[str] = []
+        offset: int | None = 0
+        while offset is not None:
+            page = await answer(client, "read_graph", offset=offset, limit=2)
+            read += [entity["name"] for entity in page["entities"]]
+            offset = page.get("nextOffset")
+        assert read == names
+
+    async def test_one_type_keeps_only_relations_with_both_ends_in_the_page(self, client: Client) -> None:
+        bob = ALICE | {"name": "Bob"}
+        await remember_alice(client)
+        await answer(client, "create_entities", entities=[bob])
+        knows = {"from": "Alice", "to": "Bob", "relationType": "knows"}
+        await answer(client, "create_relations", relations=[knows])
+        page = await answer(client, "read_graph", entityType="person")
+        assert page == {"entities": [ALICE, bob], "relations": [knows]}
+
+    @pytest.mark.parametrize("query", ["alice", "PERSON", "LIVES IN os"])
+    async def test_search_looks_at_name_type_and_observations_whatever_the_case(
+        self, client: Client, query: str
+    ) -> None:
+        await remember_alice(client)
+        found = await answer(client, "search_nodes", query=query)
+        assert found == {"entities": [ALICE], "relations": [WORKS_AT]}
+
+    @pytest.mark.parametrize("query", ["%", "_", "\\", "a%e", "A_ice", "'; --"])
+    async def test_search_takes_every_character_literally(self, client: Client, query: str) -> None:
+        await remember_alice(client)
+        assert await answer(client, "search_nodes", query=query) == EMPTY
+        odd = {"name": f"<{query}>", "entityType": "odd", "observations": []}
+        await answer(client, "create_entities", entities=[odd])
+        assert await answer(client, "search_nodes", query=query) == {"entities": [odd], "relations": []}
+
+    async def test_open_keeps_the_order_asked_for_and_gives_relations_of_either_end(self, client: Client) -> None:
+        await remember_alice(client)
+        opened = await answer(client, "open_nodes", names=["Acme", "Nobody", "Alice", "Acme"])
+        assert opened == {"entities": [ACME, ALICE], "relations": [WORKS_AT]}
+        assert await answer(client, "open_nodes", names=["Acme"]) == {"entities": [ACME], "relations": [WORKS_AT]}
+
+    async def test_texts_come_back_as_they_were_given(self, client: Client) -> None:
+        odd = {
+            "name": " Ünï\tcødé 🧠 ",
+            "entityType": "\u202eé\u0301",
+            "observations": ["", "\n", "a\u2028b\x85c\r\nd", "a\\b\"c'", "é", "e\u0301"],
+        }
+        assert await answer(client, "create_entities", entities=[odd]) == {"entities": [odd]}
+        assert await answer(client, "open_nodes", names=[odd["name"]]) == {"entities": [odd], "relations": []}
+
+    async def test_another_graph_is_another_memory(self, client: Client) -> None:
+        await answer(client, "create_entities", entities=[ALICE])
+        await answer(client, "create_entities", graph="other", entities=[ACME])
+        assert await answer(client, "read_graph", graph="other") == {"entities": [ACME], "relations": []}
+        assert await answer(client, "read_graph") == {"entities": [ALICE], "relations": []}
+
+
+class TestResource:
+    async def test_it_is_the_whole_graph(self, client: Client) -> None:
+        await remember_alice(client)
+        [resource] = (await client.list_resources()).resources
+        assert (resource.uri, resource.name) == ("memory://knowledge-graph", "knowledge-graph")
+        assert resource.mime_type == "application/json"
+        [content] = (await client.read_resource("memory://knowledge-graph")).contents
+        assert isinstance(content, TextResourceContents)
+        assert (content.uri, content.mime_type) == ("memory://knowledge-graph", "application/json")
+        assert content.text == json.dumps({"entities": [ALICE, ACME], "relations": [WORKS_AT]}, indent=2)
+
+    async def test_others_are_unknown(self, client: Client) -> None:
+        with pytest.raises(MCPError, match="Unknown resource"):
+            await client.read_resource("memory://other")
+
+    @pytest.mark.parametrize("revision", MODES)
+    async def test_it_comes_with_the_toolset(self, gateway: Gateway, key: str, revision: str) -> None:
+        async with gateway.client(key, "/mcp", revision=revision) as client:
+            assert (await client.list_resources()).resources == []
+            with pytest.raises(MCPError, match="Unknown resource"):
+                await client.read_resource("memory://knowledge-graph")
+
+
+@pytest.mark.parametrize("revision", ["2024-11-05", "2025-03-26", "2025-06-18", LEGACY])
+async def test_older_clients_shake_hands_and_call(gateway: Gateway, key: str, revision: str) -> None:
+    """Every handshake revision that the SDK serves, as bare JSON-RPC."""
+    hello = {"protocolVersion": revision, "capabilities": {}, "clientInfo": {"name": "old", "version": "1"}}
+    async with gateway.http(key, **rpc_headers(revision)) as http:
+        del http.headers["MCP-Protocol-Version"]  # not known before the handshake
+        path = "/mcp/x/memory"
+        greeted = await http.post(path, json={"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello})
+        assert greeted.status_code == 200
+        welcome = rpc_answer(greeted.text)["result"]
+        assert welcome["protocolVersion"] == revision
+        assert welcome["serverInfo"]["name"] == "recollect"
+        if revision >= "2025-06-18":
+            http.headers["MCP-Protocol-Version"] = revision
+        done = await http.post(path, json={"jsonrpc": "2.0", "method": "notifications/initialized"})
+        assert done.status_code == 202
+        call = {"name": "create_entities", "arguments": {"entities": [ALICE]}}
+        called = await http.post(path, json={"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": call})
+        assert called.status_code == 200
+        result = rpc_answer(called.text)["result"]
+        assert json.loads(result["content"][0]["text"]) == [ALICE]

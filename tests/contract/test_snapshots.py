@@ -1,0 +1,46 @@
+"""What clients and databases rely on, frozen in `__snapshots__`.
+
+A change is meant or a mistake: `make test ARGS=--snapshot-update` writes down one that is meant. A released migration
+never changes.
+"""
+
+from typing import Any
+
+import pytest
+from syrupy.assertion import SnapshotAssertion
+from syrupy.extensions.json import JSONSnapshotExtension
+
+from recollect.errors import ErrorCode
+from recollect.platform.migrate import migrations
+from recollect_gateway.mcp_endpoint.catalogue import CATALOGUE
+from recollect_gateway.mcp_endpoint.server import definition
+from recollect_gateway.mcp_endpoint.tool import ToolSpec
+from tests.gateway import Gateway
+
+
+@pytest.fixture
+def frozen(snapshot: SnapshotAssertion) -> SnapshotAssertion:
+    """Snapshots as JSON, a file each."""
+    return snapshot.use_extension(JSONSnapshotExtension)
+
+
+@pytest.mark.parametrize("tool", CATALOGUE, ids=lambda tool: tool.name)
+def test_tool(frozen: SnapshotAssertion, tool: ToolSpec) -> None:
+    listed = definition(tool).model_dump(mode="json", by_alias=True, exclude_none=True)
+    assert listed | {"toolsets": sorted(tool.toolsets), "scope": tool.scope} == frozen
+
+
+def test_error_codes(frozen: SnapshotAssertion) -> None:
+    assert sorted(ErrorCode) == frozen
+
+
+def test_migrations(frozen: SnapshotAssertion) -> None:
+    assert {migration.name: migration.checksum for migration in migrations()} == frozen
+
+
+async def test_openapi(frozen: SnapshotAssertion, gateway: Gateway) -> None:
+    async with gateway.http() as http:
+        response = await http.get("/v1/openapi.json")
+    document: dict[str, Any] = response.json()
+    assert document["info"].pop("version")
+    assert document == frozen

@@ -1,0 +1,393 @@
+"""`recollect import` and `recollect export` as a user types them, against a gateway that listens."""
+
+import asyncio
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import asyncpg
+import pytest
+
+from recollect.caller import Caller
+from recollect.graphs import service as graphs
+from recollect.nodes.model import NewEntity
+from recollect.platform.db import Database
+from recollect.relations.model import NewRelation
+from recollect.settings import Settings
+from recollect.transfer.jsonl import read_line, write_line
+from recollect_local.address import Endpoint
+from recollect_local.data_folder import DataFolder
+from recollect_local.postgres import LocalPostgres
+from tests.gateway import Gateway, eventually, revision_of, serving
+from tests.memories import Agent
+
+FIXTURES = Path(__file__).parents[1] / "fixtures"
+SOUND, BROKEN = FIXTURES / "memory.jsonl", FIXTURES / "memory_broken.jsonl"
+BROKEN_NUMBERS = [2, 3, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 21]
+SECONDS = 60
+PROXIES = dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "all_proxy"), "http://127.0.0.1:9")
+"""A proxy that is not there: none leads to a gateway on this machine."""
+
+
+@dataclass(frozen=True)
+class Said:
+    """What a command left behind."""
+
+    code: int
+    out: bytes
+    err: str
+
+    def __post_init__(self) -> None:
+        assert "Traceback" not in self.err, self.err
+
+
+@dataclass(frozen=True)
+class Shell:
+    """Someone who types commands, with these variables set."""
+
+    folder: Path
+    variables: Mapping[str, str] = field(default_factory=dict)
+
+    def start(self, *words: str, **streams: int) -> subprocess.Popen[bytes]:
+        clean = {name: value for name, value in os.environ.items() if not name.startswith("RECOLLECT_")}
+        process: subprocess.Popen[bytes] = subprocess.Popen(
+            [sys.executable, "-m", "recollect_cli.main", *words],
+            env={**clean, **PROXIES, "RECOLLECT_DATA_DIR": str(self.folder / "data"), **self.variables},
+            cwd=self.folder,
+            **{"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **streams},  # type: ignore[call-overload]
+        )
+        return process
+
+    async def run(self, *words: str, stdin: bytes = b"") -> Said:
+        """The command at its end; the gateway's thread and this loop go on meanwhile."""
+        process = self.start(*words)
+        out, err = await asyncio.to_thread(process.communicate, stdin, SECONDS)
+        return Said(process.returncode, out, err.decode())
+
+    def with_variables(self, **variables: str) -> "Shell":
+        return Shell(self.folder, {**self.variables, **variables})
+
+
+@pytest.fixture
+def shell(gateway: Gateway, key: str, tmp_path: Path) -> Shell:
+    """A shell that knows gateway and key."""
+    return Shell(tmp_path, {"RECOLLECT_URL": gateway.url, "RECOLLECT_API_KEY": key})
+
+
+@pytest.fixture
+async def admin(postgres: LocalPostgres) -> AsyncIterator[asyncpg.Connection]:
+    """PostgreSQL's superuser."""
+    connection = await asyncpg.connect(postgres.url())
+    yield connection
+    await connection.close()
+
+
+async def has_graph(db: Database, caller: Caller, name: str) -> bool:
+    async with db.transaction(caller, read_only=True) as tx:
+        return await graphs.open_graph(tx, name) is not None
+
+
+async def test_a_file_goes_in_and_comes_out_the_same(shell: Shell) -> None:
+    first = await shell.run("import", str(SOUND), "--graph", "notes")
+    assert (first.code, first.err) == (0, "")
+    assert first.out == b"notes: 8 new entities, 16 new observations, 7 new relations\n"
+    out = await shell.run("export", "--graph", "notes")
+    assert (out.code, out.err) == (0, "")
+    assert out.out == SOUND.read_bytes() + b"\n"
+    again = await shell.run("import", "-", "--graph", "notes", stdin=out.out)
+    assert again.out == b"notes: 0 new entities, 0 new observations, 0 new relations; 15 lines held nothing new\n"
+    assert (await shell.run("import", "-", "--graph", "copy", stdin=out.out)).code == 0
+    assert (await shell.run("export", "copy.jsonl", "--graph", "copy")).code == 0
+    assert (shell.folder / "copy.jsonl").read_bytes() == out.out
+    assert [path.name for path in shell.folder.iterdir()] == ["copy.jsonl"]
+
+
+async def test_broken_lines_are_told_and_the_rest_is_imported(shell: Shell) -> None:
+    said = await shell.run("import", str(BROKEN), "--graph", "notes")
+    assert said.code == 0
+    assert (
+        said.out == b"notes: 2 new entities, 2 new observations, 1 new relations; 17 lines were broken and left out\n"
+    )
+    told = said.err.splitlines()
+    assert [int(line.split(":")[0].removeprefix("line ")) for line in told] == BROKEN_NUMBERS
+    assert told[1] == "line 3: not JSON: invalid character (byte 4)", told
+    out = (await shell.run("export", "--graph", "notes")).out
+    assert [read_line(line) for line in out.splitlines()] == [
+        NewEntity("Sound one", "thing", ("first",)),
+        NewEntity("Sound two", "thing", ("second",)),
+        NewRelation("Sound one", "Sound two", "likes"),
+    ]
+
+
+@pytest.mark.parametrize("way", ["file", "stdin"])
+async def test_strict_refuses_a_file_before_anything_is_written(
+    shell: Shell, db: Database, caller: Caller, way: str
+) -> None:
+    """Also where only its last line is broken, long after the first request's worth of sound ones."""
+    sound = b"".join(write_line(NewEntity(f"e{number}", "thing", ("x",))) for number in range(1_200))
+    (shell.folder / "long.jsonl").write_bytes(sound + b"broken\n")
+    file, stdin = ("long.jsonl", b"") if way == "file" else ("-", sound + b"broken\n")
+    refused = await shell.run("import", file, "--graph", "notes", "--strict", stdin=stdin)
+    assert refused.code == 1
+    assert "line 1201: not JSON" in refused.err
+    assert refused.err.splitlines()[-1].endswith("1 lines are broken; nothing was imported")
+    assert not await has_graph(db, caller, "notes")
+    (shell.folder / "long.jsonl").write_bytes(sound)
+    stdin = sound if way == "stdin" else b""
+    accepted = await shell.run("import", file, "--graph", "notes", "--strict", stdin=stdin)
+    assert (accepted.code, accepted.err) == (0, "")
+    assert accepted.out.startswith(b"notes: 1200 new entities")
+
+
+async def test_strict_knows_the_kinds_that_the_graph_takes(shell: Shell, gateway: Gateway, admin_key: str) -> None:
+    async with gateway.http(admin_key) as http:
+        await http.post("/v1/graphs", json={"name": "people", "kind_whitelist": ["person"]})
+    refused = await shell.run("import", str(SOUND), "--graph", "people", "--strict")
+    assert refused.code == 1
+    assert "line 3: Kind 'machine' is not allowed in graph 'people'; allowed: person" in refused.err
+    assert (await shell.run("export", "--graph", "people")).out == b""
+
+
+async def test_a_file_that_holds_no_memory_fails(shell: Shell, db: Database, caller: Caller) -> None:
+    said = await shell.run("import", __file__, "--graph", "notes")
+    assert said.code == 1
+    assert said.err.splitlines()[-1].endswith("test_import_export.py: holds no line of a memory")
+    assert not await has_graph(db, caller, "notes")
+    empty = await shell.run("import", "-", "--graph", "notes")
+    assert (empty.code, empty.err) == (0, "")
+
+
+async def test_an_import_that_was_killed_goes_on_where_it_stopped(
+    shell: Shell, db: Database, caller: Caller, agent: Agent
+) -> None:
+    lines = [write_line(NewEntity(f"e{n}", "thing", (f"says {n}", "and more"))) for n in range(1_500)]
+    lines += [write_line(NewRelation(f"e{n}", f"e{n * 7 % 1_500}", "knows")) for n in range(1_500)]
+    (shell.folder / "long.jsonl").write_bytes(b"".join(lines))
+
+    async def has_begun() -> bool:
+        return await revision_of(db, caller, "notes") >= 2
+
+    with shell.start("import", "-", "--graph", "notes") as process:
+        assert process.stdin
+        process.stdin.write(b"".join(lines[:2_200]))
+        process.stdin.flush()  # and not closed: it waits for more
+        await eventually(has_begun)
+        process.send_signal(signal.SIGKILL)
+        assert await asyncio.to_thread(process.wait, SECONDS) == -signal.SIGKILL
+    before = await agent.head()
+    assert 0 < before.entities + before.relations <= 2_200
+    said = await shell.run("import", "long.jsonl", "--graph", "notes")
+    assert said.code == 0
+    after = await agent.head()
+    assert (after.entities, after.observations, after.relations) == (1_500, 3_000, 1_500)
+    assert (await shell.run("export", "--graph", "notes")).out == b"".join(lines)
+
+
+@pytest.fixture
+def agent(db: Database, caller: Caller) -> Agent:
+    return Agent(db, caller, "notes")
+
+
+async def test_ctrl_c_says_how_to_go_on(shell: Shell, db: Database, caller: Caller) -> None:
+    async def has_begun() -> bool:
+        return await revision_of(db, caller, "notes") >= 2
+
+    with shell.start("import", "-", "--graph", "notes") as process:
+        assert process.stdin
+        assert process.stderr
+        process.stdin.write(b"".join(write_line(NewEntity(f"e{number}")) for number in range(1_100)))
+        process.stdin.flush()  # and not closed: it waits for more
+        await eventually(has_begun)
+        process.send_signal(signal.SIGINT)
+        assert await asyncio.to_thread(process.wait, SECONDS) == 130
+        assert process.stderr.read().decode() == (
+            "Stopped. Lines up to 1000 are imported; run the command again to go on\n"
+        )
+
+
+async def test_progress_is_a_bar_on_a_terminal_and_lines_elsewhere(shell: Shell) -> None:
+    raw = b"".join(write_line(NewRelation("a", "b", f"type {number % 50}")) for number in range(12_000))
+    (shell.folder / "long.jsonl").write_bytes(raw + b"broken\n")
+    plain = await shell.run("import", "long.jsonl", "--graph", "plain")
+    assert plain.err.splitlines()[0] == "importing: 10000 lines"
+    terminal, theirs = pty.openpty()
+    process = shell.with_variables(TERM="xterm").start("import", "long.jsonl", "--graph", "bar", stderr=theirs)
+    os.close(theirs)
+    shown = await asyncio.to_thread(lambda: b"".join(_read(terminal)).decode())
+    out, _ = process.communicate(timeout=SECONDS)
+    assert process.returncode == 0
+    assert out == b"bar: 0 new entities, 0 new observations, 50 new relations; 11950 lines held nothing new; " + (
+        b"1 lines were broken and left out\n"
+    )
+    assert "importing" in shown
+    assert "━" in shown
+    assert "line 12001: not JSON" in shown
+
+
+def _read(terminal: int) -> Iterator[bytes]:
+    try:
+        while part := os.read(terminal, 4096):
+            yield part
+    except OSError:  # the other side has closed
+        os.close(terminal)
+
+
+async def test_the_local_stack_is_found_by_itself(shell: Shell, gateway: Gateway, key: str) -> None:
+    bare = Shell(shell.folder)
+    nobody = await bare.run("export", "--graph", "notes")
+    assert nobody.code == 1
+    assert "No gateway runs on this machine" in nobody.err
+    (shell.folder / "data").mkdir()
+    here = Endpoint(f"{gateway.url}/mcp", f"{gateway.url}/v1", key, "demo")
+    with DataFolder(shell.folder / "data").published(here, None):
+        assert (await bare.run("import", str(SOUND), "--graph", "notes")).code == 0
+        assert (await bare.run("export", "--graph", "notes")).out == SOUND.read_bytes() + b"\n"
+        elsewhere = await bare.run("export", "--graph", "notes", "--url", gateway.url)
+        assert elsewhere.code == 1
+        assert "An API key is needed" in elsewhere.err, "the local key is for the local gateway alone"
+
+
+@contextmanager
+def other_server() -> Iterator[str]:
+    """A server that answers everything with a page, as some do."""
+
+    class Pages(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            self.send_response(200)
+            self.send_header("Content-Type", "text/html")
+            self.end_headers()
+            self.wfile.write(b"<p>Welcome")
+
+        do_POST = do_GET
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Pages) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+        server.shutdown()
+        thread.join()
+
+
+async def test_what_goes_wrong_is_one_sentence(shell: Shell, gateway: Gateway, key: str) -> None:
+    async def refusal(*words: str) -> str:
+        said = await shell.run(*words)
+        assert (said.code, said.out) == (1, b""), said
+        [line] = said.err.splitlines()
+        return line.removeprefix("recollect: ")
+
+    target = shell.folder / "kept.jsonl"
+    target.write_bytes(b"as it was")
+    assert await refusal("export", "kept.jsonl", "--graph", "nowhere") == "There is no graph named 'nowhere'."
+    assert target.read_bytes() == b"as it was"
+    assert await refusal("import", "missing.jsonl", "--graph", "g") == "missing.jsonl: No such file or directory"
+    assert await refusal("import", ".", "--graph", "g") == ".: Is a directory"
+    assert (await refusal("import", str(SOUND), "--graph", "../keys")).startswith("graph: A graph's name has")
+    assert (
+        await refusal("export", "no/such/folder", "--graph", "default") == "no/such/folder: No such file or directory"
+    )
+    assert "does not accept the API key" in await refusal("export", "--graph", "g", "--api-key", key[:-1] + "?")
+    assert "does not answer" in await refusal("import", str(SOUND), "--graph", "g", "--url", "http://127.0.0.1:9")
+    assert "is no address" in await refusal("export", "--graph", "g", "--url", "localhost")
+    with other_server() as other:
+        for words in (("export", "kept.jsonl"), ("import", str(SOUND))):
+            assert "is no address of a Recollect gateway" in await refusal(*words, "--graph", "g", "--url", other)
+    assert target.read_bytes() == b"as it was"
+
+
+async def test_facts_are_told_to_be_left_out(shell: Shell, agent: Agent) -> None:
+    await agent.remember("Rain is expected", "The store closes at six")
+    said = await shell.run("export", "--graph", "notes")
+    assert (said.code, said.out) == (0, b"")
+    assert said.err == "2 facts were left out: this format holds entities\n"
+
+
+async def test_a_busy_gateway_is_asked_again(
+    settings: Settings, shell: Shell, db: Database, caller: Caller, admin: asyncpg.Connection
+) -> None:
+    """A graph that another writer holds for longer than a request may wait."""
+    impatient = settings.model_copy(update={"lock_timeout_seconds": 0.1})
+    await Agent(db, caller, "notes").create("first")
+    waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND application_name = 'recollect'"
+    with serving(impatient) as gateway:
+        async with db.transaction(caller) as tx, graphs.write_graph(tx, "notes", "test"):
+            running = asyncio.create_task(shell.run("import", str(SOUND), "--graph", "notes", "--url", gateway.url))
+
+            async def is_waiting() -> bool:
+                return bool(await admin.fetchval(waiting))
+
+            await eventually(is_waiting)
+            await asyncio.sleep(0.5)  # by now it was refused
+        said = await running
+    assert (said.code, said.err) == (0, "")
+    assert said.out.startswith(b"notes: 8 new entities")
+
+
+LongGraph = Callable[[], Awaitable[None]]
+
+
+@pytest.fixture
+def long_graph(agent: Agent, owner: asyncpg.Connection) -> LongGraph:
+    """Fills the graph with 40 MB: more than lies on the way between gateway and command."""
+
+    async def fill() -> None:
+        await agent.create(*[f"e{number}" for number in range(400)])
+        await owner.execute(
+            """
+            INSERT INTO observations (tenant_id, graph_id, id, node_id, content, added_revision, created_at, created_by)
+            SELECT tenant_id, graph_id, gen_random_uuid(), id, n || repeat('x', 10000), 1, now(), 'test'
+            FROM nodes, generate_series(1, 10) AS n WHERE tenant_id = $1
+            """,
+            agent.caller.tenant_id,
+        )
+
+    return fill
+
+
+async def test_an_export_that_breaks_off_is_told_and_leaves_no_file(
+    settings: Settings, postgres: LocalPostgres, shell: Shell, long_graph: LongGraph, admin: asyncpg.Connection
+) -> None:
+    """PostgreSQL goes away from under a gateway in the middle of an answer."""
+    await long_graph()
+    await admin.execute("CREATE ROLE fleeting LOGIN; GRANT recollect_app TO fleeting")
+    try:
+        with serving(settings.model_copy(update={"database_url": postgres.url("fleeting")})) as gateway:
+            process = shell.start("export", "--graph", "notes", "--url", gateway.url)
+            assert process.stdout
+            start = await asyncio.to_thread(process.stdout.read, 1_000)
+            await admin.execute("ALTER ROLE fleeting CONNECTION LIMIT 0")
+            await admin.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'fleeting'")
+            rest, err = await asyncio.to_thread(process.communicate, None, SECONDS)
+            assert process.returncode == 1
+            assert b"does not answer" in err
+            assert b"was not finished; run the command again" in err
+            assert b"Traceback" not in err
+            assert 1_000 < len(start + rest) < 40_000_000
+            into_file = await shell.run("export", "kept.jsonl", "--graph", "notes", "--url", gateway.url)
+            assert into_file.code == 1
+            assert list(shell.folder.iterdir()) == []
+    finally:
+        await admin.execute("DROP ROLE fleeting")
+
+
+async def test_who_reads_only_the_first_lines_may_leave(shell: Shell, long_graph: LongGraph) -> None:
+    await long_graph()
+    with shell.start("export", "--graph", "notes") as process:
+        assert process.stdout
+        assert process.stderr
+        assert json.loads(await asyncio.to_thread(process.stdout.readline))["name"] == "e0"
+        process.stdout.close()
+        assert await asyncio.to_thread(process.stderr.read) == b""
+        assert await asyncio.to_thread(process.wait, SECONDS) == 1

@@ -1,0 +1,340 @@
+"""`recollect local` from outside: how it starts, refuses, heals and stops. Every wait is bounded."""
+
+import http.client
+import json
+import os
+import shlex
+import signal
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import psutil
+import pytest
+
+from recollect_local.postgres import LocalPostgres
+from recollect_local.valkey import LocalValkey
+
+READY_SECONDS = 90
+STOP_SECONDS = 60
+pytestmark = pytest.mark.timeout(300)  # the longest test starts the stack four times
+ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith("RECOLLECT_")}
+
+
+@dataclass(frozen=True, slots=True)
+class Stack:
+    """A `recollect local` under test. `console` receives what it prints."""
+
+    process: subprocess.Popen[bytes]
+    folder: Path
+    console: Path
+
+    @property
+    def ready_file(self) -> Path:
+        return self.folder / "ready.json"
+
+    @property
+    def said(self) -> str:
+        return self.console.read_text()
+
+    def endpoint(self) -> dict[str, str]:
+        return dict(json.loads(self.ready_file.read_text()))
+
+    def children(self) -> dict[str, psutil.Process]:
+        """Its servers, by what their command lines name."""
+        names = {"postgres -D": "PostgreSQL", "valkey-server": "Valkey"}
+        names |= {"recollect_gateway": "Gateway", "recollect_workers": "Worker"}
+        found = {}
+        for child in psutil.Process(self.process.pid).children():
+            if child.status() != psutil.STATUS_ZOMBIE:
+                line = " ".join(child.cmdline())
+                found[next(name for part, name in names.items() if part in line)] = child
+        return found
+
+    def stop(self, send: Callable[[int], None]) -> int:
+        """End it with `send(pid)`; the exit code."""
+        send(self.process.pid)
+        return self.process.wait(STOP_SECONDS)
+
+
+def launch(
+    folder: Path, *options: str, data: Path | None = None, environment: Mapping[str, str] | None = None
+) -> Stack:
+    """Start `recollect local` as a shell would, leader of a process group of its own; on `folder`/data by default."""
+    (folder / "ready.json").unlink(missing_ok=True)  # a start that was killed has left its own
+    files = ["--data-dir", str(data or folder / "data"), "--ready-file", str(folder / "ready.json")]
+    with (folder / "console").open("wb") as console:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "recollect_cli.main", "local", *files, *options],
+            stdin=subprocess.DEVNULL,
+            stdout=console,
+            stderr=subprocess.STDOUT,
+            env={**ENVIRONMENT, **(environment or {})},
+            process_group=0,
+        )
+    return Stack(process, folder, folder / "console")
+
+
+def start(folder: Path, *options: str, environment: Mapping[str, str] | None = None) -> Stack:
+    """Start it and wait until it is ready."""
+    stack = launch(folder, "--port", "0", *options, environment=environment)
+    try:
+        wait_until(lambda: stack.ready_file.exists() or stack.process.poll() is not None, READY_SECONDS)
+        assert stack.process.poll() is None, stack.said
+    except BaseException:
+        stack.stop(terminate)
+        raise
+    return stack
+
+
+def refusal(folder: Path, *options: str, data: Path | None = None, environment: Mapping[str, str] | None = None) -> str:
+    """What it says when it refuses to start: no traceback, exit code 1."""
+    stack = launch(folder, *options, data=data, environment=environment)
+    try:
+        assert stack.process.wait(STOP_SECONDS) == 1, stack.said
+    finally:
+        if stack.process.poll() is None:
+            stack.stop(terminate)
+    assert "Traceback" not in stack.said
+    assert not stack.ready_file.exists()
+    return stack.said
+
+
+def terminate(pid: int) -> None:
+    os.kill(pid, signal.SIGTERM)
+
+
+def press_ctrl_c(pid: int) -> None:
+    os.killpg(pid, signal.SIGINT)  # a terminal sends it to the whole group
+
+
+def kill(pid: int) -> None:
+    os.kill(pid, signal.SIGKILL)
+
+
+def wait_until(holds: Callable[[], bool], seconds: float = 30) -> None:
+    give_up = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < give_up, f"still not so after {seconds} s"
+        time.sleep(0.05)
+
+
+def is_gone(process: psutil.Process) -> bool:
+    try:
+        return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
+
+
+def wait_until_gone(processes: Collection[psutil.Process]) -> None:
+    wait_until(lambda: all(map(is_gone, processes)))
+
+
+def request(method: str, url: str, headers: Mapping[str, str], body: str | None = None) -> tuple[int, str]:
+    """Status and body of one HTTP request."""
+    parts = urlsplit(url)
+    connection = http.client.HTTPConnection(parts.netloc, timeout=30)
+    try:
+        connection.request(method, parts.path, body, dict(headers))
+        response = connection.getresponse()
+        return response.status, response.read().decode()
+    finally:
+        connection.close()
+
+
+def is_ready(endpoint: Mapping[str, str]) -> bool:
+    try:
+        return request("GET", endpoint["mcp_url"].removesuffix("/mcp") + "/health/ready", {})[0] == 200
+    except (OSError, http.client.HTTPException):
+        return False
+
+
+def message_in(body: str) -> dict[str, Any]:
+    """The one JSON-RPC message of a reply, which comes as plain JSON or as an event stream."""
+    events = [line.removeprefix("data: ") for line in body.splitlines() if line.startswith("data: ")]
+    return dict(json.loads(events[0] if events else body))
+
+
+def call_tool(endpoint: Mapping[str, str], name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    """The result of one of the official memory server's tools."""
+    headers = {
+        "Authorization": f"Bearer {endpoint['api_key']}",
+        "Content-Type": "application/json",
+        "Accept": "application/json, text/event-stream",
+        "MCP-Protocol-Version": "2025-11-25",
+    }
+    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": name, "arguments": arguments}}
+    status, body = request("POST", endpoint["mcp_url"] + "/x/memory", headers, json.dumps(call))
+    assert status == 200, body
+    result = message_in(body)["result"]
+    assert not result.get("isError"), body
+    return dict(result)
+
+
+def remember_entity(endpoint: Mapping[str, str], name: str) -> None:
+    entity = {"name": name, "entityType": "trial", "observations": [f"{name} was remembered"]}
+    call_tool(endpoint, "create_entities", {"entities": [entity]})
+
+
+def entity_names(endpoint: Mapping[str, str]) -> list[str]:
+    graph = call_tool(endpoint, "read_graph", {})["structuredContent"]
+    return sorted(entity["name"] for entity in graph["entities"])
+
+
+@pytest.fixture(scope="module")
+def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+    """One stack for the tests that leave it running."""
+    stack = start(tmp_path_factory.mktemp("stack"))
+    yield stack
+    assert stack.stop(terminate) == 0
+
+
+class TestStart:
+    def test_ready_file_names_what_a_client_needs(self, stack: Stack) -> None:
+        endpoint = stack.endpoint()
+        base = endpoint["mcp_url"].removesuffix("/mcp")
+        assert base.startswith("http://127.0.0.1:")
+        assert endpoint == {
+            "mcp_url": f"{base}/mcp",
+            "management_url": f"{base}/v1",
+            "api_key": endpoint["api_key"],
+            "tenant": "demo",
+        }
+        assert is_ready(endpoint)
+
+    def test_other_commands_find_it_in_its_data_folder(self, stack: Stack) -> None:
+        assert json.loads((stack.folder / "data" / "local.json").read_text()) == stack.endpoint()
+
+    def test_secrets_are_for_the_owner_only(self, stack: Stack) -> None:
+        data = stack.folder / "data"
+        secrets = [stack.ready_file, *(data / name for name in ("local.json", "api-key", "key-secret"))]
+        assert {stat.S_IMODE(path.stat().st_mode) for path in secrets} == {0o600}
+
+    def test_key_has_every_scope(self, stack: Stack) -> None:
+        endpoint = stack.endpoint()
+        remember_entity(endpoint, "Scope")
+        assert "Scope" in entity_names(endpoint)
+        bearer = {"Authorization": f"Bearer {endpoint['api_key']}"}
+        assert request("GET", f"{endpoint['management_url']}/keys", bearer)[0] == 200
+
+    def test_printed_curl_line_lists_the_tools(self, stack: Stack) -> None:
+        lines = stack.said[stack.said.index("curl -sS ") : stack.said.index("Ctrl-C")]
+        _, _, url, *options = shlex.split(lines.replace("\\\n", ""))
+        given = list(zip(options[::2], options[1::2], strict=True))
+        headers = dict(value.split(": ", 1) for option, value in given if option == "-H")
+        status, body = request("POST", url, headers, dict(given)["-d"])
+        assert status == 200, body
+        assert "recall" in {tool["name"] for tool in message_in(body)["result"]["tools"]}
+
+    def test_printed_client_settings_are_whole(self, stack: Stack) -> None:
+        endpoint = stack.endpoint()
+        bearer = {"Authorization": f"Bearer {endpoint['api_key']}"}
+        cursor, vs_code = (
+            json.JSONDecoder().raw_decode(stack.said, stack.said.index(opening))[0]
+            for opening in ('{\n  "mcpServers"', '{\n  "servers"')
+        )
+        assert cursor == {"mcpServers": {"recollect": {"url": endpoint["mcp_url"], "headers": bearer}}}
+        assert vs_code == {"servers": {"recollect": {"type": "http", "url": endpoint["mcp_url"], "headers": bearer}}}
+        claude = shlex.split(next(line for line in stack.said.splitlines() if line.startswith("claude mcp add")))
+        assert claude[-3:] == [endpoint["mcp_url"], "--header", f"Authorization: Bearer {endpoint['api_key']}"]
+
+
+class TestRefusal:
+    def test_second_start_on_the_same_data_says_who_runs(self, stack: Stack, tmp_path: Path) -> None:
+        data = stack.folder / "data"
+        said = refusal(tmp_path, "--port", "0", data=data)
+        address = stack.endpoint()["mcp_url"].removesuffix("/mcp")
+        assert f"Recollect runs on {data} already (process {stack.process.pid}, {address})" in said
+        assert is_ready(stack.endpoint())
+        assert (data / "local.json").exists()
+
+    def test_taken_port_is_told_before_anything_starts(self, stack: Stack, tmp_path: Path) -> None:
+        port = str(urlsplit(stack.endpoint()["mcp_url"]).port)
+        said = refusal(tmp_path, "--port", port)
+        assert f"Port {port} on 127.0.0.1 is taken" in said
+        assert "--port" in said
+        assert {path.name for path in (tmp_path / "data").iterdir()} == {"lock"}
+
+    def test_unknown_host_names_the_option(self, tmp_path: Path) -> None:
+        assert "--host" in refusal(tmp_path, "--port", "0", "--host", "192.0.2.1")
+
+    @pytest.mark.parametrize(
+        ("variable", "named"),
+        [
+            ("RECOLLECT_DATABASE_POOL_SIZE", "RECOLLECT_DATABASE_POOL_SIZE"),
+            ("RECOLLECT_ALLOWED_HOSTS", "allowed_hosts"),
+        ],
+    )
+    def test_wrong_setting_is_named(self, tmp_path: Path, variable: str, named: str) -> None:
+        assert named in refusal(tmp_path, "--port", "0", environment={variable: "none"})
+
+    def test_unusable_data_folder_is_named(self, tmp_path: Path) -> None:
+        (tmp_path / "data").write_text("a file")
+        assert str(tmp_path / "data") in refusal(tmp_path, "--port", "0")
+
+    def test_absent_database_is_told(self, tmp_path: Path) -> None:
+        absent = {"RECOLLECT_DATABASE_URL": "postgresql://postgres@127.0.0.1:1/recollect"}
+        assert "Cannot reach the database" in refusal(tmp_path, "--port", "0", environment=absent)
+
+
+@pytest.mark.parametrize("name", ["Gateway", "Worker", "Valkey", "PostgreSQL"])
+def test_killed_server_is_started_again(stack: Stack, name: str) -> None:
+    endpoint = stack.endpoint()
+    victim = stack.children()[name]
+    victim.kill()
+    wait_until(lambda: is_gone(victim) and f"{name} was started again" in stack.said)
+    wait_until(lambda: is_ready(endpoint))
+    assert f"{name} was killed by signal 9" in stack.said
+    assert stack.children().keys() == {"Gateway", "Worker", "Valkey", "PostgreSQL"}
+    remember_entity(endpoint, f"After {name}")
+    assert f"After {name}" in entity_names(endpoint)
+
+
+def test_nothing_runs_on_and_everything_is_kept_whatever_ended_it(tmp_path: Path) -> None:
+    ends: list[tuple[Callable[[int], None], int]] = [(terminate, 0), (press_ctrl_c, 0)]
+    if sys.platform == "linux":  # elsewhere the next start stops what SIGKILL left
+        ends.append((kill, -signal.SIGKILL))
+    keys = set()
+    for number, (end, exit_code) in enumerate([*ends, (terminate, 0)]):
+        stack = start(tmp_path)
+        try:
+            endpoint = stack.endpoint()
+            keys.add(endpoint["api_key"])
+            assert entity_names(endpoint) == [f"Start {earlier}" for earlier in range(number)]
+            remember_entity(endpoint, f"Start {number}")
+            children = stack.children()
+            assert len(children) == 4
+        finally:
+            code = stack.stop(end)
+        assert code == exit_code, stack.said
+        wait_until_gone(children.values())
+        published = [stack.ready_file.exists(), (tmp_path / "data" / "local.json").exists()]
+        assert published == ([True, True] if end is kill else [False, False])
+    assert len(keys) == 1
+
+
+def test_real_servers_take_over(tmp_path: Path) -> None:
+    postgres, valkey = LocalPostgres(tmp_path / "theirs", settings={"fsync": "off"}), LocalValkey(tmp_path / "theirs")
+    try:
+        postgres.start()
+        valkey.start()
+        real = {"RECOLLECT_DATABASE_URL": postgres.url(), "RECOLLECT_REDIS_URL": valkey.url}
+        stack = start(tmp_path, environment=real)
+        try:
+            remember_entity(stack.endpoint(), "Elsewhere")
+            assert entity_names(stack.endpoint()) == ["Elsewhere"]
+            assert stack.children().keys() == {"Gateway", "Worker"}
+            assert not (tmp_path / "data" / "postgres").exists()
+        finally:
+            assert stack.stop(terminate) == 0
+        assert postgres.is_running()
+        assert valkey.is_running()
+    finally:
+        valkey.stop()
+        postgres.stop()

@@ -1,0 +1,58 @@
+"""The main job, end to end: `docs/try_it.py` against `recollect local`, before a restart and after it."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.test_local_stack import ENVIRONMENT, start, terminate
+
+TRY_IT = Path(__file__).parents[2] / "docs" / "try_it.py"
+pytestmark = pytest.mark.timeout(300)
+
+
+def try_it(*options: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run the script as a newcomer does."""
+    return subprocess.run(
+        [sys.executable, str(TRY_IT), *options],
+        env={**ENVIRONMENT, **environment},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+def test_an_agent_remembers_finds_and_finds_again_after_a_restart(tmp_path: Path) -> None:
+    stack = start(tmp_path)
+    try:
+        data = {"RECOLLECT_DATA_DIR": str(tmp_path / "data")}
+        too_early = try_it("--again", **data)
+        assert too_early.returncode == 1, too_early.stdout
+        assert "NOT FOUND" in too_early.stderr
+        first = try_it(**data)
+        assert first.returncode == 0, first.stdout + first.stderr
+        endpoint = stack.endpoint()
+        named = {"RECOLLECT_MCP_URL": endpoint["mcp_url"], "RECOLLECT_API_KEY": endpoint["api_key"]}
+        second = try_it(**named)
+        assert second.returncode == 0, second.stdout + second.stderr
+        assert "known: Bees make honey" in second.stdout, "remembered once"
+    finally:
+        assert stack.stop(terminate) == 0
+    assert "make run" in try_it(**data).stderr
+    stack = start(tmp_path)
+    try:
+        again = try_it("--again", **data)
+        assert again.returncode == 0, again.stdout + again.stderr
+    finally:
+        assert stack.stop(terminate) == 0
+
+
+def test_a_stack_that_is_not_there_is_told(tmp_path: Path) -> None:
+    failed = try_it(
+        RECOLLECT_MCP_URL="http://127.0.0.1:9/mcp", RECOLLECT_API_KEY="rcl_agent_x", HOME=os.fspath(tmp_path)
+    )
+    assert failed.returncode == 1
+    assert "Traceback" not in failed.stderr

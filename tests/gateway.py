@@ -1,0 +1,218 @@
+"""A gateway that listens on a port of its own, keys for it, and the official MCP client."""
+
+import asyncio
+import itertools
+import json
+import socket
+import threading
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+import httpx2
+import pytest
+import uvicorn
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
+from mcp_types import CallToolResult, TextContent
+
+from recollect.caller import Caller
+from recollect.identity import service as identity
+from recollect.identity.model import IssuedKey, NewKey
+from recollect.platform.db import Database
+from recollect.settings import Settings
+from recollect_gateway.app import create_app
+from recollect_gateway.mcp_endpoint.errors import ERROR_META
+
+T = TypeVar("T")
+
+LEGACY = "2025-11-25"
+MODERN = "2026-07-28"
+MODES = {LEGACY: "legacy", MODERN: MODERN}
+"""Wire revisions, and how the official client is told to speak them."""
+
+_ids = itertools.count(1)
+
+
+@dataclass(frozen=True, slots=True)
+class Gateway:
+    """A gateway that serves at `url` (http://127.0.0.1:port)."""
+
+    url: str
+
+    def http(self, key: str | None = None, **headers: str) -> httpx2.AsyncClient:
+        """A plain HTTP client with that key."""
+        bearer = {"Authorization": f"Bearer {key}"} if key else {}
+        return httpx2.AsyncClient(base_url=self.url, headers=bearer | headers, timeout=30)
+
+    @asynccontextmanager
+    async def client(
+        self, key: str, path: str = "/mcp/x/memory", *, revision: str = LEGACY, headers: Mapping[str, str] | None = None
+    ) -> AsyncIterator[Client]:
+        """The official client, connected."""
+        async with (
+            self.http(key, **(headers or {})) as http,
+            Client(streamable_http_client(self.url + path, http_client=http), mode=MODES[revision]) as client,
+        ):
+            yield client
+
+    async def post(
+        self, http: httpx2.AsyncClient, method: str, params: Mapping[str, Any], *, path: str = "/mcp/x/memory"
+    ) -> dict[str, Any]:
+        """One JSON-RPC request as today's clients send it, without the client's own checks; the whole answer."""
+        body = {"jsonrpc": "2.0", "id": next(_ids), "method": method, "params": params}
+        response = await http.post(path, content=json.dumps(body), headers=rpc_headers())
+        answer = rpc_answer(response.text)
+        assert answer.get("id") == body["id"], (response.status_code, answer)
+        return answer
+
+    async def call(
+        self, http: httpx2.AsyncClient, tool: str, arguments: Any, *, path: str = "/mcp/x/memory"
+    ) -> dict[str, Any]:
+        """The result of one tool, a tool error too."""
+        answer = await self.post(http, "tools/call", {"name": tool, "arguments": arguments}, path=path)
+        result: dict[str, Any] = answer["result"]
+        return result
+
+    def write(self, data: bytes, *, read: bool = True) -> bytes:
+        """Bytes on a bare connection, such as no HTTP client would send; the first part of what comes back.
+
+        Without `read` the connection is closed at once.
+        """
+        address = urlsplit(self.url)
+        with socket.create_connection((str(address.hostname), address.port or 80), timeout=30) as connection:
+            connection.sendall(data)
+            return connection.recv(65536) if read else b""
+
+
+def rpc_headers(revision: str = LEGACY) -> dict[str, str]:
+    """What a client of that revision sends beside its credential."""
+    return {
+        "Content-Type": "application/json",
+        "Accept": "application/json, text/event-stream",
+        "MCP-Protocol-Version": revision,
+    }
+
+
+def rpc_answer(body: str) -> dict[str, Any]:
+    """The JSON-RPC answer of a reply: plain JSON, or the last event of a stream."""
+    lines = [line.removeprefix("data: ") for line in body.split("\r\n") if line.startswith("data: {")]
+    answer: dict[str, Any] = json.loads(lines[-1] if lines else body)
+    return answer
+
+
+@contextmanager
+def serving(settings: Settings) -> Iterator[Gateway]:
+    """A gateway in a thread of this process, served as `python -m recollect_gateway` serves it."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        config = uvicorn.Config(create_app(settings), loop="uvloop", http="httptools", log_config=None)
+        server = uvicorn.Server(config)
+        thread = threading.Thread(target=server.run, args=([listener],), name="gateway")
+        thread.start()
+        try:
+            give_up = time.monotonic() + 30
+            while not server.started:
+                assert thread.is_alive(), "the gateway did not start"
+                assert time.monotonic() < give_up, "the gateway did not start in time"
+                time.sleep(0.01)
+            yield Gateway(f"http://127.0.0.1:{listener.getsockname()[1]}")
+        finally:
+            server.should_exit = True
+            thread.join(30)
+            assert not thread.is_alive(), "the gateway did not stop"
+
+
+@pytest.fixture(scope="session")
+def gateway(settings: Settings) -> Iterator[Gateway]:
+    """The gateway of the whole run, on the run's PostgreSQL and Valkey."""
+    with serving(settings) as gateway:
+        yield gateway
+
+
+NewApiKey = Callable[..., Awaitable[IssuedKey]]
+
+
+@pytest.fixture(scope="session")
+def issue(db: Database, settings: Settings) -> NewApiKey:
+    """Makes API keys: `await issue(caller, scopes=…, …)`, the fields of NewKey."""
+
+    async def make(caller: Caller, **fields: Any) -> IssuedKey:
+        return await issue_key(db, settings, caller, **fields)
+
+    return make
+
+
+@pytest.fixture
+async def key(issue: NewApiKey, caller: Caller) -> str:
+    """The secret of an agent's key of the test's tenant."""
+    return (await issue(caller)).secret
+
+
+@pytest.fixture
+async def admin_key(issue: NewApiKey, caller: Caller) -> str:
+    """The secret of an admin's key of the test's tenant."""
+    return (await issue(caller, kind="admin")).secret
+
+
+async def issue_key(db: Database, settings: Settings, caller: Caller, **fields: Any) -> IssuedKey:
+    """Make an API key of the caller's tenant; the fields are those of NewKey."""
+    async with db.transaction(caller) as tx:
+        pepper = settings.key_secret.get_secret_value().encode()
+        return await identity.create_key(tx, NewKey(**{"name": "test", **fields}), pepper=pepper)
+
+
+@asynccontextmanager
+async def held(context: AbstractAsyncContextManager[T]) -> AsyncIterator[T]:
+    """Enter and leave in one task, which anyio's scopes ask for; a fixture is entered and left in two."""
+    entered: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+    leave = asyncio.Event()
+
+    async def hold() -> None:
+        async with context as value:
+            entered.set_result(value)
+            await leave.wait()
+
+    holding = asyncio.create_task(hold())
+    holding.add_done_callback(lambda _: entered.cancel())  # where entering failed
+    try:
+        yield await entered
+    finally:
+        leave.set()
+        await holding
+
+
+def text_of(result: CallToolResult) -> str:
+    """The one text of a tool's result."""
+    [content] = result.content
+    assert isinstance(content, TextContent)
+    return content.text
+
+
+def error_of(result: CallToolResult) -> dict[str, str]:
+    """The code, and the path where there is one, of a tool error."""
+    assert result.is_error
+    error: dict[str, str] = (result.meta or {})[ERROR_META]
+    return error
+
+
+async def revision_of(db: Database, caller: Caller, graph: str = "default") -> int:
+    """The newest revision of a graph; 0 where there is none."""
+    async with db.transaction(caller, read_only=True) as tx:
+        found = await tx.fetchval(
+            "SELECT h.revision FROM graph_heads h JOIN graphs g ON g.id = h.graph_id AND g.tenant_id = h.tenant_id "
+            "WHERE g.name = $1",
+            graph,
+        )
+    return found or 0
+
+
+async def eventually(holds: Callable[[], Awaitable[bool]], *, seconds: float = 20) -> None:
+    """Return once it holds; fail after so many seconds."""
+    give_up = time.monotonic() + seconds
+    while not await holds():
+        assert time.monotonic() < give_up, f"still not so after {seconds} s"
+        await asyncio.sleep(0.1)

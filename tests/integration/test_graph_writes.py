@@ -1,0 +1,292 @@
+"""One call, one revision: batches, writers side by side, and calls that write nothing."""
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import replace
+from itertools import pairwise
+
+import asyncpg
+import pytest
+
+from recollect.caller import Caller
+from recollect.errors import Conflict, ErrorCode, Forbidden, InvalidInput, NotFound, TooLarge, Unavailable
+from recollect.graphs import service as graphs
+from recollect.graphs.model import NewGraph, Revision
+from recollect.memory import service as memory
+from recollect.memory.model import Item
+from recollect.nodes import service as nodes
+from recollect.nodes.model import NewEntity, NewObservation
+from recollect.platform.db import Database, Transaction
+from recollect.platform.sql import Queries
+from recollect.relations import service as relations
+from recollect.relations.model import NewRelation
+from recollect.settings import Settings
+from tests.memories import Agent, asked, at_work, names
+
+BATCH = 1_000
+WRITERS = 20
+
+
+@pytest.fixture
+async def agent(db: Database, caller: Caller) -> AsyncIterator[Agent]:
+    async with at_work(db, caller) as agent:
+        yield agent
+
+
+async def test_a_batch_of_a_thousand_entities_is_one_revision(agent: Agent, owner: asyncpg.Connection) -> None:
+    batch = [NewEntity(f"entity {n}", "thing", (f"is number {n}", "is one of many")) for n in range(BATCH)]
+    assert await agent.create(*batch) == [entity.name for entity in batch]
+    graph, head = await agent.read(), await agent.head()
+    assert [(e.name, e.observations) for e in graph.entities] == [(e.name, e.observations) for e in batch]
+    assert (head.revision, head.entities, head.observations) == (1, BATCH, 2 * BATCH)
+    change = await owner.fetchrow("SELECT ids, counts FROM changes WHERE tenant_id = $1", agent.caller.tenant_id)
+    assert change is not None
+    assert len(set(change["ids"])) == 3 * BATCH
+
+
+Write = Callable[[Transaction, Revision, list[str]], Awaitable[object]]
+
+
+async def create(tx: Transaction, revision: Revision, batch: list[str]) -> None:
+    await nodes.create_entities(tx, revision, [NewEntity(name, "thing", ("is one of many",)) for name in batch])
+
+
+async def relate(tx: Transaction, revision: Revision, batch: list[str]) -> None:
+    await relations.create_relations(tx, revision, [NewRelation(name, f"friend of {name}", "knows") for name in batch])
+
+
+async def observe(tx: Transaction, revision: Revision, batch: list[str]) -> None:
+    await nodes.add_observations(tx, revision, [NewObservation(name, f"is called {name}") for name in batch])
+
+
+async def remember(tx: Transaction, revision: Revision, batch: list[str]) -> None:
+    items = [Item(f"{name} was seen", about=(name, f"twin of {name}")) for name in batch]
+    items += [Item(f"nobody saw {name}") for name in batch]
+    await memory.remember(tx, revision, items, await asked(*(item.text for item in items)))
+
+
+async def unobserve(tx: Transaction, revision: Revision, batch: list[str]) -> None:
+    await nodes.remove_observations(tx, revision, [(name, "is one of many") for name in batch])
+
+
+async def unrelate(tx: Transaction, revision: Revision, batch: list[str]) -> None:
+    await relations.delete_relations(tx, revision, [(name, f"friend of {name}", "knows") for name in batch[::2]])
+
+
+async def delete(tx: Transaction, revision: Revision, batch: list[str]) -> None:
+    await memory.delete_entities(tx, revision, batch)
+
+
+async def statements_of(agent: Agent, write: Write, batch: list[str]) -> list[str]:
+    """The statements that one call sends between BEGIN and COMMIT, as the driver counts them."""
+    sent: list[str] = []
+    async with agent.db.transaction(agent.caller) as tx:
+        with tx._connection.query_logger(lambda record: sent.append(record.query)):
+            async with graphs.write_graph(tx, agent.graph, "test") as revision:
+                await write(tx, revision, batch)
+    return sent
+
+
+async def test_a_larger_batch_sends_no_more_statements(agent: Agent, settings: Settings) -> None:
+    """All kinds of writes, in an order in which each finds something to do."""
+    one_connection = settings.model_copy(update={"database_pool_size": 1})
+    sizes = {"first": 2, "small": 2, "large": BATCH}  # The first of all teaches the connection its types.
+    async with Database.connect(settings.database_url, settings=one_connection) as db:
+        for write in (create, relate, observe, remember, unobserve, unrelate, delete):
+            sent = {
+                graph: await statements_of(Agent(db, agent.caller, graph), write, [f"entity {n}" for n in range(size)])
+                for graph, size in sizes.items()
+            }
+            assert sent["large"] == sent["small"], write.__name__
+            assert 3 <= len(sent["large"]) <= 20, write.__name__
+
+
+async def test_writers_of_one_graph_lose_nothing(agent: Agent, owner: asyncpg.Connection) -> None:
+    """In a graph that the first of them makes: entities, edges and statements, their own and shared ones."""
+    agent = replace(agent, graph="shared")
+
+    async def work(n: int) -> int:
+        made = await agent.create(f"of {n}", "of all")
+        await agent.relate((f"of {n}", "hub", "spoke"), ("of all", "hub", "spoke"))
+        await agent.observe("of all", f"seen by {n}", "seen by somebody")
+        await agent.remember(Item("everybody remembers", about=("of all",)), f"only {n} remembers")
+        return len(made)
+
+    made = await asyncio.gather(*(work(n) for n in range(WRITERS)))
+    assert sorted(made) == [1] * (WRITERS - 1) + [2]
+    head, shared = await agent.head(), (await agent.open("of all")).entities[0]
+    assert (head.entities, head.placeholders, head.relations) == (WRITERS + 1, 1, WRITERS + 1)
+    assert (head.observations, head.facts) == (WRITERS + 2, WRITERS)
+    assert sorted(shared.observations) == sorted(
+        ["everybody remembers", "seen by somebody", *(f"seen by {n}" for n in range(WRITERS))]
+    )
+    changes = await owner.fetch(
+        "SELECT revision, at FROM changes WHERE tenant_id = $1 ORDER BY revision", agent.caller.tenant_id
+    )
+    assert [change["revision"] for change in changes] == list(range(1, head.revision + 1))
+    assert all(before["at"] < after["at"] for before, after in pairwise(changes))
+
+
+async def test_writers_of_one_name_make_it_once(agent: Agent) -> None:
+    made = await asyncio.gather(*(agent.create("contested") for _ in range(WRITERS)))
+    assert sorted(made) == [[]] * (WRITERS - 1) + [["contested"]]
+    assert (await agent.head()).revision == 1
+
+
+async def test_readers_do_not_wait_for_a_writer_and_writers_not_for_ever(settings: Settings, caller: Caller) -> None:
+    hasty = settings.model_copy(update={"lock_timeout_seconds": 0.1})
+    async with Database.connect(settings.database_url, settings=hasty) as db:
+        agent = Agent(db, caller)
+        await agent.create("Ada")
+        async with agent.writing() as (tx, revision):
+            await nodes.create_entities(tx, revision, [NewEntity("Babbage")])
+            assert names(await agent.read()) == await agent.found("a") == ["Ada"]
+            with pytest.raises(Unavailable, match="Another write holds this graph") as refused:
+                await agent.create("Grace")
+            await replace(agent, graph="another").create("Grace")
+        assert refused.value.code is ErrorCode.BUSY
+        assert names(await agent.read()) == ["Ada", "Babbage"]
+
+
+async def test_graphs_of_one_tenant_keep_to_themselves(agent: Agent) -> None:
+    one, two = replace(agent, graph="one"), replace(agent, graph="two")
+    for graph in (one, two):
+        await graph.create(NewEntity("Ada", "person", (f"lives in {graph.graph}",)))
+        await graph.relate(("Ada", "Babbage", "knows"))
+        assert [known.known for known in await graph.remember("it rained")] == [False]
+    await agent.embed()
+    assert await two.recalled("Where does Ada live?") == ["lives in two"]
+    assert await two.found("lives in one") == []
+    await one.delete("Ada")
+    assert await two.recalled("Ada lives") == ["lives in two"]
+    assert len((await two.open("Ada")).relations) == 1
+    assert (await two.head()).revision == 3
+
+
+@pytest.mark.parametrize("query", ["relations_touching", "relations_between", "list_relations"])
+async def test_edges_are_not_compared_with_all_nodes(agent: Agent, owner: asyncpg.Connection, query: str) -> None:
+    """Also before PostgreSQL has gathered statistics, as in the first minute of an installation or of an import."""
+    await agent.relate(*(("hub", f"spoke {n}", "to") for n in range(BATCH)))
+    async with agent.db.transaction(agent.caller, read_only=True) as tx:
+        graph = await graphs.get_graph(tx, "default")
+        node_ids = await owner.fetchval("SELECT array_agg(id) FROM nodes WHERE graph_id = $1", graph.id)
+        arguments = (graph.id, 0, None) if query == "list_relations" else (node_ids, 2 * BATCH)
+        explain = f"EXPLAIN (ANALYZE, FORMAT JSON) {Queries('recollect.relations').statements[query]}"
+        plan = str(await tx.fetchval(explain, tx.tenant_id, *arguments))
+    assert f'"Actual Rows": {BATCH}.' in plan
+    compared = [int(rows) for rows in re.findall(r'"Rows Removed by Join Filter": (\d+)', plan)]
+    assert sum(compared) <= 10 * BATCH
+
+
+async def test_time_never_runs_against_revisions(agent: Agent, owner: asyncpg.Connection) -> None:
+    """Even where the clock was set back, or another machine's is behind."""
+    await agent.create("first")
+    tomorrow = await owner.fetchval(
+        "UPDATE graph_heads SET at = at + interval '1 day' WHERE tenant_id = $1 RETURNING at", agent.caller.tenant_id
+    )
+    await agent.create("second")
+    assert (await agent.head()).at > tomorrow
+
+
+async def test_a_call_that_writes_nothing_makes_no_revision(agent: Agent) -> None:
+    await agent.create(NewEntity("Ada", "person", ("writes programs",)))
+    await agent.relate(("Ada", "Babbage", "knows"))
+    await agent.remember("the engine was never built")
+    head = await agent.head()
+    await agent.create("Ada")
+    await agent.observe("Ada", "writes programs")
+    await agent.relate(("Ada", "Babbage", "knows"))
+    await agent.remember("the engine was never built", Item("writes programs", about=("Ada",)))
+    await agent.unobserve(("Ada", "never said"), ("nobody", "never said"))
+    await agent.unrelate(("Ada", "Babbage", "hates"), ("nobody", "nothing", "is"))
+    await agent.delete("nobody")
+    for write in (agent.create, agent.relate, agent.remember, agent.unrelate, agent.delete):
+        await write()
+    assert await agent.head() == head
+
+
+async def test_a_call_that_fails_halfway_leaves_nothing(agent: Agent) -> None:
+    async def halfway() -> None:
+        async with agent.writing() as (tx, revision):
+            await nodes.create_entities(tx, revision, [NewEntity("Ada")])
+            await nodes.add_observations(tx, revision, [NewObservation("Babbage", "designed an engine")])
+
+    with pytest.raises(NotFound, match="Babbage"):
+        await halfway()
+    assert (names(await agent.read()), (await agent.head()).revision) == ([], 0)
+
+
+async def test_what_a_batch_names_twice_is_meant_once_where_it_stands_first(agent: Agent) -> None:
+    batch = [NewEntity("B", "first", ("b", "a", "b")), NewEntity("A"), NewEntity("B", "second")]
+    assert await agent.create(*batch) == ["B", "A"]
+    opened = (await agent.open("B")).entities[0]
+    assert (opened.kind, opened.observations) == ("first", ("b", "a"))
+    twice = [("B", "B", "is"), ("A", "A", "is"), ("B", "B", "is")]
+    assert await agent.relate(*twice) == twice[:2]
+
+
+async def test_a_whitelist_holds_for_what_is_new_only(agent: Agent) -> None:
+    agent = replace(agent, graph="people")
+    async with agent.db.transaction(agent.caller) as tx:
+        await graphs.create_graph(tx, NewGraph("people", kind_whitelist=("person",)))
+    await agent.create(NewEntity("Ada", "person"))
+    await agent.remember(Item("writes programs", about=("Ada",)))
+    assert (await agent.open("Ada")).entities[0].observations == ("writes programs",)
+    await agent.relate(("Ada", "the engine", "programs"))
+    for refused in (Item("was never built", about=("the engine",)), Item("purrs", kind="cat"), Item("has no kind")):
+        with pytest.raises(InvalidInput, match="is not allowed in graph 'people'; allowed: person"):
+            await agent.remember(refused)
+    assert (await agent.head()).revision == 3
+
+
+async def test_a_graph_is_made_by_its_first_write_and_reads_as_empty_until_then(agent: Agent) -> None:
+    agent = replace(agent, graph="notes")
+    assert names(await agent.read()) == await agent.found("x") == await agent.recalled("x") == []
+    with pytest.raises(NotFound):
+        await agent.head()
+    await agent.create("Ada")
+    assert (await agent.head()).revision == 1
+    with pytest.raises(Conflict, match="'notes'"):
+        async with agent.db.transaction(agent.caller) as tx:
+            await graphs.create_graph(tx, NewGraph("notes"))
+
+
+@pytest.mark.parametrize("name", ["a b", "ä", "a/b", "x" * 129, "a\n", "'; DROP TABLE nodes; --"])
+async def test_a_graph_has_a_plain_name(agent: Agent, name: str) -> None:
+    with pytest.raises(InvalidInput, match="A graph's name has 1 to 128"):
+        await replace(agent, graph=name).create("Ada")
+
+
+async def test_an_allow_list_reaches_its_graphs_only(agent: Agent) -> None:
+    await replace(agent, graph="open").create("Ada")
+    await replace(agent, graph="closed").create("Babbage")
+    async with agent.db.transaction(agent.caller) as tx:
+        allowed = frozenset([(await graphs.get_graph(tx, "open")).id])
+    narrow = Agent(agent.db, replace(agent.caller, graphs=allowed, default_graph="open"))
+    assert names(await narrow.read()) == ["Ada"]
+    for graph in ("closed", "not there", "default"):
+        reach = replace(narrow, graph=graph.replace(" ", "-"))
+        for call in (reach.read, reach.create, lambda reach=reach: reach.found("Ada"), reach.head):
+            with pytest.raises(Forbidden, match="does not reach that graph"):
+                await call()
+    async with agent.db.transaction(narrow.caller) as tx:
+        assert [graph.name for graph in await graphs.list_graphs(tx)] == ["open"]
+        with pytest.raises(Forbidden):
+            await graphs.create_graph(tx, NewGraph("another"))
+
+
+async def test_a_graph_too_large_for_one_reply_is_read_in_pages(agent: Agent) -> None:
+    await agent.create(*(f"entity {n}" for n in range(7)))
+    await agent.relate(*((f"entity {n}", f"entity {n + 1}", "before") for n in range(6)))
+
+    async def page(limit: int | None, offset: int = 0) -> tuple[list[str], int, int | None]:
+        async with agent.db.transaction(agent.caller, read_only=True) as tx:
+            read = await memory.read_graph(tx, None, kind=None, offset=offset, limit=limit, max_items=12)
+            return list(names(read)), len(read.relations), read.next_offset
+
+    with pytest.raises(TooLarge, match="limit=100, offset=0"):
+        await page(None)
+    assert await page(3) == (["entity 0", "entity 1", "entity 2"], 3, 3)
+    assert await page(3, offset=3) == (["entity 3", "entity 4", "entity 5"], 4, 6)
+    assert await page(3, offset=6) == (["entity 6"], 1, None)

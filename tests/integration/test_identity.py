@@ -1,0 +1,198 @@
+"""Keys on a real database: who a key stands for, and that every refusal looks alike."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from uuid import uuid4
+
+import asyncpg
+import pytest
+
+from recollect.caller import Caller, Scope
+from recollect.errors import Forbidden, InvalidInput, NotFound, Unauthenticated
+from recollect.graphs import service as graphs
+from recollect.graphs.model import NewGraph
+from recollect.identity import service as identity
+from recollect.identity.model import IssuedKey, NewKey, generate_secret, hash_secret
+from recollect.platform.db import Database, Operator
+from recollect.tenants import service as tenants
+
+PEPPER = b"a pepper of the tests"
+
+
+async def issue(db: Database, caller: Caller, new: NewKey) -> IssuedKey:
+    async with db.transaction(caller) as tx:
+        return await identity.create_key(tx, new, pepper=PEPPER)
+
+
+@pytest.fixture
+async def key(db: Database, caller: Caller) -> IssuedKey:
+    return await issue(db, caller, NewKey("laptop"))
+
+
+async def test_a_key_stands_for_its_tenant(db: Database, caller: Caller, key: IssuedKey) -> None:
+    assert await identity.authenticate(db, key.secret, pepper=PEPPER) == Caller(
+        tenant_id=caller.tenant_id,
+        tenant=caller.tenant,
+        subject=f"key:{key.key.id}",
+        scopes=frozenset({Scope.MEMORY_READ, Scope.MEMORY_WRITE}),
+    )
+
+
+@pytest.mark.parametrize(
+    ("new", "scopes"),
+    [
+        (NewKey("k", kind="admin"), set(Scope)),
+        (NewKey("k", kind="agent"), {Scope.MEMORY_READ, Scope.MEMORY_WRITE}),
+        (NewKey("k", kind="admin", scopes=frozenset({Scope.MEMORY_READ})), {Scope.MEMORY_READ}),
+        (NewKey("k", scopes=frozenset()), set()),
+    ],
+)
+async def test_a_key_has_the_scopes_asked_for_or_its_kinds(
+    db: Database, caller: Caller, new: NewKey, scopes: set[Scope]
+) -> None:
+    issued = await issue(db, caller, new)
+    assert (await identity.authenticate(db, issued.secret, pepper=PEPPER)).scopes == scopes
+
+
+async def test_a_key_keeps_to_its_graphs_after_a_rename(
+    db: Database, caller: Caller, owner: asyncpg.Connection
+) -> None:
+    async with db.transaction(caller) as tx:
+        graph = await graphs.create_graph(tx, NewGraph("notes"))
+    issued = await issue(db, caller, NewKey("k", graph_ids=(graph.id,), default_graph_id=graph.id))
+    await owner.execute("UPDATE graphs SET name = 'diary' WHERE id = $1", graph.id)
+    known = await identity.authenticate(db, issued.secret, pepper=PEPPER)
+    assert (known.graphs, known.default_graph) == (frozenset([graph.id]), "diary")
+
+
+async def test_a_key_reaches_no_further_than_its_maker(db: Database, caller: Caller) -> None:
+    async with db.transaction(caller) as tx:
+        mine, other = [(await graphs.create_graph(tx, NewGraph(name))).id for name in ("mine", "other")]
+    narrow = replace(caller, graphs=frozenset([mine]))
+    assert (await issue(db, narrow, NewKey("k", graph_ids=(mine,)))).key.graph_ids == (mine,)
+    for reach in (None, (other,), (mine, other)):
+        with pytest.raises(Forbidden):
+            await issue(db, narrow, NewKey("k", graph_ids=reach))
+
+
+MALFORMED = {
+    "empty": "",
+    "blank": " ",
+    "of another house": "ghp_0123456789abcdefghijklmnopqrstuvwxyz",
+    "of a kind that there is not": "rcl_owner_" + "0" * 38,
+    "cut": "rcl_agent_" + "0" * 37,
+    "long": "rcl_agent_" + "0" * 100_000,
+    "with a false checksum": "rcl_agent_" + "0" * 38,
+    "not ASCII": "rcl_agent_" + "é" * 38,
+    "digits of another script": "rcl_agent_" + "٣" * 38,
+    "NUL": "rcl_agent_\x00" + "0" * 37,
+    "a lone surrogate": "\ud800",
+    "SQL": "' OR true --",
+}
+
+
+async def refusal(db: Database, secret: str, pepper: bytes = PEPPER) -> tuple[object, ...]:
+    with pytest.raises(Unauthenticated) as refused:
+        await identity.authenticate(db, secret, pepper=pepper)
+    error = refused.value
+    return error.kind, error.code, error.message, error.path
+
+
+async def test_every_refusal_looks_alike(
+    db: Database, caller: Caller, owner: asyncpg.Connection, operator: Operator
+) -> None:
+    revoked, expired, changed = [await issue(db, caller, NewKey("k")) for _ in range(3)]
+    async with db.transaction(caller) as tx:
+        await identity.revoke_key(tx, revoked.key.id)
+    await owner.execute("UPDATE api_keys SET expires_at = now() WHERE id = $1", expired.key.id)
+    refusals = {
+        "revoked": await refusal(db, revoked.secret),
+        "expired": await refusal(db, expired.secret),
+        "unknown": await refusal(db, generate_secret("agent")),
+        "of another pepper": await refusal(db, changed.secret, b"another pepper"),
+        "in another case": await refusal(db, changed.secret.swapcase()),
+        "with a blank": await refusal(db, f"{changed.secret} "),
+        "with a newline": await refusal(db, f"{changed.secret}\n"),
+        **{name: await refusal(db, secret) for name, secret in MALFORMED.items()},
+    }
+    assert await identity.authenticate(db, changed.secret, pepper=PEPPER)
+    await tenants.suspend_tenant(operator, caller.tenant)
+    refusals["of a suspended tenant"] = await refusal(db, changed.secret)
+    assert set(refusals.values()) == {refusals["unknown"]}, refusals
+    await tenants.resume_tenant(operator, caller.tenant)
+    assert await identity.authenticate(db, changed.secret, pepper=PEPPER)
+
+
+async def test_a_key_expires_at_its_time(db: Database, caller: Caller) -> None:
+    now = datetime.now(UTC)
+    lasting = await issue(db, caller, NewKey("k", expires_at=now + timedelta(hours=1)))
+    ended = await issue(db, caller, NewKey("k", expires_at=now))
+    assert await identity.authenticate(db, lasting.secret, pepper=PEPPER)
+    await refusal(db, ended.secret)
+
+
+async def test_last_use_is_noted_at_most_once_a_minute(db: Database, key: IssuedKey, owner: asyncpg.Connection) -> None:
+    async def used(minutes_ago: float | None = None) -> datetime | None:
+        if minutes_ago is not None:
+            await owner.execute(
+                "UPDATE api_keys SET last_used_at = now() - $2 * interval '1 minute' WHERE id = $1",
+                key.key.id,
+                minutes_ago,
+            )
+        last = "SELECT last_used_at FROM api_keys WHERE id = $1"
+        before = await owner.fetchval(last, key.key.id)
+        await identity.authenticate(db, key.secret, pepper=PEPPER)
+        after: datetime | None = await owner.fetchval(last, key.key.id)
+        return None if after == before else after
+
+    assert await used() is not None
+    assert await used() is None
+    assert await used(minutes_ago=0.9) is None
+    assert await used(minutes_ago=1.1) is not None
+
+
+async def test_the_secret_is_stored_nowhere(key: IssuedKey, owner: asyncpg.Connection) -> None:
+    """Not whole, not its random part, not as bytes: only its keyed hash, and the hint."""
+    row = await owner.fetchrow("SELECT *, to_jsonb(k)::text AS whole FROM api_keys k WHERE id = $1", key.key.id)
+    assert row is not None
+    body = key.secret.rpartition("_")[2]
+    for part in (key.secret, body, body[:8], key.secret.encode().hex(), body.encode().hex()):
+        assert part not in row["whole"]
+    assert row["hash"] == hash_secret(key.secret, PEPPER)
+    assert row["hint"] == f"rcl_agent_…{key.secret[-4:]}"
+    assert key.secret not in repr(key.key)
+
+
+async def test_keys_are_listed_oldest_first_void_ones_too(db: Database, caller: Caller) -> None:
+    issued = [(await issue(db, caller, NewKey(name))).key for name in ("a", "b", "c")]
+    async with db.transaction(caller) as tx:
+        void = await identity.revoke_key(tx, issued[1].id)
+        assert void.revoked_at is not None
+        assert await identity.revoke_key(tx, issued[1].id) == void
+        assert await identity.list_keys(tx) == [issued[0], void, issued[2]]
+        assert await identity.list_keys(tx, after=issued[0].id, limit=1) == [void]
+
+
+async def test_a_key_that_never_was_is_not_found(db: Database, caller: Caller, key: IssuedKey) -> None:
+    with pytest.raises(NotFound):
+        async with db.transaction(caller) as tx:
+            await identity.revoke_key(tx, caller.tenant_id)
+
+
+@pytest.mark.parametrize(
+    ("change", "path"),
+    [
+        ({"name": ""}, "name"),
+        ({"name": "x" * 201}, "name"),
+        ({"kind": "owner"}, "kind"),
+        ({"expires_at": datetime(2030, 1, 1)}, "expires_at"),
+        ({"graph_ids": (), "default_graph_id": uuid4()}, "default_graph"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+async def test_a_key_that_makes_no_sense_is_refused(
+    db: Database, caller: Caller, change: dict[str, object], path: str
+) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        await issue(db, caller, replace(NewKey("k"), **change))  # type: ignore[arg-type]
+    assert refused.value.path == path

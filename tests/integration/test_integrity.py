@@ -1,0 +1,317 @@
+"""Placeholders, counters and history: what holds after every write, whatever was written before."""
+
+import itertools
+from collections.abc import AsyncIterator, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import asyncpg
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from recollect.caller import Caller
+from recollect.errors import NotFound
+from recollect.identity.model import operator_caller
+from recollect.memory.model import Item
+from recollect.nodes.model import NewEntity
+from recollect.platform.db import Database
+from tests.conftest import NewTenant
+from tests.memories import Agent, Triple, at_work, names, triples
+
+EDGE = ("Ada", "Babbage", "knows")
+
+
+@pytest.fixture
+async def agent(db: Database, caller: Caller) -> AsyncIterator[Agent]:
+    async with at_work(db, caller) as agent:
+        yield agent
+
+
+async def test_a_relation_may_name_what_is_not_there_yet(agent: Agent) -> None:
+    await agent.create("Ada")
+    assert await agent.relate(EDGE) == [EDGE]
+    graph = await agent.read()
+    assert (names(graph), triples(graph)) == (["Ada"], [EDGE])
+    head = await agent.head()
+    assert (head.entities, head.placeholders, head.relations) == (1, 1, 1)
+
+
+async def test_a_placeholder_is_listed_and_found_nowhere(agent: Agent) -> None:
+    await agent.relate(EDGE)
+    await agent.embed()
+    assert names(await agent.read()) == []
+    assert names(await agent.open("Ada", "Babbage")) == []
+    assert await agent.found("Babbage") == []
+    assert await agent.recalled("Babbage") == []
+    with pytest.raises(NotFound, match="Entity with name Babbage not found"):
+        await agent.observe("Babbage", "designed an engine")
+
+
+async def test_a_placeholder_becomes_the_entity_and_keeps_its_edges(agent: Agent, owner: asyncpg.Connection) -> None:
+    await agent.relate(EDGE, ("Babbage", "Ada", "admires"))
+    assert await agent.create(NewEntity("Babbage", "person", ("designed an engine",))) == ["Babbage"]
+    opened = await agent.open("Babbage")
+    assert [(e.name, e.kind, e.observations) for e in opened.entities] == [
+        ("Babbage", "person", ("designed an engine",))
+    ]
+    assert triples(opened) == [EDGE, ("Babbage", "Ada", "admires")]
+    assert await agent.recalled("Babbage") == ["designed an engine"]
+    head = await agent.head()
+    assert (head.entities, head.placeholders) == (1, 1)
+    history = "SELECT version, placeholder, kind FROM node_versions WHERE node_id = $1 ORDER BY version"
+    versions = [tuple(row) for row in await owner.fetch(history, opened.entities[0].id)]
+    assert versions == [(1, True, None), (2, False, "person")]
+
+
+@pytest.mark.parametrize("name", ["Babbage", "Ada"], ids=["its target", "its source"])
+async def test_a_placeholder_vanishes_with_its_last_relation(agent: Agent, name: str) -> None:
+    second = (EDGE[0], EDGE[1], "admires")
+    await agent.relate(EDGE, second)
+    await agent.create("Ada" if name == "Babbage" else "Babbage")
+    await agent.unrelate(EDGE)
+    assert (await agent.head()).placeholders == 1
+    await agent.unrelate(second)
+    assert (await agent.head()).placeholders == 0
+
+
+async def test_a_placeholder_vanishes_with_the_entity_that_named_it(agent: Agent) -> None:
+    await agent.create("Ada")
+    await agent.relate(EDGE, ("Ada", "Ada", "trusts"))
+    await agent.delete("Ada")
+    head = await agent.head()
+    assert (head.entities, head.placeholders, head.relations) == (0, 0, 0)
+
+
+async def test_deleting_a_name_that_is_only_a_placeholder_removes_its_relations(agent: Agent) -> None:
+    await agent.create("Ada", "Grace")
+    await agent.relate(EDGE, ("Grace", "Babbage", "read"), ("Ada", "Grace", "inspired"))
+    await agent.delete("Babbage")
+    assert triples(await agent.read()) == [("Ada", "Grace", "inspired")]
+    assert (await agent.head()).placeholders == 0
+
+
+async def test_a_deleted_name_made_anew_is_another_lineage(agent: Agent) -> None:
+    await agent.create(NewEntity("Ada", "person", ("writes programs",)))
+    first = (await agent.open("Ada")).entities[0]
+    await agent.delete("Ada")
+    await agent.create("Ada")
+    second = (await agent.open("Ada")).entities[0]
+    assert second.id != first.id
+    assert (second.kind, second.observations) == ("thing", ())
+
+
+# The law: whatever the operations, Recollect reads as the official memory server would, its counters are exact, every
+# change that did something has one revision, and every lineage's history is whole.
+
+
+@dataclass
+class OfficialServer:
+    """The official memory server's semantics (src/memory/index.ts), with names and relations once in a batch too.
+
+    Facts and threads are Recollect's own: an observation is (content, thread), a fact (text, thread).
+    """
+
+    entities: dict[str, tuple[str | None, list[tuple[str, str | None]]]] = field(default_factory=dict)
+    relations: list[Triple] = field(default_factory=list)
+    facts: set[tuple[str, str | None]] = field(default_factory=set)
+
+    def create(self, entities: Sequence[NewEntity]) -> None:
+        for new in entities:
+            said: list[tuple[str, str | None]] = [(content, None) for content in dict.fromkeys(new.observations)]
+            self.entities.setdefault(new.name, (new.kind, said))
+
+    def observe(self, name: str, contents: Sequence[str]) -> None:
+        if name not in self.entities:
+            raise NotFound(name)
+        said = self.entities[name][1]
+        for content in contents:
+            if content not in [known for known, _ in said]:
+                said.append((content, None))
+
+    def unobserve(self, statements: Sequence[tuple[str, str]]) -> None:
+        for name, (_, said) in self.entities.items():
+            said[:] = [(content, thread) for content, thread in said if (name, content) not in statements]
+
+    def relate(self, relations: Sequence[Triple]) -> None:
+        self.relations += [triple for triple in dict.fromkeys(relations) if triple not in self.relations]
+
+    def unrelate(self, relations: Sequence[Triple]) -> None:
+        self.relations = [triple for triple in self.relations if triple not in relations]
+
+    def delete(self, deleted: Sequence[str]) -> None:
+        self.entities = {name: entity for name, entity in self.entities.items() if name not in deleted}
+        self.relations = [triple for triple in self.relations if not {triple[0], triple[1]} & set(deleted)]
+
+    def remember(self, items: Sequence[Item]) -> None:
+        for item in items:
+            for name in item.about:
+                said = self.entities.setdefault(name, (None, []))[1]
+                if (item.text, item.thread) not in said:
+                    said.append((item.text, item.thread))
+            if not item.about:
+                self.facts.add((item.text, item.thread))
+
+    def counters(self) -> dict[str, int]:
+        ends = {end for source, target, _ in self.relations for end in (source, target)}
+        return {
+            "entities": len(self.entities),
+            "facts": len(self.facts),
+            "placeholders": len(ends - self.entities.keys()),
+            "observations": sum(len(said) for _, said in self.entities.values()),
+            "relations": len(self.relations),
+        }
+
+
+NAMES = st.sampled_from(["Ada", "Babbage", "Grace", "Ωmega"])
+TEXTS = st.sampled_from(["likes tea", "likes coffee", "writes programs"])
+THREADS = st.sampled_from([None, "monday"])
+TRIPLES = st.lists(st.tuples(NAMES, NAMES, st.sampled_from(["knows", "admires"])), max_size=4)
+ENTITIES = st.builds(
+    NewEntity, name=NAMES, kind=st.sampled_from(["person", "cat"]), observations=st.lists(TEXTS, max_size=4).map(tuple)
+)
+ITEMS = st.builds(Item, text=TEXTS, about=st.lists(NAMES, max_size=2, unique=True).map(tuple), thread=THREADS)
+OPERATIONS = st.one_of(
+    st.tuples(st.just("create"), st.tuples(st.lists(ENTITIES, max_size=3))),
+    st.tuples(st.just("observe"), st.tuples(NAMES, st.lists(TEXTS, min_size=1, max_size=4))),
+    st.tuples(st.just("unobserve"), st.tuples(st.lists(st.tuples(NAMES, TEXTS), max_size=3))),
+    st.tuples(st.just("relate"), st.tuples(TRIPLES)),
+    st.tuples(st.just("unrelate"), st.tuples(TRIPLES)),
+    st.tuples(st.just("delete"), st.tuples(st.lists(NAMES, max_size=2))),
+    st.tuples(st.just("remember"), st.tuples(st.lists(ITEMS, max_size=3))),
+)
+
+_graphs = itertools.count(1)
+
+
+@pytest.fixture(scope="module")
+async def replaying(db: Database, new_tenant: NewTenant) -> AsyncIterator[Agent]:
+    """An agent whose graphs the examples share out among themselves."""
+    async with at_work(db, operator_caller(await new_tenant())) as agent:
+        yield agent
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(operations=st.lists(OPERATIONS, min_size=1, max_size=12))
+@example(operations=[("relate", ([("Ada", "Ada", "knows"), EDGE, ("Ada", "Ada", "knows")],))])
+@example(
+    operations=[
+        ("create", ([NewEntity("Ada", "person", ("likes tea",))],)),
+        ("relate", ([EDGE],)),
+        ("unobserve", ([("Ada", "likes tea"), ("Babbage", "likes tea")],)),
+    ]
+)
+async def test_any_operations_leave_the_graph_as_the_official_server_would(
+    replaying: Agent, owner: asyncpg.Connection, operations: list[tuple[str, tuple[Any, ...]]]
+) -> None:
+    agent, official, revision = replace(replaying, graph=f"replay-{next(_graphs)}"), OfficialServer(), 0
+    for operation, arguments in operations:
+        before = deepcopy(official)
+        refused = _applied(official, operation, arguments)
+        assert await _asked(agent, operation, arguments) == refused
+        revision += official != before
+        if not refused:
+            await _assert_reads_alike(agent, official, revision)
+    if revision:
+        await _assert_history_is_whole(agent, owner)
+
+
+def _applied(official: OfficialServer, operation: str, arguments: tuple[Any, ...]) -> bool:
+    """Whether the official server refuses the operation."""
+    try:
+        getattr(official, operation)(*arguments)
+    except NotFound:
+        return True
+    return False
+
+
+async def _asked(agent: Agent, operation: str, arguments: tuple[Any, ...]) -> bool:
+    """Whether Recollect does."""
+    match operation, arguments:
+        case "observe", (name, contents):
+            arguments = (name, *contents)
+        case _, (batch,):
+            arguments = tuple(batch)
+    try:
+        await getattr(agent, operation)(*arguments)
+    except NotFound:
+        return True
+    return False
+
+
+async def _assert_reads_alike(agent: Agent, official: OfficialServer, revision: int) -> None:
+    graph, head = await agent.read(), await agent.head()
+    assert {entity.name: (entity.kind, entity.observations) for entity in graph.entities} == {
+        name: (kind, tuple(content for content, _ in said)) for name, (kind, said) in official.entities.items()
+    }
+    assert len(graph.entities) == len(official.entities)
+    assert triples(graph) == official.relations
+    counters = official.counters()
+    assert {counter: getattr(head, counter) for counter in counters} == counters
+    assert head.revision == revision
+
+
+async def _assert_history_is_whole(agent: Agent, owner: asyncpg.Connection) -> None:
+    graph_id = await owner.fetchval(
+        "SELECT id FROM graphs WHERE tenant_id = $1 AND name = $2", agent.caller.tenant_id, agent.graph
+    )
+    for law, query in LAWS.items():
+        broken = await owner.fetch(query, graph_id)
+        assert broken == [], law
+
+
+LAWS = {
+    "revisions have no gaps and the head is the last of them": """
+        SELECT h.revision, count(c), max(c.revision) FROM graph_heads h LEFT JOIN changes c USING (tenant_id, graph_id)
+        WHERE h.graph_id = $1 GROUP BY h.revision
+        HAVING h.revision <> count(c) OR h.revision <> max(c.revision)""",
+    "time rises strictly with revisions, up to the head's": """
+        SELECT revision FROM (
+            SELECT revision, at, lag(at) OVER (ORDER BY revision) AS before FROM changes WHERE graph_id = $1) c
+        WHERE at <= before
+        UNION ALL
+        SELECT h.revision FROM graph_heads h JOIN changes c USING (tenant_id, graph_id, revision)
+        WHERE h.graph_id = $1 AND h.at <> c.at""",
+    "a change touches ids, each of a row of its graph that is stamped with its revision": """
+        SELECT c.revision, i.id FROM changes c CROSS JOIN unnest(c.ids) AS i (id)
+        WHERE c.graph_id = $1 AND NOT EXISTS (
+            SELECT FROM node_versions v WHERE v.node_id = i.id AND v.added_revision = c.revision
+            UNION ALL SELECT FROM observations o WHERE o.id = i.id AND c.revision IN (added_revision, removed_revision)
+            UNION ALL SELECT FROM relations r WHERE r.id = i.id AND c.revision IN (added_revision, removed_revision))
+        UNION ALL
+        SELECT revision, NULL FROM changes WHERE graph_id = $1 AND ids = '{}'""",
+    "the versions of a lineage are numbered, adjoin, and name their successors": """
+        SELECT node_id, version FROM (
+            SELECT *, row_number() OVER w AS number, lead(added_revision) OVER w AS next, lead(id) OVER w AS heir
+            FROM node_versions WHERE graph_id = $1 WINDOW w AS (PARTITION BY node_id ORDER BY version)) v
+        WHERE version <> number OR superseded_revision IS DISTINCT FROM next OR superseded_by IS DISTINCT FROM heir
+            OR superseded_revision <= added_revision OR based_on IS DISTINCT FROM nullif(version - 1, 0)""",
+    "a lineage's head is its last version, field by field": """
+        SELECT n.id FROM nodes n LEFT JOIN node_versions v
+            ON v.tenant_id = n.tenant_id AND v.node_id = n.id AND v.superseded_revision IS NULL
+        WHERE n.graph_id = $1 AND (v.id IS DISTINCT FROM n.version_id OR v.version <> n.version
+            OR v.deleted <> (n.removed_revision IS NOT NULL)
+            OR n.removed_revision IS NOT NULL AND v.added_revision <> n.removed_revision
+            OR (to_jsonb(n) - '{id,version_id,added_revision,removed_revision,updated_at,created_at,
+                    created_by}'::text[])
+                <> (to_jsonb(v) - '{id,node_id,deleted,based_on,superseded_by,added_revision,superseded_revision,
+                    created_at,created_by}'::text[]))""",
+    "what has a passage is every live memory, and the name of every live entity with nothing else to say": """
+        WITH memories AS (
+            SELECT id FROM observations WHERE graph_id = $1 AND removed_revision IS NULL
+            UNION ALL SELECT n.id FROM nodes n
+            WHERE n.graph_id = $1 AND n.removed_revision IS NULL AND NOT n.placeholder AND NOT EXISTS (
+                SELECT FROM observations o WHERE o.node_id = n.id AND o.removed_revision IS NULL)
+        ), findable AS (SELECT memory_id AS id FROM passages WHERE graph_id = $1 AND removed_revision IS NULL)
+        (SELECT id FROM memories EXCEPT SELECT id FROM findable)
+        UNION ALL (SELECT id FROM findable EXCEPT SELECT id FROM memories)""",
+    "what is live hangs on live nodes": """
+        SELECT x.id FROM (
+            SELECT tenant_id, id, node_id FROM observations WHERE graph_id = $1 AND removed_revision IS NULL
+            UNION ALL SELECT tenant_id, id, from_node FROM relations WHERE graph_id = $1 AND removed_revision IS NULL
+            UNION ALL SELECT tenant_id, id, to_node FROM relations WHERE graph_id = $1 AND removed_revision IS NULL) x
+        JOIN nodes n ON n.tenant_id = x.tenant_id AND n.id = x.node_id
+        WHERE n.removed_revision IS NOT NULL""",
+}
+"""Each holds while its query ($1: a graph) finds nothing."""

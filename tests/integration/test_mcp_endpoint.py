@@ -1,0 +1,532 @@
+"""The MCP endpoint over real HTTP: what is offered, who gets in, and what bad requests come to."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import asyncpg
+import httpx2
+import pytest
+from mcp.shared.exceptions import MCPError
+
+from recollect.caller import Caller, Scope
+from recollect.identity import service as identity
+from recollect.identity.model import generate_secret, operator_caller
+from recollect.platform.db import Database, Operator
+from recollect.tenants import service as tenants
+from recollect.tenants.model import Tenant
+from recollect_gateway.mcp_endpoint.catalogue import CATALOGUE
+from recollect_gateway.mcp_endpoint.errors import ERROR_META
+from tests.conftest import NewTenant
+from tests.gateway import MODERN, MODES, Gateway, NewApiKey, error_of, revision_of, rpc_answer, rpc_headers, text_of
+
+BOTH_REVISIONS = pytest.mark.parametrize("revision", MODES)
+AGENT = [tool.name for tool in CATALOGUE if "agent" in tool.toolsets]
+MEMORY = [tool.name for tool in CATALOGUE if "memory" in tool.toolsets]
+ALL = [tool.name for tool in CATALOGUE]
+READING = [tool.name for tool in CATALOGUE if tool.read_only]
+ALICE = {"name": "Alice", "entityType": "person", "observations": ["likes tea"]}
+READ_GRAPH = {"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": "read_graph", "arguments": {}}}
+INTERNALS = (
+    "traceback",
+    'file "',
+    "asyncpg",
+    "select ",
+    "insert into",
+    "site-packages",
+    "recollect_gateway",
+    "psycopg",
+)
+
+
+@pytest.fixture
+async def http(gateway: Gateway, key: str) -> AsyncIterator[httpx2.AsyncClient]:
+    async with gateway.http(key, **rpc_headers()) as http:
+        yield http
+
+
+@pytest.fixture
+async def other(new_tenant: NewTenant) -> Caller:
+    """Another tenant."""
+    return operator_caller(await new_tenant())
+
+
+def keep_silence(text: str) -> None:
+    """Nothing of our insides may be told."""
+    assert not [word for word in INTERNALS if word in text.lower()], text
+
+
+class TestWhatIsOffered:
+    @BOTH_REVISIONS
+    @pytest.mark.parametrize(
+        ("path", "headers", "offered"),
+        [
+            ("/mcp", {}, AGENT),
+            ("/mcp/", {}, AGENT),
+            ("/mcp/x/agent", {}, AGENT),
+            ("/mcp/x/memory", {}, MEMORY),
+            ("/mcp/x/all", {}, ALL),
+            ("/mcp/x/agent,memory", {}, ALL),
+            ("/t/{tenant}/mcp", {}, AGENT),
+            ("/t/{tenant}/mcp/x/memory", {}, MEMORY),
+            ("/mcp", {"X-MCP-Toolsets": "memory"}, MEMORY),
+            ("/mcp", {"X-MCP-Toolsets": "memory , agent,"}, ALL),
+            ("/mcp", {"X-MCP-Toolsets": "all"}, ALL),
+            ("/mcp", {"X-MCP-Toolsets": ""}, AGENT),
+            ("/mcp/x/memory", {"X-MCP-Toolsets": "agent"}, MEMORY),
+            ("/mcp/x/all", {"X-MCP-Readonly": "true"}, READING),
+            ("/mcp/x/all", {"X-MCP-Readonly": "1"}, READING),
+            ("/mcp/x/all", {"X-MCP-Readonly": "false"}, ALL),
+        ],
+    )
+    async def test_address_and_headers_choose(
+        self,
+        gateway: Gateway,
+        key: str,
+        tenant: Tenant,
+        revision: str,
+        path: str,
+        headers: dict[str, str],
+        offered: list[str],
+    ) -> None:
+        address = path.format(tenant=tenant.slug)
+        async with gateway.client(key, address, revision=revision, headers=headers) as client:
+            assert [tool.name for tool in (await client.list_tools()).tools] == offered
+
+    @pytest.mark.parametrize("path", ["/mcp/x/memory", "/mcp/x/agent"])
+    async def test_only_what_is_listed_may_be_called(
+        self, gateway: Gateway, http: httpx2.AsyncClient, path: str
+    ) -> None:
+        listed = {tool["name"] for tool in (await gateway.post(http, "tools/list", {}, path=path))["result"]["tools"]}
+        for name in [*ALL, "unheard_of", "", "CREATE_ENTITIES"]:
+            answer = await gateway.post(http, "tools/call", {"name": name, "arguments": {"x": 1}}, path=path)
+            assert ("result" in answer) is (name in listed)
+            if name not in listed:
+                assert answer["error"]["message"] == f"Unknown tool: {name}"
+
+    @pytest.mark.parametrize(
+        ("path", "headers"),
+        [("/mcp/x/nothing", {}), ("/mcp", {"X-MCP-Toolsets": "memory,nothing"}), ("/mcp/x/Memory", {})],
+    )
+    async def test_an_unknown_toolset_is_refused_by_name(
+        self, gateway: Gateway, http: httpx2.AsyncClient, path: str, headers: dict[str, str]
+    ) -> None:
+        response = await http.post(path, json=READ_GRAPH, headers=headers)
+        problem = response.json()
+        assert (response.status_code, problem["code"], problem["path"]) == (400, "invalid_input", "toolset")
+        assert "agent, memory, all" in problem["detail"]
+
+    @BOTH_REVISIONS
+    async def test_a_key_that_may_only_read(
+        self, gateway: Gateway, issue: NewApiKey, caller: Caller, revision: str, db: Database
+    ) -> None:
+        reader = await issue(caller, scopes=frozenset({Scope.MEMORY_READ}))
+        async with gateway.client(reader.secret, "/mcp/x/all", revision=revision) as client:
+            assert [tool.name for tool in (await client.list_tools()).tools] == READING
+            with pytest.raises(MCPError, match="Unknown tool: create_entities"):
+                await client.call_tool("create_entities", {"entities": [ALICE]})
+            assert (await client.call_tool("read_graph", {})).structured_content == {"entities": [], "relations": []}
+        assert await revision_of(db, caller) == 0
+
+    @BOTH_REVISIONS
+    async def test_a_key_without_any_memory_scope(
+        self, gateway: Gateway, issue: NewApiKey, caller: Caller, revision: str
+    ) -> None:
+        admin = await issue(caller, kind="admin", scopes=frozenset({Scope.TENANT_ADMIN}))
+        async with gateway.client(admin.secret, "/mcp/x/all", revision=revision) as client:
+            assert (await client.list_tools()).tools == []
+            assert (await client.list_resources()).resources == []
+            with pytest.raises(MCPError, match="Unknown resource"):
+                await client.read_resource("memory://knowledge-graph")
+
+
+class TestTenancy:
+    @BOTH_REVISIONS
+    async def test_two_tenants_with_the_same_names_do_not_meet(
+        self, gateway: Gateway, issue: NewApiKey, caller: Caller, other: Caller, revision: str
+    ) -> None:
+        theirs = {**ALICE, "entityType": "spy", "observations": ["drinks vodka"]}
+        knows = [{"from": "Alice", "to": "Alice", "relationType": "knows"}]
+        secrets = [(await issue(one)).secret for one in (caller, other)]
+        async with (
+            gateway.client(secrets[0], "/mcp/x/all", revision=revision) as us,
+            gateway.client(secrets[1], "/mcp/x/all", revision=revision) as them,
+        ):
+            await us.call_tool("create_entities", {"entities": [ALICE]})
+            made = await them.call_tool("create_entities", {"entities": [theirs]})
+            assert made.structured_content == {"entities": [theirs]}
+            await them.call_tool("create_relations", {"relations": knows})
+            said = await them.call_tool("remember", {"items": [{"text": "Alice likes tea too", "about": ["Alice"]}]})
+            whole = {"entities": [ALICE], "relations": []}
+            for tool, arguments in (
+                ("read_graph", {}),
+                ("open_nodes", {"names": ["Alice"]}),
+                ("search_nodes", {"query": "alice"}),
+            ):
+                assert (await us.call_tool(tool, arguments)).structured_content == whole
+            for query in ("vodka", "spy"):
+                found = await us.call_tool("search_nodes", {"query": query})
+                assert found.structured_content == {"entities": [], "relations": []}
+            recalled = await us.call_tool("recall", {"query": "Alice tea vodka"})
+            assert [memory["text"] for memory in recalled.structured_content["memories"]] == ["likes tea"]
+            assert said.structured_content["memories"][0]["close"] == []
+            [content] = (await us.read_resource("memory://knowledge-graph")).contents
+            assert json.loads(content.text) == whole  # type: ignore[union-attr]
+            await us.call_tool("delete_entities", {"entityNames": ["Alice"]})
+            kept = (await them.call_tool("open_nodes", {"names": ["Alice"]})).structured_content
+            assert kept["entities"][0]["observations"] == ["drinks vodka", "Alice likes tea too"]
+            assert kept["relations"] == knows
+
+    async def test_the_tenant_comes_from_the_credential_never_from_an_argument(
+        self, gateway: Gateway, http: httpx2.AsyncClient, other: Caller
+    ) -> None:
+        for name in ("tenant", "tenantId", "tenant_id"):
+            result = await gateway.call(http, "read_graph", {name: str(other.tenant_id)})
+            assert result["_meta"][ERROR_META] == {"code": "invalid_input", "path": name}
+
+    @BOTH_REVISIONS
+    async def test_an_allow_list_holds(
+        self, gateway: Gateway, issue: NewApiKey, caller: Caller, db: Database, revision: str
+    ) -> None:
+        everything = (await issue(caller)).secret
+        async with gateway.client(everything, revision=revision) as client:
+            for graph in ("open", "closed"):
+                await client.call_tool("create_entities", {"graph": graph, "entities": [ALICE]})
+        async with db.transaction(caller) as tx:
+            allowed = await tx.fetchval("SELECT id FROM graphs WHERE name = 'open'")
+        narrow = await issue(caller, graph_ids=(allowed,), default_graph_id=allowed)
+        async with gateway.client(narrow.secret, "/mcp/x/all", revision=revision) as client:
+            assert (await client.call_tool("read_graph", {})).structured_content["entities"] == [ALICE]
+            for tool, arguments in (
+                ("read_graph", {}),
+                ("search_nodes", {"query": "Alice"}),
+                ("open_nodes", {"names": ["Alice"]}),
+                ("recall", {"query": "tea"}),
+                ("create_entities", {"entities": []}),
+                ("remember", {"items": [{"text": "x"}]}),
+                ("delete_entities", {"entityNames": ["Alice"]}),
+            ):
+                refused = {
+                    text_of(result)
+                    for graph in ("closed", "default", "not-there")
+                    if error_of(result := await client.call_tool(tool, {"graph": graph, **arguments}))["code"]
+                    == "graph_not_allowed"
+                }
+                assert len(refused) == 1, "a graph that is there and one that is not must look alike"
+        assert await revision_of(db, caller, "closed") == 1
+        assert await revision_of(db, caller, "not-there") == 0
+
+
+class TestCredentials:
+    @pytest.fixture
+    async def refused(
+        self, issue: NewApiKey, caller: Caller, other: Caller, db: Database, operator: Operator
+    ) -> dict[str, str | None]:
+        """Authorization headers that must not be let in."""
+        good = (await issue(caller)).secret
+        revoked = await issue(caller)
+        async with db.transaction(caller) as tx:
+            await identity.revoke_key(tx, revoked.key.id)
+        expired = await issue(caller, expires_at=datetime.now(UTC) - timedelta(seconds=1))
+        suspended = await issue(other)
+        await tenants.suspend_tenant(operator, other.tenant)
+        wrong_end = "0" if good[-1] != "0" else "1"
+        return {
+            "none": None,
+            "empty": "",
+            "no credential": "Bearer",
+            "another scheme": f"Basic {good}",
+            "no scheme": good,
+            "malformed": "Bearer rcl_agent_short",
+            "another kind": "Bearer " + good.replace("rcl_agent_", "rcl_admin_"),
+            "wrong checksum": f"Bearer {good[:-1]}{wrong_end}",
+            "unknown": f"Bearer {generate_secret('agent')}",
+            "twice": f"Bearer {good} {good}",
+            "longer": f"Bearer {good}x",
+            "odd characters": "Bearer rcl_agent_\xff\xfe",
+            "huge": "Bearer " + "x" * 8_000,
+            "revoked": f"Bearer {revoked.secret}",
+            "expired": f"Bearer {expired.secret}",
+            "suspended": f"Bearer {suspended.secret}",
+        }
+
+    async def test_all_are_refused_alike(
+        self, gateway: Gateway, refused: dict[str, str | None], issue: NewApiKey, caller: Caller
+    ) -> None:
+        answers = {}
+        async with gateway.http(**rpc_headers()) as http:
+            for name, authorization in refused.items():
+                headers = {} if authorization is None else {b"Authorization": authorization.encode("latin-1")}
+                for method, path in (("POST", "/mcp"), ("POST", f"/t/{caller.tenant}/mcp"), ("GET", "/v1/graphs")):
+                    response = await http.request(method, path, headers=headers, content=json.dumps(READ_GRAPH))
+                    answers[name, path] = (response.status_code, response.text, response.headers["WWW-Authenticate"])
+                    assert response.headers["Content-Type"].startswith("application/problem+json")
+            good = {"Authorization": f"Bearer {(await issue(caller)).secret}"}
+            foreign = await http.post("/t/another/mcp", headers=good, json=READ_GRAPH)
+            answers["foreign", "/t"] = (foreign.status_code, foreign.text, foreign.headers["WWW-Authenticate"])
+        [(status, body, challenge)] = set(answers.values())
+        assert status == 401
+        assert challenge.startswith("Bearer")
+        assert json.loads(body)["code"] == "unauthenticated"
+
+    async def test_the_tenant_of_the_address_must_be_the_key_s(
+        self, gateway: Gateway, http: httpx2.AsyncClient, tenant: Tenant, other: Caller
+    ) -> None:
+        for slug, status in ((tenant.slug, 200), (other.tenant, 401), ("nobody", 401), (tenant.slug.upper(), 401)):
+            assert (await http.post(f"/t/{slug}/mcp", json=READ_GRAPH)).status_code == status
+
+    async def test_a_key_that_is_revoked_is_void_at_once(
+        self, gateway: Gateway, issue: NewApiKey, caller: Caller, db: Database
+    ) -> None:
+        issued = await issue(caller)
+        async with gateway.http(issued.secret, **rpc_headers()) as http:
+            assert (await http.post("/mcp", json=READ_GRAPH)).status_code == 200
+            async with db.transaction(caller) as tx:
+                await identity.revoke_key(tx, issued.key.id)
+            assert (await http.post("/mcp", json=READ_GRAPH)).status_code == 401
+
+    async def test_a_tenant_that_is_resumed_is_served_again(
+        self, gateway: Gateway, issue: NewApiKey, caller: Caller, operator: Operator
+    ) -> None:
+        async with gateway.http((await issue(caller)).secret, **rpc_headers()) as http:
+            await tenants.suspend_tenant(operator, caller.tenant)
+            assert (await http.post("/mcp", json=READ_GRAPH)).status_code == 401
+            await tenants.resume_tenant(operator, caller.tenant)
+            assert (await http.post("/mcp", json=READ_GRAPH)).status_code == 200
+
+    async def test_use_is_noted(
+        self, gateway: Gateway, issue: NewApiKey, caller: Caller, owner: asyncpg.Connection
+    ) -> None:
+        issued = await issue(caller)
+        used = "SELECT last_used_at FROM api_keys WHERE id = $1"
+        assert await owner.fetchval(used, issued.key.id) is None
+        async with gateway.http(issued.secret, **rpc_headers()) as http:
+            await http.post("/mcp", json=READ_GRAPH)
+            first = await owner.fetchval(used, issued.key.id)
+            await http.post("/mcp", json=READ_GRAPH)
+        assert first is not None
+        assert await owner.fetchval(used, issued.key.id) == first, "throttled to once a minute"
+
+
+def deep(levels: int) -> str:
+    return "[" * levels + "]" * levels
+
+
+def called(arguments: str) -> bytes:
+    """A call of `remember`, its arguments as they stand."""
+    head = '{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"remember","arguments":'
+    return f"{head}{arguments}}}}}".encode()
+
+
+NESTED = '{"a":' * 200 + "1" + "}" * 200
+BAD_BODIES = {
+    "empty": b"",
+    "white space": b" \n",
+    "not JSON": b"hello",
+    "half": b'{"jsonrpc":"2.0","id":7,"method":"tools/li',
+    "two": b"{}{}",
+    "null": b"null",
+    "number": b"7",
+    "string": b'"tools/list"',
+    "object": b"{}",
+    "batch of none": b"[]",
+    "batch": json.dumps([READ_GRAPH, READ_GRAPH]).encode(),
+    "invalid UTF-8": b'{"jsonrpc":"2.0","id":7,"method":"tools/list\xff\xc3\x28"}',
+    "UTF-16": json.dumps(READ_GRAPH).encode("utf-16"),
+    "deep": deep(100_000).encode(),
+    "deep and open": b"[" * 100_000,
+    "deep objects": b'{"a":' * 100_000,
+    "deep arguments": called(f'{{"items":[{{"text":"x","metadata":{NESTED}}}]}}'),
+    "deeper arguments": called(deep(50_000)),
+    "lone surrogate": called('{"items":[{"text":"a\\ud800b"}]}'),
+    "NUL": called('{"items":[{"text":"a\\u0000b"}]}'),
+    "bare NUL": called('{"items":[{"text":"a\x00b"}]}'),
+    "huge integer": called('{"items":[{"text":"x","importance":1' + "0" * 5_000 + "}]}"),
+    "large integer": called('{"items":[{"text":"x","importance":1' + "0" * 300 + "}]}"),
+    "NaN": called('{"items":[{"text":"x","importance":NaN}]}'),
+    "Infinity": called('{"items":[{"text":"x","ttl_days":Infinity}]}'),
+    "arguments of another type": called('["x"]'),
+    "no version": b'{"id":7,"method":"tools/list"}',
+    "version 1": b'{"jsonrpc":"1.0","id":7,"method":"tools/list"}',
+    "id of another type": b'{"jsonrpc":"2.0","id":{"a":1},"method":"tools/list"}',
+    "id null": b'{"jsonrpc":"2.0","id":null,"method":"tools/list"}',
+    "method of another type": b'{"jsonrpc":"2.0","id":7,"method":7}',
+    "no method": b'{"jsonrpc":"2.0","id":7}',
+    "unknown method": b'{"jsonrpc":"2.0","id":7,"method":"tools/burn"}',
+    "params of another type": b'{"jsonrpc":"2.0","id":7,"method":"tools/call","params":"x"}',
+    "no params": b'{"jsonrpc":"2.0","id":7,"method":"tools/call"}',
+    "name of another type": b'{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":["x"]}}',
+    "an answer": b'{"jsonrpc":"2.0","id":7,"result":{}}',
+    "a method of the server": b'{"jsonrpc":"2.0","id":7,"method":"sampling/createMessage","params":{}}',
+}
+
+
+class TestBadRequests:
+    """4xx or an error that says so, nothing written, nothing told of our insides, and the gateway goes on."""
+
+    @pytest.fixture(autouse=True)
+    async def it_goes_on(self, http: httpx2.AsyncClient, db: Database, caller: Caller) -> AsyncIterator[None]:
+        yield
+        answer = await http.post("/mcp/x/memory", json=READ_GRAPH)
+        assert rpc_answer(answer.text)["result"]["structuredContent"] == {"entities": [], "relations": []}
+        assert await revision_of(db, caller) == 0
+
+    @BOTH_REVISIONS
+    @pytest.mark.parametrize("body", BAD_BODIES.values(), ids=BAD_BODIES)
+    async def test_bodies(self, http: httpx2.AsyncClient, body: bytes, revision: str) -> None:
+        response = await http.post("/mcp/x/all", content=body, headers=rpc_headers(revision))
+        keep_silence(response.text)
+        if response.status_code in (200, 202):
+            refused: dict[str, Any] = rpc_answer(response.text) if response.text else {"error": None}
+            assert "error" in refused or refused["result"]["isError"], refused
+        else:
+            assert response.status_code in (400, 404), (response.status_code, response.text)
+
+    @BOTH_REVISIONS
+    @pytest.mark.parametrize("chunked", [False, True])
+    async def test_a_body_over_the_limit(
+        self, gateway: Gateway, http: httpx2.AsyncClient, revision: str, chunked: bool
+    ) -> None:
+        body = b" " * (4 * 1024 * 1024) + json.dumps(READ_GRAPH).encode()
+
+        async def chunks() -> AsyncIterator[bytes]:
+            for start in range(0, len(body), 65536):
+                yield body[start : start + 65536]
+
+        content = chunks() if chunked else body
+        response = await http.post("/mcp", content=content, headers=rpc_headers(revision))
+        assert response.status_code == 413
+        keep_silence(response.text)
+
+    async def test_a_body_just_under_the_limit(self, http: httpx2.AsyncClient) -> None:
+        call = json.dumps(READ_GRAPH).encode()
+        response = await http.post("/mcp/x/memory", content=b" " * (4 * 1024 * 1024 - len(call)) + call)
+        assert response.status_code == 200
+
+    @BOTH_REVISIONS
+    @pytest.mark.parametrize("method", ["GET", "DELETE", "PUT", "PATCH", "HEAD", "OPTIONS"])
+    @pytest.mark.parametrize("path", ["/mcp", "/mcp/x/memory"])
+    async def test_other_methods(self, http: httpx2.AsyncClient, method: str, path: str, revision: str) -> None:
+        response = await http.request(method, path, headers=rpc_headers(revision))
+        assert (response.status_code, response.headers["Allow"]) == (405, "POST")
+
+    @BOTH_REVISIONS
+    @pytest.mark.parametrize("content_type", ["text/plain", "application/xml", "", "application/jsonx", "multipart/x"])
+    async def test_other_content_types(self, http: httpx2.AsyncClient, content_type: str, revision: str) -> None:
+        headers = rpc_headers(revision) | {"Content-Type": content_type}
+        response = await http.post("/mcp", content=json.dumps(READ_GRAPH), headers=headers)
+        assert response.status_code in (400, 415)
+
+    @pytest.mark.parametrize("accept", ["text/html", "image/png", "application/xml;q=1"])
+    async def test_other_accepts(self, http: httpx2.AsyncClient, accept: str) -> None:
+        response = await http.post("/mcp", json=READ_GRAPH, headers={"Accept": accept})
+        assert response.status_code == 406
+
+    @pytest.mark.parametrize("revision", ["1999-01-01", "2099-01-01", "", "x", "2025-11-25, 2026-07-28", "é"])
+    async def test_unknown_revisions(self, http: httpx2.AsyncClient, revision: str) -> None:
+        headers = {b"MCP-Protocol-Version": revision.encode()}
+        response = await http.post("/mcp", json=READ_GRAPH, headers=headers)
+        assert response.status_code == 400
+        keep_silence(response.text)
+
+    async def test_a_modern_request_whose_headers_and_body_disagree(self, http: httpx2.AsyncClient) -> None:
+        response = await http.post("/mcp", json=READ_GRAPH, headers=rpc_headers(MODERN))
+        assert response.status_code == 400
+        keep_silence(response.text)
+
+    @pytest.mark.parametrize(
+        "path",
+        [
+            "/mcp/../v1/graphs",
+            "/mcp/..",
+            "/mcp//x/memory",
+            "//mcp",
+            "/mcp/x",
+            "/mcp/x/",
+            "/mcp/x/memory/more",
+            "/mcp/x/memory/../agent",
+            "/mcp/%2e%2e/v1/graphs",
+            "/mcp%2fx%2fmemory",
+            "/mcp/x/mem%6fry",
+            "/%6dcp",
+            "/mcpx",
+            "/MCP",
+            "/t",
+            "/t/",
+            "/t//mcp",
+            "/t/mcp",
+            "/t/../mcp",
+            "/t/{tenant}",
+            "/t/{tenant}/mcp/..",
+            "/t/{tenant}%2fmcp",
+            "/t/{tenant}/x/memory",
+            "/t/{tenant}/../{tenant}/mcp",
+            "/mcp;x=memory",
+            "/mcp%00",
+            "/mcp%ff",
+            "/mcp/\xe9",
+        ],
+    )
+    async def test_paths(self, gateway: Gateway, key: str, tenant: Tenant, path: str) -> None:
+        """On a bare connection: clients would tidy the path up."""
+        body = json.dumps(READ_GRAPH).encode()
+        head = (
+            f"POST {path.format(tenant=tenant.slug)} HTTP/1.1\r\nHost: 127.0.0.1:1\r\nAuthorization: Bearer {key}\r\n"
+        )
+        kind = "Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\nConnection: close\r\n"
+        request = f"{head}{kind}Content-Length: {len(body)}\r\n\r\n".encode("latin-1")
+        reply = gateway.write(request + body).decode("latin-1")
+        assert reply.split(" ", 2)[1] in ("400", "401", "404"), reply
+        keep_silence(reply)
+
+    @pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example", "localhost@evil.example", ""])
+    async def test_other_hosts(self, http: httpx2.AsyncClient, host: str) -> None:
+        """A page that was rebound to this address must not reach a local server."""
+        response = await http.post("/mcp", json=READ_GRAPH, headers={"Host": host})
+        assert response.status_code in (400, 421)
+
+    async def test_other_origins(self, http: httpx2.AsyncClient) -> None:
+        response = await http.post("/mcp", json=READ_GRAPH, headers={"Origin": "https://evil.example"})
+        assert response.status_code == 403
+
+    @pytest.mark.parametrize(
+        "noise",
+        [
+            b"\x16\x03\x01\x02\x00\x01",
+            b"GET\r\n\r\n",
+            b"POST /mcp HTTP/9.9\r\n\r\n",
+            b"\x00" * 64,
+            b"POST /mcp HTTP/1.1\r\n",
+        ],
+        ids=ascii,
+    )
+    async def test_no_http(self, gateway: Gateway, noise: bytes) -> None:
+        reply = gateway.write(noise + b"X" * 70_000 + b"\r\n\r\n")
+        assert reply.startswith(b"HTTP/1.1 400") or not reply
+
+    async def test_clients_that_leave_in_the_middle(self, gateway: Gateway, key: str) -> None:
+        head = f"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:1\r\nAuthorization: Bearer {key}\r\n"
+        half = f"{head}Content-Type: application/json\r\nContent-Length: 1000\r\n\r\n{{"
+        for _ in range(20):
+            gateway.write(half.encode(), read=False)
+
+
+async def test_health_needs_no_credential(gateway: Gateway) -> None:
+    async with gateway.http() as http:
+        for path in ("/health/live", "/health/ready"):
+            response = await http.get(path)
+            assert (response.status_code, response.json()) == (200, {"status": "ok"})
+
+
+async def test_many_calls_at_once(gateway: Gateway, key: str, db: Database, caller: Caller) -> None:
+    """More calls than connections: all are answered, each in a revision of its own."""
+    async with gateway.http(key, **rpc_headers()) as http:
+
+        async def add(number: int) -> Any:
+            entity = {"name": f"e{number}", "entityType": "t", "observations": []}
+            return (await gateway.call(http, "create_entities", {"entities": [entity]}))["isError"]
+
+        assert not any(await asyncio.gather(*(add(number) for number in range(40))))
+    assert await revision_of(db, caller) == 40

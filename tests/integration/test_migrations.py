@@ -1,0 +1,214 @@
+"""Migrations from nothing, again, at once, and with logins that may do less."""
+
+import asyncio
+import itertools
+import tempfile
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import asyncpg
+import pytest
+
+from recollect.errors import ErrorCode, Unavailable
+from recollect.platform.migrate import LOCK_KEY, ROLES, MigrationFailed, migrate, migrations
+from recollect_local.postgres import LocalPostgres
+
+NAMES = [migration.name for migration in migrations()]
+
+_serial = itertools.count(1)
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[LocalPostgres]:
+    """A server of this file's own, since roles belong to the whole server."""
+    with tempfile.TemporaryDirectory(prefix="recollect-") as folder:
+        server = LocalPostgres(Path(folder), settings={"fsync": "off", "synchronous_commit": "off"})
+        server.start()
+        yield server
+        server.stop()
+
+
+@asynccontextmanager
+async def connected(url: str) -> AsyncIterator[asyncpg.Connection]:
+    connection = await asyncpg.connect(url)
+    try:
+        yield connection
+    finally:
+        await connection.close()
+
+
+NewDatabase = Callable[..., Awaitable[str]]
+
+
+@pytest.fixture
+async def new_database(cluster: LocalPostgres) -> NewDatabase:
+    """Makes empty databases; their names."""
+
+    async def make(owner: str = "postgres") -> str:
+        name = f"database_{next(_serial)}"
+        async with connected(cluster.url()) as connection:
+            await connection.execute(f"CREATE DATABASE {name} TEMPLATE template0 OWNER {owner}")
+        return name
+
+    return make
+
+
+def url_of(cluster: LocalPostgres, database: str, login: str = "postgres") -> str:
+    return cluster.url(login).replace("/recollect?", f"/{database}?")
+
+
+@pytest.fixture
+async def empty(cluster: LocalPostgres, new_database: NewDatabase) -> str:
+    """The administrator's address of an empty database."""
+    return url_of(cluster, await new_database())
+
+
+async def without_roles(cluster: LocalPostgres) -> None:
+    """Bring the server back to where nobody has heard of Recollect."""
+    async with connected(cluster.url()) as connection:
+        databases = await connection.fetch("SELECT datname FROM pg_database WHERE datname LIKE 'database\\_%'")
+        for row in databases:
+            await connection.execute(f"DROP DATABASE {row['datname']} WITH (FORCE)")
+        for role in ROLES:
+            await connection.execute(f"DROP ROLE IF EXISTS {role}")
+
+
+async def roles_of(url: str) -> set[str]:
+    async with connected(url) as connection:
+        rows = await connection.fetch("SELECT rolname FROM pg_roles WHERE rolname LIKE 'recollect\\_%'")
+    return {row["rolname"] for row in rows}
+
+
+async def works(url: str) -> bool:
+    """Whether the application's role reads the tables and the owner owns them."""
+    async with connected(url) as connection:
+        await connection.execute("SET ROLE recollect_app")
+        assert await connection.fetchval("SELECT count(*) FROM recollect.nodes") == 0
+        owners = await connection.fetch("SELECT DISTINCT tableowner FROM pg_tables WHERE schemaname = 'recollect'")
+        return [row["tableowner"] for row in owners] == ["recollect_owner"]
+
+
+async def test_an_empty_server_becomes_ours_and_stays_so(cluster: LocalPostgres, new_database: NewDatabase) -> None:
+    await without_roles(cluster)
+    url = url_of(cluster, await new_database())
+    assert await migrate(url) == NAMES
+    assert await roles_of(url) == set(ROLES)
+    assert await works(url)
+    assert await migrate(url) == []
+
+
+async def test_a_second_database_of_the_server_works_beside_the_first(
+    cluster: LocalPostgres, new_database: NewDatabase
+) -> None:
+    for _ in range(2):
+        url = url_of(cluster, await new_database())
+        assert await migrate(url) == NAMES
+        assert await works(url)
+
+
+async def test_several_at_once_migrate_once(empty: str) -> None:
+    done = await asyncio.gather(*(migrate(empty) for _ in range(5)))
+    assert sorted(done) == [[]] * 4 + [NAMES]
+    assert await works(empty)
+
+
+async def test_databases_of_an_empty_server_migrate_at_once(cluster: LocalPostgres, new_database: NewDatabase) -> None:
+    """Their advisory locks differ, their roles are the same."""
+    await without_roles(cluster)
+    urls = [url_of(cluster, await new_database()) for _ in range(3)]
+    assert await asyncio.gather(*(migrate(url) for url in urls)) == [NAMES] * 3
+    for url in urls:
+        assert await works(url)
+
+
+async def test_a_role_that_is_missing_is_made(empty: str) -> None:
+    await migrate(empty)
+    async with connected(empty) as connection:
+        await connection.execute("DROP ROLE recollect_maintenance")
+    assert await migrate(empty) == []
+    assert await roles_of(empty) == set(ROLES)
+    async with connected(empty) as connection:
+        assert await connection.fetchval("SELECT pg_has_role('recollect_maintenance', 'recollect_owner', 'MEMBER')")
+
+
+async def test_the_owner_migrates_a_database_that_was_prepared(
+    cluster: LocalPostgres, new_database: NewDatabase
+) -> None:
+    database = await new_database()
+    await migrate(url_of(cluster, database))
+    async with connected(url_of(cluster, database)) as connection:
+        await connection.execute("DROP SCHEMA recollect CASCADE; CREATE SCHEMA recollect AUTHORIZATION recollect_owner")
+    assert await migrate(url_of(cluster, database, "recollect_owner")) == NAMES
+    assert await works(url_of(cluster, database))
+
+
+async def test_a_managed_servers_administrator_may_do_it_all(cluster: LocalPostgres, new_database: NewDatabase) -> None:
+    """No superuser: one that makes roles and owns the database, where the server brings pgvector along."""
+    await without_roles(cluster)
+    async with connected(cluster.url()) as connection:
+        await connection.execute("CREATE ROLE administrator LOGIN CREATEROLE")
+    database = await new_database("administrator")
+    async with connected(url_of(cluster, database)) as connection:
+        await connection.execute("CREATE EXTENSION vector")
+    url = url_of(cluster, database, "administrator")
+    assert await migrate(url) == NAMES
+    assert await migrate(url) == []
+    assert await works(url)
+
+
+@pytest.mark.parametrize("login", ["stranger", "recollect_app"])
+async def test_a_login_without_rights_is_told_what_to_do(
+    cluster: LocalPostgres, new_database: NewDatabase, login: str
+) -> None:
+    database = await new_database()
+    await migrate(url_of(cluster, await new_database()))
+    async with connected(cluster.url()) as connection:
+        await connection.execute("DROP ROLE IF EXISTS stranger; CREATE ROLE stranger LOGIN")
+    with pytest.raises(MigrationFailed, match="needs a login that may create roles and extensions"):
+        await migrate(url_of(cluster, database, login))
+    await migrate(url_of(cluster, database))
+    with pytest.raises(MigrationFailed, match='permission denied to set role "recollect_owner"'):
+        await migrate(url_of(cluster, database, login))
+
+
+async def test_a_migration_that_was_changed_is_refused(empty: str) -> None:
+    await migrate(empty)
+    async with connected(empty) as connection:
+        await connection.execute(
+            "UPDATE recollect.schema_migrations SET checksum = 'another' WHERE name = $1", NAMES[0]
+        )
+    with pytest.raises(MigrationFailed, match=f"{NAMES[0]} was changed after it had been applied"):
+        await migrate(empty)
+
+
+async def test_a_migration_that_fails_leaves_nothing_and_may_be_repeated(empty: str) -> None:
+    await migrate(empty)
+    async with connected(empty) as connection:
+        await connection.execute("DROP SCHEMA recollect CASCADE; CREATE SCHEMA recollect AUTHORIZATION recollect_owner")
+        await connection.execute("CREATE TABLE recollect.passages (in_the_way int)")
+    with pytest.raises(MigrationFailed, match='relation "passages" already exists'):
+        await migrate(empty)
+    async with connected(empty) as connection:
+        assert await connection.fetchval("SELECT to_regclass('recollect.nodes')") is None
+        await connection.execute("DROP TABLE recollect.passages")
+    assert await migrate(empty) == NAMES
+
+
+async def test_who_waits_too_long_for_another_migration_is_told(empty: str) -> None:
+    async with connected(empty) as connection:
+        await connection.execute("SELECT pg_advisory_lock($1)", LOCK_KEY)
+        with pytest.raises(Unavailable, match="Another migration is under way") as refused:
+            await migrate(empty, lock_timeout_seconds=0.1)
+    assert refused.value.code is ErrorCode.BUSY
+    assert await migrate(empty) == NAMES
+
+
+async def test_a_server_that_is_away_is_told_without_its_address(tmp_path: Path) -> None:
+    with pytest.raises(Unavailable, match="Cannot reach the database for migrations") as refused:
+        await migrate(f"postgresql://somebody:secret@/recollect?host={tmp_path}")
+    assert "secret" not in str(refused.value)
+
+
+def test_migrations_are_numbered_without_gaps() -> None:
+    assert [int(name.partition("_")[0]) for name in NAMES] == list(range(1, len(NAMES) + 1))

@@ -1,0 +1,104 @@
+"""Every query of every queries.sql against the migrated schema, and against the values that its store makes of rows."""
+
+import ast
+import importlib
+import inspect
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+import asyncpg
+import pytest
+
+from recollect.platform.db import APP_ROLE, OWNER_ROLE, session_settings
+from recollect.platform.sql import Queries
+from recollect.settings import Settings
+
+CAPABILITIES = sorted(p.name for p in files("recollect").iterdir() if p.is_dir() and (p / "queries.sql").is_file())
+QUERIES = [(capability, name) for capability in CAPABILITIES for name in Queries(f"recollect.{capability}").statements]
+OPERATORS_CAPABILITIES = {"tenants"}
+"""Their queries run as the owner."""
+
+
+async def _connected(settings: Settings, url: str, role: str) -> asyncpg.Connection:
+    return await asyncpg.connect(url, server_settings=session_settings(role, settings))
+
+
+@pytest.fixture(params=QUERIES, ids=lambda query: ".".join(query))
+async def prepared(request: pytest.FixtureRequest, settings: Settings) -> Any:
+    """The query's capability, name and text, on a connection as the role that runs it."""
+    capability, name = request.param
+    operators = capability in OPERATORS_CAPABILITIES
+    url = settings.migration_url if operators else settings.database_url
+    connection = await _connected(settings, url, OWNER_ROLE if operators else APP_ROLE)
+    yield capability, name, Queries(f"recollect.{capability}").statements[name], connection
+    await connection.close()
+
+
+async def test_its_role_may_run_the_query_and_the_store_knows_its_columns(prepared: Any) -> None:
+    capability, name, query, connection = prepared
+    await connection.execute(f"EXPLAIN (GENERIC_PLAN) {query}")  # Unlike PREPARE it asks for the rights, too.
+    columns = [column.name for column in (await connection.prepare(query)).get_attributes()]
+    assert len(set(columns)) == len(columns)
+    for filled in [filling for filling in _fillings(capability) if filling.query == name]:
+        wanted = {field.name for field in fields(filled.value)}
+        assert set(columns) == wanted if filled.whole else set(columns) >= wanted, filled
+
+
+@pytest.mark.parametrize("capability", CAPABILITIES)
+def test_each_query_has_a_sentence_and_one_function_of_its_store(capability: str) -> None:
+    text = (files("recollect") / capability / "queries.sql").read_text(encoding="utf-8")
+    described = re.findall(r"^-- name: ([a-z_]+)\n-- \S", text, re.MULTILINE)
+    assert sorted(described) == sorted(Queries(f"recollect.{capability}").statements)
+    assert sorted(name for _, name in _uses(capability)) == sorted(described)
+
+
+def test_the_fillings_are_found() -> None:
+    """Guards the reading of the stores: as many as there are, however they are written."""
+    sources = [inspect.getsource(_store(capability)) for capability in CAPABILITIES]
+    filled = sum(source.count("(**row") + source.count("(**{**row") for source in sources)
+    assert filled > 10
+    assert len([f for capability in CAPABILITIES for f in _fillings(capability) if f.whole]) >= filled
+
+
+@dataclass(frozen=True)
+class Filling:
+    """A store's function that makes `value` of each row of `query`; `whole`: of every column."""
+
+    query: str
+    value: type
+    whole: bool
+
+
+@cache
+def _store(capability: str) -> Any:
+    return importlib.import_module(f"recollect.{capability}.store")
+
+
+def _functions(capability: str) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    for node in ast.parse(inspect.getsource(_store(capability))).body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node
+
+
+def _uses(capability: str) -> Iterator[tuple[ast.FunctionDef | ast.AsyncFunctionDef, str]]:
+    """(function, query) wherever a store says `queries.<name>`."""
+    for function in _functions(capability):
+        for node in ast.walk(function):
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "queries":
+                yield function, node.attr
+
+
+def _fillings(capability: str) -> Iterator[Filling]:
+    """`X(**row)` fills an X; `_helper(row)` what the helper returns."""
+    store = _store(capability)
+    for function, query in _uses(capability):
+        for call in [node for node in ast.walk(function) if isinstance(node, ast.Call)]:
+            if any(keyword.arg is None for keyword in call.keywords) and isinstance(call.func, ast.Name):
+                yield Filling(query, getattr(store, call.func.id), whole=True)
+            elif [ast.unparse(argument) for argument in call.args] == ["row"] and isinstance(call.func, ast.Name):
+                helper = getattr(store, call.func.id)
+                yield Filling(query, inspect.get_annotations(helper)["return"], "**row" in inspect.getsource(helper))

@@ -1,0 +1,460 @@
+"""Whole graphs in and out: the use cases on a real database, and the routes on a real gateway."""
+
+import asyncio
+import itertools
+import json
+import random
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from uuid import UUID
+
+import asyncpg
+import httpx2
+import pytest
+from hypothesis import HealthCheck, given
+from hypothesis import settings as hypothesis
+from hypothesis import strategies as st
+
+from recollect.caller import Caller, Scope
+from recollect.errors import InvalidInput, NotFound
+from recollect.graphs import service as graphs
+from recollect.graphs.model import NewGraph
+from recollect.identity.model import operator_caller
+from recollect.memory.model import Item as Memory
+from recollect.nodes.model import NewEntity
+from recollect.platform.db import Database
+from recollect.relations.model import NewRelation
+from recollect.settings import Settings
+from recollect.transfer import service as transfer
+from recollect.transfer.jsonl import MEDIA_TYPE, read_chunk, write_line
+from recollect.transfer.model import MAX_LINES, Chunk, Imported, Item, Line, Snapshot
+from tests.conftest import NewTenant
+from tests.gateway import Gateway, NewApiKey, revision_of
+from tests.memories import Agent
+
+FIXTURES = Path(__file__).parents[1] / "fixtures"
+OFFICIAL = (FIXTURES / "memory.jsonl").read_bytes()
+BROKEN = (FIXTURES / "memory_broken.jsonl").read_bytes()
+BROKEN_NUMBERS = [2, 3, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 21]
+
+_serial = itertools.count(1)
+
+
+def chunk_of(*items: Item) -> Chunk:
+    return Chunk(tuple(Line(number, item) for number, item in enumerate(items, 1)))
+
+
+def lines_of(items: Iterable[Item]) -> bytes:
+    return b"".join(write_line(item) for item in items)
+
+
+async def imported(agent: Agent, *items: Item, strict: bool = False) -> Imported:
+    async with agent.db.transaction(agent.caller) as tx:
+        return await transfer.import_chunk(tx, agent.graph or "default", chunk_of(*items), strict=strict)
+
+
+async def snapshot_of(agent: Agent) -> Snapshot:
+    async with agent.db.transaction(agent.caller, read_only=True) as tx:
+        return await transfer.open_snapshot(tx, agent.graph or "default")
+
+
+async def exported(agent: Agent, snapshot: Snapshot | None = None, *, page_items: int = 3) -> bytes:
+    pages = transfer.export_items(agent.db, agent.caller, snapshot or await snapshot_of(agent), page_items=page_items)
+    return lines_of([item async for page in pages for item in page])
+
+
+@pytest.fixture
+def agent(db: Database, caller: Caller) -> Agent:
+    return Agent(db, caller)
+
+
+@pytest.fixture
+def new_graph(agent: Agent) -> Callable[[], Agent]:
+    """The same agent, on a graph that is not there yet."""
+    return lambda: Agent(agent.db, agent.caller, f"graph-{next(_serial)}")
+
+
+async def test_the_official_file_comes_back_as_it_was(new_graph: Callable[[], Agent]) -> None:
+    first, second = new_graph(), new_graph()
+    chunk = read_chunk(OFFICIAL)
+    async with first.db.transaction(first.caller) as tx:
+        said = await transfer.import_chunk(tx, str(first.graph), chunk)
+    assert said == Imported(entities_created=8, observations_added=16, relations_created=7)
+    out = await exported(first)
+    assert out == OFFICIAL + b"\n"
+    await imported(second, *[line.item for line in read_chunk(out).lines])
+    assert await exported(second) == out
+
+
+async def test_importing_again_changes_nothing(agent: Agent) -> None:
+    items = [line.item for line in read_chunk(OFFICIAL).lines]
+    await imported(agent, *items)
+    before = await agent.head()
+    assert await imported(agent, *items) == Imported(lines_skipped=15)
+    assert await agent.head() == before
+
+
+async def test_a_line_given_twice_is_known_the_second_time(agent: Agent) -> None:
+    entity, edge = NewEntity("a", "thing", ("1",)), NewRelation("a", "b", "knows")
+    said = await imported(agent, entity, edge, entity, edge, NewEntity("a", "other", ("1", "2")), NewEntity("a"))
+    assert said == Imported(entities_created=1, observations_added=2, relations_created=1, lines_skipped=3)
+    assert await exported(agent) == lines_of([NewEntity("a", "thing", ("1", "2")), edge])
+
+
+async def test_an_entity_that_is_there_gains_what_it_lacks_and_keeps_its_kind(agent: Agent) -> None:
+    await agent.create(NewEntity("a", "person", ("1", "2")), NewEntity("b", "person"))
+    said = await imported(agent, NewEntity("a", "machine", ("2", "3", "1", "4")), NewEntity("b", "machine"))
+    assert said == Imported(observations_added=2, lines_skipped=1)
+    assert await exported(agent) == lines_of([NewEntity("a", "person", ("1", "2", "3", "4")), NewEntity("b", "person")])
+
+
+async def test_relations_may_name_what_is_not_there_and_find_it_later(agent: Agent) -> None:
+    edge = NewRelation("later", "never", "waits for")
+    assert (await imported(agent, edge)).relations_created == 1
+    assert await exported(agent) == lines_of([edge])
+    said = await imported(agent, NewEntity("later", "thing", ("here",)))
+    assert said == Imported(entities_created=1, observations_added=1)
+    assert await exported(agent) == lines_of([NewEntity("later", "thing", ("here",)), edge])
+    assert (await agent.head()).placeholders == 1
+
+
+async def test_one_chunk_is_one_revision(agent: Agent) -> None:
+    await imported(agent, *[line.item for line in read_chunk(OFFICIAL).lines])
+    assert (await agent.head()).revision == 1
+
+
+async def test_two_who_import_the_same_file_at_once_make_one_graph(agent: Agent) -> None:
+    parts = [[NewEntity(f"e{n}", "thing", (f"says {n}",)) for n in range(start, start + 20)] for start in (0, 20, 40)]
+
+    async def work() -> list[Imported]:
+        return [await imported(agent, *part) for part in parts]
+
+    said = [each for told in await asyncio.gather(work(), work()) for each in told]
+    assert sum(each.entities_created for each in said) == 60
+    assert sum(each.observations_added for each in said) == 60
+    assert sum(each.lines_skipped for each in said) == 60
+    assert (await agent.head()).revision == 3
+
+
+async def test_every_character_that_can_be_stored_comes_back(new_graph: Callable[[], Agent]) -> None:
+    first, second = new_graph(), new_graph()
+    points = [*range(1, 0xD800), *range(0xE000, 0x10000), *range(0x10000, 0x110000, 97)]
+    texts = ["".join(map(chr, points[start : start + 400])) for start in range(0, len(points), 400)]
+    entities = [NewEntity(text, text[:200], (text, text[::-1])) for text in texts]
+    items: list[Item] = [*entities, *[NewRelation(a, b, a[:200]) for a, b in itertools.pairwise(texts)]]
+    said = await imported(first, *items)
+    assert (said.entities_created, said.relations_created) == (len(texts), len(texts) - 1)
+    out = await exported(first, page_items=100)
+    assert out == lines_of(items)
+    await imported(second, *[line.item for line in read_chunk(out).lines])
+    assert await exported(second, page_items=100) == out
+
+
+short = st.text(st.characters(exclude_characters="\0", codec="utf-8"), min_size=1, max_size=5) | st.sampled_from("abc")
+some_items: st.SearchStrategy[Item] = st.builds(
+    NewEntity, short, st.none() | short, st.lists(short, max_size=4, unique=True).map(tuple)
+) | st.builds(NewRelation, short, short, short)
+
+
+@given(items=st.lists(some_items, max_size=12), split=st.integers(0, 12))
+@hypothesis(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+async def test_export_import_export_is_the_same(new_graph: Callable[[], Agent], items: list[Item], split: int) -> None:
+    """However the lines came: in one chunk or two, entities after the relations that name them."""
+    first, second = new_graph(), new_graph()
+    await agent_made(first)
+    await imported(first, *items[:split])
+    await imported(first, *items[split:])
+    out = await exported(first)
+    await agent_made(second)
+    again = [line.item for line in read_chunk(out).lines]
+    await imported(second, *again)
+    assert await exported(second) == out
+    assert (await imported(second, *items)) == Imported(lines_skipped=len(items))
+
+
+async def agent_made(agent: Agent) -> None:
+    """The agent's graph, empty."""
+    async with agent.db.transaction(agent.caller) as tx:
+        await graphs.create_graph(tx, NewGraph(str(agent.graph)))
+
+
+async def test_a_statement_of_two_threads_is_exported_once(agent: Agent) -> None:
+    await agent.remember(Memory("likes tea", ("Ada",), thread="one"), Memory("likes tea", ("Ada",), thread="two"))
+    assert (await agent.head()).observations == 2
+    assert await exported(agent) == lines_of([NewEntity("Ada", None, ("likes tea",))])
+
+
+async def test_facts_are_left_out_and_counted(agent: Agent) -> None:
+    await agent.remember("The store closes at six", "Rain is expected")
+    await agent.create("a")
+    assert (await snapshot_of(agent)).facts == 2
+    assert await exported(agent) == lines_of([NewEntity("a", "thing")])
+
+
+async def test_what_has_expired_is_left_out_with_its_relations(agent: Agent, owner: asyncpg.Connection) -> None:
+    await agent.create(NewEntity("gone", "thing", ("x",)), NewEntity("stays", "thing", ("kept", "forgotten")))
+    await agent.relate(("gone", "stays", "knows"), ("stays", "gone", "knows"), ("stays", "stays", "is"))
+    past, mine = datetime.now(UTC) - timedelta(seconds=1), agent.caller.tenant_id
+    for table in ("nodes", "node_versions"):
+        await owner.execute(f"UPDATE {table} SET expires_at = $2 WHERE tenant_id = $1 AND name = 'gone'", mine, past)
+    await owner.execute(
+        "UPDATE observations SET expires_at = $2 WHERE tenant_id = $1 AND content = 'forgotten'", mine, past
+    )
+    assert await exported(agent) == lines_of(
+        [NewEntity("stays", "thing", ("kept",)), NewRelation("stays", "stays", "is")]
+    )
+
+
+async def test_pages_are_bounded_by_what_they_hold(agent: Agent) -> None:
+    long = [NewEntity(f"e{n}", "thing", tuple(f"{n} {part} " + "x" * 900 for part in range(n % 4))) for n in range(20)]
+    await imported(agent, *long)
+    pages = transfer.export_items(agent.db, agent.caller, await snapshot_of(agent), page_items=8, page_bytes=2_000)
+    found = [list(page) async for page in pages]
+    assert [item for page in found for item in page] == long
+    sizes = [
+        sum(len(text) for item in page if isinstance(item, NewEntity) for text in item.observations) for page in found
+    ]
+    assert all(size <= 2_000 or len(page) == 1 for size, page in zip(sizes, found, strict=True))
+    assert max(map(len, found)) > 1
+    assert min(map(len, found)) >= 1
+
+
+async def test_an_export_shows_one_state_whatever_is_written_meanwhile(agent: Agent) -> None:
+    await agent.create(*[NewEntity(f"e{n}", "thing", (f"one {n}", f"two {n}")) for n in range(8)])
+    await agent.relate(*[(f"e{n}", f"e{(n + 1) % 8}", "next") for n in range(8)], ("e7", "placed", "waits for"))
+    before = await exported(agent)
+    snapshot = await snapshot_of(agent)
+    pages = transfer.export_items(agent.db, agent.caller, snapshot, page_items=2)
+    found = list(await anext(pages))
+    await agent.delete("e3", "e0")  # the one not yet exported, with its relations; the other already
+    await agent.create(NewEntity("e3", "anew", ("other",)), NewEntity("placed", "thing", ("not then",)), "later")
+    await agent.observe("e5", "three")
+    await agent.unobserve(("e6", "one 6"))
+    await agent.unrelate(("e4", "e5", "next"))
+    await agent.relate(("e5", "later", "next"), ("e4", "e5", "next"))
+    found += await anext(pages)
+    await agent.delete("e7", "placed")
+    async for page in pages:
+        found += page
+    assert lines_of(found) == before
+    assert await exported(agent) != before
+
+
+@pytest.mark.parametrize("seed", range(6))
+async def test_no_order_of_writes_shows_in_an_export_that_began_before(agent: Agent, seed: int) -> None:
+    chance = random.Random(seed)
+    for _ in range(15):
+        await _write_something(agent, chance)
+    before, snapshot = await exported(agent), await snapshot_of(agent)
+    found: list[Item] = []
+    async for page in transfer.export_items(agent.db, agent.caller, snapshot, page_items=1):
+        found += page
+        await _write_something(agent, chance)
+    assert lines_of(found) == before
+
+
+async def _write_something(agent: Agent, chance: random.Random) -> None:
+    """One write, often of what is there already or of what is not."""
+    names = [f"n{number}" for number in range(8)]
+    a, b = chance.choice(names), chance.choice(names)
+    text, type_ = chance.choice("xyz"), chance.choice(("likes", "knows"))
+    writes: Sequence[Callable[[], Awaitable[object]]] = [
+        lambda: agent.create(NewEntity(a, text, (text, b))),
+        lambda: imported(agent, NewEntity(b, type_, (text, a))),
+        lambda: agent.delete(a),
+        lambda: agent.unobserve((a, text)),
+        lambda: agent.relate((a, b, type_), (b, a, text)),
+        lambda: agent.unrelate((a, b, type_)),
+    ]
+    await chance.choice(writes)()
+
+
+async def test_kinds_that_the_graph_leaves_out_are_broken_lines(agent: Agent) -> None:
+    async with agent.db.transaction(agent.caller) as tx:
+        await graphs.create_graph(tx, NewGraph("strictly", kind_whitelist=("person",)))
+    agent = Agent(agent.db, agent.caller, "strictly")
+    items: list[Item] = [
+        NewEntity("a", "person"),
+        NewEntity("b", "machine"),
+        NewEntity("c"),
+        NewRelation("a", "b", "uses"),
+    ]
+    with pytest.raises(InvalidInput, match="line 2: Kind 'machine' is not allowed"):
+        await imported(agent, *items, strict=True)
+    assert (await agent.head()).revision == 0
+    said = await imported(agent, *items)
+    assert [line.number for line in said.broken] == [2, 3]
+    assert (said.entities_created, said.relations_created) == (1, 1)
+    async with agent.db.transaction(agent.caller, read_only=True) as tx:
+        checked = await transfer.check_chunk(tx, "strictly", chunk_of(*items))
+    assert checked == Imported(broken=said.broken)
+
+
+async def test_a_graph_that_is_not_there_cannot_be_exported(agent: Agent) -> None:
+    with pytest.raises(NotFound):
+        await snapshot_of(Agent(agent.db, agent.caller, "nowhere"))
+
+
+# The routes.
+
+
+@pytest.fixture
+async def http(gateway: Gateway, key: str) -> AsyncIterator[httpx2.AsyncClient]:
+    async with gateway.http(key) as client:
+        yield client
+
+
+async def send(http: httpx2.AsyncClient, body: bytes, graph: str = "default", **query: str) -> httpx2.Response:
+    return await http.post(
+        f"/v1/graphs/{graph}/import", content=body, params=query, headers={"Content-Type": MEDIA_TYPE}
+    )
+
+
+def problem(response: httpx2.Response) -> tuple[int, str]:
+    assert response.headers["content-type"] == "application/problem+json"
+    return response.status_code, response.json()["code"]
+
+
+async def test_lines_go_in_and_come_out(http: httpx2.AsyncClient) -> None:
+    response = await send(http, OFFICIAL)
+    assert response.status_code == 200, response.text
+    assert response.json() == {
+        "entities_created": 8,
+        "observations_added": 16,
+        "relations_created": 7,
+        "lines_skipped": 0,
+        "errors": [],
+    }
+    out = await http.get("/v1/graphs/default/export")
+    assert out.status_code == 200
+    assert out.headers["content-type"].split(";")[0] == MEDIA_TYPE
+    assert out.headers["recollect-revision"] == "1"
+    assert out.headers["recollect-facts-left-out"] == "0"
+    assert out.content == OFFICIAL + b"\n"
+    assert (await send(http, out.content)).json()["lines_skipped"] == 15
+
+
+async def test_broken_lines_are_passed_over_and_told(http: httpx2.AsyncClient) -> None:
+    response = await send(http, BROKEN, "fresh")
+    assert response.status_code == 200, response.text
+    said = response.json()
+    assert [error["line"] for error in said["errors"]] == BROKEN_NUMBERS
+    assert all(error["reason"] for error in said["errors"])
+    assert (said["entities_created"], said["relations_created"]) == (2, 1)
+    assert len((await http.get("/v1/graphs/fresh/export")).content.splitlines()) == 3
+
+
+@pytest.mark.parametrize("query", [{"strict": "true"}, {"strict": "true", "check": "true"}])
+async def test_strict_refuses_the_whole_request(http: httpx2.AsyncClient, query: dict[str, str]) -> None:
+    refused = await send(http, BROKEN, "fresh", **query)
+    assert problem(refused) == (400, "invalid_input")
+    assert "line 2: not JSON" in refused.json()["detail"]
+    assert "and 12 more" in refused.json()["detail"]
+    assert problem(await http.get("/v1/graphs/fresh/export")) == (404, "graph_not_found")
+
+
+async def test_strict_refuses_what_holds_no_sound_line_too(http: httpx2.AsyncClient) -> None:
+    refused = await send(http, b"broken", strict="true")
+    assert problem(refused) == (400, "invalid_input")
+    assert refused.json()["path"] == "lines"
+
+
+async def test_check_writes_nothing(http: httpx2.AsyncClient) -> None:
+    said = (await send(http, BROKEN, "fresh", check="true")).json()
+    assert [error["line"] for error in said["errors"]] == BROKEN_NUMBERS
+    assert said["entities_created"] == said["relations_created"] == 0
+    assert problem(await http.get("/v1/graphs/fresh/export")) == (404, "graph_not_found")
+
+
+async def test_lines_of_which_none_can_be_kept_make_no_graph(http: httpx2.AsyncClient) -> None:
+    assert (await send(http, b"broken\n\n", "fresh")).json()["errors"][0]["line"] == 1
+    assert (await send(http, b"", "fresh")).json()["errors"] == []
+    assert problem(await http.get("/v1/graphs/fresh/export")) == (404, "graph_not_found")
+
+
+async def test_requests_that_are_refused(gateway: Gateway, http: httpx2.AsyncClient, settings: Settings) -> None:
+    assert problem(await send(http, b"\n" * (MAX_LINES + 1))) == (413, "request_too_large")
+    assert problem(await send(http, b"x" * (settings.max_request_bytes + 1))) == (413, "request_too_large")
+    assert problem(await send(http, OFFICIAL, "no%20name")) == (400, "invalid_input")
+    assert problem(await send(http, OFFICIAL, strict="perhaps")) == (400, "invalid_input")
+    as_json = await http.post("/v1/graphs/default/import", json={})
+    assert problem(as_json) == (415, "invalid_input")
+    assert problem(await http.get("/v1/graphs/default/import")) == (405, "method_not_allowed")
+    assert problem(await http.post("/v1/graphs/default/export")) == (405, "method_not_allowed")
+    async with gateway.http() as stranger:
+        assert problem(await send(stranger, OFFICIAL)) == (401, "unauthenticated")
+        assert problem(await stranger.get("/v1/graphs/default/export")) == (401, "unauthenticated")
+    assert (await http.get("/v1/graphs/default/export")).content == b"", "something was written"
+
+
+async def test_scopes_decide_who_may_import_and_export(
+    gateway: Gateway, issue: NewApiKey, caller: Caller, db: Database
+) -> None:
+    reader = await issue(caller, scopes=frozenset({Scope.MEMORY_READ}))
+    writer = await issue(caller, scopes=frozenset({Scope.MEMORY_WRITE}))
+    admin = await issue(caller, kind="admin", scopes=frozenset({Scope.TENANT_ADMIN}))
+    async with gateway.http(reader.secret) as http:
+        assert problem(await send(http, OFFICIAL)) == (403, "scope_required")
+        assert problem(await send(http, OFFICIAL, check="true")) == (403, "scope_required")
+    assert await revision_of(db, caller) == 0
+    async with gateway.http(writer.secret) as http:
+        assert (await send(http, OFFICIAL)).status_code == 200
+        assert problem(await http.get("/v1/graphs/default/export")) == (403, "scope_required")
+    async with gateway.http(admin.secret) as http:
+        assert problem(await send(http, OFFICIAL)) == (403, "scope_required")
+        assert problem(await http.get("/v1/graphs/default/export")) == (403, "scope_required")
+    async with gateway.http(reader.secret) as http:
+        assert (await http.get("/v1/graphs/default/export")).content == OFFICIAL + b"\n"
+
+
+async def test_an_allow_list_keeps_other_graphs_out(
+    gateway: Gateway, issue: NewApiKey, caller: Caller, db: Database
+) -> None:
+    await imported(Agent(db, caller, "secret"), NewEntity("hidden"))
+    async with db.transaction(caller) as tx:
+        allowed: UUID = (await graphs.create_graph(tx, NewGraph("allowed"))).id
+    narrow = await issue(caller, graph_ids=(allowed,))
+    async with gateway.http(narrow.secret) as http:
+        assert (await send(http, OFFICIAL, "allowed")).status_code == 200
+        for graph in ("secret", "nowhere"):
+            for query in ({}, {"check": "true"}):
+                for body in (OFFICIAL, b"broken", b""):
+                    assert problem(await send(http, body, graph, **query)) == (403, "graph_not_allowed")
+            assert problem(await http.get(f"/v1/graphs/{graph}/export")) == (403, "graph_not_allowed")
+    assert await exported(Agent(db, caller, "secret")) == lines_of([NewEntity("hidden")])
+
+
+async def test_nothing_crosses_between_tenants(
+    gateway: Gateway, issue: NewApiKey, new_tenant: NewTenant, db: Database
+) -> None:
+    ours, theirs = [operator_caller(await new_tenant()) for _ in range(2)]
+    our_key, their_key = (await issue(ours)).secret, (await issue(theirs)).secret
+    shared: list[Item] = [NewEntity("Ada", "person", ("ours",)), NewRelation("Ada", "Bob", "knows")]
+    async with gateway.http(our_key) as us, gateway.http(their_key) as them:
+        assert (await send(us, lines_of(shared))).json()["entities_created"] == 1
+        assert (await send(us, lines_of(shared), "private")).status_code == 200
+        assert problem(await them.get("/v1/graphs/private/export")) == (404, "graph_not_found")
+        assert (await them.get("/v1/graphs/default/export")).content == b""
+        said = (await send(them, lines_of([NewEntity("Ada", "cat", ("theirs",)), shared[1]]))).json()
+        assert (said["entities_created"], said["relations_created"], said["lines_skipped"]) == (1, 1, 0)
+        assert (await us.get("/v1/graphs/default/export")).content == lines_of(shared)
+        assert b"ours" not in (await them.get("/v1/graphs/default/export")).content
+    assert await exported(Agent(db, ours)) == lines_of(shared)
+
+
+async def test_another_tenants_snapshot_shows_nothing(new_tenant: NewTenant, db: Database) -> None:
+    """Row-level security, should a graph's id ever leak into another tenant's export."""
+    ours, theirs = [operator_caller(await new_tenant()) for _ in range(2)]
+    await imported(Agent(db, ours), NewEntity("Ada", "person", ("ours",)), NewRelation("Ada", "Bob", "knows"))
+    assert await exported(Agent(db, theirs), await snapshot_of(Agent(db, ours))) == b""
+
+
+async def test_the_routes_are_described(gateway: Gateway) -> None:
+    async with gateway.http() as http:
+        paths = (await http.get("/v1/openapi.json")).json()["paths"]
+    described = paths["/v1/graphs/{name}/import"]["post"]
+    assert list(described["requestBody"]["content"]) == [MEDIA_TYPE]
+    assert {parameter["name"] for parameter in described["parameters"]} == {"name", "strict", "check"}
+    assert {"400", "401", "403", "413", "415", "503"} <= set(described["responses"])
+    assert MEDIA_TYPE in json.dumps(paths["/v1/graphs/{name}/export"]["get"]["responses"]["200"])

@@ -1,0 +1,144 @@
+"""An agent at work below the transports: one call, one transaction, as the gateway does it."""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from recollect.caller import Caller
+from recollect.graphs import service as graphs
+from recollect.graphs.model import GraphHead, Revision
+from recollect.memory import service as memory
+from recollect.memory.model import Item, Remembered
+from recollect.nodes import service as nodes
+from recollect.nodes.model import NewEntity, NewObservation
+from recollect.passages import service as passages
+from recollect.platform.db import Database, Transaction
+from recollect.platform.embedding import Embedder, create_embedder
+from recollect.relations import service as relations
+from recollect.relations.model import NewRelation, Subgraph
+from recollect.search import service as search
+from recollect.search.model import Question, Recalled, RecallFilter, SubstringQuery
+from recollect.settings import Settings
+
+Triple = tuple[str, str, str]
+
+
+@cache
+def embedder() -> Embedder:
+    """The embedder that ships with Recollect, loaded once a run."""
+    return create_embedder(Settings())
+
+
+@dataclass(frozen=True)
+class Agent:
+    """A caller on one graph; None is the credential's default. Each method is one call."""
+
+    db: Database
+    caller: Caller
+    graph: str | None = None
+
+    @asynccontextmanager
+    async def writing(self) -> AsyncIterator[tuple[Transaction, Revision]]:
+        async with self.db.transaction(self.caller) as tx, graphs.write_graph(tx, self.graph, "test") as revision:
+            yield tx, revision
+
+    async def create(self, *entities: NewEntity | str) -> list[str]:
+        """Make entities; the names of those that are new."""
+        wanted = [NewEntity(entity, "thing") if isinstance(entity, str) else entity for entity in entities]
+        async with self.writing() as (tx, revision):
+            return [entity.name for _, entity in await nodes.create_entities(tx, revision, wanted)]
+
+    async def observe(self, entity: str, *contents: str) -> list[str]:
+        """Add statements; those that are new."""
+        wanted = [NewObservation(entity, content) for content in contents]
+        async with self.writing() as (tx, revision):
+            return [observation.content for observation in await nodes.add_observations(tx, revision, wanted)]
+
+    async def unobserve(self, *statements: tuple[str, str]) -> None:
+        """Take (entity, content) statements away."""
+        async with self.writing() as (tx, revision):
+            await nodes.remove_observations(tx, revision, statements)
+
+    async def relate(self, *triples: Triple) -> list[Triple]:
+        """Make relations; those that are new."""
+        async with self.writing() as (tx, revision):
+            made = await relations.create_relations(tx, revision, [NewRelation(*triple) for triple in triples])
+            return [relation.triple for relation in made]
+
+    async def unrelate(self, *triples: Triple) -> None:
+        async with self.writing() as (tx, revision):
+            await relations.delete_relations(tx, revision, triples)
+
+    async def delete(self, *names: str) -> None:
+        async with self.writing() as (tx, revision):
+            await memory.delete_entities(tx, revision, names)
+
+    async def remember(self, *items: Item | str) -> list[Remembered]:
+        wanted = [Item(item) if isinstance(item, str) else item for item in items]
+        questions = await asked(*(item.text for item in wanted))
+        async with self.writing() as (tx, revision):
+            return await memory.remember(tx, revision, wanted, questions)
+
+    async def recall(self, *texts: str, limit: int = 10, token_budget: int = 1500, **only: Any) -> Recalled:
+        questions = await asked(*texts)
+        async with self.db.transaction(self.caller, read_only=True) as tx:
+            return await search.recall(
+                tx, self.graph, questions, RecallFilter(**only), limit=limit, token_budget=token_budget
+            )
+
+    async def recalled(self, *texts: str, **only: Any) -> list[str]:
+        """The texts that recall finds, best first."""
+        return [hit.text for hit in (await self.recall(*texts, **only)).hits]
+
+    async def found(self, text: str, **only: Any) -> list[str]:
+        """The names that search_nodes finds, best first."""
+        async with self.db.transaction(self.caller, read_only=True) as tx:
+            found = await search.search_nodes(tx, self.graph, SubstringQuery(text, **only))
+            return [entity.name for entity in found.entities]
+
+    async def open(self, *names: str) -> Subgraph:
+        async with self.db.transaction(self.caller, read_only=True) as tx:
+            return await memory.open_nodes(tx, self.graph, names)
+
+    async def read(self) -> Subgraph:
+        async with self.db.transaction(self.caller, read_only=True) as tx:
+            return await memory.read_graph(tx, self.graph, kind=None, offset=0, limit=None, max_items=10_000)
+
+    async def head(self) -> GraphHead:
+        async with self.db.transaction(self.caller, read_only=True) as tx:
+            return await graphs.head_of(tx, await graphs.get_graph(tx, self.graph or self.caller.default_graph))
+
+    async def embed(self) -> int:
+        """Give every waiting passage of the tenant its vector, as the worker does; how many got one."""
+        async with self.db.transaction(self.caller) as tx:
+            waiting = await passages.claim_pending(tx, limit=10_000, lease_seconds=60)
+        vectors = await embedder().embed([passage.text for passage in waiting])
+        async with self.db.transaction(self.caller) as tx:
+            ids = [passage.id for passage in waiting]
+            return await passages.store_vectors(tx, model=embedder().model, ids=ids, vectors=vectors)
+
+
+@asynccontextmanager
+async def at_work(db: Database, caller: Caller) -> AsyncIterator[Agent]:
+    """An agent that leaves no passages behind: a worker that other tests start would embed them first."""
+    yield Agent(db, caller)
+    async with db.transaction(caller) as tx:
+        await tx.execute("DELETE FROM passages")
+
+
+async def asked(*texts: str) -> list[Question]:
+    """Texts with their vectors."""
+    vectors = await embedder().embed(texts)
+    return [Question(text, vector, embedder().model) for text, vector in zip(texts, vectors, strict=True)]
+
+
+def triples(graph: Subgraph) -> list[Triple]:
+    """Its relations, oldest first."""
+    return [(relation.source, relation.target, relation.type) for relation in graph.relations]
+
+
+def names(graph: Subgraph) -> Sequence[str]:
+    """Its entities' names, oldest first."""
+    return [entity.name for entity in graph.entities]

@@ -1,0 +1,288 @@
+"""PostgreSQL keeps tenants apart, whatever the statement: the tables, the views, the roles and the transactions."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import suppress
+
+import asyncpg
+import pytest
+
+from recollect.errors import Unavailable
+from recollect.graphs import service as graphs
+from recollect.platform.db import APP_ROLE, OWNER_ROLE, Database, Transaction, session_settings
+from recollect.settings import Settings
+from tests.tenancy.conftest import Neighbour
+
+TENANT_TABLES = """
+    SELECT c.relname FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'tenant_id'
+    WHERE c.relnamespace = 'recollect'::regnamespace AND c.relkind IN ('r', 'p') ORDER BY 1"""
+VIEWS = """
+    SELECT relname FROM pg_class WHERE relnamespace = 'recollect'::regnamespace AND relkind IN ('v', 'm') ORDER BY 1"""
+BARRED = asyncpg.InsufficientPrivilegeError
+
+Neighbours = tuple[Neighbour, Neighbour]
+
+
+@pytest.fixture
+async def tables(owner: asyncpg.Connection) -> list[str]:
+    """Every table that belongs to tenants."""
+    return [row["relname"] for row in await owner.fetch(TENANT_TABLES)]
+
+
+@pytest.fixture
+async def views(owner: asyncpg.Connection) -> list[str]:
+    """Every view."""
+    return [row["relname"] for row in await owner.fetch(VIEWS)]
+
+
+def source(relation: str) -> str:
+    """The table that a search view shows."""
+    return relation.removeprefix("search_")
+
+
+async def attempted(neighbour: Neighbour, statement: str) -> str:
+    """What comes of a statement of this tenant, which is rolled back: "UPDATE 0", or the reason why it is barred."""
+    try:
+        async with neighbour.db.transaction(neighbour.caller) as tx:
+            raise _Done(await tx._connection.execute(statement))
+    except (_Done, BARRED) as outcome:
+        return str(outcome.args[0]).partition(' for table "')[0]
+
+
+class _Done(Exception):
+    """Takes an outcome out of a transaction, and the transaction with it."""
+
+
+async def test_the_catalogue_of_tables_is_whole(owner: asyncpg.Connection, tables: list[str]) -> None:
+    """A new table belongs to tenants, or is named here."""
+    relations = "SELECT relname FROM pg_class WHERE relnamespace = 'recollect'::regnamespace AND relkind IN ('r', 'p')"
+    everything = {row["relname"] for row in await owner.fetch(relations)}
+    assert everything - set(tables) == {"tenants", "schema_migrations"}
+    assert len(tables) >= 11
+
+
+async def test_every_table_of_tenants_is_under_a_policy_and_keyed_by_tenant(
+    owner: asyncpg.Connection, tables: list[str]
+) -> None:
+    secured = """
+        SELECT c.relname FROM pg_class c JOIN pg_policies p ON p.schemaname = 'recollect' AND p.tablename = c.relname
+        WHERE c.relnamespace = 'recollect'::regnamespace AND c.relrowsecurity AND p.permissive = 'PERMISSIVE'
+            AND p.cmd = 'ALL' AND p.roles = '{public}' AND p.qual LIKE '%recollect.tenant_id%' AND p.with_check IS NULL
+        GROUP BY c.relname HAVING count(*) = 1"""
+    assert {row["relname"] for row in await owner.fetch(secured)} == {*tables, "tenants"}
+    first_columns = """
+        SELECT c.conrelid::regclass::text AS "table", c.conname, a.attname FROM pg_constraint c
+        JOIN pg_attribute a ON a.attrelid = c.conrelid AND a.attnum = c.conkey[1]
+        WHERE c.connamespace = 'recollect'::regnamespace AND c.contype IN ('p', 'f')"""
+    keys = [row for row in await owner.fetch(first_columns) if row["table"] in tables]
+    assert {row["attname"] for row in keys} == {"tenant_id"}
+    assert {row["table"] for row in keys} == set(tables)
+
+
+async def test_the_applications_role_and_all_it_may_become_own_nothing(owner: asyncpg.Connection) -> None:
+    roles = await owner.fetch(
+        """WITH RECURSIVE reach AS (
+            SELECT oid FROM pg_roles WHERE rolname = $1
+            UNION SELECT m.roleid FROM pg_auth_members m JOIN reach ON m.member = reach.oid
+        )
+        SELECT r.rolname, r.rolsuper, r.rolbypassrls, r.rolcreaterole, r.rolcreatedb, r.rolreplication,
+            (SELECT array_agg(c.oid::regclass::text) FROM pg_class c WHERE c.relowner = r.oid) AS relations,
+            (SELECT array_agg(p.oid::regprocedure::text) FROM pg_proc p WHERE p.proowner = r.oid) AS functions,
+            (SELECT array_agg(n.nspname) FROM pg_namespace n WHERE n.nspowner = r.oid) AS schemas
+        FROM reach JOIN pg_roles r USING (oid)""",
+        APP_ROLE,
+    )
+    assert [tuple(role) for role in roles] == [(APP_ROLE, False, False, False, False, False, None, None, None)]
+
+
+async def test_the_applications_role_holds_no_right_that_row_level_security_does_not_see(
+    owner: asyncpg.Connection,
+) -> None:
+    unseen = """
+        SELECT c.relname, privilege
+        FROM pg_class c, unnest('{TRUNCATE,REFERENCES,TRIGGER,MAINTAIN}'::text[]) AS privilege
+        WHERE c.relnamespace = 'recollect'::regnamespace AND c.relkind IN ('r', 'p', 'v')
+            AND has_table_privilege($1, c.oid, privilege)
+        UNION ALL SELECT nspname, 'CREATE' FROM pg_namespace
+        WHERE nspname IN ('recollect', 'public') AND has_schema_privilege($1, oid, 'CREATE')"""
+    assert await owner.fetch(unseen, APP_ROLE) == []
+
+
+async def test_the_application_cannot_become_the_owner_or_step_out_of_row_level_security(
+    settings: Settings, neighbours: Neighbours
+) -> None:
+    app = await asyncpg.connect(settings.database_url, server_settings=session_settings(APP_ROLE, settings))
+    try:
+        for role in (OWNER_ROLE, "recollect_maintenance", "postgres"):
+            with pytest.raises(BARRED):
+                await app.execute(f"SET ROLE {role}")
+        await app.execute("SET row_security = off")
+        with pytest.raises(BARRED, match="would be affected by row-level security"):
+            await app.fetch("SELECT * FROM nodes")
+    finally:
+        await app.close()
+
+
+async def test_without_a_tenant_nothing_is_seen(
+    db: Database, neighbours: Neighbours, owner: asyncpg.Connection, tables: list[str], views: list[str]
+) -> None:
+    assert views == ["search_nodes", "search_observations", "search_passages"]
+    for relation in [*tables, "tenants", *views]:
+        assert await owner.fetchval(f"SELECT count(*) FROM {source(relation)}") > 0
+        async with db.system() as session:
+            assert await session.fetchval(f"SELECT count(*) FROM {relation}") == 0, relation
+
+
+async def test_a_tenant_sees_its_own_rows_only(
+    neighbours: Neighbours, owner: asyncpg.Connection, tables: list[str], views: list[str]
+) -> None:
+    for neighbour in neighbours:
+        tenant_id = neighbour.caller.tenant_id
+        async with neighbour.db.transaction(neighbour.caller, read_only=True) as tx:
+            for relation in [*tables, *views]:
+                count = f"SELECT count(*), count(*) FILTER (WHERE tenant_id <> $1) FROM {relation}"
+                mine, others = await tx.fetchrow(count, tenant_id) or (None, None)
+                stored = await owner.fetchval(
+                    f"SELECT count(*) FROM {source(relation)} WHERE tenant_id = $1", tenant_id
+                )
+                assert (mine, others) == (stored, 0), relation
+                assert stored > 0, relation
+            assert [row["id"] for row in await tx.fetch("SELECT id FROM tenants")] == [tenant_id]
+
+
+ATTACKS = {
+    "insert": """INSERT INTO {table}
+        SELECT (jsonb_populate_record(x, '{{"tenant_id": "{other}"}}')).* FROM {table} x LIMIT 1""",
+    "move": "UPDATE {table} SET tenant_id = '{other}'",
+    "take": "UPDATE {table} SET tenant_id = '{mine}' WHERE tenant_id = '{other}'",
+    "update": "UPDATE {table} SET {column} = {column} WHERE tenant_id = '{other}'",
+    "delete": "DELETE FROM {table} WHERE tenant_id = '{other}'",
+}
+AGAINST_POLICY = "new row violates row-level security policy"
+OUTCOMES = {
+    "insert": AGAINST_POLICY,
+    "move": AGAINST_POLICY,
+    "take": "UPDATE 0",
+    "update": "UPDATE 0",
+    "delete": "DELETE 0",
+}
+WITHOUT_RIGHT = {"changes": {"move", "take", "update", "delete"}, "api_keys": {"move", "take", "delete"}}
+"""The log is never rewritten and keys are never deleted: there the right itself is missing."""
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+async def test_a_tenant_cannot_touch_anothers_rows(neighbours: Neighbours, tables: list[str], attack: str) -> None:
+    mine, other = neighbours
+    for table in tables:
+        column = "last_used_at" if table == "api_keys" else "tenant_id"
+        ids = {"mine": mine.caller.tenant_id, "other": other.caller.tenant_id}
+        outcome = await attempted(mine, ATTACKS[attack].format(table=table, column=column, **ids))
+        barred = attack in WITHOUT_RIGHT.get(table, ())
+        assert outcome == (f"permission denied for table {table}" if barred else OUTCOMES[attack]), table
+
+
+async def test_a_tenant_may_do_all_that_to_its_own_rows(neighbours: Neighbours, tables: list[str]) -> None:
+    """So that what stopped the attacks is the other tenant, not the statement."""
+    mine, _ = neighbours
+    own = {"mine": mine.caller.tenant_id, "other": mine.caller.tenant_id}
+    for table in set(tables) - set(WITHOUT_RIGHT):
+        for attack in ("move", "take", "update"):
+            assert await attempted(mine, ATTACKS[attack].format(table=table, column="tenant_id", **own)) != "UPDATE 0"
+        with pytest.raises(asyncpg.UniqueViolationError):
+            await attempted(mine, ATTACKS["insert"].format(table=table, **own))
+
+
+@pytest.mark.parametrize("relation", ["tenants", "schema_migrations", "search_nodes"])
+async def test_what_is_nobodys_cannot_be_written(neighbours: Neighbours, relation: str) -> None:
+    assert await attempted(neighbours[0], f"DELETE FROM {relation}") == f"permission denied for {KIND[relation]}"
+
+
+KIND = {"tenants": "table tenants", "schema_migrations": "table schema_migrations", "search_nodes": "view search_nodes"}
+
+
+# Transactions: the tenant is there from the first statement to the last, and no longer.
+
+
+async def tenant_of(connection: Transaction) -> str | None:
+    value: str | None = await connection.fetchval("SELECT nullif(current_setting('recollect.tenant_id', true), '')")
+    return value
+
+
+@pytest.fixture
+async def one_connection(settings: Settings) -> AsyncIterator[Database]:
+    """A pool of one, so that whatever a transaction leaves behind the next one meets."""
+    narrow = settings.model_copy(update={"database_pool_size": 1})
+    async with Database.connect(settings.database_url, settings=narrow) as db:
+        yield db
+
+
+async def broken(tx: Transaction) -> None:
+    await tx.execute("SELECT 1 / 0")
+
+
+async def left(tx: Transaction) -> None:
+    raise RuntimeError("left in the middle")
+
+
+async def cancelled(tx: Transaction) -> None:
+    await asyncio.wait_for(tx.execute("SELECT pg_sleep(10)"), 0.05)
+
+
+async def finished(tx: Transaction) -> None:
+    await tx.execute("SELECT 1")
+
+
+@pytest.mark.parametrize("end", [finished, broken, left, cancelled])
+async def test_a_pooled_connection_forgets_its_tenant(
+    one_connection: Database, neighbours: Neighbours, end: Callable[[Transaction], Awaitable[None]]
+) -> None:
+    mine, other = neighbours
+    with suppress(asyncpg.DivisionByZeroError, RuntimeError, Unavailable):
+        async with one_connection.transaction(mine.caller) as tx:
+            assert await tenant_of(tx) == str(mine.caller.tenant_id)
+            await end(tx)
+    async with one_connection.system() as session:
+        assert await session.fetchval("SELECT current_setting('recollect.tenant_id', true)") in (None, "")
+        assert await session.fetchval("SELECT count(*) FROM nodes") == 0
+        assert await session.fetchval("SELECT pg_current_xact_id_if_assigned() IS NULL")
+    async with one_connection.transaction(other.caller) as tx:
+        assert await tenant_of(tx) == str(other.caller.tenant_id)
+
+
+async def test_a_read_only_transaction_cannot_write(neighbours: Neighbours) -> None:
+    """Also where a read-only tool would call a use case that writes."""
+    mine, _ = neighbours
+    with pytest.raises(asyncpg.ReadOnlySQLTransactionError):
+        async with mine.db.transaction(mine.caller, read_only=True) as tx, graphs.write_graph(tx, None, "test"):
+            pass
+    with pytest.raises(asyncpg.ActiveSQLTransactionError, match="read-write mode must be set before any query"):
+        async with mine.db.transaction(mine.caller, read_only=True) as tx:
+            await tx.execute("SET TRANSACTION READ WRITE")
+
+
+async def test_a_read_sees_one_state(neighbours: Neighbours) -> None:
+    mine, _ = neighbours
+    async with mine.db.transaction(mine.caller, read_only=True) as tx:
+        before = await tx.fetchval("SELECT count(*) FROM nodes")
+        await mine.create("made meanwhile")
+        assert await tx.fetchval("SELECT count(*) FROM nodes") == before
+
+
+async def test_an_error_that_was_swallowed_inside_does_not_look_committed(
+    settings: Settings, neighbours: Neighbours
+) -> None:
+    """PostgreSQL answers COMMIT of a failed transaction with ROLLBACK, and no error."""
+    caller, woken = neighbours[0].caller, []
+
+    async def swallowing(db: Database) -> None:
+        async with db.transaction(caller) as tx:
+            tx.wake("anything")
+            with suppress(asyncpg.DivisionByZeroError):
+                await tx.execute("SELECT 1 / 0")
+
+    async with Database.connect(
+        settings.database_url, settings=settings, on_commit=lambda *told: woken.append(told)
+    ) as db:
+        with pytest.raises(asyncpg.InFailedSQLTransactionError):
+            await swallowing(db)
+    assert woken == []

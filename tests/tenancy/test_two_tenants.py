@@ -1,0 +1,185 @@
+"""Two tenants with the same graphs, names and texts, side by side: nothing crosses in any use case."""
+
+from dataclasses import replace
+from uuid import UUID, uuid4
+
+import asyncpg
+import numpy as np
+import pytest
+
+from recollect.errors import ErrorCode, Forbidden, NotFound
+from recollect.graphs import service as graphs
+from recollect.graphs.model import NewGraph
+from recollect.identity import service as identity
+from recollect.identity.model import NewKey
+from recollect.memory.model import Item
+from recollect.nodes import service as nodes
+from recollect.passages import service as passages
+from recollect.platform.db import Database
+from recollect.relations import service as relations
+from tests.memories import embedder, names, triples
+from tests.tenancy.conftest import PEPPER, Neighbour
+
+Neighbours = tuple[Neighbour, Neighbour]
+
+
+async def stored(owner: asyncpg.Connection, neighbour: Neighbour, table: str) -> set[UUID]:
+    rows = await owner.fetch(f"SELECT id FROM {table} WHERE tenant_id = $1", neighbour.caller.tenant_id)
+    return {row["id"] for row in rows}
+
+
+async def contents(owner: asyncpg.Connection, neighbour: Neighbour) -> list[str]:
+    """Everything that the tenant has, as text, but for leases and vectors that its own worker gives."""
+    rows = []
+    for table in (
+        "graphs",
+        "graph_heads",
+        "nodes",
+        "node_versions",
+        "observations",
+        "relations",
+        "changes",
+        "api_keys",
+    ):
+        rows += await owner.fetch(
+            f"SELECT to_jsonb(x)::text AS row FROM {table} x WHERE tenant_id = $1", neighbour.caller.tenant_id
+        )
+    return sorted(row["row"] for row in rows)
+
+
+async def test_what_one_tenant_does_leaves_the_other_as_it_was(
+    neighbours: Neighbours, owner: asyncpg.Connection
+) -> None:
+    mine, other = neighbours
+    before = await contents(owner, other)
+    await mine.observe("Ada", "was born in London")
+    await mine.create("Babbage", "Grace")
+    await mine.relate(("Ada", "Babbage", "admires"), ("Grace", "Ada", "reads"))
+    await mine.remember("the engine was built in 1991", Item("likes coffee", about=("Ada",)))
+    await mine.unobserve(("Ada", "writes programs"))
+    await mine.unrelate(("Ada", "Babbage", "knows"))
+    await mine.delete("Ada", "Babbage")
+    assert await contents(owner, other) == before
+    assert (names(await other.read()), triples(await other.read())) == (["Ada"], [("Ada", "Babbage", "knows")])
+
+
+async def test_what_one_tenant_has_the_other_does_not_find(neighbours: Neighbours) -> None:
+    mine, other = neighbours
+    await mine.create("Zuse")
+    await mine.observe("Ada", "kept a platypus called Ferdinand")
+    await mine.remember("a submarine is painted yellow")
+    assert await mine.embed()
+    assert await other.embed()
+    assert names(await other.read()) == ["Ada"]
+    assert names(await other.open("Zuse")) == []
+    for text in ("Zuse", "platypus", "Ferd"):
+        assert await other.found(text) == []
+    for question in ("platypus", "Which animal was kept?", "yellow submarine", "Zuse"):
+        assert set(await other.recalled(question)) <= {"writes programs", "likes tea", "the engine was never built"}
+        assert len(await mine.recalled(question)) > 0
+    assert await mine.recalled("platypus") != []
+
+
+async def test_the_same_memory_is_new_to_each_and_close_to_ones_own_only(neighbours: Neighbours) -> None:
+    mine, other = neighbours
+    await mine.remember("the sluice gate opens at dawn", Item("opens sluice gates", about=("Zuse",)))
+    await mine.embed()
+    await other.embed()
+    remembered = await other.remember("the sluice gate opens at dawn", Item("opens sluice gates", about=("Zuse",)))
+    assert [(one.known, one.close) for one in remembered] == [(False, []), (False, [])]
+    (again,) = await other.remember("the sluice gate opens at dawn every day")
+    assert {older.memory_id for older in again.close} <= {one.id for one in remembered}
+
+
+async def test_foreign_ids_open_nothing(neighbours: Neighbours, owner: asyncpg.Connection) -> None:
+    mine, other = neighbours
+    foreign = list(await stored(owner, other, "nodes"))
+    async with mine.db.transaction(mine.caller, read_only=True) as tx:
+        assert await nodes.entities_by_id(tx, foreign) == []
+        assert (await relations.subgraph_within(tx, await nodes.entities_by_id(tx, foreign))).relations == []
+
+
+async def test_foreign_ids_take_nothing_away(neighbours: Neighbours, owner: asyncpg.Connection) -> None:
+    mine, other = neighbours
+    before = await contents(owner, other)
+    foreign = list(await stored(owner, other, "nodes"))
+    async with mine.writing() as (tx, revision):
+        await relations.delete_nodes(tx, revision, foreign)
+        await nodes.remove_nodes(tx, revision, foreign)
+        assert await nodes.find_observations(tx, revision, [(id_, "likes tea") for id_ in foreign]) == {}
+        assert revision.is_empty
+    assert await contents(owner, other) == before
+
+
+async def test_a_worker_claims_and_fills_its_own_tenants_passages_only(
+    neighbours: Neighbours, owner: asyncpg.Connection
+) -> None:
+    mine, other = neighbours
+    async with mine.db.transaction(mine.caller) as tx:
+        claimed = {passage.id for passage in await passages.claim_pending(tx, limit=1_000, lease_seconds=60)}
+    assert claimed == await stored(owner, mine, "passages")
+    foreign = list(await stored(owner, other, "passages"))
+    vectors = np.ones((len(foreign), embedder().dimensions), np.float32)
+    epochs = "SELECT index_epoch FROM graph_indexes WHERE tenant_id = $1"
+    async with mine.db.transaction(mine.caller) as tx:
+        assert await passages.store_vectors(tx, model="forged", ids=foreign, vectors=vectors) == 0
+    assert await owner.fetchval("SELECT count(*) FROM passages WHERE embedding_model = 'forged'") == 0
+    assert await owner.fetchval(epochs, other.caller.tenant_id) == 0
+    assert await other.embed() == len(foreign)
+    assert await owner.fetchval(epochs, mine.caller.tenant_id) == 0
+
+
+async def test_a_foreign_key_is_not_found(neighbours: Neighbours) -> None:
+    """As one that never was: the answer is the same."""
+    mine, other = neighbours
+    assert other.key is not None
+    for key_id in (other.key.key.id, uuid4()):
+        with pytest.raises(NotFound, match=r"^There is no such key\.$") as refused:
+            async with mine.db.transaction(mine.caller) as tx:
+                await identity.revoke_key(tx, key_id)
+        assert refused.value.code is ErrorCode.KEY_NOT_FOUND
+    async with mine.db.transaction(mine.caller, read_only=True) as tx:
+        assert mine.key is not None
+        assert await identity.list_keys(tx) == [mine.key.key]
+    assert (await identity.authenticate(mine.db, other.key.secret, pepper=PEPPER)).tenant_id == other.caller.tenant_id
+
+
+async def test_a_key_cannot_default_to_a_foreign_graph(neighbours: Neighbours, db: Database) -> None:
+    mine, other = neighbours
+    async with db.transaction(other.caller) as tx:
+        foreign = (await graphs.get_graph(tx, "default")).id
+    with pytest.raises(asyncpg.ForeignKeyViolationError):
+        async with db.transaction(mine.caller) as tx:
+            await identity.create_key(tx, NewKey("greedy", default_graph_id=foreign), pepper=PEPPER)
+
+
+async def test_an_allow_list_of_foreign_graphs_reaches_nothing(neighbours: Neighbours, db: Database) -> None:
+    mine, other = neighbours
+    async with db.transaction(other.caller) as tx:
+        foreign = (await graphs.get_graph(tx, "default")).id
+    greedy = replace(mine, caller=replace(mine.caller, graphs=frozenset([foreign])))
+    for call in (greedy.read, greedy.create, greedy.head):
+        with pytest.raises(Forbidden):
+            await call()
+
+
+async def test_graphs_of_one_name_are_two(neighbours: Neighbours, db: Database) -> None:
+    mine, other = neighbours
+    for neighbour in neighbours:
+        async with db.transaction(neighbour.caller) as tx:
+            await graphs.create_graph(tx, NewGraph("notes", metadata={"of": neighbour.caller.tenant}))
+    for neighbour in neighbours:
+        async with db.transaction(neighbour.caller, read_only=True) as tx:
+            assert [graph.name for graph in await graphs.list_graphs(tx)] == ["default", "notes"]
+            assert (await graphs.get_graph(tx, "notes")).metadata == {"of": neighbour.caller.tenant}
+    async with db.transaction(mine.caller) as tx:
+        await graphs.create_graph(tx, NewGraph("secret"))
+    assert names(await replace(other, graph="secret").read()) == []
+    with pytest.raises(NotFound):
+        await replace(other, graph="secret").head()
+
+
+async def test_entities_of_one_name_are_two(neighbours: Neighbours, owner: asyncpg.Connection) -> None:
+    mine, other = neighbours
+    for table in ("nodes", "node_versions", "observations", "relations", "passages", "graphs", "api_keys"):
+        assert (await stored(owner, mine, table)).isdisjoint(await stored(owner, other, table)), table

@@ -1,0 +1,285 @@
+"""The official memory server's file, line by line, and a file of any size as bounded requests."""
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from recollect.errors import InvalidInput, TooLarge
+from recollect.nodes.model import NewEntity
+from recollect.relations.model import NewRelation
+from recollect.transfer import packets
+from recollect.transfer.jsonl import read_chunk, read_line, write_line
+from recollect.transfer.model import (
+    MAX_KIND,
+    MAX_LINES,
+    MAX_NAME,
+    MAX_OBSERVATIONS,
+    MAX_RELATION_TYPE,
+    MAX_TEXT,
+    BrokenLine,
+    Item,
+    Unreadable,
+    merged_by_name,
+)
+from recollect.transfer.packets import Packet, read_packets
+from recollect_cli.gateway import Address, find_address
+
+FIXTURES = Path(__file__).parents[1] / "fixtures"
+BROKEN_NUMBERS = [2, 3, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 21]
+"""The broken lines of memory_broken.jsonl."""
+
+characters = st.characters(exclude_characters="\0", categories=("L", "M", "N", "P", "S", "Z", "Cc", "Cf", "Co", "Cn"))
+odd = st.one_of(
+    characters, st.sampled_from('"\\/\b\f\n\r\t\x01\x1f\x7f\x80\x85\u00a0\u2028\u2029\u202e\ufeff\ufffe𝄞👩‍👧')
+)
+names = st.text(odd, min_size=1, max_size=40)
+entities = st.builds(
+    NewEntity,
+    name=names,
+    kind=st.none() | names,
+    observations=st.lists(st.text(odd, max_size=60), max_size=4, unique=True).map(tuple),
+)
+edges = st.builds(NewRelation, source=names, target=names, type=names)
+items: st.SearchStrategy[Item] = st.one_of(entities, edges)
+
+ENTITY = {"type": "entity", "name": "Ada", "entityType": "person", "observations": ["writes"]}
+RELATION = {"type": "relation", "from": "Ada", "to": "Babbage", "relationType": "knows"}
+
+
+@given(item=items)
+@example(item=NewEntity("".join(map(chr, range(1, 512)))))
+@example(item=NewEntity("a", observations=("\x85", "\u2028", "\r\n", "", " ")))
+def test_what_is_written_is_read_again(item: Item) -> None:
+    line = write_line(item)
+    assert line.endswith(b"\n")
+    assert line.count(b"\n") == 1
+    assert read_line(line) == item
+    assert write_line(read_line(line)) == line
+
+
+@given(item=items)
+def test_a_line_is_what_other_readers_of_json_read(item: Item) -> None:
+    said = json.loads(write_line(item))
+    if isinstance(item, NewEntity):
+        observations = list(item.observations)
+        assert said == {**ENTITY, "name": item.name, "entityType": item.kind or "", "observations": observations}
+    else:
+        assert said == {**RELATION, "from": item.source, "to": item.target, "relationType": item.type}
+
+
+@given(written=st.lists(items, max_size=8))
+def test_a_chunk_holds_its_lines_in_order(written: list[Item]) -> None:
+    chunk = read_chunk(b"\xef\xbb\xbf" + b"\r\n".join(write_line(item) for item in written))
+    assert [line.item for line in chunk.lines] == written
+    assert [line.number for line in chunk.lines] == [1 + 2 * place for place in range(len(written))]
+    assert chunk.broken == ()
+
+
+@given(raw=st.binary(max_size=200) | st.text(st.sampled_from('{}[]":,\\u0dtypeni1 '), max_size=60).map(str.encode))
+def test_no_line_brings_the_reader_down(raw: bytes) -> None:
+    chunk = read_chunk(raw)
+    assert all(0 < len(line.reason) < 200 for line in chunk.broken)
+    assert [read_line(write_line(line.item)) for line in chunk.lines] == [line.item for line in chunk.lines]
+
+
+def test_the_official_file_is_written_as_it_was() -> None:
+    """The fixture is what JSON.stringify makes of it."""
+    raw = (FIXTURES / "memory.jsonl").read_bytes()
+    chunk = read_chunk(raw)
+    assert b"".join(write_line(line.item) for line in chunk.lines) == raw + b"\n"
+    assert [type(line.item) for line in chunk.lines] == [NewEntity] * 8 + [NewRelation] * 7
+
+
+def test_broken_lines_are_told_by_number_and_the_rest_is_read() -> None:
+    chunk = read_chunk((FIXTURES / "memory_broken.jsonl").read_bytes())
+    assert [line.number for line in chunk.broken] == BROKEN_NUMBERS
+    assert [(line.number, line.item) for line in chunk.lines] == [
+        (1, NewEntity("Sound one", "thing", ("first",))),
+        (19, NewRelation("Sound one", "Sound two", "likes")),
+        (22, NewEntity("Sound two", "thing", ("second",))),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("raw", "reason"),
+    [
+        (b'{"type":', "not JSON: Input data was truncated"),
+        (b"nonsense", "not JSON: invalid character (byte 4)"),
+        (b"7", "Expected `object`, got `int`"),
+        (b'{"type":"entity","name":"\xff"}', "not UTF-8"),
+        (b'{"a":' * 100_000, "nested too deep"),
+        (b'{"type":"\x1b[2J"}', "not JSON: invalid character (byte 9)"),
+        (b'{"type":"\\u001b[2Jsecret"}', "type: neither `entity` nor `relation`"),
+        (b'{"type":null}', "type: neither `entity` nor `relation`"),
+        (b"{}", "Object missing required field `type`"),
+        (
+            b'{"type":"entity","name":"a\\udc00","entityType":"","observations":[]}',
+            "not JSON: invalid utf-16 surrogate",
+        ),
+        (
+            b'{"type":"entity","name":"a\\ud83d","entityType":"","observations":[]}',
+            "not JSON: unexpected end of escaped",
+        ),
+    ],
+)
+def test_why_a_line_cannot_be_read(raw: bytes, reason: str) -> None:
+    with pytest.raises(Unreadable) as refused:
+        read_line(raw)
+    assert refused.value.reason.startswith(reason)
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ({**ENTITY, "name": 5}, "name: Expected `str`, got `int`"),
+        ({**ENTITY, "name": ""}, "name: Expected `str` of length >= 1"),
+        ({**ENTITY, "name": "n" * (MAX_NAME + 1)}, "name: Expected `str` of length <= 512"),
+        ({**ENTITY, "entityType": None}, "entityType: Expected `str`, got `null`"),
+        ({**ENTITY, "entityType": "k" * (MAX_KIND + 1)}, "entityType: Expected `str` of length <= 256"),
+        ({**ENTITY, "observations": "one"}, "observations: Expected `array`, got `str`"),
+        ({**ENTITY, "observations": ["a", {}]}, "observations[1]: Expected `str`, got `object`"),
+        ({**ENTITY, "observations": ["a", "t" * (MAX_TEXT + 1)]}, "observations[1]: Expected `str` of length <= 10000"),
+        ({**ENTITY, "observations": ["a", "\0"]}, "observations[1]: holds the character NUL, which cannot be stored"),
+        ({**ENTITY, "name": "a\0"}, "name: holds the character NUL, which cannot be stored"),
+        ({**ENTITY, "entityType": "\0"}, "entityType: holds the character NUL, which cannot be stored"),
+        ({"type": "entity", "name": "a", "entityType": ""}, "Object missing required field `observations`"),
+        ({**RELATION, "from": ""}, "from: Expected `str` of length >= 1"),
+        ({**RELATION, "to": "a\0"}, "to: holds the character NUL, which cannot be stored"),
+        ({**RELATION, "relationType": "r" * (MAX_RELATION_TYPE + 1)}, "relationType: Expected `str` of length <= 256"),
+        ({**RELATION, "relationType": ""}, "relationType: Expected `str` of length >= 1"),
+    ],
+)
+def test_what_a_field_may_not_be(line: dict[str, Any], reason: str) -> None:
+    with pytest.raises(Unreadable) as refused:
+        read_line(json.dumps(line).encode())
+    assert refused.value.reason == reason
+
+
+def test_texts_may_be_as_long_as_their_bounds_and_are_counted_in_characters() -> None:
+    texts = ("🗼" * MAX_TEXT,)
+    assert read_line(write_line(NewEntity("👩" * MAX_NAME, "é" * MAX_KIND, texts))).observations == texts  # type: ignore[union-attr]
+
+
+def test_a_chunk_is_bounded_in_lines_and_observations() -> None:
+    line = write_line(NewRelation("a", "b", "c"))
+    assert len(read_chunk(line * MAX_LINES).lines) == MAX_LINES
+    with pytest.raises(TooLarge):
+        read_chunk(line * (MAX_LINES + 1))
+    many = tuple(str(number) for number in range(MAX_OBSERVATIONS))
+    assert read_chunk(write_line(NewEntity("a", None, many))).broken == ()
+    with pytest.raises(TooLarge):
+        read_chunk(write_line(NewEntity("a", None, many)) + write_line(NewEntity("b", None, ("one",))))
+
+
+def test_lines_of_one_name_are_one_entity_with_the_observations_of_all() -> None:
+    first, other = NewEntity("a", "kind", ("1", "2")), NewEntity("b", None, ())
+    assert merged_by_name([first, other, NewEntity("a", "other", ("2", "3"))]) == [
+        NewEntity("a", "kind", ("1", "2", "3")),
+        other,
+    ]
+
+
+def read_all(raw: bytes) -> list[Packet]:
+    return list(read_packets(io.BytesIO(raw)))
+
+
+@given(written=st.lists(items, max_size=30))
+def test_packets_carry_every_line_with_its_number(written: list[Item]) -> None:
+    raw = b"\n".join(write_line(item) for item in written)  # with an empty line between any two
+    found = read_all(raw)
+    said = [
+        (number, read_line(line))
+        for packet in found
+        for number, line in zip(packet.numbers, packet.body.split(b"\n"), strict=False)
+    ]
+    assert said == [(1 + 2 * place, item) for place, item in enumerate(written)]
+    assert found[-1].bytes_read == len(raw)
+
+
+def test_packets_set_broken_lines_aside() -> None:
+    [packet] = read_all((FIXTURES / "memory_broken.jsonl").read_bytes())
+    assert [line.number for line in packet.broken] == BROKEN_NUMBERS
+    assert packet.numbers == (1, 19, 22)
+    assert [line.number for line in read_chunk(packet.body).lines] == [1, 2, 3]
+    assert packet.lines_read == 22
+
+
+def test_a_packet_is_bounded_and_says_how_far_it_comes() -> None:
+    line = write_line(NewEntity("a", "b", tuple("x" * 100 + str(number) for number in range(20))))
+    found = read_all(line * 1_000)
+    assert sum(len(packet.numbers) for packet in found) == 1_000
+    for packet in found:
+        assert len(packet.body) <= packets.PACKET_BYTES
+        assert len(packet.numbers) <= packets.PACKET_LINES
+        assert packet.lines_read == packet.numbers[-1]
+        assert packet.bytes_read == packet.lines_read * len(line)
+    assert len(found) == 10, "as many observations as one packet may carry"
+
+
+def test_an_entity_too_long_for_one_request_is_given_in_several_lines() -> None:
+    texts = tuple(f"{number} " + "\x01é" * 2_000 for number in range(300))
+    raw = (
+        write_line(NewEntity("before")) + write_line(NewEntity("long", "kind", texts)) + write_line(NewEntity("after"))
+    )
+    found = read_all(raw)
+    assert len(found) > 5
+    for packet in found:
+        assert len(packet.body) <= packets.PACKET_BYTES
+    said = [line.item for packet in found for line in read_chunk(packet.body).lines]
+    assert merged_by_name([item for item in said if isinstance(item, NewEntity)]) == [
+        NewEntity("before"),
+        NewEntity("long", "kind", texts),
+        NewEntity("after"),
+    ]
+    assert {number for packet in found for number in packet.numbers} == {1, 2, 3}
+    assert [packet.lines_read for packet in found][-2:] == [1, 3]
+
+
+def test_many_short_observations_fill_a_packet_too() -> None:
+    texts = tuple(str(number) for number in range(3 * packets.PACKET_OBSERVATIONS))
+    bodies = [packet.body for packet in read_all(write_line(NewEntity("a", None, texts)))]
+    said = [[line.item for line in read_chunk(body).lines] for body in bodies]
+    counts = [sum(len(item.observations) for item in part if isinstance(item, NewEntity)) for part in said]
+    assert sum(counts) == len(texts)
+    assert max(counts) <= packets.PACKET_OBSERVATIONS
+
+
+def test_a_relation_with_much_that_nobody_reads_is_sent_without_it() -> None:
+    [packet] = read_all(json.dumps({**RELATION, "notes": "x" * packets.PACKET_BYTES}).encode())
+    assert packet.body == write_line(NewRelation("Ada", "Babbage", "knows"))
+
+
+def test_a_line_without_end_is_not_held_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(packets, "LINE_BYTES", 1024 * 1024)
+    sound = write_line(NewEntity("a"))
+    [packet] = read_all(sound + b" " * (3 * 1024 * 1024) + b"\n" + sound)
+    assert packet.broken == (BrokenLine(2, "longer than 1 MiB"),)
+    assert packet.numbers == (1, 3)
+
+
+def test_a_file_of_nothing_but_broken_lines_is_told_in_parts() -> None:
+    found = read_all(b"broken\n" * 2_500)
+    assert [len(packet.broken) for packet in found] == [1_000, 1_000, 500]
+    assert [line.number for packet in found for line in packet.broken] == list(range(1, 2_501))
+    assert {packet.body for packet in found} == {b""}
+
+
+def test_an_empty_file_is_one_empty_packet() -> None:
+    assert read_all(b"") == [Packet(b"", (), (), 0, 0)]
+
+
+@pytest.mark.parametrize("url", ["https://memory.test", "https://memory.test/"])
+@pytest.mark.parametrize("suffix", ["", "/mcp", "/v1", "/v1/"])
+def test_any_of_the_gateways_addresses_will_do(url: str, suffix: str) -> None:
+    assert find_address(url.removesuffix("/") + suffix, "key") == Address("https://memory.test/v1", "key")
+
+
+@pytest.mark.parametrize("url", ["memory.test", "localhost:8787", "ftp://memory.test"])
+def test_what_is_no_address_is_refused(url: str) -> None:
+    with pytest.raises(InvalidInput, match="is no address"):
+        find_address(url, "key")
