@@ -1,0 +1,92 @@
+"""The measured calls, as data: another one is another entry."""
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from tests.benchmarks.corpus import MATCHES, Corpus
+
+Arguments = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredCall:
+    """A call of a tool. `arguments` makes those of one sample for a graph of so many entities.
+
+    `found` counts what a reply's structured content must hold, `expected` times, so that no empty reply is measured.
+    """
+
+    label: str
+    tool: str
+    toolset: str
+    arguments: Callable[[Corpus, random.Random, int], Arguments]
+    found: Callable[[Any], int]
+    expected: int
+    writes: bool = False
+    flat: bool = True
+
+    def matches(self, wanted: list[str]) -> bool:
+        """Whether it is among those asked for, by label or tool; no names ask for all."""
+        return not wanted or self.label in wanted or self.tool in wanted
+
+
+def _creation(count: int) -> MeasuredCall:
+    return MeasuredCall(
+        label=f"create_entities ({count})",
+        tool="create_entities",
+        toolset="memory",
+        arguments=lambda corpus, _, __: {"entities": [corpus.new_entity() for _ in range(count)]},
+        found=lambda reply: len(reply["entities"]),
+        expected=count,
+        writes=True,
+    )
+
+
+def _names(corpus: Corpus, chance: random.Random, size: int, count: int) -> list[str]:
+    return [corpus.name(number) for number in chance.sample(range(size), count)]
+
+
+CALLS = (
+    MeasuredCall(
+        label="open_nodes (5)",
+        tool="open_nodes",
+        toolset="memory",
+        arguments=lambda corpus, chance, size: {"names": _names(corpus, chance, size, 5)},
+        found=lambda reply: len(reply["entities"]),
+        expected=5,
+    ),
+    MeasuredCall(
+        label=f"search_nodes ({MATCHES} matches)",
+        tool="search_nodes",
+        toolset="memory",
+        arguments=lambda corpus, chance, _: {"query": corpus.marker(chance.randrange(100))},
+        found=lambda reply: len(reply["entities"]),
+        expected=MATCHES,
+    ),
+    MeasuredCall(
+        label="recall (limit 10)",
+        tool="recall",
+        toolset="agent",
+        arguments=lambda corpus, chance, size: {"query": corpus.question(chance.randrange(size)), "limit": 10},
+        found=lambda reply: len(reply["memories"]),
+        expected=10,
+        flat=False,
+    ),
+    MeasuredCall(
+        label="add_observations (1)",
+        tool="add_observations",
+        toolset="memory",
+        arguments=lambda corpus, chance, size: {
+            "observations": [
+                {"entityName": _names(corpus, chance, size, 1)[0], "contents": [corpus.new_sentence()]},
+            ]
+        },
+        found=lambda reply: len(reply["results"][0]["addedObservations"]),
+        expected=1,
+        writes=True,
+    ),
+    _creation(1),
+    _creation(100),
+)
+"""In the order of measurement: readers first, on a graph of exactly the size that is said."""

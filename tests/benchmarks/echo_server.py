@@ -1,0 +1,54 @@
+"""The first floor: a bare echo tool of the SDK, served as the gateway serves its tools, on the port in argv[1].
+
+The same Litestar mount, session manager mode and uvicorn settings; no credential, no catalogue, no database. The tool
+takes a text as long as the measured call's arguments and answers one as long as its reply.
+"""
+
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any, cast
+
+import uvicorn
+from litestar import Litestar, asgi
+from litestar.types import Receive, Scope, Send
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel import Server
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp_types import CallToolRequestParams, CallToolResult, TextContent
+
+
+async def echo(_: ServerRequestContext[Any, Any], params: CallToolRequestParams) -> CallToolResult:
+    """`text`, cut or filled up to `length` characters."""
+    arguments = params.arguments or {}
+    text = str(arguments["text"])[: arguments["length"]].ljust(arguments["length"], "x")
+    return CallToolResult(content=[TextContent(type="text", text=text)])
+
+
+def create_app() -> Litestar:
+    """The echo server."""
+    sessions = StreamableHTTPSessionManager(Server("echo", on_call_tool=echo), stateless=True, json_response=False)
+
+    @asgi("/mcp", is_mount=True, copy_scope=True)
+    async def mcp(scope: Scope, receive: Receive, send: Send) -> None:
+        await sessions.handle_request(cast(Any, scope), cast(Any, receive), cast(Any, send))
+
+    @asynccontextmanager
+    async def lifespan(_: Litestar) -> AsyncIterator[None]:
+        async with sessions.run():
+            yield
+
+    return Litestar([mcp], lifespan=[lifespan], openapi_config=None, logging_config=None)
+
+
+if __name__ == "__main__":
+    uvicorn.run(
+        create_app(),
+        host="127.0.0.1",
+        port=int(sys.argv[1]),
+        loop="uvloop",
+        http="httptools",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+    )

@@ -1,0 +1,131 @@
+"""The second floor: the SQL of a call, sent straight through asyncpg.
+
+How it stays honest: the call's own handler, the one that the gateway runs, is run here once on a connection that
+writes down every statement with its arguments, and that rolls back where the call commits. Nothing was stored then, so
+that the very same statements with the very same arguments (ids, names, revision) can be sent again on a bare
+connection, with nothing between: no handler, no pool, no dataclasses. That second time is measured, from BEGIN and
+`set_config` to a real COMMIT. Both connections have the gateway's role, settings and codecs, and asyncpg keeps their
+statements prepared.
+
+The credential's look-up is a statement of its own, before a tenant is known. It is counted and measured apart and is
+*not* part of the floor, which is the call's transaction.
+"""
+
+import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any, cast
+
+import asyncpg
+
+from recollect.caller import Caller
+from recollect.identity.service import authenticate
+from recollect.platform.db import APP_ROLE, Database, register_types, session_settings
+from recollect.platform.embedding import Embedder
+from recollect.settings import Settings
+from recollect_gateway.mcp_endpoint.catalogue import TOOLS
+from recollect_gateway.mcp_endpoint.schema import parse
+from recollect_gateway.mcp_endpoint.tool import Call, Services
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One round trip: a method of asyncpg's connection, and what it was given."""
+
+    method: str
+    query: str
+    arguments: tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """What one call sends: to find its credential, and from BEGIN to COMMIT."""
+
+    sign_in: Sequence[Statement]
+    transaction: Sequence[Statement]
+
+
+class RecordingConnection:
+    """Passes statements on and keeps them; turns COMMIT into ROLLBACK."""
+
+    def __init__(self, connection: asyncpg.Connection) -> None:
+        self._connection = connection
+        self.statements: list[Statement] = []
+
+    async def fetch(self, query: str, *arguments: Any) -> Any:
+        return await self._pass_on("fetch", query, arguments)
+
+    async def fetchrow(self, query: str, *arguments: Any) -> Any:
+        return await self._pass_on("fetchrow", query, arguments)
+
+    async def fetchval(self, query: str, *arguments: Any) -> Any:
+        return await self._pass_on("fetchval", query, arguments)
+
+    async def execute(self, query: str, *arguments: Any) -> Any:
+        return await self._pass_on("execute", query, arguments)
+
+    async def _pass_on(self, method: str, query: str, arguments: tuple[Any, ...]) -> Any:
+        self.statements.append(Statement(method, query, arguments))
+        if query == "COMMIT":
+            await self._connection.execute("ROLLBACK")
+            return query  # PostgreSQL's answer to a COMMIT that holds
+        return await getattr(self._connection, method)(query, *arguments)
+
+
+class PoolOfOne:
+    """What `Database` asks of a pool, around one connection."""
+
+    def __init__(self, connection: RecordingConnection) -> None:
+        self._connection = connection
+
+    @asynccontextmanager
+    async def acquire(self, *, timeout: float) -> AsyncIterator[RecordingConnection]:
+        yield self._connection
+
+
+class Recorder:
+    """Runs calls without effect, and tells their statements."""
+
+    def __init__(self, connection: asyncpg.Connection, embedder: Embedder, settings: Settings, key: str) -> None:
+        self._connection = RecordingConnection(connection)
+        self._db = Database(cast(asyncpg.Pool, PoolOfOne(self._connection)), settings)
+        self._services = Services(self._db, embedder, settings)
+        self._key, self._pepper = key, settings.key_secret.get_secret_value().encode()
+
+    async def record(self, tool_name: str, arguments: dict[str, Any]) -> Recording:
+        """What this call would send now."""
+        caller = await authenticate(self._db, self._key, pepper=self._pepper)
+        sign_in = self._taken()
+        await self._run(caller, tool_name, arguments)
+        return Recording(sign_in, self._taken())
+
+    async def _run(self, caller: Caller, tool_name: str, arguments: dict[str, Any]) -> None:
+        tool = TOOLS[tool_name]
+        await tool.handler(Call(caller, self._services, tool), parse(tool.arguments, arguments))
+
+    def _taken(self) -> list[Statement]:
+        statements, self._connection.statements = self._connection.statements, []
+        return statements
+
+
+async def replay(connection: asyncpg.Connection, statements: Sequence[Statement]) -> float:
+    """Send the statements one after the other; the seconds that took."""
+    bound = [(getattr(connection, s.method), s.query, s.arguments) for s in statements]
+    start = time.perf_counter()
+    for method, query, arguments in bound:
+        await method(query, *arguments)
+    return time.perf_counter() - start
+
+
+@asynccontextmanager
+async def bare_connection(settings: Settings) -> AsyncIterator[asyncpg.Connection]:
+    """A connection like those of the gateway's pool, without the pool."""
+    connection = await asyncpg.connect(
+        settings.database_url, server_settings=session_settings(APP_ROLE, settings), statement_cache_size=1000
+    )
+    try:
+        await register_types(connection)
+        yield connection
+    finally:
+        await connection.close()

@@ -1,0 +1,159 @@
+"""What was measured, as a table for people and as JSON for programs."""
+
+import math
+import os
+import platform
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+WIDTH = 124
+"""Characters that a line of the tables takes."""
+
+TARGET = 1.5
+"""What a call may cost, in sums of its floors."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One turn: seconds of the call, of the echo, of the SQL and of the credential's look-up; round trips of both."""
+
+    call: float
+    echo: float
+    sql: float
+    sign_in: float
+    sign_in_trips: int
+    trips: int
+
+
+@dataclass(slots=True)
+class Series:
+    """The samples of one call at one size (entities)."""
+
+    label: str
+    size: int
+    flat: bool
+    samples: list[Sample] = field(default_factory=list)
+
+    def quantile(self, of: Callable[[Sample], float], share: float) -> float:
+        """The smallest sample that at least `share` of all do not exceed (nearest rank)."""
+        ordered = sorted(of(sample) for sample in self.samples)
+        return ordered[max(0, math.ceil(share * len(ordered)) - 1)]
+
+    def p50(self, of: Callable[[Sample], float]) -> float:
+        """The median."""
+        return self.quantile(of, 0.5)
+
+    @property
+    def floor(self) -> float:
+        """The sum of the floors' medians, in seconds."""
+        return self.p50(lambda s: s.echo) + self.p50(lambda s: s.sql)
+
+    @property
+    def ratio(self) -> float:
+        """The call's median in sums of its floors' medians."""
+        return self.p50(lambda s: s.call) / self.floor
+
+
+@dataclass(slots=True)
+class Report:
+    """All series of a run."""
+
+    revision: str
+    rounds: int
+    series: list[Series] = field(default_factory=list)
+
+
+def print_report(report: Report, console: Console) -> None:
+    """Two tables: the calls beside their floors, and how they grow."""
+    if report.series:
+        console.print(_calls(report))
+        console.print(_growth(report.series))
+
+
+def write_json(report: Report, path: Path) -> None:
+    """Every sample, in seconds, with the medians and ratios."""
+    document = {
+        "at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "machine": {"cores": os.cpu_count(), "system": platform.platform(), "python": platform.python_version()},
+        "revision": report.revision,
+        "rounds": report.rounds,
+        "series": [_document(series) for series in report.series],
+    }
+    path.write_bytes(msgspec.json.format(msgspec.json.encode(document)))
+
+
+def _document(series: Series) -> dict[str, Any]:
+    return {
+        "call": series.label,
+        "entities": series.size,
+        "p50": series.p50(lambda s: s.call),
+        "p95": series.quantile(lambda s: s.call, 0.95),
+        "echo_p50": series.p50(lambda s: s.echo),
+        "sql_p50": series.p50(lambda s: s.sql),
+        "ratio": series.ratio,
+        "samples": series.samples,
+    }
+
+
+def _calls(report: Report) -> Table:
+    table = Table(
+        box=box.SIMPLE,
+        pad_edge=False,
+        title=f"Milliseconds, {report.rounds} samples each, MCP {report.revision}",
+        caption=f"ratio = p50 / (p50 of echo + p50 of SQL), aim ≤ {TARGET}. SQL: the call's own statements through "
+        "asyncpg, BEGIN to COMMIT. sign-in: the look-up of the key, in p50 but in no floor. trips: round trips to "
+        "PostgreSQL, sign-in + call.",
+    )
+    for column in ("call", "entities", "p50", "p95", "echo p50", "p95", "SQL p50", "p95", "sign-in", "ratio", "trips"):
+        table.add_column(column, justify="left" if column == "call" else "right", no_wrap=True)
+    for previous, series in zip([None, *report.series], report.series, strict=False):
+        if previous and previous.size != series.size:
+            table.add_section()
+        table.add_row(*_row(series))
+    return table
+
+
+def _row(series: Series) -> Sequence[str]:
+    pairs = [
+        _ms(series.quantile(of, share))
+        for of in (lambda s: s.call, lambda s: s.echo, lambda s: s.sql)
+        for share in (0.5, 0.95)
+    ]
+    ratio = f"{series.ratio:.2f}"
+    last = series.samples[-1]
+    return [
+        series.label,
+        f"{series.size:,}",
+        *pairs,
+        _ms(series.p50(lambda s: s.sign_in)),
+        ratio if series.ratio <= TARGET else f"[bold red]{ratio}[/]",
+        f"{last.sign_in_trips} + {last.trips}",
+    ]
+
+
+def _growth(all_series: Sequence[Series]) -> Table:
+    table = Table(
+        box=box.SIMPLE,
+        title="Growth of p50 from the smallest size to the largest",
+        caption="Aim: flat, but for recall.",
+    )
+    for column in ("call", "aim", "call grows", "SQL grows", "echo grows"):
+        table.add_column(column, justify="left" if column == "call" else "right", no_wrap=True)
+    for label in dict.fromkeys(series.label for series in all_series):
+        sizes = [series for series in all_series if series.label == label]
+        first, last = sizes[0], sizes[-1]
+        grows = [last.p50(of) / first.p50(of) for of in (lambda s: s.call, lambda s: s.sql, lambda s: s.echo)]
+        table.add_row(label, "flat" if first.flat else "", *(f"×{factor:.2f}" for factor in grows))
+    return table
+
+
+def _ms(seconds: float) -> str:
+    return f"{seconds * 1000:.2f}"

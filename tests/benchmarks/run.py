@@ -1,0 +1,155 @@
+"""One run: grow the graph to each size, and there sample every call between its floors."""
+
+import asyncio
+import random
+import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+import asyncpg
+import httpx2
+import msgspec
+from rich.console import Console
+from rich.progress import MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from recollect.platform.embedding import WordLlamaEmbedder
+from recollect_local.server import Server
+from tests.benchmarks.calls import Arguments, MeasuredCall
+from tests.benchmarks.corpus import Corpus
+from tests.benchmarks.memory import MeasuredMemory, measured_memory
+from tests.benchmarks.recording import Recorder, Recording, bare_connection, replay
+from tests.benchmarks.report import Report, Sample, Series
+from tests.benchmarks.stack import Stack
+from tests.benchmarks.wire import McpConnection
+
+_WARM_UP = 5
+_START_SECONDS = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What to measure: sizes in entities, calls, and how many samples of each."""
+
+    sizes: Sequence[int]
+    calls: Sequence[MeasuredCall]
+    rounds: int
+    revision: str
+
+
+async def run(stack: Stack, plan: Plan, report: Report, console: Console) -> None:
+    """Measure all of it, into `report`, which is of use whenever this ends."""
+    corpus = Corpus()
+    columns = (TextColumn("{task.description}"), MofNCompleteColumn(), TimeElapsedColumn())
+    async with measured_memory(stack) as memory, _bench(stack, plan, memory, corpus) as bench:
+        with Progress(*columns, console=console) as progress:
+            for size in plan.sizes:
+                await memory.grow(corpus, size, progress)
+                measuring = progress.add_task(f"{size:,} entities: measuring", total=len(plan.calls))
+                for call in plan.calls:
+                    report.series.append(await bench.measure(call, size))
+                    progress.advance(measuring)
+
+
+@asynccontextmanager
+async def _bench(stack: Stack, plan: Plan, memory: MeasuredMemory, corpus: Corpus) -> AsyncIterator["Bench"]:
+    for server in (stack.worker, stack.gateway):
+        server.start()
+    await _ready(stack.gateway, f"http://127.0.0.1:{stack.settings.port}/health/ready")
+    async with bare_connection(stack.settings) as recording, bare_connection(stack.settings) as bare:
+        recorder = Recorder(recording, WordLlamaEmbedder(), stack.settings, memory.key)
+        yield Bench(stack, plan, memory, corpus, recorder, bare)
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What the samples of one call share: the graph's size, its chances, and connections to gateway and echo server."""
+
+    call: MeasuredCall
+    size: int
+    chance: random.Random
+    gateway: McpConnection
+    echo: McpConnection
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """The ways to what is measured."""
+
+    stack: Stack
+    plan: Plan
+    memory: MeasuredMemory
+    corpus: Corpus
+    recorder: Recorder
+    bare: asyncpg.Connection
+
+    async def measure(self, call: MeasuredCall, size: int) -> Series:
+        """Sample a call; call, echo and SQL take turns, since a shared machine's speed wanders."""
+        series = Series(call.label, size, call.flat)
+        async with self._turn(call, size) as turn:
+            for number in range(_WARM_UP + self.plan.rounds):
+                sample = await (self._write(turn) if call.writes else self._read(turn))
+                if number >= _WARM_UP:
+                    series.samples.append(sample)
+        return series
+
+    @asynccontextmanager
+    async def _turn(self, call: MeasuredCall, size: int) -> AsyncIterator[Turn]:
+        # Connections of its own, since servers close one that was idle while the graph grew.
+        path, revision = f"/mcp/x/{call.toolset}", self.plan.revision
+        async with (
+            McpConnection(self.stack.settings.port, path, revision, self.memory.key) as gateway,
+            McpConnection(self.stack.echo_port, "/mcp", revision) as echo,
+        ):
+            yield Turn(call, size, random.Random(size), gateway, echo)
+
+    def _arguments(self, turn: Turn) -> Arguments:
+        return turn.call.arguments(self.corpus, turn.chance, turn.size)
+
+    async def _read(self, turn: Turn) -> Sample:
+        # Recorded first, so that call and floor both find its pages in memory.
+        arguments = self._arguments(turn)
+        recording = await self.recorder.record(turn.call.tool, arguments)
+        seconds, echo_seconds = await self._call(turn, arguments)
+        return await self._sample(recording, seconds, echo_seconds)
+
+    async def _write(self, turn: Turn) -> Sample:
+        # Recorded after the call, since statements hold the revision; with other arguments, since those are taken now.
+        mark = await self.memory.mark()
+        seconds, echo_seconds = await self._call(turn, self._arguments(turn))
+        recording = await self.recorder.record(turn.call.tool, self._arguments(turn))
+        sample = await self._sample(recording, seconds, echo_seconds)
+        await self.memory.return_to(mark)
+        return sample
+
+    async def _call(self, turn: Turn, arguments: Arguments) -> tuple[float, float]:
+        exchange = await turn.gateway.call(turn.call.tool, arguments)
+        found = turn.call.found(exchange.result()["structuredContent"])
+        if found != turn.call.expected:
+            raise RuntimeError(f"{turn.call.label} found {found} instead of {turn.call.expected}: {arguments}")
+        like = {"text": "x" * len(msgspec.json.encode(arguments)), "length": len(exchange.body)}
+        echoed = await turn.echo.call("echo", like)
+        return exchange.seconds, echoed.seconds
+
+    async def _sample(self, recording: Recording, seconds: float, echo_seconds: float) -> Sample:
+        return Sample(
+            call=seconds,
+            echo=echo_seconds,
+            sql=await replay(self.bare, recording.transaction),
+            sign_in=await replay(self.bare, recording.sign_in),
+            sign_in_trips=len(recording.sign_in),
+            trips=len(recording.transaction),
+        )
+
+
+async def _ready(server: Server, url: str) -> None:
+    give_up = time.monotonic() + _START_SECONDS
+    async with httpx2.AsyncClient() as http:
+        while time.monotonic() < give_up and server.is_running():
+            try:
+                if (await http.get(url)).is_success:
+                    return
+            except httpx2.TransportError:
+                pass
+            await asyncio.sleep(0.1)
+    raise RuntimeError(f"{server.name} does not start: {server.log.read_text()[-2000:]}")

@@ -1,0 +1,77 @@
+"""Everything that is measured, as processes of its own: PostgreSQL, Valkey, gateway, worker, and the echo server.
+
+PostgreSQL runs with its defaults: what is committed is on disk.
+"""
+
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from recollect.settings import Settings
+from recollect_local.address import claimed_port
+from recollect_local.command import CommandServer
+from recollect_local.postgres import LocalPostgres
+from recollect_local.server import Server
+from recollect_local.valkey import LocalValkey
+
+_HOST = "127.0.0.1"
+
+
+@dataclass(frozen=True, slots=True)
+class Stack:
+    """Where everything listens. `superuser_url` is for filling, cleaning and looking, never for measuring.
+
+    Gateway and worker are given but not started: they need a migrated database.
+    """
+
+    settings: Settings
+    superuser_url: str
+    gateway: Server
+    worker: Server
+    echo_port: int
+
+
+@contextmanager
+def running_stack(folder: Path) -> Iterator[Stack]:
+    """Start the servers with their data and logs under `folder`; stop whatever runs at the end, last started first."""
+    with ExitStack() as stopping:
+        postgres, valkey = LocalPostgres(folder), LocalValkey(folder)
+        for store in (postgres, valkey):
+            stopping.callback(store.stop)
+            store.start()
+        with claimed_port(_HOST, 0) as port, claimed_port(_HOST, 0) as echo_port:
+            settings = Settings(
+                database_url=postgres.url("recollect_app"),
+                owner_database_url=postgres.url(),
+                redis_url=valkey.url,
+                host=_HOST,
+                port=port,
+            )
+        gateway = _command(folder, "gateway", ["-m", "recollect_gateway"], _environment(settings))
+        worker = _command(folder, "worker", ["-m", "recollect_workers"], _environment(settings))
+        echo_program = str(Path(__file__).with_name("echo_server.py"))
+        echo = _command(folder, "echo", [echo_program, str(echo_port)], os.environ)
+        for server in (echo, worker, gateway):
+            stopping.callback(server.stop)
+        echo.start()
+        yield Stack(settings, postgres.url(), gateway, worker, echo_port)
+
+
+def _command(folder: Path, name: str, arguments: list[str], environment: Mapping[str, str]) -> CommandServer:
+    return CommandServer(
+        name, [sys.executable, *arguments], log=folder / "logs" / f"{name}.log", environment=environment
+    )
+
+
+def _environment(settings: Settings) -> dict[str, str]:
+    return {
+        **os.environ,
+        "RECOLLECT_DATABASE_URL": settings.database_url,
+        "RECOLLECT_REDIS_URL": settings.redis_url,
+        "RECOLLECT_HOST": settings.host,
+        "RECOLLECT_PORT": str(settings.port),
+        "RECOLLECT_LOG_LEVEL": "WARNING",
+    }
