@@ -3,10 +3,11 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+NODE_STAMP := tests/verify/node_modules/.installed
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test lint format bench lock clean
+.PHONY: help setup run test verify lint format bench lock clean
 
 help: ## Show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -38,6 +39,17 @@ format: setup ## Rewrite the sources in the house style
 test: lint ## Lint, then every test that needs Python only
 	$(BIN)/pytest $(ARGS)
 
+# Tools first: one that is missing fails at once, not after ten minutes of tests.
+verify: $(NODE_STAMP) test ## make test, then what needs Node.js: the official suite and server (tests/verify)
+	$(BIN)/pytest $(ARGS) tests/verify
+
+$(NODE_STAMP): tests/verify/package.json tests/verify/package-lock.json
+	@command -v npm > /dev/null || { echo "make verify needs npm: install Node.js, any release that brings npm" \
+		"(Node 22, which the checks run on, is in tests/verify/package.json)"; exit 1; }
+	@echo "Installing what tests/verify needs from npm"
+	@npm ci --prefix tests/verify --ignore-scripts --no-audit --no-fund --loglevel=error
+	@touch $@
+
 bench: setup ## Measure, as ratios inside one run
 	$(BIN)/python -m tests.benchmarks $(ARGS)
 
@@ -49,4 +61,4 @@ lock: setup ## Resolve the dependencies anew (needs uv)
 		-o infra/locks/dev.txt pyproject.toml
 
 clean: ## Remove what the other targets made in the tree
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache dist
+	rm -rf $(VENV) tests/verify/node_modules .mypy_cache .ruff_cache .pytest_cache .import_linter_cache dist

@@ -1,0 +1,214 @@
+"""Where toolset `memory` answers otherwise than the official memory server, and why. All else is alike."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from tests.verify.side_by_side import Step
+
+Graph = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One step, after others that both answer alike. `official` and `recollect` are the gist of the two answers."""
+
+    reason: str
+    before: tuple[Step, ...]
+    step: Step
+    official: Any
+    recollect: Any
+
+
+def entity(name: str, kind: str = "thing", *observations: str) -> dict[str, Any]:
+    """An entity in the official shape."""
+    return {"name": name, "entityType": kind, "observations": list(observations)}
+
+
+def relation(source: str, target: str, type_: str = "knows") -> dict[str, Any]:
+    """A relation in the official shape."""
+    return {"from": source, "to": target, "relationType": type_}
+
+
+def create(*entities: dict[str, Any]) -> Step:
+    """Create entities."""
+    return "create_entities", {"entities": list(entities)}
+
+
+def relate(*relations: dict[str, Any]) -> Step:
+    """Create relations."""
+    return "create_relations", {"relations": list(relations)}
+
+
+def observe(name: str, *contents: str) -> Step:
+    """Add observations to one entity."""
+    return "add_observations", {"observations": [{"entityName": name, "contents": list(contents)}]}
+
+
+def search(query: str) -> Step:
+    """Search for a substring."""
+    return "search_nodes", {"query": query}
+
+
+def graph(*entities: dict[str, Any]) -> Graph:
+    """What a reading tool answers, without relations."""
+    return {"entities": list(entities), "relations": []}
+
+
+A, B, TEA = entity("A"), entity("B"), entity("C", "drink", "B likes it")
+MANY = [entity(f"e{number}") for number in range(1001)]
+INVALID = "MCP error -32602: Input validation error: Invalid arguments for tool"
+
+DECIDED: tuple[Difference, ...] = (
+    Difference(
+        "open_nodes keeps the input's order",
+        (create(A, B),),
+        ("open_nodes", {"names": ["B", "A"]}),
+        graph(A, B),
+        graph(B, A),
+    ),
+    Difference(
+        "search_nodes ranks: name before type before observation",
+        (create(TEA, B),),
+        search("b"),
+        graph(TEA, B),
+        graph(B, TEA),
+    ),
+    Difference(
+        "a name given twice in one call is one entity: names are unique",
+        (),
+        create(A, entity("A", "other")),
+        {"entities": [A, entity("A", "other")]},
+        {"entities": [A]},
+    ),
+    Difference(
+        "the same memory is known, not doubled: an observation given twice with its entity",
+        (),
+        create(entity("A", "thing", "x", "x")),
+        {"entities": [entity("A", "thing", "x", "x")]},
+        {"entities": [entity("A", "thing", "x")]},
+    ),
+    Difference(
+        "the same memory is known, not doubled: an observation given twice in one call",
+        (create(A),),
+        observe("A", "x", "x"),
+        {"results": [{"entityName": "A", "addedObservations": ["x", "x"]}]},
+        {"results": [{"entityName": "A", "addedObservations": ["x"]}]},
+    ),
+    Difference(
+        "duplicate relations are skipped, in one call too",
+        (),
+        relate(relation("A", "B"), relation("A", "B")),
+        {"relations": [relation("A", "B"), relation("A", "B")]},
+        {"relations": [relation("A", "B")]},
+    ),
+    Difference(
+        "a bad argument names its path: one that is missing",
+        (),
+        ("create_entities", {"entities": [{"name": "A", "observations": []}]}),
+        f"{INVALID} create_entities: Invalid input: expected string, received undefined at entities[0].entityType",
+        "entities.0.entityType: Required",
+    ),
+    Difference(
+        "a bad argument names its path: one of the wrong type",
+        (),
+        ("open_nodes", {"names": [1]}),
+        f"{INVALID} open_nodes: Invalid input: expected string, received number at names[0]",
+        "names.0: Expected `str`, got `int`",
+    ),
+    Difference(
+        "a bad argument names its path: one that is not known is told, for it may be a slip of the pen",
+        (create(A),),
+        ("read_graph", {"what": 1}),
+        graph(A),
+        "what: Unknown argument",
+    ),
+    Difference(
+        "texts are bounded",
+        (),
+        search("x" * 1001),
+        graph(),
+        "query: Expected `str` of length <= 1000",
+    ),
+    Difference(
+        "lists that are taken are bounded",
+        (),
+        create(*MANY),
+        {"entities": MANY},
+        "entities: Expected `array` of length <= 1000",
+    ),
+    Difference(
+        "lists that are given back are bounded, and say when they were cut",
+        (create(*MANY[:1000]), create(MANY[1000])),
+        search("E"),
+        graph(*MANY),
+        graph(*MANY[:1000]) | {"nextOffset": 1000},
+    ),
+    Difference(
+        "PostgreSQL holds no NUL",
+        (),
+        create(entity("A\0")),
+        {"entities": [entity("A\0")]},
+        "entities.0.name: Holds a NUL or half a character, which text cannot",
+    ),
+    Difference(
+        "an unknown tool is a protocol error, as MCP says",
+        (),
+        ("forget_all", {}),
+        "MCP error -32602: Tool forget_all not found",
+        "Unknown tool: forget_all",
+    ),
+)
+"""By TOOLS.md, DESIGN.md or the protocol."""
+
+OPEN: tuple[Difference, ...] = (
+    Difference(
+        "an entity that was a placeholder is listed where its lineage began, not where it was created",
+        (relate(relation("X", "B")), create(A)),
+        create(B),
+        {"entities": [A, B], "relations": [relation("X", "B")]},
+        {"entities": [B, A], "relations": [relation("X", "B")]},
+    ),
+    Difference(
+        "names have a character: creating one without",
+        (),
+        create(entity("")),
+        {"entities": [entity("")]},
+        "entities.0.name: Expected `str` of length >= 1",
+    ),
+    Difference(
+        "names have a character: opening one without",
+        (create(A),),
+        ("open_nodes", {"names": ["", "A"]}),
+        graph(A),
+        "names.0: Expected `str` of length >= 1",
+    ),
+    Difference(
+        "names have a character: deleting one without",
+        (),
+        ("delete_entities", {"entityNames": [""]}),
+        {"success": True, "message": "Entities deleted successfully"},
+        "entityNames.0: Expected `str` of length >= 1",
+    ),
+    Difference(
+        "relation types have a character",
+        (),
+        relate(relation("A", "B", "")),
+        {"relations": [relation("A", "B", "")]},
+        "relations.0.relationType: Expected `str` of length >= 1",
+    ),
+    Difference(
+        "PostgreSQL folds case character by character: a dotted capital I is an i",
+        (create(entity("min")),),
+        search("İ"),
+        graph(),
+        graph(entity("min")),
+    ),
+    Difference(
+        "PostgreSQL folds case character by character: a sigma at a word's end is another letter",
+        (create(entity("ΟΔΟΣ")),),
+        search("οδος"),
+        graph(entity("ΟΔΟΣ")),
+        graph(),
+    ),
+)
+"""Known, small, and nobody's decision: mend them or decide them."""

@@ -1,0 +1,111 @@
+"""A gateway as it is deployed, in a process of its own, and a forwarder that signs in for clients that cannot."""
+
+import asyncio
+import os
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx2
+
+from recollect.settings import Settings
+from recollect_local.address import base_url, claimed_port
+from recollect_local.process import start_process, stop_process
+from tests.gateway import Gateway
+from tests.workers import environment
+
+START_SECONDS = 60.0
+STOP_SECONDS = 20.0
+LONGEST_HEAD = 64 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class DeployedGateway:
+    """A gateway process and its log."""
+
+    gateway: Gateway
+    log: Path
+
+    def faults(self) -> list[str]:
+        """The lines in which the gateway logged a fault of its own."""
+        return [line for line in self.log.read_text().splitlines() if '"level": "error"' in line or "Traceback" in line]
+
+
+@contextmanager
+def gateway_process(settings: Settings, log: Path) -> Iterator[DeployedGateway]:
+    """`python -m recollect_gateway` on a free port, once it is ready."""
+    with claimed_port("127.0.0.1", 0) as port:
+        variables = environment(settings.model_copy(update={"port": port}))
+        process = start_process(
+            [sys.executable, "-m", "recollect_gateway"], log=log, environment={**os.environ, **variables}
+        )
+        try:
+            url = base_url("127.0.0.1", port)
+            _wait_until_ready(process, url, log)
+            yield DeployedGateway(Gateway(url), log)
+        finally:
+            stop_process(process, grace_seconds=STOP_SECONDS)
+
+
+def _wait_until_ready(process: subprocess.Popen[bytes], url: str, log: Path) -> None:
+    give_up = time.monotonic() + START_SECONDS
+    while not _is_ready(url):
+        assert process.poll() is None, f"the gateway ended: {log.read_text()}"
+        assert time.monotonic() < give_up, f"the gateway is not ready: {log.read_text()}"
+        time.sleep(0.1)
+
+
+def _is_ready(url: str) -> bool:
+    try:
+        return httpx2.get(f"{url}/health/ready", timeout=5).status_code == 200
+    except httpx2.TransportError:
+        return False
+
+
+@asynccontextmanager
+async def signing_in(gateway: Gateway, key: str) -> AsyncIterator[Gateway]:
+    """The same gateway at an address where every request is given `key`.
+
+    Bytes go through as they are, but for the header that is added and for `Connection: close`: one request a
+    connection, so that no second head goes by unseen.
+    """
+    host, port = gateway.url.removeprefix("http://").split(":")
+
+    async def forward(client: asyncio.StreamReader, answer: asyncio.StreamWriter) -> None:
+        try:
+            head = await client.readuntil(b"\r\n\r\n")
+        except asyncio.IncompleteReadError:
+            answer.close()
+            return
+        upstream, request = await asyncio.open_connection(host, int(port))
+        request.write(_signed(head, key))
+        pipes = [asyncio.create_task(_pipe(client, request)), asyncio.create_task(_pipe(upstream, answer))]
+        # Whichever side ends first ends both: a client that leaves must be seen to leave.
+        await asyncio.wait(pipes, return_when=asyncio.FIRST_COMPLETED)
+        for pipe in pipes:
+            pipe.cancel()
+        for writer in (request, answer):
+            writer.close()
+
+    server = await asyncio.start_server(forward, "127.0.0.1", 0, limit=LONGEST_HEAD)
+    async with server:
+        yield Gateway(base_url("127.0.0.1", server.sockets[0].getsockname()[1]))
+
+
+def _signed(head: bytes, key: str) -> bytes:
+    first, *headers = head.removesuffix(b"\r\n\r\n").split(b"\r\n")
+    kept = [header for header in headers if not header.lower().startswith((b"connection:", b"authorization:"))]
+    return b"\r\n".join([first, *kept, b"Connection: close", f"Authorization: Bearer {key}".encode(), b"", b""])
+
+
+async def _pipe(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
+    try:
+        while chunk := await source.read(65536):
+            sink.write(chunk)
+            await sink.drain()
+    except ConnectionError:
+        return

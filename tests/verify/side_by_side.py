@@ -1,0 +1,86 @@
+"""The official memory server over stdio beside Recollect's toolset `memory`, each asked through the official client."""
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mcp import Client
+from mcp.client.stdio import StdioServerParameters, stdio_client
+from mcp.shared.exceptions import MCPError
+from mcp_types import TextContent
+
+from tests.gateway import Gateway
+from tests.verify.node import node, script
+
+Step = tuple[str, dict[str, Any]]
+"""A tool and its arguments."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a tool answered: its text (a protocol error's message too), and the structured content of a success."""
+
+    text: str
+    structured: Any
+
+    @property
+    def gist(self) -> Any:
+        """The structured content of a success, the text of an error."""
+        return self.text if self.structured is None else self.structured
+
+    @property
+    def with_entities_in_any_order(self) -> "Answer":
+        """The same with the entities by name; that the text says the same as the structured content is checked here."""
+        if not isinstance(self.structured, dict) or "relations" not in self.structured:
+            return self
+        assert self.text == as_text(self.structured)
+        entities = sorted(self.structured["entities"], key=lambda entity: str(entity["name"]))
+        return Answer("", self.structured | {"entities": entities})
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two servers, and a client to each."""
+
+    official: Client
+    recollect: Client
+
+    async def ask(self, step: Step) -> tuple[Answer, Answer]:
+        """The official server's answer, and Recollect's."""
+        return await _ask(self.official, step), await _ask(self.recollect, step)
+
+
+@asynccontextmanager
+async def side_by_side(gateway: Gateway, key: str, folder: Path, revision: str) -> AsyncIterator[Pair]:
+    """An empty official memory server, and the default graph of the key's tenant at that wire revision."""
+    server = StdioServerParameters(
+        command=node(),
+        args=[script("@modelcontextprotocol/server-memory")],
+        env={"MEMORY_FILE_PATH": str(folder / "memory.jsonl")},
+        cwd=folder,
+    )
+    with (folder / "memory-server.log").open("w") as log:
+        async with (
+            Client(stdio_client(server, errlog=log), mode="legacy") as official,
+            gateway.client(key, "/mcp/x/memory", revision=revision) as recollect,
+        ):
+            yield Pair(official, recollect)
+
+
+def as_text(value: Any) -> str:
+    """JSON as the official server writes it: JSON.stringify(value, null, 2)."""
+    return json.dumps(value, indent=2, ensure_ascii=False)
+
+
+async def _ask(client: Client, step: Step) -> Answer:
+    try:
+        result = await client.call_tool(*step)
+    except MCPError as error:
+        return Answer(error.error.message, None)
+    [content] = result.content
+    assert isinstance(content, TextContent)
+    assert result.is_error == (result.structured_content is None), step
+    return Answer(content.text, result.structured_content)

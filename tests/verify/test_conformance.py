@@ -1,0 +1,116 @@
+"""The official MCP conformance suite against a gateway process: every server scenario of both wire revisions.
+
+The suite's own list of expected failures lets warnings and skipped checks pass unseen; here they count as findings.
+"""
+
+import asyncio
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from recollect.tenants.model import Tenant
+from tests.gateway import MODES, Gateway
+from tests.verify.conformance_findings import EXPECTED, SCENARIOS, WITHOUT_RESOURCES
+from tests.verify.node import node, script
+from tests.verify.processes import DeployedGateway, signing_in
+
+DEFAULT = "/mcp"
+SUITE_SECONDS = 100
+HELD = ("SUCCESS", "INFO")
+
+Checks = Mapping[str, list[dict[str, Any]]]
+"""Scenario -> its checks."""
+
+
+@pytest.mark.parametrize("address", [DEFAULT, "/mcp/x/memory", "/t/{tenant}/mcp/x/all"])
+@pytest.mark.parametrize("revision", MODES)
+async def test_every_scenario_holds_or_is_listed_with_its_reason(
+    revision: str, address: str, deployed: DeployedGateway, tenant: Tenant, key: str, tmp_path: Path
+) -> None:
+    async with signing_in(deployed.gateway, key) as gateway:
+        checks = await conformance(gateway.url + address.format(tenant=tenant.slug), revision, tmp_path)
+    found = findings(checks)
+    expected = EXPECTED[revision] | (WITHOUT_RESOURCES[revision] if address == DEFAULT else {})
+    unexpected = {finding: said for finding, said in found.items() if finding not in expected}
+    assert not unexpected, json.dumps(unexpected, indent=2)
+    holds_now = sorted(expected.keys() - found.keys())
+    assert not holds_now, "listed in conformance_findings.py, but holds: remove it there"
+    assert len(checks) == SCENARIOS[revision], sorted(checks)
+    assert deployed.faults() == []
+
+
+async def conformance(url: str, revision: str, folder: Path) -> Checks:
+    """Run the suite's server scenarios of a revision, and read what it wrote."""
+    command = [node(), script("@modelcontextprotocol/conformance"), "server", "--url", url, "--suite", "all"]
+    process = await asyncio.create_subprocess_exec(
+        *command,
+        *("--spec-version", revision, "--output-dir", str(folder)),
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+        cwd=folder,
+    )
+    try:
+        said, _ = await asyncio.wait_for(process.communicate(), SUITE_SECONDS)
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    checks = _read(folder)
+    assert checks, said.decode(errors="replace")
+    return checks
+
+
+def _read(folder: Path) -> Checks:
+    return {_scenario(path.parent.name): json.loads(path.read_text()) for path in folder.glob("*/checks.json")}
+
+
+def findings(checks: Checks) -> dict[str, str]:
+    """`scenario: check` -> what the suite said, for each check that did not succeed."""
+    found = {
+        f"{scenario}: {check['id']}": f"{check['status']}: {check.get('errorMessage') or check.get('description')}"
+        for scenario, entries in checks.items()
+        for check in entries
+        if check["status"] not in HELD
+    }
+    idle = [scenario for scenario, entries in checks.items() if all(check["status"] == "INFO" for check in entries)]
+    return found | {f"{scenario}: nothing was checked": "" for scenario in idle}
+
+
+def _scenario(folder: str) -> str:
+    """Result folders are called server-SCENARIO-TIME."""
+    match = re.fullmatch(r"server-(.+)-\d{4}-\d\d-\d\dT[\d-]+Z", folder)
+    assert match, folder
+    return match[1]
+
+
+class TestFindings:
+    """The reading of results can fail, so it is tested too."""
+
+    @pytest.mark.parametrize("status", ["FAILURE", "WARNING", "SKIPPED", "anything new"])
+    def test_whatever_did_not_succeed_is_one(self, status: str) -> None:
+        checks = [{"id": "a", "status": "SUCCESS"}, {"id": "b", "status": status, "errorMessage": "why"}]
+        assert findings({"ping": checks}) == {"ping: b": f"{status}: why"}
+
+    def test_a_scenario_that_checked_nothing_is_one(self) -> None:
+        assert findings({"ping": [{"id": "a", "status": "INFO"}], "other": []}) == {
+            "ping: nothing was checked": "",
+            "other: nothing was checked": "",
+        }
+
+
+async def test_the_forwarder_adds_the_key_and_nothing_else_lets_a_client_in(
+    deployed: DeployedGateway, key: str
+) -> None:
+    """Else the suite would not have met the gateway that is deployed."""
+    async with signing_in(deployed.gateway, key) as signed_in:
+        assert await _status(deployed.gateway) == 401
+        assert await _status(signed_in) == 200
+
+
+async def _status(gateway: Gateway) -> int:
+    async with gateway.http() as http:
+        return (await http.get("/v1/graphs")).status_code

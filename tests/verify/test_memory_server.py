@@ -1,0 +1,262 @@
+"""Toolset `memory` is a drop-in for the official memory server: both are asked the same, and answer the same.
+
+The differences that there are stand in memory_server_differences.py; one that has gone fails until it is removed.
+"""
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.gateway import LEGACY, MODERN, MODES
+from tests.verify.memory_server_differences import (
+    DECIDED,
+    OPEN,
+    Difference,
+    create,
+    entity,
+    observe,
+    relate,
+    relation,
+    search,
+)
+from tests.verify.processes import DeployedGateway
+from tests.verify.side_by_side import Answer, Pair, Step, side_by_side
+
+READ: Step = ("read_graph", {})
+ANY_ORDER = ("search_nodes", "open_nodes")
+"""Tools whose order is a decided difference."""
+
+ALICE, BOB = entity("Alice", "person", "likes tea", "lives in Ósló"), entity("Bob", "person")
+ODD = entity(" tab\t\nline ", "\u202eé", "", "\n", "\x01\b\f\x1f\x7f\x85\u2028", "a\\b\"c'/<>&", "e\u0301", "é", "🧠")
+PROTO = entity("__proto__", "constructor", "toString")
+ACCENTS = [entity(name) for name in ("école", "Straße", "ПРИВЕТ", "ﬀi", "Ⅷ", "ǆ", "ẞ", "数据", "%", "_", "\\")]
+
+SEQUENCES: dict[str, list[Step]] = {
+    "empty graph": [search(""), search("x"), ("open_nodes", {"names": []}), ("open_nodes", {"names": ["x"]})],
+    "empty arrays": [
+        create(),
+        relate(),
+        ("add_observations", {"observations": []}),
+        ("delete_entities", {"entityNames": []}),
+        ("delete_observations", {"deletions": []}),
+        ("delete_relations", {"relations": []}),
+        create(ALICE),
+        observe("Alice"),
+        ("delete_observations", {"deletions": [{"entityName": "Alice", "observations": []}]}),
+    ],
+    "duplicates": [
+        create(ALICE, BOB),
+        create(ALICE),
+        create(entity("Alice", "cat", "purrs"), entity("alice", "person")),
+        relate(relation("Alice", "Bob")),
+        relate(relation("Alice", "Bob"), relation("Alice", "Bob", "likes"), relation("Bob", "Alice")),
+        observe("Alice", "likes tea", "plays chess"),
+        observe("Alice", "likes tea", "plays chess"),
+        (
+            "add_observations",
+            {"observations": [{"entityName": "Alice", "contents": ["x"]}, {"entityName": "Alice", "contents": ["x"]}]},
+        ),
+        search("ALICE"),
+        ("open_nodes", {"names": ["Alice", "Alice"]}),
+    ],
+    "unknown names": [
+        create(ALICE),
+        observe("Nobody", "x"),
+        (
+            "add_observations",
+            {"observations": [{"entityName": "Alice", "contents": ["y"]}, {"entityName": "Nobody", "contents": ["x"]}]},
+        ),
+        ("delete_entities", {"entityNames": ["Nobody", "Alice", "Alice"]}),
+        ("delete_entities", {"entityNames": ["Alice"]}),
+        ("delete_observations", {"deletions": [{"entityName": "Alice", "observations": ["likes tea"]}]}),
+        ("delete_relations", {"relations": [relation("Nobody", "Alice")]}),
+        ("open_nodes", {"names": ["Alice", "Nobody"]}),
+    ],
+    "deferred relations": [
+        relate(relation("Alice", "Bob"), relation("Xi", "Yan", "self"), relation("Zed", "Zed", "self")),
+        search("Alice"),
+        ("open_nodes", {"names": ["Alice", "Bob"]}),
+        observe("Bob", "x"),
+        ("delete_observations", {"deletions": [{"entityName": "Bob", "observations": ["x"]}]}),
+        create(ALICE),
+        search("tea"),
+        ("open_nodes", {"names": ["Bob", "Alice"]}),
+        create(BOB),
+        ("delete_entities", {"entityNames": ["Yan", "Zed"]}),
+        ("delete_relations", {"relations": [relation("Alice", "Bob")]}),
+        create(entity("Yan", "late")),
+    ],
+    "deletions": [
+        create(ALICE, BOB, entity("Carol")),
+        relate(relation("Alice", "Bob"), relation("Bob", "Carol"), relation("Carol", "Alice"), relation("Bob", "Bob")),
+        (
+            "delete_observations",
+            {
+                "deletions": [
+                    {"entityName": "Alice", "observations": ["likes tea", "never said"]},
+                    {"entityName": "Bob", "observations": ["never said"]},
+                ]
+            },
+        ),
+        observe("Alice", "likes tea"),
+        ("delete_relations", {"relations": [relation("Bob", "Bob"), relation("Bob", "Bob", "unheard of")]}),
+        relate(relation("Bob", "Bob")),
+        ("delete_entities", {"entityNames": ["Carol"]}),
+        create(entity("Carol", "again")),
+        ("open_nodes", {"names": ["Carol"]}),
+        ("delete_entities", {"entityNames": ["Bob", "Alice", "Carol"]}),
+    ],
+    "texts": [
+        create(ODD, PROTO, entity("é", ""), entity("e\u0301", "")),
+        relate(relation(" tab\t\nline ", "__proto__", "\u2028"), relation("🧠", "数据", "→")),
+        *[search(query) for query in ("é", "e\u0301", "🧠", " ", "\n", "\\", '"', "PROTO", "constructor", "%", "_")],
+        observe("__proto__", "constructor", "🧠" * 100),
+        ("open_nodes", {"names": ["__proto__", "e\u0301"]}),
+    ],
+    "letters of either case": [
+        create(*ACCENTS),
+        *[
+            search(query)
+            for query in ("ÉCOLE", "STRASSE", "straße", "привет", "ﬀI", "ⅷ", "Ǆ", "ß", "数", "%", "_", "\\")
+        ],
+    ],
+}
+
+
+@pytest.mark.parametrize("revision", MODES)
+@pytest.mark.parametrize("name", SEQUENCES)
+async def test_both_answer_alike(name: str, revision: str, deployed: DeployedGateway, key: str, tmp_path: Path) -> None:
+    async with side_by_side(deployed.gateway, key, tmp_path, revision) as pair:
+        for step in [READ, *SEQUENCES[name]]:
+            await answer_alike(pair, step, any_order=step[0] in ANY_ORDER)
+            await answer_alike(pair, READ)
+        await resource_reads_alike(pair)
+    assert deployed.faults() == []
+
+
+@pytest.mark.parametrize(("seed", "revision"), [(1, LEGACY), (2, MODERN), (3, LEGACY), (4, MODERN)])
+async def test_both_answer_alike_whatever_is_asked(
+    seed: int, revision: str, deployed: DeployedGateway, key: str, tmp_path: Path
+) -> None:
+    async with side_by_side(deployed.gateway, key, tmp_path, revision) as pair:
+        for step in chance_steps(seed, 150):
+            await answer_alike(pair, step, any_order=step[0] not in ("create_entities", "create_relations"))
+            await answer_alike(pair, READ, any_order=True)
+
+
+@pytest.mark.parametrize("difference", DECIDED + OPEN, ids=lambda difference: difference.reason)
+async def test_differences_are_those_that_are_listed(
+    difference: Difference, deployed: DeployedGateway, key: str, tmp_path: Path
+) -> None:
+    async with side_by_side(deployed.gateway, key, tmp_path, MODERN) as pair:
+        for step in difference.before:
+            await answer_alike(pair, step)
+        official, recollect = await pair.ask(difference.step)
+        if official == recollect:  # it shows only in the graph
+            official, recollect = await pair.ask(READ)
+    assert official.gist == difference.official
+    assert recollect.gist == difference.recollect
+    assert official.gist != recollect.gist
+
+
+async def test_tools_are_offered_alike(deployed: DeployedGateway, key: str, tmp_path: Path) -> None:
+    """Recollect may take and give more, never less; where the official server's tool may be repeated, ours may."""
+    async with side_by_side(deployed.gateway, key, tmp_path, LEGACY) as pair:
+        official = {tool.name: tool for tool in (await pair.official.list_tools()).tools}
+        recollect = {tool.name: tool for tool in (await pair.recollect.list_tools()).tools}
+    assert len(official) == 9
+    for name, theirs in official.items():
+        ours = recollect[name]
+        assert ours.title == theirs.title
+        assert list(uncovered(ours.input_schema, theirs.input_schema, name)) == []
+        assert list(uncovered(ours.output_schema, theirs.output_schema, name)) == []
+        assert ours.annotations is not None
+        assert theirs.annotations is not None
+        for hint in ("read_only_hint", "destructive_hint", "open_world_hint"):
+            assert getattr(ours.annotations, hint) == getattr(theirs.annotations, hint), (name, hint)
+        assert ours.annotations.idempotent_hint or not theirs.annotations.idempotent_hint, name
+
+
+async def test_the_resource_is_offered_alike(deployed: DeployedGateway, key: str, tmp_path: Path) -> None:
+    async with side_by_side(deployed.gateway, key, tmp_path, LEGACY) as pair:
+        assert (await pair.recollect.list_resources()).resources == (await pair.official.list_resources()).resources
+        for client in (pair.official, pair.recollect):
+            assert (await client.list_resource_templates()).resource_templates == []
+
+
+async def answer_alike(pair: Pair, step: Step, *, any_order: bool = False) -> None:
+    """Fail unless text, structured content and outcome are the same; `any_order`: of entities that are read."""
+    official, recollect = await pair.ask(step)
+    if any_order:
+        official, recollect = official.with_entities_in_any_order, recollect.with_entities_in_any_order
+    assert recollect == official, step
+
+
+async def resource_reads_alike(pair: Pair) -> None:
+    uri = "memory://knowledge-graph"
+    [official] = (await pair.official.read_resource(uri)).contents
+    [recollect] = (await pair.recollect.read_resource(uri)).contents
+    assert recollect == official
+
+
+def uncovered(ours: Any, theirs: Any, path: str) -> Iterator[str]:
+    """Where a schema of theirs has what ours lacks, or ours asks for what theirs does not."""
+    if ours.get("type") != theirs["type"]:
+        yield f"{path}: {ours.get('type')} for {theirs['type']}"
+    if set(ours.get("required", [])) != set(theirs.get("required", [])):
+        yield f"{path}: requires {ours.get('required')} for {theirs.get('required')}"
+    for name, schema in theirs.get("properties", {}).items():
+        yield from uncovered(ours.get("properties", {}).get(name, {}), schema, f"{path}.{name}")
+    if "items" in theirs:
+        yield from uncovered(ours.get("items", {}), theirs["items"], f"{path}[]")
+
+
+def chance_steps(seed: int, count: int) -> Iterator[Step]:
+    """Calls over few names, so that they meet: duplicates, unknown names, placeholders, deletions, new beginnings.
+
+    Nothing stands twice in one call: that is a decided difference.
+    """
+    chance = random.Random(seed)
+    names, kinds, texts, types = ["a", "B", "ç", "d d", "🧠", "A"], ["t", "ü", ""], ["x", "Y", "ç is", ""], ["r", "s"]
+
+    def some(values: list[str]) -> list[str]:
+        return chance.sample(values, chance.randint(0, min(4, len(values))))
+
+    def relations() -> list[dict[str, Any]]:
+        return [relation(source, chance.choice(names), chance.choice(types)) for source in some(names)]
+
+    for _ in range(count):
+        match chance.choice(["create", "create", "relate", "relate", "add", "add", "delete", "search", "open"]):
+            case "create":
+                yield create(*[entity(name, chance.choice(kinds), *some(texts)) for name in some(names)])
+            case "relate":
+                yield relate(*relations())
+            case "add":
+                additions = [{"entityName": name, "contents": some(texts)} for name in some(names)]
+                yield "add_observations", {"observations": additions}
+            case "search":
+                yield search(chance.choice([*names, *texts, "none"]))
+            case "open":
+                yield "open_nodes", {"names": some(names)}
+            case _:
+                yield chance_deletion(chance, names, texts, relations())
+
+
+def chance_deletion(chance: random.Random, names: list[str], texts: list[str], relations: list[dict[str, Any]]) -> Step:
+    """One of the three deletions; entities seldom, or nothing would grow."""
+    deletions = [{"entityName": name, "observations": chance.sample(texts, 2)} for name in chance.sample(names, 2)]
+    steps: list[Step] = [
+        ("delete_entities", {"entityNames": chance.sample(names, 1)}),
+        ("delete_relations", {"relations": relations}),
+        ("delete_observations", {"deletions": deletions}),
+    ]
+    return chance.choice(steps)
+
+
+def test_a_text_that_says_otherwise_than_the_structured_content_is_seen() -> None:
+    answer = Answer('{"entities": [], "relations": []}', {"entities": [], "relations": []})
+    with pytest.raises(AssertionError):
+        _ = answer.with_entities_in_any_order
