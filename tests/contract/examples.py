@@ -2,6 +2,9 @@
 
 from typing import Any
 
+_NOW = "2099-01-01T00:00:00Z"
+"""Later than every revision: the newest state."""
+
 _WORKS_AT = {"from": "Alice", "to": "Acme", "relationType": "works_at"}
 
 EXAMPLES: dict[str, dict[str, Any]] = {
@@ -58,7 +61,33 @@ EXAMPLES: dict[str, dict[str, Any]] = {
         "include_outdated": True,
         "explain": True,
     },
-    "read_graph": {"graph": "default", "entityType": "person", "offset": 0, "limit": 1},
+    "relate": {
+        "graph": "default",
+        "triples": [{"subject": "Alice", "predicate": "leads", "object": "Anvils", "metadata": {"since": 2026}}],
+    },
+    "explore": {
+        "graph": "default",
+        "start": "Alice",
+        "to": "Anvils",
+        "depth": 2,
+        "direction": "outgoing",
+        "predicates": ["leads"],
+        "max_nodes": 10,
+        "as_of": _NOW,
+    },
+    "revise": {
+        "graph": "default",
+        "id": None,
+        "name": "Acme",
+        "text": "Makes anvils",
+        "tags": ["maker"],
+        "importance": 3,
+        "status": "active",
+        "reason": "seen on their page",
+        "based_on_version": 1,
+    },
+    "forget": {"graph": "default", "ids": [], "names": ["Anvils"], "reason": "done", "mode": "outdated"},
+    "read_graph": {"graph": "default", "entityType": "person", "offset": 0, "limit": 1, "as_of": _NOW},
     "search_nodes": {
         "graph": "default",
         "query": "tea",
@@ -68,8 +97,9 @@ EXAMPLES: dict[str, dict[str, Any]] = {
         "maxImportance": 9,
         "offset": 0,
         "limit": 10,
+        "as_of": _NOW,
     },
-    "open_nodes": {"graph": "default", "names": ["Acme", "Alice"]},
+    "open_nodes": {"graph": "default", "names": ["Acme", "Alice"], "as_of": _NOW},
     "delete_observations": {
         "graph": "default",
         "deletions": [{"entityName": "Alice", "observations": ["likes tea"]}],

@@ -14,6 +14,7 @@ from recollect.caller import Caller, Scope
 from recollect.platform.db import Database
 from recollect_gateway.mcp_endpoint.catalogue import CATALOGUE, TOOLS, TOOLSETS
 from recollect_gateway.mcp_endpoint.errors import ERROR_META
+from recollect_gateway.mcp_endpoint.schema import json_schema
 from recollect_gateway.mcp_endpoint.server import definition
 from recollect_gateway.mcp_endpoint.tool import ToolSpec
 from tests.contract.examples import EXAMPLES
@@ -61,7 +62,6 @@ class TestWhatToolsSay:
         listed = definition(tool)
         assert listed.title
         assert listed.annotations is not None
-        assert listed.annotations.title == listed.title
         assert listed.description
         assert listed.description.endswith(".")
 
@@ -72,7 +72,7 @@ class TestWhatToolsSay:
         assert hints.open_world_hint is False
         assert hints.read_only_hint is (tool.scope is Scope.MEMORY_READ)
         assert hints.idempotent_hint is not None
-        assert hints.destructive_hint is (tool.name.startswith("delete_"))
+        assert hints.destructive_hint is tool.name.startswith(("delete_", "forget"))
 
     @EVERY_TOOL
     def test_schemas_are_json_schema(self, tool: ToolSpec) -> None:
@@ -82,12 +82,13 @@ class TestWhatToolsSay:
             Draft202012Validator.check_schema(schema)
             assert schema["type"] == "object"
             assert "$ref" not in json.dumps(schema)
-        assert listed.input_schema["additionalProperties"] is False
+        assert json_schema(tool.arguments)["additionalProperties"] is False
 
     @EVERY_TOOL
     def test_lists_are_bounded(self, tool: ToolSpec) -> None:
-        unbounded = [path for path, schema in nested(definition(tool).input_schema) if "items" in schema]
-        bounded = [path for path, schema in nested(definition(tool).input_schema) if "maxItems" in schema]
+        whole = json_schema(tool.arguments)
+        unbounded = [path for path, schema in nested(whole) if "items" in schema]
+        bounded = [path for path, schema in nested(whole) if "maxItems" in schema]
         assert unbounded == bounded
 
     @EVERY_TOOL

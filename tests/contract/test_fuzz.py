@@ -56,7 +56,11 @@ def call(http: httpx2.Client, tool: str, arguments: Any) -> bool:
     assert response.status_code == 200
     result = answer["result"]
     if result["isError"]:
-        assert result["_meta"][ERROR_META]["code"] in ("invalid_input", "entity_not_found"), (tool, arguments, result)
+        assert result["_meta"][ERROR_META]["code"] in ("invalid_input", "entity_not_found", "node_not_found"), (
+            tool,
+            arguments,
+            result,
+        )
         assert result["content"][0]["text"]
     return not result["isError"]
 

@@ -185,7 +185,7 @@ class TestKeys:
         assert datetime.fromisoformat(issued["expires_at"]) == datetime.fromisoformat(expires)
         async with gateway.http(issued["secret"], **rpc_headers()) as http:
             tools = rpc_answer((await http.post("/mcp", json=LIST_TOOLS)).text)["result"]["tools"]
-            assert [tool["name"] for tool in tools] == ["recall"]
+            assert [tool["name"] for tool in tools] == ["recall", "explore"]
 
     async def test_a_key_may_be_born_void(self, gateway: Gateway, admin: httpx2.AsyncClient) -> None:
         issued = await done(admin, "POST", "/v1/keys", name="old", expires_at="2020-01-01T00:00:00Z")

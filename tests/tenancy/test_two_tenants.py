@@ -95,8 +95,9 @@ async def test_foreign_ids_open_nothing(neighbours: Neighbours, owner: asyncpg.C
     mine, other = neighbours
     foreign = list(await stored(owner, other, "nodes"))
     async with mine.db.transaction(mine.caller, read_only=True) as tx:
+        graph = await graphs.get_graph(tx, "default")
         assert await nodes.entities_by_id(tx, foreign) == []
-        assert (await relations.subgraph_within(tx, await nodes.entities_by_id(tx, foreign))).relations == []
+        assert (await relations.subgraph_within(tx, graph, await nodes.entities_by_id(tx, foreign))).relations == []
 
 
 async def test_foreign_ids_take_nothing_away(neighbours: Neighbours, owner: asyncpg.Connection) -> None:

@@ -18,14 +18,33 @@ _MISSING = re.compile(r"^Object missing required field `(?P<field>[^`]+)`$")
 _UNKNOWN = re.compile(r"^Object contains unknown field `(?P<field>[^`]+)`$")
 
 
-def json_schema(type_: type[msgspec.Struct]) -> dict[str, Any]:
-    """The JSON Schema of a struct, self-contained and terse: references resolved, titles and null defaults left out.
+BOUNDS = frozenset(
+    {
+        *("minLength", "maxLength", "minItems", "maxItems", "minimum", "maximum", "exclusiveMinimum", "pattern"),
+        *("additionalProperties", "default"),
+    }
+)
+"""What a terse schema leaves unsaid. It holds all the same: a call that breaks it is told how."""
 
-    Null is still accepted where a field may be left out: models send it.
+
+def json_schema(type_: type[msgspec.Struct], *, terse: bool = False) -> dict[str, Any]:
+    """The JSON Schema of a struct, self-contained: references resolved, titles and null defaults left out.
+
+    Null is still accepted where a field may be left out: models send it. `terse` leaves bounds out as well: every token
+    of a tool's schema is paid for in every conversation.
     """
     (schema,), components = msgspec.json.schema_components([type_], ref_template="{name}")
     inlined: dict[str, Any] = _inline(schema, components)
-    return inlined
+    return _without(inlined, BOUNDS) if terse else inlined
+
+
+def outline(type_: type[msgspec.Struct]) -> dict[str, Any]:
+    """The JSON Schema of a struct one level deep: which fields there are, and of what type."""
+    fields = json_schema(type_)["properties"]
+    return {
+        "type": "object",
+        "properties": {name: {"type": field["type"]} if "type" in field else {} for name, field in fields.items()},
+    }
 
 
 def parse(type_: type[T], arguments: dict[str, Any]) -> T:
@@ -89,10 +108,22 @@ def _inline(schema: Any, components: dict[str, Any]) -> Any:
         return schema
     if "$ref" in schema:
         return _inline(components[schema["$ref"]] | {k: v for k, v in schema.items() if k != "$ref"}, components)
+    if "properties" in schema:  # A struct's docstring speaks to us, not to a model.
+        schema = {key: value for key, value in schema.items() if key != "description"}
     kept = {
         key: _inline(value, components) for key, value in schema.items() if key != "title" or isinstance(value, dict)
     }
     return _without_null(kept)
+
+
+def _without(schema: Any, unsaid: frozenset[str]) -> Any:
+    if isinstance(schema, list):
+        return [_without(item, unsaid) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    properties = {name: _without(field, unsaid) for name, field in schema.get("properties", {}).items()}
+    rest = {key: _without(value, unsaid) for key, value in schema.items() if key not in unsaid and key != "properties"}
+    return rest | ({"properties": properties} if "properties" in schema else {})
 
 
 def _without_null(schema: dict[str, Any]) -> dict[str, Any]:

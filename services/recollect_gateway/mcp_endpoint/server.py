@@ -30,7 +30,7 @@ from recollect.errors import TooLarge
 from recollect_gateway.mcp_endpoint import resources
 from recollect_gateway.mcp_endpoint.catalogue import CATALOGUE, TOOLS
 from recollect_gateway.mcp_endpoint.errors import tool_error
-from recollect_gateway.mcp_endpoint.schema import json_schema, parse
+from recollect_gateway.mcp_endpoint.schema import json_schema, outline, parse
 from recollect_gateway.mcp_endpoint.tool import Call, Reply, Selection, Services, ToolSpec
 
 INSTRUCTIONS = (
@@ -110,10 +110,9 @@ def definition(tool: ToolSpec) -> Tool:
         name=tool.name,
         title=tool.title,
         description=tool.description,
-        input_schema=json_schema(tool.arguments),
-        output_schema=json_schema(tool.result),
+        input_schema=json_schema(tool.arguments, terse=tool.terse),
+        output_schema=outline(tool.result) if tool.terse else json_schema(tool.result),
         annotations=ToolAnnotations(
-            title=tool.title,
             read_only_hint=tool.read_only,
             destructive_hint=tool.destructive,
             idempotent_hint=tool.idempotent,

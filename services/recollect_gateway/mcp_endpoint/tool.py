@@ -30,6 +30,17 @@ class Arguments(msgspec.Struct, rename="camel", forbid_unknown_fields=True, kw_o
     ) = None
 
 
+class Reading(Arguments, kw_only=True, frozen=True):
+    """Base of the arguments of a tool that can read the past."""
+
+    as_of: (
+        Annotated[
+            str, Meta(max_length=40, description="Read as it was: a revision, or a time like 2027-01-31T12:00:00Z")
+        ]
+        | None
+    ) = msgspec.field(default=None, name="as_of")
+
+
 @dataclass(frozen=True, slots=True)
 class Reply:
     """What a tool answers: structured content, and the text beside it (default: the structured content as JSON)."""
@@ -64,6 +75,10 @@ class Call:
         """The call's one transaction; a read-only tool's cannot write."""
         return self.services.db.transaction(self.caller, read_only=self.tool.read_only)
 
+    def graph_name(self, graph: str | None) -> str:
+        """The graph that is meant: the named one, else the credential's default."""
+        return graph or self.caller.default_graph
+
     @asynccontextmanager
     async def writing(self, graph: str | None) -> AsyncIterator[tuple[Transaction, Revision]]:
         """The call's one transaction, with the graph's write lock and its next revision."""
@@ -93,7 +108,7 @@ Handler = Callable[[Call, Any], Awaitable[Reply]]
 
 @dataclass(frozen=True, slots=True)
 class ToolSpec:
-    """One tool of the catalogue. Its scope and its read-only hint follow from whether it writes."""
+    """One tool of the catalogue. Its scope follows from whether it writes; `terse`: listed with schemas kept short."""
 
     name: str
     title: str
@@ -105,6 +120,7 @@ class ToolSpec:
     read_only: bool = False
     destructive: bool = False
     idempotent: bool = False
+    terse: bool = False
 
     @property
     def scope(self) -> Scope:

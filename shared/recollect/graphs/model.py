@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
@@ -59,6 +59,14 @@ class GraphHead:
     relations: int
 
 
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A past state of a graph: the newest revision then, 0 before the first, and the time that expiry is judged by."""
+
+    revision: int
+    at: datetime
+
+
 @dataclass(slots=True)
 class Revision:
     """The revision that one call is writing, under the graph's lock. Use cases note in it what they touched."""
@@ -87,6 +95,19 @@ class Revision:
     def is_empty(self) -> bool:
         """Whether nothing was written, so that no revision is due."""
         return not self.ids
+
+
+def parse_as_of(as_of: str) -> int | datetime:
+    """A revision or a time, from text; raises InvalidInput."""
+    if re.fullmatch(r"[0-9]{1,15}", as_of):
+        return int(as_of)
+    try:
+        at = datetime.fromisoformat(as_of)
+        if at.tzinfo is not None:
+            return at.astimezone(UTC)
+    except (ValueError, OverflowError):
+        pass
+    raise InvalidInput("A revision such as 42, or a time such as 2027-01-31T12:00:00Z, is needed", path="as_of")
 
 
 def graph_name(name: str) -> str:

@@ -59,3 +59,11 @@ VALUES ($1, $2, $3, $4, $10, $11, $12, $13);
 -- name: raise_index_epoch
 -- Tell every search cache that these graphs' derived data changed.
 UPDATE graph_indexes SET index_epoch = index_epoch + 1 WHERE tenant_id = $1 AND graph_id = ANY ($2::uuid[]);
+
+-- name: find_revision_at
+-- The newest revision of a graph that was not later than a time, and its time; none before the first.
+SELECT revision, at FROM changes WHERE tenant_id = $1 AND graph_id = $2 AND at <= $3 ORDER BY at DESC LIMIT 1;
+
+-- name: find_change
+-- When a revision was written.
+SELECT at FROM changes WHERE tenant_id = $1 AND graph_id = $2 AND revision = $3;

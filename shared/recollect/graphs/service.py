@@ -2,12 +2,16 @@
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from datetime import datetime
 from uuid import UUID
 
-from recollect.errors import Conflict, ErrorCode, NotFound
+from recollect.errors import Conflict, ErrorCode, InvalidInput, NotFound
 from recollect.graphs import store
-from recollect.graphs.model import Graph, GraphHead, NewGraph, Revision, graph_name
+from recollect.graphs.model import Graph, GraphHead, Moment, NewGraph, Revision, graph_name, parse_as_of
 from recollect.platform.db import Transaction
+
+MAX_GRAPHS = 1_000
+"""Graphs of a tenant that one call looks at, at most."""
 
 
 async def open_graph(tx: Transaction, name: str | None) -> Graph | None:
@@ -46,6 +50,25 @@ async def create_graph(tx: Transaction, new: NewGraph) -> Graph:
 async def head_of(tx: Transaction, graph: Graph) -> GraphHead:
     """The newest revision of a graph and exact counts of what is live."""
     return await store.find_head(tx, graph.id)
+
+
+async def moment(tx: Transaction, graph: Graph, as_of: str | None) -> Moment | None:
+    """The past state that `as_of` (a revision or a time) names; None for now. Raises InvalidInput."""
+    if as_of is None:
+        return None
+    wanted = parse_as_of(as_of)
+    if isinstance(wanted, datetime):
+        return await moment_of(tx, graph, wanted)
+    at = graph.created_at if wanted == 0 else await store.find_change(tx, graph, wanted)
+    if at is None:
+        newest = (await store.find_head(tx, graph.id)).revision
+        raise InvalidInput(f"The graph's newest revision is {newest}", path="as_of")
+    return Moment(wanted, at)
+
+
+async def moment_of(tx: Transaction, graph: Graph, at: datetime) -> Moment:
+    """The state of a graph at a time."""
+    return Moment(await store.find_revision_at(tx, graph, at), at)
 
 
 async def graph_ids(tx: Transaction, names: Sequence[str]) -> dict[str, UUID]:

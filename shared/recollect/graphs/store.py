@@ -1,6 +1,7 @@
 """One function per query of `queries.sql`."""
 
 from collections.abc import Sequence
+from datetime import datetime
 from uuid import UUID
 
 import asyncpg
@@ -35,6 +36,18 @@ async def find_head(tx: Transaction, graph_id: UUID) -> GraphHead:
     row = await tx.fetchrow(queries.find_head, tx.tenant_id, graph_id)
     assert row is not None
     return GraphHead(**row)
+
+
+async def find_revision_at(tx: Transaction, graph: Graph, at: datetime) -> int:
+    """The newest revision of a graph that was not later than a time; 0 before the first."""
+    revision: int | None = await tx.fetchval(queries.find_revision_at, tx.tenant_id, graph.id, at)
+    return revision or 0
+
+
+async def find_change(tx: Transaction, graph: Graph, revision: int) -> datetime | None:
+    """When a revision was written; None if the graph has no such revision."""
+    at: datetime | None = await tx.fetchval(queries.find_change, tx.tenant_id, graph.id, revision)
+    return at
 
 
 async def insert_graph(tx: Transaction, new: NewGraph) -> Graph | None:

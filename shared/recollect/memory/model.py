@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from recollect.relations.model import Edge
 from recollect.search.model import Close
 
 
@@ -35,3 +36,62 @@ class Remembered:
     node_id: UUID
     known: bool
     close: list[Close]
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A memory or node, by its id or, for an entity, by its name."""
+
+    id: UUID | None = None
+    name: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Amendment:
+    """What to change of a memory or node; None leaves as it is. `based_on`: the version that its writer had read."""
+
+    text: str | None = None
+    tags: tuple[str, ...] | None = None
+    importance: float | None = None
+    status: str | None = None
+    reason: str | None = None
+    based_on: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Revised:
+    """What a revision left: the memory's id (new for an observation), its node, and the node's version.
+
+    `conflict` are the texts of the other heads, where the version was recorded beside them.
+    """
+
+    id: UUID
+    node_id: UUID
+    version: int | None
+    text: str | None
+    conflict: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbour:
+    """A node that an exploration met."""
+
+    id: UUID
+    name: str | None
+    kind: str | None
+    content: str | None
+    observations: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Explored:
+    """What an exploration met, nearest first; `cut` says why it ended early, None where nothing was left out.
+
+    `labels` are the names of all that was met, placeholders too, by which edges and paths are told.
+    """
+
+    nodes: list[Neighbour]
+    labels: dict[UUID, str]
+    edges: list[Edge]
+    paths: list[list[UUID]]
+    cut: str | None

@@ -1,19 +1,37 @@
 """Use cases that span capabilities: remember, read and open a graph, delete with all that belongs."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
+from uuid import UUID
 
-from recollect.errors import TooLarge
+from recollect.errors import ErrorCode, InvalidInput, NotFound, TooLarge
 from recollect.graphs import service as graphs
-from recollect.graphs.model import Revision
-from recollect.memory.model import Item, Remembered
+from recollect.graphs.model import Graph, Moment, Revision
+from recollect.lineages import service as lineages
+from recollect.lineages.model import Draft
+from recollect.memory.model import Amendment, Explored, Item, Neighbour, Remembered, Revised, Target
 from recollect.nodes import service as nodes
-from recollect.nodes.model import NewEntity, NewFact, NewObservation, NodeRef, unique
+from recollect.nodes.model import (
+    NewEntity,
+    NewFact,
+    NewObservation,
+    NodeFields,
+    NodeHead,
+    NodeRef,
+    Observation,
+    Rewrite,
+    unique,
+)
 from recollect.platform.db import Transaction
 from recollect.relations import service as relations
-from recollect.relations.model import Subgraph
+from recollect.relations.model import Edge, Subgraph, Walk
 from recollect.search import service as search
 from recollect.search.model import Close, Question
+from recollect.traversal import service as traversal
+
+MAX_PATHS = 10
+"""Paths that an exploration answers, at most."""
 
 
 async def remember(
@@ -32,6 +50,73 @@ async def remember(
     return [facts.get(place) or observations[place] for place in range(len(items))]
 
 
+async def revise(tx: Transaction, revision: Revision, target: Target, amendment: Amendment) -> Revised:
+    """Change a memory or a node; what it was stays in history.
+
+    An observation is replaced by another statement; a node gets a new version. Raises NotFound, and InvalidInput for
+    what the target does not have.
+    """
+    observation = await _find_observation(tx, revision.graph, target)
+    if observation is not None:
+        return await _revise_observation(tx, revision, observation, amendment)
+    head = await _find_head(tx, revision.graph, target)
+    put = await lineages.put_node(
+        tx, revision, Draft(_amended(head.fields, amendment), head.id, based_on=amendment.based_on)
+    )
+    node = await lineages.get_node(tx, revision.graph, head.id)
+    others = [await lineages.get_version(tx, revision.graph, other) for other in node.conflicts if put.conflict]
+    return Revised(head.id, head.id, put.version, node.content, tuple(other.content or "" for other in others))
+
+
+async def forget(
+    tx: Transaction, revision: Revision, targets: Sequence[Target], *, reason: str | None = None, delete: bool = False
+) -> list[UUID]:
+    """Let memories and nodes go: outdated (kept, found when asked for) or deleted; what is not there is passed over.
+
+    An observation has no status: it is taken away from its entity either way. All of it stays in history.
+    """
+    ids = unique(target.id for target in targets if target.id is not None)
+    observations = await nodes.remove_observations_by_id(tx, revision, ids)
+    named = await nodes.find_named(tx, revision.graph, unique(t.name for t in targets if t.name is not None))
+    wanted = unique([*(i for i in ids if i not in observations), *(node.id for node in named.values())])
+    heads = await nodes.read_heads(tx, revision.graph, wanted)
+    gone = list(heads.values()) if delete else [head for head in heads.values() if not head.fields.placeholder]
+    if delete:
+        await relations.delete_nodes(tx, revision, [head.id for head in gone])
+    else:
+        outdated = Amendment(status="outdated", reason=reason)
+        rewrites = [Rewrite(head, _amended(head.fields, outdated)) for head in gone]
+        await nodes.rewrite(tx, revision, [rewrite for rewrite in rewrites if rewrite.fields != rewrite.head.fields])
+    return [*observations, *(head.id for head in gone)]
+
+
+async def explore(
+    tx: Transaction,
+    graph_name: str | None,
+    start: Target,
+    walk: Walk,
+    *,
+    to: Target | None = None,
+    depth: int = 1,
+    max_nodes: int = 30,
+    as_of: str | None = None,
+) -> Explored:
+    """What lies around a node, or the paths from it to another; raises NotFound for either.
+
+    With `to`, `depth` bounds the length of paths; the start of a memory is the node that it is about.
+    """
+    graph = await graphs.get_graph(tx, graph_name or tx.caller.default_graph)
+    walk = replace(walk, at=await graphs.moment(tx, graph, as_of))
+    begin = await _node_id(tx, graph, start, walk.at)
+    if to is None:
+        reached = await traversal.neighbourhood(tx, graph, [begin], walk, depth=depth, max_nodes=max_nodes)
+        return await _explored(tx, graph, list(reached.depths), list(reached.edges.values()), [], reached.cut, walk.at)
+    end = await _node_id(tx, graph, to, walk.at)
+    found = await traversal.all_paths(tx, graph, begin, end, walk, max_depth=depth, max_paths=MAX_PATHS)
+    on_paths = unique(node for path in found.paths for node in path)
+    return await _explored(tx, graph, on_paths, found.edges, found.paths, found.cut, walk.at)
+
+
 async def delete_entities(tx: Transaction, revision: Revision, names: Sequence[str]) -> None:
     """Delete entities, or placeholders, with all that belongs to them; what is not there is passed over."""
     found = await nodes.find_named(tx, revision.graph, unique(names))
@@ -39,18 +124,28 @@ async def delete_entities(tx: Transaction, revision: Revision, names: Sequence[s
         await relations.delete_nodes(tx, revision, [node.id for node in found.values()])
 
 
-async def open_nodes(tx: Transaction, graph_name: str | None, names: Sequence[str]) -> Subgraph:
-    """Entities by name, in the order asked for, with every relation that touches one of them."""
+async def open_nodes(
+    tx: Transaction, graph_name: str | None, names: Sequence[str], *, as_of: str | None = None
+) -> Subgraph:
+    """Entities by name (`as_of`: as they were), in the order asked for, with every relation that touches them."""
     graph = await graphs.open_graph(tx, graph_name)
     if graph is None:
         return Subgraph([], [])
-    return await relations.subgraph_of(tx, await nodes.open_entities(tx, graph, names))
+    at = await graphs.moment(tx, graph, as_of)
+    return await relations.subgraph_of(tx, graph, await nodes.open_entities(tx, graph, names, at=at), at=at)
 
 
 async def read_graph(
-    tx: Transaction, graph_name: str | None, *, kind: str | None, offset: int, limit: int | None, max_items: int
+    tx: Transaction,
+    graph_name: str | None,
+    *,
+    kind: str | None = None,
+    offset: int = 0,
+    limit: int | None = None,
+    max_items: int,
+    as_of: str | None = None,
 ) -> Subgraph:
-    """A graph, or a page of its entities, oldest first.
+    """A graph (`as_of`: as it was), or a page of its entities, oldest first.
 
     A page carries the relations that touch it; a page of one kind only those with both ends in it. Without a limit the
     whole graph comes back, or TooLarge where it has more than `max_items` entities, observations and relations.
@@ -58,21 +153,109 @@ async def read_graph(
     graph = await graphs.open_graph(tx, graph_name)
     if graph is None:
         return Subgraph([], [])
+    at = await graphs.moment(tx, graph, as_of)
+    if limit is None:
+        await _require_small(tx, graph, max_items)
+    page = await nodes.list_entities(
+        tx, graph, kind=kind, offset=offset, limit=None if limit is None else limit + 1, at=at
+    )
+    entities = page if limit is None else page[:limit]
+    next_offset = None if limit is None or len(page) <= limit else offset + limit
+    if kind is not None:
+        return await relations.subgraph_within(tx, graph, entities, next_offset=next_offset, at=at)
+    if limit is None and offset == 0:
+        return Subgraph(entities, await relations.list_relations(tx, graph, at=at))
+    return await relations.subgraph_of(tx, graph, entities, next_offset=next_offset, at=at)
+
+
+async def _require_small(tx: Transaction, graph: Graph, max_items: int) -> None:
     head = await graphs.head_of(tx, graph)
-    if limit is None and head.entities + head.observations + head.relations > max_items:
+    if head.entities + head.observations + head.relations > max_items:
         raise TooLarge(
             f"The graph holds {head.entities} entities, {head.observations} observations and {head.relations} "
             f"relations, more than one reply may ({max_items}). Read it in pages: limit=100, offset=0, then 100 …",
             path="limit",
         )
-    page = await nodes.list_entities(tx, graph, kind=kind, offset=offset, limit=None if limit is None else limit + 1)
-    entities = page if limit is None else page[:limit]
-    next_offset = None if limit is None or len(page) <= limit else offset + limit
-    if kind is not None:
-        return await relations.subgraph_within(tx, entities, next_offset=next_offset)
-    if limit is None and offset == 0:
-        return Subgraph(entities, await relations.list_relations(tx, graph))
-    return await relations.subgraph_of(tx, entities, next_offset=next_offset)
+
+
+async def _node_id(tx: Transaction, graph: Graph, target: Target, at: Moment | None) -> UUID:
+    if at is not None:
+        return await _node_id_at(tx, graph, target, at)
+    if target.name is not None:
+        named = (await nodes.find_named(tx, graph, [target.name])).get(target.name)
+        if named is None:
+            raise NotFound(f"Entity with name {target.name} not found", code=ErrorCode.ENTITY_NOT_FOUND)
+        return named.id
+    observation = await _find_observation(tx, graph, target)
+    return observation.node_id if observation else (await _find_head(tx, graph, target)).id
+
+
+async def _node_id_at(tx: Transaction, graph: Graph, target: Target, at: Moment) -> UUID:
+    if target.name is not None:
+        found = [entity.id for entity in await nodes.open_entities(tx, graph, [target.name], at=at)]
+    else:
+        found = [node.node_id for node in await lineages.get_nodes(tx, graph, [target.id] if target.id else [], at=at)]
+    if not found:
+        raise NotFound(f"There was no {target.name or target.id} at that time", code=ErrorCode.NODE_NOT_FOUND)
+    return found[0]
+
+
+async def _explored(
+    tx: Transaction,
+    graph: Graph,
+    node_ids: Sequence[UUID],
+    edges: Sequence[Edge],
+    paths: Sequence[Sequence[UUID]],
+    cut: str | None,
+    at: Moment | None,
+) -> Explored:
+    live = await lineages.get_nodes(tx, graph, node_ids, at=at)
+    entities = await nodes.entities_by_id(tx, [node.node_id for node in live], graph=graph, at=at)
+    said = {entity.id: entity.observations for entity in entities}
+    return Explored(
+        nodes=[Neighbour(n.node_id, n.name, n.kind, n.content, said.get(n.node_id, ())) for n in live],
+        labels=await nodes.labels_of(tx, graph, node_ids, at=at),
+        edges=list(edges),
+        paths=[list(path) for path in paths],
+        cut=cut,
+    )
+
+
+async def _find_observation(tx: Transaction, graph: Graph, target: Target) -> Observation | None:
+    return None if target.id is None else (await nodes.observations_by_id(tx, graph, [target.id])).get(target.id)
+
+
+async def _find_head(tx: Transaction, graph: Graph, target: Target) -> NodeHead:
+    if target.id is not None:
+        return await lineages.require_head(tx, graph, target.id)
+    assert target.name is not None
+    node = (await nodes.require_entities(tx, graph, [target.name]))[target.name]
+    return await lineages.require_head(tx, graph, node.id)
+
+
+async def _revise_observation(
+    tx: Transaction, revision: Revision, observation: Observation, amendment: Amendment
+) -> Revised:
+    if amendment.text is None or amendment.tags is not None or amendment.importance is not None or amendment.status:
+        raise InvalidInput(
+            f"This memory is a statement about {observation.entity!r}: its text can be revised; tags, importance and "
+            "status are the entity's, by its name",
+            path="id",
+        )
+    new = await nodes.replace_observation(tx, revision, observation, amendment.text)
+    return Revised(new.id, new.node_id, None, new.content)
+
+
+def _amended(fields: NodeFields, amendment: Amendment) -> NodeFields:
+    reason = {} if amendment.reason is None else {"reason": amendment.reason}
+    return replace(
+        fields,
+        content=fields.content if amendment.text is None else amendment.text,
+        tags=fields.tags if amendment.tags is None else amendment.tags,
+        importance=fields.importance if amendment.importance is None else amendment.importance,
+        status=amendment.status or fields.status,
+        metadata=fields.metadata | reason,
+    )
 
 
 async def _ensure_entities(tx: Transaction, revision: Revision, items: Sequence[Item]) -> dict[str, NodeRef]:

@@ -219,7 +219,7 @@ CREATE TABLE passages (
     id uuid NOT NULL,
     node_id uuid NOT NULL,
     memory_id uuid NOT NULL,
-    source text NOT NULL CHECK (source IN ('observation', 'fact', 'name', 'alias')),
+    source text NOT NULL CHECK (source IN ('observation', 'fact', 'name')),
     place integer NOT NULL DEFAULT 0,
     thread text,
     said_at timestamptz,

@@ -1,7 +1,8 @@
 """Entities, facts and observations."""
 
-from collections.abc import Callable, Hashable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from dataclasses import fields as dataclass_fields
 from datetime import datetime
 from typing import Any, TypeVar
 from uuid import UUID
@@ -70,6 +71,62 @@ class Entity:
     importance: float | None
     created_at: datetime
     updated_at: datetime
+    parent: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class NodeFields:
+    """Everything of a node that a new version may change."""
+
+    name: str | None = None
+    kind: str | None = None
+    content: str | None = None
+    summary: str | None = None
+    tags: tuple[str, ...] = ()
+    importance: float | None = None
+    metadata: dict[str, Any] = field(default_factory=dict)
+    parent_id: UUID | None = None
+    status: str = "active"
+    source: str | None = None
+    thread: str | None = None
+    said_at: datetime | None = None
+    freshness_at: datetime | None = None
+    ttl_days: float | None = None
+    expires_at: datetime | None = None
+    last_dedup_at: datetime | None = None
+    placeholder: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeHead(NodeFields):
+    """A live node as it is now: its newest version."""
+
+    id: UUID
+    graph_id: UUID
+    version: int
+    version_id: UUID
+    created_at: datetime
+    created_by: str
+    updated_at: datetime
+
+    @property
+    def fields(self) -> NodeFields:
+        """What a new version may change."""
+        return NodeFields(**{name: getattr(self, name) for name in FIELD_NAMES})
+
+
+FIELD_NAMES = tuple(field.name for field in dataclass_fields(NodeFields))
+
+
+@dataclass(frozen=True, slots=True)
+class Rewrite:
+    """A new version of a node. `beside_heads`: written beside the earlier heads, which stay (a recorded conflict)."""
+
+    head: NodeHead
+    fields: NodeFields
+    based_on: int | None = None
+    beside_heads: bool = False
+    actor: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,3 +161,18 @@ def unique_by(key: Callable[[T], Hashable], values: Iterable[T]) -> list[T]:
     for value in values:
         firsts.setdefault(key(value), value)
     return list(firsts.values())
+
+
+def merged_fields(target: NodeHead, sources: Sequence[NodeHead]) -> NodeFields:
+    """The target's fields with what the others add: all tags, the greatest importance, a kind where it has none."""
+    everyone = [target, *sources]
+    tags = unique_by(str.lower, (tag for head in everyone for tag in head.fields.tags))
+    importances = [head.fields.importance for head in everyone if head.fields.importance is not None]
+    source_ids = {source.id for source in sources}
+    return replace(
+        target.fields,
+        kind=next((head.fields.kind for head in everyone if head.fields.kind), target.fields.kind),
+        tags=tuple(tags),
+        importance=max(importances, default=None),
+        parent_id=None if target.fields.parent_id in source_ids else target.fields.parent_id,
+    )

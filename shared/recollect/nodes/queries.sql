@@ -48,22 +48,92 @@ WITH input AS (
 SELECT coalesce(known, id) AS id, known IS NOT NULL AS known FROM input ORDER BY place;
 
 -- name: append_versions
--- Keep the heads of these nodes as they are now: each becomes a version with every field, and its former version ends.
+-- Keep the heads of these nodes as they are now: each becomes a version with every field, based on $5 (default: the
+-- version before), and all its earlier heads end, unless it stands beside them ($6, a recorded conflict). $7: who wrote
+-- it, where that is not $3.
 WITH heads AS (
-    SELECT * FROM nodes WHERE tenant_id = $1 AND id = ANY ($4::uuid[])
+    SELECT n.*, coalesce(i.based_on, n.version - 1) AS based_on, i.beside_heads, coalesce(i.actor, $3) AS actor
+    FROM unnest($4::uuid[], $5::integer[], $6::boolean[], $7::text[]) AS i (id, based_on, beside_heads, actor)
+    JOIN nodes n ON n.tenant_id = $1 AND n.id = i.id
 ), superseded AS (
     UPDATE node_versions v SET superseded_revision = $2, superseded_by = h.version_id
     FROM heads h
     WHERE v.tenant_id = $1 AND v.node_id = ANY ($4::uuid[]) AND v.node_id = h.id AND h.version > 1
-        AND v.version < h.version AND v.superseded_revision IS NULL
+        AND v.version < h.version AND v.superseded_revision IS NULL AND NOT h.beside_heads
 )
 INSERT INTO node_versions (tenant_id, graph_id, node_id, version, id, name, kind, content, summary, tags, importance,
     metadata, parent_id, status, source, thread, said_at, freshness_at, ttl_days, expires_at, last_dedup_at,
     placeholder, deleted, based_on, added_revision, created_at, created_by)
 SELECT tenant_id, graph_id, id, version, version_id, name, kind, content, summary, tags, importance, metadata, parent_id,
     status, source, thread, said_at, freshness_at, ttl_days, expires_at, last_dedup_at, placeholder,
-    removed_revision IS NOT NULL, nullif(version - 1, 0), $2, updated_at, $3
+    removed_revision IS NOT NULL, nullif(based_on, 0), $2, updated_at, actor
 FROM heads;
+
+-- name: read_heads
+-- Live nodes as they are now.
+SELECT id, graph_id, version, version_id, name, kind, content, summary, tags, importance, metadata, parent_id, status,
+    source, thread, said_at, freshness_at, ttl_days, expires_at, last_dedup_at, placeholder, created_at, created_by,
+    updated_at
+FROM nodes
+WHERE tenant_id = $1 AND graph_id = $2 AND id = ANY ($3::uuid[]) AND removed_revision IS NULL;
+
+-- name: rewrite_heads
+-- Give live nodes a new version with these fields. The versions follow by append_versions.
+UPDATE nodes n SET version = n.version + 1, version_id = i.version_id, name = i.name, kind = i.kind, content = i.content,
+    summary = i.summary, tags = i.tags, importance = i.importance, metadata = i.metadata, parent_id = i.parent_id,
+    status = i.status, source = i.source, thread = i.thread, said_at = i.said_at, freshness_at = i.freshness_at,
+    ttl_days = i.ttl_days, expires_at = i.expires_at, last_dedup_at = i.last_dedup_at, placeholder = i.placeholder,
+    updated_at = $3
+FROM jsonb_to_recordset($4::jsonb) AS i (id uuid, version_id uuid, name text, kind text, content text, summary text,
+    tags text[], importance double precision, metadata jsonb, parent_id uuid, status text, source text, thread text,
+    said_at timestamptz, freshness_at timestamptz, ttl_days double precision, expires_at timestamptz,
+    last_dedup_at timestamptz, placeholder boolean)
+WHERE n.tenant_id = $1 AND n.graph_id = $2 AND n.id = i.id AND n.removed_revision IS NULL;
+
+-- name: insert_nodes
+-- New nodes with every field given. The versions follow by append_versions.
+INSERT INTO nodes (tenant_id, graph_id, id, version, version_id, name, kind, content, summary, tags, importance, metadata,
+    parent_id, status, source, thread, said_at, freshness_at, ttl_days, expires_at, last_dedup_at, placeholder,
+    added_revision, created_at, created_by, updated_at)
+SELECT $1, $2, i.id, 1, i.version_id, i.name, i.kind, i.content, i.summary, i.tags, i.importance, i.metadata, i.parent_id,
+    i.status, i.source, i.thread, i.said_at, i.freshness_at, i.ttl_days, i.expires_at, i.last_dedup_at, i.placeholder,
+    $3, $4, coalesce(i.actor, $5), $4
+FROM jsonb_to_recordset($6::jsonb) AS i (id uuid, version_id uuid, name text, kind text, content text, summary text,
+    tags text[], importance double precision, metadata jsonb, parent_id uuid, status text, source text, thread text,
+    said_at timestamptz, freshness_at timestamptz, ttl_days double precision, expires_at timestamptz,
+    last_dedup_at timestamptz, placeholder boolean, actor text);
+
+-- name: memories_of_nodes
+-- The texts of live nodes that search knows: names, contents and observations, oldest first, and whom each is about: the
+-- entity by its name and by the names that it had before a merge.
+WITH live AS (
+    SELECT n.*, concat_ws(' ', n.name, (
+        SELECT string_agg(a.name, ' ' ORDER BY a.name) FROM aliases a
+        WHERE a.tenant_id = $1 AND a.node_id = n.id AND a.removed_revision IS NULL
+    )) AS about
+    FROM nodes n
+    WHERE n.tenant_id = $1 AND n.id = ANY ($2::uuid[]) AND n.removed_revision IS NULL AND NOT n.placeholder
+)
+SELECT m.memory_id, m.node_id, m.source, m.text, m.about, m.thread, m.said_at, m.expires_at
+FROM (
+    SELECT id AS memory_id, id AS node_id, 'name' AS source, name AS text, about, NULL AS thread,
+        NULL::timestamptz AS said_at, expires_at
+    FROM live WHERE name IS NOT NULL
+    UNION ALL
+    SELECT id, id, 'fact', content, nullif(about, ''), thread, said_at, expires_at
+    FROM live WHERE content IS NOT NULL
+    UNION ALL
+    SELECT o.id, o.node_id, 'observation', o.content, nullif(l.about, ''), o.thread, o.said_at, o.expires_at
+    FROM observations o
+    JOIN live l ON l.id = o.node_id
+    WHERE o.tenant_id = $1 AND o.node_id = ANY ($2::uuid[]) AND o.removed_revision IS NULL
+) AS m
+ORDER BY m.memory_id;
+
+-- name: names_of
+-- The names of live entities.
+SELECT id, name FROM nodes
+WHERE tenant_id = $1 AND id = ANY ($2::uuid[]) AND removed_revision IS NULL AND name IS NOT NULL AND NOT placeholder;
 
 -- name: remove_nodes
 -- Delete nodes with their observations; what each was, and how many observations left. The versions follow by
@@ -127,9 +197,11 @@ UPDATE nodes SET updated_at = $2 WHERE tenant_id = $1 AND id = ANY ($3::uuid[]);
 
 -- name: open_entities
 -- Entities by name with their observations, in the order asked for.
-SELECT n.id, n.name, n.kind, n.tags, n.importance, n.created_at, n.updated_at, o.observations
+SELECT n.id, n.name, n.kind, n.tags, n.importance, n.created_at, n.updated_at, p.name AS parent,
+    o.observations
 FROM unnest($3::text[]) WITH ORDINALITY AS wanted (name, place)
 JOIN nodes n ON n.tenant_id = $1 AND n.graph_id = $2 AND n.name = wanted.name
+LEFT JOIN nodes p ON p.tenant_id = $1 AND p.id = n.parent_id AND p.removed_revision IS NULL
 CROSS JOIN LATERAL (
     SELECT coalesce(array_agg(o.content ORDER BY o.added_revision, o.id), '{}') AS observations FROM observations o
     WHERE o.tenant_id = $1 AND o.node_id = n.id AND o.removed_revision IS NULL
@@ -141,15 +213,18 @@ ORDER BY wanted.place;
 
 -- name: entities_by_id
 -- Entities by id with their observations, in the order asked for.
-SELECT n.id, n.name, n.kind, n.tags, n.importance, n.created_at, n.updated_at, o.observations
+SELECT n.id, n.name, n.kind, n.tags, n.importance, n.created_at, n.updated_at, p.name AS parent,
+    o.observations
 FROM unnest($2::uuid[]) WITH ORDINALITY AS wanted (id, place)
 JOIN nodes n ON n.tenant_id = $1 AND n.id = wanted.id
+LEFT JOIN nodes p ON p.tenant_id = $1 AND p.id = n.parent_id AND p.removed_revision IS NULL
 CROSS JOIN LATERAL (
     SELECT coalesce(array_agg(o.content ORDER BY o.added_revision, o.id), '{}') AS observations FROM observations o
     WHERE o.tenant_id = $1 AND o.node_id = n.id AND o.removed_revision IS NULL
         AND (o.expires_at IS NULL OR o.expires_at > statement_timestamp())
 ) AS o
-WHERE n.removed_revision IS NULL
+WHERE n.removed_revision IS NULL AND n.name IS NOT NULL AND NOT n.placeholder
+    AND (n.expires_at IS NULL OR n.expires_at > statement_timestamp())
 ORDER BY wanted.place;
 
 -- name: list_entity_ids
@@ -160,3 +235,106 @@ WHERE tenant_id = $1 AND graph_id = $2 AND removed_revision IS NULL AND name IS 
 ORDER BY created_at, id
 OFFSET $4
 LIMIT $5;
+
+-- name: open_entities_at
+-- Entities by name with their observations as they were at a revision and its time, in the order asked for.
+SELECT n.node_id AS id, n.name, n.kind, n.tags, n.importance, h.created_at, n.created_at AS updated_at, p.name AS parent,
+    o.observations
+FROM unnest($3::text[]) WITH ORDINALITY AS wanted (name, place)
+JOIN nodes_at($1, $2, $4) n ON n.name = wanted.name
+JOIN nodes h ON h.tenant_id = $1 AND h.id = n.node_id
+LEFT JOIN nodes_at($1, $2, $4) p ON p.node_id = n.parent_id
+CROSS JOIN LATERAL (
+    SELECT coalesce(array_agg(o.content ORDER BY o.added_revision, o.id), '{}') AS observations
+    FROM observations_at($1, $2, $4) o
+    WHERE o.node_id = n.node_id AND (o.expires_at IS NULL OR o.expires_at > $5)
+) AS o
+WHERE NOT n.placeholder AND (n.expires_at IS NULL OR n.expires_at > $5)
+ORDER BY wanted.place;
+
+-- name: entities_by_id_at
+-- Entities by id with their observations as they were at a revision and its time, in the order asked for.
+SELECT n.node_id AS id, n.name, n.kind, n.tags, n.importance, h.created_at, n.created_at AS updated_at, p.name AS parent,
+    o.observations
+FROM unnest($3::uuid[]) WITH ORDINALITY AS wanted (id, place)
+JOIN nodes_at($1, $2, $4) n ON n.node_id = wanted.id AND n.name IS NOT NULL
+JOIN nodes h ON h.tenant_id = $1 AND h.id = n.node_id
+LEFT JOIN nodes_at($1, $2, $4) p ON p.node_id = n.parent_id
+CROSS JOIN LATERAL (
+    SELECT coalesce(array_agg(o.content ORDER BY o.added_revision, o.id), '{}') AS observations
+    FROM observations_at($1, $2, $4) o
+    WHERE o.node_id = n.node_id AND (o.expires_at IS NULL OR o.expires_at > $5)
+) AS o
+WHERE NOT n.placeholder AND (n.expires_at IS NULL OR n.expires_at > $5)
+ORDER BY wanted.place;
+
+-- name: list_entities_at
+-- Entities of a graph as they were at a revision and its time, in the order in which they were made.
+SELECT n.node_id AS id, n.name, n.kind, n.tags, n.importance, h.created_at, n.created_at AS updated_at, p.name AS parent,
+    o.observations
+FROM nodes_at($1, $2, $4) n
+JOIN nodes h ON h.tenant_id = $1 AND h.id = n.node_id
+LEFT JOIN nodes_at($1, $2, $4) p ON p.node_id = n.parent_id
+CROSS JOIN LATERAL (
+    SELECT coalesce(array_agg(o.content ORDER BY o.added_revision, o.id), '{}') AS observations
+    FROM observations_at($1, $2, $4) o
+    WHERE o.node_id = n.node_id AND (o.expires_at IS NULL OR o.expires_at > $5)
+) AS o
+WHERE n.name IS NOT NULL AND NOT n.placeholder AND (n.expires_at IS NULL OR n.expires_at > $5)
+    AND ($3::text IS NULL OR n.kind = $3)
+ORDER BY n.node_id
+OFFSET $6
+LIMIT $7;
+
+-- name: insert_aliases
+-- Other names by which a node is found.
+INSERT INTO aliases (tenant_id, graph_id, node_id, name, added_revision)
+SELECT $1, $2, $3, name, $4 FROM unnest($5::text[]) AS i (name);
+
+-- name: backdate_node
+-- Let a node be as old as the oldest that was merged into it.
+UPDATE nodes SET created_at = least(created_at, $3) WHERE tenant_id = $1 AND id = $2;
+
+-- name: list_observations
+-- Live observations of nodes, oldest first.
+SELECT o.id, o.node_id, n.name AS entity, o.content, o.thread, o.said_at, o.expires_at
+FROM observations o
+JOIN nodes n ON n.tenant_id = $1 AND n.id = o.node_id
+WHERE o.tenant_id = $1 AND o.node_id = ANY ($2::uuid[]) AND o.removed_revision IS NULL
+    AND (o.expires_at IS NULL OR o.expires_at > statement_timestamp())
+ORDER BY o.added_revision, o.id;
+
+-- name: count_kinds
+-- How many live entities of each kind a graph has, most first.
+SELECT coalesce(kind, '') AS kind, count(*) AS count FROM nodes
+WHERE tenant_id = $1 AND graph_id = $2 AND removed_revision IS NULL AND NOT placeholder AND name IS NOT NULL
+    AND (expires_at IS NULL OR expires_at > statement_timestamp())
+GROUP BY 1
+ORDER BY count DESC, kind
+LIMIT $3;
+
+-- name: find_children_of
+-- Live nodes whose parent is one of these.
+SELECT id FROM nodes WHERE tenant_id = $1 AND parent_id = ANY ($2::uuid[]) AND removed_revision IS NULL;
+
+-- name: observations_by_id
+-- Live observations of a graph by id.
+SELECT o.id, o.node_id, n.name AS entity, o.content, o.thread, o.said_at, o.expires_at
+FROM observations o
+JOIN nodes n ON n.tenant_id = $1 AND n.id = o.node_id
+WHERE o.tenant_id = $1 AND o.graph_id = $2 AND o.id = ANY ($3::uuid[]) AND o.removed_revision IS NULL
+    AND (o.expires_at IS NULL OR o.expires_at > statement_timestamp());
+
+-- name: remove_observations_by_id
+-- Take observations of a graph away, by id.
+UPDATE observations SET removed_revision = $3
+WHERE tenant_id = $1 AND graph_id = $2 AND id = ANY ($4::uuid[]) AND removed_revision IS NULL
+RETURNING id, node_id;
+
+-- name: labels_of
+-- The names of live nodes, placeholders too.
+SELECT id, name FROM nodes WHERE tenant_id = $1 AND id = ANY ($2::uuid[]) AND removed_revision IS NULL AND name IS NOT NULL;
+
+-- name: labels_at
+-- The names of nodes as they were at a revision, placeholders too.
+SELECT node_id AS id, name FROM nodes_at($1, $3, $4) WHERE node_id = ANY ($2::uuid[]) AND name IS NOT NULL;

@@ -5,8 +5,8 @@ from dataclasses import replace
 from datetime import datetime
 from uuid import UUID
 
-from recollect.errors import ErrorCode, NotFound
-from recollect.graphs.model import Graph, Revision
+from recollect.errors import Conflict, ErrorCode, NotFound
+from recollect.graphs.model import Graph, Moment, Revision
 from recollect.ids import new_id
 from recollect.nodes import store
 from recollect.nodes.model import (
@@ -14,12 +14,17 @@ from recollect.nodes.model import (
     NewEntity,
     NewFact,
     NewObservation,
+    NodeFields,
+    NodeHead,
     NodeRef,
     Observation,
     RememberedFact,
+    Rewrite,
+    merged_fields,
     unique,
     unique_by,
 )
+from recollect.nodes.store import Appended
 from recollect.passages import service as passages
 from recollect.passages.model import Memory, Source
 from recollect.platform.db import Transaction
@@ -41,7 +46,7 @@ async def create_entities(
         promoted = sum(node.promoted for node in inserted.values())
         node_ids = [node_id for node_id, _ in made]
         revision.touch("entities_added", node_ids, entities=len(made), placeholders=-promoted)
-        await store.append_versions(tx, revision, node_ids)
+        await _append(tx, revision, node_ids)
         silent = [_name(node_id, entity.name) for node_id, entity in made if not entity.observations]
         await passages.index_memories(tx, revision, silent)
         await _attach(tx, revision, _first_observations(made, revision.at), across_threads=True)
@@ -61,7 +66,7 @@ async def create_facts(tx: Transaction, revision: Revision, facts: Sequence[NewF
     if made:
         node_ids = [node_id for node_id, _ in made]
         revision.touch("facts_added", node_ids, facts=len(made))
-        await store.append_versions(tx, revision, node_ids)
+        await _append(tx, revision, node_ids)
         await passages.index_memories(tx, revision, [_fact(node_id, fact) for node_id, fact in made])
     return remembered
 
@@ -105,6 +110,30 @@ async def remove_observations(tx: Transaction, revision: Revision, statements: S
     return removed
 
 
+async def observations_by_id(tx: Transaction, graph: Graph, ids: Sequence[UUID]) -> dict[UUID, Observation]:
+    """Live observations of a graph by id; those that are not there are left out."""
+    return await store.observations_by_id(tx, graph, ids)
+
+
+async def remove_observations_by_id(tx: Transaction, revision: Revision, ids: Sequence[UUID]) -> list[UUID]:
+    """Take observations away, by id; what is not there is passed over. The ids of those that were."""
+    removed = await _take_away(tx, revision, ids)
+    if removed:
+        await passages.show_names(tx, revision, await store.names_of(tx, unique(removed.values())))
+    return list(removed)
+
+
+async def replace_observation(tx: Transaction, revision: Revision, old: Observation, content: str) -> Observation:
+    """Put another statement in the place of one; the one that the entity then has, with an id of its own."""
+    await _take_away(tx, revision, [old.id])
+    new = replace(old, id=new_id(), content=content)
+    added = await _attach(tx, revision, [new], across_threads=False)
+    if added:
+        return new
+    known = await store.find_observations(tx, revision, [(old.node_id, content)])
+    return replace(new, id=known[(old.node_id, content, old.thread)])
+
+
 async def remove_nodes(tx: Transaction, revision: Revision, node_ids: Sequence[UUID]) -> None:
     """Delete live nodes with their observations and passages. Their relations are the caller's to take away first."""
     removed = await store.remove_nodes(tx, revision, node_ids)
@@ -120,8 +149,50 @@ async def remove_nodes(tx: Transaction, revision: Revision, node_ids: Sequence[U
         placeholders=-placeholders,
         observations=-sum(node.observations for node in removed),
     )
-    await store.append_versions(tx, revision, ids)
+    await _append(tx, revision, ids)
     await passages.forget_nodes(tx, revision, ids)
+
+
+async def create_nodes(
+    tx: Transaction, revision: Revision, nodes: Sequence[NodeFields], *, actors: Sequence[str | None] = ()
+) -> list[UUID]:
+    """Make nodes with every field given; their ids, in order. `actors`: who is to be noted instead of the caller.
+
+    Raises InvalidInput for a kind that the whitelist leaves out, Conflict for a name that is taken.
+    """
+    _require_kinds(revision.graph, nodes)
+    await _require_free_names(tx, revision.graph, [node.name for node in nodes if node.name is not None])
+    if not nodes:
+        return []
+    noted = list(actors) or [None] * len(nodes)
+    ids = await store.insert_nodes(tx, revision, list(zip(nodes, noted, strict=True)))
+    revision.touch("nodes_added", ids, **_counts(nodes))
+    await store.append_versions(tx, revision, [Appended(i, actor=actor) for i, actor in zip(ids, noted, strict=True)])
+    await passages.index_memories(tx, revision, await store.memories_of_nodes(tx, ids))
+    return ids
+
+
+async def read_heads(tx: Transaction, graph: Graph, node_ids: Sequence[UUID]) -> dict[UUID, NodeHead]:
+    """Live nodes of a graph as they are now, by id; those that are not there are left out."""
+    return await store.read_heads(tx, graph, unique(node_ids))
+
+
+async def rewrite(tx: Transaction, revision: Revision, rewrites: Sequence[Rewrite]) -> None:
+    """Give nodes new versions, each node once.
+
+    Raises InvalidInput for a kind that the whitelist leaves out, Conflict for a name that another node has.
+    """
+    if not rewrites:
+        return
+    _require_kinds(revision.graph, [r.fields for r in rewrites if r.fields.kind != r.head.fields.kind])
+    renamed = [r.fields.name for r in rewrites if r.fields.name is not None and r.fields.name != r.head.fields.name]
+    await _require_free_names(tx, revision.graph, renamed)
+    before, after = _counts(r.head.fields for r in rewrites), _counts(r.fields for r in rewrites)
+    ids = [r.head.id for r in rewrites]
+    revision.touch("nodes_rewritten", ids, **{counter: after[counter] - before[counter] for counter in after})
+    await store.rewrite_heads(tx, revision, rewrites)
+    await store.append_versions(tx, revision, [_appended(r) for r in rewrites])
+    await _reindex(tx, revision, [r.head.id for r in rewrites if _text(r.fields) != _text(r.head.fields)])
 
 
 async def find_named(tx: Transaction, graph: Graph, names: Sequence[str]) -> dict[str, NodeRef]:
@@ -145,27 +216,115 @@ async def ensure_named(tx: Transaction, revision: Revision, names: Sequence[str]
     if missing:
         placed = await store.insert_placeholders(tx, revision, missing)
         revision.touch("placeholders_added", [node.id for node in placed], placeholders=len(placed))
-        await store.append_versions(tx, revision, [node.id for node in placed])
+        await _append(tx, revision, [node.id for node in placed])
         found |= {node.name: node for node in placed}
     return found
 
 
-async def open_entities(tx: Transaction, graph: Graph, names: Sequence[str]) -> list[Entity]:
-    """Entities by name, each once, in the order asked for; names that no entity has are left out."""
+async def open_entities(
+    tx: Transaction, graph: Graph, names: Sequence[str], *, at: Moment | None = None
+) -> list[Entity]:
+    """Entities by name (`at`: as they were), each once, in the order asked for; names that none has are left out."""
+    if at is not None:
+        return await store.open_entities_at(tx, graph, unique(names), at)
     return await store.open_entities(tx, graph, unique(names))
 
 
-async def entities_by_id(tx: Transaction, node_ids: Sequence[UUID]) -> list[Entity]:
-    """Entities by id, in the order asked for."""
+async def entities_by_id(
+    tx: Transaction, node_ids: Sequence[UUID], *, graph: Graph | None = None, at: Moment | None = None
+) -> list[Entity]:
+    """Live entities by id (with `graph` and `at`: as they were in that graph), in the order asked for."""
+    if graph is not None and at is not None:
+        return await store.entities_by_id_at(tx, graph, node_ids, at)
     return await store.entities_by_id(tx, node_ids)
 
 
 async def list_entities(
-    tx: Transaction, graph: Graph, *, kind: str | None = None, offset: int = 0, limit: int | None = None
+    tx: Transaction,
+    graph: Graph,
+    *,
+    kind: str | None = None,
+    offset: int = 0,
+    limit: int | None = None,
+    at: Moment | None = None,
 ) -> list[Entity]:
-    """Entities in the order in which they were made."""
+    """Entities (`at`: as they were) in the order in which they were made."""
+    if at is not None:
+        return await store.list_entities_at(tx, graph, at, kind=kind, offset=offset, limit=limit)
     ids = await store.list_entity_ids(tx, graph, kind=kind, offset=offset, limit=limit)
     return await store.entities_by_id(tx, ids)
+
+
+async def absorb(tx: Transaction, revision: Revision, target: NodeHead, sources: Sequence[NodeHead]) -> tuple[int, int]:
+    """Let an entity take over what others are: observations, tags, importance, age, names as aliases, and children.
+
+    Answers how many observations the others had, and how many of them the target lacked.
+    """
+    ids = [source.id for source in sources]
+    theirs = await store.list_observations(tx, ids)
+    moved = [replace(o, id=new_id(), node_id=target.id, entity=target.fields.name or "") for o in theirs]
+    added = await _attach(tx, revision, moved, across_threads=True)
+    await rewrite(tx, revision, [Rewrite(target, merged_fields(target, sources))])
+    names = [source.fields.name for source in sources if source.fields.name]
+    await store.insert_aliases(tx, revision, target.id, names)
+    await _reindex(tx, revision, [target.id])
+    await store.backdate_node(tx, target.id, min(source.created_at for source in sources))
+    children = await store.find_children_of(tx, ids)
+    heads = await store.read_heads(tx, revision.graph, [child for child in children if child != target.id])
+    await rewrite(tx, revision, [Rewrite(h, replace(h.fields, parent_id=target.id)) for h in heads.values()])
+    return len(theirs), len(added)
+
+
+async def labels_of(
+    tx: Transaction, graph: Graph, node_ids: Sequence[UUID], *, at: Moment | None = None
+) -> dict[UUID, str]:
+    """The names of nodes (`at`: as they were), placeholders too, by which their relations are told."""
+    return await store.labels_of(tx, graph, node_ids, at)
+
+
+async def count_kinds(tx: Transaction, graph: Graph, *, limit: int = 1000) -> list[tuple[str, int]]:
+    """How many live entities of each kind a graph has, most first, ties by name."""
+    return await store.count_kinds(tx, graph, limit=limit)
+
+
+async def _take_away(tx: Transaction, revision: Revision, ids: Sequence[UUID]) -> dict[UUID, UUID]:
+    removed = await store.remove_observations_by_id(tx, revision, ids)
+    if removed:
+        revision.touch("observations_removed", removed, observations=-len(removed))
+        await passages.forget_memories(tx, revision, list(removed))
+        await store.touch_nodes(tx, revision, unique(removed.values()))
+    return removed
+
+
+async def _append(tx: Transaction, revision: Revision, node_ids: Sequence[UUID]) -> None:
+    await store.append_versions(tx, revision, [Appended(node_id) for node_id in node_ids])
+
+
+async def _reindex(tx: Transaction, revision: Revision, node_ids: Sequence[UUID]) -> None:
+    """Rebuild the passages of nodes whose own text or name changed: every passage is matched by its node's name too."""
+    if node_ids:
+        await passages.forget_nodes(tx, revision, node_ids)
+        await passages.index_memories(tx, revision, await store.memories_of_nodes(tx, node_ids))
+        await passages.hide_names(tx, revision, node_ids)
+
+
+def _require_kinds(graph: Graph, fields: Iterable[NodeFields]) -> None:
+    for place, node in enumerate(fields):
+        graph.require_kind(node.kind, f"nodes.{place}.kind")
+
+
+async def _require_free_names(tx: Transaction, graph: Graph, names: Sequence[str]) -> None:
+    taken = await store.find_named(tx, graph, names)
+    for name in names:
+        if name in taken:
+            raise Conflict(f"There is a node named {name!r} already.", code=ErrorCode.NAME_TAKEN)
+
+
+def _counts(fields: Iterable[NodeFields]) -> dict[str, int]:
+    listed = list(fields)
+    placeholders = sum(node.placeholder for node in listed)
+    facts = sum(node.name is None for node in listed)
+    return {"entities": len(listed) - placeholders - facts, "facts": facts, "placeholders": placeholders}
 
 
 async def _attach(
@@ -176,6 +335,15 @@ async def _attach(
     revision.touch("observations_added", [o.id for o in added], observations=len(added))
     await passages.index_memories(tx, revision, [_memory(observation) for observation in added])
     return added
+
+
+def _appended(rewrite: Rewrite) -> Appended:
+    return Appended(rewrite.head.id, rewrite.based_on, rewrite.beside_heads, rewrite.actor)
+
+
+def _text(fields: NodeFields) -> tuple[object, ...]:
+    """What a node's passages are made from."""
+    return fields.name, fields.content, fields.expires_at, fields.thread, fields.said_at, fields.placeholder
 
 
 def _first_observations(made: Sequence[tuple[UUID, NewEntity]], at: datetime) -> list[Observation]:

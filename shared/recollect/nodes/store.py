@@ -1,15 +1,27 @@
 """One function per query of `queries.sql`."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 import asyncpg
 
-from recollect.graphs.model import Graph, Revision
+from recollect.graphs.model import Graph, Moment, Revision
 from recollect.ids import new_id
-from recollect.nodes.model import Entity, NewEntity, NewFact, NodeRef, Observation, RememberedFact
+from recollect.nodes.model import (
+    Entity,
+    NewEntity,
+    NewFact,
+    NodeFields,
+    NodeHead,
+    NodeRef,
+    Observation,
+    RememberedFact,
+    Rewrite,
+)
+from recollect.passages.model import Memory
 from recollect.platform.db import Transaction
 from recollect.platform.sql import Queries
 
@@ -56,9 +68,55 @@ async def insert_facts(tx: Transaction, revision: Revision, facts: Sequence[NewF
     return [RememberedFact(**row) for row in rows]
 
 
-async def append_versions(tx: Transaction, revision: Revision, node_ids: Sequence[UUID]) -> None:
+@dataclass(frozen=True, slots=True)
+class Appended:
+    """A head to keep as a version. `based_on` None: the version before; `actor` None: the caller."""
+
+    node_id: UUID
+    based_on: int | None = None
+    beside_heads: bool = False
+    actor: str | None = None
+
+
+async def append_versions(tx: Transaction, revision: Revision, appended: Sequence[Appended]) -> None:
     """Keep the heads of these nodes, as they are now, as versions."""
-    await tx.execute(queries.append_versions, tx.tenant_id, revision.number, tx.caller.subject, node_ids)
+    await tx.execute(
+        queries.append_versions,
+        tx.tenant_id,
+        revision.number,
+        tx.caller.subject,
+        [version.node_id for version in appended],
+        [version.based_on for version in appended],
+        [version.beside_heads for version in appended],
+        [version.actor for version in appended],
+    )
+
+
+async def read_heads(tx: Transaction, graph: Graph, node_ids: Sequence[UUID]) -> dict[UUID, NodeHead]:
+    """Live nodes of a graph as they are now, by id."""
+    rows = await tx.fetch(queries.read_heads, tx.tenant_id, graph.id, node_ids)
+    return {row["id"]: _head(row) for row in rows}
+
+
+async def rewrite_heads(tx: Transaction, revision: Revision, rewrites: Sequence[Rewrite]) -> None:
+    """Give live nodes a new version with other fields."""
+    rows = [{"id": r.head.id, "version_id": new_id(), **asdict(r.fields)} for r in rewrites]
+    await tx.execute(queries.rewrite_heads, tx.tenant_id, revision.graph.id, revision.at, rows)
+
+
+async def insert_nodes(
+    tx: Transaction, revision: Revision, nodes: Sequence[tuple[NodeFields, str | None]]
+) -> list[UUID]:
+    """Make nodes with every field given, and by whom (None: the caller); their ids, in order."""
+    rows = [{"id": new_id(), "version_id": new_id(), "actor": actor, **asdict(fields)} for fields, actor in nodes]
+    await tx.execute(queries.insert_nodes, *_stamp(tx, revision), rows)
+    return [row["id"] for row in rows]
+
+
+async def memories_of_nodes(tx: Transaction, node_ids: Sequence[UUID]) -> list[Memory]:
+    """The texts of live nodes that search knows."""
+    rows = await tx.fetch(queries.memories_of_nodes, tx.tenant_id, node_ids)
+    return [Memory(**row) for row in rows]
 
 
 async def remove_nodes(tx: Transaction, revision: Revision, node_ids: Sequence[UUID]) -> list[RemovedNode]:
@@ -126,6 +184,77 @@ async def entities_by_id(tx: Transaction, node_ids: Sequence[UUID]) -> list[Enti
     return [_entity(row) for row in await tx.fetch(queries.entities_by_id, tx.tenant_id, node_ids)]
 
 
+async def open_entities_at(tx: Transaction, graph: Graph, names: Sequence[str], at: Moment) -> list[Entity]:
+    """Entities by name as they were, in the order asked for."""
+    rows = await tx.fetch(queries.open_entities_at, tx.tenant_id, graph.id, names, at.revision, at.at)
+    return [_entity(row) for row in rows]
+
+
+async def entities_by_id_at(tx: Transaction, graph: Graph, node_ids: Sequence[UUID], at: Moment) -> list[Entity]:
+    """Entities by id as they were, in the order asked for."""
+    rows = await tx.fetch(queries.entities_by_id_at, tx.tenant_id, graph.id, node_ids, at.revision, at.at)
+    return [_entity(row) for row in rows]
+
+
+async def list_entities_at(
+    tx: Transaction, graph: Graph, at: Moment, *, kind: str | None, offset: int, limit: int | None
+) -> list[Entity]:
+    """Entities of a graph as they were, in the order in which they were made."""
+    rows = await tx.fetch(queries.list_entities_at, tx.tenant_id, graph.id, kind, at.revision, at.at, offset, limit)
+    return [_entity(row) for row in rows]
+
+
+async def insert_aliases(tx: Transaction, revision: Revision, node_id: UUID, names: Sequence[str]) -> None:
+    """Other names by which a node is found."""
+    await tx.execute(queries.insert_aliases, tx.tenant_id, revision.graph.id, node_id, revision.number, names)
+
+
+async def backdate_node(tx: Transaction, node_id: UUID, created_at: datetime) -> None:
+    """Let a node be at least as old as this."""
+    await tx.execute(queries.backdate_node, tx.tenant_id, node_id, created_at)
+
+
+async def list_observations(tx: Transaction, node_ids: Sequence[UUID]) -> list[Observation]:
+    """Live observations of nodes, oldest first."""
+    return [Observation(**row) for row in await tx.fetch(queries.list_observations, tx.tenant_id, node_ids)]
+
+
+async def observations_by_id(tx: Transaction, graph: Graph, ids: Sequence[UUID]) -> dict[UUID, Observation]:
+    """Live observations of a graph by id."""
+    rows = await tx.fetch(queries.observations_by_id, tx.tenant_id, graph.id, ids)
+    return {row["id"]: Observation(**row) for row in rows}
+
+
+async def remove_observations_by_id(tx: Transaction, revision: Revision, ids: Sequence[UUID]) -> dict[UUID, UUID]:
+    """Take observations of a graph away, by id; the nodes of those that were there."""
+    rows = await tx.fetch(queries.remove_observations_by_id, tx.tenant_id, revision.graph.id, revision.number, ids)
+    return {row["id"]: row["node_id"] for row in rows}
+
+
+async def names_of(tx: Transaction, node_ids: Sequence[UUID]) -> dict[UUID, str]:
+    """The names of live entities."""
+    return {row["id"]: row["name"] for row in await tx.fetch(queries.names_of, tx.tenant_id, node_ids)}
+
+
+async def labels_of(tx: Transaction, graph: Graph, node_ids: Sequence[UUID], at: Moment | None) -> dict[UUID, str]:
+    """The names of nodes (`at`: as they were), placeholders too."""
+    if at is None:
+        rows = await tx.fetch(queries.labels_of, tx.tenant_id, node_ids)
+    else:
+        rows = await tx.fetch(queries.labels_at, tx.tenant_id, node_ids, graph.id, at.revision)
+    return {row["id"]: row["name"] for row in rows}
+
+
+async def count_kinds(tx: Transaction, graph: Graph, *, limit: int) -> list[tuple[str, int]]:
+    """How many live entities of each kind a graph has, most first."""
+    return [(row["kind"], row["count"]) for row in await tx.fetch(queries.count_kinds, tx.tenant_id, graph.id, limit)]
+
+
+async def find_children_of(tx: Transaction, node_ids: Sequence[UUID]) -> list[UUID]:
+    """Live nodes whose parent is one of these."""
+    return [row["id"] for row in await tx.fetch(queries.find_children_of, tx.tenant_id, node_ids)]
+
+
 async def list_entity_ids(
     tx: Transaction, graph: Graph, *, kind: str | None, offset: int, limit: int | None
 ) -> list[UUID]:
@@ -136,6 +265,10 @@ async def list_entity_ids(
 
 def _stamp(tx: Transaction, revision: Revision) -> tuple[Any, ...]:
     return tx.tenant_id, revision.graph.id, revision.number, revision.at, tx.caller.subject
+
+
+def _head(row: asyncpg.Record) -> NodeHead:
+    return NodeHead(**{**row, "tags": tuple(row["tags"])})
 
 
 def _entity_row(entity: NewEntity) -> dict[str, Any]:

@@ -1,9 +1,12 @@
 """Relations and the subgraphs that they make."""
 
 from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
+from recollect.graphs.model import Moment
 from recollect.nodes.model import Entity
 
 
@@ -30,6 +33,74 @@ class Relation:
     source: str
     target: str
     type: str
+
+
+@dataclass(frozen=True, slots=True)
+class NewEdge:
+    """An edge between two nodes by id. `to_graph` other than the source's makes it a symlink."""
+
+    from_node: UUID
+    to_node: UUID
+    type: str
+    to_graph: UUID | None = None
+    metadata: dict[str, Any] = field(default_factory=dict)
+    ordinal: int | None = None
+    actor: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """A stored edge by the ids of its ends; `graph_id` is its source's graph."""
+
+    id: UUID
+    graph_id: UUID
+    from_node: UUID
+    to_graph: UUID
+    to_node: UUID
+    type: str
+    metadata: dict[str, Any]
+    ordinal: int | None
+    created_at: datetime
+    created_by: str
+
+    @property
+    def is_symlink(self) -> bool:
+        """Whether its target lies in another graph."""
+        return self.graph_id != self.to_graph
+
+
+@dataclass(frozen=True, slots=True)
+class Symlink(Edge):
+    """An edge into another graph, and whether its target still lives there."""
+
+    target_lives: bool
+
+
+class Direction(StrEnum):
+    """Which way edges are followed."""
+
+    OUTGOING = "outgoing"
+    INCOMING = "incoming"
+    BOTH = "both"
+
+
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """How edges are followed. `types` empty: any; `symlinks`: into other graphs that the caller may use."""
+
+    direction: Direction = Direction.BOTH
+    types: tuple[str, ...] = ()
+    symlinks: bool = False
+    at: Moment | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RelationFilter:
+    """What a relation must be. None filters nothing."""
+
+    source: str | None = None
+    target: str | None = None
+    type: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

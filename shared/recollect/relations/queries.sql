@@ -47,6 +47,7 @@ FROM (
 JOIN nodes f ON f.tenant_id = $1 AND f.id = r.from_node
 JOIN nodes t ON t.tenant_id = $1 AND t.id = r.to_node
 WHERE coalesce(f.removed_revision, t.removed_revision) IS NULL AND f.name || t.name IS NOT NULL
+    AND coalesce(least(f.expires_at, t.expires_at) > statement_timestamp(), true)
 ORDER BY r.added_revision, r.id
 LIMIT $3;
 
@@ -58,6 +59,7 @@ JOIN nodes f ON f.tenant_id = $1 AND f.id = r.from_node
 JOIN nodes t ON t.tenant_id = $1 AND t.id = r.to_node
 WHERE r.tenant_id = $1 AND r.from_node = ANY ($2::uuid[]) AND r.to_node = ANY ($2::uuid[]) AND r.removed_revision IS NULL
     AND coalesce(f.removed_revision, t.removed_revision) IS NULL AND f.name || t.name IS NOT NULL
+    AND coalesce(least(f.expires_at, t.expires_at) > statement_timestamp(), true)
 ORDER BY r.added_revision, r.id
 LIMIT $3;
 
@@ -69,6 +71,140 @@ JOIN nodes f ON f.tenant_id = $1 AND f.id = r.from_node
 JOIN nodes t ON t.tenant_id = $1 AND t.id = r.to_node
 WHERE r.tenant_id = $1 AND r.graph_id = $2 AND r.removed_revision IS NULL
     AND coalesce(f.removed_revision, t.removed_revision) IS NULL AND f.name || t.name IS NOT NULL
+    AND coalesce(least(f.expires_at, t.expires_at) > statement_timestamp(), true)
+ORDER BY r.id
+OFFSET $3
+LIMIT $4;
+
+-- name: relations_touching_at
+-- Edges with an end among these nodes as they were at a revision, oldest first; both ends had names. At most $3.
+SELECT r.id, f.name AS source, t.name AS target, r.type
+FROM (
+    SELECT id, from_node, to_node, type, added_revision FROM relations_at($1, $4, $5) WHERE from_node = ANY ($2::uuid[])
+    UNION
+    SELECT id, from_node, to_node, type, added_revision FROM relations_at($1, $4, $5) WHERE to_node = ANY ($2::uuid[])
+) AS r
+JOIN nodes_at($1, $4, $5) f ON f.node_id = r.from_node AND f.name IS NOT NULL
+JOIN nodes_at($1, $4, $5) t ON t.node_id = r.to_node AND t.name IS NOT NULL
+ORDER BY r.added_revision, r.id
+LIMIT $3;
+
+-- name: relations_between_at
+-- Edges with both ends among these nodes as they were at a revision, oldest first. At most $3.
+SELECT r.id, f.name AS source, t.name AS target, r.type
+FROM relations_at($1, $4, $5) r
+JOIN nodes_at($1, $4, $5) f ON f.node_id = r.from_node AND f.name IS NOT NULL
+JOIN nodes_at($1, $4, $5) t ON t.node_id = r.to_node AND t.name IS NOT NULL
+WHERE r.from_node = ANY ($2::uuid[]) AND r.to_node = ANY ($2::uuid[])
+ORDER BY r.added_revision, r.id
+LIMIT $3;
+
+-- name: list_relations_at
+-- Every edge of a graph as they were at a revision, whose ends had names, oldest first.
+SELECT r.id, f.name AS source, t.name AS target, r.type
+FROM relations_at($1, $2, $5) r
+JOIN nodes_at($1, $2, $5) f ON f.node_id = r.from_node AND f.name IS NOT NULL
+JOIN nodes_at($1, $2, $5) t ON t.node_id = r.to_node AND t.name IS NOT NULL
+ORDER BY r.id
+OFFSET $3
+LIMIT $4;
+
+-- name: insert_edges
+-- New edges between nodes by id; one that is there already is skipped.
+INSERT INTO relations (tenant_id, graph_id, id, from_node, to_graph, to_node, type, metadata, ordinal, added_revision,
+    created_at, created_by)
+SELECT $1, $2, i.id, i.from_node, i.to_graph, i.to_node, i.type, i.metadata, i.ordinal, $3, $4, coalesce(i.actor, $5)
+FROM jsonb_to_recordset($6::jsonb) AS i (id uuid, from_node uuid, to_graph uuid, to_node uuid, type text, metadata jsonb,
+    ordinal integer, actor text)
+ON CONFLICT (tenant_id, from_node, type, to_node) WHERE removed_revision IS NULL DO NOTHING
+RETURNING id;
+
+-- name: find_edges
+-- Live edges by their ends and type.
+SELECT r.id, r.graph_id, r.from_node, r.to_graph, r.to_node, r.type, r.metadata, r.ordinal, r.created_at, r.created_by
+FROM unnest($2::uuid[], $3::uuid[], $4::text[]) AS i (from_node, to_node, type)
+JOIN relations r ON r.tenant_id = $1 AND r.from_node = i.from_node AND r.to_node = i.to_node AND r.type = i.type
+WHERE r.removed_revision IS NULL;
+
+-- name: remove_edges
+-- Take edges of this graph away, by id.
+UPDATE relations SET removed_revision = $3
+WHERE tenant_id = $1 AND graph_id = $2 AND id = ANY ($4::uuid[]) AND removed_revision IS NULL
+RETURNING id, from_node, to_node;
+
+-- name: edges_between
+-- Live edges of this graph from one node to another; $5: of this type, where it is not null.
+SELECT id, graph_id, from_node, to_graph, to_node, type, metadata, ordinal, created_at, created_by
+FROM relations
+WHERE tenant_id = $1 AND graph_id = $2 AND from_node = $3 AND to_node = $4 AND removed_revision IS NULL
+    AND ($5::text IS NULL OR type = $5);
+
+-- name: edges_of
+-- Live edges that start ($3) or end ($4) at one of these nodes, in the order of ordinal and age; at most $7. $5: of these
+-- types, where there are any. $6: only edges with both ends within these graphs, where it is not null.
+SELECT id, graph_id, from_node, to_graph, to_node, type, metadata, ordinal, created_at, created_by
+FROM (
+    SELECT * FROM relations r
+    WHERE $3 AND r.tenant_id = $1 AND r.from_node = ANY ($2::uuid[]) AND r.removed_revision IS NULL
+    UNION ALL
+    SELECT * FROM relations r
+    WHERE $4 AND r.tenant_id = $1 AND r.to_node = ANY ($2::uuid[]) AND r.removed_revision IS NULL
+        AND NOT ($3 AND r.from_node = ANY ($2::uuid[]))
+) AS r
+WHERE (cardinality($5::text[]) = 0 OR type = ANY ($5)) AND ($6::uuid[] IS NULL OR graph_id = ANY ($6) AND to_graph = ANY ($6))
+    AND from_node NOT IN (SELECT id FROM nodes WHERE tenant_id = $1 AND expires_at <= statement_timestamp())
+    AND to_node NOT IN (SELECT id FROM nodes WHERE tenant_id = $1 AND expires_at <= statement_timestamp())
+ORDER BY ordinal NULLS LAST, id
+LIMIT $7;
+
+-- name: edges_of_at
+-- The same as it was at a revision ($9) of a graph ($8).
+SELECT id, graph_id, from_node, to_graph, to_node, type, metadata, ordinal, created_at, created_by
+FROM (
+    SELECT * FROM relations_at($1, $8, $9) r WHERE $3 AND r.from_node = ANY ($2::uuid[])
+    UNION ALL
+    SELECT * FROM relations_at($1, $8, $9) r
+    WHERE $4 AND r.to_node = ANY ($2::uuid[]) AND NOT ($3 AND r.from_node = ANY ($2::uuid[]))
+) AS r
+WHERE (cardinality($5::text[]) = 0 OR type = ANY ($5)) AND ($6::uuid[] IS NULL OR graph_id = ANY ($6) AND to_graph = ANY ($6))
+ORDER BY ordinal NULLS LAST, id
+LIMIT $7;
+
+-- name: search_relations
+-- Edges of a graph by the names of their ends and their type, where these are not null, oldest first.
+SELECT r.id, f.name AS source, t.name AS target, r.type
+FROM relations r
+JOIN nodes f ON f.tenant_id = $1 AND f.id = r.from_node AND f.name IS NOT NULL AND f.removed_revision IS NULL
+    AND (f.expires_at IS NULL OR f.expires_at > statement_timestamp())
+JOIN nodes t ON t.tenant_id = $1 AND t.id = r.to_node AND t.name IS NOT NULL AND t.removed_revision IS NULL
+    AND (t.expires_at IS NULL OR t.expires_at > statement_timestamp())
+WHERE r.tenant_id = $1 AND r.graph_id = $2 AND r.removed_revision IS NULL
+    AND ($3::text IS NULL OR r.from_node = (
+        SELECT id FROM nodes WHERE tenant_id = $1 AND graph_id = $2 AND name = $3 AND removed_revision IS NULL))
+    AND ($4::text IS NULL OR r.to_node = (
+        SELECT id FROM nodes WHERE tenant_id = $1 AND graph_id = $2 AND name = $4 AND removed_revision IS NULL))
+    AND ($5::text IS NULL OR r.type = $5)
+ORDER BY r.added_revision, r.id
+OFFSET $6
+LIMIT $7;
+
+-- name: count_types
+-- How many edges of each type a graph has, most first.
+SELECT type, count(*) AS count FROM relations
+WHERE tenant_id = $1 AND graph_id = $2 AND removed_revision IS NULL
+GROUP BY type
+ORDER BY count DESC, type
+LIMIT $3;
+
+-- name: list_symlinks
+-- The edges of a graph that lead into others, oldest first, and whether their targets still live.
+SELECT r.id, r.graph_id, r.from_node, r.to_graph, r.to_node, r.type, r.metadata, r.ordinal, r.created_at, r.created_by,
+    EXISTS (
+        SELECT 1 FROM nodes t WHERE t.tenant_id = $1 AND t.id = r.to_node AND t.removed_revision IS NULL
+            AND (t.expires_at IS NULL OR t.expires_at > statement_timestamp())
+    ) AS target_lives
+FROM relations r
+WHERE r.tenant_id = $1 AND r.graph_id = $2 AND r.removed_revision IS NULL AND r.to_graph <> r.graph_id
 ORDER BY r.id
 OFFSET $3
 LIMIT $4;

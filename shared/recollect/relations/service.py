@@ -3,12 +3,12 @@
 from collections.abc import Iterable, Sequence
 from uuid import UUID
 
-from recollect.graphs.model import Graph, Revision
+from recollect.graphs.model import Graph, Moment, Revision
 from recollect.nodes import service as nodes
 from recollect.nodes.model import Entity, unique, unique_by
 from recollect.platform.db import Transaction
 from recollect.relations import store
-from recollect.relations.model import NewRelation, Relation, Subgraph
+from recollect.relations.model import Edge, NewEdge, NewRelation, Relation, RelationFilter, Subgraph, Symlink, Walk
 from recollect.relations.store import RemovedRelation
 
 MAX_RELATIONS = 10_000
@@ -44,21 +44,92 @@ async def delete_nodes(tx: Transaction, revision: Revision, node_ids: Sequence[U
     await _drop_lonely(tx, revision, ends - set(node_ids))
 
 
-async def subgraph_of(tx: Transaction, entities: list[Entity], *, next_offset: int | None = None) -> Subgraph:
-    """These entities with every relation that touches one of them."""
-    found = await store.relations_touching(tx, [entity.id for entity in entities], limit=MAX_RELATIONS)
+async def put_edges(tx: Transaction, revision: Revision, edges: Sequence[NewEdge]) -> list[Edge]:
+    """Make edges between nodes by id, in order; one that is there already is answered as it is.
+
+    The ends are the caller's to have checked.
+    """
+    made = await store.insert_edges(tx, revision, unique_by(_key, edges))
+    revision.touch("relations_added", made, relations=len(made))
+    stored = {_key(edge): edge for edge in await store.find_edges(tx, [_key(edge) for edge in edges])}
+    return [stored[_key(edge)] for edge in edges]
+
+
+async def delete_edges(tx: Transaction, revision: Revision, edge_ids: Sequence[UUID]) -> int:
+    """Take edges of the graph away, by id; how many were there. Lonely placeholders vanish."""
+    removed = await store.remove_edges(tx, revision, edge_ids)
+    await _drop_lonely(tx, revision, _record_removed(revision, removed))
+    return len(removed)
+
+
+async def edges_between(
+    tx: Transaction, graph: Graph, from_node: UUID, to_node: UUID, type_: str | None = None
+) -> list[Edge]:
+    """Live edges of a graph from one node to another."""
+    return await store.edges_between(tx, graph, from_node, to_node, type_)
+
+
+async def edges_of(
+    tx: Transaction, graph: Graph, node_ids: Sequence[UUID], walk: Walk, *, within: Sequence[UUID] | None, limit: int
+) -> list[Edge]:
+    """Edges at these nodes that a walk may follow, within these graphs (None: any); at most `limit`."""
+    return await store.edges_of(tx, graph, node_ids, walk, within=within, limit=limit)
+
+
+async def search_relations(
+    tx: Transaction, graph: Graph, only: RelationFilter, *, offset: int = 0, limit: int = MAX_RELATIONS
+) -> list[Relation]:
+    """Relations of a graph by the names of their ends and their type, oldest first."""
+    return await store.search_relations(tx, graph, only, offset=offset, limit=limit)
+
+
+async def count_types(tx: Transaction, graph: Graph, *, limit: int = 1000) -> list[tuple[str, int]]:
+    """How many relations of each type a graph has, most first, ties by name."""
+    return await store.count_types(tx, graph, limit=limit)
+
+
+async def list_symlinks(tx: Transaction, graph: Graph, *, offset: int = 0, limit: int = 1000) -> list[Symlink]:
+    """The edges of a graph that lead into others, oldest first, and whether their targets still live."""
+    return await store.list_symlinks(tx, graph, offset=offset, limit=limit)
+
+
+async def subgraph_of(
+    tx: Transaction,
+    graph: Graph,
+    entities: list[Entity],
+    *,
+    next_offset: int | None = None,
+    at: Moment | None = None,
+) -> Subgraph:
+    """These entities with every relation (`at`: as they were) that touches one of them."""
+    ids = [entity.id for entity in entities]
+    found = await store.relations_touching(tx, graph, ids, limit=MAX_RELATIONS, at=at)
     return Subgraph(entities, found, next_offset)
 
 
-async def subgraph_within(tx: Transaction, entities: list[Entity], *, next_offset: int | None = None) -> Subgraph:
-    """These entities with the relations among them."""
-    found = await store.relations_between(tx, [entity.id for entity in entities], limit=MAX_RELATIONS)
+async def subgraph_within(
+    tx: Transaction,
+    graph: Graph,
+    entities: list[Entity],
+    *,
+    next_offset: int | None = None,
+    at: Moment | None = None,
+) -> Subgraph:
+    """These entities with the relations (`at`: as they were) among them."""
+    ids = [entity.id for entity in entities]
+    found = await store.relations_between(tx, graph, ids, limit=MAX_RELATIONS, at=at)
     return Subgraph(entities, found, next_offset)
 
 
-async def list_relations(tx: Transaction, graph: Graph, *, offset: int = 0, limit: int | None = None) -> list[Relation]:
-    """Every relation of a graph, oldest first."""
-    return await store.list_relations(tx, graph, offset=offset, limit=limit)
+async def list_relations(
+    tx: Transaction, graph: Graph, *, offset: int = 0, limit: int | None = None, at: Moment | None = None
+) -> list[Relation]:
+    """Every relation of a graph (`at`: as it was), oldest first."""
+    return await store.list_relations(tx, graph, offset=offset, limit=limit, at=at)
+
+
+def _key(edge: NewEdge | Edge) -> tuple[UUID, UUID, str]:
+    return edge.from_node, edge.to_node, edge.type
 
 
 def _record_removed(revision: Revision, removed: Iterable[RemovedRelation]) -> set[UUID]:

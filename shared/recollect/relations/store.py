@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 from uuid import UUID
 
-from recollect.graphs.model import Graph, Revision
+from recollect.graphs.model import Graph, Moment, Revision
 from recollect.ids import new_id
 from recollect.platform.db import Transaction
 from recollect.platform.sql import Queries
-from recollect.relations.model import NewRelation, Relation
+from recollect.relations.model import Direction, Edge, NewEdge, NewRelation, Relation, RelationFilter, Symlink, Walk
 
 queries = Queries("recollect.relations")
 
@@ -70,17 +71,112 @@ async def find_lonely_placeholders(tx: Transaction, node_ids: Sequence[UUID]) ->
     return [row["id"] for row in await tx.fetch(queries.find_lonely_placeholders, tx.tenant_id, node_ids)]
 
 
-async def relations_touching(tx: Transaction, node_ids: Sequence[UUID], *, limit: int) -> list[Relation]:
-    """Edges with an end among these nodes, oldest first."""
-    return [Relation(**row) for row in await tx.fetch(queries.relations_touching, tx.tenant_id, node_ids, limit)]
+async def relations_touching(
+    tx: Transaction, graph: Graph, node_ids: Sequence[UUID], *, limit: int, at: Moment | None
+) -> list[Relation]:
+    """Edges (`at`: as they were) with an end among these nodes, oldest first."""
+    query, past = queries.relations_touching, tuple[Any, ...]()
+    if at is not None:
+        query, past = queries.relations_touching_at, (graph.id, at.revision)
+    return [Relation(**row) for row in await tx.fetch(query, tx.tenant_id, node_ids, limit, *past)]
 
 
-async def relations_between(tx: Transaction, node_ids: Sequence[UUID], *, limit: int) -> list[Relation]:
-    """Edges with both ends among these nodes, oldest first."""
-    return [Relation(**row) for row in await tx.fetch(queries.relations_between, tx.tenant_id, node_ids, limit)]
+async def relations_between(
+    tx: Transaction, graph: Graph, node_ids: Sequence[UUID], *, limit: int, at: Moment | None
+) -> list[Relation]:
+    """Edges (`at`: as they were) with both ends among these nodes, oldest first."""
+    query, past = queries.relations_between, tuple[Any, ...]()
+    if at is not None:
+        query, past = queries.relations_between_at, (graph.id, at.revision)
+    return [Relation(**row) for row in await tx.fetch(query, tx.tenant_id, node_ids, limit, *past)]
 
 
-async def list_relations(tx: Transaction, graph: Graph, *, offset: int, limit: int | None) -> list[Relation]:
-    """Every edge of a graph whose ends have names, oldest first."""
-    rows = await tx.fetch(queries.list_relations, tx.tenant_id, graph.id, offset, limit)
+async def list_relations(
+    tx: Transaction, graph: Graph, *, offset: int, limit: int | None, at: Moment | None
+) -> list[Relation]:
+    """Every edge of a graph (`at`: as it was) whose ends have names, oldest first."""
+    query, past = queries.list_relations, tuple[Any, ...]()
+    if at is not None:
+        query, past = queries.list_relations_at, (at.revision,)
+    return [Relation(**row) for row in await tx.fetch(query, tx.tenant_id, graph.id, offset, limit, *past)]
+
+
+async def insert_edges(tx: Transaction, revision: Revision, edges: Sequence[NewEdge]) -> dict[UUID, NewEdge]:
+    """Make edges between nodes by id; those that were not there, by their ids."""
+    made = {new_id(): edge for edge in edges}
+    rows = [
+        {
+            "id": edge_id,
+            "from_node": edge.from_node,
+            "to_graph": edge.to_graph or revision.graph.id,
+            "to_node": edge.to_node,
+            "type": edge.type,
+            "metadata": edge.metadata,
+            "ordinal": edge.ordinal,
+            "actor": edge.actor,
+        }
+        for edge_id, edge in made.items()
+    ]
+    inserted = await tx.fetch(
+        queries.insert_edges,
+        tx.tenant_id,
+        revision.graph.id,
+        revision.number,
+        revision.at,
+        tx.caller.subject,
+        rows,
+    )
+    return {row["id"]: made[row["id"]] for row in inserted}
+
+
+async def find_edges(tx: Transaction, keys: Sequence[tuple[UUID, UUID, str]]) -> list[Edge]:
+    """Live edges by (source, target, type)."""
+    rows = await tx.fetch(
+        queries.find_edges, tx.tenant_id, [k[0] for k in keys], [k[1] for k in keys], [k[2] for k in keys]
+    )
+    return [Edge(**row) for row in rows]
+
+
+async def remove_edges(tx: Transaction, revision: Revision, edge_ids: Sequence[UUID]) -> list[RemovedRelation]:
+    """Take edges of the graph away, by id; those that were there."""
+    rows = await tx.fetch(queries.remove_edges, tx.tenant_id, revision.graph.id, revision.number, edge_ids)
+    return [RemovedRelation(**row) for row in rows]
+
+
+async def edges_between(tx: Transaction, graph: Graph, from_node: UUID, to_node: UUID, type_: str | None) -> list[Edge]:
+    """Live edges of a graph from one node to another."""
+    rows = await tx.fetch(queries.edges_between, tx.tenant_id, graph.id, from_node, to_node, type_)
+    return [Edge(**row) for row in rows]
+
+
+async def edges_of(
+    tx: Transaction, graph: Graph, node_ids: Sequence[UUID], walk: Walk, *, within: Sequence[UUID] | None, limit: int
+) -> list[Edge]:
+    """Edges at these nodes that a walk may follow, within these graphs (None: any)."""
+    outgoing, incoming = walk.direction != Direction.INCOMING, walk.direction != Direction.OUTGOING
+    query, past = queries.edges_of, tuple[Any, ...]()
+    if walk.at is not None:
+        query, past = queries.edges_of_at, (graph.id, walk.at.revision)
+    rows = await tx.fetch(query, tx.tenant_id, node_ids, outgoing, incoming, walk.types, within, limit, *past)
+    return [Edge(**row) for row in rows]
+
+
+async def search_relations(
+    tx: Transaction, graph: Graph, only: RelationFilter, *, offset: int, limit: int
+) -> list[Relation]:
+    """Edges of a graph by the names of their ends and their type, oldest first."""
+    rows = await tx.fetch(
+        queries.search_relations, tx.tenant_id, graph.id, only.source, only.target, only.type, offset, limit
+    )
     return [Relation(**row) for row in rows]
+
+
+async def count_types(tx: Transaction, graph: Graph, *, limit: int) -> list[tuple[str, int]]:
+    """How many edges of each type a graph has, most first."""
+    return [(row["type"], row["count"]) for row in await tx.fetch(queries.count_types, tx.tenant_id, graph.id, limit)]
+
+
+async def list_symlinks(tx: Transaction, graph: Graph, *, offset: int, limit: int) -> list[Symlink]:
+    """The edges of a graph that lead into others, oldest first, and whether their targets still live."""
+    rows = await tx.fetch(queries.list_symlinks, tx.tenant_id, graph.id, offset, limit)
+    return [Symlink(**row) for row in rows]

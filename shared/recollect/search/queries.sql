@@ -28,6 +28,32 @@ ORDER BY r.rank DESC, n.created_at, n.id
 OFFSET $9
 LIMIT $10;
 
+-- name: search_substring_at
+-- The same as search_substring in a graph as it was at revision $11 and its time $12, without indexes.
+WITH living AS (
+    SELECT * FROM nodes_at($1, $2, $11)
+    WHERE name IS NOT NULL AND NOT placeholder AND (expires_at IS NULL OR expires_at > $12)
+), matches AS (
+    SELECT node_id AS id, CASE WHEN name ILIKE $4 THEN 4 WHEN name ILIKE $3 THEN 3 ELSE 2 END AS rank
+    FROM living WHERE name ILIKE $3 OR kind ILIKE $3
+    UNION ALL
+    SELECT node_id, 1 FROM observations_at($1, $2, $11)
+    WHERE content ILIKE $3 AND (expires_at IS NULL OR expires_at > $12)
+), ranked AS (
+    SELECT id, max(rank) AS rank FROM matches GROUP BY id
+)
+SELECT n.node_id AS id
+FROM ranked r
+JOIN living n ON n.node_id = r.id
+WHERE ($5::text IS NULL OR n.kind = $5)
+    AND (cardinality($6::text[]) = 0 OR EXISTS (
+        SELECT 1 FROM unnest(n.tags) AS t (tag) JOIN unnest($6::text[]) AS w (tag) ON lower(t.tag) = lower(w.tag)))
+    AND ($7::double precision IS NULL OR n.importance >= $7)
+    AND ($8::double precision IS NULL OR n.importance <= $8)
+ORDER BY r.rank DESC, n.node_id
+OFFSET $9
+LIMIT $10;
+
 -- name: recall
 -- Memories by their words and their meaning: the best passages of each kind, scored together, the best passage of each
 -- memory. $4 is null while the embedder is away. An entity's name answers only where it has nothing else to say.

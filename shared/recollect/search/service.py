@@ -25,15 +25,18 @@ MAX_RECALLED = 100
 """Hits of one recall at most."""
 
 
-async def search_nodes(tx: Transaction, graph_name: str | None, query: SubstringQuery) -> Subgraph:
-    """Entities that hold a substring, best first, with every relation that touches one of them."""
+async def search_nodes(
+    tx: Transaction, graph_name: str | None, query: SubstringQuery, *, as_of: str | None = None
+) -> Subgraph:
+    """Entities (`as_of`: as they were) that hold a substring, best first, with every relation that touches them."""
     graph = await graphs.open_graph(tx, graph_name)
     if graph is None:
         return Subgraph([], [])
-    found = await store.search_substring(tx, graph, query)
-    entities = await nodes.entities_by_id(tx, found[: query.limit])
+    at = await graphs.moment(tx, graph, as_of)
+    found = await store.search_substring(tx, graph, query, at)
+    entities = await nodes.entities_by_id(tx, found[: query.limit], graph=graph, at=at)
     next_offset = query.offset + query.limit if len(found) > query.limit else None
-    return await relations.subgraph_of(tx, entities, next_offset=next_offset)
+    return await relations.subgraph_of(tx, graph, entities, next_offset=next_offset, at=at)
 
 
 async def recall(

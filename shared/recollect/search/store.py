@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pgvector import HalfVector
 
-from recollect.graphs.model import Graph
+from recollect.graphs.model import Graph, Moment
 from recollect.platform.db import Transaction
 from recollect.platform.sql import Queries
 from recollect.search.model import (
@@ -28,11 +28,13 @@ from recollect.search.model import (
 queries = Queries("recollect.search")
 
 
-async def search_substring(tx: Transaction, graph: Graph, query: SubstringQuery) -> list[UUID]:
-    """Entities that match, best first; up to one more than the query's limit."""
+async def search_substring(tx: Transaction, graph: Graph, query: SubstringQuery, at: Moment | None) -> list[UUID]:
+    """Entities (`at`: as they were) that match, best first; up to one more than the query's limit."""
     pattern = like_pattern(query.text)
+    statement = queries.search_substring if at is None else queries.search_substring_at
+    past = () if at is None else (at.revision, at.at)
     rows = await tx.fetch(
-        queries.search_substring,
+        statement,
         tx.tenant_id,
         graph.id,
         pattern,
@@ -43,6 +45,7 @@ async def search_substring(tx: Transaction, graph: Graph, query: SubstringQuery)
         query.max_importance,
         query.offset,
         query.limit + 1,
+        *past,
     )
     return [row["id"] for row in rows]
 

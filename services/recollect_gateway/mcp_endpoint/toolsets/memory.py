@@ -17,7 +17,7 @@ from recollect.relations import service as relations
 from recollect.relations.model import NewRelation, Relation, Subgraph
 from recollect.search import service as search
 from recollect.search.model import SubstringQuery
-from recollect_gateway.mcp_endpoint.tool import Arguments, Call, Reply
+from recollect_gateway.mcp_endpoint.tool import Arguments, Call, Reading, Reply
 
 MAX_BATCH = 1_000
 MAX_OFFSET = 10_000_000
@@ -107,7 +107,7 @@ class DeleteRelations(Arguments, frozen=True):
     relations: Annotated[list[RelationItem], Meta(max_length=MAX_BATCH, description="An array of relations to delete")]
 
 
-class ReadGraph(Arguments, frozen=True):
+class ReadGraph(Reading, frozen=True):
     """Arguments of `read_graph`."""
 
     entity_type: Kind | None = None
@@ -115,7 +115,7 @@ class ReadGraph(Arguments, frozen=True):
     limit: Limit | None = None
 
 
-class SearchNodes(Arguments, frozen=True):
+class SearchNodes(Reading, frozen=True):
     """Arguments of `search_nodes`."""
 
     query: Annotated[
@@ -133,7 +133,7 @@ class SearchNodes(Arguments, frozen=True):
     limit: Limit | None = None
 
 
-class OpenNodes(Arguments, frozen=True):
+class OpenNodes(Reading, frozen=True):
     """Arguments of `open_nodes`."""
 
     names: Annotated[list[SoughtName], Meta(max_length=MAX_BATCH, description="An array of entity names to retrieve")]
@@ -258,6 +258,7 @@ async def read_graph(call: Call, arguments: ReadGraph) -> Reply:
             offset=arguments.offset,
             limit=arguments.limit,
             max_items=call.settings.max_reply_items,
+            as_of=arguments.as_of,
         )
     return Reply(knowledge_graph(found))
 
@@ -274,13 +275,15 @@ async def search_nodes(call: Call, arguments: SearchNodes) -> Reply:
         limit=arguments.limit or MAX_BATCH,
     )
     async with call.transaction() as tx:
-        return Reply(knowledge_graph(await search.search_nodes(tx, arguments.graph, query)))
+        found = await search.search_nodes(tx, arguments.graph, query, as_of=arguments.as_of)
+    return Reply(knowledge_graph(found))
 
 
 async def open_nodes(call: Call, arguments: OpenNodes) -> Reply:
     """Open entities by name."""
     async with call.transaction() as tx:
-        return Reply(knowledge_graph(await memory.open_nodes(tx, arguments.graph, arguments.names)))
+        found = await memory.open_nodes(tx, arguments.graph, arguments.names, as_of=arguments.as_of)
+    return Reply(knowledge_graph(found))
 
 
 def knowledge_graph(found: Subgraph) -> KnowledgeGraph:

@@ -1,0 +1,1 @@
+"""Curation: keeping a graph in shape."""

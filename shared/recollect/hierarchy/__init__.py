@@ -1,0 +1,1 @@
+"""Hierarchy: parents and children among the entities of a graph."""

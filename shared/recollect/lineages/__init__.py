@@ -1,0 +1,1 @@
+"""Lineages: every version of a node, conflicts between versions, and graphs as they were."""

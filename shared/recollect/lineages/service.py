@@ -1,0 +1,115 @@
+"""Use cases of lineages: write a version, read any version, see conflicts, settle them.
+
+Conflicts: under `lww` the newest put wins and what it replaces stays in history, superseded. Under `manual` a put that
+is not based on the newest version is written beside it, as a sibling head; a put based on the newest, or on none,
+supersedes all heads.
+"""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from uuid import UUID
+
+from recollect.errors import RecollectError
+from recollect.graphs import service as graphs
+from recollect.graphs.model import Graph, Moment, Revision
+from recollect.lineages import store
+from recollect.lineages.model import Draft, Put, Version, VersionFilter, not_found, plan
+from recollect.nodes import service as nodes
+from recollect.nodes.model import NodeHead, Rewrite
+from recollect.platform.db import Transaction
+
+
+async def put_nodes(tx: Transaction, revision: Revision, drafts: Sequence[Draft]) -> list[Put | RecollectError]:
+    """Write versions, best effort: for each draft, in order, what it became or why it could not be written.
+
+    NotFound for a lineage that is not there or deleted, InvalidInput for a version that it never had or a kind that is
+    not allowed, Conflict for a second draft of one lineage in a call and for a name that is taken.
+    """
+    heads = await nodes.read_heads(tx, revision.graph, [draft.node_id for draft in drafts if draft.node_id])
+    names = await nodes.find_named(tx, revision.graph, [draft.fields.name for draft in drafts if draft.fields.name])
+    steps = plan(revision.graph, drafts, heads, {name: node.id for name, node in names.items()})
+    creations = [step for step in steps if isinstance(step, Draft)]
+    rewrites = [step for step in steps if isinstance(step, Rewrite)]
+    fields, actors = [draft.fields for draft in creations], [draft.actor for draft in creations]
+    created = iter(await nodes.create_nodes(tx, revision, fields, actors=actors))
+    await nodes.rewrite(tx, revision, rewrites)
+    return [_outcome(step, created) for step in steps]
+
+
+async def put_node(tx: Transaction, revision: Revision, draft: Draft) -> Put:
+    """Write one version; raises what `put_nodes` would answer."""
+    (outcome,) = await put_nodes(tx, revision, [draft])
+    if isinstance(outcome, RecollectError):
+        raise outcome
+    return outcome
+
+
+async def require_head(tx: Transaction, graph: Graph, node_id: UUID) -> NodeHead:
+    """A live node as it is now; raises NotFound. Placeholders are not there."""
+    head = (await nodes.read_heads(tx, graph, [node_id])).get(node_id)
+    if head is None or head.fields.placeholder:
+        raise not_found(node_id)
+    return head
+
+
+async def get_node(tx: Transaction, graph: Graph, node_id: UUID) -> Version:
+    """The newest version of a live node; raises NotFound."""
+    found = await store.current_versions(tx, graph, [node_id])
+    if not found:
+        raise not_found(node_id)
+    return found[0]
+
+
+async def get_nodes(
+    tx: Transaction, graph: Graph, node_ids: Sequence[UUID], *, at: Moment | None = None
+) -> list[Version]:
+    """The newest versions of live nodes (`at`: their heads then), in the order asked for; others are left out."""
+    if at is not None:
+        return await store.versions_at(tx, graph, node_ids, at)
+    return await store.current_versions(tx, graph, node_ids)
+
+
+async def get_version(tx: Transaction, graph: Graph, version_id: UUID) -> Version:
+    """One version by its own id, exactly as written; raises NotFound."""
+    return _found(await store.find_version(tx, graph, version_id), version_id)
+
+
+async def get_numbered(tx: Transaction, graph: Graph, node_id: UUID, number: int) -> Version:
+    """One version of a node by its number, of a deleted one too; raises NotFound."""
+    return _found(await store.find_numbered(tx, graph, node_id, number), node_id)
+
+
+async def get_at(tx: Transaction, graph: Graph, node_id: UUID, at: datetime) -> Version:
+    """The version that was a node's head at a time; raises NotFound where it did not live then."""
+    found = await store.versions_at(tx, graph, [node_id], await graphs.moment_of(tx, graph, at))
+    return _found(found[0] if found else None, node_id)
+
+
+async def history(tx: Transaction, graph: Graph, node_id: UUID, *, offset: int = 0, limit: int = 100) -> list[Version]:
+    """Versions of a node, newest first, of a deleted one too; raises NotFound."""
+    found = await store.list_versions(tx, graph, node_id, offset=offset, limit=limit)
+    if not found and not await store.lineage_exists(tx, graph, node_id):
+        raise not_found(node_id)
+    return found
+
+
+async def list_nodes(tx: Transaction, graph: Graph, only: VersionFilter) -> tuple[list[Version], bool]:
+    """Live nodes that pass a filter, oldest first, and whether more follow."""
+    ids = await store.list_current(tx, graph, only)
+    return await store.current_versions(tx, graph, ids[: only.limit]), len(ids) > only.limit
+
+
+def _outcome(step: Draft | Rewrite | RecollectError, created: Iterator[UUID]) -> Put | RecollectError:
+    match step:
+        case RecollectError():
+            return step
+        case Draft():
+            return Put(next(created), 1, created=True, conflict=False)
+        case Rewrite():
+            return Put(step.head.id, step.head.version + 1, created=False, conflict=step.beside_heads)
+
+
+def _found(version: Version | None, node_id: UUID) -> Version:
+    if version is None or version.placeholder:
+        raise not_found(node_id)
+    return version

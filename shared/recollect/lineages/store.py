@@ -1,0 +1,59 @@
+"""One function per query of `queries.sql`."""
+
+from collections.abc import Sequence
+from uuid import UUID
+
+import asyncpg
+
+from recollect.graphs.model import Graph, Moment
+from recollect.lineages.model import Version, VersionFilter
+from recollect.platform.db import Transaction
+from recollect.platform.sql import Queries
+
+queries = Queries("recollect.lineages")
+
+
+async def find_version(tx: Transaction, graph: Graph, version_id: UUID) -> Version | None:
+    """One version by its own id, or None."""
+    return _version(await tx.fetchrow(queries.find_version, tx.tenant_id, graph.id, version_id))
+
+
+async def find_numbered(tx: Transaction, graph: Graph, node_id: UUID, number: int) -> Version | None:
+    """One version of a node by its number, or None."""
+    return _version(await tx.fetchrow(queries.find_numbered, tx.tenant_id, graph.id, node_id, number))
+
+
+async def versions_at(tx: Transaction, graph: Graph, node_ids: Sequence[UUID], at: Moment) -> list[Version]:
+    """The versions that were the heads of nodes, in the order asked for; those that did not live then are left out."""
+    return _versions(await tx.fetch(queries.versions_at, tx.tenant_id, graph.id, node_ids, at.revision, at.at))
+
+
+async def list_versions(tx: Transaction, graph: Graph, node_id: UUID, *, offset: int, limit: int) -> list[Version]:
+    """Versions of a node, newest first."""
+    return _versions(await tx.fetch(queries.list_versions, tx.tenant_id, graph.id, node_id, offset, limit))
+
+
+async def current_versions(tx: Transaction, graph: Graph, node_ids: Sequence[UUID]) -> list[Version]:
+    """The newest versions of live nodes, in the order asked for; those that are not there are left out."""
+    return _versions(await tx.fetch(queries.current_versions, tx.tenant_id, graph.id, node_ids))
+
+
+async def list_current(tx: Transaction, graph: Graph, only: VersionFilter) -> list[UUID]:
+    """Live nodes that pass a filter, oldest first; up to one more than its limit."""
+    tags = [tag.lower() for tag in only.tags]
+    rows = await tx.fetch(queries.list_current, tx.tenant_id, graph.id, only.kinds, tags, only.offset, only.limit + 1)
+    return [row["id"] for row in rows]
+
+
+async def lineage_exists(tx: Transaction, graph: Graph, node_id: UUID) -> bool:
+    """Whether the graph has, or had, that lineage."""
+    exists: bool = await tx.fetchval(queries.lineage_exists, tx.tenant_id, graph.id, node_id)
+    return exists
+
+
+def _version(row: asyncpg.Record | None) -> Version | None:
+    return None if row is None else _versions([row])[0]
+
+
+def _versions(rows: Sequence[asyncpg.Record]) -> list[Version]:
+    return [Version(**{**row, "tags": tuple(row["tags"]), "conflicts": tuple(row["conflicts"])}) for row in rows]
