@@ -29,7 +29,6 @@ from recollect.caller import Caller
 from recollect.errors import TooLarge
 from recollect_gateway.mcp_endpoint import resources
 from recollect_gateway.mcp_endpoint.catalogue import CATALOGUE, TOOLS
-from recollect_gateway.mcp_endpoint.errors import tool_error
 from recollect_gateway.mcp_endpoint.schema import json_schema, outline, parse
 from recollect_gateway.mcp_endpoint.tool import Call, Reply, Selection, Services, ToolSpec
 
@@ -69,7 +68,7 @@ def create_server(services: Services) -> Server[Any]:
             reply = await tool.handler(Call(_request(context).caller, services, tool), arguments)
             return _result(reply, services.settings.max_reply_bytes if tool.read_only else None)
         except Exception as error:
-            return tool_error(error)
+            return tool.render_error(error)
 
     async def list_resources(context: Context, _: PaginatedRequestParams | None) -> ListResourcesResult:
         return ListResourcesResult(

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import msgspec
 import structlog
+from mcp_types import CallToolResult
 from msgspec import Meta
 
 from recollect.caller import Caller, Scope
@@ -17,6 +18,7 @@ from recollect.platform.db import Database, Transaction
 from recollect.platform.embedding import Embedder
 from recollect.search.model import Question
 from recollect.settings import Settings
+from recollect_gateway.mcp_endpoint.errors import tool_error
 
 log = structlog.get_logger(__name__)
 
@@ -104,11 +106,15 @@ class Call:
 
 
 Handler = Callable[[Call, Any], Awaitable[Reply]]
+ErrorRenderer = Callable[[Exception], CallToolResult]
 
 
 @dataclass(frozen=True, slots=True)
 class ToolSpec:
-    """One tool of the catalogue. Its scope follows from whether it writes; `terse`: listed with schemas kept short."""
+    """One tool of the catalogue. Its scope follows from whether it writes; `terse`: listed with schemas kept short.
+
+    `render_error` is how the dialect of its toolset tells errors.
+    """
 
     name: str
     title: str
@@ -121,6 +127,7 @@ class ToolSpec:
     destructive: bool = False
     idempotent: bool = False
     terse: bool = False
+    render_error: ErrorRenderer = tool_error
 
     @property
     def scope(self) -> Scope:

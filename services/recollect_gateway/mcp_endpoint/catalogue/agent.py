@@ -1,0 +1,76 @@
+"""The tools of toolset `agent`."""
+
+from recollect_gateway.mcp_endpoint.tool import ToolSpec
+from recollect_gateway.mcp_endpoint.toolsets import agent
+
+AGENT: tuple[ToolSpec, ...] = (
+    ToolSpec(
+        name="remember",
+        title="Remember",
+        description="Keep facts for later. Say what each is about, so that it is found with that entity; "
+        "what is known already is not doubled, and close memories come back so that you can revise instead.",
+        toolsets=frozenset({"agent"}),
+        arguments=agent.Remember,
+        result=agent.RememberedMemories,
+        handler=agent.remember,
+        idempotent=True,
+        terse=True,
+    ),
+    ToolSpec(
+        name="recall",
+        title="Recall",
+        description="Find what was remembered, by words and by meaning. Ask before answering from memory.",
+        toolsets=frozenset({"agent"}),
+        arguments=agent.Recall,
+        result=agent.RecalledMemories,
+        handler=agent.recall,
+        read_only=True,
+        idempotent=True,
+        terse=True,
+    ),
+    ToolSpec(
+        name="relate",
+        title="Relate",
+        description="Keep how entities relate, as triples in active voice. Names need not exist yet.",
+        toolsets=frozenset({"agent"}),
+        arguments=agent.Relate,
+        result=agent.RelatedTriples,
+        handler=agent.relate,
+        idempotent=True,
+        terse=True,
+    ),
+    ToolSpec(
+        name="revise",
+        title="Revise",
+        description="Correct a memory, or a node's text, tags, importance or status. What it was stays in history.",
+        toolsets=frozenset({"agent"}),
+        arguments=agent.Revise,
+        result=agent.RevisedMemory,
+        handler=agent.revise,
+        terse=True,
+    ),
+    ToolSpec(
+        name="forget",
+        title="Forget",
+        description="Let memories or nodes go: outdated (kept, but no longer recalled) or deleted.",
+        toolsets=frozenset({"agent"}),
+        arguments=agent.Forget,
+        result=agent.ForgottenMemories,
+        handler=agent.forget,
+        destructive=True,
+        idempotent=True,
+        terse=True,
+    ),
+    ToolSpec(
+        name="explore",
+        title="Explore",
+        description="See what lies around a node, or the paths between two.",
+        toolsets=frozenset({"agent"}),
+        arguments=agent.Explore,
+        result=agent.ExploredGraph,
+        handler=agent.explore,
+        read_only=True,
+        idempotent=True,
+        terse=True,
+    ),
+)
