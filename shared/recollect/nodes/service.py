@@ -72,14 +72,21 @@ async def create_facts(tx: Transaction, revision: Revision, facts: Sequence[NewF
 
 
 async def add_observations(
-    tx: Transaction, revision: Revision, observations: Sequence[NewObservation], *, across_threads: bool = True
+    tx: Transaction,
+    revision: Revision,
+    observations: Sequence[NewObservation],
+    *,
+    named: Sequence[str] | None = None,
+    across_threads: bool = True,
 ) -> list[Observation]:
     """Attach statements to entities that exist; those that they did not have yet, in order.
 
+    `named`: the entities that must exist, those to which nothing is added too (default: those of `observations`).
     `across_threads`: an entity has a statement once, whichever thread it came from; else once a thread.
     Raises NotFound naming the first entity that is not there.
     """
-    entities = await require_entities(tx, revision.graph, unique(new.entity for new in observations))
+    wanted_names = unique(new.entity for new in observations) if named is None else named
+    entities = await require_entities(tx, revision.graph, wanted_names)
     wanted = [_observation(entities[new.entity].id, new, revision.at) for new in observations]
     added = await _attach(tx, revision, wanted, across_threads=across_threads)
     if added:

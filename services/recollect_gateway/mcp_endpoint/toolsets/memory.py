@@ -216,11 +216,9 @@ async def create_relations(call: Call, arguments: CreateRelations) -> Reply:
 async def add_observations(call: Call, arguments: AddObservations) -> Reply:
     """Add observations; answer, for each entry, those that are new."""
     wanted = [NewObservation(a.entity_name, content) for a in arguments.observations for content in a.contents]
-    silent = unique(a.entity_name for a in arguments.observations if not a.contents)
+    named = unique(a.entity_name for a in arguments.observations)
     async with call.writing(arguments.graph) as (tx, revision):
-        if silent:
-            await nodes.require_entities(tx, revision.graph, silent)
-        added = await nodes.add_observations(tx, revision, wanted)
+        added = await nodes.add_observations(tx, revision, wanted, named=named)
     new = {(o.entity, o.content) for o in added}
     return _bare(Results([_added(addition, new) for addition in arguments.observations]))
 
