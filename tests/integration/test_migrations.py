@@ -182,6 +182,16 @@ async def test_a_migration_that_was_changed_is_refused(empty: str) -> None:
         await migrate(empty)
 
 
+async def test_a_database_that_is_newer_is_left_alone(empty: str) -> None:
+    await migrate(empty)
+    async with connected(empty) as connection:
+        await connection.execute(
+            "INSERT INTO recollect.schema_migrations (name, checksum) VALUES ('9999_of_tomorrow', 'x')"
+        )
+    with pytest.raises(MigrationFailed, match="newer than this version of Recollect: it has 9999_of_tomorrow"):
+        await migrate(empty)
+
+
 async def test_a_migration_that_fails_leaves_nothing_and_may_be_repeated(empty: str) -> None:
     await migrate(empty)
     async with connected(empty) as connection:

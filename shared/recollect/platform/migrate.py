@@ -122,6 +122,8 @@ async def _pending(connection: asyncpg.Connection) -> list[Migration]:
         "(name text PRIMARY KEY, checksum text NOT NULL, applied_at timestamptz NOT NULL DEFAULT clock_timestamp())"
     )
     applied = {row["name"]: row["checksum"] for row in await connection.fetch("SELECT * FROM schema_migrations")}
+    if unknown := sorted(applied.keys() - {migration.name for migration in migrations()}):
+        raise MigrationFailed(f"This database is newer than this version of Recollect: it has {unknown[0]}.")
     for migration in migrations():
         if applied.get(migration.name, migration.checksum) != migration.checksum:
             raise MigrationFailed(

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from uuid import UUID
 
+from recollect.errors import TooLarge
 from recollect.graphs.model import Graph, Moment, Revision
 from recollect.nodes import service as nodes
 from recollect.nodes.model import Entity, unique, unique_by
@@ -103,8 +104,8 @@ async def subgraph_of(
 ) -> Subgraph:
     """These entities with every relation (`at`: as they were) that touches one of them."""
     ids = [entity.id for entity in entities]
-    found = await store.relations_touching(tx, graph, ids, limit=MAX_RELATIONS, at=at)
-    return Subgraph(entities, found, next_offset)
+    found = await store.relations_touching(tx, graph, ids, limit=MAX_RELATIONS + 1, at=at)
+    return Subgraph(entities, _bounded(found), next_offset)
 
 
 async def subgraph_within(
@@ -117,8 +118,8 @@ async def subgraph_within(
 ) -> Subgraph:
     """These entities with the relations (`at`: as they were) among them."""
     ids = [entity.id for entity in entities]
-    found = await store.relations_between(tx, graph, ids, limit=MAX_RELATIONS, at=at)
-    return Subgraph(entities, found, next_offset)
+    found = await store.relations_between(tx, graph, ids, limit=MAX_RELATIONS + 1, at=at)
+    return Subgraph(entities, _bounded(found), next_offset)
 
 
 async def list_relations(
@@ -130,6 +131,12 @@ async def list_relations(
 
 def _key(edge: NewEdge | Edge) -> tuple[UUID, UUID, str]:
     return edge.from_node, edge.to_node, edge.type
+
+
+def _bounded(found: list[Relation]) -> list[Relation]:
+    if len(found) > MAX_RELATIONS:
+        raise TooLarge(f"More than {MAX_RELATIONS} relations touch these entities: ask for fewer entities")
+    return found
 
 
 def _record_removed(revision: Revision, removed: Iterable[RemovedRelation]) -> set[UUID]:
