@@ -290,3 +290,13 @@ async def test_a_graph_too_large_for_one_reply_is_read_in_pages(agent: Agent) ->
     assert await page(3) == (["entity 0", "entity 1", "entity 2"], 3, 3)
     assert await page(3, offset=3) == (["entity 3", "entity 4", "entity 5"], 4, 6)
     assert await page(3, offset=6) == (["entity 6"], 1, None)
+
+
+async def test_relations_past_the_bound_are_told_of_rather_than_left_out(agent: Agent) -> None:
+    await agent.create("hub")
+    for start in range(0, relations.MAX_RELATIONS, 2_000):
+        await agent.relate(*(("hub", "knows", f"friend {n}") for n in range(start, start + 2_000)))
+    assert len((await agent.open("hub")).relations) == relations.MAX_RELATIONS
+    await agent.relate(("hub", "knows", "one more"))
+    with pytest.raises(TooLarge, match="More than 10000 relations"):
+        await agent.open("hub")

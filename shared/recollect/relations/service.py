@@ -135,7 +135,7 @@ def _key(edge: NewEdge | Edge) -> tuple[UUID, UUID, str]:
 
 def _bounded(found: list[Relation]) -> list[Relation]:
     if len(found) > MAX_RELATIONS:
-        raise TooLarge(f"More than {MAX_RELATIONS} relations touch these entities: ask for fewer entities")
+        raise TooLarge(f"More than {MAX_RELATIONS} relations touch these entities: open fewer, or page search_relations")
     return found
 
 
