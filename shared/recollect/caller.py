@@ -8,11 +8,7 @@ from recollect.errors import ErrorCode, Forbidden
 
 
 class Scope(StrEnum):
-    """What a credential may do.
-
-    `tenant:admin` manages graphs and keys, and so may give out the other scopes; it does not itself read or write
-    memory.
-    """
+    """What a credential may do. `tenant:admin` manages graphs and keys, and so may give out the other scopes."""
 
     MEMORY_READ = "memory:read"
     MEMORY_WRITE = "memory:write"
