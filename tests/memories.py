@@ -7,6 +7,8 @@ from functools import cache
 from typing import Any
 
 from recollect.caller import Caller
+from recollect.curation import service as curation
+from recollect.curation.model import Merged
 from recollect.graphs import service as graphs
 from recollect.graphs.model import GraphHead, Revision
 from recollect.memory import service as memory
@@ -74,6 +76,11 @@ class Agent:
     async def delete(self, *names: str) -> None:
         async with self.writing() as (tx, revision):
             await memory.delete_entities(tx, revision, names)
+
+    async def merge(self, names: Sequence[str], target: str | None = None) -> Merged:
+        """Make several entities one."""
+        async with self.writing() as (tx, revision):
+            return await curation.merge_entities(tx, revision, names, target)
 
     async def remember(self, *items: Item | str) -> list[Remembered]:
         wanted = [Item(item) if isinstance(item, str) else item for item in items]

@@ -1,5 +1,6 @@
 """How commands reach a running gateway: where it is, with which key, and what it says when it refuses."""
 
+import re
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -23,6 +24,8 @@ ATTEMPT_SECONDS = 60.0
 LONGEST_WAIT = 10.0
 TIMEOUT = httpx2.Timeout(60.0, connect=10.0)
 
+_MCP = re.compile(r"/mcp(/x/[^/]+)?$")
+
 Url = Annotated[
     str | None,
     Parameter(env_var="RECOLLECT_URL", help="The gateway, such as https://memory.example.com. Default: the one here."),
@@ -40,9 +43,10 @@ class Away(Unavailable):
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where the management API is, and the key for it."""
+    """Where the management API and MCP are, and the key for them."""
 
     url: str
+    mcp_url: str
     api_key: str
 
 
@@ -77,7 +81,7 @@ class Gateway:
             with closing(response):
                 if not response.is_success:
                     response.read()
-                    raise _refusal(response)
+                    raise refusal(response)
                 if response.headers.get("content-type", "").split(";")[0] != media_type:
                     raise InvalidInput(f"{request.url} is no address of a Recollect gateway", path="url")
                 yield response
@@ -102,7 +106,7 @@ def connected(url: str | None, api_key: str | None) -> Iterator[Gateway]:
             base_url=address.url,
             headers={"Authorization": f"Bearer {address.api_key}"},
             timeout=TIMEOUT,
-            trust_env=not _is_here(address.url),
+            trust_env=not is_here(address.url),
         )
     except (httpx2.InvalidURL, httpx2.UnsupportedProtocol, UnicodeError) as error:
         raise InvalidInput(
@@ -117,14 +121,14 @@ def find_address(url: str | None, api_key: str | None) -> Address:
     if url:
         if not api_key:
             raise InvalidInput("An API key is needed: --api-key, or RECOLLECT_API_KEY")
-        return Address(_management_url(url), api_key)
+        return Address(_management_url(url), _mcp_url(url), api_key)
     here = _running_here()
     if here is None:
         raise InvalidInput(
             "No gateway runs on this machine (`recollect local` starts one). "
             "Name another with --url and --api-key, or RECOLLECT_URL and RECOLLECT_API_KEY"
         )
-    return Address(here.management_url, api_key or here.api_key)
+    return Address(here.management_url, here.mcp_url, api_key or here.api_key)
 
 
 def _running_here() -> Endpoint | None:
@@ -143,7 +147,13 @@ def _management_url(url: str) -> str:
     return f"{base}/v1"
 
 
-def _is_here(url: str) -> bool:
+def _mcp_url(url: str) -> str:
+    """MCP behind whichever of the gateway's addresses was pasted; one with a tenant or a toolset keeps them."""
+    base = url.rstrip("/").removesuffix("/v1")
+    return base if _MCP.search(base) else f"{base}/mcp"
+
+
+def is_here(url: str) -> bool:
     """Whether the address is this machine's own: no proxy leads there."""
     host = httpx2.URL(url).host
     try:
@@ -152,7 +162,8 @@ def _is_here(url: str) -> bool:
         return host == "localhost"
 
 
-def _refusal(response: httpx2.Response) -> RecollectError:
+def refusal(response: httpx2.Response) -> RecollectError:
+    """What a gateway says that refuses; the response has been read."""
     detail = _detail(response.content) or f"{response.url} answered {response.status_code}, which Recollect does not"
     if response.status_code == 401:
         return InvalidInput("The gateway does not accept the API key. Give another with --api-key or RECOLLECT_API_KEY")

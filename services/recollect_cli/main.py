@@ -9,6 +9,7 @@ from recollect import __version__
 from recollect.errors import RecollectError
 from recollect_cli import keys, local, migrate, tenants, transfer
 from recollect_cli.reference import settings_page
+from recollect_cli.tools_reference import tools_page
 
 app = App(name="recollect", help="Hosted memory for AI agents.", version=__version__)
 app.command(local.local)
@@ -17,6 +18,9 @@ app.command(tenants.app)
 app.command(keys.app)
 app.command(transfer.import_file, name="import")
 app.command(transfer.export_file, name="export")
+app.command(
+    "recollect_cli.stdio:stdio", name="stdio", help="Bridge a local MCP client to a gateway."
+)  # loaded when used
 
 
 reference = App(name="reference", help="Print pages of the documentation that are made from the code.")
@@ -27,6 +31,12 @@ app.command(reference)
 def settings() -> None:
     """Every setting: docs/settings.md."""
     print(settings_page(), end="")
+
+
+@reference.command
+def tools() -> None:
+    """Every tool: docs/tools.md."""
+    print(tools_page(), end="")
 
 
 def main() -> None:

@@ -43,6 +43,7 @@ class ErrorCode(StrEnum):
     METHOD_NOT_ALLOWED = "method_not_allowed"
     GRAPH_NOT_FOUND = "graph_not_found"
     GRAPH_EXISTS = "graph_exists"
+    GRAPH_IN_USE = "graph_in_use"
     ENTITY_NOT_FOUND = "entity_not_found"
     NODE_NOT_FOUND = "node_not_found"
     NAME_TAKEN = "name_taken"

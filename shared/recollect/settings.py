@@ -67,6 +67,15 @@ class Settings(BaseSettings):
         default=2_000_000, ge=1024, description="Longest text of one reply of a reading tool, in bytes of JSON."
     )
     max_metadata_size: int = Field(default=100_000, ge=2, description="Largest metadata of one item, in bytes of JSON.")
+    max_text_length: int = Field(
+        default=10_000, ge=1, le=100_000, description="Longest text of a node in toolset `facts`, in characters."
+    )
+    min_ttl_days: float = Field(
+        default=0.0, ge=0, description="In toolset `facts`, `ttl_days` must be more than this, in days."
+    )
+    max_ttl_days: float = Field(
+        default=3650.0, gt=0, le=36_500, description="In toolset `facts`, `ttl_days` is this at most, in days."
+    )
     embedder: str = Field(
         default="wordllama",
         description="`wordllama` (in process, no download) or `openai` (any OpenAI-compatible /v1/embeddings).",

@@ -179,6 +179,17 @@ async def test_edges_are_not_compared_with_all_nodes(agent: Agent, owner: asyncp
     assert sum(compared) <= 10 * BATCH
 
 
+async def test_names_are_not_compared_with_all_passages(agent: Agent, owner: asyncpg.Connection) -> None:
+    """Before there are statistics, too: what a batch reads does not grow with its square."""
+    await agent.create(*(f"entity {n}" for n in range(BATCH)))
+    node_ids = await owner.fetchval("SELECT array_agg(id) FROM nodes WHERE tenant_id = $1", agent.caller.tenant_id)
+    async with agent.db.transaction(agent.caller) as tx:
+        explain = f"EXPLAIN (ANALYZE, BUFFERS) {Queries('recollect.passages').statements['remove_names']}"
+        plan = "\n".join(row[0] for row in await tx.fetch(explain, tx.tenant_id, 2, node_ids))
+    read = [int(pages) for pages in re.findall(r"shared hit=(\d+)", plan)]
+    assert 0 < max(read) <= 2 * BATCH
+
+
 async def test_time_never_runs_against_revisions(agent: Agent, owner: asyncpg.Connection) -> None:
     """Even where the clock was set back, or another machine's is behind."""
     await agent.create("first")

@@ -13,11 +13,15 @@ from hypothesis import strategies as st
 
 from recollect.caller import Caller
 from recollect.errors import NotFound
+from recollect.graphs import service as graphs
+from recollect.graphs.model import NewGraph
 from recollect.identity.model import operator_caller
 from recollect.memory.model import Item
 from recollect.nodes.model import NewEntity
 from recollect.platform.db import Database
 from tests.conftest import NewTenant
+from tests.histories import HISTORIES, written
+from tests.laws import assert_laws
 from tests.memories import Agent, Triple, at_work, names, triples
 
 EDGE = ("Ada", "Babbage", "knows")
@@ -213,8 +217,7 @@ async def test_any_operations_leave_the_graph_as_the_official_server_would(
         revision += official != before
         if not refused:
             await _assert_reads_alike(agent, official, revision)
-    if revision:
-        await _assert_history_is_whole(agent, owner)
+    await assert_laws(agent, owner)
 
 
 def _applied(official: OfficialServer, operation: str, arguments: tuple[Any, ...]) -> bool:
@@ -252,66 +255,18 @@ async def _assert_reads_alike(agent: Agent, official: OfficialServer, revision: 
     assert head.revision == revision
 
 
-async def _assert_history_is_whole(agent: Agent, owner: asyncpg.Connection) -> None:
-    graph_id = await owner.fetchval(
-        "SELECT id FROM graphs WHERE tenant_id = $1 AND name = $2", agent.caller.tenant_id, agent.graph
-    )
-    for law, query in LAWS.items():
-        broken = await owner.fetch(query, graph_id)
-        assert broken == [], law
-
-
-LAWS = {
-    "revisions have no gaps and the head is the last of them": """
-        SELECT h.revision, count(c), max(c.revision) FROM graph_heads h LEFT JOIN changes c USING (tenant_id, graph_id)
-        WHERE h.graph_id = $1 GROUP BY h.revision
-        HAVING h.revision <> count(c) OR h.revision <> max(c.revision)""",
-    "time rises strictly with revisions, up to the head's": """
-        SELECT revision FROM (
-            SELECT revision, at, lag(at) OVER (ORDER BY revision) AS before FROM changes WHERE graph_id = $1) c
-        WHERE at <= before
-        UNION ALL
-        SELECT h.revision FROM graph_heads h JOIN changes c USING (tenant_id, graph_id, revision)
-        WHERE h.graph_id = $1 AND h.at <> c.at""",
-    "a change touches ids, each of a row of its graph that is stamped with its revision": """
-        SELECT c.revision, i.id FROM changes c CROSS JOIN unnest(c.ids) AS i (id)
-        WHERE c.graph_id = $1 AND NOT EXISTS (
-            SELECT FROM node_versions v WHERE v.node_id = i.id AND v.added_revision = c.revision
-            UNION ALL SELECT FROM observations o WHERE o.id = i.id AND c.revision IN (added_revision, removed_revision)
-            UNION ALL SELECT FROM relations r WHERE r.id = i.id AND c.revision IN (added_revision, removed_revision))
-        UNION ALL
-        SELECT revision, NULL FROM changes WHERE graph_id = $1 AND ids = '{}'""",
-    "the versions of a lineage are numbered, adjoin, and name their successors": """
-        SELECT node_id, version FROM (
-            SELECT *, row_number() OVER w AS number, lead(added_revision) OVER w AS next, lead(id) OVER w AS heir
-            FROM node_versions WHERE graph_id = $1 WINDOW w AS (PARTITION BY node_id ORDER BY version)) v
-        WHERE version <> number OR superseded_revision IS DISTINCT FROM next OR superseded_by IS DISTINCT FROM heir
-            OR superseded_revision <= added_revision OR based_on IS DISTINCT FROM nullif(version - 1, 0)""",
-    "a lineage's head is its last version, field by field": """
-        SELECT n.id FROM nodes n LEFT JOIN node_versions v
-            ON v.tenant_id = n.tenant_id AND v.node_id = n.id AND v.superseded_revision IS NULL
-        WHERE n.graph_id = $1 AND (v.id IS DISTINCT FROM n.version_id OR v.version <> n.version
-            OR v.deleted <> (n.removed_revision IS NOT NULL)
-            OR n.removed_revision IS NOT NULL AND v.added_revision <> n.removed_revision
-            OR (to_jsonb(n) - '{id,version_id,added_revision,removed_revision,updated_at,created_at,
-                    created_by}'::text[])
-                <> (to_jsonb(v) - '{id,node_id,deleted,based_on,superseded_by,added_revision,superseded_revision,
-                    created_at,created_by}'::text[]))""",
-    "what has a passage is every live memory, and the name of every live entity with nothing else to say": """
-        WITH memories AS (
-            SELECT id FROM observations WHERE graph_id = $1 AND removed_revision IS NULL
-            UNION ALL SELECT n.id FROM nodes n
-            WHERE n.graph_id = $1 AND n.removed_revision IS NULL AND NOT n.placeholder AND NOT EXISTS (
-                SELECT FROM observations o WHERE o.node_id = n.id AND o.removed_revision IS NULL)
-        ), findable AS (SELECT memory_id AS id FROM passages WHERE graph_id = $1 AND removed_revision IS NULL)
-        (SELECT id FROM memories EXCEPT SELECT id FROM findable)
-        UNION ALL (SELECT id FROM findable EXCEPT SELECT id FROM memories)""",
-    "what is live hangs on live nodes": """
-        SELECT x.id FROM (
-            SELECT tenant_id, id, node_id FROM observations WHERE graph_id = $1 AND removed_revision IS NULL
-            UNION ALL SELECT tenant_id, id, from_node FROM relations WHERE graph_id = $1 AND removed_revision IS NULL
-            UNION ALL SELECT tenant_id, id, to_node FROM relations WHERE graph_id = $1 AND removed_revision IS NULL) x
-        JOIN nodes n ON n.tenant_id = x.tenant_id AND n.id = x.node_id
-        WHERE n.removed_revision IS NOT NULL""",
-}
-"""Each holds while its query ($1: a graph) finds nothing."""
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(policy=st.sampled_from(["lww", "manual"]), history=HISTORIES)
+async def test_the_laws_hold_after_every_write_of_any_history(
+    replaying: Agent, owner: asyncpg.Connection, policy: str, history: list[Any]
+) -> None:
+    """Versions put, entities renamed, merged, moved, revised and forgotten: whatever the order."""
+    agent = replace(replaying, graph=f"history-{next(_graphs)}")
+    async with agent.db.transaction(agent.caller) as tx:
+        await graphs.create_graph(tx, NewGraph(agent.graph or "", conflict_policy=policy))
+    for step in history:
+        before = await agent.head()
+        accepted = await written(agent, step)
+        after = await agent.head()
+        assert after.revision - before.revision in ((0, 1) if accepted else (0,))
+        await assert_laws(agent, owner)

@@ -25,6 +25,7 @@ from tests.gateway import MODERN, MODES, Gateway, NewApiKey, error_of, revision_
 BOTH_REVISIONS = pytest.mark.parametrize("revision", MODES)
 AGENT = [tool.name for tool in CATALOGUE if "agent" in tool.toolsets]
 MEMORY = [tool.name for tool in CATALOGUE if "memory" in tool.toolsets]
+BOTH = [tool.name for tool in CATALOGUE if tool.toolsets & {"agent", "memory"}]
 ALL = [tool.name for tool in CATALOGUE]
 READING = [tool.name for tool in CATALOGUE if tool.read_only]
 ALICE = {"name": "Alice", "entityType": "person", "observations": ["likes tea"]}
@@ -68,11 +69,11 @@ class TestWhatIsOffered:
             ("/mcp/x/agent", {}, AGENT),
             ("/mcp/x/memory", {}, MEMORY),
             ("/mcp/x/all", {}, ALL),
-            ("/mcp/x/agent,memory", {}, ALL),
+            ("/mcp/x/agent,memory", {}, BOTH),
             ("/t/{tenant}/mcp", {}, AGENT),
             ("/t/{tenant}/mcp/x/memory", {}, MEMORY),
             ("/mcp", {"X-MCP-Toolsets": "memory"}, MEMORY),
-            ("/mcp", {"X-MCP-Toolsets": "memory , agent,"}, ALL),
+            ("/mcp", {"X-MCP-Toolsets": "memory , agent,"}, BOTH),
             ("/mcp", {"X-MCP-Toolsets": "all"}, ALL),
             ("/mcp", {"X-MCP-Toolsets": ""}, AGENT),
             ("/mcp/x/memory", {"X-MCP-Toolsets": "agent"}, MEMORY),
@@ -116,7 +117,7 @@ class TestWhatIsOffered:
         response = await http.post(path, json=READ_GRAPH, headers=headers)
         problem = response.json()
         assert (response.status_code, problem["code"], problem["path"]) == (400, "invalid_input", "toolset")
-        assert "agent, memory, all" in problem["detail"]
+        assert "there are: agent, facts, lineage, memory, organize, all" in problem["detail"]
 
     @BOTH_REVISIONS
     async def test_a_key_that_may_only_read(

@@ -276,7 +276,13 @@ def test_an_empty_file_is_one_empty_packet() -> None:
 @pytest.mark.parametrize("url", ["https://memory.test", "https://memory.test/"])
 @pytest.mark.parametrize("suffix", ["", "/mcp", "/v1", "/v1/"])
 def test_any_of_the_gateways_addresses_will_do(url: str, suffix: str) -> None:
-    assert find_address(url.removesuffix("/") + suffix, "key") == Address("https://memory.test/v1", "key")
+    found = find_address(url.removesuffix("/") + suffix, "key")
+    assert found == Address("https://memory.test/v1", "https://memory.test/mcp", "key")
+
+
+@pytest.mark.parametrize("path", ["/mcp/x/memory", "/t/acme/mcp", "/t/acme/mcp/x/memory"])
+def test_an_address_keeps_its_tenant_and_its_toolset(path: str) -> None:
+    assert find_address(f"https://memory.test{path}", "key").mcp_url == f"https://memory.test{path}"
 
 
 @pytest.mark.parametrize("url", ["memory.test", "localhost:8787", "ftp://memory.test"])

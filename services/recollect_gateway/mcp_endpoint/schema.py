@@ -128,7 +128,7 @@ def _without(schema: Any, unsaid: frozenset[str]) -> Any:
 
 def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
     options = [option for option in schema.get("anyOf", ()) if option != {"type": "null"}]
-    if len(options) == 1 and len(options) < len(schema["anyOf"]):
+    if len(options) == 1 and len(options) < len(schema["anyOf"]) and "default" in schema:
         schema = options[0] | {key: value for key, value in schema.items() if key not in ("anyOf", "default")}
     if schema.get("default", ...) in (None, [], {}):
         schema.pop("default")

@@ -138,6 +138,8 @@ def _result(reply: Reply, max_bytes: int | None) -> CallToolResult:
             f"The answer takes {len(encoded)} bytes, more than one reply may ({max_bytes}). Ask for less: limit"
         )
     text = msgspec.json.format(encoded, indent=2).decode() if reply.text is None else reply.text
+    texts = [text] if reply.note is None else [text, reply.note]
     return CallToolResult(
-        content=[TextContent(type="text", text=text)], structured_content=msgspec.to_builtins(reply.structured)
+        content=[TextContent(type="text", text=said) for said in texts],
+        structured_content=msgspec.to_builtins(reply.structured),
     )

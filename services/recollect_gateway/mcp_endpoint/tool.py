@@ -45,10 +45,14 @@ class Reading(Arguments, kw_only=True, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a tool answers: structured content, and the text beside it (default: the structured content as JSON)."""
+    """What a tool answers: structured content, and the text beside it (default: the structured content as JSON).
+
+    `note` is a second text, so that the first stays what clients parse: what was left out, and how to get it.
+    """
 
     structured: msgspec.Struct
     text: str | None = None
+    note: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

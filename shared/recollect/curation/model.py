@@ -1,4 +1,4 @@
-"""What a merge did."""
+"""What curation did."""
 
 from dataclasses import dataclass
 
@@ -13,3 +13,21 @@ class Merged:
     moved_observations: int
     added_observations: int
     redirected_relations: int
+
+
+@dataclass(frozen=True, slots=True)
+class Retagging:
+    """Tags to give an entity and to take from it; they match without regard to case."""
+
+    name: str
+    add: tuple[str, ...] = ()
+    remove: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Retagged:
+    """What a retagging changed."""
+
+    name: str
+    added: tuple[str, ...]
+    removed: tuple[str, ...]

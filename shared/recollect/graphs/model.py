@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
@@ -44,6 +44,27 @@ class NewGraph:
     conflict_policy: str = "lww"
     kind_whitelist: tuple[str, ...] | None = None
     metadata: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GraphPatch:
+    """What of a graph's configuration is to change. None leaves a field; an empty whitelist allows every kind."""
+
+    name: str | None = None
+    conflict_policy: str | None = None
+    kind_whitelist: tuple[str, ...] | None = None
+    metadata: dict[str, Any] | None = None
+
+    def applied_to(self, graph: Graph) -> Graph:
+        """The graph with the changes."""
+        whitelist = graph.kind_whitelist if self.kind_whitelist is None else self.kind_whitelist or None
+        return replace(
+            graph,
+            name=self.name or graph.name,
+            conflict_policy=self.conflict_policy or graph.conflict_policy,
+            kind_whitelist=whitelist,
+            metadata=graph.metadata if self.metadata is None else self.metadata,
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,13 +5,20 @@ from contextlib import asynccontextmanager
 from datetime import datetime
 from uuid import UUID
 
-from recollect.errors import Conflict, ErrorCode, InvalidInput, NotFound
+from recollect.errors import Conflict, ErrorCode, Forbidden, InvalidInput, NotFound, Unavailable
 from recollect.graphs import store
-from recollect.graphs.model import Graph, GraphHead, Moment, NewGraph, Revision, graph_name, parse_as_of
+from recollect.graphs.model import Graph, GraphHead, GraphPatch, Moment, NewGraph, Revision, graph_name, parse_as_of
+from recollect.identity import service as identity
 from recollect.platform.db import Transaction
 
 MAX_GRAPHS = 1_000
 """Graphs of a tenant that one call looks at, at most."""
+
+DELETED_AT_ONCE = 2_000
+"""Nodes that one statement deletes, at most, with all that is theirs."""
+
+NIL = UUID(int=0)
+"""Before every id."""
 
 
 async def open_graph(tx: Transaction, name: str | None) -> Graph | None:
@@ -47,9 +54,64 @@ async def create_graph(tx: Transaction, new: NewGraph) -> Graph:
     return graph
 
 
-async def head_of(tx: Transaction, graph: Graph) -> GraphHead:
-    """The newest revision of a graph and exact counts of what is live."""
-    return await store.find_head(tx, graph.id)
+async def ensure_graph(tx: Transaction, new: NewGraph) -> tuple[Graph, bool]:
+    """Make a graph, or find the one that is there just so; whether it is new.
+
+    Raises Conflict if the name is another configuration's, Forbidden under an allow-list.
+    """
+    graph = await open_graph(tx, new.name)
+    if graph is None:
+        return await create_graph(tx, new), True
+    wanted = (new.conflict_policy, new.kind_whitelist, new.metadata or {})
+    if (graph.conflict_policy, graph.kind_whitelist, graph.metadata) != wanted:
+        raise Conflict(
+            f"There is a graph named {new.name!r} already, with another configuration.", code=ErrorCode.GRAPH_EXISTS
+        )
+    return graph, False
+
+
+async def configure_graph(tx: Transaction, name: str, patch: GraphPatch, operation: str) -> Graph:
+    """Change a graph's configuration, as one revision of it; nothing where it is so already.
+
+    Raises NotFound, Conflict for a name that is taken, Forbidden under an allow-list.
+    """
+    await get_graph(tx, name)
+    _require_unconfined(tx)
+    async with write_graph(tx, name, operation) as revision:
+        graph = patch.applied_to(revision.graph)
+        if graph != revision.graph:
+            if not await store.update_graph(tx, graph):
+                raise Conflict(f"There is a graph named {graph.name!r} already.", code=ErrorCode.GRAPH_EXISTS)
+            # Writers that wait for the lock have read the old configuration: a new head makes them begin again.
+            head = await store.find_head(tx, graph.id)
+            await store.remove_head(tx, graph)
+            await store.insert_head(tx, graph, head)
+            revision.touch("graphs_configured", [graph.id])
+    return graph
+
+
+async def delete_graph(tx: Transaction, name: str, operation: str) -> bool:
+    """Delete a graph with all that belongs to it, its history included; whether it was there. Its name is free again.
+
+    Edges from other graphs stay and dangle. Raises Forbidden under an allow-list, Conflict while it is the default
+    graph of a key that holds: that key would silently write elsewhere.
+    """
+    graph = await open_graph(tx, name)
+    _require_unconfined(tx)
+    if graph is None or await store.lock_graph(tx, name, operation) is None:
+        return False
+    if await identity.is_default_graph(tx, graph.id):
+        raise Conflict("Keys have this graph as their default. Revoke them first.", code=ErrorCode.GRAPH_IN_USE)
+    last: UUID | None = NIL
+    while last is not None:
+        last = await store.delete_nodes(tx, graph, after=last, limit=DELETED_AT_ONCE)
+    await store.delete_graph(tx, graph)
+    return True
+
+
+async def head_of(tx: Transaction, graph: Graph, *, at: Moment | None = None) -> GraphHead:
+    """The newest revision of a graph (`at`: the one then) and exact counts of what is (`at`: was) live."""
+    return await store.find_head(tx, graph.id) if at is None else await store.find_head_at(tx, graph.id, at)
 
 
 async def moment(tx: Transaction, graph: Graph, as_of: str | None) -> Moment | None:
@@ -80,6 +142,12 @@ async def graph_ids(tx: Transaction, names: Sequence[str]) -> dict[str, UUID]:
     return found
 
 
+async def find_graph_ids(tx: Transaction, names: Sequence[str]) -> dict[str, UUID]:
+    """The ids of those of these graphs that are there and that the caller may use, by name."""
+    found = await store.find_graph_ids(tx, names)
+    return {name: graph_id for name, graph_id in found.items() if tx.caller.may_use_graph(graph_id)}
+
+
 @asynccontextmanager
 async def write_graph(tx: Transaction, name: str | None, operation: str) -> AsyncIterator[Revision]:
     """Write one revision: take the graph's lock, let the body write, then move the head and append the change.
@@ -94,12 +162,24 @@ async def write_graph(tx: Transaction, name: str | None, operation: str) -> Asyn
 
 async def _locked(tx: Transaction, name: str, operation: str) -> Revision:
     revision = await store.lock_graph(tx, name, operation)
-    tx.caller.require_graph(revision.graph.id if revision else None)
-    if revision is None:
-        await store.insert_graph(tx, NewGraph(name))
+    if revision is None:  # Not there, or deleted or configured while this call waited for its lock.
+        if await store.find_graph(tx, name) is None:
+            tx.caller.require_graph(None)
+            await store.insert_graph(tx, NewGraph(name))
         revision = await store.lock_graph(tx, name, operation)
-    assert revision is not None, "graphs are never taken away under a write"
+    if revision is None:
+        raise Unavailable("The graph is being changed. Try again.", code=ErrorCode.BUSY)
+    tx.caller.require_graph(revision.graph.id)
     return revision
+
+
+def _require_unconfined(tx: Transaction) -> None:
+    """A key that an allow-list confines to some graphs uses them as they are configured."""
+    if tx.caller.graphs is not None:
+        raise Forbidden(
+            "This credential is confined to some graphs and cannot make, configure or delete any. Ask an admin.",
+            code=ErrorCode.GRAPH_NOT_ALLOWED,
+        )
 
 
 async def raise_index_epoch(tx: Transaction, graph_ids: Sequence[UUID]) -> None:

@@ -6,7 +6,7 @@ from uuid import UUID
 
 import asyncpg
 
-from recollect.graphs.model import Graph, GraphHead, NewGraph, Revision
+from recollect.graphs.model import Graph, GraphHead, Moment, NewGraph, Revision
 from recollect.ids import new_id
 from recollect.platform.db import Transaction
 from recollect.platform.sql import Queries
@@ -38,6 +38,13 @@ async def find_head(tx: Transaction, graph_id: UUID) -> GraphHead:
     return GraphHead(**row)
 
 
+async def find_head_at(tx: Transaction, graph_id: UUID, at: Moment) -> GraphHead:
+    """The head of a graph as it was."""
+    row = await tx.fetchrow(queries.find_head_at, tx.tenant_id, graph_id, at.revision, at.at)
+    assert row is not None
+    return GraphHead(**row)
+
+
 async def find_revision_at(tx: Transaction, graph: Graph, at: datetime) -> int:
     """The newest revision of a graph that was not later than a time; 0 before the first."""
     revision: int | None = await tx.fetchval(queries.find_revision_at, tx.tenant_id, graph.id, at)
@@ -63,6 +70,52 @@ async def insert_graph(tx: Transaction, new: NewGraph) -> Graph | None:
         tx.caller.subject,
     )
     return _graph(row) if row else None
+
+
+async def update_graph(tx: Transaction, graph: Graph) -> bool:
+    """Store a graph's configuration; False if its name is another graph's."""
+    updated = await tx.fetchval(
+        queries.update_graph,
+        tx.tenant_id,
+        graph.id,
+        graph.name,
+        graph.conflict_policy,
+        graph.kind_whitelist,
+        graph.metadata,
+    )
+    return updated is not None
+
+
+async def remove_head(tx: Transaction, graph: Graph) -> None:
+    """Take a graph's head away, for another in its place."""
+    await tx.execute(queries.remove_head, tx.tenant_id, graph.id)
+
+
+async def insert_head(tx: Transaction, graph: Graph, head: GraphHead) -> None:
+    """Put a graph's head in its place again."""
+    await tx.execute(
+        queries.insert_head,
+        tx.tenant_id,
+        graph.id,
+        head.revision,
+        head.at,
+        head.entities,
+        head.facts,
+        head.placeholders,
+        head.observations,
+        head.relations,
+    )
+
+
+async def delete_nodes(tx: Transaction, graph: Graph, *, after: UUID, limit: int) -> UUID | None:
+    """Delete nodes of a graph with all that is theirs, in the order of their ids; the last of them, or None."""
+    last: UUID | None = await tx.fetchval(queries.delete_nodes, tx.tenant_id, graph.id, after, limit)
+    return last
+
+
+async def delete_graph(tx: Transaction, graph: Graph) -> None:
+    """Delete a graph that has no nodes, with its head and its log."""
+    await tx.execute(queries.delete_graph, tx.tenant_id, graph.id)
 
 
 async def lock_graph(tx: Transaction, name: str, operation: str) -> Revision | None:

@@ -1,7 +1,29 @@
-"""Bounds of hierarchies."""
+"""Bounds of hierarchies, and pages of them."""
+
+from dataclasses import dataclass
+
+from recollect.nodes.model import Entity
 
 MAX_LEVELS = 1_000
 """Levels that are walked up or down, at most."""
 
-MAX_PAGE = 1_000
-"""Entities of one answer, at most."""
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Which entities of a list: how many are passed over, and how many come back at most."""
+
+    offset: int = 0
+    limit: int = 1_000
+
+    @property
+    def and_one_more(self) -> "Page":
+        """The same with one more, which tells whether others follow."""
+        return Page(self.offset, self.limit + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class EntityPage:
+    """Entities; `next_offset` is where to go on where the list was cut."""
+
+    entities: list[Entity]
+    next_offset: int | None = None

@@ -1,14 +1,19 @@
 """Use cases of hierarchy. A subtree moves by one new version of its top; no walk takes a query per node."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from uuid import UUID
 
 from recollect.errors import Conflict, ErrorCode
-from recollect.graphs.model import Graph, Revision
+from recollect.graphs import service as graphs
+from recollect.graphs.model import Graph, Moment, Revision
 from recollect.hierarchy import store
+from recollect.hierarchy.model import MAX_LEVELS, EntityPage, Page
 from recollect.nodes import service as nodes
-from recollect.nodes.model import Entity, Rewrite
+from recollect.nodes.model import Entity, EntityNotFound, Rewrite
 from recollect.platform.db import Transaction
+from recollect.relations import service as relations
+from recollect.relations.model import Subgraph
 
 
 async def set_parent(tx: Transaction, revision: Revision, name: str, parent: str | None) -> Entity:
@@ -17,10 +22,10 @@ async def set_parent(tx: Transaction, revision: Revision, name: str, parent: str
     The graph's write lock is held, so that two moves cannot close a cycle between them.
     Raises NotFound for either name, Conflict where the parent lies below the entity.
     """
-    named = await nodes.require_entities(tx, revision.graph, [name, *([parent] if parent else [])])
-    child_id, parent_id = named[name].id, named[parent].id if parent else None
-    if parent_id is not None and child_id in (parent_id, *await store.list_ancestors(tx, parent_id)):
-        raise Conflict(f"{parent!r} lies below {name!r}: this would close a cycle", code=ErrorCode.CYCLE)
+    named = await nodes.require_entities(tx, revision.graph, [name, *([parent] if parent is not None else [])])
+    child_id, parent_id = named[name].id, named[parent].id if parent is not None else None
+    if parent_id is not None and child_id in (parent_id, *await store.list_line(tx, parent_id)):
+        raise Conflict(f"Setting parent '{parent}' for entity '{name}' would close a cycle", code=ErrorCode.CYCLE)
     head = (await nodes.read_heads(tx, revision.graph, [child_id]))[child_id]
     if head.fields.parent_id != parent_id:
         await nodes.rewrite(tx, revision, [Rewrite(head, replace(head.fields, parent_id=parent_id))])
@@ -28,33 +33,87 @@ async def set_parent(tx: Transaction, revision: Revision, name: str, parent: str
     return entity
 
 
-async def get_parent(tx: Transaction, graph: Graph, name: str) -> Entity | None:
+async def place_of_merged(tx: Transaction, kept: UUID, parent_id: UUID | None, others: Sequence[UUID]) -> UUID | None:
+    """The parent for an entity that takes over others, and their children.
+
+    Its own, unless it lies below one of the others: then that of the topmost of those, or it would stand below itself.
+    """
+    above = await store.list_line(tx, kept)
+    tops = [place for place, node_id in enumerate(above) if node_id in others]
+    if not tops:
+        return parent_id
+    return above[tops[-1] + 1] if tops[-1] + 1 < len(above) else None
+
+
+async def get_parent(tx: Transaction, graph_name: str | None, name: str, *, as_of: str | None = None) -> Entity | None:
     """The entity right above, or None; raises NotFound."""
-    above = await get_ancestors(tx, graph, name)
-    return above[0] if above else None
+    graph, at, node_id = await _found(tx, graph_name, name, as_of)
+    above = await store.list_ancestors(tx, graph, node_id, at, levels=1)
+    found = await nodes.entities_by_id(tx, above, graph=graph, at=at)
+    return found[0] if found else None
 
 
-async def get_ancestors(tx: Transaction, graph: Graph, name: str) -> list[Entity]:
+async def get_ancestors(tx: Transaction, graph_name: str | None, name: str, *, as_of: str | None = None) -> EntityPage:
     """The entities above, nearest first; raises NotFound."""
-    return await nodes.entities_by_id(tx, await store.list_ancestors(tx, await _id_of(tx, graph, name)))
+    graph, at, node_id = await _found(tx, graph_name, name, as_of)
+    above = await store.list_ancestors(tx, graph, node_id, at, levels=MAX_LEVELS + 1)
+    entities = await nodes.entities_by_id(tx, above[:MAX_LEVELS], graph=graph, at=at)
+    return EntityPage(entities, MAX_LEVELS if len(above) > MAX_LEVELS else None)
 
 
-async def get_children(tx: Transaction, graph: Graph, name: str, *, offset: int, limit: int) -> list[Entity]:
+async def get_children(
+    tx: Transaction, graph_name: str | None, name: str, page: Page, *, as_of: str | None = None
+) -> EntityPage:
     """The entities right below, oldest first; raises NotFound."""
-    node_id = await _id_of(tx, graph, name)
-    return await nodes.entities_by_id(tx, await store.list_children(tx, node_id, offset=offset, limit=limit))
+    graph, at, node_id = await _found(tx, graph_name, name, as_of)
+    return await _page(tx, graph, at, page, await store.list_children(tx, graph, node_id, at, page.and_one_more))
 
 
-async def get_descendants(tx: Transaction, graph: Graph, name: str, *, offset: int, limit: int) -> list[Entity]:
+async def get_descendants(
+    tx: Transaction, graph_name: str | None, name: str, page: Page, *, as_of: str | None = None
+) -> EntityPage:
     """The entities below, depth first; raises NotFound."""
-    node_id = await _id_of(tx, graph, name)
-    return await nodes.entities_by_id(tx, await store.list_descendants(tx, node_id, offset=offset, limit=limit))
+    graph, at, node_id = await _found(tx, graph_name, name, as_of)
+    return await _page(tx, graph, at, page, await store.list_descendants(tx, graph, node_id, at, page.and_one_more))
 
 
-async def get_roots(tx: Transaction, graph: Graph, *, offset: int, limit: int) -> list[Entity]:
+async def get_roots(tx: Transaction, graph_name: str | None, page: Page, *, as_of: str | None = None) -> EntityPage:
     """The entities that have no parent, oldest first."""
-    return await nodes.entities_by_id(tx, await store.list_roots(tx, graph, offset=offset, limit=limit))
+    graph = await graphs.open_graph(tx, graph_name)
+    if graph is None:
+        return EntityPage([], None)
+    at = await graphs.moment(tx, graph, as_of)
+    return await _page(tx, graph, at, page, await store.list_roots(tx, graph, at, page.and_one_more))
 
 
-async def _id_of(tx: Transaction, graph: Graph, name: str) -> UUID:
-    return (await nodes.require_entities(tx, graph, [name]))[name].id
+async def get_subtree(
+    tx: Transaction, graph_name: str | None, name: str, page: Page, *, as_of: str | None = None
+) -> Subgraph:
+    """An entity and those below it, depth first, and the relations among those of the page; raises NotFound."""
+    graph, at, node_id = await _found(tx, graph_name, name, as_of)
+    first = [node_id] if page.offset == 0 else []
+    below = Page(max(page.offset - 1, 0), page.limit + 1 - len(first))
+    ids = [*first, *await store.list_descendants(tx, graph, node_id, at, below)]
+    found = await _page(tx, graph, at, page, ids)
+    return await relations.subgraph_within(tx, graph, found.entities, next_offset=found.next_offset, at=at)
+
+
+async def _found(
+    tx: Transaction, graph_name: str | None, name: str, as_of: str | None
+) -> tuple[Graph, Moment | None, UUID]:
+    """The graph, the moment, and the entity of that name; raises NotFound."""
+    graph = await graphs.open_graph(tx, graph_name)
+    if graph is None:
+        raise EntityNotFound(name)
+    at = await graphs.moment(tx, graph, as_of)
+    if at is None:
+        return graph, None, (await nodes.require_entities(tx, graph, [name]))[name].id
+    entities = await nodes.open_entities(tx, graph, [name], at=at)
+    if not entities:
+        raise EntityNotFound(name)
+    return graph, at, entities[0].id
+
+
+async def _page(tx: Transaction, graph: Graph, at: Moment | None, page: Page, ids: Sequence[UUID]) -> EntityPage:
+    entities = await nodes.entities_by_id(tx, ids[: page.limit], graph=graph, at=at)
+    return EntityPage(entities, page.offset + page.limit if len(ids) > page.limit else None)

@@ -32,3 +32,11 @@ RETURNING id, name, kind, hint, scopes, graph_ids, default_graph_id, created_at,
 UPDATE api_keys SET last_used_at = clock_timestamp()
 WHERE tenant_id = $1 AND id = $2
     AND (last_used_at IS NULL OR last_used_at < clock_timestamp() - interval '1 minute');
+
+-- name: is_default_graph
+-- Whether a key that still holds has this graph as its default.
+SELECT EXISTS (
+    SELECT 1 FROM api_keys
+    WHERE tenant_id = $1 AND default_graph_id = $2 AND revoked_at IS NULL
+        AND (expires_at IS NULL OR expires_at > statement_timestamp())
+);

@@ -50,6 +50,11 @@ async def list_keys(tx: Transaction, *, after: UUID | None = None, limit: int = 
     return await store.list_keys(tx, after=after, limit=limit)
 
 
+async def is_default_graph(tx: Transaction, graph_id: UUID) -> bool:
+    """Whether a key that still holds has this graph as its default."""
+    return await store.is_default_graph(tx, graph_id)
+
+
 async def revoke_key(tx: Transaction, key_id: UUID) -> ApiKey:
     """Make a key void from now on; doing it twice changes nothing. Raises NotFound."""
     key = await store.revoke_key(tx, key_id)

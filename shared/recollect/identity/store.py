@@ -73,6 +73,12 @@ async def touch_key(tx: Transaction, key_id: UUID) -> None:
     await tx.execute(queries.touch_api_key, tx.tenant_id, key_id)
 
 
+async def is_default_graph(tx: Transaction, graph_id: UUID) -> bool:
+    """Whether a key that still holds has this graph as its default."""
+    is_default: bool = await tx.fetchval(queries.is_default_graph, tx.tenant_id, graph_id)
+    return is_default
+
+
 def _key(row: asyncpg.Record) -> ApiKey:
     graph_ids = row["graph_ids"]
     return ApiKey(

@@ -1,7 +1,7 @@
 """A version of a node, and what a put of one answers."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -39,6 +39,7 @@ class Version:
     freshness_at: datetime | None
     ttl_days: float | None
     expires_at: datetime | None
+    last_dedup_at: datetime | None
     placeholder: bool
     deleted: bool
     based_on: int | None
@@ -62,12 +63,27 @@ class Version:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A version to write: of a new lineage, or of `node_id`. `based_on`: the version that its writer had read."""
+    """A version to write: of a new lineage, or of `node_id`. `based_on`: the version that its writer had read.
+
+    `content_only`: of a node that is there, kind, content, summary, tags, metadata and freshness are taken from
+    `fields`; the rest (its name, parent, importance, …) stays as it is.
+    """
 
     fields: NodeFields
     node_id: UUID | None = None
     based_on: int | None = None
     actor: str | None = None
+    content_only: bool = False
+
+    def fields_on(self, head: NodeHead) -> NodeFields:
+        """What the version holds that takes the place of `head`."""
+        if not self.content_only:
+            return self.fields
+        return replace(head.fields, **{name: getattr(self.fields, name) for name in CONTENT})
+
+
+CONTENT = ("kind", "content", "summary", "tags", "metadata", "freshness_at")
+"""Fields of a node that a writer of lineages gives; each put gives all of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,19 +106,57 @@ class VersionFilter:
     offset: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class KindUse:
+    """A kind ('' for none), how many nodes have it, and a few short summaries of them, newest first."""
+
+    kind: str
+    count: int
+    examples: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TagUse:
+    """A tag as it is mostly spelt, and how many nodes have it in any spelling."""
+
+    tag: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class TagPrefixUse:
+    """The prefix of tags `prefix:value`, how often it is used, and the values used most."""
+
+    prefix: str
+    count: int
+    values: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaDescription:
+    """The vocabulary in use in a graph, each part most used first and bounded; `more` says that one was cut."""
+
+    node_count: int
+    kinds: tuple[KindUse, ...]
+    tag_prefixes: tuple[TagPrefixUse, ...]
+    tags: tuple[TagUse, ...]
+    more: bool
+
+
 def plan(
     graph: Graph, drafts: Sequence[Draft], heads: Mapping[UUID, NodeHead], names: Mapping[str, UUID]
 ) -> list[Draft | Rewrite | RecollectError]:
     """What each draft leads to: a new lineage (the draft itself), a new version, or why neither.
 
-    `heads` are the live nodes that the drafts name, `names` the live nodes that have the drafts' names.
+    `heads` are the live nodes that the drafts name, `names` the live nodes that have the drafts' names; a placeholder's
+    name is free.
     """
     owners: dict[str, UUID | None] = dict(names)
     rewritten: set[UUID] = set()
     steps: list[Draft | Rewrite | RecollectError] = []
     for draft in drafts:
         try:
-            graph.require_kind(draft.fields.kind, "kind")
+            _require_kind(graph, draft, heads)
             _require_name(draft, owners)
             steps.append(draft if draft.node_id is None else _rewrite(graph, draft, heads, rewritten))
         except RecollectError as error:
@@ -118,6 +172,13 @@ def plan(
 def not_found(node_id: UUID) -> NotFound:
     """What is said of a node that is not there, or another graph's, or another tenant's."""
     return NotFound(f"There is no node {node_id}.", code=ErrorCode.NODE_NOT_FOUND)
+
+
+def _require_kind(graph: Graph, draft: Draft, heads: Mapping[UUID, NodeHead]) -> None:
+    """A whitelist holds for what is new: a node keeps the kind that it has."""
+    head = heads.get(draft.node_id) if draft.node_id else None
+    if head is None or head.fields.kind != draft.fields.kind:
+        graph.require_kind(draft.fields.kind, "kind")
 
 
 def _require_name(draft: Draft, owners: Mapping[str, UUID | None]) -> None:
@@ -136,4 +197,4 @@ def _rewrite(graph: Graph, draft: Draft, heads: Mapping[UUID, NodeHead], rewritt
     if draft.based_on is not None and not 1 <= draft.based_on <= head.version:
         raise InvalidInput(f"The node has versions 1 to {head.version}", path="based_on_version")
     beside_heads = graph.conflict_policy == "manual" and draft.based_on not in (None, head.version)
-    return Rewrite(head, draft.fields, draft.based_on, beside_heads, draft.actor)
+    return Rewrite(head, draft.fields_on(head), draft.based_on, beside_heads, draft.actor)

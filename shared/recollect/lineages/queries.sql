@@ -7,14 +7,18 @@ SELECT * FROM versions WHERE tenant_id = $1 AND graph_id = $2 AND id = $3;
 SELECT * FROM versions WHERE tenant_id = $1 AND graph_id = $2 AND node_id = $3 AND version = $4;
 
 -- name: list_versions
--- Every version of a node, newest first.
-SELECT * FROM versions WHERE tenant_id = $1 AND graph_id = $2 AND node_id = $3 ORDER BY version DESC OFFSET $4 LIMIT $5;
+-- Every version of a node, newest first, since it is no placeholder.
+SELECT * FROM versions
+WHERE tenant_id = $1 AND graph_id = $2 AND node_id = $3 AND NOT placeholder
+ORDER BY version DESC
+OFFSET $4
+LIMIT $5;
 
 -- name: current_versions
--- The newest versions of live nodes, in the order asked for.
+-- The newest versions of live nodes of these graphs, in the order asked for.
 SELECT v.*
 FROM unnest($3::uuid[]) WITH ORDINALITY AS wanted (id, place)
-JOIN nodes n ON n.tenant_id = $1 AND n.graph_id = $2 AND n.id = wanted.id AND n.removed_revision IS NULL
+JOIN nodes n ON n.tenant_id = $1 AND n.graph_id = ANY ($2::uuid[]) AND n.id = wanted.id AND n.removed_revision IS NULL
     AND NOT n.placeholder AND (n.expires_at IS NULL OR n.expires_at > statement_timestamp())
 JOIN versions v ON v.tenant_id = $1 AND v.node_id = n.id AND v.version = n.version
 ORDER BY wanted.place;
@@ -42,3 +46,83 @@ LIMIT $6;
 -- name: lineage_exists
 -- Whether the graph has, or had, that lineage.
 SELECT EXISTS (SELECT 1 FROM nodes WHERE tenant_id = $1 AND graph_id = $2 AND id = $3 AND NOT placeholder);
+
+-- name: list_past
+-- Nodes that passed a filter at revision $7 and its time $8, oldest first.
+SELECT n.node_id AS id FROM nodes_at($1, $2, $7) n
+WHERE NOT n.placeholder AND (n.expires_at IS NULL OR n.expires_at > $8)
+    AND (cardinality($3::text[]) = 0 OR n.kind = ANY ($3))
+    AND (cardinality($4::text[]) = 0 OR EXISTS (SELECT 1 FROM unnest(n.tags) AS t (tag) WHERE lower(t.tag) = ANY ($4)))
+ORDER BY n.node_id
+OFFSET $5
+LIMIT $6;
+
+-- name: describe_kinds
+-- Kinds of the live nodes of a graph, most used first, each with short texts of $5 of its newest; and how many nodes there
+-- are at all. $3, $4: as it was at that revision and its time, where they are not null.
+WITH living AS (
+    SELECT n.id, n.kind, coalesce(nullif(n.summary, ''), n.content, n.name, '') AS text
+    FROM nodes n
+    WHERE $3::bigint IS NULL AND n.tenant_id = $1 AND n.graph_id = $2 AND n.removed_revision IS NULL AND NOT n.placeholder
+        AND (n.expires_at IS NULL OR n.expires_at > statement_timestamp())
+    UNION ALL
+    SELECT n.node_id, n.kind, coalesce(nullif(n.summary, ''), n.content, n.name, '') AS text
+    FROM nodes_at($1, $2, $3) n
+    WHERE $3::bigint IS NOT NULL AND NOT n.placeholder AND (n.expires_at IS NULL OR n.expires_at > $4::timestamptz)
+), placed AS (
+    SELECT coalesce(kind, '') AS kind, left(text, 120) AS text, row_number() OVER (PARTITION BY kind ORDER BY id DESC) AS place
+    FROM living
+)
+SELECT kind, count(*) AS count, array_agg(text ORDER BY place) FILTER (WHERE place <= $5) AS examples,
+    (sum(count(*)) OVER ())::bigint AS total
+FROM placed
+GROUP BY kind
+ORDER BY count DESC, kind
+LIMIT $6;
+
+-- name: count_tags
+-- Tags of the live nodes of a graph that begin with $5, whatever their case, most used first, as they are mostly spelt.
+-- $3, $4 as in describe_kinds.
+WITH living AS (
+    SELECT n.id, n.tags
+    FROM nodes n
+    WHERE $3::bigint IS NULL AND n.tenant_id = $1 AND n.graph_id = $2 AND n.removed_revision IS NULL AND NOT n.placeholder
+        AND (n.expires_at IS NULL OR n.expires_at > statement_timestamp())
+    UNION ALL
+    SELECT n.node_id, n.tags
+    FROM nodes_at($1, $2, $3) n
+    WHERE $3::bigint IS NOT NULL AND NOT n.placeholder AND (n.expires_at IS NULL OR n.expires_at > $4::timestamptz)
+)
+SELECT mode() WITHIN GROUP (ORDER BY t.tag) AS tag, count(DISTINCT l.id) AS count
+FROM living l CROSS JOIN unnest(l.tags) AS t (tag)
+WHERE starts_with(lower(t.tag), lower($5))
+GROUP BY lower(t.tag)
+ORDER BY count DESC, lower(t.tag)
+LIMIT $6;
+
+-- name: count_tag_prefixes
+-- Prefixes of the tags `prefix:value` of the live nodes of a graph, most used first, each with the $5 values used most.
+-- $3, $4 as in describe_kinds.
+WITH living AS (
+    SELECT n.id, n.tags
+    FROM nodes n
+    WHERE $3::bigint IS NULL AND n.tenant_id = $1 AND n.graph_id = $2 AND n.removed_revision IS NULL AND NOT n.placeholder
+        AND (n.expires_at IS NULL OR n.expires_at > statement_timestamp())
+    UNION ALL
+    SELECT n.node_id, n.tags
+    FROM nodes_at($1, $2, $3) n
+    WHERE $3::bigint IS NOT NULL AND NOT n.placeholder AND (n.expires_at IS NULL OR n.expires_at > $4::timestamptz)
+), valued AS (
+    SELECT lower(split_part(t.tag, ':', 1)) AS prefix, min(split_part(t.tag, ':', 1)) AS spelt,
+        mode() WITHIN GROUP (ORDER BY substr(t.tag, strpos(t.tag, ':') + 1)) AS value, count(DISTINCT l.id) AS uses
+    FROM living l CROSS JOIN unnest(l.tags) AS t (tag)
+    WHERE t.tag ~ '^[^:]+:.'
+    GROUP BY lower(t.tag), 1
+), placed AS (
+    SELECT *, row_number() OVER (PARTITION BY prefix ORDER BY uses DESC, value) AS place FROM valued
+)
+SELECT min(spelt) AS prefix, sum(uses)::bigint AS count, array_agg(value ORDER BY place) FILTER (WHERE place <= $5) AS values
+FROM placed
+GROUP BY placed.prefix
+ORDER BY count DESC, placed.prefix
+LIMIT $6;

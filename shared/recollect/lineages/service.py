@@ -5,7 +5,7 @@ is not based on the newest version is written beside it, as a sibling head; a pu
 supersedes all heads.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from uuid import UUID
 
@@ -13,10 +13,25 @@ from recollect.errors import RecollectError
 from recollect.graphs import service as graphs
 from recollect.graphs.model import Graph, Moment, Revision
 from recollect.lineages import store
-from recollect.lineages.model import Draft, Put, Version, VersionFilter, not_found, plan
+from recollect.lineages.model import (
+    Draft,
+    Put,
+    SchemaDescription,
+    TagUse,
+    Version,
+    VersionFilter,
+    not_found,
+    plan,
+)
 from recollect.nodes import service as nodes
-from recollect.nodes.model import NodeHead, Rewrite
+from recollect.nodes.model import NodeHead, NodeRef, Rewrite
 from recollect.platform.db import Transaction
+
+MAX_WORDS = 100
+"""Kinds, tags and prefixes of tags that are told of a graph, at most, of each."""
+
+MAX_EXAMPLES = 3
+MAX_VALUES = 10
 
 
 async def put_nodes(tx: Transaction, revision: Revision, drafts: Sequence[Draft]) -> list[Put | RecollectError]:
@@ -27,13 +42,16 @@ async def put_nodes(tx: Transaction, revision: Revision, drafts: Sequence[Draft]
     """
     heads = await nodes.read_heads(tx, revision.graph, [draft.node_id for draft in drafts if draft.node_id])
     names = await nodes.find_named(tx, revision.graph, [draft.fields.name for draft in drafts if draft.fields.name])
-    steps = plan(revision.graph, drafts, heads, {name: node.id for name, node in names.items()})
+    # A placeholder becomes the node that is made under its name; a node that has relations of its own cannot become it.
+    renamed = {draft.fields.name for draft in drafts if draft.node_id and not draft.content_only}
+    owners = {name: node.id for name, node in names.items() if not node.placeholder or name in renamed}
+    steps = plan(revision.graph, drafts, heads, owners)
     creations = [step for step in steps if isinstance(step, Draft)]
     rewrites = [step for step in steps if isinstance(step, Rewrite)]
     fields, actors = [draft.fields for draft in creations], [draft.actor for draft in creations]
     created = iter(await nodes.create_nodes(tx, revision, fields, actors=actors))
     await nodes.rewrite(tx, revision, rewrites)
-    return [_outcome(step, created) for step in steps]
+    return [_outcome(step, created, names) for step in steps]
 
 
 async def put_node(tx: Transaction, revision: Revision, draft: Draft) -> Put:
@@ -54,7 +72,7 @@ async def require_head(tx: Transaction, graph: Graph, node_id: UUID) -> NodeHead
 
 async def get_node(tx: Transaction, graph: Graph, node_id: UUID) -> Version:
     """The newest version of a live node; raises NotFound."""
-    found = await store.current_versions(tx, graph, [node_id])
+    found = await store.current_versions(tx, [graph.id], [node_id])
     if not found:
         raise not_found(node_id)
     return found[0]
@@ -66,7 +84,12 @@ async def get_nodes(
     """The newest versions of live nodes (`at`: their heads then), in the order asked for; others are left out."""
     if at is not None:
         return await store.versions_at(tx, graph, node_ids, at)
-    return await store.current_versions(tx, graph, node_ids)
+    return await store.current_versions(tx, [graph.id], node_ids)
+
+
+async def get_nodes_across(tx: Transaction, graph_ids: Sequence[UUID], node_ids: Sequence[UUID]) -> list[Version]:
+    """The newest versions of live nodes of several graphs, in the order asked for; others are left out."""
+    return await store.current_versions(tx, graph_ids, node_ids)
 
 
 async def get_version(tx: Transaction, graph: Graph, version_id: UUID) -> Version:
@@ -93,18 +116,41 @@ async def history(tx: Transaction, graph: Graph, node_id: UUID, *, offset: int =
     return found
 
 
-async def list_nodes(tx: Transaction, graph: Graph, only: VersionFilter) -> tuple[list[Version], bool]:
-    """Live nodes that pass a filter, oldest first, and whether more follow."""
-    ids = await store.list_current(tx, graph, only)
-    return await store.current_versions(tx, graph, ids[: only.limit]), len(ids) > only.limit
+async def list_nodes(
+    tx: Transaction, graph: Graph, only: VersionFilter, *, at: Moment | None = None
+) -> tuple[list[Version], bool]:
+    """Live nodes (`at`: as they were) that pass a filter, oldest first, and whether more follow."""
+    ids = await (store.list_current(tx, graph, only) if at is None else store.list_past(tx, graph, only, at))
+    return await get_nodes(tx, graph, ids[: only.limit], at=at), len(ids) > only.limit
 
 
-def _outcome(step: Draft | Rewrite | RecollectError, created: Iterator[UUID]) -> Put | RecollectError:
+async def describe_schema(tx: Transaction, graph: Graph, *, at: Moment | None = None) -> SchemaDescription:
+    """Which kinds and tags a graph uses (`at`: used), so that its words can be taken up rather than doubled."""
+    count, kinds = await store.describe_kinds(tx, graph, at, examples=MAX_EXAMPLES, limit=MAX_WORDS + 1)
+    prefixes = await store.count_tag_prefixes(tx, graph, at, values=MAX_VALUES, limit=MAX_WORDS + 1)
+    tags = await store.count_tags(tx, graph, at, prefix="", limit=MAX_WORDS + 1)
+    more = max(len(kinds), len(prefixes), len(tags)) > MAX_WORDS
+    return SchemaDescription(
+        count, tuple(kinds[:MAX_WORDS]), tuple(prefixes[:MAX_WORDS]), tuple(tags[:MAX_WORDS]), more
+    )
+
+
+async def list_tags(
+    tx: Transaction, graph: Graph, prefix: str = "", *, limit: int = MAX_WORDS, at: Moment | None = None
+) -> tuple[list[TagUse], bool]:
+    """Tags that begin so, whatever their case, most used first, and whether there are more."""
+    found = await store.count_tags(tx, graph, at, prefix=prefix, limit=limit + 1)
+    return found[:limit], len(found) > limit
+
+
+def _outcome(
+    step: Draft | Rewrite | RecollectError, created: Iterator[UUID], names: Mapping[str, NodeRef]
+) -> Put | RecollectError:
     match step:
         case RecollectError():
             return step
         case Draft():
-            return Put(next(created), 1, created=True, conflict=False)
+            return Put(next(created), 2 if step.fields.name in names else 1, created=True, conflict=False)
         case Rewrite():
             return Put(step.head.id, step.head.version + 1, created=False, conflict=step.beside_heads)
 

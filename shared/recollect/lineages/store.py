@@ -1,12 +1,13 @@
 """One function per query of `queries.sql`."""
 
 from collections.abc import Sequence
+from datetime import datetime
 from uuid import UUID
 
 import asyncpg
 
 from recollect.graphs.model import Graph, Moment
-from recollect.lineages.model import Version, VersionFilter
+from recollect.lineages.model import KindUse, TagPrefixUse, TagUse, Version, VersionFilter
 from recollect.platform.db import Transaction
 from recollect.platform.sql import Queries
 
@@ -33,9 +34,9 @@ async def list_versions(tx: Transaction, graph: Graph, node_id: UUID, *, offset:
     return _versions(await tx.fetch(queries.list_versions, tx.tenant_id, graph.id, node_id, offset, limit))
 
 
-async def current_versions(tx: Transaction, graph: Graph, node_ids: Sequence[UUID]) -> list[Version]:
-    """The newest versions of live nodes, in the order asked for; those that are not there are left out."""
-    return _versions(await tx.fetch(queries.current_versions, tx.tenant_id, graph.id, node_ids))
+async def current_versions(tx: Transaction, graph_ids: Sequence[UUID], node_ids: Sequence[UUID]) -> list[Version]:
+    """The newest versions of live nodes of graphs, in the order asked for; those that are not there are left out."""
+    return _versions(await tx.fetch(queries.current_versions, tx.tenant_id, graph_ids, node_ids))
 
 
 async def list_current(tx: Transaction, graph: Graph, only: VersionFilter) -> list[UUID]:
@@ -45,10 +46,46 @@ async def list_current(tx: Transaction, graph: Graph, only: VersionFilter) -> li
     return [row["id"] for row in rows]
 
 
+async def list_past(tx: Transaction, graph: Graph, only: VersionFilter, at: Moment) -> list[UUID]:
+    """Nodes that passed a filter at a moment, oldest first; up to one more than its limit."""
+    tags = [tag.lower() for tag in only.tags]
+    rows = await tx.fetch(
+        queries.list_past, tx.tenant_id, graph.id, only.kinds, tags, only.offset, only.limit + 1, at.revision, at.at
+    )
+    return [row["id"] for row in rows]
+
+
+async def describe_kinds(
+    tx: Transaction, graph: Graph, at: Moment | None, *, examples: int, limit: int
+) -> tuple[int, list[KindUse]]:
+    """How many nodes a graph has (`at`: had), and the kinds of them, most used first."""
+    rows = await tx.fetch(queries.describe_kinds, tx.tenant_id, graph.id, *_past(at), examples, limit)
+    kinds = [KindUse(row["kind"], row["count"], tuple(row["examples"])) for row in rows]
+    return (rows[0]["total"] if rows else 0), kinds
+
+
+async def count_tags(tx: Transaction, graph: Graph, at: Moment | None, *, prefix: str, limit: int) -> list[TagUse]:
+    """Tags of a graph that begin so, whatever their case, most used first."""
+    rows = await tx.fetch(queries.count_tags, tx.tenant_id, graph.id, *_past(at), prefix, limit)
+    return [TagUse(**row) for row in rows]
+
+
+async def count_tag_prefixes(
+    tx: Transaction, graph: Graph, at: Moment | None, *, values: int, limit: int
+) -> list[TagPrefixUse]:
+    """Prefixes of the tags of a graph, most used first, each with the values used most."""
+    rows = await tx.fetch(queries.count_tag_prefixes, tx.tenant_id, graph.id, *_past(at), values, limit)
+    return [TagPrefixUse(**{**row, "values": tuple(row["values"])}) for row in rows]
+
+
 async def lineage_exists(tx: Transaction, graph: Graph, node_id: UUID) -> bool:
     """Whether the graph has, or had, that lineage."""
     exists: bool = await tx.fetchval(queries.lineage_exists, tx.tenant_id, graph.id, node_id)
     return exists
+
+
+def _past(at: Moment | None) -> tuple[int | None, datetime | None]:
+    return (None, None) if at is None else (at.revision, at.at)
 
 
 def _version(row: asyncpg.Record | None) -> Version | None:

@@ -5,6 +5,8 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from recollect.errors import RecollectError
+from recollect.lineages.model import Draft, Put, Version
 from recollect.relations.model import Edge
 from recollect.search.model import Close
 
@@ -95,3 +97,72 @@ class Explored:
     edges: list[Edge]
     paths: list[list[UUID]]
     cut: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSpec:
+    """A node of a subgraph to write; `ref` is how edges of the same call name it."""
+
+    draft: Draft
+    ref: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeSpec:
+    """An edge to write. Each end is a lineage (the target's id) or a node of the same call (its ref as the name).
+
+    `to_graph` names the graph that the target lives in; None: the one that is written.
+    """
+
+    source: Target
+    target: Target
+    type: str
+    to_graph: str | None = None
+    metadata: dict[str, Any] = field(default_factory=dict)
+    ordinal: int | None = None
+    actor: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Subnet:
+    """What became of a subgraph's nodes and edges, each in the order given."""
+
+    nodes: list[Put | RecollectError]
+    edges: list[Edge | RecollectError]
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """An edge with the names of its graphs (None: gone, or not the caller's), and whether its target is gone."""
+
+    edge: Edge
+    graph: str | None
+    to_graph: str | None
+    dangling: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Edges:
+    """A page of edges, and whether there are more."""
+
+    links: list[Link]
+    more: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Walked:
+    """Nodes with their distance, nearest first, the edges among them, their graphs' names, and which bound cut it."""
+
+    nodes: list[tuple[Version, int]]
+    links: list[Link]
+    graphs: dict[UUID, str]
+    cut: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """Nodes with their scores, best first; `waiting` passages are found by their words only, for now."""
+
+    nodes: list[tuple[Version, float]]
+    more: bool
+    waiting: int

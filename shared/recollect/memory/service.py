@@ -5,14 +5,16 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from recollect.errors import ErrorCode, InvalidInput, NotFound, TooLarge
+from recollect.errors import InvalidInput, TooLarge
 from recollect.graphs import service as graphs
 from recollect.graphs.model import Graph, Moment, Revision
 from recollect.lineages import service as lineages
-from recollect.lineages.model import Draft
+from recollect.lineages.model import Draft, not_found
 from recollect.memory.model import Amendment, Explored, Item, Neighbour, Remembered, Revised, Target
 from recollect.nodes import service as nodes
 from recollect.nodes.model import (
+    Entity,
+    EntityNotFound,
     NewEntity,
     NewFact,
     NewObservation,
@@ -135,6 +137,18 @@ async def open_nodes(
     return await relations.subgraph_of(tx, graph, await nodes.open_entities(tx, graph, names, at=at), at=at)
 
 
+async def get_entities(
+    tx: Transaction, graph_name: str | None, names: Sequence[str], *, as_of: str | None = None
+) -> list[Entity | None]:
+    """Entities by name (`as_of`: as they were), one for each name in order; None where no entity has it."""
+    graph = await graphs.open_graph(tx, graph_name)
+    if graph is None:
+        return [None] * len(names)
+    at = await graphs.moment(tx, graph, as_of)
+    found = {entity.name: entity for entity in await nodes.open_entities(tx, graph, names, at=at)}
+    return [found.get(name) for name in names]
+
+
 async def read_graph(
     tx: Transaction,
     graph_name: str | None,
@@ -155,7 +169,7 @@ async def read_graph(
         return Subgraph([], [])
     at = await graphs.moment(tx, graph, as_of)
     if limit is None:
-        await _require_small(tx, graph, max_items)
+        await _require_small(tx, graph, max_items, at)
     page = await nodes.list_entities(
         tx, graph, kind=kind, offset=offset, limit=None if limit is None else limit + 1, at=at
     )
@@ -168,8 +182,8 @@ async def read_graph(
     return await relations.subgraph_of(tx, graph, entities, next_offset=next_offset, at=at)
 
 
-async def _require_small(tx: Transaction, graph: Graph, max_items: int) -> None:
-    head = await graphs.head_of(tx, graph)
+async def _require_small(tx: Transaction, graph: Graph, max_items: int, at: Moment | None) -> None:
+    head = await graphs.head_of(tx, graph, at=at)
     if head.entities + head.observations + head.relations > max_items:
         raise TooLarge(
             f"The graph holds {head.entities} entities, {head.observations} observations and {head.relations} "
@@ -179,25 +193,16 @@ async def _require_small(tx: Transaction, graph: Graph, max_items: int) -> None:
 
 
 async def _node_id(tx: Transaction, graph: Graph, target: Target, at: Moment | None) -> UUID:
-    if at is not None:
-        return await _node_id_at(tx, graph, target, at)
     if target.name is not None:
-        named = (await nodes.find_named(tx, graph, [target.name])).get(target.name)
+        named = (await nodes.find_named(tx, graph, [target.name], at=at)).get(target.name)
         if named is None:
-            raise NotFound(f"Entity with name {target.name} not found", code=ErrorCode.ENTITY_NOT_FOUND)
+            raise EntityNotFound(target.name)
         return named.id
-    observation = await _find_observation(tx, graph, target)
-    return observation.node_id if observation else (await _find_head(tx, graph, target)).id
-
-
-async def _node_id_at(tx: Transaction, graph: Graph, target: Target, at: Moment) -> UUID:
-    if target.name is not None:
-        found = [entity.id for entity in await nodes.open_entities(tx, graph, [target.name], at=at)]
-    else:
-        found = [node.node_id for node in await lineages.get_nodes(tx, graph, [target.id] if target.id else [], at=at)]
-    if not found:
-        raise NotFound(f"There was no {target.name or target.id} at that time", code=ErrorCode.NODE_NOT_FOUND)
-    return found[0]
+    assert target.id is not None
+    about = (await nodes.nodes_of_observations(tx, graph, [target.id], at=at)).get(target.id, target.id)
+    if not await lineages.get_nodes(tx, graph, [about], at=at):
+        raise not_found(target.id)
+    return about
 
 
 async def _explored(

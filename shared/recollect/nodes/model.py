@@ -7,7 +7,17 @@ from datetime import datetime
 from typing import Any, TypeVar
 from uuid import UUID
 
+from recollect.errors import ErrorCode, NotFound
+
 T = TypeVar("T")
+
+
+class EntityNotFound(NotFound):
+    """No live entity has this name."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"Entity with name {name} not found", code=ErrorCode.ENTITY_NOT_FOUND)
+        self.name = name
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +47,7 @@ class NewFact:
     said_at: datetime | None = None
     ttl_days: float | None = None
     expires_at: datetime | None = None
+    status: str = "active"
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +141,15 @@ class Rewrite:
 
 
 @dataclass(frozen=True, slots=True)
+class Upserted:
+    """What an upsert did to one entity: whether it made it, and the observations that it did not have."""
+
+    name: str
+    created: bool
+    added: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Observation:
     """A stored observation, with the name of the entity that it is about."""
 
@@ -163,16 +183,21 @@ def unique_by(key: Callable[[T], Hashable], values: Iterable[T]) -> list[T]:
     return list(firsts.values())
 
 
-def merged_fields(target: NodeHead, sources: Sequence[NodeHead]) -> NodeFields:
-    """The target's fields with what the others add: all tags, the greatest importance, a kind where it has none."""
+def merged_fields(target: NodeHead, sources: Sequence[NodeHead], *, parent_id: UUID | None) -> NodeFields:
+    """The target's fields with what the others add.
+
+    All tags and metadata, the greatest importance, and a kind, a text and a summary where it has none.
+    """
     everyone = [target, *sources]
     tags = unique_by(str.lower, (tag for head in everyone for tag in head.fields.tags))
     importances = [head.fields.importance for head in everyone if head.fields.importance is not None]
-    source_ids = {source.id for source in sources}
     return replace(
         target.fields,
-        kind=next((head.fields.kind for head in everyone if head.fields.kind), target.fields.kind),
+        kind=next((head.kind for head in everyone if head.kind), target.kind),
+        content=next((head.content for head in everyone if head.content), None),
+        summary=next((head.summary for head in everyone if head.summary), None),
+        metadata={key: value for head in reversed(everyone) for key, value in head.metadata.items()},
         tags=tuple(tags),
         importance=max(importances, default=None),
-        parent_id=None if target.fields.parent_id in source_ids else target.fields.parent_id,
+        parent_id=parent_id,
     )

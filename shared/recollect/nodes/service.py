@@ -1,16 +1,18 @@
 """Use cases of nodes: make entities, facts and observations, open them, take them away."""
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from uuid import UUID
 
-from recollect.errors import Conflict, ErrorCode, NotFound
+from recollect.errors import Conflict, ErrorCode
 from recollect.graphs.model import Graph, Moment, Revision
 from recollect.ids import new_id
 from recollect.nodes import store
 from recollect.nodes.model import (
     Entity,
+    EntityNotFound,
     NewEntity,
     NewFact,
     NewObservation,
@@ -20,11 +22,12 @@ from recollect.nodes.model import (
     Observation,
     RememberedFact,
     Rewrite,
+    Upserted,
     merged_fields,
     unique,
     unique_by,
 )
-from recollect.nodes.store import Appended
+from recollect.nodes.store import Appended, KnownAs
 from recollect.passages import service as passages
 from recollect.passages.model import Memory, Source
 from recollect.platform.db import Transaction
@@ -40,6 +43,7 @@ async def create_entities(
     for place, entity in enumerate(entities):
         revision.graph.require_kind(entity.kind, f"entities.{place}.kind")
     wanted = unique_by(lambda entity: entity.name, entities)
+    await _release_names(tx, revision, [entity.name for entity in wanted])
     inserted = {node.name: node for node in await store.insert_entities(tx, revision, wanted)}
     made = [(inserted[entity.name].id, entity) for entity in wanted if entity.name in inserted]
     if made:
@@ -47,14 +51,14 @@ async def create_entities(
         node_ids = [node_id for node_id, _ in made]
         revision.touch("entities_added", node_ids, entities=len(made), placeholders=-promoted)
         await _append(tx, revision, node_ids)
-        silent = [_name(node_id, entity.name) for node_id, entity in made if not entity.observations]
+        silent = [Memory(i, i, Source.NAME, entity.name) for i, entity in made if not entity.observations]
         await passages.index_memories(tx, revision, silent)
         await _attach(tx, revision, _first_observations(made, revision.at), across_threads=True)
     return made
 
 
 async def create_facts(tx: Transaction, revision: Revision, facts: Sequence[NewFact]) -> list[RememberedFact]:
-    """Make facts, in order. One that is known (same content and thread) is not doubled: its id comes back.
+    """Make facts, in order. One that is known (same content, thread, status) is not doubled: its id comes back.
 
     Facts of one call must differ. Raises InvalidInput for a kind that the graph's whitelist leaves out.
     """
@@ -96,6 +100,18 @@ async def add_observations(
     return added
 
 
+async def upsert_entities(tx: Transaction, revision: Revision, entities: Sequence[NewEntity]) -> list[Upserted]:
+    """Make entities, or give those that exist the observations that they lack; what became of each, in order.
+
+    An entity that exists keeps its kind. Raises InvalidInput for a kind that the graph's whitelist leaves out.
+    """
+    made = {entity.name: entity for _, entity in await create_entities(tx, revision, entities)}
+    known = [entity for entity in entities if made.get(entity.name) is not entity]
+    wanted = [NewObservation(entity.name, content) for entity in known for content in entity.observations]
+    new = {(o.entity, o.content) for o in await add_observations(tx, revision, wanted)} if wanted else set()
+    return [_upserted(entity, made.get(entity.name) is entity, new) for entity in entities]
+
+
 async def find_observations(
     tx: Transaction, revision: Revision, keys: Sequence[tuple[UUID, str]]
 ) -> dict[tuple[UUID, str, str | None], UUID]:
@@ -108,13 +124,9 @@ async def remove_observations(tx: Transaction, revision: Revision, statements: S
     nodes = await store.find_named(tx, revision.graph, unique(entity for entity, _ in statements))
     keys = unique((nodes[entity].id, content) for entity, content in statements if entity in nodes)
     removed = await store.remove_observations(tx, revision, keys)
-    if removed:
-        revision.touch("observations_removed", removed, observations=-len(removed))
-        await passages.forget_memories(tx, revision, removed)
-        entities = {node.id: node.name for node in nodes.values() if not node.placeholder}
-        await passages.show_names(tx, revision, entities)
-        await store.touch_nodes(tx, revision, unique(node_id for node_id, _ in keys))
-    return removed
+    await _note_removed(tx, revision, removed)
+    await _show_names(tx, revision, unique(removed.values()))
+    return list(removed)
 
 
 async def observations_by_id(tx: Transaction, graph: Graph, ids: Sequence[UUID]) -> dict[UUID, Observation]:
@@ -122,21 +134,32 @@ async def observations_by_id(tx: Transaction, graph: Graph, ids: Sequence[UUID])
     return await store.observations_by_id(tx, graph, ids)
 
 
+async def nodes_of_observations(
+    tx: Transaction, graph: Graph, ids: Sequence[UUID], *, at: Moment | None = None
+) -> dict[UUID, UUID]:
+    """What live observations are (`at`: were) about; those that are not there are left out."""
+    if at is not None:
+        return await store.nodes_of_observations_at(tx, graph, ids, at)
+    return {o.id: o.node_id for o in (await store.observations_by_id(tx, graph, ids)).values()}
+
+
 async def remove_observations_by_id(tx: Transaction, revision: Revision, ids: Sequence[UUID]) -> list[UUID]:
     """Take observations away, by id; what is not there is passed over. The ids of those that were."""
     removed = await _take_away(tx, revision, ids)
-    if removed:
-        await passages.show_names(tx, revision, await store.names_of(tx, unique(removed.values())))
+    await _show_names(tx, revision, unique(removed.values()))
     return list(removed)
 
 
 async def replace_observation(tx: Transaction, revision: Revision, old: Observation, content: str) -> Observation:
     """Put another statement in the place of one; the one that the entity then has, with an id of its own."""
+    if content == old.content:
+        return old
     await _take_away(tx, revision, [old.id])
     new = replace(old, id=new_id(), content=content)
     added = await _attach(tx, revision, [new], across_threads=False)
     if added:
         return new
+    await _show_names(tx, revision, [old.node_id])  # What the entity has said already may not last.
     known = await store.find_observations(tx, revision, [(old.node_id, content)])
     return replace(new, id=known[(old.node_id, content, old.thread)])
 
@@ -165,17 +188,22 @@ async def create_nodes(
 ) -> list[UUID]:
     """Make nodes with every field given; their ids, in order. `actors`: who is to be noted instead of the caller.
 
-    Raises InvalidInput for a kind that the whitelist leaves out, Conflict for a name that is taken.
+    A placeholder of a node's name becomes that node. Raises InvalidInput for a kind that the whitelist leaves out,
+    Conflict for a name that is taken.
     """
-    _require_kinds(revision.graph, nodes)
-    await _require_free_names(tx, revision.graph, [node.name for node in nodes if node.name is not None])
     if not nodes:
         return []
+    _require_kinds(revision.graph, nodes)
+    names = [node.name for node in nodes if node.name is not None]
+    await _require_free_names(tx, revision, names, placeholders=True)
     noted = list(actors) or [None] * len(nodes)
-    ids = await store.insert_nodes(tx, revision, list(zip(nodes, noted, strict=True)))
-    revision.touch("nodes_added", ids, **_counts(nodes))
+    made = await store.insert_nodes(tx, revision, list(zip(nodes, noted, strict=True)))
+    ids, counts = [node.id for node in made], _counts(nodes)
+    counts["placeholders"] -= sum(node.version > 1 for node in made)
+    revision.touch("nodes_added", ids, **counts)
     await store.append_versions(tx, revision, [Appended(i, actor=actor) for i, actor in zip(ids, noted, strict=True)])
     await passages.index_memories(tx, revision, await store.memories_of_nodes(tx, ids))
+    await passages.hide_names(tx, revision, ids)
     return ids
 
 
@@ -193,7 +221,7 @@ async def rewrite(tx: Transaction, revision: Revision, rewrites: Sequence[Rewrit
         return
     _require_kinds(revision.graph, [r.fields for r in rewrites if r.fields.kind != r.head.fields.kind])
     renamed = [r.fields.name for r in rewrites if r.fields.name is not None and r.fields.name != r.head.fields.name]
-    await _require_free_names(tx, revision.graph, renamed)
+    await _require_free_names(tx, revision, renamed)
     before, after = _counts(r.head.fields for r in rewrites), _counts(r.fields for r in rewrites)
     ids = [r.head.id for r in rewrites]
     revision.touch("nodes_rewritten", ids, **{counter: after[counter] - before[counter] for counter in after})
@@ -202,8 +230,12 @@ async def rewrite(tx: Transaction, revision: Revision, rewrites: Sequence[Rewrit
     await _reindex(tx, revision, [r.head.id for r in rewrites if _text(r.fields) != _text(r.head.fields)])
 
 
-async def find_named(tx: Transaction, graph: Graph, names: Sequence[str]) -> dict[str, NodeRef]:
-    """Live nodes of these names, placeholders too, by name."""
+async def find_named(
+    tx: Transaction, graph: Graph, names: Sequence[str], *, at: Moment | None = None
+) -> dict[str, NodeRef]:
+    """Live nodes of these names (`at`: as they were), placeholders too, by name."""
+    if at is not None:
+        return await store.find_named_at(tx, graph, names, at)
     return await store.find_named(tx, graph, names)
 
 
@@ -212,7 +244,7 @@ async def require_entities(tx: Transaction, graph: Graph, names: Sequence[str]) 
     found = await store.find_named(tx, graph, names)
     for name in names:
         if name not in found or found[name].placeholder:
-            raise NotFound(f"Entity with name {name} not found", code=ErrorCode.ENTITY_NOT_FOUND)
+            raise EntityNotFound(name)
     return found
 
 
@@ -221,6 +253,7 @@ async def ensure_named(tx: Transaction, revision: Revision, names: Sequence[str]
     found = await store.find_named(tx, revision.graph, names)
     missing = [name for name in unique(names) if name not in found]
     if missing:
+        await _release_names(tx, revision, missing)
         placed = await store.insert_placeholders(tx, revision, missing)
         revision.touch("placeholders_added", [node.id for node in placed], placeholders=len(placed))
         await _append(tx, revision, [node.id for node in placed])
@@ -262,24 +295,32 @@ async def list_entities(
     return await store.entities_by_id(tx, ids)
 
 
-async def absorb(tx: Transaction, revision: Revision, target: NodeHead, sources: Sequence[NodeHead]) -> tuple[int, int]:
+async def absorb(
+    tx: Transaction, revision: Revision, target: NodeHead, sources: Sequence[NodeHead], *, parent_id: UUID | None
+) -> tuple[int, int]:
     """Let an entity take over what others are: observations, tags, importance, age, names as aliases, and children.
 
-    Answers how many observations the others had, and how many of them the target lacked.
+    `parent_id` is what it stands under then. Answers how many observations the others had, and how many of them the
+    target lacked.
     """
     ids = [source.id for source in sources]
-    theirs = await store.list_observations(tx, ids)
+    fields = merged_fields(target, sources, parent_id=parent_id)
+    theirs = [*await store.list_observations(tx, ids), *_texts(sources, fields.content, revision.at)]
     moved = [replace(o, id=new_id(), node_id=target.id, entity=target.fields.name or "") for o in theirs]
     added = await _attach(tx, revision, moved, across_threads=True)
-    await rewrite(tx, revision, [Rewrite(target, merged_fields(target, sources))])
-    names = [source.fields.name for source in sources if source.fields.name]
-    await store.insert_aliases(tx, revision, target.id, names)
-    await _reindex(tx, revision, [target.id])
     await store.backdate_node(tx, target.id, min(source.created_at for source in sources))
+    await rewrite(tx, revision, [Rewrite(target, fields)])
+    await store.move_names(tx, revision, target.id, ids)
+    await _reindex(tx, revision, [target.id])
     children = await store.find_children_of(tx, ids)
-    heads = await store.read_heads(tx, revision.graph, [child for child in children if child != target.id])
+    heads = await store.read_heads(tx, revision.graph, [i for i in children if i != target.id and i not in ids])
     await rewrite(tx, revision, [Rewrite(h, replace(h.fields, parent_id=target.id)) for h in heads.values()])
     return len(theirs), len(added)
+
+
+async def keep_name(tx: Transaction, revision: Revision, node_id: UUID) -> None:
+    """Let a node that is about to be renamed be found by the name that it has."""
+    await store.move_names(tx, revision, node_id, [node_id])
 
 
 async def labels_of(
@@ -289,18 +330,37 @@ async def labels_of(
     return await store.labels_of(tx, graph, node_ids, at)
 
 
-async def count_kinds(tx: Transaction, graph: Graph, *, limit: int = 1000) -> list[tuple[str, int]]:
-    """How many live entities of each kind a graph has, most first, ties by name."""
-    return await store.count_kinds(tx, graph, limit=limit)
+async def find_homes(tx: Transaction, node_ids: Sequence[UUID]) -> dict[UUID, UUID]:
+    """The graph that each of these nodes lives in, whichever of the tenant's; those that live in none are left out."""
+    return await store.find_homes(tx, unique(node_ids))
+
+
+async def count_kinds(
+    tx: Transaction, graph: Graph, *, limit: int = 1000, at: Moment | None = None
+) -> list[tuple[str, int]]:
+    """How many live entities of each kind a graph has (`at`: as it was), most first, ties by name."""
+    return await store.count_kinds(tx, graph, limit=limit, at=at)
 
 
 async def _take_away(tx: Transaction, revision: Revision, ids: Sequence[UUID]) -> dict[UUID, UUID]:
     removed = await store.remove_observations_by_id(tx, revision, ids)
+    await _note_removed(tx, revision, removed)
+    return removed
+
+
+async def _note_removed(tx: Transaction, revision: Revision, removed: Mapping[UUID, UUID]) -> None:
+    """Observations, by their nodes, leave search with this revision."""
     if removed:
         revision.touch("observations_removed", removed, observations=-len(removed))
         await passages.forget_memories(tx, revision, list(removed))
         await store.touch_nodes(tx, revision, unique(removed.values()))
-    return removed
+
+
+async def _show_names(tx: Transaction, revision: Revision, node_ids: Sequence[UUID]) -> None:
+    """Let entities be found by their names where nothing that lasts is left to find them by."""
+    if node_ids:
+        found = await store.names_of(tx, node_ids)
+        await passages.show_names(tx, revision, [_name(known) for known in found.values()])
 
 
 async def _append(tx: Transaction, revision: Revision, node_ids: Sequence[UUID]) -> None:
@@ -320,11 +380,22 @@ def _require_kinds(graph: Graph, fields: Iterable[NodeFields]) -> None:
         graph.require_kind(node.kind, f"nodes.{place}.kind")
 
 
-async def _require_free_names(tx: Transaction, graph: Graph, names: Sequence[str]) -> None:
-    taken = await store.find_named(tx, graph, names)
-    for name in names:
-        if name in taken:
+async def _require_free_names(
+    tx: Transaction, revision: Revision, names: Sequence[str], *, placeholders: bool = False
+) -> None:
+    """Raise Conflict for a name that a node has (`placeholders`: but a placeholder may give its name away)."""
+    await _release_names(tx, revision, names)
+    found = await store.find_named(tx, revision.graph, names)
+    taken = {name for name, node in found.items() if not (placeholders and node.placeholder)}
+    for name, count in Counter(names).items():
+        if name in taken or count > 1:
             raise Conflict(f"There is a node named {name!r} already.", code=ErrorCode.NAME_TAKEN)
+
+
+async def _release_names(tx: Transaction, revision: Revision, names: Sequence[str]) -> None:
+    """Archive expired nodes without their names: nobody sees them, and others may want to be called so."""
+    expired = await store.expired_heads(tx, revision.graph, names) if names else []
+    await rewrite(tx, revision, [Rewrite(h, replace(h.fields, name=None, status="archived")) for h in expired])
 
 
 def _counts(fields: Iterable[NodeFields]) -> dict[str, int]:
@@ -340,7 +411,8 @@ async def _attach(
     wanted = unique_by(lambda o: (o.node_id, o.content, None if across_threads else o.thread), observations)
     added = await store.insert_observations(tx, revision, wanted, across_threads=across_threads) if wanted else []
     revision.touch("observations_added", [o.id for o in added], observations=len(added))
-    await passages.index_memories(tx, revision, [_memory(observation) for observation in added])
+    known_as = await store.names_of(tx, unique(o.node_id for o in added)) if added else {}
+    await passages.index_memories(tx, revision, [_memory(o, known_as.get(o.node_id)) for o in added])
     return added
 
 
@@ -365,12 +437,31 @@ def _observation(node_id: UUID, new: NewObservation, at: datetime) -> Observatio
     return Observation(new_id(), node_id, new.entity, new.content, new.thread, new.said_at or at, new.expires_at)
 
 
-def _memory(o: Observation) -> Memory:
-    return Memory(o.id, o.node_id, Source.OBSERVATION, o.content, o.entity, o.thread, o.said_at, o.expires_at)
+def _upserted(entity: NewEntity, created: bool, new: set[tuple[str, str]]) -> Upserted:
+    """What is new is told of the first of several that name it."""
+    if created:
+        return Upserted(entity.name, True, tuple(unique(entity.observations)))
+    added = [content for content in unique(entity.observations) if (entity.name, content) in new]
+    new.difference_update((entity.name, content) for content in added)
+    return Upserted(entity.name, False, tuple(added))
 
 
-def _name(node_id: UUID, name: str) -> Memory:
-    return Memory(node_id, node_id, Source.NAME, name)
+def _memory(o: Observation, known: KnownAs | None) -> Memory:
+    about = " ".join(name for name in (known.name, known.aliases) if name) if known else None
+    return Memory(o.id, o.node_id, Source.OBSERVATION, o.content, about, o.thread, o.said_at, o.expires_at)
+
+
+def _name(known: KnownAs) -> Memory:
+    return Memory(known.id, known.id, Source.NAME, known.name, known.aliases, expires_at=known.expires_at)
+
+
+def _texts(heads: Sequence[NodeHead], known: str | None, at: datetime) -> list[Observation]:
+    """The texts that entities have of their own, but one that is known, as statements about them."""
+    return [
+        Observation(h.id, h.id, h.name or "", h.content, h.thread, h.said_at or at, h.expires_at)
+        for h in heads
+        if h.content and h.content != known
+    ]
 
 
 def _fact(node_id: UUID, fact: NewFact) -> Memory:

@@ -38,6 +38,25 @@ class InsertedEntity:
 
 
 @dataclass(frozen=True, slots=True)
+class CreatedNode:
+    """A node that a write made: its first version, or a later one where a placeholder became it."""
+
+    id: UUID
+    version_id: UUID
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class KnownAs:
+    """An entity's name, in one text those that it had before a merge, and when it expires."""
+
+    id: UUID
+    name: str
+    expires_at: datetime | None
+    aliases: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class RemovedNode:
     """What a removed node was, and how many observations left with it."""
 
@@ -98,6 +117,11 @@ async def read_heads(tx: Transaction, graph: Graph, node_ids: Sequence[UUID]) ->
     return {row["id"]: _head(row) for row in rows}
 
 
+async def expired_heads(tx: Transaction, graph: Graph, names: Sequence[str]) -> list[NodeHead]:
+    """Nodes of these names that have expired."""
+    return [_head(row) for row in await tx.fetch(queries.expired_heads, tx.tenant_id, graph.id, names)]
+
+
 async def rewrite_heads(tx: Transaction, revision: Revision, rewrites: Sequence[Rewrite]) -> None:
     """Give live nodes a new version with other fields."""
     rows = [{"id": r.head.id, "version_id": new_id(), **asdict(r.fields)} for r in rewrites]
@@ -106,11 +130,11 @@ async def rewrite_heads(tx: Transaction, revision: Revision, rewrites: Sequence[
 
 async def insert_nodes(
     tx: Transaction, revision: Revision, nodes: Sequence[tuple[NodeFields, str | None]]
-) -> list[UUID]:
-    """Make nodes with every field given, and by whom (None: the caller); their ids, in order."""
+) -> list[CreatedNode]:
+    """Make nodes with every field given, and by whom (None: the caller), in order; placeholders become them."""
     rows = [{"id": new_id(), "version_id": new_id(), "actor": actor, **asdict(fields)} for fields, actor in nodes]
-    await tx.execute(queries.insert_nodes, *_stamp(tx, revision), rows)
-    return [row["id"] for row in rows]
+    made = {row["version_id"]: row for row in await tx.fetch(queries.insert_nodes, *_stamp(tx, revision), rows)}
+    return [CreatedNode(**made[row["version_id"]]) for row in rows]
 
 
 async def memories_of_nodes(tx: Transaction, node_ids: Sequence[UUID]) -> list[Memory]:
@@ -129,6 +153,12 @@ async def remove_nodes(tx: Transaction, revision: Revision, node_ids: Sequence[U
 async def find_named(tx: Transaction, graph: Graph, names: Sequence[str]) -> dict[str, NodeRef]:
     """Live nodes of these names, placeholders too, by name."""
     rows = await tx.fetch(queries.find_named, tx.tenant_id, graph.id, names)
+    return {row["name"]: NodeRef(**row) for row in rows}
+
+
+async def find_named_at(tx: Transaction, graph: Graph, names: Sequence[str], at: Moment) -> dict[str, NodeRef]:
+    """Nodes of these names as they were, placeholders too, by name."""
+    rows = await tx.fetch(queries.find_named_at, tx.tenant_id, graph.id, names, at.revision, at.at)
     return {row["name"]: NodeRef(**row) for row in rows}
 
 
@@ -161,12 +191,14 @@ async def find_observations(
     return {(row["node_id"], row["content"], row["thread"]): row["id"] for row in rows}
 
 
-async def remove_observations(tx: Transaction, revision: Revision, keys: Sequence[tuple[UUID, str]]) -> list[UUID]:
-    """Take statements away from nodes, by content; the ids of those that were there."""
+async def remove_observations(
+    tx: Transaction, revision: Revision, keys: Sequence[tuple[UUID, str]]
+) -> dict[UUID, UUID]:
+    """Take statements away from nodes, by content; the nodes of those that were there."""
     rows = await tx.fetch(
         queries.remove_observations, tx.tenant_id, revision.number, [k[0] for k in keys], [k[1] for k in keys]
     )
-    return [row["id"] for row in rows]
+    return {row["id"]: row["node_id"] for row in rows}
 
 
 async def touch_nodes(tx: Transaction, revision: Revision, node_ids: Sequence[UUID]) -> None:
@@ -204,9 +236,9 @@ async def list_entities_at(
     return [_entity(row) for row in rows]
 
 
-async def insert_aliases(tx: Transaction, revision: Revision, node_id: UUID, names: Sequence[str]) -> None:
-    """Other names by which a node is found."""
-    await tx.execute(queries.insert_aliases, tx.tenant_id, revision.graph.id, node_id, revision.number, names)
+async def move_names(tx: Transaction, revision: Revision, node_id: UUID, sources: Sequence[UUID]) -> None:
+    """Let a node be found by the names and aliases of these nodes."""
+    await tx.execute(queries.move_names, tx.tenant_id, revision.graph.id, node_id, revision.number, sources)
 
 
 async def backdate_node(tx: Transaction, node_id: UUID, created_at: datetime) -> None:
@@ -225,15 +257,21 @@ async def observations_by_id(tx: Transaction, graph: Graph, ids: Sequence[UUID])
     return {row["id"]: Observation(**row) for row in rows}
 
 
+async def nodes_of_observations_at(tx: Transaction, graph: Graph, ids: Sequence[UUID], at: Moment) -> dict[UUID, UUID]:
+    """What observations were about."""
+    rows = await tx.fetch(queries.nodes_of_observations_at, tx.tenant_id, graph.id, ids, at.revision, at.at)
+    return {row["id"]: row["node_id"] for row in rows}
+
+
 async def remove_observations_by_id(tx: Transaction, revision: Revision, ids: Sequence[UUID]) -> dict[UUID, UUID]:
     """Take observations of a graph away, by id; the nodes of those that were there."""
     rows = await tx.fetch(queries.remove_observations_by_id, tx.tenant_id, revision.graph.id, revision.number, ids)
     return {row["id"]: row["node_id"] for row in rows}
 
 
-async def names_of(tx: Transaction, node_ids: Sequence[UUID]) -> dict[UUID, str]:
-    """The names of live entities."""
-    return {row["id"]: row["name"] for row in await tx.fetch(queries.names_of, tx.tenant_id, node_ids)}
+async def names_of(tx: Transaction, node_ids: Sequence[UUID]) -> dict[UUID, KnownAs]:
+    """How live entities are known."""
+    return {row["id"]: KnownAs(**row) for row in await tx.fetch(queries.names_of, tx.tenant_id, node_ids)}
 
 
 async def labels_of(tx: Transaction, graph: Graph, node_ids: Sequence[UUID], at: Moment | None) -> dict[UUID, str]:
@@ -245,9 +283,17 @@ async def labels_of(tx: Transaction, graph: Graph, node_ids: Sequence[UUID], at:
     return {row["id"]: row["name"] for row in rows}
 
 
-async def count_kinds(tx: Transaction, graph: Graph, *, limit: int) -> list[tuple[str, int]]:
-    """How many live entities of each kind a graph has, most first."""
-    return [(row["kind"], row["count"]) for row in await tx.fetch(queries.count_kinds, tx.tenant_id, graph.id, limit)]
+async def find_homes(tx: Transaction, node_ids: Sequence[UUID]) -> dict[UUID, UUID]:
+    """The graphs that live nodes are in, by the nodes' ids."""
+    return {row["id"]: row["graph_id"] for row in await tx.fetch(queries.find_homes, tx.tenant_id, node_ids)}
+
+
+async def count_kinds(tx: Transaction, graph: Graph, *, limit: int, at: Moment | None) -> list[tuple[str, int]]:
+    """How many live entities of each kind a graph has (`at`: as it was), most first."""
+    query, past = queries.count_kinds, tuple[Any, ...]()
+    if at is not None:
+        query, past = queries.count_kinds_at, (at.revision, at.at)
+    return [(row["kind"], row["count"]) for row in await tx.fetch(query, tx.tenant_id, graph.id, limit, *past)]
 
 
 async def find_children_of(tx: Transaction, node_ids: Sequence[UUID]) -> list[UUID]:
@@ -299,6 +345,7 @@ def _fact_row(place: int, fact: NewFact) -> dict[str, Any]:
         "said_at": fact.said_at,
         "ttl_days": fact.ttl_days,
         "expires_at": fact.expires_at,
+        "status": fact.status,
     }
 
 

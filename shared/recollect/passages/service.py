@@ -1,6 +1,6 @@
 """Use cases of passages: index memories, take them out of search, give them vectors."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from uuid import UUID
 
 import numpy as np
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from recollect.graphs import service as graphs
 from recollect.graphs.model import Revision
 from recollect.passages import store
-from recollect.passages.model import EMBED_PASSAGES, Memory, PendingPassage, Source
+from recollect.passages.model import EMBED_PASSAGES, Memory, PendingPassage
 from recollect.platform.db import Database, Transaction
 
 MAX_WAITING = 10_000
@@ -40,10 +40,10 @@ async def hide_names(tx: Transaction, revision: Revision, node_ids: Sequence[UUI
     await store.remove_names(tx, revision, node_ids)
 
 
-async def show_names(tx: Transaction, revision: Revision, names: Mapping[UUID, str]) -> None:
+async def show_names(tx: Transaction, revision: Revision, names: Sequence[Memory]) -> None:
     """Make entities findable by their names where nothing lasting else is left to find them by."""
-    silent = await store.find_silent(tx, list(names))
-    await index_memories(tx, revision, [Memory(node, node, Source.NAME, names[node]) for node in silent])
+    silent = set(await store.find_silent(tx, [name.node_id for name in names]))
+    await index_memories(tx, revision, [name for name in names if name.node_id in silent])
 
 
 async def tenants_with_pending(db: Database) -> list[UUID]:

@@ -77,34 +77,35 @@ OFFSET $3
 LIMIT $4;
 
 -- name: relations_touching_at
--- Edges with an end among these nodes as they were at a revision, oldest first; both ends had names. At most $3.
+-- Edges with an end among these nodes as they were at a revision and its time $6, oldest first; both ends had names. At
+-- most $3.
 SELECT r.id, f.name AS source, t.name AS target, r.type
 FROM (
     SELECT id, from_node, to_node, type, added_revision FROM relations_at($1, $4, $5) WHERE from_node = ANY ($2::uuid[])
     UNION
     SELECT id, from_node, to_node, type, added_revision FROM relations_at($1, $4, $5) WHERE to_node = ANY ($2::uuid[])
 ) AS r
-JOIN nodes_at($1, $4, $5) f ON f.node_id = r.from_node AND f.name IS NOT NULL
-JOIN nodes_at($1, $4, $5) t ON t.node_id = r.to_node AND t.name IS NOT NULL
+JOIN LATERAL node_at($1, r.from_node, $6) f ON f.name IS NOT NULL
+JOIN LATERAL node_at($1, r.to_node, $6) t ON t.name IS NOT NULL
 ORDER BY r.added_revision, r.id
 LIMIT $3;
 
 -- name: relations_between_at
--- Edges with both ends among these nodes as they were at a revision, oldest first. At most $3.
+-- Edges with both ends among these nodes as they were at a revision and its time $6, oldest first. At most $3.
 SELECT r.id, f.name AS source, t.name AS target, r.type
 FROM relations_at($1, $4, $5) r
-JOIN nodes_at($1, $4, $5) f ON f.node_id = r.from_node AND f.name IS NOT NULL
-JOIN nodes_at($1, $4, $5) t ON t.node_id = r.to_node AND t.name IS NOT NULL
+JOIN LATERAL node_at($1, r.from_node, $6) f ON f.name IS NOT NULL
+JOIN LATERAL node_at($1, r.to_node, $6) t ON t.name IS NOT NULL
 WHERE r.from_node = ANY ($2::uuid[]) AND r.to_node = ANY ($2::uuid[])
 ORDER BY r.added_revision, r.id
 LIMIT $3;
 
 -- name: list_relations_at
--- Every edge of a graph as they were at a revision, whose ends had names, oldest first.
+-- Every edge of a graph as they were at a revision and its time $6, whose ends had names, oldest first.
 SELECT r.id, f.name AS source, t.name AS target, r.type
 FROM relations_at($1, $2, $5) r
-JOIN nodes_at($1, $2, $5) f ON f.node_id = r.from_node AND f.name IS NOT NULL
-JOIN nodes_at($1, $2, $5) t ON t.node_id = r.to_node AND t.name IS NOT NULL
+JOIN LATERAL node_at($1, r.from_node, $6) f ON f.name IS NOT NULL
+JOIN LATERAL node_at($1, r.to_node, $6) t ON t.name IS NOT NULL
 ORDER BY r.id
 OFFSET $3
 LIMIT $4;
@@ -126,6 +127,13 @@ FROM unnest($2::uuid[], $3::uuid[], $4::text[]) AS i (from_node, to_node, type)
 JOIN relations r ON r.tenant_id = $1 AND r.from_node = i.from_node AND r.to_node = i.to_node AND r.type = i.type
 WHERE r.removed_revision IS NULL;
 
+-- name: edges_by_id
+-- Edges of a graph by id, removed ones too, in the order asked for.
+SELECT r.id, r.graph_id, r.from_node, r.to_graph, r.to_node, r.type, r.metadata, r.ordinal, r.created_at, r.created_by
+FROM unnest($3::uuid[]) WITH ORDINALITY AS wanted (id, place)
+JOIN relations r ON r.tenant_id = $1 AND r.graph_id = $2 AND r.id = wanted.id
+ORDER BY wanted.place;
+
 -- name: remove_edges
 -- Take edges of this graph away, by id.
 UPDATE relations SET removed_revision = $3
@@ -141,7 +149,8 @@ WHERE tenant_id = $1 AND graph_id = $2 AND from_node = $3 AND to_node = $4 AND r
 
 -- name: edges_of
 -- Live edges that start ($3) or end ($4) at one of these nodes, in the order of ordinal and age; at most $7. $5: of these
--- types, where there are any. $6: only edges with both ends within these graphs, where it is not null.
+-- types, where there are any. $6: only edges with both ends within these graphs, and none whose target is gone, where it
+-- is not null.
 SELECT id, graph_id, from_node, to_graph, to_node, type, metadata, ordinal, created_at, created_by
 FROM (
     SELECT * FROM relations r
@@ -151,14 +160,16 @@ FROM (
     WHERE $4 AND r.tenant_id = $1 AND r.to_node = ANY ($2::uuid[]) AND r.removed_revision IS NULL
         AND NOT ($3 AND r.from_node = ANY ($2::uuid[]))
 ) AS r
-WHERE (cardinality($5::text[]) = 0 OR type = ANY ($5)) AND ($6::uuid[] IS NULL OR graph_id = ANY ($6) AND to_graph = ANY ($6))
+WHERE (cardinality($5::text[]) = 0 OR type = ANY ($5)) AND ($6::uuid[] IS NULL OR (
+        graph_id = ANY ($6) AND to_graph = ANY ($6) AND (to_graph = graph_id OR EXISTS (
+            SELECT 1 FROM nodes t WHERE t.tenant_id = $1 AND t.id = to_node AND t.removed_revision IS NULL))))
     AND from_node NOT IN (SELECT id FROM nodes WHERE tenant_id = $1 AND expires_at <= statement_timestamp())
     AND to_node NOT IN (SELECT id FROM nodes WHERE tenant_id = $1 AND expires_at <= statement_timestamp())
 ORDER BY ordinal NULLS LAST, id
 LIMIT $7;
 
 -- name: edges_of_at
--- The same as it was at a revision ($9) of a graph ($8).
+-- The same as it was at a revision ($9) of a graph ($8) and its time $10.
 SELECT id, graph_id, from_node, to_graph, to_node, type, metadata, ordinal, created_at, created_by
 FROM (
     SELECT * FROM relations_at($1, $8, $9) r WHERE $3 AND r.from_node = ANY ($2::uuid[])
@@ -167,6 +178,8 @@ FROM (
     WHERE $4 AND r.to_node = ANY ($2::uuid[]) AND NOT ($3 AND r.from_node = ANY ($2::uuid[]))
 ) AS r
 WHERE (cardinality($5::text[]) = 0 OR type = ANY ($5)) AND ($6::uuid[] IS NULL OR graph_id = ANY ($6) AND to_graph = ANY ($6))
+    AND from_node NOT IN (SELECT node_id FROM nodes_at($1, $8, $9) WHERE expires_at <= $10)
+    AND to_node NOT IN (SELECT node_id FROM nodes_at($1, $8, $9) WHERE expires_at <= $10)
 ORDER BY ordinal NULLS LAST, id
 LIMIT $7;
 
@@ -188,10 +201,30 @@ ORDER BY r.added_revision, r.id
 OFFSET $6
 LIMIT $7;
 
+-- name: search_relations_at
+-- The same as it was at a revision ($8) and its time ($9).
+SELECT r.id, f.name AS source, t.name AS target, r.type
+FROM relations_at($1, $2, $8) r
+JOIN nodes_at($1, $2, $8) f ON f.node_id = r.from_node AND f.name IS NOT NULL
+    AND (f.expires_at IS NULL OR f.expires_at > $9)
+JOIN nodes_at($1, $2, $8) t ON t.node_id = r.to_node AND t.name IS NOT NULL
+    AND (t.expires_at IS NULL OR t.expires_at > $9)
+WHERE ($3::text IS NULL OR f.name = $3) AND ($4::text IS NULL OR t.name = $4) AND ($5::text IS NULL OR r.type = $5)
+ORDER BY r.added_revision, r.id
+OFFSET $6
+LIMIT $7;
+
 -- name: count_types
 -- How many edges of each type a graph has, most first.
 SELECT type, count(*) AS count FROM relations
 WHERE tenant_id = $1 AND graph_id = $2 AND removed_revision IS NULL
+GROUP BY type
+ORDER BY count DESC, type
+LIMIT $3;
+
+-- name: count_types_at
+-- The same as it was at a revision ($4).
+SELECT type, count(*) AS count FROM relations_at($1, $2, $4)
 GROUP BY type
 ORDER BY count DESC, type
 LIMIT $3;

@@ -1,10 +1,12 @@
 """Use cases of relations: make them, take them away, find those of given nodes."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from uuid import UUID
 
-from recollect.errors import TooLarge
+from recollect.errors import RecollectError, TooLarge
+from recollect.graphs import service as graphs
 from recollect.graphs.model import Graph, Moment, Revision
+from recollect.lineages.model import not_found
 from recollect.nodes import service as nodes
 from recollect.nodes.model import Entity, unique, unique_by
 from recollect.platform.db import Transaction
@@ -56,6 +58,18 @@ async def put_edges(tx: Transaction, revision: Revision, edges: Sequence[NewEdge
     return [stored[_key(edge)] for edge in edges]
 
 
+async def connect(tx: Transaction, revision: Revision, edges: Sequence[NewEdge]) -> list[Edge | RecollectError]:
+    """Make edges between nodes, best effort: for each, in order, the edge, new or there already, or why it cannot be.
+
+    NotFound where the source does not live in the graph that is written, or the target in the edge's `to_graph`.
+    """
+    homes = await nodes.find_homes(tx, [end for edge in edges for end in (edge.from_node, edge.to_node)])
+    steps = [_checked(revision.graph, edge, homes) for edge in edges]
+    wanted = [step for step in steps if isinstance(step, NewEdge)]
+    stored = iter(await put_edges(tx, revision, wanted) if wanted else [])
+    return [next(stored) if isinstance(step, NewEdge) else step for step in steps]
+
+
 async def delete_edges(tx: Transaction, revision: Revision, edge_ids: Sequence[UUID]) -> int:
     """Take edges of the graph away, by id; how many were there. Lonely placeholders vanish."""
     removed = await store.remove_edges(tx, revision, edge_ids)
@@ -70,6 +84,11 @@ async def edges_between(
     return await store.edges_between(tx, graph, from_node, to_node, type_)
 
 
+async def edges_by_id(tx: Transaction, graph: Graph, edge_ids: Sequence[UUID]) -> list[Edge]:
+    """Edges of a graph by id, removed ones too, in the order asked for."""
+    return await store.edges_by_id(tx, graph, edge_ids)
+
+
 async def edges_of(
     tx: Transaction, graph: Graph, node_ids: Sequence[UUID], walk: Walk, *, within: Sequence[UUID] | None, limit: int
 ) -> list[Edge]:
@@ -78,15 +97,41 @@ async def edges_of(
 
 
 async def search_relations(
-    tx: Transaction, graph: Graph, only: RelationFilter, *, offset: int = 0, limit: int = MAX_RELATIONS
+    tx: Transaction,
+    graph: Graph,
+    only: RelationFilter,
+    *,
+    offset: int = 0,
+    limit: int = MAX_RELATIONS,
+    at: Moment | None = None,
 ) -> list[Relation]:
-    """Relations of a graph by the names of their ends and their type, oldest first."""
-    return await store.search_relations(tx, graph, only, offset=offset, limit=limit)
+    """Relations of a graph (`at`: as it was) by the names of their ends and their type, oldest first."""
+    return await store.search_relations(tx, graph, only, offset=offset, limit=limit, at=at)
 
 
-async def count_types(tx: Transaction, graph: Graph, *, limit: int = 1000) -> list[tuple[str, int]]:
-    """How many relations of each type a graph has, most first, ties by name."""
-    return await store.count_types(tx, graph, limit=limit)
+async def find_relations(
+    tx: Transaction,
+    graph_name: str | None,
+    only: RelationFilter,
+    *,
+    offset: int,
+    limit: int,
+    as_of: str | None = None,
+) -> tuple[list[Relation], bool]:
+    """A page of the relations of a graph (`as_of`: as it was) that pass a filter, oldest first; whether more follow."""
+    graph = await graphs.open_graph(tx, graph_name)
+    if graph is None:
+        return [], False
+    at = await graphs.moment(tx, graph, as_of)
+    found = await store.search_relations(tx, graph, only, offset=offset, limit=limit + 1, at=at)
+    return found[:limit], len(found) > limit
+
+
+async def count_types(
+    tx: Transaction, graph: Graph, *, limit: int = 1000, at: Moment | None = None
+) -> list[tuple[str, int]]:
+    """How many relations of each type a graph has (`at`: as it was), most first, ties by name."""
+    return await store.count_types(tx, graph, limit=limit, at=at)
 
 
 async def list_symlinks(tx: Transaction, graph: Graph, *, offset: int = 0, limit: int = 1000) -> list[Symlink]:
@@ -135,8 +180,18 @@ def _key(edge: NewEdge | Edge) -> tuple[UUID, UUID, str]:
 
 def _bounded(found: list[Relation]) -> list[Relation]:
     if len(found) > MAX_RELATIONS:
-        raise TooLarge(f"More than {MAX_RELATIONS} relations touch these entities: open fewer, or page search_relations")
+        raise TooLarge(
+            f"More than {MAX_RELATIONS} relations touch these entities: open fewer, or page search_relations"
+        )
     return found
+
+
+def _checked(graph: Graph, edge: NewEdge, homes: Mapping[UUID, UUID]) -> NewEdge | RecollectError:
+    if homes.get(edge.from_node) != graph.id:
+        return not_found(edge.from_node)
+    if homes.get(edge.to_node) != (edge.to_graph or graph.id):
+        return not_found(edge.to_node)
+    return edge
 
 
 def _record_removed(revision: Revision, removed: Iterable[RemovedRelation]) -> set[UUID]:

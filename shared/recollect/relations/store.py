@@ -77,7 +77,7 @@ async def relations_touching(
     """Edges (`at`: as they were) with an end among these nodes, oldest first."""
     query, past = queries.relations_touching, tuple[Any, ...]()
     if at is not None:
-        query, past = queries.relations_touching_at, (graph.id, at.revision)
+        query, past = queries.relations_touching_at, (graph.id, at.revision, at.at)
     return [Relation(**row) for row in await tx.fetch(query, tx.tenant_id, node_ids, limit, *past)]
 
 
@@ -87,7 +87,7 @@ async def relations_between(
     """Edges (`at`: as they were) with both ends among these nodes, oldest first."""
     query, past = queries.relations_between, tuple[Any, ...]()
     if at is not None:
-        query, past = queries.relations_between_at, (graph.id, at.revision)
+        query, past = queries.relations_between_at, (graph.id, at.revision, at.at)
     return [Relation(**row) for row in await tx.fetch(query, tx.tenant_id, node_ids, limit, *past)]
 
 
@@ -97,7 +97,7 @@ async def list_relations(
     """Every edge of a graph (`at`: as it was) whose ends have names, oldest first."""
     query, past = queries.list_relations, tuple[Any, ...]()
     if at is not None:
-        query, past = queries.list_relations_at, (at.revision,)
+        query, past = queries.list_relations_at, (at.revision, at.at)
     return [Relation(**row) for row in await tx.fetch(query, tx.tenant_id, graph.id, offset, limit, *past)]
 
 
@@ -137,6 +137,11 @@ async def find_edges(tx: Transaction, keys: Sequence[tuple[UUID, UUID, str]]) ->
     return [Edge(**row) for row in rows]
 
 
+async def edges_by_id(tx: Transaction, graph: Graph, edge_ids: Sequence[UUID]) -> list[Edge]:
+    """Edges of a graph by id, removed ones too, in the order asked for."""
+    return [Edge(**row) for row in await tx.fetch(queries.edges_by_id, tx.tenant_id, graph.id, edge_ids)]
+
+
 async def remove_edges(tx: Transaction, revision: Revision, edge_ids: Sequence[UUID]) -> list[RemovedRelation]:
     """Take edges of the graph away, by id; those that were there."""
     rows = await tx.fetch(queries.remove_edges, tx.tenant_id, revision.graph.id, revision.number, edge_ids)
@@ -156,24 +161,28 @@ async def edges_of(
     outgoing, incoming = walk.direction != Direction.INCOMING, walk.direction != Direction.OUTGOING
     query, past = queries.edges_of, tuple[Any, ...]()
     if walk.at is not None:
-        query, past = queries.edges_of_at, (graph.id, walk.at.revision)
+        query, past = queries.edges_of_at, (graph.id, walk.at.revision, walk.at.at)
     rows = await tx.fetch(query, tx.tenant_id, node_ids, outgoing, incoming, walk.types, within, limit, *past)
     return [Edge(**row) for row in rows]
 
 
 async def search_relations(
-    tx: Transaction, graph: Graph, only: RelationFilter, *, offset: int, limit: int
+    tx: Transaction, graph: Graph, only: RelationFilter, *, offset: int, limit: int, at: Moment | None
 ) -> list[Relation]:
-    """Edges of a graph by the names of their ends and their type, oldest first."""
-    rows = await tx.fetch(
-        queries.search_relations, tx.tenant_id, graph.id, only.source, only.target, only.type, offset, limit
-    )
-    return [Relation(**row) for row in rows]
+    """Edges of a graph (`at`: as it was) by the names of their ends and their type, oldest first."""
+    query, past = queries.search_relations, tuple[Any, ...]()
+    if at is not None:
+        query, past = queries.search_relations_at, (at.revision, at.at)
+    wanted = only.source, only.target, only.type
+    return [Relation(**row) for row in await tx.fetch(query, tx.tenant_id, graph.id, *wanted, offset, limit, *past)]
 
 
-async def count_types(tx: Transaction, graph: Graph, *, limit: int) -> list[tuple[str, int]]:
-    """How many edges of each type a graph has, most first."""
-    return [(row["type"], row["count"]) for row in await tx.fetch(queries.count_types, tx.tenant_id, graph.id, limit)]
+async def count_types(tx: Transaction, graph: Graph, *, limit: int, at: Moment | None) -> list[tuple[str, int]]:
+    """How many edges of each type a graph has (`at`: as it was), most first."""
+    query, past = queries.count_types, tuple[Any, ...]()
+    if at is not None:
+        query, past = queries.count_types_at, (at.revision,)
+    return [(row["type"], row["count"]) for row in await tx.fetch(query, tx.tenant_id, graph.id, limit, *past)]
 
 
 async def list_symlinks(tx: Transaction, graph: Graph, *, offset: int, limit: int) -> list[Symlink]:

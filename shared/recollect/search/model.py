@@ -1,5 +1,6 @@
 """What a search asks and what it finds."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -24,6 +25,15 @@ MIN_CLOSE = 0.75
 
 MAX_CLOSE = 3
 """Close memories told per remembered item."""
+
+MIN_ANY_CASE = 4
+"""Characters from which a name is recognised in a text whatever its case: shorter ones are words too often (IT, US)."""
+
+MAX_NAME_PIECES = 8
+"""Words and marks of a name that is looked for in a text, at most."""
+
+_PIECE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W\u3040-\u30ff\u3400-\u9fff]+|[^\w\s]")
+"""A word or a mark; where words are written without spaces, a character."""
 
 FUSION_K = 60
 """The constant of reciprocal-rank fusion (Cormack, Clarke and Büttcher, SIGIR 2009)."""
@@ -56,7 +66,10 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class RecallFilter:
-    """What a memory must be to be considered. Empty tuples and None filter nothing."""
+    """What a memory must be to be considered. Empty tuples and None filter nothing.
+
+    `status`: only memories whose node has it; `named`: only those of entities (True), or only facts (False).
+    """
 
     kinds: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
@@ -66,6 +79,8 @@ class RecallFilter:
     until: datetime | None = None
     fresh_only: bool = False
     include_outdated: bool = False
+    status: str | None = None
+    named: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +136,17 @@ def within_budget(hits: Sequence[Hit], *, limit: int, token_budget: int) -> list
             break
         kept.append(hit)
     return kept
+
+
+def phrases(text: str) -> list[str]:
+    """Every run of up to MAX_NAME_PIECES words and marks in a text, each once: what a name in it may be."""
+    pieces = [match.span() for match in _PIECE.finditer(text)]
+    runs = (
+        text[start : pieces[last][1]]
+        for first, (start, _) in enumerate(pieces)
+        for last in range(first, min(first + MAX_NAME_PIECES, len(pieces)))
+    )
+    return list(dict.fromkeys(runs))
 
 
 def like_pattern(text: str) -> str:

@@ -45,12 +45,13 @@ WITH living AS (
 SELECT n.node_id AS id
 FROM ranked r
 JOIN living n ON n.node_id = r.id
+JOIN nodes h ON h.tenant_id = $1 AND h.id = n.node_id
 WHERE ($5::text IS NULL OR n.kind = $5)
     AND (cardinality($6::text[]) = 0 OR EXISTS (
         SELECT 1 FROM unnest(n.tags) AS t (tag) JOIN unnest($6::text[]) AS w (tag) ON lower(t.tag) = lower(w.tag)))
     AND ($7::double precision IS NULL OR n.importance >= $7)
     AND ($8::double precision IS NULL OR n.importance <= $8)
-ORDER BY r.rank DESC, n.node_id
+ORDER BY r.rank DESC, coalesce(n.began_at, h.created_at), n.node_id
 OFFSET $9
 LIMIT $10;
 
@@ -72,15 +73,16 @@ WITH question AS (
             SELECT n.id FROM search_nodes n
             WHERE n.tenant_id = $1 AND n.graph_id = $2 AND n.removed_revision IS NULL
                 AND (n.status <> 'active' OR n.expires_at IS NOT NULL OR n.freshness_at IS NOT NULL)
-                AND (n.status = 'archived' OR (n.status = 'outdated' AND NOT $7)
+                AND ((n.status = 'archived' AND $19::text IS DISTINCT FROM 'archived') OR (n.status = 'outdated' AND NOT $7)
                     OR n.expires_at <= statement_timestamp() OR ($8 AND n.freshness_at <= statement_timestamp())))
         AND ((cardinality($9::text[]) = 0 AND cardinality($10::text[]) = 0 AND cardinality($11::text[]) = 0
-            AND $12::double precision IS NULL) OR EXISTS (
+            AND $12::double precision IS NULL AND $19 IS NULL AND $20::boolean IS NULL) OR EXISTS (
                 SELECT 1 FROM search_nodes n
                 WHERE n.tenant_id = $1 AND n.id = p.node_id
                     AND (cardinality($9::text[]) = 0 OR n.kind = ANY ($9))
                     AND (cardinality($11::text[]) = 0 OR n.name = ANY ($11))
                     AND ($12::double precision IS NULL OR n.importance >= $12)
+                    AND ($19 IS NULL OR n.status = $19) AND ($20 IS NULL OR (n.name IS NOT NULL) = $20)
                     AND (cardinality($10::text[]) = 0 OR EXISTS (
                         SELECT 1 FROM unnest(n.tags) AS t (tag)
                         JOIN unnest($10::text[]) AS w (tag) ON lower(t.tag) = lower(w.tag)))))
@@ -137,3 +139,48 @@ CROSS JOIN LATERAL (
 ) AS c
 WHERE c.score >= $9
 ORDER BY i.place, c.score DESC;
+
+-- name: find_mentioned
+-- Live entities that have one of these names, or had it before a merge: exactly, or in small letters ($4) where the name
+-- has $5 characters or more. At most $6.
+-- The names come as arrays, and what a node must be calls for no partial index where aliases are joined to nodes: else a
+-- planner without statistics compares each with every entity.
+SELECT id FROM search_nodes
+WHERE tenant_id = $1 AND graph_id = $2 AND removed_revision IS NULL AND name IS NOT NULL
+    AND (name = ANY ($3::text[]) OR (lower(name) = ANY ($4::text[]) AND length(name) >= $5))
+    AND NOT placeholder AND status <> 'archived' AND (expires_at IS NULL OR expires_at > statement_timestamp())
+UNION
+SELECT n.id
+FROM aliases a
+JOIN nodes n ON n.tenant_id = $1 AND n.id = a.node_id
+WHERE a.tenant_id = $1 AND a.graph_id = $2 AND a.removed_revision IS NULL
+    AND (a.name = ANY ($3::text[]) OR (lower(a.name) = ANY ($4::text[]) AND length(a.name) >= $5))
+    AND coalesce(n.removed_revision, 0) = 0 AND NOT n.placeholder AND n.status <> 'archived'
+    AND coalesce(n.expires_at > statement_timestamp(), true)
+ORDER BY id
+LIMIT $6;
+
+-- name: find_similar
+-- Active facts that mean nearly the same as a node, nearest first, at most $5: by the nearest of the passages that one
+-- model embedded. $4: the least cosine.
+WITH own AS (
+    SELECT embedding, embedding_model FROM search_passages
+    WHERE tenant_id = $1 AND graph_id = $2 AND node_id = $3 AND removed_revision IS NULL AND embedding IS NOT NULL
+), near AS (
+    SELECT p.node_id, max(nullif(1 - (p.embedding <=> o.embedding), 'NaN')) AS score
+    FROM own o
+    JOIN search_passages p ON p.tenant_id = $1 AND p.graph_id = $2 AND p.embedding_model = o.embedding_model
+    WHERE p.removed_revision IS NULL AND p.source = 'fact' AND p.node_id <> $3
+    GROUP BY p.node_id
+)
+SELECT n.id, near.score
+FROM near
+JOIN nodes n ON n.tenant_id = $1 AND n.id = near.node_id
+WHERE near.score >= $4 AND n.name IS NULL AND n.removed_revision IS NULL AND n.status = 'active'
+    AND (n.expires_at IS NULL OR n.expires_at > statement_timestamp())
+ORDER BY near.score DESC, n.id
+LIMIT $5;
+
+-- name: vectors_ready
+-- Whether the database can compare vectors.
+SELECT EXISTS (SELECT 1 FROM pg_extension WHERE extname = 'vector');

@@ -18,11 +18,15 @@ from recollect.search.model import (
     RecallFilter,
     SubstringQuery,
     fuse,
+    phrases,
     within_budget,
 )
 
 MAX_RECALLED = 100
 """Hits of one recall at most."""
+
+MAX_MENTIONED = 100
+"""Entities that are recognised in one text, at most."""
 
 
 async def search_nodes(
@@ -63,3 +67,23 @@ async def find_close(
 ) -> list[list[Close]]:
     """For each new text, older memories that say nearly the same, nearest first."""
     return await store.find_close(tx, graph, questions, node_ids)
+
+
+async def find_mentioned(tx: Transaction, graph: Graph, text: str) -> list[UUID]:
+    """Entities whose name, or a name that they had before a merge, stands in a text; oldest first."""
+    return await store.find_mentioned(tx, graph, phrases(text), limit=MAX_MENTIONED)
+
+
+async def find_similar(
+    tx: Transaction, graph: Graph, node_id: UUID, *, min_score: float, limit: int
+) -> list[tuple[UUID, float]]:
+    """Active facts that mean nearly the same as a node, with their cosines, nearest first.
+
+    What is not embedded yet is left out.
+    """
+    return await store.find_similar(tx, graph, node_id, min_score=min_score, limit=limit)
+
+
+async def vectors_ready(tx: Transaction) -> bool:
+    """Whether the database can compare vectors."""
+    return await store.vectors_ready(tx)

@@ -14,6 +14,7 @@ from recollect.search.model import (
     CANDIDATES,
     MAX_CLOSE,
     MEANING_WEIGHT,
+    MIN_ANY_CASE,
     MIN_CLOSE,
     MIN_MEANING,
     WORDS_WEIGHT,
@@ -60,7 +61,7 @@ async def recall(tx: Transaction, graph: Graph, question: Question, only: Recall
         _half(question.vector),
         question.model,
         CANDIDATES,
-        only.include_outdated,
+        only.include_outdated or only.status == "outdated",
         only.fresh_only,
         only.kinds,
         only.tags,
@@ -72,6 +73,8 @@ async def recall(tx: Transaction, graph: Graph, question: Question, only: Recall
         WORDS_WEIGHT,
         MEANING_WEIGHT,
         limit,
+        only.status,
+        only.named,
     )
     return [Hit(**row) for row in rows]
 
@@ -99,6 +102,27 @@ async def find_close(
     for row in rows:
         close[row["place"]].append(Close(row["memory_id"], row["text"], row["score"]))
     return close
+
+
+async def find_mentioned(tx: Transaction, graph: Graph, names: Sequence[str], *, limit: int) -> list[UUID]:
+    """Live entities that have, or had before a merge, one of these names, oldest first."""
+    small = sorted({name.lower() for name in names})
+    rows = await tx.fetch(queries.find_mentioned, tx.tenant_id, graph.id, names, small, MIN_ANY_CASE, limit)
+    return [row["id"] for row in rows]
+
+
+async def find_similar(
+    tx: Transaction, graph: Graph, node_id: UUID, *, min_score: float, limit: int
+) -> list[tuple[UUID, float]]:
+    """Active facts that mean nearly the same as a node, with their cosines, nearest first."""
+    rows = await tx.fetch(queries.find_similar, tx.tenant_id, graph.id, node_id, min_score, limit)
+    return [(row["id"], row["score"]) for row in rows]
+
+
+async def vectors_ready(tx: Transaction) -> bool:
+    """Whether the database can compare vectors."""
+    ready: bool = await tx.fetchval(queries.vectors_ready)
+    return ready
 
 
 def _half(vector: NDArray[np.float32] | None) -> HalfVector | None:

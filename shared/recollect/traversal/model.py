@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from recollect.relations.model import Direction, Edge
+from recollect.relations.model import Direction, Edge, Subgraph
 
 MAX_DEPTH = 10
 """Levels of a neighbourhood at most."""
@@ -29,7 +29,7 @@ MAX_STEPS = 200_000
 class Reached:
     """What a traversal reached: nodes with their depth, in the order of discovery, and the edges among them.
 
-    `cut` says why it ended early (`nodes`, `edges` or `time`); None where nothing was left out.
+    `cut` says why it ended early (`nodes`, `edges`, `depth`, `paths` or `time`); None where nothing was left out.
     """
 
     depths: dict[UUID, int]
@@ -43,6 +43,22 @@ class Paths:
 
     paths: list[list[UUID]]
     edges: list[Edge]
+    cut: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NamedPaths:
+    """Paths as the names of their nodes (the id of one that has none), shortest first; `cut` as in `Reached`."""
+
+    paths: list[list[str]]
+    cut: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """The entities within reach and the relations among them; `cut` as in `Reached`."""
+
+    subgraph: Subgraph
     cut: str | None = None
 
 
@@ -64,6 +80,18 @@ def neighbours(edges: Iterator[Edge] | list[Edge], direction: Direction) -> dict
         if direction != Direction.OUTGOING:
             found.setdefault(edge.to_node, set()).add(edge.from_node)
     return found
+
+
+def shortest(adjacency: Mapping[UUID, set[UUID]], start: UUID, end: UUID, *, max_depth: int) -> list[list[UUID]]:
+    """The shortest path, of several the one with the least node ids; none if it takes more than `max_depth` edges."""
+    distances = _distances(adjacency, end)
+    if distances.get(start, max_depth + 1) > max_depth:
+        return []
+    path = [start]
+    while path[-1] != end:
+        left = distances[path[-1]] - 1
+        path.append(min(node for node in adjacency[path[-1]] if distances.get(node) == left))
+    return [path]
 
 
 def simple_paths(

@@ -1,23 +1,29 @@
 """Use cases of traversal. Each level is one query over the whole frontier, whatever its size."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from uuid import UUID
 
 from recollect.graphs import service as graphs
-from recollect.graphs.model import Graph
+from recollect.graphs.model import Graph, Moment
+from recollect.nodes import service as nodes
+from recollect.nodes.model import EntityNotFound, unique
 from recollect.platform.db import Transaction
 from recollect.relations import service as relations
-from recollect.relations.model import Direction, Edge, Walk
+from recollect.relations.model import Direction, Edge, Relation, Subgraph, Walk
 from recollect.traversal.model import (
     MAX_EDGES,
     MAX_NODES,
+    MAX_PATH_DEPTH,
     MAX_SECONDS,
+    NamedPaths,
     Paths,
     Reached,
+    Surroundings,
     far_end,
     neighbours,
+    shortest,
     simple_paths,
 )
 
@@ -47,11 +53,15 @@ async def neighbourhood(
 
 
 async def shortest_path(tx: Transaction, graph: Graph, start: UUID, end: UUID, walk: Walk, *, max_depth: int) -> Paths:
-    """A shortest path, searched from both ends at once; no path where there is none within the bounds."""
+    """A shortest path, searched from both ends at once; no path where there is none within the bounds.
+
+    `cut` says why none was found where there may be one all the same (`depth` too).
+    """
     found = await _meet(tx, graph, start, end, walk, max_depth=max_depth)
     adjacency = neighbours(list(found.edges.values()), walk.direction)
-    paths, _ = simple_paths(adjacency, start, end, max_depth=max_depth, max_paths=1)
-    return Paths(paths, _taken(paths, found, walk.direction), found.cut)
+    paths = shortest(adjacency, start, end, max_depth=max_depth)
+    # What was found is a shortest path, whatever else a bound left out.
+    return Paths(paths, _taken(paths, found, walk.direction), None if paths else found.cut)
 
 
 async def all_paths(
@@ -71,6 +81,90 @@ async def all_paths(
     return Paths(paths, _taken(paths, both, walk.direction), cut)
 
 
+async def find_path(
+    tx: Transaction, graph_name: str | None, source: str, target: str, *, as_of: str | None = None
+) -> NamedPaths:
+    """A shortest path between two names, whichever way its relations point; raises NotFound for either name."""
+    graph, at, (start, end) = await _ends(tx, graph_name, [source, target], as_of)
+    found = await shortest_path(tx, graph, start, end, Walk(at=at), max_depth=MAX_PATH_DEPTH)
+    return await _named(tx, graph, found, at)
+
+
+async def find_all_paths(
+    tx: Transaction,
+    graph_name: str | None,
+    source: str,
+    target: str,
+    *,
+    max_depth: int,
+    max_paths: int,
+    as_of: str | None = None,
+) -> NamedPaths:
+    """Simple paths between two names, whichever way their relations point; raises NotFound for either name."""
+    graph, at, (start, end) = await _ends(tx, graph_name, [source, target], as_of)
+    found = await all_paths(tx, graph, start, end, Walk(at=at), max_depth=max_depth, max_paths=max_paths)
+    return await _named(tx, graph, found, at)
+
+
+async def extract_subgraph(
+    tx: Transaction,
+    graph_name: str | None,
+    names: Sequence[str],
+    *,
+    depth: int,
+    max_nodes: int,
+    as_of: str | None = None,
+) -> Surroundings:
+    """Entities within `depth` relations of the named ones, nearest first, and the relations among all that was reached.
+
+    Names that nothing has are passed over.
+    """
+    graph = await graphs.open_graph(tx, graph_name)
+    if graph is None:
+        return Surroundings(Subgraph([], []))
+    at = await graphs.moment(tx, graph, as_of)
+    starts = list((await _ids_of(tx, graph, unique(names), at)).values())
+    reached = await neighbourhood(tx, graph, starts, Walk(at=at), depth=depth, max_nodes=max_nodes)
+    ids = list(reached.depths)
+    labels = await nodes.labels_of(tx, graph, ids, at=at)
+    entities = await nodes.entities_by_id(tx, ids, graph=graph, at=at)
+    return Surroundings(Subgraph(entities, _relations(reached, labels)), reached.cut)
+
+
+async def _ends(
+    tx: Transaction, graph_name: str | None, names: Sequence[str], as_of: str | None
+) -> tuple[Graph, Moment | None, list[UUID]]:
+    """The graph, the moment, and the nodes of these names; raises NotFound for the first that nothing has."""
+    graph = await graphs.open_graph(tx, graph_name)
+    at = await graphs.moment(tx, graph, as_of) if graph else None
+    found = await _ids_of(tx, graph, names, at) if graph else {}
+    for name in names:
+        if graph is None or name not in found:
+            raise EntityNotFound(name)
+    assert graph is not None
+    return graph, at, [found[name] for name in names]
+
+
+async def _ids_of(tx: Transaction, graph: Graph, names: Sequence[str], at: Moment | None) -> dict[str, UUID]:
+    """Nodes by name, placeholders too, in the order asked for."""
+    found = await nodes.find_named(tx, graph, names, at=at)
+    return {name: found[name].id for name in names if name in found}
+
+
+async def _named(tx: Transaction, graph: Graph, found: Paths, at: Moment | None) -> NamedPaths:
+    labels = await nodes.labels_of(tx, graph, unique(node for path in found.paths for node in path), at=at)
+    return NamedPaths([[labels.get(node, str(node)) for node in path] for path in found.paths], found.cut)
+
+
+def _relations(reached: Reached, labels: Mapping[UUID, str]) -> list[Relation]:
+    """The edges whose ends have names, oldest first."""
+    return [
+        Relation(edge.id, labels[edge.from_node], labels[edge.to_node], edge.type)
+        for edge in sorted(reached.edges.values(), key=lambda edge: edge.id)
+        if edge.from_node in labels and edge.to_node in labels
+    ]
+
+
 async def _meet(tx: Transaction, graph: Graph, start: UUID, end: UUID, walk: Walk, *, max_depth: int) -> Reached:
     """Walk from both ends, the smaller frontier first, until they meet or nothing is left."""
     sides = [(Reached({start: 0}), walk), (Reached({end: 0}), _reverse(walk))]
@@ -87,7 +181,8 @@ async def _meet(tx: Transaction, graph: Graph, start: UUID, end: UUID, walk: Wal
         edges = await _load(tx, graph, frontiers[side], way, within, reached, deadline)
         frontiers[side] = _advance(reached, edges, way.direction, level, MAX_NODES)
     forth, back = sides[0][0], sides[1][0]
-    return Reached(forth.depths | back.depths, forth.edges | back.edges, forth.cut or back.cut)
+    cut = forth.cut or back.cut or ("depth" if all(frontiers) else None)
+    return Reached(forth.depths | back.depths, forth.edges | back.edges, cut)
 
 
 async def _load(

@@ -4,7 +4,6 @@ Names, arguments, results and texts are those of https://github.com/modelcontext
 optional filters and pages of `read_graph` and `search_nodes` are those of the mcp-memory crate.
 """
 
-from collections.abc import Iterable
 from typing import Annotated
 
 import msgspec
@@ -202,7 +201,7 @@ async def create_entities(call: Call, arguments: CreateEntities) -> Reply:
     ]
     async with call.writing(arguments.graph) as (tx, revision):
         made = await nodes.create_entities(tx, revision, wanted)
-    return _bare(Entities([EntityOut(e.name, e.kind or "", unique(e.observations)) for _, e in made]))
+    return bare(Entities([EntityOut(e.name, e.kind or "", unique(e.observations)) for _, e in made]))
 
 
 async def create_relations(call: Call, arguments: CreateRelations) -> Reply:
@@ -210,7 +209,7 @@ async def create_relations(call: Call, arguments: CreateRelations) -> Reply:
     wanted = [NewRelation(r.from_, r.to, r.relation_type) for r in arguments.relations]
     async with call.writing(arguments.graph) as (tx, revision):
         made = await relations.create_relations(tx, revision, wanted)
-    return _bare(Relations([RelationOut(r.source, r.target, r.type) for r in made]))
+    return bare(Relations([RelationOut(r.source, r.target, r.type) for r in made]))
 
 
 async def add_observations(call: Call, arguments: AddObservations) -> Reply:
@@ -220,7 +219,7 @@ async def add_observations(call: Call, arguments: AddObservations) -> Reply:
     async with call.writing(arguments.graph) as (tx, revision):
         added = await nodes.add_observations(tx, revision, wanted, named=named)
     new = {(o.entity, o.content) for o in added}
-    return _bare(Results([_added(addition, new) for addition in arguments.observations]))
+    return bare(Results([_added(addition, new) for addition in arguments.observations]))
 
 
 async def delete_entities(call: Call, arguments: DeleteEntities) -> Reply:
@@ -286,15 +285,17 @@ async def open_nodes(call: Call, arguments: OpenNodes) -> Reply:
 
 def knowledge_graph(found: Subgraph) -> KnowledgeGraph:
     """A subgraph in the official shape."""
-    return KnowledgeGraph(_entities(found.entities), _relations(found.relations), found.next_offset)
+    return KnowledgeGraph([*map(entity_out, found.entities)], [*map(relation_out, found.relations)], found.next_offset)
 
 
-def _entities(entities: Iterable[Entity]) -> list[EntityOut]:
-    return [EntityOut(entity.name, entity.kind or "", list(entity.observations)) for entity in entities]
+def entity_out(entity: Entity) -> EntityOut:
+    """An entity in the official shape."""
+    return EntityOut(entity.name, entity.kind or "", list(entity.observations))
 
 
-def _relations(found: Iterable[Relation]) -> list[RelationOut]:
-    return [RelationOut(relation.source, relation.target, relation.type) for relation in found]
+def relation_out(relation: Relation) -> RelationOut:
+    """A relation in the official shape."""
+    return RelationOut(relation.source, relation.target, relation.type)
 
 
 def _added(addition: Addition, new: set[tuple[str, str]]) -> Added:
@@ -303,10 +304,10 @@ def _added(addition: Addition, new: set[tuple[str, str]]) -> Added:
     return Added(addition.entity_name, fresh)
 
 
-def _bare(result: Entities | Relations | Results) -> Reply:
-    """Array replies stand bare in the text, as the official server gives them."""
+def bare(result: Struct, note: str | None = None) -> Reply:
+    """Array replies, the first field of a result, stand bare in the text, as the official server gives them."""
     array = getattr(result, result.__struct_fields__[0])
-    return Reply(result, msgspec.json.format(msgspec.json.encode(array), indent=2).decode())
+    return Reply(result, msgspec.json.format(msgspec.json.encode(array), indent=2).decode(), note)
 
 
 def _done(message: str) -> Reply:

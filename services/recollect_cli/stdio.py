@@ -1,0 +1,202 @@
+"""`recollect stdio`: bridge a local MCP client to a gateway.
+
+Each request has an HTTP exchange of its own, as the gateway keeps no session: progress arrives on it, and to cancel the
+request is to end it. Nothing is interpreted but what HTTP asks for: the revision, the method and the name in headers.
+"""
+
+import logging
+import re
+import sys
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+import anyio
+import httpx2
+from anyio.abc import TaskGroup
+from cyclopts import Parameter
+from mcp.client.streamable_http import streamable_http_client
+from mcp.server.stdio import stdio_server
+from mcp.shared.inbound import (
+    MCP_METHOD_HEADER,
+    MCP_NAME_HEADER,
+    MCP_PROTOCOL_VERSION_HEADER,
+    NAME_BEARING_METHODS,
+    encode_header_value,
+)
+from mcp.shared.message import ClientMessageMetadata, SessionMessage
+from mcp_types import (
+    INTERNAL_ERROR,
+    PARSE_ERROR,
+    PROTOCOL_VERSION_META_KEY,
+    ErrorData,
+    JSONRPCError,
+    JSONRPCMessage,
+    JSONRPCNotification,
+    JSONRPCRequest,
+    JSONRPCResponse,
+    RequestId,
+)
+
+from recollect.errors import InvalidInput, RecollectError
+from recollect_cli.gateway import ApiKey, Url, find_address, is_here, refusal
+
+GRACE_SECONDS = 1.5
+"""How long requests may take to end once the client has closed standard input; clients kill after two seconds."""
+PROBLEM = "application/problem+json"
+TIMEOUT = httpx2.Timeout(60.0, connect=10.0, read=None)
+"""A call takes as long as it takes: whoever waits may cancel it."""
+
+Toolset = Annotated[str | None, Parameter(help="What is offered, such as memory. Default: the gateway's.")]
+
+
+def stdio(*, toolset: Toolset = None, url: Url = None, api_key: ApiKey = None) -> None:
+    """Speak MCP on standard input and output, for a gateway. Logs go to standard error."""
+    address = find_address(url, api_key)
+    logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="recollect: %(message)s")
+    try:
+        anyio.run(_serve, _endpoint(address.mcp_url, toolset), address.api_key)
+    except* KeyboardInterrupt:
+        sys.exit(130)
+    except* (BrokenPipeError, anyio.BrokenResourceError):  # the client has gone
+        sys.exit(1)
+
+
+class Bridge:
+    """Passes the messages of one client on to a gateway, and what comes back to `send`."""
+
+    def __init__(self, url: str, http: httpx2.AsyncClient, send: Any) -> None:
+        self._url, self._http, self._send = url, http, send
+        self._version: str | None = None
+        self._exchanges: dict[RequestId, anyio.CancelScope] = {}
+
+    async def run(self, incoming: Any) -> None:
+        """Pass on messages until there are no more, then let what is under way end."""
+        with anyio.CancelScope() as scope:
+            async with anyio.create_task_group() as tasks:
+                async for message in incoming:
+                    await self._accept(message, tasks)
+                scope.deadline = anyio.current_time() + GRACE_SECONDS
+
+    async def _accept(self, incoming: SessionMessage | Exception, tasks: TaskGroup) -> None:
+        if isinstance(incoming, Exception):
+            await self._refuse(None, PARSE_ERROR, "Not a message of JSON-RPC")
+            return
+        match incoming.message:
+            case JSONRPCRequest(method="initialize") as request:
+                await self._relay(request, self._scope_for(request.id))  # the version that later ones carry
+            case JSONRPCRequest() as request:
+                tasks.start_soon(self._relay, request, self._scope_for(request.id))
+            case JSONRPCNotification(method="notifications/cancelled") as cancelled:
+                self._cancel(cancelled)
+            case other:
+                tasks.start_soon(self._tell, other)
+
+    def _scope_for(self, request_id: RequestId) -> anyio.CancelScope:
+        """The scope of a new exchange; an older one of the same id ends."""
+        if older := self._exchanges.get(request_id):
+            older.cancel()
+        self._exchanges[request_id] = anyio.CancelScope()
+        return self._exchanges[request_id]
+
+    def _cancel(self, cancelled: JSONRPCNotification) -> None:
+        request_id = (cancelled.params or {}).get("requestId")
+        if scope := self._exchanges.get(request_id) if isinstance(request_id, str | int) else None:
+            scope.cancel()
+
+    async def _relay(self, request: JSONRPCRequest, scope: anyio.CancelScope) -> None:
+        """Pass on a request, and all that comes back on its exchange."""
+        try:
+            with scope:
+                await self._exchange(request)
+        except* (RecollectError, httpx2.HTTPError, httpx2.InvalidURL) as errors:
+            await self._refuse(request.id, INTERNAL_ERROR, _told(next(_leaves(errors)), self._url))
+        finally:
+            if self._exchanges.get(request.id) is scope:
+                del self._exchanges[request.id]
+
+    async def _exchange(self, request: JSONRPCRequest) -> None:
+        async with self._connected() as (answers, outgoing):
+            await outgoing.send(self._stamped(request))
+            async for answer in answers:
+                if isinstance(answer, Exception):
+                    raise answer
+                self._note_version(request, answer.message)
+                await self._send(SessionMessage(answer.message))
+                if isinstance(answer.message, JSONRPCResponse | JSONRPCError):
+                    return
+
+    async def _tell(self, message: JSONRPCMessage) -> None:
+        """Pass on what has no answer."""
+        try:
+            async with self._connected() as (answers, outgoing):
+                await outgoing.send(self._stamped(message))
+                await outgoing.aclose()
+                async for _ in answers:  # ends when it was sent
+                    pass
+        except* (RecollectError, httpx2.HTTPError) as errors:
+            logging.warning(_told(next(_leaves(errors)), self._url))
+
+    def _connected(self) -> Any:
+        return streamable_http_client(self._url, http_client=self._http, max_sse_event_size=None)
+
+    def _stamped(self, message: JSONRPCMessage) -> SessionMessage:
+        """A message with its headers: those of its own revision, else of the one that was negotiated."""
+        params = getattr(message, "params", None) or {}
+        method = getattr(message, "method", "")
+        meta = params.get("_meta")
+        own = meta.get(PROTOCOL_VERSION_META_KEY) if isinstance(meta, dict) else None
+        version = own or self._version
+        headers = {MCP_PROTOCOL_VERSION_HEADER: str(version)} if version and method != "initialize" else {}
+        if own:
+            headers[MCP_METHOD_HEADER] = method
+            name = params.get(NAME_BEARING_METHODS.get(method, ""))
+            if isinstance(name, str):
+                headers[MCP_NAME_HEADER] = encode_header_value(name)
+        return SessionMessage(message, ClientMessageMetadata(headers=headers))
+
+    def _note_version(self, request: JSONRPCRequest, answer: JSONRPCMessage) -> None:
+        if request.method == "initialize" and isinstance(answer, JSONRPCResponse):
+            self._version = answer.result.get("protocolVersion")
+
+    async def _refuse(self, request_id: RequestId | None, code: int, message: str) -> None:
+        error = JSONRPCError(jsonrpc="2.0", id=request_id, error=ErrorData(code=code, message=message))
+        await self._send(SessionMessage(error))
+
+
+async def _serve(url: str, api_key: str) -> None:
+    http = httpx2.AsyncClient(
+        headers={"Authorization": f"Bearer {api_key}"},
+        timeout=TIMEOUT,
+        trust_env=not is_here(url),
+        event_hooks={"response": [_raise_refusal]},
+    )
+    async with http, stdio_server() as (incoming, outgoing), outgoing:
+        await Bridge(url, http, outgoing.send).run(incoming)
+
+
+async def _raise_refusal(response: httpx2.Response) -> None:
+    """What the gateway refuses before MCP has its say, such as a key; MCP's own errors pass."""
+    if response.headers.get("content-type", "").split(";")[0] == PROBLEM:
+        await response.aread()
+        raise refusal(response)
+
+
+def _endpoint(mcp_url: str, toolset: str | None) -> str:
+    """Where the toolset is offered; raises InvalidInput."""
+    if not mcp_url.startswith(("http://", "https://")):
+        raise InvalidInput(f"{mcp_url!r} is no address of a gateway, such as https://memory.example.com", path="url")
+    return mcp_url if toolset is None else re.sub(r"/x/[^/]+$", "", mcp_url) + f"/x/{toolset}"
+
+
+def _told(error: BaseException, url: str) -> str:
+    if isinstance(error, RecollectError):
+        return str(error)
+    return f"The gateway at {url} does not answer ({str(error) or type(error).__name__})."
+
+
+def _leaves(group: BaseExceptionGroup[Any]) -> Iterator[BaseException]:
+    for error in group.exceptions:
+        if isinstance(error, BaseExceptionGroup):
+            yield from _leaves(error)
+        else:
+            yield error

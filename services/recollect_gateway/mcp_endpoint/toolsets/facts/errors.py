@@ -1,0 +1,41 @@
+"""How the graph-memory contract tells errors: an envelope, with its codes."""
+
+import msgspec
+from mcp_types import CallToolResult, TextContent
+
+from recollect.errors import ErrorCode, ErrorKind, RecollectError
+from recollect.platform.db import DRIVER_ERRORS
+from recollect_gateway.mcp_endpoint.errors import tool_error
+
+CODES = {
+    ErrorKind.INVALID: "memory_validation_error",
+    ErrorKind.CONFLICT: "memory_validation_error",
+    ErrorKind.NOT_FOUND: "memory_not_found",
+}
+"""Codes by kind; other kinds are `memory_service_error`."""
+
+
+def render_error(error: Exception) -> CallToolResult:
+    """An error as the contract's envelope; our own code and the path travel in `_meta`, as for every tool."""
+    told = tool_error(error)
+    code = _code(error)
+    message = "".join(content.text for content in told.content if isinstance(content, TextContent))
+    # The contract spells the code's key both ways.
+    envelope = {"success": False, "error": message, "error_code": code, "code": code}
+    text = msgspec.json.format(msgspec.json.encode(envelope), indent=2).decode()
+    return CallToolResult(
+        content=[TextContent(type="text", text=text)], structured_content=envelope, is_error=True, _meta=told.meta
+    )
+
+
+def _code(error: Exception) -> str:
+    if isinstance(error, DRIVER_ERRORS):
+        return "falkordb_error"
+    if not isinstance(error, RecollectError):
+        return "memory_service_error"
+    match error.code:
+        case ErrorCode.DATABASE_UNAVAILABLE:
+            return "connection_error"
+        case ErrorCode.BUSY:
+            return "falkordb_error"
+    return CODES.get(error.kind, "memory_service_error")

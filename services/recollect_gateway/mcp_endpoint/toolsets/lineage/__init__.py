@@ -1,0 +1,1 @@
+"""Toolset `lineage`: the memgraph package's vocabulary of graphs, lineages, versions, edges and symlinks."""

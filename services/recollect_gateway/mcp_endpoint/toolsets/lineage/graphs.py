@@ -1,0 +1,150 @@
+"""Graphs: list, make, configure and delete them.
+
+They need the scope memory:write and no more: the first write to a name makes a graph anyway, and who may write to one
+may empty it. A key that an allow-list confines to some graphs can do none of it: it uses them as they are configured.
+"""
+
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta, Struct, field
+
+from recollect.errors import InvalidInput
+from recollect.graphs import service as graphs
+from recollect.graphs.model import GraphHead, GraphPatch, NewGraph
+from recollect_gateway.mcp_endpoint.tool import Arguments, Call, Reply
+from recollect_gateway.mcp_endpoint.toolsets.lineage.shapes import GraphName, GraphOut, Kind, graph_out, require_small
+
+Policy = Annotated[
+    Literal["lww", "manual"],
+    Meta(description="lww: the newest put wins; manual: concurrent puts stay side by side until one settles them"),
+]
+Whitelist = Annotated[list[Kind], Meta(max_length=200, description="Kinds that may be written; empty: every kind")]
+Name = Annotated[GraphName, Meta(description="The graph's name")]
+
+
+class ListGraphs(Arguments, frozen=True, rename=None):
+    """Arguments of `list_graphs`."""
+
+    limit: Annotated[int, Meta(ge=1, le=1_000, description="Graphs at most")] = 100
+    after: Annotated[str, Meta(max_length=128, description="Only names that come after this one")] = ""
+
+
+class GetGraph(Arguments, frozen=True, rename=None):
+    """Arguments of `get_graph`."""
+
+
+class CreateGraph(Arguments, frozen=True, rename=None):
+    """Arguments of `create_graph`."""
+
+    name: Name
+    conflict_policy: Policy = "lww"
+    kind_whitelist: Whitelist = []
+    metadata: Annotated[dict[str, Any], Meta(description="Anything to keep with it")] = {}
+
+
+class UpdateGraphConfig(Arguments, frozen=True, rename=None):
+    """Arguments of `update_graph_config`."""
+
+    name: Annotated[GraphName, Meta(description="Another name for it")] | None = None
+    conflict_policy: Policy | None = None
+    kind_whitelist: Whitelist | None = None
+    metadata: Annotated[dict[str, Any], Meta(description="Instead of what it has; empty clears it")] | None = None
+
+
+class DeleteGraph(Arguments, frozen=True, rename=None):
+    """Arguments of `delete_graph`: the graph must be named, no default is taken."""
+
+    graph: Annotated[str, Meta(pattern="^[A-Za-z0-9_@-]{1,128}$", description="Graph to delete")] = field()
+
+
+class Graphs(Struct, frozen=True):
+    """Result of `list_graphs`, by name; `more`: ask again after the last name."""
+
+    graphs: list[GraphOut]
+    more: bool
+
+
+class GraphDetail(Struct, frozen=True):
+    """Result of `get_graph`: the graph, its newest revision and what lives in it."""
+
+    graph: GraphOut
+    revision: int
+    nodes: int
+    observations: int
+    edges: int
+
+
+class OneGraph(Struct, frozen=True):
+    """Result of `update_graph_config`."""
+
+    graph: GraphOut
+
+
+class CreatedGraph(Struct, frozen=True):
+    """Result of `create_graph`; `created` false: it was there, just so."""
+
+    graph: GraphOut
+    created: bool
+
+
+class DeletedGraph(Struct, frozen=True):
+    """Result of `delete_graph`; `deleted` false: there was none."""
+
+    graph: str
+    deleted: bool
+
+
+async def list_graphs(call: Call, arguments: ListGraphs) -> Reply:
+    """List the graphs that the caller may use."""
+    async with call.transaction() as tx:
+        if arguments.graph is not None:
+            named = await graphs.open_graph(tx, arguments.graph)
+            return Reply(Graphs([graph_out(named)] if named else [], more=False))
+        found = await graphs.list_graphs(tx, after=arguments.after, limit=arguments.limit + 1)
+    shown = found[: arguments.limit]
+    return Reply(Graphs([graph_out(graph) for graph in shown], more=len(found) > len(shown)))
+
+
+async def get_graph(call: Call, arguments: GetGraph) -> Reply:
+    """Show a graph's configuration and counts."""
+    async with call.transaction() as tx:
+        graph = await graphs.get_graph(tx, call.graph_name(arguments.graph))
+        head = await graphs.head_of(tx, graph)
+    return Reply(_detail(graph_out(graph), head))
+
+
+async def create_graph(call: Call, arguments: CreateGraph) -> Reply:
+    """Make a graph."""
+    if arguments.graph not in (None, arguments.name):
+        raise InvalidInput("The new graph's name stands in name", path="graph")
+    require_small(call, arguments.metadata, "metadata")
+    whitelist = tuple(arguments.kind_whitelist) or None
+    new = NewGraph(arguments.name, arguments.conflict_policy, whitelist, arguments.metadata)
+    async with call.transaction() as tx:
+        graph, created = await graphs.ensure_graph(tx, new)
+    return Reply(CreatedGraph(graph_out(graph), created))
+
+
+async def update_graph_config(call: Call, arguments: UpdateGraphConfig) -> Reply:
+    """Change a graph's configuration."""
+    require_small(call, arguments.metadata or {}, "metadata")
+    patch = GraphPatch(
+        arguments.name,
+        arguments.conflict_policy,
+        None if arguments.kind_whitelist is None else tuple(arguments.kind_whitelist),
+        arguments.metadata,
+    )
+    async with call.transaction() as tx:
+        graph = await graphs.configure_graph(tx, call.graph_name(arguments.graph), patch, call.tool.name)
+    return Reply(OneGraph(graph_out(graph)))
+
+
+async def delete_graph(call: Call, arguments: DeleteGraph) -> Reply:
+    """Delete a graph with its history."""
+    async with call.transaction() as tx:
+        deleted = await graphs.delete_graph(tx, arguments.graph, call.tool.name)
+    return Reply(DeletedGraph(arguments.graph, deleted))
+
+
+def _detail(graph: GraphOut, head: GraphHead) -> GraphDetail:
+    return GraphDetail(graph, head.revision, head.entities + head.facts, head.observations, head.relations)

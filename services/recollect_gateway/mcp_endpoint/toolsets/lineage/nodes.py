@@ -1,0 +1,246 @@
+"""Nodes: write versions, read any of them, list and search them."""
+
+from typing import Annotated, Any
+from uuid import UUID
+
+from msgspec import Meta, Struct
+
+from recollect.errors import InvalidInput
+from recollect.graphs import service as graphs
+from recollect.lineages import service as lineages
+from recollect.lineages.model import Draft, Put, Version, VersionFilter, not_found
+from recollect.memory import subgraphs
+from recollect.nodes.model import NodeFields
+from recollect.search.model import RecallFilter
+from recollect_gateway.mcp_endpoint.schema import utc
+from recollect_gateway.mcp_endpoint.tool import Arguments, Call, Reading, Reply
+from recollect_gateway.mcp_endpoint.toolsets.lineage.shapes import (
+    CreatedBy,
+    Kind,
+    Kinds,
+    LineageId,
+    NodeOut,
+    Offset,
+    Tag,
+    Tags,
+    Time,
+    node_out,
+    require_small,
+)
+
+Content = Annotated[str, Meta(min_length=1, max_length=100_000, description="What the node says")]
+Summary = Annotated[str, Meta(max_length=1_000, description="A short form of it, for lists")]
+NodeTags = Annotated[list[Tag], Meta(max_length=100, description="Labels, such as topic:tea")]
+Metadata = Annotated[dict[str, Any], Meta(description="Anything to keep with it")]
+Freshness = Annotated[Time, Meta(description="From when on it counts as stale")]
+BasedOn = Annotated[int, Meta(ge=1, description="The version that you read before you wrote this one")]
+Lineage = Annotated[UUID, Meta(description="Write a new version of this node; without, a new node")]
+
+
+class PutNode(Arguments, frozen=True, rename=None):
+    """Arguments of `put_node`. A new version holds what is given here and no more; an entity keeps its name."""
+
+    kind: Kind
+    content: Content
+    lineage_id: Lineage | None = None
+    summary: Summary = ""
+    tags: NodeTags = []
+    metadata: Metadata = {}
+    freshness_at: Freshness | None = None
+    created_by: CreatedBy | None = None
+    based_on_version: BasedOn | None = None
+
+
+class GetNodeById(Arguments, frozen=True, rename=None):
+    """Arguments of `get_node_by_id`."""
+
+    id: Annotated[UUID, Meta(description="A version's own id")]
+
+
+class GetNodeByLineage(Arguments, frozen=True, rename=None):
+    """Arguments of `get_node_by_lineage`."""
+
+    lineage_id: LineageId
+    at_version: Annotated[int, Meta(ge=1, le=2**31 - 1, description="Its version of this number")] | None = None
+    at_time: Annotated[Time, Meta(description="Its newest version at this time")] | None = None
+
+
+class History(Arguments, frozen=True, rename=None):
+    """Arguments of `history`."""
+
+    lineage_id: LineageId
+    limit: Annotated[int, Meta(ge=1, le=500, description="Versions at most")] = 100
+    offset: Offset = 0
+
+
+class ListNodes(Reading, frozen=True, rename=None):
+    """Arguments of `list_nodes`."""
+
+    kinds: Kinds = []
+    tags: Tags = []
+    compact: Annotated[bool, Meta(description="Without content, metadata and provenance")] = False
+    limit: Annotated[int, Meta(ge=1, le=500, description="Nodes at most")] = 100
+    offset: Offset = 0
+
+
+class SearchGraph(Arguments, frozen=True, rename=None):
+    """Arguments of `search_graph`."""
+
+    text: Annotated[str, Meta(min_length=1, max_length=1_000, description="A question or a few words")]
+    kinds: Kinds = []
+    tags: Tags = []
+    fresh_only: Annotated[bool, Meta(description="Leave out what is stale")] = False
+    limit: Annotated[int, Meta(ge=1, le=50, description="Nodes at most")] = 20
+
+
+class ManualConflict(Struct, frozen=True):
+    """A concurrent put that was recorded. `heads`: the versions that stand side by side, newest first."""
+
+    code: str
+    message: str
+    heads: list[str]
+
+
+class PutResult(Struct, frozen=True, omit_defaults=True):
+    """Result of `put_node`. `conflict`: the node was written beside other heads, and waits to be settled."""
+
+    node: NodeOut
+    created: bool
+    conflict: ManualConflict | None = None
+
+
+class OneNode(Struct, frozen=True):
+    """Result of `get_node_by_id` and `get_node_by_lineage`."""
+
+    node: NodeOut
+
+
+class Versions(Struct, frozen=True):
+    """Result of `history`, newest first."""
+
+    versions: list[NodeOut]
+    more: bool
+
+
+class Nodes(Struct, frozen=True):
+    """Result of `list_nodes`, oldest first."""
+
+    nodes: list[NodeOut]
+    more: bool
+
+
+class SearchHit(Struct, frozen=True):
+    """A node that was found."""
+
+    node: NodeOut
+    score: float
+
+
+class SearchHits(Struct, frozen=True):
+    """Result of `search_graph`, best first. `waiting`: texts that are found by their words only, for now."""
+
+    hits: list[SearchHit]
+    more: bool
+    waiting: int
+
+
+async def put_node(call: Call, arguments: PutNode) -> Reply:
+    """Write a version of a node."""
+    require_small(call, arguments.metadata, "metadata")
+    draft = draft_of(arguments, arguments.lineage_id, utc_path="freshness_at")
+    async with call.writing(arguments.graph) as (tx, revision):
+        put = await lineages.put_node(tx, revision, draft)
+        node = await lineages.get_node(tx, revision.graph, put.node_id)
+        graph = revision.graph.name
+    return Reply(PutResult(node_out(node, graph), put.created, _conflict(put, node)))
+
+
+async def get_node_by_id(call: Call, arguments: GetNodeById) -> Reply:
+    """Show one version, exactly as written."""
+    async with call.transaction() as tx:
+        graph = await graphs.open_graph(tx, arguments.graph)
+        if graph is None:
+            raise not_found(arguments.id)
+        node = await lineages.get_version(tx, graph, arguments.id)
+    return Reply(OneNode(node_out(node, graph.name)))
+
+
+async def get_node_by_lineage(call: Call, arguments: GetNodeByLineage) -> Reply:
+    """Show a node as it is, or at a version or a time."""
+    if arguments.at_version is not None and arguments.at_time is not None:
+        raise InvalidInput("Give at_version or at_time, not both", path="at_version")
+    at_time = utc(arguments.at_time, "at_time")
+    async with call.transaction() as tx:
+        graph = await graphs.open_graph(tx, arguments.graph)
+        if graph is None:
+            raise not_found(arguments.lineage_id)
+        if arguments.at_version is not None:
+            node = await lineages.get_numbered(tx, graph, arguments.lineage_id, arguments.at_version)
+        elif at_time is not None:
+            node = await lineages.get_at(tx, graph, arguments.lineage_id, at_time)
+        else:
+            node = await lineages.get_node(tx, graph, arguments.lineage_id)
+    return Reply(OneNode(node_out(node, graph.name)))
+
+
+async def history(call: Call, arguments: History) -> Reply:
+    """Show the versions of a node."""
+    async with call.transaction() as tx:
+        graph = await graphs.open_graph(tx, arguments.graph)
+        if graph is None:
+            raise not_found(arguments.lineage_id)
+        found = await lineages.history(
+            tx, graph, arguments.lineage_id, offset=arguments.offset, limit=arguments.limit + 1
+        )
+    shown = found[: arguments.limit]
+    return Reply(Versions([node_out(node, graph.name) for node in shown], more=len(found) > len(shown)))
+
+
+async def list_nodes(call: Call, arguments: ListNodes) -> Reply:
+    """List nodes by kinds and tags."""
+    only = VersionFilter(tuple(arguments.kinds), tuple(arguments.tags), arguments.limit, arguments.offset)
+    async with call.transaction() as tx:
+        graph = await graphs.open_graph(tx, arguments.graph)
+        if graph is None:
+            return Reply(Nodes([], more=False))
+        at = await graphs.moment(tx, graph, arguments.as_of)
+        found, more = await lineages.list_nodes(tx, graph, only, at=at)
+    return Reply(Nodes([node_out(node, graph.name, compact=arguments.compact) for node in found], more))
+
+
+async def search_graph(call: Call, arguments: SearchGraph) -> Reply:
+    """Find nodes by words and meaning."""
+    (question,) = await call.questions([arguments.text])
+    only = RecallFilter(kinds=tuple(arguments.kinds), tags=tuple(arguments.tags), fresh_only=arguments.fresh_only)
+    async with call.transaction() as tx:
+        found = await subgraphs.search_nodes(tx, arguments.graph, question, only, limit=arguments.limit)
+    graph = call.graph_name(arguments.graph)
+    hits = [SearchHit(node_out(node, graph), round(score, 4)) for node, score in found.nodes]
+    return Reply(SearchHits(hits, found.more, found.waiting))
+
+
+def draft_of(node: Any, lineage_id: UUID | None, *, utc_path: str) -> Draft:
+    """The version that a struct with a node's fields asks for."""
+    fields = NodeFields(
+        kind=node.kind,
+        content=node.content,
+        summary=node.summary or None,
+        tags=tuple(node.tags),
+        metadata=node.metadata,
+        freshness_at=utc(node.freshness_at, utc_path),
+    )
+    return Draft(fields, lineage_id, node.based_on_version, node.created_by, content_only=True)
+
+
+def _conflict(put: Put, node: Version) -> ManualConflict | None:
+    if not put.conflict:
+        return None
+    return ManualConflict(
+        MANUAL_CONFLICT,
+        f"Written beside other versions. Read them, then put one based on version {node.version} to settle it.",
+        [str(node.id), *(str(other) for other in node.conflicts)],
+    )
+
+
+MANUAL_CONFLICT = "manual_conflict"
+"""The code of a concurrent put that the `manual` policy recorded; the call itself has succeeded."""

@@ -1,0 +1,161 @@
+"""What every tool of the toolset takes and answers: graphs, nodes and edges, as they are told."""
+
+from datetime import UTC, datetime
+from typing import Annotated, Any
+from uuid import UUID
+
+import msgspec
+from msgspec import Meta, Struct
+
+from recollect.errors import InvalidInput
+from recollect.graphs.model import Graph
+from recollect.lineages.model import Version
+from recollect.memory.model import Link
+from recollect_gateway.mcp_endpoint.tool import Call
+
+Time = Annotated[datetime, Meta(tz=True)]
+GraphName = Annotated[str, Meta(pattern="^[A-Za-z0-9_@-]{1,128}$")]
+LineageId = Annotated[UUID, Meta(description="A lineage's id")]
+Kind = Annotated[str, Meta(min_length=1, max_length=256)]
+Tag = Annotated[str, Meta(min_length=1, max_length=128)]
+Kinds = Annotated[list[Kind], Meta(max_length=50, description="Only these kinds; default any")]
+Tags = Annotated[list[Tag], Meta(max_length=50, description="Only with one of these tags, whatever their case")]
+CreatedBy = Annotated[str, Meta(max_length=256, description="Who is to be noted as its writer; default the credential")]
+Offset = Annotated[int, Meta(ge=0, le=10_000_000, description="How many to pass over")]
+
+
+class GraphOut(Struct, frozen=True):
+    """A graph. `kind_whitelist` empty: every kind is allowed."""
+
+    id: str
+    name: str
+    conflict_policy: str
+    kind_whitelist: list[str]
+    metadata: dict[str, Any]
+    created_at: datetime
+    created_by: str
+
+
+class NodeOut(Struct, frozen=True, omit_defaults=True):
+    """A version of a node. `id` is the version's, `lineage_id` the node's; `name` where it is an entity.
+
+    `conflicts`: the other heads of its lineage, where sibling versions wait to be settled. Like `is_current` and
+    `superseded_by` it tells of now, whichever version is read.
+    """
+
+    id: str
+    graph: str
+    graph_id: str
+    lineage_id: str
+    version: int
+    kind: str
+    summary: str
+    tags: list[str]
+    created_at: datetime
+    is_current: bool
+    is_stale: bool
+    conflicts: list[str]
+    name: str | None = None
+    content: str | None = None
+    metadata: dict[str, Any] | None = None
+    freshness_at: datetime | None = None
+    created_by: str | None = None
+    superseded_by: str | None = None
+    based_on_version: int | None = None
+    deleted: bool = False
+
+
+class EdgeOut(Struct, frozen=True, omit_defaults=True):
+    """An edge between two lineages. `symlink`: its target lies in another graph. `dangling`: nothing lives at its end.
+
+    The name of a graph is left out where the graph is gone.
+    """
+
+    id: str
+    graph_id: str
+    from_lineage: str
+    to_graph_id: str
+    to_lineage: str
+    kind: str
+    metadata: dict[str, Any]
+    created_at: datetime
+    created_by: str
+    symlink: bool
+    dangling: bool
+    graph: str | None = None
+    to_graph: str | None = None
+    ordinal: int | None = None
+
+
+def graph_out(graph: Graph) -> GraphOut:
+    """A graph as it is told."""
+    return GraphOut(
+        str(graph.id),
+        graph.name,
+        graph.conflict_policy,
+        list(graph.kind_whitelist or ()),
+        graph.metadata,
+        graph.created_at,
+        graph.created_by,
+    )
+
+
+def node_out(node: Version, graph: str, *, compact: bool = False) -> NodeOut:
+    """A version as it is told; `compact`: without what a drawing of the graph does not need."""
+    told = NodeOut(
+        id=str(node.id),
+        graph=graph,
+        graph_id=str(node.graph_id),
+        lineage_id=str(node.node_id),
+        version=node.version,
+        kind=node.kind or "",
+        summary=node.summary or "",
+        tags=list(node.tags),
+        created_at=node.created_at,
+        is_current=node.is_current,
+        is_stale=node.is_stale(datetime.now(UTC)),
+        conflicts=[str(other) for other in node.conflicts],
+        name=node.name,
+        deleted=node.deleted,
+    )
+    return told if compact else _with_the_rest(told, node)
+
+
+def _with_the_rest(told: NodeOut, node: Version) -> NodeOut:
+    return msgspec.structs.replace(
+        told,
+        content=node.content or "",
+        metadata=node.metadata,
+        freshness_at=node.freshness_at,
+        created_by=node.created_by,
+        superseded_by=None if node.superseded_by is None else str(node.superseded_by),
+        based_on_version=node.based_on,
+    )
+
+
+def edge_out(link: Link) -> EdgeOut:
+    """An edge as it is told."""
+    edge = link.edge
+    return EdgeOut(
+        id=str(edge.id),
+        graph_id=str(edge.graph_id),
+        from_lineage=str(edge.from_node),
+        to_graph_id=str(edge.to_graph),
+        to_lineage=str(edge.to_node),
+        kind=edge.type,
+        metadata=edge.metadata,
+        created_at=edge.created_at,
+        created_by=edge.created_by,
+        symlink=edge.is_symlink,
+        dangling=link.dangling,
+        graph=link.graph,
+        to_graph=link.to_graph,
+        ordinal=edge.ordinal,
+    )
+
+
+def require_small(call: Call, metadata: dict[str, Any], path: str) -> None:
+    """Raise InvalidInput for metadata past the bound."""
+    most = call.settings.max_metadata_size
+    if len(msgspec.json.encode(metadata)) > most:
+        raise InvalidInput(f"Metadata too large (max {most} bytes)", path=path)

@@ -1,0 +1,129 @@
+"""From what each reference system promises to the test that proves it.
+
+`coverage.toml` is the table, `docs/coverage.md` the page that is made of it:
+.venv/bin/python -m tests.contract.coverage > docs/coverage.md
+"""
+
+import ast
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+TABLE = Path(__file__).with_name("coverage.toml")
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """A tool or a feature: proved by tests (`path::name`), or brought by a later issue."""
+
+    section: str
+    name: str
+    tests: tuple[str, ...]
+    issue: str | None
+
+    @classmethod
+    def read(cls, section: str, name: str, value: str | list[str]) -> "Promise":
+        """From a line of the table: a list of tests, or the name of an issue."""
+        if isinstance(value, str):
+            return cls(section, name, (), value)
+        return cls(section, name, tuple(value), None)
+
+
+def tools() -> list[Promise]:
+    """Every tool, by toolset; one that stands in several comes once for each."""
+    return [
+        Promise.read(toolset, name, value)
+        for toolset, promises in _table()["tools"].items()
+        for name, value in promises.items()
+    ]
+
+
+def features() -> list[Promise]:
+    """Every behaviour that a reference, or our own catalogue of tools, promises."""
+    return [
+        Promise.read(reference, name, value)
+        for reference, promises in _table()["features"].items()
+        for name, value in promises.items()
+    ]
+
+
+def issues() -> set[str]:
+    """The later issues that may bring what is not here."""
+    return set(_table()["issues"])
+
+
+@cache
+def names_in(path: str) -> frozenset[str]:
+    """The tests of a file that run wherever `make test` runs, as `name` or `Class::name`; none if there is no file."""
+    file = ROOT / path
+    return frozenset(_tests(ast.parse(file.read_text()).body)) if file.is_file() else frozenset()
+
+
+def coverage_page() -> str:
+    """`docs/coverage.md`."""
+    return "\n".join(
+        [
+            "# Coverage",
+            "",
+            "From what each reference system promises to the test that proves it. Made from "
+            "`tests/contract/coverage.toml` by `python -m tests.contract.coverage`; do not edit. `make test` fails for "
+            "a promise without a test, a test that is not there, and a tool that is not in the table.",
+            "",
+            "## Tools",
+            "",
+            *_rows("tool", tools()),
+            *(line for reference in dict.fromkeys(p.section for p in features()) for line in _reference(reference)),
+        ]
+    )
+
+
+def _table() -> dict[str, Any]:
+    return tomllib.loads(TABLE.read_text())
+
+
+def _tests(body: list[ast.stmt], owner: str = "") -> Iterator[str]:
+    for statement in body:
+        match statement:
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                if name.startswith("test_") and not _set_aside(statement):
+                    yield f"{owner}{name}"
+            case ast.ClassDef(name=name) if name.startswith("Test") and not _set_aside(statement):
+                yield from _tests(statement.body, f"{name}::")
+            # A state machine of hypothesis becomes a test by its name alone.
+            case ast.Assign(targets=[ast.Name(id=name)]) if name.startswith("Test") and not owner:
+                yield name
+
+
+def _set_aside(statement: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> bool:
+    decorators = " ".join(ast.unparse(decorator) for decorator in statement.decorator_list)
+    return "mark.skip" in decorators or "mark.xfail" in decorators
+
+
+def _reference(reference: str) -> Iterator[str]:
+    yield from (f"## {reference}", "")
+    yield from _rows("feature", [promise for promise in features() if promise.section == reference])
+
+
+def _rows(kind: str, promises: list[Promise]) -> Iterator[str]:
+    toolset = kind == "tool"
+    yield from (
+        ("| toolset | tool | proved by |", "|---|---|---|") if toolset else ("| feature | proved by |", "|---|---|")
+    )
+    for promise in promises:
+        name = f"{promise.section} | `{promise.name}`" if toolset else promise.name
+        yield f"| {name} | {_proof(promise)} |"
+    yield ""
+
+
+def _proof(promise: Promise) -> str:
+    if promise.issue:
+        return f"*later: {promise.issue}*"
+    return "<br>".join(f"[{name}](../{path})" for path, _, name in (test.partition("::") for test in promise.tests))
+
+
+if __name__ == "__main__":
+    print(coverage_page(), end="")

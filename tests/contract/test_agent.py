@@ -1,0 +1,190 @@
+"""Toolset `agent`: relating, revising, forgetting and exploring, as a model sees them. Recall is in
+tests/integration/test_recall.py."""
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Any
+from uuid import uuid4
+
+import httpx2
+import pytest
+
+from recollect.caller import Caller
+from recollect.platform.db import Database
+from recollect_gateway.mcp_endpoint.errors import ERROR_META
+from tests.gateway import Gateway, revision_of, rpc_headers
+
+PATH = "/mcp/x/agent,memory,lineage"
+
+
+@dataclass(frozen=True)
+class Agent:
+    """Calls tools; answers what is structured, the text, or the error's code."""
+
+    gateway: Gateway
+    http: httpx2.AsyncClient
+
+    async def result(self, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        return await self.gateway.call(self.http, tool, arguments, path=PATH)
+
+    async def __call__(self, tool: str, **arguments: Any) -> dict[str, Any]:
+        result = await self.result(tool, arguments)
+        assert not result["isError"], result
+        answer: dict[str, Any] = result["structuredContent"]
+        return answer
+
+    async def text(self, tool: str, **arguments: Any) -> str:
+        result = await self.result(tool, arguments)
+        assert not result["isError"], result
+        [content] = result["content"]
+        return str(content["text"])
+
+    async def refused(self, tool: str, **arguments: Any) -> str:
+        result = await self.result(tool, arguments)
+        assert result["isError"], result
+        return str(result["_meta"][ERROR_META]["code"])
+
+    async def remember(self, text: str, **more: Any) -> dict[str, Any]:
+        [memory] = (await self("remember", items=[{"text": text, **more}]))["memories"]
+        return dict(memory)
+
+    async def recalled(self, query: str, **more: Any) -> list[str]:
+        return [memory["text"] for memory in (await self("recall", query=query, **more))["memories"]]
+
+    async def relate(self, *triples: tuple[str, str, str]) -> list[str]:
+        wanted = [{"subject": source, "predicate": said, "object": target} for source, said, target in triples]
+        told = await self("relate", triples=wanted)
+        return [one["status"] for one in told["relations"]]
+
+
+@pytest.fixture
+async def agent(gateway: Gateway, key: str) -> AsyncIterator[Agent]:
+    async with gateway.http(key, **rpc_headers()) as http:
+        yield Agent(gateway, http)
+
+
+class TestRelate:
+    async def test_each_triple_says_whether_it_is_new(self, agent: Agent) -> None:
+        assert await agent.relate(("Ada", "leads", "Anvils")) == ["new"]
+        assert await agent.relate(("Ada", "leads", "Anvils"), ("Ada", "likes", "Anvils")) == ["known", "new"]
+        text = await agent.text("relate", triples=[{"subject": "Ada", "predicate": "leads", "object": "Anvils"}])
+        assert text == "known Ada -leads-> Anvils"
+
+    async def test_names_need_not_exist_yet(self, agent: Agent) -> None:
+        await agent.relate(("Ada", "leads", "Anvils"))
+        assert (await agent("read_graph"))["entities"] == []
+        await agent.remember("works in Oslo", about=["Ada"])
+        opened = await agent("open_nodes", names=["Ada"])
+        assert opened["relations"] == [{"from": "Ada", "to": "Anvils", "relationType": "leads"}]
+
+
+class TestRevise:
+    async def test_a_statement_is_replaced_and_was(self, agent: Agent, db: Database, caller: Caller) -> None:
+        memory = await agent.remember("Ada lives in Oslo", about=["Ada"])
+        before = str(await revision_of(db, caller))
+        revised = await agent("revise", id=memory["id"], text="Ada lives in Rome")
+        assert (revised["status"], revised["node"], revised["text"]) == ("revised", memory["node"], "Ada lives in Rome")
+        assert await agent.recalled("Where does Ada live?") == ["Ada lives in Rome"]
+        [then] = (await agent("open_nodes", names=["Ada"], as_of=before))["entities"]
+        assert then["observations"] == ["Ada lives in Oslo"]
+
+    async def test_a_node_gets_a_new_version(self, agent: Agent) -> None:
+        memory = await agent.remember("Bees make honey", importance=2)
+        revised = await agent("revise", id=memory["id"], text="Bees make wax", importance=8, tags=["bees"])
+        assert (revised["id"], revised["version"], revised["text"]) == (memory["id"], 2, "Bees make wax")
+        assert await agent.recalled("What do bees make?", min_importance=8, tags=["BEES"]) == ["Bees make wax"]
+        history = (await agent("history", lineage_id=memory["node"]))["versions"]
+        assert [version["content"] for version in history] == ["Bees make wax", "Bees make honey"]
+
+    async def test_what_is_outdated_is_recalled_only_when_asked_for(self, agent: Agent) -> None:
+        memory = await agent.remember("Bees make honey")
+        await agent("revise", id=memory["id"], status="outdated", reason="they left")
+        assert await agent.recalled("honey") == []
+        assert await agent.recalled("honey", include_outdated=True) == ["Bees make honey"]
+
+    async def test_a_conflict_answers_with_both_texts(self, agent: Agent) -> None:
+        await agent("create_graph", name="notes", conflict_policy="manual")
+        [made] = (await agent("remember", graph="notes", items=[{"text": "one"}]))["memories"]
+        memory = made["id"]
+        await agent("revise", graph="notes", id=memory, text="theirs", based_on_version=1)
+        ours = {"graph": "notes", "id": memory, "text": "ours", "based_on_version": 1}
+        conflict = await agent("revise", **ours)
+        assert (conflict["status"], conflict["text"], conflict["conflict"]) == ("conflict", "ours", ["theirs"])
+
+    async def test_what_is_not_there_and_what_is_not_said(self, agent: Agent) -> None:
+        assert await agent.refused("revise", text="x") == "invalid_input"
+        assert await agent.refused("revise", id=str(uuid4()), name="Ada", text="x") == "invalid_input"
+        assert await agent.refused("revise", id=str(uuid4()), text="x") == "node_not_found"
+
+
+class TestForget:
+    async def test_outdated_is_kept_and_no_longer_recalled(self, agent: Agent) -> None:
+        memory = await agent.remember("Bees make honey")
+        assert await agent("forget", ids=[memory["id"]]) == {"forgotten": [memory["node"]]}
+        assert await agent.recalled("honey") == []
+        assert await agent.recalled("honey", include_outdated=True) == ["Bees make honey"]
+
+    async def test_deleted_is_gone_with_its_relations(self, agent: Agent) -> None:
+        memory = await agent.remember("leads the anvil project", about=["Ada"])
+        await agent.relate(("Ada", "leads", "Anvils"))
+        assert await agent("forget", names=["Ada"], mode="delete") == {"forgotten": [memory["node"]]}
+        assert await agent("read_graph") == {"entities": [], "relations": []}
+        assert await agent.recalled("anvil", include_outdated=True) == []
+
+    async def test_one_statement_leaves_the_others(self, agent: Agent) -> None:
+        memory = await agent.remember("likes tea", about=["Ada"])
+        await agent.remember("plays chess", about=["Ada"])
+        assert await agent("forget", ids=[memory["id"]]) == {"forgotten": [memory["id"]]}
+        [ada] = (await agent("open_nodes", names=["Ada"]))["entities"]
+        assert ada["observations"] == ["plays chess"]
+
+    async def test_what_is_not_there_is_passed_over(self, agent: Agent) -> None:
+        assert await agent("forget", ids=[str(uuid4())], names=["Nobody"]) == {"forgotten": []}
+        assert await agent.refused("forget") == "invalid_input"
+
+
+class TestExplore:
+    @pytest.fixture(autouse=True)
+    async def chain(self, agent: Agent) -> None:
+        """A to E, each leading to the next, and a shortcut from A to E that says something else."""
+        await agent("create_entities", entities=[{"name": n, "entityType": "t", "observations": []} for n in "ABCDE"])
+        await agent.relate(*[(a, "leads", b) for a, b in zip("ABCD", "BCDE", strict=True)], ("A", "knows", "E"))
+
+    async def names(self, agent: Agent, **arguments: Any) -> list[str]:
+        return [node["name"] for node in (await agent("explore", **arguments))["nodes"]]
+
+    async def test_what_lies_around(self, agent: Agent) -> None:
+        found = await agent("explore", start="C")
+        assert [node["name"] for node in found["nodes"]] == ["C", "B", "D"]
+        assert found["relations"] == [
+            {"subject": "B", "predicate": "leads", "object": "C"},
+            {"subject": "C", "predicate": "leads", "object": "D"},
+        ]
+        assert (found["paths"], found["cut"]) == ([], "")
+        assert await self.names(agent, start=found["nodes"][0]["id"]) == ["C", "B", "D"]
+
+    async def test_by_depth_direction_and_predicate(self, agent: Agent) -> None:
+        assert await self.names(agent, start="C", depth=2, direction="outgoing") == ["C", "D", "E"]
+        assert await self.names(agent, start="C", direction="incoming") == ["C", "B"]
+        assert await self.names(agent, start="A", predicates=["knows"]) == ["A", "E"]
+
+    async def test_the_paths_to_another_shortest_first(self, agent: Agent) -> None:
+        found = await agent("explore", start="A", to="E", depth=4)
+        assert found["paths"] == [["A", "E"], ["A", "B", "C", "D", "E"]]
+        assert (await agent("explore", start="B", to="E", direction="incoming", depth=2))["paths"] == []
+
+    async def test_what_bound_cut_it_is_said(self, agent: Agent) -> None:
+        found = await agent("explore", start="A", depth=4, max_nodes=3)
+        assert (len(found["nodes"]), found["cut"]) == (3, "nodes")
+        text = await agent.text("explore", start="A", depth=4, max_nodes=3)
+        assert text.splitlines()[-1].startswith("Not everything: the bound on nodes was reached.")
+
+    async def test_the_past(self, agent: Agent, db: Database, caller: Caller) -> None:
+        before = str(await revision_of(db, caller))
+        await agent("forget", names=["E"], mode="delete")
+        assert await self.names(agent, start="D") == ["D", "C"]
+        assert sorted(await self.names(agent, start="D", as_of=before)) == ["C", "D", "E"]
+
+    async def test_a_start_that_is_not_there(self, agent: Agent) -> None:
+        for start in ("Nobody", str(uuid4())):
+            assert await agent.refused("explore", start=start) in ("entity_not_found", "node_not_found")

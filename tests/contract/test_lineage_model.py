@@ -1,0 +1,214 @@
+"""The law of toolset `lineage`: it agrees with a small model of it on any sequence of calls, under both policies."""
+
+import itertools
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import httpx2
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from recollect.identity.model import operator_caller
+from tests.conftest import NewTenant
+from tests.gateway import Gateway, NewApiKey, held, rpc_headers
+
+
+@dataclass(frozen=True)
+class Version:
+    """A version of a modelled node. `by`: the number of the version that superseded it."""
+
+    kind: str
+    content: str
+    tags: tuple[str, ...]
+    by: int | None = None
+
+
+@dataclass
+class Model:
+    """Lineages in the order in which they were made, and edges as (source, target, kind) by lineage number."""
+
+    policy: str
+    lineages: list[list[Version]] = field(default_factory=list)
+    edges: list[tuple[int, int, str]] = field(default_factory=list)
+
+    def put(self, lineage: int | None, based_on: int | None, version: Version) -> bool | None:
+        """Whether the put is a recorded conflict; None where it is refused."""
+        if lineage is None:
+            self.lineages.append([version])
+            return False
+        versions = self.lineages[lineage]
+        if based_on is not None and based_on > len(versions):
+            return None
+        beside = self.policy == "manual" and based_on not in (None, len(versions))
+        if not beside:
+            versions[:] = [replace(old, by=old.by or len(versions) + 1) for old in versions]
+        versions.append(version)
+        return beside
+
+    def heads(self, lineage: int) -> set[int]:
+        """The numbers of the versions that nothing has superseded."""
+        return {number for number, version in enumerate(self.lineages[lineage], start=1) if version.by is None}
+
+    def listed(self, kinds: list[str], tags: list[str]) -> list[int]:
+        """The lineages whose newest version passes a filter."""
+        wanted = {tag.lower() for tag in tags}
+        newest = [versions[-1] for versions in self.lineages]
+        return [
+            number
+            for number, version in enumerate(newest)
+            if (not kinds or version.kind in kinds) and (not wanted or wanted & {tag.lower() for tag in version.tags})
+        ]
+
+
+KINDS = st.sampled_from(["note", "idea"])
+TAGS = st.lists(st.sampled_from(["Topic:Tea", "topic:tea", "hot"]), max_size=2)
+PLACE = st.integers(0, 3)
+PUTS = st.tuples(st.just("put"), st.none() | PLACE, st.none() | st.integers(1, 4), KINDS, TAGS)
+OPERATIONS = st.one_of(
+    PUTS,
+    PUTS,
+    st.tuples(st.just("connect"), PLACE, PLACE, st.sampled_from(["cites", "about"])),
+    st.tuples(st.just("disconnect"), PLACE),
+    st.tuples(st.just("subgraph"), st.lists(st.tuples(st.none() | PLACE, KINDS), min_size=1, max_size=3)),
+)
+
+_graphs = itertools.count(1)
+
+
+@pytest.fixture(scope="module")
+async def http(gateway: Gateway, new_tenant: NewTenant, issue: NewApiKey) -> AsyncIterator[httpx2.AsyncClient]:
+    secret = (await issue(operator_caller(await new_tenant()))).secret
+    async with held(gateway.http(secret, **rpc_headers())) as client:
+        yield client
+
+
+@dataclass
+class Toolset:
+    """The toolset at work on one graph, and the ids that it gave to what the model counts."""
+
+    gateway: Gateway
+    http: httpx2.AsyncClient
+    graph: str
+    ids: list[str] = field(default_factory=list)
+    edges: dict[tuple[int, int, str], str] = field(default_factory=dict)
+
+    async def call(self, tool: str, **arguments: Any) -> dict[str, Any] | None:
+        """What a tool answers; None where it refuses."""
+        result = await self.gateway.call(self.http, tool, {"graph": self.graph, **arguments}, path="/mcp/x/lineage")
+        answer: dict[str, Any] | None = None if result["isError"] else result["structuredContent"]
+        return answer
+
+    async def answer(self, tool: str, **arguments: Any) -> dict[str, Any]:
+        """What a tool answers, which it must."""
+        answer = await self.call(tool, **arguments)
+        assert answer is not None
+        return answer
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(policy=st.sampled_from(["lww", "manual"]), operations=st.lists(OPERATIONS, min_size=1, max_size=12))
+@example(  # Three heads, one of them put on a sibling, settled by a put on none.
+    policy="manual",
+    operations=[("put", place, base, "note", []) for place, base in ((None, None), (0, 1), (0, 1), (0, 2), (0, None))],
+)
+async def test_a_model_of_the_toolset_and_the_toolset_agree(
+    gateway: Gateway, http: httpx2.AsyncClient, policy: str, operations: list[Any]
+) -> None:
+    model, tools = Model(policy), Toolset(gateway, http, f"model-{next(_graphs)}")
+    await tools.answer("create_graph", name=tools.graph, conflict_policy=policy)
+    steps: dict[str, Callable[..., Awaitable[None]]] = {
+        "put": put,
+        "connect": connect,
+        "disconnect": disconnect,
+        "subgraph": subgraph,
+    }
+    for step, (operation, *arguments) in enumerate(operations):
+        await steps[operation](model, tools, f"said {step}", *arguments)
+    await assert_alike(model, tools)
+
+
+async def put(
+    model: Model, tools: Toolset, content: str, place: int | None, based_on: int | None, kind: str, tags: list[str]
+) -> None:
+    lineage = None if place is None or place >= len(model.lineages) else place
+    conflict = model.put(lineage, based_on, Version(kind, content, tuple(tags)))
+    lineage_id = None if lineage is None else tools.ids[lineage]
+    wanted = {"kind": kind, "content": content, "tags": tags, "based_on_version": based_on}
+    answer = await tools.call("put_node", lineage_id=lineage_id, **wanted)
+    assert (answer is None) is (conflict is None)
+    if answer is not None:
+        assert ("conflict" in answer, answer["created"]) == (conflict, lineage is None)
+        tools.ids += [answer["node"]["lineage_id"]] if lineage is None else []
+
+
+async def connect(model: Model, tools: Toolset, _: str, source: int, target: int, kind: str) -> None:
+    if max(source, target) >= len(model.lineages):
+        return
+    edge = (source, target, kind)
+    new = edge not in model.edges
+    model.edges += [edge] if new else []
+    ends = {"from_lineage": tools.ids[source], "to_lineage": tools.ids[target]}
+    answer = await tools.answer("put_edge", kind=kind, **ends)
+    assert answer["created"] is new
+    assert tools.edges.setdefault(edge, answer["edge"]["id"]) == answer["edge"]["id"]
+
+
+async def disconnect(model: Model, tools: Toolset, _: str, place: int) -> None:
+    if place < len(model.edges):
+        edge_id = tools.edges.pop(model.edges.pop(place))
+        assert (await tools.answer("delete_edge", id=edge_id))["deleted"]
+        assert not (await tools.answer("delete_edge", id=edge_id))["deleted"]
+
+
+async def subgraph(model: Model, tools: Toolset, content: str, nodes: list[tuple[int | None, str]]) -> None:
+    """Each node once; what the call writes already is refused, and the rest is written all the same."""
+    known, taken = len(model.lineages), set[int]()
+    specs, expected = list[dict[str, Any]](), list[int | None]()
+    for place, kind in nodes:
+        lineage = None if place is None or place >= known else place
+        specs.append({"kind": kind, "content": content, "lineage_id": None if lineage is None else tools.ids[lineage]})
+        if lineage in taken:
+            expected.append(None)
+            continue
+        model.put(lineage, None, Version(kind, content, ()))
+        if lineage is not None:
+            taken.add(lineage)
+        expected.append(len(model.lineages[-1 if lineage is None else lineage]))
+    answer = await tools.answer("put_subgraph", nodes=specs)
+    assert [node.get("version") for node in answer["nodes"]] == expected
+    tools.ids += [node["lineage_id"] for node in answer["nodes"] if node["created"]]
+
+
+async def assert_alike(model: Model, tools: Toolset) -> None:
+    """Every read of the toolset tells what the model holds."""
+    for lineage, lineage_id in enumerate(tools.ids):
+        await assert_history(model, tools, lineage, lineage_id)
+        edges = (await tools.answer("outgoing", lineage_id=lineage_id))["edges"]
+        assert [edge["id"] for edge in edges] == [tools.edges[e] for e in model.edges if e[0] == lineage]
+        edges = (await tools.answer("incoming", lineage_id=lineage_id))["edges"]
+        assert [edge["id"] for edge in edges] == [tools.edges[e] for e in model.edges if e[1] == lineage]
+    for kinds, tags in (([], []), (["idea"], []), ([], ["TOPIC:TEA"]), (["note"], ["hot", "topic:tea"])):
+        nodes = (await tools.answer("list_nodes", kinds=kinds, tags=tags))["nodes"]
+        assert [tools.ids.index(node["lineage_id"]) for node in nodes] == model.listed(kinds, tags)
+    assert (await tools.answer("describe_schema"))["node_count"] == len(model.lineages)
+
+
+async def assert_history(model: Model, tools: Toolset, lineage: int, lineage_id: str) -> None:
+    told = (await tools.answer("history", lineage_id=lineage_id))["versions"][::-1]
+    numbers = {version["id"]: version["version"] for version in told}
+    assert list(numbers.values()) == list(range(1, len(told) + 1))
+    assert [
+        Version(v["kind"], v["content"], tuple(v["tags"]), numbers.get(v.get("superseded_by"))) for v in told
+    ] == model.lineages[lineage]
+    heads = model.heads(lineage)
+    for version in told:
+        beside = heads - {version["version"]} if version["version"] in heads else set()
+        assert {numbers[other] for other in version["conflicts"]} == beside
+        assert version["is_current"] is (version["version"] in heads)
+    current = (await tools.answer("get_node_by_lineage", lineage_id=lineage_id))["node"]
+    assert current == told[-1]
+    assert (await tools.answer("get_node_by_lineage", lineage_id=lineage_id, at_version=1))["node"] == told[0]
+    at_time = told[0]["created_at"]
+    assert (await tools.answer("get_node_by_lineage", lineage_id=lineage_id, at_time=at_time))["node"] == told[0]

@@ -1,0 +1,440 @@
+"""The rest of toolset `memory`: what the mcp-memory crate adds, in its shapes.
+
+Source of truth: the README of https://crates.io/crates/mcp-memory. Every test speaks both wire revisions through the
+official client, which also holds `structuredContent` against `outputSchema`.
+"""
+
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from mcp import Client
+from mcp_types import CallToolResult, TextContent
+
+from recollect.caller import Caller
+from recollect.identity.model import operator_caller
+from recollect.platform.db import Database
+from recollect.traversal import service as traversal
+from recollect.traversal.model import NamedPaths
+from tests.conftest import NewTenant
+from tests.gateway import MODES, Gateway, NewApiKey, error_of, held, revision_of, text_of
+from tests.memories import Agent
+
+ROAD = [
+    ("Alice", "Bob", "knows"),
+    ("Charlie", "Bob", "knows"),
+    ("Charlie", "Dora", "likes"),
+    ("Alice", "Dora", "likes"),
+]
+"""A ring: every way between two of them goes against the direction of some relation."""
+
+
+@pytest.fixture(params=MODES)
+async def client(request: pytest.FixtureRequest, gateway: Gateway, key: str) -> AsyncIterator[Client]:
+    async with held(gateway.client(key, revision=request.param)) as client:
+        yield client
+
+
+async def answer(client: Client, tool: str, /, **arguments: Any) -> Any:
+    """The structured content of a success."""
+    result = await client.call_tool(tool, arguments)
+    assert not result.is_error, result.content
+    return result.structured_content
+
+
+async def refused(client: Client, tool: str, /, **arguments: Any) -> tuple[str, str]:
+    """Code and text of an error."""
+    result = await client.call_tool(tool, arguments)
+    return error_of(result)["code"], text_of(result)
+
+
+def texts_of(result: CallToolResult) -> list[str]:
+    return [content.text for content in result.content if isinstance(content, TextContent)]
+
+
+def entity(name: str, *observations: str, kind: str = "person") -> dict[str, Any]:
+    return {"name": name, "entityType": kind, "observations": list(observations)}
+
+
+def relation(source: str, target: str, kind: str) -> dict[str, str]:
+    return {"from": source, "to": target, "relationType": kind}
+
+
+async def remember_ring(client: Client) -> None:
+    names = ("Alice", "Bob", "Charlie", "Dora")
+    await answer(client, "create_entities", entities=[entity(name) for name in names])
+    await answer(client, "create_relations", relations=[relation(*triple) for triple in ROAD])
+
+
+class TestUpsertEntities:
+    async def test_new_ones_are_made_and_known_ones_gain_what_they_lack(self, client: Client) -> None:
+        await answer(client, "create_entities", entities=[entity("Alice", "likes tea")])
+        wanted = [entity("Bob", "plays chess", "plays chess"), entity("Alice", "likes tea", "new fact", kind="cat")]
+        result = await client.call_tool("upsert_entities", {"entities": wanted})
+        told = [
+            {"name": "Bob", "created": True, "addedObservations": ["plays chess"]},
+            {"name": "Alice", "created": False, "addedObservations": ["new fact"]},
+        ]
+        assert result.structured_content == {"results": told}
+        assert text_of(result) == json.dumps(told, indent=2)
+        assert await answer(client, "get_entity", name="Alice") == entity("Alice", "likes tea", "new fact")
+
+    async def test_the_same_again_changes_nothing(self, client: Client, db: Database, caller: Caller) -> None:
+        wanted = [entity("Alice", "likes tea"), entity("Alice", "likes tea", "sings")]
+        told = (await answer(client, "upsert_entities", entities=wanted))["results"]
+        assert [(one["created"], one["addedObservations"]) for one in told] == [
+            (True, ["likes tea"]),
+            (False, ["sings"]),
+        ]
+        before = await revision_of(db, caller)
+        told = (await answer(client, "upsert_entities", entities=wanted))["results"]
+        assert [(one["created"], one["addedObservations"]) for one in told] == [(False, []), (False, [])]
+        assert await revision_of(db, caller) == before
+
+    async def test_a_name_that_only_relations_know_becomes_an_entity(self, client: Client) -> None:
+        await answer(client, "create_relations", relations=[relation("Alice", "Bob", "knows")])
+        told = await answer(client, "upsert_entities", entities=[entity("Bob", "sings")])
+        assert told["results"] == [{"name": "Bob", "created": True, "addedObservations": ["sings"]}]
+
+
+class TestMergeEntities:
+    """In the crate's shape; tests/contract/test_organize.py has the other."""
+
+    async def test_observations_and_relations_move_and_the_source_goes(self, client: Client) -> None:
+        await answer(
+            client,
+            "create_entities",
+            entities=[
+                entity("Alice", "likes tea", "sings", "lives in Oslo"),
+                entity("Alicia", "likes tea"),
+                entity("Bob"),
+            ],
+        )
+        triples = [
+            ("Alice", "Bob", "knows"),
+            ("Bob", "Alice", "knows"),
+            ("Alice", "Alicia", "is"),
+            ("Alicia", "Bob", "knows"),
+        ]
+        await answer(client, "create_relations", relations=[relation(*triple) for triple in triples])
+        result = await client.call_tool("merge_entities", {"source": "Alice", "target": "Alicia"})
+        counts = {"movedObservations": 3, "addedObservations": 2, "redirectedRelations": 2}
+        assert result.structured_content == {"source": "Alice", "target": "Alicia", **counts}
+        assert json.loads(text_of(result)) == result.structured_content
+        graph = await answer(client, "read_graph")
+        assert graph["entities"] == [entity("Alicia", "likes tea", "sings", "lives in Oslo"), entity("Bob")]
+        assert sorted(graph["relations"], key=str) == sorted(
+            [relation("Alicia", "Bob", "knows"), relation("Bob", "Alicia", "knows")], key=str
+        )
+
+    async def test_what_it_was_can_be_read(self, client: Client, db: Database, caller: Caller) -> None:
+        await answer(client, "create_entities", entities=[entity("Alice", "sings"), entity("Alicia")])
+        before = str(await revision_of(db, caller))
+        await answer(client, "merge_entities", source="Alice", target="Alicia")
+        assert await answer(client, "get_entity", name="Alice", as_of=before) == entity("Alice", "sings")
+        assert await answer(client, "get_entity", name="Alicia", as_of=before) == entity("Alicia")
+
+    async def test_both_must_be_there(self, client: Client, db: Database, caller: Caller) -> None:
+        await answer(client, "create_entities", entities=[entity("Alice")])
+        before = await revision_of(db, caller)
+        for source, target in (("Alice", "Nobody"), ("Nobody", "Alice")):
+            said = await refused(client, "merge_entities", source=source, target=target)
+            assert said == ("entity_not_found", "Entity with name Nobody not found")
+        assert await revision_of(db, caller) == before
+
+    @pytest.mark.parametrize(
+        ("arguments", "path"),
+        [
+            ({}, "source"),
+            ({"source": "A"}, "source"),
+            ({"target": "A"}, "source"),
+            ({"source": "A", "target": "A"}, "source"),
+            ({"source": "A", "target": "B", "targetName": "C"}, "source"),
+            ({"source": "A", "target": "B", "entityNames": ["A", "B"]}, "entityNames"),
+        ],
+    )
+    async def test_one_shape_or_the_other(self, client: Client, arguments: Any, path: str) -> None:
+        result = await client.call_tool("merge_entities", arguments)
+        assert error_of(result) == {"code": "invalid_input", "path": path}
+
+
+class TestGetting:
+    async def test_one(self, client: Client) -> None:
+        await answer(client, "create_entities", entities=[entity("Alice", "likes tea")])
+        result = await client.call_tool("get_entity", {"name": "Alice"})
+        assert result.structured_content == entity("Alice", "likes tea")
+        assert json.loads(text_of(result)) == entity("Alice", "likes tea")
+        assert await refused(client, "get_entity", name="Bob") == ("entity_not_found", "Entity with name Bob not found")
+
+    async def test_several_in_order_null_for_the_missing(self, client: Client) -> None:
+        await answer(client, "create_entities", entities=[entity("Alice"), entity("Bob")])
+        await answer(client, "create_relations", relations=[relation("Bob", "Ghost", "fears")])
+        names = ["Bob", "Ghost", "Alice", "Bob"]
+        result = await client.call_tool("batch_get_entities", {"names": names})
+        found = [entity("Bob"), None, entity("Alice"), entity("Bob")]
+        assert result.structured_content == {"entities": found}
+        assert json.loads(text_of(result)) == found
+
+    async def test_described_with_relations_neighbours_and_degree(self, client: Client) -> None:
+        await remember_ring(client)
+        await answer(
+            client, "create_relations", relations=[relation("Bob", "Bob", "is"), relation("Bob", "Alice", "knows")]
+        )
+        assert await answer(client, "describe_entity", name="Bob") == {
+            "entity": entity("Bob"),
+            "relations": [
+                relation("Alice", "Bob", "knows"),
+                relation("Charlie", "Bob", "knows"),
+                relation("Bob", "Bob", "is"),
+                relation("Bob", "Alice", "knows"),
+            ],
+            "neighbors": ["Alice", "Charlie"],
+            "degree": 4,
+        }
+        assert (await refused(client, "describe_entity", name="Nobody"))[0] == "entity_not_found"
+
+    async def test_counted(self, client: Client) -> None:
+        empty = {"internedStrings": 0, "internedBytes": 0}
+        zero = dict.fromkeys(("entities", "relations", "totalObservations", "searchIndexEntries"), 0)
+        assert await answer(client, "graph_stats", graph="nowhere") == zero | empty
+        await remember_ring(client)
+        await answer(client, "add_observations", observations=[{"entityName": "Bob", "contents": ["a", "b"]}])
+        counted = {"entities": 4, "relations": 4, "totalObservations": 2, "searchIndexEntries": 4}
+        assert await answer(client, "graph_stats") == counted | empty
+
+    async def test_types_most_first_ties_by_name(self, client: Client) -> None:
+        kinds = ["b", "a", "c", "c", ""]
+        await answer(client, "create_entities", entities=[entity(str(n), kind=kind) for n, kind in enumerate(kinds)])
+        await answer(client, "create_relations", relations=[relation("0", "Ghost", "z"), relation("1", "2", "y")])
+        result = await client.call_tool("list_entity_types", {})
+        counted = [("c", 2), ("", 1), ("a", 1), ("b", 1)]
+        assert json.loads(text_of(result)) == [{"type": kind, "count": count} for kind, count in counted]
+        found = (await answer(client, "list_relation_types"))["types"]
+        assert found == [{"type": "y", "count": 1}, {"type": "z", "count": 1}]
+
+
+class TestSearchRelations:
+    @pytest.mark.parametrize(
+        ("only", "found"),
+        [
+            ({}, ROAD),
+            ({"from": "", "to": "", "relationType": ""}, ROAD),
+            ({"from": "Alice"}, [ROAD[0], ROAD[3]]),
+            ({"to": "Bob"}, ROAD[:2]),
+            ({"relationType": "likes"}, ROAD[2:]),
+            ({"from": "Charlie", "to": "Dora", "relationType": "likes"}, [ROAD[2]]),
+            ({"from": "Charlie", "relationType": "hates"}, []),
+            ({"from": "Nobody"}, []),
+            ({"graph": "nowhere"}, []),
+        ],
+    )
+    async def test_filters(self, client: Client, only: dict[str, str], found: list[tuple[str, str, str]]) -> None:
+        await remember_ring(client)
+        result = await client.call_tool("search_relations", only)
+        assert result.structured_content == {"relations": [relation(*triple) for triple in found]}
+        assert json.loads(text_of(result)) == [relation(*triple) for triple in found]
+
+    async def test_pages_say_where_to_go_on(self, client: Client) -> None:
+        await remember_ring(client)
+        result = await client.call_tool("search_relations", {"limit": 3})
+        assert result.structured_content == {"relations": [relation(*t) for t in ROAD[:3]], "nextOffset": 3}
+        array, note = texts_of(result)
+        assert len(json.loads(array)) == 3
+        assert note == "More follow: offset=3."
+        assert await answer(client, "search_relations", limit=3, offset=3) == {"relations": [relation(*ROAD[3])]}
+
+
+class TestPaths:
+    async def test_a_shortest_one_whichever_way_relations_point(self, client: Client) -> None:
+        await remember_ring(client)
+        await answer(client, "create_relations", relations=[relation("Eve", "Dora", "knows")])
+        result = await client.call_tool("find_path", {"from": "Eve", "to": "Alice"})
+        assert result.structured_content == {"path": ["Eve", "Dora", "Alice"]}
+        assert json.loads(text_of(result)) == ["Eve", "Dora", "Alice"]
+
+    async def test_to_itself_and_to_nowhere(self, client: Client) -> None:
+        await remember_ring(client)
+        await answer(client, "create_entities", entities=[entity("Hermit")])
+        assert await answer(client, "find_path", **{"from": "Bob", "to": "Bob"}) == {"path": ["Bob"]}
+        assert await answer(client, "find_path", **{"from": "Bob", "to": "Hermit"}) == {"path": []}
+        assert (await answer(client, "find_all_paths", **{"from": "Bob", "to": "Hermit"})) == {"paths": []}
+
+    @pytest.mark.parametrize("tool", ["find_path", "find_all_paths"])
+    async def test_a_name_that_nothing_has_is_told(self, client: Client, tool: str) -> None:
+        await remember_ring(client)
+        for ends in ({"from": "Nobody", "to": "Bob"}, {"from": "Bob", "to": "Nobody"}):
+            assert await refused(client, tool, **ends) == ("entity_not_found", "Entity with name Nobody not found")
+        assert (await refused(client, tool, graph="nowhere", **{"from": "Bob", "to": "Bob"}))[0] == "entity_not_found"
+
+    async def test_all_shortest_first(self, client: Client) -> None:
+        await remember_ring(client)
+        await answer(
+            client, "create_relations", relations=[relation("Charlie", "Alice", "met"), relation("Bob", "Dora", "met")]
+        )
+        paths = (await answer(client, "find_all_paths", **{"from": "Alice", "to": "Charlie"}))["paths"]
+        assert paths[0] == ["Alice", "Charlie"]
+        assert [len(path) for path in paths] == [2, 3, 3, 4, 4]
+        assert sorted(map(str, paths)) == sorted(
+            map(
+                str,
+                [
+                    ["Alice", "Charlie"],
+                    ["Alice", "Bob", "Charlie"],
+                    ["Alice", "Dora", "Charlie"],
+                    ["Alice", "Bob", "Dora", "Charlie"],
+                    ["Alice", "Dora", "Bob", "Charlie"],
+                ],
+            )
+        )
+
+    async def test_bounded_and_said_so(self, client: Client) -> None:
+        await remember_ring(client)
+        ends = {"from": "Alice", "to": "Charlie"}
+        result = await client.call_tool("find_all_paths", {**ends, "maxPaths": 1})
+        structured = result.structured_content or {}
+        assert (len(structured["paths"]), structured["cut"]) == (1, "paths")
+        array, note = texts_of(result)
+        assert json.loads(array) == structured["paths"]
+        assert note == "Not everything: the bound on paths was reached."
+        assert await answer(client, "find_all_paths", **ends, maxDepth=1) == {"paths": []}
+        assert "cut" not in await answer(client, "find_all_paths", **ends, maxPaths=2)
+
+    async def test_a_way_too_long_is_not_said_to_be_none(self, client: Client) -> None:
+        chain = [relation(str(n), str(n + 1), "next") for n in range(20)]
+        await answer(client, "create_relations", relations=chain)
+        path = (await answer(client, "find_path", **{"from": "0", "to": "12"}))["path"]
+        assert path == [str(n) for n in range(13)]
+        result = await client.call_tool("find_path", {"from": "0", "to": "13"})
+        assert result.structured_content == {"path": [], "cut": "depth"}
+        assert texts_of(result) == ["[]", "Not everything: the bound on depth was reached."]
+
+
+class TestExtractSubgraph:
+    async def test_what_is_within_reach_and_the_relations_among_it(self, client: Client) -> None:
+        await remember_ring(client)
+        await answer(client, "create_relations", relations=[relation("Bob", "Ghost", "fears")])
+        at_once = await answer(client, "extract_subgraph", names=["Bob", "Nobody"], depth=0)
+        assert at_once == {"entities": [entity("Bob")], "relations": []}
+        near = await answer(client, "extract_subgraph", names=["Bob"], depth=1)
+        assert near["entities"] == [entity("Bob"), entity("Alice"), entity("Charlie")]
+        assert near["relations"] == [relation(*ROAD[0]), relation(*ROAD[1]), relation("Bob", "Ghost", "fears")]
+        far = await answer(client, "extract_subgraph", names=["Bob"], depth=2)
+        assert {one["name"] for one in far["entities"]} == {"Alice", "Bob", "Charlie", "Dora"}
+        assert far["relations"][:4] == [relation(*triple) for triple in ROAD]
+
+    async def test_relations_among_the_farthest_are_there(self, client: Client) -> None:
+        await answer(
+            client,
+            "create_relations",
+            relations=[
+                relation("A", "B", "r"),
+                relation("A", "C", "r"),
+                relation("B", "C", "r"),
+                relation("C", "D", "r"),
+            ],
+        )
+        found = (await answer(client, "extract_subgraph", names=["A"], depth=1))["relations"]
+        assert found == [relation("A", "B", "r"), relation("A", "C", "r"), relation("B", "C", "r")]
+
+    async def test_bounded_and_said_so(self, client: Client) -> None:
+        await remember_ring(client)
+        result = await client.call_tool("extract_subgraph", {"names": ["Bob"], "depth": 2, "limit": 2})
+        structured = result.structured_content or {}
+        assert (len(structured["entities"]), structured["cut"]) == (2, "nodes")
+        assert texts_of(result)[1] == "Not everything: the bound on nodes was reached."
+
+    async def test_nothing_anywhere_else(self, client: Client) -> None:
+        assert await answer(client, "extract_subgraph", names=["A"], graph="no") == {"entities": [], "relations": []}
+
+
+class TestThePast:
+    """Every read as it was before all was deleted."""
+
+    READS: list[tuple[str, dict[str, Any]]] = [
+        ("get_entity", {"name": "Bob"}),
+        ("batch_get_entities", {"names": ["Bob", "Ghost"]}),
+        ("search_relations", {"to": "Bob"}),
+        ("find_path", {"from": "Bob", "to": "Dora"}),
+        ("find_all_paths", {"from": "Bob", "to": "Dora"}),
+        ("extract_subgraph", {"names": ["Bob"], "depth": 2}),
+        ("describe_entity", {"name": "Bob"}),
+        ("list_entity_types", {}),
+        ("list_relation_types", {}),
+    ]
+
+    async def test_reads_are_as_they_were(self, client: Client, db: Database, caller: Caller) -> None:
+        await remember_ring(client)
+        then = {tool: await answer(client, tool, **arguments) for tool, arguments in self.READS}
+        before = str(await revision_of(db, caller))
+        await answer(client, "delete_entities", entityNames=["Alice", "Bob", "Charlie", "Dora"])
+        for tool, arguments in self.READS:
+            assert await answer(client, tool, **arguments, as_of=before) == then[tool], tool
+            now = await client.call_tool(tool, arguments)
+            assert now.is_error or now.structured_content != then[tool], tool
+
+
+@pytest.mark.parametrize(("name", "cut"), [("MAX_NODES", "nodes"), ("MAX_EDGES", "edges")])
+async def test_a_path_beyond_the_bounds_on_work_is_not_said_to_be_none(
+    db: Database, caller: Caller, monkeypatch: pytest.MonkeyPatch, name: str, cut: str
+) -> None:
+    """With a bound that this graph reaches: two hubs of twenty spokes, joined by their last ones."""
+    agent = Agent(db, caller)
+    await agent.relate(*((hub, f"{hub} {n}", "to") for hub in "AB" for n in range(20)), ("A 19", "B 19", "to"))
+    async with db.transaction(caller, read_only=True) as tx:
+        assert (await traversal.find_path(tx, None, "A", "B")).paths == [["A", "A 19", "B 19", "B"]]
+        monkeypatch.setattr(traversal, name, 5)
+        assert await traversal.find_path(tx, None, "A", "B") == NamedPaths([], cut)
+
+
+async def test_a_walk_is_a_query_a_level_whatever_the_size(db: Database, caller: Caller) -> None:
+    counts = []
+    for width in (2, 60):
+        agent = Agent(db, caller, f"width-{width}")
+        triples = [("Root", f"{n}", "to") for n in range(width)] + [
+            (f"{n}", f"{n}.{m}", "to") for n in range(width) for m in (1, 2)
+        ]
+        await agent.relate(*triples)
+        async with db.transaction(caller, read_only=True) as tx:
+            counted = Counting(tx)
+            found = await traversal.extract_subgraph(counted, agent.graph, ["Root"], depth=2, max_nodes=1_000)  # type: ignore[arg-type]
+            await traversal.find_path(counted, agent.graph, "Root", "1.2")  # type: ignore[arg-type]
+            assert len(found.subgraph.relations) == 3 * width
+            counts.append(counted.queries)
+    assert counts[0] == counts[1]
+
+
+class Counting:
+    """A transaction that counts its queries."""
+
+    def __init__(self, tx: Any) -> None:
+        self._tx, self.queries = tx, 0
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith(("fetch", "execute")):
+            self.queries += 1
+        return getattr(self._tx, name)
+
+
+async def test_another_tenant_finds_none_of_it(
+    gateway: Gateway, db: Database, caller: Caller, key: str, issue: NewApiKey, new_tenant: NewTenant
+) -> None:
+    """Every tool, asked by another tenant that has other things under the same names, and changed by it."""
+    other = operator_caller(await new_tenant())
+    mine = Agent(db, caller)
+    await mine.relate(*ROAD)
+    for name in ("Alice", "Bob", "Charlie", "Dora"):
+        await mine.create(name)
+    before = (await mine.read(), await mine.head())
+    async with gateway.client((await issue(other)).secret) as client:
+        for tool, arguments in TestThePast.READS:
+            result = await client.call_tool(tool, arguments)
+            found = result.structured_content or {}
+            assert result.is_error or not any(value for value in found.values() if value != [None, None]), (tool, found)
+        assert (await answer(client, "graph_stats"))["entities"] == 0
+        made = await answer(client, "upsert_entities", entities=[entity("Alice", "is mine"), entity("Bob")])
+        assert [one["created"] for one in made["results"]] == [True, True]
+        assert (await refused(client, "merge_entities", source="Charlie", target="Alice"))[0] == "entity_not_found"
+        await answer(client, "merge_entities", source="Bob", target="Alice")
+        assert await answer(client, "find_path", **{"from": "Alice", "to": "Alice"}) == {"path": ["Alice"]}
+    assert (await mine.read(), await mine.head()) == before

@@ -1,0 +1,535 @@
+"""Toolset `organize`: hierarchy, tags and importance as the enhanced memory server has them, and merging.
+
+Source of truth: that server's description of its data flow (hierarchy operations, merge flow, error handling).
+"""
+
+import asyncio
+import json
+import re
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import asyncpg
+import pytest
+from mcp import Client
+from mcp_types import CallToolResult, TextContent
+
+from recollect.caller import Caller
+from recollect.curation import service as curation
+from recollect.errors import Conflict, ErrorCode, NotFound
+from recollect.graphs import service as graphs
+from recollect.hierarchy import service as hierarchy
+from recollect.hierarchy.model import Page
+from recollect.identity.model import operator_caller
+from recollect.lineages import service as lineages
+from recollect.nodes import service as nodes
+from recollect.platform.db import Database
+from tests.conftest import NewTenant
+from tests.gateway import MODES, Gateway, NewApiKey, error_of, held, revision_of, text_of
+from tests.memories import Agent
+
+TREE = {"CTO": "CEO", "CFO": "CEO", "Dev": "CTO", "Ops": "CTO", "Intern": "Dev"}
+"""Who stands under whom; CEO stands under none."""
+ORDER = ["CEO", "CTO", "CFO", "Dev", "Ops", "Intern"]
+"""In the order in which they are made."""
+
+
+@pytest.fixture(params=MODES)
+async def client(request: pytest.FixtureRequest, gateway: Gateway, key: str) -> AsyncIterator[Client]:
+    async with held(gateway.client(key, "/mcp/x/all", revision=request.param)) as client:
+        yield client
+
+
+@pytest.fixture
+def agent(db: Database, caller: Caller) -> Agent:
+    return Agent(db, caller)
+
+
+async def answer(client: Client, tool: str, /, **arguments: Any) -> Any:
+    """The structured content of a success."""
+    result = await client.call_tool(tool, arguments)
+    assert not result.is_error, result.content
+    return result.structured_content
+
+
+async def refused(client: Client, tool: str, /, **arguments: Any) -> tuple[str, str]:
+    """Code and text of an error."""
+    result = await client.call_tool(tool, arguments)
+    return error_of(result)["code"], text_of(result)
+
+
+def texts_of(result: CallToolResult) -> list[str]:
+    return [content.text for content in result.content if isinstance(content, TextContent)]
+
+
+async def create(client: Client, *names: str, **fields: Any) -> None:
+    entities = [{"name": name, "entityType": "role", "observations": [], **fields} for name in names]
+    await answer(client, "create_entities", entities=entities)
+
+
+async def plant(client: Client) -> None:
+    """The tree."""
+    await create(client, *ORDER)
+    for name, parent in TREE.items():
+        await answer(client, "set_entity_parent", entityName=name, parentName=parent)
+
+
+async def names(client: Client, tool: str, /, **arguments: Any) -> list[str]:
+    return [entity["name"] for entity in (await answer(client, tool, **arguments))["entities"]]
+
+
+async def set_parent(agent: Agent, name: str, parent: str | None) -> None:
+    async with agent.writing() as (tx, revision):
+        await hierarchy.set_parent(tx, revision, name, parent)
+
+
+class TestTheDialect:
+    async def test_an_entity(self, client: Client) -> None:
+        made = {"name": "Alice", "entityType": "person", "observations": ["likes tea"]}
+        await answer(client, "create_entities", entities=[{**made, "tags": ["VIP", "vip"], "importance": 7.5}])
+        await create(client, "Team")
+        began = datetime.now(UTC)
+        result = await client.call_tool("set_entity_parent", {"entityName": "Alice", "parentName": "Team"})
+        entity = result.structured_content or {}
+        assert json.loads(text_of(result)) == entity
+        created, modified = (datetime.fromisoformat(entity.pop(field)) for field in ("createdAt", "lastModified"))
+        assert entity == {**made, "tags": ["vip"], "importance": 7.5, "parentId": "Team"}
+        assert created <= began + timedelta(seconds=1) <= modified + timedelta(seconds=1)
+
+    async def test_what_an_entity_does_not_have_is_left_out(self, client: Client) -> None:
+        await create(client, "Plain")
+        [entity] = (await answer(client, "get_root_entities"))["entities"]
+        assert set(entity) == {"name", "entityType", "observations", "tags", "createdAt", "lastModified"}
+        assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", entity["createdAt"])
+
+    @pytest.mark.parametrize(
+        ("tool", "more"),
+        [
+            ("set_entity_parent", {"parentName": None}),
+            ("get_parent", {}),
+            ("get_children", {}),
+            ("get_ancestors", {}),
+            ("get_descendants", {}),
+            ("get_subtree", {}),
+            ("add_tags", {"tags": ["x"]}),
+            ("remove_tags", {"tags": ["x"]}),
+            ("set_importance", {"importance": 1}),
+        ],
+    )
+    async def test_a_name_that_no_entity_has(
+        self, client: Client, db: Database, caller: Caller, tool: str, more: Any
+    ) -> None:
+        """Nor where only a relation knows it, nor in a graph that is not there."""
+        await answer(
+            client, "create_relations", relations=[{"from": "Unknown", "to": "Other", "relationType": "knows"}]
+        )
+        before = await revision_of(db, caller)
+        for graph in ("default", "nowhere"):
+            said = await refused(client, tool, entityName="Unknown", graph=graph, **more)
+            assert said == ("entity_not_found", "Error: Entity 'Unknown' not found")
+        assert await revision_of(db, caller) == before
+
+    async def test_what_is_wrong_with_an_argument_keeps_its_path(self, client: Client) -> None:
+        said = await refused(client, "set_importance", entityName="A", importance=11)
+        assert said == ("invalid_input", "importance: Expected `float` <= 10.0")
+        assert (await refused(client, "add_tags", entityName="A", tags=[]))[1].startswith("tags: ")
+        assert await refused(client, "set_entity_parent", entityName="A") == ("invalid_input", "parentName: Required")
+
+
+class TestHierarchy:
+    async def test_up_and_down(self, client: Client) -> None:
+        await plant(client)
+        assert (await answer(client, "get_parent", entityName="Dev"))["parent"]["name"] == "CTO"
+        assert await names(client, "get_ancestors", entityName="Intern") == ["Dev", "CTO", "CEO"]
+        assert await names(client, "get_children", entityName="CTO") == ["Dev", "Ops"]
+        assert await names(client, "get_descendants", entityName="CEO") == ["CTO", "Dev", "Intern", "Ops", "CFO"]
+        assert await names(client, "get_root_entities") == ["CEO"]
+        assert await names(client, "get_ancestors", entityName="CEO") == []
+        assert await names(client, "get_children", entityName="Intern") == []
+        assert await names(client, "get_root_entities", graph="nowhere") == []
+
+    async def test_lists_stand_bare_in_the_text(self, client: Client) -> None:
+        await plant(client)
+        for tool, name in (("get_children", "CEO"), ("get_ancestors", "Dev"), ("get_descendants", "CTO")):
+            result = await client.call_tool(tool, {"entityName": name})
+            assert json.loads(text_of(result)) == (result.structured_content or {})["entities"]
+        roots = await client.call_tool("get_root_entities", {})
+        assert json.loads(text_of(roots)) == (roots.structured_content or {})["entities"]
+
+    async def test_a_root_has_no_parent(self, client: Client) -> None:
+        await plant(client)
+        result = await client.call_tool("get_parent", {"entityName": "CEO"})
+        assert (text_of(result), result.structured_content) == ("null", {"parent": None})
+
+    async def test_a_subtree_with_the_relations_among_it(self, client: Client) -> None:
+        await plant(client)
+        inside = [{"from": "Dev", "to": "Ops", "relationType": "helps"}]
+        across = [{"from": "Dev", "to": "CFO", "relationType": "asks"}]
+        await answer(client, "create_relations", relations=inside + across)
+        found = await answer(client, "get_subtree", entityName="CTO")
+        assert [entity["name"] for entity in found["entities"]] == ["CTO", "Dev", "Intern", "Ops"]
+        assert found["relations"] == inside
+
+    async def test_pages_say_where_to_go_on(self, client: Client) -> None:
+        await plant(client)
+        whole = {
+            "get_children": (["CTO", "CFO"], {"entityName": "CEO"}),
+            "get_descendants": (["CTO", "Dev", "Intern", "Ops", "CFO"], {"entityName": "CEO"}),
+            "get_subtree": (["CEO", "CTO", "Dev", "Intern", "Ops", "CFO"], {"entityName": "CEO"}),
+            "get_root_entities": (["CEO", "Lone"], {}),
+        }
+        await create(client, "Lone")
+        for tool, (wanted, arguments) in whole.items():
+            for limit in (1, 2, 6):
+                seen: list[str] = []
+                offset: int | None = 0
+                while offset is not None:
+                    result = await client.call_tool(tool, {**arguments, "offset": offset, "limit": limit})
+                    page = result.structured_content or {}
+                    seen += [entity["name"] for entity in page["entities"]]
+                    offset = page.get("nextOffset")
+                    assert texts_of(result)[1:] == ([] if offset is None else [f"More follow: offset={offset}."])
+                assert seen == wanted, (tool, limit)
+
+    async def test_a_subtree_moves_with_its_top(self, client: Client, db: Database, caller: Caller) -> None:
+        await plant(client)
+        before = await revision_of(db, caller)
+        moved = await answer(client, "set_entity_parent", entityName="CTO", parentName="CFO")
+        assert moved["parentId"] == "CFO"
+        assert await revision_of(db, caller) == before + 1
+        assert await names(client, "get_ancestors", entityName="Intern") == ["Dev", "CTO", "CFO", "CEO"]
+        assert await names(client, "get_descendants", entityName="CEO") == ["CFO", "CTO", "Dev", "Intern", "Ops"]
+        freed = await answer(client, "set_entity_parent", entityName="CTO", parentName=None)
+        assert "parentId" not in freed
+        assert await names(client, "get_root_entities") == ["CEO", "CTO"]
+        assert await names(client, "get_descendants", entityName="CEO") == ["CFO"]
+
+    @pytest.mark.parametrize("parent", ["CTO", "Dev", "Intern"])
+    async def test_a_cycle_is_refused(self, client: Client, db: Database, caller: Caller, parent: str) -> None:
+        await plant(client)
+        before = await revision_of(db, caller)
+        said = await refused(client, "set_entity_parent", entityName="CTO", parentName=parent)
+        assert said == ("cycle", f"Error: Setting parent '{parent}' for entity 'CTO' would close a cycle")
+        assert await revision_of(db, caller) == before
+
+    async def test_a_parent_that_is_not_there(self, client: Client) -> None:
+        await create(client, "Child")
+        said = await refused(client, "set_entity_parent", entityName="Child", parentName="Ghost")
+        assert said == ("entity_not_found", "Error: Entity 'Ghost' not found")
+
+    async def test_children_of_what_is_deleted_are_roots(self, client: Client) -> None:
+        await plant(client)
+        await answer(client, "delete_entities", entityNames=["CTO"])
+        assert await names(client, "get_root_entities") == ["CEO", "Dev", "Ops"]
+        assert await names(client, "get_ancestors", entityName="Intern") == ["Dev"]
+        assert (await answer(client, "get_parent", entityName="Dev"))["parent"] is None
+        assert await names(client, "get_descendants", entityName="CEO") == ["CFO"]
+
+    async def test_the_past(self, client: Client, db: Database, caller: Caller) -> None:
+        """Every read as it was before the tree was taken apart."""
+        await plant(client)
+        reads: list[tuple[str, dict[str, Any]]] = [
+            ("get_parent", {"entityName": "Dev"}),
+            ("get_ancestors", {"entityName": "Intern"}),
+            ("get_children", {"entityName": "CTO"}),
+            ("get_descendants", {"entityName": "CEO"}),
+            ("get_subtree", {"entityName": "CTO"}),
+            ("get_root_entities", {}),
+        ]
+        then = {tool: _timeless(await answer(client, tool, **arguments)) for tool, arguments in reads}
+        before = str(await revision_of(db, caller))
+        await answer(client, "set_entity_parent", entityName="Intern", parentName=None)
+        await answer(client, "delete_entities", entityNames=["CTO", "Ops"])
+        for tool, arguments in reads:
+            assert _timeless(await answer(client, tool, **arguments, as_of=before)) == then[tool], tool
+            now = await client.call_tool(tool, arguments)
+            assert now.is_error or _timeless(now.structured_content) != then[tool], tool
+
+
+def _timeless(found: Any) -> Any:
+    """Without the time of the last change, which of the past is that of the version."""
+    return json.loads(re.sub(r'"lastModified": "[^"]*", ', "", json.dumps(found)))
+
+
+class TestHierarchyAtOnce:
+    async def test_of_two_moves_that_close_a_cycle_together_one_wins(self, agent: Agent) -> None:
+        for turn in range(10):
+            one, other = f"One {turn}", f"Other {turn}"
+            await agent.create(one, other)
+            done = await asyncio.gather(
+                set_parent(agent, one, other), set_parent(agent, other, one), return_exceptions=True
+            )
+            [refusal] = [outcome for outcome in done if outcome is not None]
+            assert isinstance(refusal, Conflict)
+            assert refusal.code is ErrorCode.CYCLE
+        async with agent.db.transaction(agent.caller, read_only=True) as tx:
+            assert len((await hierarchy.get_roots(tx, None, Page())).entities) == 10
+
+    async def test_of_many_moves_that_close_a_ring_together_one_is_refused(self, agent: Agent) -> None:
+        ring = [f"R{n}" for n in range(8)]
+        await agent.create(*ring)
+        moves = [set_parent(agent, name, ring[place - 1]) for place, name in enumerate(ring)]
+        done = await asyncio.gather(*moves, return_exceptions=True)
+        assert len([outcome for outcome in done if isinstance(outcome, Conflict)]) == 1
+        assert len([outcome for outcome in done if outcome is None]) == 7
+        async with agent.db.transaction(agent.caller, read_only=True) as tx:
+            [root] = (await hierarchy.get_roots(tx, None, Page())).entities
+            assert len((await hierarchy.get_descendants(tx, None, root.name, Page())).entities) == 7
+
+    async def test_a_cycle_through_more_levels_than_are_read(self, agent: Agent, owner: asyncpg.Connection) -> None:
+        """A chain of 1,200, made by its rows: the bound on reading is none on safety."""
+        chain = [f"L{n}" for n in range(1_200)]
+        await agent.create(*chain)
+        await owner.execute(
+            "UPDATE nodes n SET parent_id = p.id FROM nodes p WHERE n.tenant_id = $1 AND p.tenant_id = $1 "
+            "AND p.name = 'L' || (substr(n.name, 2)::integer - 1)",
+            agent.caller.tenant_id,
+        )
+        with pytest.raises(Conflict):
+            await set_parent(agent, "L0", "L1199")
+        async with agent.db.transaction(agent.caller, read_only=True) as tx:
+            above = await hierarchy.get_ancestors(tx, None, "L1199")
+            assert [entity.name for entity in above.entities] == chain[-2:-1002:-1]
+            assert above.next_offset is not None
+
+    async def test_a_cycle_through_what_has_expired(self, agent: Agent, owner: asyncpg.Connection) -> None:
+        """It may be given more time again; until then it is nobody's parent."""
+        await agent.create("Top", "Middle", "Bottom")
+        await set_parent(agent, "Middle", "Top")
+        await set_parent(agent, "Bottom", "Middle")
+        await owner.execute(
+            "UPDATE nodes SET expires_at = now() - interval '1 hour' WHERE tenant_id = $1 AND name = 'Middle'",
+            agent.caller.tenant_id,
+        )
+        with pytest.raises(Conflict):
+            await set_parent(agent, "Top", "Bottom")
+        async with agent.db.transaction(agent.caller, read_only=True) as tx:
+            roots = (await hierarchy.get_roots(tx, None, Page())).entities
+            assert [(entity.name, entity.parent) for entity in roots] == [("Top", None), ("Bottom", None)]
+            assert (await hierarchy.get_ancestors(tx, None, "Bottom")).entities == []
+            assert await hierarchy.get_parent(tx, None, "Bottom") is None
+            with pytest.raises(NotFound):
+                await hierarchy.get_parent(tx, None, "Middle")
+
+
+async def test_no_read_takes_a_query_per_node(db: Database, caller: Caller) -> None:
+    counts = []
+    for size in (2, 80):
+        agent = Agent(db, caller, f"size-{size}")
+        await agent.create("Top", *(f"N{n}" for n in range(size)))
+        for n in range(size):
+            await set_parent(agent, f"N{n}", f"N{n - 1}" if n % 2 else "Top")
+        async with db.transaction(caller, read_only=True) as tx:
+            counting = Counting(tx)
+            reads: Any = counting
+            assert len((await hierarchy.get_descendants(reads, agent.graph, "Top", Page())).entities) == size
+            await hierarchy.get_ancestors(reads, agent.graph, f"N{size - 1}")
+            await hierarchy.get_children(reads, agent.graph, "Top", Page())
+            await hierarchy.get_subtree(reads, agent.graph, "Top", Page())
+            await hierarchy.get_roots(reads, agent.graph, Page())
+            counts.append(counting.queries)
+    assert counts[0] == counts[1]
+
+
+class Counting:
+    """A transaction that counts its queries."""
+
+    def __init__(self, tx: Any) -> None:
+        self._tx, self.queries = tx, 0
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith(("fetch", "execute")):
+            self.queries += 1
+        return getattr(self._tx, name)
+
+
+class TestTagsAndImportance:
+    async def test_tags_are_added_once_in_lower_case(self, client: Client) -> None:
+        await create(client, "Alice", tags=["VIP"])
+        added = await answer(client, "add_tags", entityName="Alice", tags=["vip", "Friend", "FRIEND", "Ünïq"])
+        assert added == {"entityName": "Alice", "addedTags": ["friend", "ünïq"]}
+        [entity] = (await answer(client, "get_root_entities"))["entities"]
+        assert entity["tags"] == ["vip", "friend", "ünïq"]
+        assert await names_found(client, tags=["FRIEND"]) == ["Alice"]
+
+    async def test_tags_are_removed_whatever_their_case(self, client: Client) -> None:
+        await create(client, "Alice", tags=["VIP", "Friend"])
+        removed = await answer(client, "remove_tags", entityName="Alice", tags=["vip", "other"])
+        assert removed == {"entityName": "Alice", "removedTags": ["vip"]}
+        [entity] = (await answer(client, "get_root_entities"))["entities"]
+        assert entity["tags"] == ["friend"]
+        assert await names_found(client, tags=["vip"]) == []
+
+    async def test_importance(self, client: Client) -> None:
+        await create(client, "Alice", "Bob")
+        changed = await answer(client, "set_importance", entityName="Alice", importance=7.5)
+        assert changed == {"entityName": "Alice", "importance": 7.5}
+        assert await names_found(client, minImportance=7) == ["Alice"]
+        await answer(client, "set_importance", entityName="Alice", importance=0)
+        assert await names_found(client, maxImportance=0) == ["Alice"]
+
+    async def test_each_is_a_version_and_nothing_is_lost(self, client: Client, agent: Agent) -> None:
+        await create(client, "Alice", observations=["likes tea"], tags=["VIP"])
+        await answer(client, "add_tags", entityName="Alice", tags=["friend"])
+        await answer(client, "set_importance", entityName="Alice", importance=3)
+        await answer(client, "remove_tags", entityName="Alice", tags=["vip"])
+        async with agent.db.transaction(agent.caller, read_only=True) as tx:
+            graph = await graphs.get_graph(tx, "default")
+            [entity] = await nodes.open_entities(tx, graph, ["Alice"])
+            versions = await lineages.history(tx, graph, entity.id)
+        assert entity.observations == ("likes tea",)
+        assert [(v.version, v.tags, v.importance) for v in reversed(versions)] == [
+            (1, ("VIP",), None),
+            (2, ("VIP", "friend"), None),
+            (3, ("VIP", "friend"), 3),
+            (4, ("friend",), 3),
+        ]
+
+
+async def names_found(client: Client, **only: Any) -> list[str]:
+    return await names(client, "search_nodes", query="", **only)
+
+
+class TestMergeEntities:
+    """With entityNames; tests/contract/test_memory_crate.py has the crate's shape."""
+
+    async def test_the_first_stays_and_takes_over(self, client: Client) -> None:
+        entities = [
+            {"name": "Al", "entityType": "person", "observations": ["a", "b"], "tags": ["X"], "importance": 2},
+            {"name": "Alice", "entityType": "human", "observations": ["b", "c"], "tags": ["x", "y"], "importance": 8},
+            {"name": "Bob", "entityType": "person", "observations": []},
+        ]
+        for entity in entities:
+            await answer(client, "create_entities", entities=[entity])
+        first = (await answer(client, "get_root_entities"))["entities"][0]
+        triples = [("Alice", "Bob"), ("Al", "Bob"), ("Bob", "Alice"), ("Alice", "Al"), ("Alice", "Alice")]
+        await answer(
+            client,
+            "create_relations",
+            relations=[{"from": a, "to": b, "relationType": "knows"} for a, b in triples],
+        )
+        result = await client.call_tool("merge_entities", {"entityNames": ["Al", "Alice"]})
+        merged = result.structured_content or {}
+        assert json.loads(text_of(result)) == merged
+        assert {key: value for key, value in merged.items() if key != "lastModified"} == {
+            "name": "Al",
+            "entityType": "person",
+            "observations": ["a", "b", "c"],
+            "tags": ["x", "y"],
+            "importance": 8,
+            "createdAt": first["createdAt"],
+        }
+        assert merged["lastModified"] >= first["lastModified"]
+        graph = await answer(client, "read_graph")
+        assert [entity["name"] for entity in graph["entities"]] == ["Al", "Bob"]
+        ends = sorted((relation["from"], relation["to"]) for relation in graph["relations"])
+        assert ends == [("Al", "Bob"), ("Bob", "Al")]
+
+    async def test_created_when_the_oldest_was(self, client: Client) -> None:
+        await create(client, "Old")
+        await create(client, "New")
+        [old, _] = (await answer(client, "get_root_entities"))["entities"]
+        merged = await answer(client, "merge_entities", entityNames=["New", "Old"])
+        assert (merged["name"], merged["createdAt"]) == ("New", old["createdAt"])
+
+    @pytest.mark.parametrize("taken_by", ["nothing", "one of them", "another", "a placeholder"])
+    async def test_the_target_s_name(self, client: Client, taken_by: str) -> None:
+        target = {"one of them": "B"}.get(taken_by, "Target")
+        await create(client, "A", "B", "Z")
+        if taken_by == "another":
+            await create(client, "Target", observations=["was there"])
+        if taken_by == "a placeholder":
+            await answer(
+                client, "create_relations", relations=[{"from": "Z", "to": "Target", "relationType": "waits for"}]
+            )
+        merged = await answer(client, "merge_entities", entityNames=["A", "B"], targetName=target)
+        assert merged["name"] == target
+        assert merged["observations"] == (["was there"] if taken_by == "another" else [])
+        graph = await answer(client, "read_graph")
+        assert sorted(entity["name"] for entity in graph["entities"]) == sorted([target, "Z"])
+        assert len(graph["relations"]) == (taken_by == "a placeholder")
+        counts = await answer(client, "graph_stats")
+        assert (counts["entities"], counts["relations"]) == (2, len(graph["relations"]))
+
+    async def test_old_names_are_still_found_by(self, agent: Agent) -> None:
+        """Also those that came with an earlier merge, and the one that a new name replaced."""
+        await agent.create("Zuse", "Konrad", "Sponsor", "Patron")
+        for name in ("Zuse", "Konrad", "Sponsor", "Patron"):
+            await agent.observe(name, f"statement of {name.lower()[::-1]}")
+        async with agent.writing() as (tx, revision):
+            await curation.merge_entities(tx, revision, ["Konrad", "Zuse"])
+        async with agent.writing() as (tx, revision):
+            await curation.merge_entities(tx, revision, ["Patron", "Konrad"], "Inventor")
+        for name in ("Zuse", "Konrad", "Patron", "Inventor"):
+            assert "statement of norta" + "p" in " ".join(await agent.recalled(name)), name
+
+    async def test_what_is_refused(self, client: Client, db: Database, caller: Caller) -> None:
+        await create(client, "A", "B")
+        before = await revision_of(db, caller)
+        for few in (["A"], ["A", "A"]):
+            said = await refused(client, "merge_entities", entityNames=few)
+            assert said == ("invalid_input", "entityNames: At least two entities are needed")
+        assert (await refused(client, "merge_entities", entityNames=["A", "Ghost"]))[0] == "entity_not_found"
+        assert await revision_of(db, caller) == before
+
+    async def test_children_follow(self, client: Client) -> None:
+        await plant(client)
+        await answer(client, "merge_entities", entityNames=["CFO", "CTO"])
+        assert await names(client, "get_children", entityName="CFO") == ["Dev", "Ops"]
+        assert await names(client, "get_ancestors", entityName="Intern") == ["Dev", "CFO", "CEO"]
+
+    @pytest.mark.parametrize(
+        ("merged", "above", "below"),
+        [
+            (["Intern", "CTO"], ["CEO"], ["Dev", "Ops"]),
+            (["Dev", "CTO"], ["CEO"], ["Ops", "Intern"]),
+            (["Intern", "CEO"], [], ["CTO", "Dev", "Ops", "CFO"]),
+            (["Intern", "CTO", "CEO"], [], ["CFO", "Dev", "Ops"]),
+            (["Ops", "Dev"], ["CTO", "CEO"], ["Intern"]),
+        ],
+    )
+    async def test_what_takes_over_one_above_it_takes_its_place(
+        self, client: Client, merged: list[str], above: list[str], below: list[str]
+    ) -> None:
+        """Or it would stand below its own children."""
+        await plant(client)
+        await answer(client, "merge_entities", entityNames=merged)
+        assert await names(client, "get_ancestors", entityName=merged[0]) == above
+        assert sorted(await names(client, "get_descendants", entityName=merged[0])) == sorted(below)
+
+    async def test_one_can_be_merged_anew(self, client: Client) -> None:
+        """A name that was merged away, made again, and merged again."""
+        await create(client, "A")
+        for _ in range(2):
+            await create(client, "B")
+            merged = await answer(client, "merge_entities", entityNames=["A", "B"])
+            assert merged["name"] == "A"
+
+
+async def test_another_tenant_finds_none_of_it(
+    gateway: Gateway, agent: Agent, issue: NewApiKey, new_tenant: NewTenant
+) -> None:
+    """Every tool, asked by another tenant that has other things under the same names; what is mine stays as it is."""
+    other = operator_caller(await new_tenant())
+    await agent.create(*ORDER)
+    for name, parent in TREE.items():
+        await set_parent(agent, name, parent)
+    before = (await agent.read(), await agent.head())
+    async with gateway.client((await issue(other)).secret, "/mcp/x/all") as client:
+        assert (await answer(client, "get_root_entities"))["entities"] == []
+        for tool in ("get_parent", "get_children", "get_ancestors", "get_descendants", "get_subtree"):
+            assert (await refused(client, tool, entityName="CTO"))[0] == "entity_not_found", tool
+        await create(client, "CTO", "CEO", "Mine")
+        for tool in ("get_children", "get_ancestors", "get_descendants"):
+            assert await names(client, tool, entityName="CTO") == [], tool
+        assert await names(client, "get_subtree", entityName="CEO") == ["CEO"]
+        assert (await answer(client, "get_parent", entityName="CTO"))["parent"] is None
+        await answer(client, "set_entity_parent", entityName="CEO", parentName="CTO")
+        assert (await refused(client, "set_entity_parent", entityName="CTO", parentName="CFO"))[0] == "entity_not_found"
+        await answer(client, "add_tags", entityName="CTO", tags=["theirs"])
+        await answer(client, "remove_tags", entityName="CTO", tags=["theirs"])
+        await answer(client, "set_importance", entityName="CTO", importance=1)
+        await answer(client, "merge_entities", entityNames=["CTO", "Mine"], targetName="Dev")
+        assert (await refused(client, "merge_entities", entityNames=["Dev", "Ops"]))[0] == "entity_not_found"
+    assert (await agent.read(), await agent.head()) == before

@@ -1,0 +1,273 @@
+"""`recollect stdio` as a client's configuration starts it, through the official client, against a gateway."""
+
+import asyncio
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import Any, cast
+
+import anyio
+import asyncpg
+import pytest
+import uvicorn
+from litestar import Litestar, asgi
+from litestar.types import Receive, Scope, Send
+from mcp import Client
+from mcp.client.stdio import StdioServerParameters, stdio_client
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel import Server
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp.shared.exceptions import MCPError
+from mcp_types import CallToolRequestParams, CallToolResult, ListToolsResult, TextContent
+
+from recollect.caller import Caller
+from recollect.platform.db import Database
+from recollect_gateway.mcp_endpoint.catalogue import CATALOGUE
+from recollect_local.address import Endpoint
+from recollect_local.data_folder import DataFolder
+from tests.gateway import LEGACY, MODES, Gateway, error_of, eventually, held, revision_of, text_of
+
+ALICE = {"name": "Alice", "entityType": "person", "observations": ["likes tea", "naïve “quotes” 🫖"]}
+SECONDS = 30
+PROXIES = dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "all_proxy"), "http://127.0.0.1:9")
+"""A proxy that is not there: none leads to a gateway on this machine."""
+PING = {"jsonrpc": "2.0", "id": 7, "method": "ping"}
+
+
+@pytest.fixture
+def errors(tmp_path: Path) -> Iterator[Path]:
+    """What the commands said on standard error; never a traceback."""
+    path = tmp_path / "stderr"
+    path.touch()
+    yield path
+    assert "Traceback" not in path.read_text(), path.read_text()
+
+
+@asynccontextmanager
+async def bridged(errors: Path, *words: str, revision: str = LEGACY, **variables: str) -> AsyncIterator[Client]:
+    """The official client at a bridge that it starts itself."""
+    command = StdioServerParameters(
+        command=sys.executable,
+        args=["-m", "recollect_cli.main", "stdio", *words],
+        env={**PROXIES, "RECOLLECT_DATA_DIR": str(errors.parent / "data"), **variables},
+    )
+    with errors.open("a") as log:
+        async with Client(stdio_client(command, errlog=log), mode=MODES[revision]) as client:
+            yield client
+
+
+@pytest.fixture(params=MODES)
+async def client(request: pytest.FixtureRequest, gateway: Gateway, key: str, errors: Path) -> AsyncIterator[Client]:
+    variables = {"RECOLLECT_URL": gateway.url, "RECOLLECT_API_KEY": key}
+    async with held(bridged(errors, "--toolset", "memory", revision=request.param, **variables)) as client:
+        assert client.protocol_version == request.param
+        yield client
+
+
+def run(*words: str, stdin: bytes, **variables: str) -> subprocess.CompletedProcess[bytes]:
+    """The bridge as a pipe."""
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("RECOLLECT_")}
+    return subprocess.run(
+        [sys.executable, "-m", "recollect_cli.main", "stdio", *words],
+        env={**clean, **PROXIES, **variables},
+        input=stdin,
+        capture_output=True,
+        timeout=SECONDS,
+        check=False,
+    )
+
+
+class TestWhatIsPassedOn:
+    async def test_tools_results_and_resources(self, client: Client) -> None:
+        listed = [tool.name for tool in (await client.list_tools()).tools]
+        assert listed == [tool.name for tool in CATALOGUE if "memory" in tool.toolsets]
+        made = await client.call_tool("create_entities", {"entities": [ALICE]})
+        assert made.structured_content == {"entities": [ALICE]}
+        assert text_of(made) == json.dumps([ALICE], indent=2, ensure_ascii=False)
+        graph = {"entities": [ALICE], "relations": []}
+        assert (await client.call_tool("read_graph", {})).structured_content == graph
+        read = await client.read_resource("memory://knowledge-graph")
+        assert json.loads(read.contents[0].text) == graph  # type: ignore[union-attr]
+
+    async def test_errors(self, client: Client) -> None:
+        result = await client.call_tool("get_entity", {"name": "Nobody"})
+        assert error_of(result)["code"] == "entity_not_found"
+        for name in ("nothing", "öde\n"):  # one that no header holds as it is
+            with pytest.raises(MCPError, match=f"Unknown tool: {name}") as refused:
+                await client.call_tool(name, {})
+            assert refused.value.error.code == -32602
+
+    async def test_many_calls_at_once_and_a_large_answer(self, client: Client) -> None:
+        entities = [
+            {"name": f"E{n}", "entityType": "t", "observations": [f"{m} " + "x" * 9_000 for m in range(5)]}
+            for n in range(20)
+        ]
+        await asyncio.gather(*(client.call_tool("create_entities", {"entities": [entity]}) for entity in entities))
+        read = (await client.call_tool("read_graph", {})).structured_content or {}
+        assert {entity["name"]: entity for entity in read["entities"]} == {
+            entity["name"]: entity for entity in entities
+        }
+
+    async def test_a_call_that_is_cancelled_ends_at_the_gateway(
+        self, client: Client, db: Database, caller: Caller, owner: asyncpg.Connection
+    ) -> None:
+        await client.call_tool("create_entities", {"entities": [ALICE]})
+        before = await revision_of(db, caller)
+        async with owner.transaction():
+            await owner.execute("SELECT FROM graph_heads WHERE tenant_id = $1 FOR UPDATE", caller.tenant_id)
+            with anyio.move_on_after(1):
+                await client.call_tool("delete_entities", {"entityNames": ["Alice"]})
+                raise AssertionError("it did not have to wait")
+            await eventually(lambda: nobody_waits(owner))
+        assert await revision_of(db, caller) == before
+        assert (await client.call_tool("get_entity", {"name": "Alice"})).structured_content == ALICE
+
+
+async def nobody_waits(owner: asyncpg.Connection) -> bool:
+    """Whether no call waits for a lock that this connection holds."""
+    waiting: int = await owner.fetchval(
+        "SELECT count(*) FROM pg_stat_activity WHERE pg_backend_pid() = ANY (pg_blocking_pids(pid))"
+    )
+    return waiting == 0
+
+
+class TestProgress:
+    """Of a server that reports it: the gateway's tools are too quick to."""
+
+    @pytest.fixture(params=MODES)
+    async def reporting(self, request: pytest.FixtureRequest, errors: Path) -> AsyncIterator[Client]:
+        with listening(reporting_server()) as url:
+            async with held(bridged(errors, "--url", url, "--api-key", "none", revision=request.param)) as client:
+                yield client
+
+    async def test_progress_arrives_before_the_result(self, reporting: Client) -> None:
+        seen: list[tuple[float, float | None, str | None]] = []
+
+        async def note(progress: float, total: float | None, message: str | None) -> None:
+            seen.append((progress, total, message))
+
+        result = await reporting.call_tool("count", {}, progress_callback=note)
+        assert text_of(result) == "done"
+        await eventually(lambda: _is(lambda: len(seen) == 3))
+        assert seen == [(1, 3, "one"), (2, 3, "two"), (3, 3, "three")]
+
+
+async def _is(holds: Callable[[], bool]) -> bool:
+    return holds()
+
+
+class TestTheEnd:
+    def test_what_was_asked_is_answered_before_the_end_of_input_ends_it(self, gateway: Gateway, key: str) -> None:
+        hello = {
+            "jsonrpc": "2.0",
+            "id": "first",
+            "method": "initialize",
+            "params": {"protocolVersion": LEGACY, "capabilities": {}, "clientInfo": {"name": "pipe", "version": "1"}},
+        }
+        ready = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+        lines = [json.dumps(hello), json.dumps(ready), json.dumps(PING)]
+        done = run("--url", gateway.url, "--api-key", key, stdin="\n".join(lines).encode())
+        answers = [json.loads(line) for line in done.stdout.splitlines()]
+        assert [answer["id"] for answer in answers] == ["first", 7]
+        assert answers[0]["result"]["protocolVersion"] == LEGACY
+        assert answers[1]["result"] == {}
+        assert (done.returncode, done.stderr) == (0, b"")
+
+    def test_no_input_is_no_error(self, gateway: Gateway, key: str) -> None:
+        done = run("--url", gateway.url, "--api-key", key, stdin=b"")
+        assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+    def test_a_broken_line_is_told_and_passed_over(self, gateway: Gateway, key: str) -> None:
+        done = run("--url", gateway.url, "--api-key", key, stdin=b"{nonsense\n" + json.dumps(PING).encode() + b"\n")
+        broken, pong = [json.loads(line) for line in done.stdout.splitlines()]
+        assert (broken["id"], broken["error"]["code"]) == (None, -32700)
+        assert pong["id"] == 7
+        assert done.returncode == 0
+
+
+class TestWhereItGoes:
+    async def test_the_stack_on_this_machine_is_found(self, gateway: Gateway, key: str, errors: Path) -> None:
+        endpoint = Endpoint(f"{gateway.url}/mcp", f"{gateway.url}/v1", key, "tenant")
+        folder = DataFolder(errors.parent / "data")
+        folder.path.mkdir(parents=True)
+        (folder.path / "local.json").write_text(
+            json.dumps({name: getattr(endpoint, name) for name in ("mcp_url", "management_url", "api_key", "tenant")})
+        )
+        async with bridged(errors) as client:
+            listed = [tool.name for tool in (await client.list_tools()).tools]
+        assert listed == [tool.name for tool in CATALOGUE if "agent" in tool.toolsets]
+
+    def test_no_gateway_is_told_in_a_sentence(self, tmp_path: Path) -> None:
+        done = run(stdin=b"", RECOLLECT_DATA_DIR=str(tmp_path))
+        assert (done.returncode, done.stdout) == (1, b"")
+        assert b"No gateway runs on this machine" in done.stderr
+
+    def test_a_gateway_that_is_away_is_told_in_the_answer(self) -> None:
+        done = run("--url", "http://127.0.0.1:9", "--api-key", "k", stdin=json.dumps(PING).encode())
+        answer = json.loads(done.stdout)
+        assert answer["id"] == 7
+        assert "The gateway at http://127.0.0.1:9/mcp does not answer" in answer["error"]["message"]
+        assert (done.returncode, b"Traceback" in done.stderr) == (0, False)
+
+    def test_a_key_that_does_not_hold_is_told_in_the_answer(self, gateway: Gateway) -> None:
+        done = run("--url", gateway.url, "--api-key", "rcl_agent_nonsense", stdin=json.dumps(PING).encode())
+        assert json.loads(done.stdout)["error"]["message"].startswith("The gateway does not accept the API key.")
+        assert b"Traceback" not in done.stderr
+
+    def test_an_unknown_toolset_is_told_in_the_answer(self, gateway: Gateway, key: str) -> None:
+        words = ("--url", gateway.url, "--api-key", key, "--toolset", "nothing")
+        done = run(*words, stdin=json.dumps(PING).encode())
+        assert "Unknown toolset 'nothing'" in json.loads(done.stdout)["error"]["message"]
+
+
+def reporting_server() -> Litestar:
+    """A server of one tool, which counts to three."""
+
+    async def count(context: ServerRequestContext[Any, Any], _: CallToolRequestParams) -> CallToolResult:
+        for place, word in enumerate(("one", "two", "three"), start=1):
+            await context.session.report_progress(place, 3, word)
+        return CallToolResult(content=[TextContent(type="text", text="done")])
+
+    async def nothing_to_list(*_: Any) -> ListToolsResult:
+        return ListToolsResult(tools=[])
+
+    server: Server[Any] = Server("reporting", on_call_tool=count, on_list_tools=nothing_to_list)
+    sessions = StreamableHTTPSessionManager(server, stateless=True, json_response=False)
+
+    @asgi("/mcp", is_mount=True, copy_scope=True)
+    async def mcp(scope: Scope, receive: Receive, send: Send) -> None:
+        await sessions.handle_request(cast(Any, scope), cast(Any, receive), cast(Any, send))
+
+    @asynccontextmanager
+    async def lifespan(_: Litestar) -> AsyncIterator[None]:
+        async with sessions.run():
+            yield
+
+    return Litestar([mcp], lifespan=[lifespan], openapi_config=None, logging_config=None)
+
+
+@contextmanager
+def listening(app: Litestar) -> Iterator[str]:
+    """An application that is served from a thread of this process; its address."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        server = uvicorn.Server(uvicorn.Config(app, log_config=None))
+        thread = threading.Thread(target=server.run, args=([listener],), name="reporting")
+        thread.start()
+        try:
+            give_up = time.monotonic() + SECONDS
+            while not server.started:
+                assert thread.is_alive(), "the server did not start"
+                assert time.monotonic() < give_up, "the server did not start in time"
+                time.sleep(0.01)
+            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        finally:
+            server.should_exit = True
+            thread.join(SECONDS)

@@ -1,0 +1,218 @@
+"""Random histories: every kind of write there is, on a handful of names, so that they meet."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Any
+
+from hypothesis import strategies as st
+
+from recollect.curation import service as curation
+from recollect.errors import NotFound, RecollectError
+from recollect.graphs.model import Revision
+from recollect.hierarchy import service as hierarchy
+from recollect.lineages import service as lineages
+from recollect.lineages.model import Draft
+from recollect.memory import service as memory
+from recollect.memory.model import Amendment, Item, Target
+from recollect.nodes import service as nodes
+from recollect.nodes.model import NewEntity, NewObservation, NodeFields, Rewrite
+from recollect.platform.db import Transaction
+from recollect.relations import service as relations
+from recollect.relations.model import NewRelation
+from recollect.search.model import Question
+from tests.memories import Agent, Triple
+
+NAMED = ("Ada", "Babbage", "Grace", "Ωmega")
+NAMES = st.sampled_from(NAMED)
+TEXTS = st.sampled_from(["likes tea", "likes coffee", "writes programs"])
+THREADS = st.sampled_from([None, "monday"])
+KINDS = st.sampled_from(["person", "cat", None])
+TAGS = st.lists(st.sampled_from(["New", "new", "old"]), max_size=2).map(tuple)
+IMPORTANCES = st.sampled_from([None, 1.0, 7.5])
+HOURS = st.sampled_from([None, None, None, 1, -1])
+"""After how many hours something expires; it may have done so before it is written."""
+PLACES = st.integers(0, 5)
+"""The how-manieth of what there is, from the newest, counted round."""
+
+TRIPLES = st.lists(st.tuples(NAMES, NAMES, st.sampled_from(["knows", "admires"])), max_size=4)
+ENTITIES = st.builds(
+    NewEntity,
+    name=NAMES,
+    kind=KINDS,
+    observations=st.lists(TEXTS, max_size=4).map(tuple),
+    tags=TAGS,
+    importance=IMPORTANCES,
+)
+ITEMS = st.builds(
+    Item,
+    text=TEXTS,
+    about=st.lists(NAMES, max_size=2, unique=True).map(tuple),
+    thread=THREADS,
+    ttl_days=st.sampled_from([None, None, 1.0]),
+)
+FIELDS = st.builds(
+    NodeFields,
+    name=st.one_of(st.none(), NAMES),
+    kind=KINDS,
+    content=st.one_of(st.none(), TEXTS),
+    summary=st.sampled_from([None, "in short"]),
+    tags=TAGS,
+    importance=IMPORTANCES,
+    thread=THREADS,
+)
+AMENDMENTS = st.builds(
+    Amendment,
+    text=st.one_of(st.none(), TEXTS),
+    tags=st.one_of(st.none(), TAGS),
+    importance=IMPORTANCES,
+    status=st.sampled_from([None, "active", "outdated"]),
+    reason=st.sampled_from([None, "was wrong"]),
+    based_on=st.sampled_from([None, None, 1, 2]),
+)
+
+
+@dataclass(frozen=True)
+class Known:
+    """Ids of what lives, oldest first, to choose from."""
+
+    memories: Sequence[Any]
+    nodes: Sequence[Any]
+
+
+Write = Callable[[Transaction, Revision, Known], Awaitable[object]]
+
+
+def create(entities: Sequence[NewEntity]) -> Write:
+    return lambda tx, revision, _: nodes.create_entities(tx, revision, entities)
+
+
+def observe(name: str, texts: Sequence[str], hours: int | None) -> Write:
+    async def write(tx: Transaction, revision: Revision, _: Known) -> None:
+        expires_at = None if hours is None else revision.at + timedelta(hours=hours)
+        said = [NewObservation(name, text, expires_at=expires_at) for text in texts]
+        await nodes.add_observations(tx, revision, said)
+
+    return write
+
+
+def unobserve(statements: Sequence[tuple[str, str]]) -> Write:
+    return lambda tx, revision, _: nodes.remove_observations(tx, revision, statements)
+
+
+def relate(triples: Sequence[Triple]) -> Write:
+    wanted = [NewRelation(*triple) for triple in triples]
+    return lambda tx, revision, _: relations.create_relations(tx, revision, wanted)
+
+
+def unrelate(triples: Sequence[Triple]) -> Write:
+    return lambda tx, revision, _: relations.delete_relations(tx, revision, triples)
+
+
+def delete(names: Sequence[str]) -> Write:
+    return lambda tx, revision, _: memory.delete_entities(tx, revision, names)
+
+
+def remember(items: Sequence[Item]) -> Write:
+    unasked = [Question(item.text, None, "none") for item in items]
+    return lambda tx, revision, _: memory.remember(tx, revision, items, unasked)
+
+
+def put(fields: NodeFields, place: int | None, based_on: int | None, hours: int | None) -> Write:
+    async def write(tx: Transaction, revision: Revision, known: Known) -> None:
+        expires_at = None if hours is None else revision.at + timedelta(hours=hours)
+        node_id = _chosen(known.nodes, place) if place is not None else None
+        draft = Draft(replace(fields, expires_at=expires_at), node_id, based_on if node_id else None)
+        await lineages.put_node(tx, revision, draft)
+
+    return write
+
+
+def rename(place: int, name: str) -> Write:
+    async def write(tx: Transaction, revision: Revision, known: Known) -> None:
+        head = await lineages.require_head(tx, revision.graph, _chosen(known.nodes, place))
+        await nodes.rewrite(tx, revision, [Rewrite(head, replace(head.fields, name=name))])
+
+    return write
+
+
+def set_parent(name: str, parent: str | None) -> Write:
+    return lambda tx, revision, _: hierarchy.set_parent(tx, revision, name, parent)
+
+
+def merge(names: Sequence[str], target: str | None) -> Write:
+    return lambda tx, revision, _: curation.merge_entities(tx, revision, names, target)
+
+
+def revise(place: int, name: str | None, amendment: Amendment) -> Write:
+    async def write(tx: Transaction, revision: Revision, known: Known) -> None:
+        target = Target(name=name) if name else Target(id=_chosen([*known.memories, *known.nodes], place))
+        await memory.revise(tx, revision, target, amendment)
+
+    return write
+
+
+def forget(places: Sequence[int], names: Sequence[str], whole: bool) -> Write:
+    async def write(tx: Transaction, revision: Revision, known: Known) -> None:
+        ids = [_chosen([*known.nodes, *known.memories], place) for place in places]
+        targets = [*(Target(id=i) for i in ids), *(Target(name=name) for name in names)]
+        await memory.forget(tx, revision, targets, reason="was wrong", delete=whole)
+
+    return write
+
+
+def _chosen(ids: Sequence[Any], place: int) -> Any:
+    if not ids:
+        raise NotFound("nothing lives yet")
+    return ids[-1 - place % len(ids)]
+
+
+def _step(write: Callable[..., Write], *arguments: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    return st.tuples(st.just(write), st.tuples(*arguments))
+
+
+PUTS = _step(put, FIELDS, st.one_of(st.none(), PLACES), st.sampled_from([None, None, 1, 2, 3]), HOURS)
+STEPS = st.one_of(
+    _step(create, st.lists(ENTITIES, min_size=1, max_size=3)),
+    _step(create, st.lists(ENTITIES, min_size=1, max_size=3)),
+    _step(observe, NAMES, st.lists(TEXTS, min_size=1, max_size=3), HOURS),
+    _step(unobserve, st.lists(st.tuples(NAMES, TEXTS), max_size=3)),
+    _step(relate, TRIPLES),
+    _step(relate, TRIPLES),
+    _step(unrelate, TRIPLES),
+    _step(delete, st.lists(NAMES, max_size=2)),
+    _step(remember, st.lists(ITEMS, max_size=3)),
+    PUTS,
+    _step(rename, PLACES, NAMES),
+    _step(set_parent, NAMES, st.one_of(st.none(), NAMES)),
+    _step(set_parent, NAMES, NAMES),
+    _step(merge, st.lists(NAMES, min_size=2, max_size=3, unique=True), st.one_of(st.none(), NAMES)),
+    _step(merge, st.lists(NAMES, min_size=1, max_size=3), NAMES),
+    _step(revise, PLACES, st.one_of(st.none(), NAMES), AMENDMENTS),
+    _step(forget, st.lists(PLACES, max_size=2), st.lists(NAMES, max_size=1), st.booleans()),
+)
+"""One write: which, and its arguments."""
+
+SETTLED = _step(create, st.lists(ENTITIES, min_size=3, max_size=4, unique_by=lambda entity: entity.name))
+HISTORIES = st.builds(lambda first, steps: [first, *steps], SETTLED, st.lists(STEPS, min_size=3, max_size=12))
+
+
+async def written(agent: Agent, step: tuple[Callable[..., Write], tuple[Any, ...]]) -> bool:
+    """Do one step of a history; whether it was accepted. What is refused leaves nothing."""
+    write, arguments = step
+    known = await _known(agent)
+    try:
+        async with agent.writing() as (tx, revision):
+            await write(*arguments)(tx, revision, known)
+    except RecollectError:
+        return False
+    return True
+
+
+async def _known(agent: Agent) -> Known:
+    live = "graph_id = (SELECT id FROM graphs WHERE tenant_id = $1 AND name = $2) AND removed_revision IS NULL"
+    graph = agent.graph or agent.caller.default_graph
+    async with agent.db.transaction(agent.caller, read_only=True) as tx:
+        memories = await tx.fetch(f"SELECT id FROM observations WHERE {live} ORDER BY id", tx.tenant_id, graph)
+        heads = await tx.fetch(f"SELECT id FROM nodes WHERE {live} ORDER BY id", tx.tenant_id, graph)
+    return Known([row["id"] for row in memories], [row["id"] for row in heads])

@@ -1,0 +1,344 @@
+"""Facts and entities by id, below the transports: links by name, changes, what lies around, and what is known."""
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+
+from recollect.caller import Caller
+from recollect.errors import Conflict, ErrorCode, InvalidInput, NotFound
+from recollect.graphs import service as graphs
+from recollect.graphs.model import NewGraph
+from recollect.identity.model import operator_caller
+from recollect.lineages.model import Version
+from recollect.memory import facts
+from recollect.memory.facts import Change
+from recollect.memory.links import Link
+from recollect.nodes import service as nodes
+from recollect.nodes.model import NewFact, NodeFields
+from recollect.platform.db import Database
+from recollect.relations.model import NewEdge, NewRelation, RelationFilter
+from recollect.search.model import RecallFilter, phrases
+from tests.conftest import NewTenant
+from tests.memories import Agent, asked, at_work
+
+
+@pytest.fixture
+async def agent(db: Database, caller: Caller) -> AsyncIterator[Agent]:
+    async with at_work(db, caller) as agent:
+        yield agent
+
+
+async def fact(agent: Agent, text: str, *links: Link, auto_link: bool = True, **fields: Any) -> Version:
+    async with agent.writing() as (tx, revision):
+        return await facts.create_fact(tx, revision, NewFact(text, **fields), links, auto_link=auto_link)
+
+
+async def entity(agent: Agent, name: str, *links: Link, **fields: Any) -> Version:
+    async with agent.writing() as (tx, revision):
+        return await facts.create_entity(tx, revision, name, NodeFields(**fields), links)
+
+
+async def change(agent: Agent, node_id: UUID, **wanted: Any) -> Version:
+    async with agent.writing() as (tx, revision):
+        return await facts.change(tx, revision, node_id, Change(**wanted))
+
+
+async def around(agent: Agent, node_id: UUID, depth: int = 1) -> list[tuple[str, str, str]]:
+    """The relations within `depth` of a node, by what their ends say."""
+    async with agent.db.transaction(agent.caller, read_only=True) as tx:
+        found = await facts.surroundings(tx, agent.graph, node_id, depth=depth, max_nodes=100)
+    said = {node.node_id: node.name or node.content or "" for node in found.nodes}
+    return sorted((said[edge.from_node], edge.type, said[edge.to_node]) for edge in found.edges)
+
+
+async def mentioned(agent: Agent, text: str) -> list[str]:
+    """The entities that a new fact of that text is related to."""
+    return [
+        name for _, type_, name in await around(agent, (await fact(agent, text)).node_id) if type_.startswith("MENT")
+    ]
+
+
+async def find(agent: Agent, text: str, **only: Any) -> list[str]:
+    (question,) = await asked(text)
+    async with agent.db.transaction(agent.caller, read_only=True) as tx:
+        found = await facts.find(tx, agent.graph, question, RecallFilter(**only), limit=10, threshold=None)
+    return [one.node.name or one.node.content or "" for one in found]
+
+
+class TestLinksByName:
+    @pytest.mark.parametrize(
+        ("text", "named"),
+        [
+            ("Alice repairs clocks", ["Alice"]),
+            ("alice repairs clocks", ["Alice"]),
+            ("ALICE's clocks, and those of Ünal.", ["Alice", "Ünal"]),
+            ("Malice is no virtue", []),
+            ("Alicent is somebody else", []),
+            ("She moved to New York City.", ["New York City"]),
+            ("New York is not enough, nor is City", []),
+            ("It runs on C++ and on .NET, in IT", [".NET", "C++", "IT"]),
+            ("it is written in small letters", []),
+            ("(Acme Inc.) pays", ["Acme Inc."]),
+            ("東京に住んでいる", ["東京"]),
+            ("100%_\\ '; DROP TABLE nodes; --", []),
+        ],
+    )
+    async def test_a_fact_is_related_to_the_entities_that_it_names(
+        self, agent: Agent, text: str, named: list[str]
+    ) -> None:
+        await agent.create("Alice", "Ünal", "New York City", "C++", ".NET", "IT", "Acme Inc.", "東京")
+        assert sorted(await mentioned(agent, text)) == sorted(named)
+
+    async def test_by_a_name_that_an_entity_had_before(self, agent: Agent) -> None:
+        made = await entity(agent, "Robert")
+        async with agent.writing() as (tx, revision):
+            await nodes.keep_name(tx, revision, made.node_id)
+            await facts.change(tx, revision, made.node_id, Change(text="Bob Smith"))
+        assert await mentioned(agent, "robert keeps bees") == ["Bob Smith"]
+        assert await find(agent, "What does Robert keep?", named=True) == ["Bob Smith"]
+
+    async def test_not_to_what_is_no_longer_or_not_yet_there(self, agent: Agent) -> None:
+        gone, archived = await entity(agent, "Gone"), await entity(agent, "Archived")
+        await agent.create("Bob")
+        await agent.relate(("Bob", "Placeholder", "knows"))
+        await change(agent, archived.node_id, status="archived")
+        async with agent.writing() as (tx, revision):
+            await facts.delete(tx, revision, gone.node_id)
+        assert await mentioned(agent, "Gone, Archived and Placeholder met Bob") == ["Bob"]
+
+    async def test_only_where_it_is_asked_for(self, agent: Agent) -> None:
+        await agent.create("Alice")
+        made = await fact(agent, "Alice repairs clocks", auto_link=False)
+        assert await around(agent, made.node_id) == []
+
+    async def test_only_within_the_graph(self, agent: Agent) -> None:
+        await replace(agent, graph="other").create("Alice")
+        assert await mentioned(agent, "Alice repairs clocks") == []
+
+    def test_phrases_are_bounded_by_the_text(self) -> None:
+        assert phrases("a b") == ["a", "a b", "b"]
+        assert phrases(" \n ") == []
+        assert len(phrases("word " * 2_000)) == 8
+        assert "Acme Inc." in phrases("(Acme Inc.), paid")
+
+
+class TestMaking:
+    async def test_what_is_known_comes_back_as_it_is(self, agent: Agent) -> None:
+        first = await fact(agent, "bees make honey", metadata={"page": 1})
+        again = await fact(agent, "bees make honey", metadata={"page": 2})
+        assert (again.node_id, again.version, again.metadata) == (first.node_id, 1, {"page": 1})
+        outdated = await fact(agent, "bees make honey", status="outdated")
+        assert outdated.node_id != first.node_id
+        assert (await fact(agent, "bees make honey", status="outdated")).node_id == outdated.node_id
+        named = await entity(agent, "Alice", kind="person")
+        assert (await entity(agent, "Alice")).node_id == named.node_id
+        head = await agent.head()
+        assert (head.facts, head.entities) == (2, 1)
+
+    async def test_a_placeholder_becomes_the_entity(self, agent: Agent) -> None:
+        await agent.create("Alice")
+        await agent.relate(("Alice", "Bob", "knows"))
+        bob = await entity(agent, "Bob", kind="person", metadata={"age": 7})
+        assert await around(agent, bob.node_id) == [("Alice", "knows", "Bob")]
+        head = await agent.head()
+        assert (head.entities, head.placeholders) == (2, 0)
+
+    async def test_links_are_made_with_it_or_nothing_is(self, agent: Agent) -> None:
+        first, alice = await fact(agent, "bees make honey"), await entity(agent, "Alice")
+        before = await agent.head()
+        for target, named in ((uuid4(), None), (first.node_id, True), (alice.node_id, False)):
+            with pytest.raises(NotFound) as refused:
+                await fact(agent, "honey is sweet", Link(target, "RELATED_TO", named))
+            assert refused.value.code is ErrorCode.NODE_NOT_FOUND
+        assert await agent.head() == before
+        linked = await fact(
+            agent, "honey is sweet", Link(first.node_id, "RELATED_TO", False), Link(alice.node_id, "DESCRIBES", True)
+        )
+        assert await around(agent, linked.node_id) == [
+            ("honey is sweet", "DESCRIBES", "Alice"),
+            ("honey is sweet", "RELATED_TO", "bees make honey"),
+        ]
+
+    async def test_what_expires_in_no_time_is_made_and_gone(self, agent: Agent) -> None:
+        made = await fact(agent, "gone at once", ttl_days=1e-300)
+        assert made.expires_at == made.created_at
+        with pytest.raises(NotFound):
+            await change(agent, made.node_id, text="still here?")
+        with pytest.raises(InvalidInput, match="past"):
+            await fact(agent, "gone before", expires_at=made.created_at - timedelta(days=1))
+        named = await entity(agent, "Mayfly", ttl_days=1e-300)
+        assert (await entity(agent, "Mayfly")).node_id != named.node_id
+
+    async def test_a_whitelist_binds_entities_and_facts(self, agent: Agent) -> None:
+        async with agent.db.transaction(agent.caller) as tx:
+            await graphs.create_graph(tx, NewGraph("strict", kind_whitelist=("person",)))
+        strict = replace(agent, graph="strict")
+        for refused in (
+            fact(strict, "bees make honey"),
+            entity(strict, "Alice"),
+            entity(strict, "Alice", kind="robot"),
+        ):
+            with pytest.raises(InvalidInput) as error:
+                await refused
+            assert error.value.code is ErrorCode.KIND_NOT_ALLOWED
+        assert (await entity(strict, "Alice", kind="person")).kind == "person"
+
+
+class TestChanging:
+    async def test_what_is_not_given_stays_and_the_same_makes_no_version(self, agent: Agent) -> None:
+        made = await fact(agent, "bees make honey", metadata={"page": 1}, source="book")
+        changed = await change(agent, made.node_id, text="bees make wax", status="outdated")
+        assert (changed.version, changed.content, changed.metadata, changed.source, changed.status) == (
+            *(2, "bees make wax", {"page": 1}, "book", "outdated"),
+        )
+        assert (await change(agent, made.node_id, text="bees make wax", status="outdated")).version == 2
+        assert (await change(agent, made.node_id, metadata={})).metadata == {}
+        assert (await change(agent, made.node_id, reason="seen")).metadata == {"reason": "seen"}
+
+    async def test_expires_at_wins_over_ttl(self, agent: Agent) -> None:
+        made = await fact(agent, "bees make honey", ttl_days=2)
+        assert made.expires_at == made.created_at + timedelta(days=2)
+        at = made.created_at + timedelta(days=9)
+        assert (await change(agent, made.node_id, ttl_days=5, expires_at=at)).expires_at == at
+        renewed = await change(agent, made.node_id, ttl_days=5)
+        assert renewed.expires_at == renewed.created_at + timedelta(days=5)
+        assert (await change(agent, made.node_id, text="bees rest")).expires_at == renewed.expires_at
+
+    async def test_an_entity_is_renamed_where_the_name_is_free(self, agent: Agent) -> None:
+        await agent.create("Alice")
+        bob = await entity(agent, "Bob")
+        with pytest.raises(Conflict):
+            await change(agent, bob.node_id, text="Alice")
+        with pytest.raises(InvalidInput, match="too long"):
+            await change(agent, bob.node_id, text="x" * 513)
+        assert (await change(agent, bob.node_id, text="Robert", kind="person")).name == "Robert"
+        with pytest.raises(InvalidInput, match="no entity type"):
+            await change(agent, (await fact(agent, "bees make honey")).node_id, kind="person")
+
+
+class TestLookingAround:
+    async def test_trace_and_context_leave_placeholders_out(self, agent: Agent) -> None:
+        await agent.create("Alice", "Bob", "Carol")
+        await agent.relate(("Alice", "Nobody", "knows"), ("Nobody", "Bob", "knows"), ("Alice", "Carol", "knows"))
+        await agent.relate(("Bob", "Carol", "knows"))
+        alice, bob = await entity(agent, "Alice"), await entity(agent, "Bob")
+        assert await around(agent, alice.node_id, 2) == [("Alice", "knows", "Carol"), ("Bob", "knows", "Carol")]
+        async with agent.db.transaction(agent.caller, read_only=True) as tx:
+            found = await facts.trace(tx, None, alice.node_id, bob.node_id, max_paths=5)
+        labels = {node.node_id: node.name for node in found.nodes}
+        assert [[labels[node] for node in path] for path in found.paths] == [["Alice", "Carol", "Bob"]]
+
+    async def test_a_trace_gives_so_many_paths_at_most(self, agent: Agent) -> None:
+        await agent.create("Alice", "Bob", "Carol", "Dora")
+        await agent.relate(*((a, b, "knows") for a, b in (("Alice", "Carol"), ("Carol", "Bob"), ("Alice", "Dora"))))
+        await agent.relate(("Dora", "Bob", "knows"))
+        alice, bob = await entity(agent, "Alice"), await entity(agent, "Bob")
+        async with agent.db.transaction(agent.caller, read_only=True) as tx:
+            for most, cut in ((2, None), (1, "paths")):
+                found = await facts.trace(tx, None, alice.node_id, bob.node_id, max_paths=most)
+                assert (len(found.paths), found.cut) == (most, cut)
+
+    async def test_the_past_is_shown_as_it_was(self, agent: Agent) -> None:
+        first, second = await fact(agent, "one"), await fact(agent, "two")
+        async with agent.writing() as (tx, revision):
+            await facts.relate(tx, revision, NewEdge(first.node_id, second.node_id, "FOLLOWS_FROM"))
+            related = revision.number
+        async with agent.writing() as (tx, revision):
+            assert await facts.unrelate(tx, revision, first.node_id, second.node_id, None) == 1
+        async with agent.db.transaction(agent.caller, read_only=True) as tx:
+            for as_of, edges in ((None, 0), (str(related), 1), (str(related - 1), 0)):
+                found = await facts.surroundings(tx, None, first.node_id, depth=1, max_nodes=10, as_of=as_of)
+                assert len(found.edges) == edges
+
+    async def test_triplets_make_entities_and_are_found_in_the_past(self, agent: Agent) -> None:
+        said = await fact(agent, "somebody repairs something")
+        async with agent.writing() as (tx, revision):
+            edge = await facts.create_triplet(
+                tx, revision, NewRelation("Alice", "Clock", "repairs", {"since": 1}), said.node_id
+            )
+            made = revision.number
+        assert await around(agent, said.node_id) == [
+            ("Alice", "repairs", "Clock"),
+            ("somebody repairs something", "MENTIONS_ENTITY", "Alice"),
+            ("somebody repairs something", "MENTIONS_ENTITY", "Clock"),
+        ]
+        await agent.unrelate(("Alice", "Clock", "repairs"))
+        async with agent.db.transaction(agent.caller, read_only=True) as tx:
+            assert await facts.search_triplets(tx, None, RelationFilter("Alice"), offset=0, limit=9) == ([], False)
+            [(named, found)], more = await facts.search_triplets(
+                tx, None, RelationFilter("Alice"), offset=0, limit=9, as_of=str(made)
+            )
+        assert (named.target, found, more) == ("Clock", edge, False)
+
+
+class TestFinding:
+    async def test_by_status_and_by_type(self, agent: Agent) -> None:
+        await agent.create("Honey")
+        for status in ("active", "outdated", "archived"):
+            await fact(agent, f"honey is {status}", status=status)
+        assert await find(agent, "honey") == ["Honey", "honey is active"]
+        assert sorted(await find(agent, "honey", include_outdated=True, named=False)) == [
+            "honey is active",
+            "honey is outdated",
+        ]
+        for status in ("active", "outdated", "archived"):
+            assert await find(agent, "honey", status=status, named=False) == [f"honey is {status}"]
+        assert await find(agent, "honey", named=True) == ["Honey"]
+        assert await find(agent, "honey", named=True, status="outdated") == []
+
+    async def test_similar_facts_once_they_are_embedded(self, agent: Agent) -> None:
+        first = await fact(agent, "the cat sleeps on the sofa")
+        for text in ("the cat is sleeping on the couch", "interest rates rose in March"):
+            await fact(agent, text)
+        await fact(agent, "the cat sleeps on a sofa", status="outdated")
+
+        async def similar() -> list[str | None]:
+            async with agent.db.transaction(agent.caller, read_only=True) as tx:
+                found = await facts.find_similar(tx, None, first.node_id, threshold=0.5, limit=9, edges=True)
+            return [one.node.content for one in found]
+
+        assert await similar() == []
+        await agent.embed()
+        assert await similar() == ["the cat is sleeping on the couch"]
+
+    async def test_similar_facts_tell_their_relations_where_asked(self, agent: Agent) -> None:
+        first = await fact(agent, "the cat sleeps on the sofa")
+        second = await fact(agent, "the cat is sleeping on the couch")
+        async with agent.writing() as (tx, revision):
+            await facts.relate(tx, revision, NewEdge(first.node_id, second.node_id, "SIMILAR_TO"))
+        await agent.embed()
+        async with agent.db.transaction(agent.caller, read_only=True) as tx:
+            for asked_for, types in ((True, ["SIMILAR_TO"]), (False, [])):
+                [found] = await facts.find_similar(tx, None, first.node_id, threshold=0.5, limit=9, edges=asked_for)
+                assert [edge.type for edge in found.edges] == types
+
+    async def test_stats_count_what_is_there(self, agent: Agent) -> None:
+        async with agent.db.transaction(agent.caller, read_only=True) as tx:
+            assert (await facts.graph_stats(tx, "nowhere")).head is None
+        await agent.create("Alice")
+        await fact(agent, "Alice repairs clocks")
+        async with agent.db.transaction(agent.caller, read_only=True) as tx:
+            stats = await facts.graph_stats(tx, None)
+        assert stats.head is not None
+        assert (stats.head.entities, stats.head.facts, stats.head.relations) == (1, 1, 1)
+        assert (stats.kinds, stats.types, stats.waiting) == ([("thing", 1)], [("MENTIONS_ENTITY", 1)], 2)
+
+
+async def test_another_tenant_s_entities_are_not_mentioned_and_its_facts_not_similar(
+    agent: Agent, db: Database, new_tenant: NewTenant
+) -> None:
+    async with at_work(db, operator_caller(await new_tenant())) as other:
+        await other.create("Alice")
+        foreign = await fact(other, "Alice repairs clocks")
+        await other.embed()
+        assert await mentioned(agent, "Alice repairs clocks") == []
+        await agent.embed()
+        own = await fact(agent, "Alice repairs clocks")
+        async with agent.db.transaction(agent.caller, read_only=True) as tx:
+            assert await facts.find_similar(tx, None, own.node_id, threshold=0, limit=9, edges=True) == []
+            with pytest.raises(NotFound):
+                await facts.find_similar(tx, None, foreign.node_id, threshold=0, limit=9, edges=True)

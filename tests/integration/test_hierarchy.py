@@ -1,0 +1,211 @@
+"""Parents and children: random moves against a small model, cycles, bounds, and two movers at once."""
+
+import asyncio
+import itertools
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+
+import asyncpg
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from recollect.caller import Caller
+from recollect.errors import Conflict, NotFound
+from recollect.hierarchy import service as hierarchy
+from recollect.hierarchy.model import Page
+from recollect.identity.model import operator_caller
+from recollect.lineages import service as lineages
+from recollect.lineages.model import Draft
+from recollect.nodes import service as nodes
+from recollect.nodes.model import NodeFields, Rewrite
+from recollect.platform.db import Database, Transaction
+from tests.conftest import NewTenant
+from tests.laws import assert_laws
+from tests.memories import Agent, at_work
+
+NAMES = [f"node {n}" for n in range(6)]
+_graphs = itertools.count(1)
+
+
+@pytest.fixture
+async def agent(db: Database, caller: Caller, owner: asyncpg.Connection) -> AsyncIterator[Agent]:
+    async with at_work(db, caller) as agent:
+        yield agent
+        await assert_laws(agent, owner)
+
+
+@pytest.fixture(scope="module")
+async def moving(db: Database, new_tenant: NewTenant) -> AsyncIterator[Agent]:
+    """An agent whose graphs the examples share out among themselves."""
+    async with at_work(db, operator_caller(await new_tenant())) as agent:
+        yield agent
+
+
+async def move(agent: Agent, name: str, parent: str | None) -> None:
+    async with agent.writing() as (tx, revision):
+        entity = await hierarchy.set_parent(tx, revision, name, parent)
+    assert (entity.name, entity.parent) == (name, parent)
+
+
+class Reader:
+    """What the hierarchy tells of a name."""
+
+    def __init__(self, tx: Transaction, graph: str | None) -> None:
+        self.tx, self.graph = tx, graph
+
+    async def above(self, name: str) -> list[str]:
+        return [e.name for e in (await hierarchy.get_ancestors(self.tx, self.graph, name)).entities]
+
+    async def children(self, name: str) -> list[str]:
+        return [e.name for e in (await hierarchy.get_children(self.tx, self.graph, name, Page())).entities]
+
+    async def below(self, name: str) -> list[str]:
+        return [e.name for e in (await hierarchy.get_descendants(self.tx, self.graph, name, Page())).entities]
+
+    async def roots(self) -> list[str]:
+        return [e.name for e in (await hierarchy.get_roots(self.tx, self.graph, Page())).entities]
+
+
+Moves = list[tuple[str, str | None]]
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(moves=st.lists(st.tuples(st.sampled_from(NAMES), st.one_of(st.none(), st.sampled_from(NAMES))), max_size=16))
+async def test_any_moves_leave_the_tree_that_the_model_says(
+    moving: Agent, owner: asyncpg.Connection, moves: Moves
+) -> None:
+    agent = replace(moving, graph=f"tree-{next(_graphs)}")
+    await agent.create(*NAMES)
+    parents: dict[str, str] = {}
+    for name, parent in moves:
+        if parent is not None and name in [parent, *_line(parents, parent)]:
+            with pytest.raises(Conflict):
+                await move(agent, name, parent)
+            continue
+        await move(agent, name, parent)
+        parents = {child: above for child, above in parents.items() if child != name}
+        parents |= {} if parent is None else {name: parent}
+    async with agent.db.transaction(agent.caller, read_only=True) as tx:
+        told = Reader(tx, agent.graph)
+        assert await told.roots() == [name for name in NAMES if name not in parents]
+        for name in NAMES:
+            assert await told.above(name) == _line(parents, name)
+            assert await told.children(name) == [child for child in NAMES if parents.get(child) == name]
+            assert await told.below(name) == _below(parents, name)
+    await assert_laws(agent, owner)
+
+
+def _line(parents: dict[str, str], name: str) -> list[str]:
+    line = []
+    while name in parents:
+        name = parents[name]
+        line.append(name)
+    return line
+
+
+def _below(parents: dict[str, str], name: str) -> list[str]:
+    children = [child for child in NAMES if parents.get(child) == name]
+    return [found for child in children for found in (child, *_below(parents, child))]
+
+
+async def test_two_movers_close_no_cycle_between_them(agent: Agent) -> None:
+    await agent.create(*NAMES)
+    moves = [(name, parent) for name in NAMES for parent in NAMES if name != parent]
+
+    async def tried(name: str, parent: str) -> bool:
+        try:
+            await move(agent, name, parent)
+        except Conflict:
+            return False
+        return True
+
+    done = await asyncio.gather(*(tried(*one) for one in moves))
+    assert any(done)
+    assert not all(done)
+    async with agent.db.transaction(agent.caller, read_only=True) as tx:
+        told = Reader(tx, None)
+        for name in NAMES:
+            assert name not in await told.above(name)
+        assert sorted([*await told.roots(), *[n for r in await told.roots() for n in await told.below(r)]]) == NAMES
+
+
+async def test_who_has_expired_or_gone_parts_the_tree_for_all_who_look(agent: Agent) -> None:
+    await agent.create("top", "gone", "middle", "bottom", "left")
+    for name, parent in (("middle", "top"), ("bottom", "middle"), ("gone", "top"), ("left", "gone")):
+        await move(agent, name, parent)
+    await agent.delete("gone")
+    past = datetime.now(UTC) - timedelta(hours=1)
+    async with agent.writing() as (tx, revision):
+        head = (await agent.open("middle")).entities[0]
+        fields = NodeFields(name="middle", kind="thing", parent_id=(await agent.open("top")).entities[0].id)
+        await lineages.put_node(tx, revision, Draft(replace(fields, expires_at=past), head.id))
+    async with agent.db.transaction(agent.caller, read_only=True) as tx:
+        told = Reader(tx, None)
+        assert await told.roots() == ["top", "bottom", "left"]
+        assert await told.below("top") == await told.above("bottom") == await told.above("left") == []
+        assert await hierarchy.get_parent(tx, None, "bottom") is None
+    assert [(e.name, e.parent) for e in (await agent.open("bottom", "left")).entities] == [
+        ("bottom", None),
+        ("left", None),
+    ]
+
+
+async def test_a_cycle_is_seen_however_long(agent: Agent) -> None:
+    """Longer than what any walk shows."""
+    line = [f"level {n}" for n in range(1_200)]
+    await agent.create(*line)
+    async with agent.writing() as (tx, revision):
+        ids = {name: node.id for name, node in (await nodes.find_named(tx, revision.graph, line)).items()}
+        heads = await nodes.read_heads(tx, revision.graph, list(ids.values()))
+        moved = [(heads[ids[name]], ids[parent]) for parent, name in pairwise(line)]
+        await nodes.rewrite(tx, revision, [Rewrite(h, replace(h.fields, parent_id=above)) for h, above in moved])
+    with pytest.raises(Conflict, match="cycle"):
+        await move(agent, line[0], line[-1])
+    async with agent.db.transaction(agent.caller, read_only=True) as tx:
+        above = await hierarchy.get_ancestors(tx, None, line[-1])
+        assert ([e.name for e in above.entities], above.next_offset) == (line[-2:198:-1], 1_000)
+
+
+async def test_pages_of_a_subtree_join(agent: Agent) -> None:
+    await agent.create("top", *NAMES)
+    for parent, name in pairwise(["top", *NAMES]):
+        await move(agent, name, parent)
+    await agent.relate(("top", NAMES[0], "knows"), (NAMES[0], NAMES[1], "knows"), (NAMES[5], "nobody", "knows"))
+    seen: list[str] = []
+    async with agent.db.transaction(agent.caller, read_only=True) as tx:
+        offset: int | None = 0
+        while offset is not None:
+            page = await hierarchy.get_subtree(tx, None, "top", Page(offset, 3))
+            seen += [entity.name for entity in page.entities]
+            offset = page.next_offset
+    assert seen == ["top", *NAMES]
+
+
+async def test_a_walk_is_one_statement_whatever_its_depth(agent: Agent) -> None:
+    await agent.create(*NAMES)
+    for parent, name in pairwise(NAMES):
+        await move(agent, name, parent)
+    sent: dict[str, list[str]] = {}
+    async with agent.db.transaction(agent.caller, read_only=True) as tx:
+        for name in (NAMES[0], NAMES[0], NAMES[4]):
+            queries: list[str] = []
+            with tx._connection.query_logger(lambda record, queries=queries: queries.append(record.query)):
+                await hierarchy.get_descendants(tx, None, name, Page())
+            sent[name] = queries
+    assert sent[NAMES[0]] == sent[NAMES[4]]
+
+
+async def test_a_parent_is_an_entity_of_the_graph(agent: Agent) -> None:
+    await agent.create("Ada")
+    await agent.relate(("Ada", "placeholder", "knows"))
+    await replace(agent, graph="elsewhere").create("Babbage")
+    calls: list[tuple[str, str | None]] = [("Ada", "Babbage"), ("Ada", "placeholder"), ("placeholder", None)]
+    for name, parent in [*calls, ("Ada", ""), ("Babbage", "Ada")]:
+        with pytest.raises(NotFound):
+            await move(agent, name, parent)
+    with pytest.raises(Conflict):
+        await move(agent, "Ada", "Ada")
+    assert (await agent.head()).revision == 2

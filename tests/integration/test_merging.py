@@ -1,0 +1,213 @@
+"""Several entities become one, and nothing that was known of any of them is lost."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from itertools import pairwise
+
+import asyncpg
+import pytest
+
+from recollect.caller import Caller
+from recollect.errors import InvalidInput, NotFound
+from recollect.graphs import service as graphs
+from recollect.hierarchy import service as hierarchy
+from recollect.hierarchy.model import Page
+from recollect.identity.model import operator_caller
+from recollect.lineages import service as lineages
+from recollect.lineages.model import Draft
+from recollect.memory.model import Item
+from recollect.nodes.model import NewEntity, NodeFields
+from recollect.platform.db import Database
+from tests.conftest import NewTenant
+from tests.laws import assert_laws
+from tests.memories import Agent, at_work, names, triples
+
+
+@pytest.fixture
+async def agent(db: Database, caller: Caller, owner: asyncpg.Connection) -> AsyncIterator[Agent]:
+    async with at_work(db, caller) as agent:
+        yield agent
+        await assert_laws(agent, owner)
+
+
+async def under(agent: Agent, name: str, parent: str | None) -> None:
+    async with agent.writing() as (tx, revision):
+        await hierarchy.set_parent(tx, revision, name, parent)
+
+
+async def below(agent: Agent, name: str) -> list[tuple[str, str | None]]:
+    async with agent.db.transaction(agent.caller, read_only=True) as tx:
+        page = await hierarchy.get_descendants(tx, agent.graph, name, Page())
+    return [(entity.name, entity.parent) for entity in page.entities]
+
+
+async def test_what_is_left_is_everything_that_was_known(agent: Agent) -> None:
+    await agent.create(NewEntity("A. Lovelace", None, ("writes programs", "is a countess"), ("Math",), 2))
+    await agent.create(NewEntity("Ada", "person", ("writes programs", "likes tea"), ("math", "poetry"), 7.5))
+    before = {entity.name: entity for entity in (await agent.read()).entities}
+    merged = await agent.merge(["Ada", "A. Lovelace"])
+    assert (merged.moved_observations, merged.added_observations) == (2, 1)
+    (left,) = (await agent.read()).entities
+    assert merged.entity == left
+    assert (left.id, left.name, left.kind) == (before["Ada"].id, "Ada", "person")
+    assert left.observations == ("writes programs", "likes tea", "is a countess")
+    assert (left.tags, left.importance) == (("math", "poetry"), 7.5)
+    assert left.created_at == before["A. Lovelace"].created_at
+    assert (await agent.head()).entities == 1
+
+
+async def test_texts_of_their_own_and_metadata_are_kept(agent: Agent) -> None:
+    fields = [
+        NodeFields(name="Ada", metadata={"born": 1815}),
+        NodeFields(name="Countess", content="wrote programs", summary="in short", metadata={"born": 0, "died": 1852}),
+        NodeFields(name="A.L.", content="liked poetry"),
+    ]
+    async with agent.writing() as (tx, revision):
+        await lineages.put_nodes(tx, revision, [Draft(one) for one in fields])
+    merged = await agent.merge(["Ada", "Countess", "A.L."])
+    assert merged.entity.observations == ("liked poetry",)
+    async with agent.db.transaction(agent.caller, read_only=True) as tx:
+        left = await lineages.get_node(tx, await graphs.get_graph(tx, "default"), merged.entity.id)
+    assert (left.content, left.summary, left.metadata) == ("wrote programs", "in short", {"born": 1815, "died": 1852})
+    assert sorted(await agent.recalled("Countess")) == ["liked poetry", "wrote programs"]
+
+
+async def test_relations_are_redirected_once_and_none_to_itself(agent: Agent) -> None:
+    await agent.create("Ada", "Countess", "Babbage")
+    await agent.relate(
+        ("Countess", "Babbage", "knows"),
+        ("Ada", "Babbage", "knows"),
+        ("Babbage", "Countess", "admires"),
+        ("Countess", "Ada", "is"),
+        ("Ada", "Countess", "is"),
+        ("Countess", "Countess", "trusts"),
+        ("Countess", "the engine", "programs"),
+        ("Babbage", "the engine", "built"),
+    )
+    merged = await agent.merge(["Ada", "Countess"])
+    assert sorted(triples(await agent.read())) == [
+        ("Ada", "Babbage", "knows"),
+        ("Ada", "the engine", "programs"),
+        ("Babbage", "Ada", "admires"),
+        ("Babbage", "the engine", "built"),
+    ]
+    assert merged.redirected_relations == 3
+    assert (await agent.head()).placeholders == 1
+
+
+async def test_a_merged_entity_keeps_its_history_and_its_id_is_found_in_it(agent: Agent) -> None:
+    await agent.create("Ada", "Countess")
+    countess = (await agent.open("Countess")).entities[0].id
+    await agent.merge(["Ada", "Countess"])
+    async with agent.db.transaction(agent.caller, read_only=True) as tx:
+        graph = await graphs.get_graph(tx, "default")
+        versions = await lineages.history(tx, graph, countess)
+        assert [(v.name, v.deleted) for v in versions] == [("Countess", True), ("Countess", False)]
+        with pytest.raises(NotFound):
+            await lineages.get_node(tx, graph, countess)
+
+
+async def test_children_stay_below_what_is_left(agent: Agent) -> None:
+    await agent.create("top", "Ada", "Countess", "child", "grandchild")
+    for name, parent in (("Countess", "top"), ("child", "Countess"), ("grandchild", "child")):
+        await under(agent, name, parent)
+    await agent.merge(["Ada", "Countess"])
+    assert await below(agent, "Ada") == [("child", "Ada"), ("grandchild", "child")]
+
+
+@pytest.mark.parametrize("kept", ["top", "middle", "bottom"])
+async def test_a_line_that_becomes_one_closes_no_cycle(agent: Agent, kept: str) -> None:
+    await agent.create("root", "top", "middle", "between", "bottom", "leaf")
+    line = ["root", "top", "middle", "between", "bottom", "leaf"]
+    for parent, name in pairwise(line):
+        await under(agent, name, parent)
+    others = [name for name in ("top", "middle", "bottom") if name != kept]
+    await agent.merge([kept, *others])
+    assert sorted(await below(agent, "root")) == sorted([(kept, "root"), ("between", kept), ("leaf", kept)])
+
+
+async def test_three_become_one_under_a_name_of_their_own(agent: Agent) -> None:
+    await agent.create(*(NewEntity(name, "person", (f"was called {name}",)) for name in ("Ada", "Countess", "A.L.")))
+    await agent.merge(["Ada", "Countess", "A.L."], "Ada Lovelace")
+    assert names(await agent.read()) == ["Ada Lovelace"]
+    assert len((await agent.open("Ada Lovelace")).entities[0].observations) == 3
+
+
+@pytest.mark.parametrize("target", ["Countess", "Ada"])
+async def test_the_target_may_be_any_of_them_or_another(agent: Agent, target: str) -> None:
+    await agent.create("Ada", "Countess", "A.L.")
+    await agent.merge(["Ada", "Countess"], target)
+    assert sorted(names(await agent.read())) == sorted(["A.L.", target])
+    await agent.merge([target], "A.L.")
+    assert names(await agent.read()) == ["A.L."]
+
+
+async def test_a_placeholder_gives_its_name_and_its_relations_away(agent: Agent) -> None:
+    await agent.create("Ada", "Countess", "Babbage")
+    await agent.relate(("Babbage", "Ada Lovelace", "knows"), ("Countess", "Ada Lovelace", "is"))
+    await agent.merge(["Ada", "Countess"], "Ada Lovelace")
+    assert triples(await agent.read()) == [("Babbage", "Ada Lovelace", "knows")]
+    head = await agent.head()
+    assert (head.entities, head.placeholders) == (2, 0)
+
+
+async def test_old_names_are_found_also_for_what_is_said_later(agent: Agent) -> None:
+    await agent.create(NewEntity("Ada", "person", ("writes programs",)), "Countess", "Enchantress")
+    await agent.merge(["Countess", "Enchantress"])
+    await agent.merge(["Ada", "Countess"], "Byron's daughter")
+    await agent.remember(Item("likes tea", about=("Byron's daughter",)))
+    for alias in ("Ada", "Countess", "Enchantress"):
+        assert sorted(await agent.recalled(alias)) == ["likes tea", "writes programs"]
+    await agent.unobserve(("Byron's daughter", "likes tea"), ("Byron's daughter", "writes programs"))
+    assert await agent.recalled("Enchantress") == ["Byron's daughter"]
+    assert await agent.create("Countess") == ["Countess"]
+
+
+async def test_what_cannot_be_merged_is_left_alone(agent: Agent) -> None:
+    await agent.create("Ada")
+    await agent.relate(("Ada", "Babbage", "knows"))
+    head = await agent.head()
+    for merged, target in ((["Ada", "Babbage"], None), (["Ada", "nobody"], None), (["nobody"], "Ada")):
+        with pytest.raises(NotFound):
+            await agent.merge(merged, target)
+    for merged, target in ((["Ada"], None), (["Ada", "Ada"], None), (["Ada"], "Ada"), (["Ada"], "Grace")):
+        with pytest.raises(InvalidInput):
+            await agent.merge(merged, target)
+    assert await agent.head() == head
+
+
+async def test_nobody_merges_what_is_another_tenants(agent: Agent, new_tenant: NewTenant) -> None:
+    await agent.create("Ada")
+    async with at_work(agent.db, operator_caller(await new_tenant())) as stranger:
+        await stranger.create("Countess", "Babbage")
+        with pytest.raises(NotFound):
+            await stranger.merge(["Countess", "Ada"])
+        await stranger.merge(["Countess", "Babbage"], "Ada")
+    assert names(await agent.read()) == ["Ada"]
+
+
+async def test_merges_and_writes_at_once_lose_nothing(agent: Agent) -> None:
+    """Each refusal names an entity that another merge took; what was said of those that are left is all there."""
+    everybody = [f"entity {n}" for n in range(8)]
+    await agent.create(*(NewEntity(name, "person", (f"from {name}",)) for name in everybody))
+    await agent.relate(*((name, "hub", "knows") for name in everybody))
+
+    async def observed(n: int) -> str | None:
+        said = f"later {n}"
+        try:
+            await agent.observe(everybody[n % 8], said)
+        except NotFound:
+            return None
+        return said
+
+    async def merged(n: int) -> None:
+        with suppress(NotFound):
+            await agent.merge([everybody[n], everybody[(n + 1) % 8], everybody[(n + 3) % 8]])
+
+    results = await asyncio.gather(*(observed(n) for n in range(24)), *(merged(n) for n in range(8)))
+    kept = {said for entity in (await agent.read()).entities for said in entity.observations}
+    assert kept == {f"from {name}" for name in everybody} | {said for said in results if said}
+    left = names(await agent.read())
+    assert len(left) < 8
+    assert sorted(triples(await agent.read())) == sorted((name, "hub", "knows") for name in left)

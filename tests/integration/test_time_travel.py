@@ -1,0 +1,266 @@
+"""Every past revision reads as it was seen when it was the newest."""
+
+import itertools
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from recollect.caller import Caller
+from recollect.errors import InvalidInput, NotFound, TooLarge
+from recollect.graphs import service as graphs
+from recollect.graphs.model import NewGraph
+from recollect.hierarchy import service as hierarchy
+from recollect.hierarchy.model import Page
+from recollect.identity.model import operator_caller
+from recollect.lineages import service as lineages
+from recollect.lineages.model import Draft
+from recollect.memory import service as memory
+from recollect.memory.model import Explored, Item, Target
+from recollect.nodes import service as nodes
+from recollect.nodes.model import NewEntity, NodeFields
+from recollect.platform.db import Database, Transaction
+from recollect.relations import service as relations
+from recollect.relations.model import Direction, NewEdge, Walk
+from recollect.search import service as search
+from recollect.search.model import SubstringQuery
+from tests.conftest import NewTenant
+from tests.histories import HISTORIES, NAMED, written
+from tests.memories import Agent, at_work, names, triples
+
+_graphs = itertools.count(1)
+_policies = st.sampled_from(["lww", "manual"])
+
+
+@pytest.fixture
+async def agent(db: Database, caller: Caller) -> AsyncIterator[Agent]:
+    async with at_work(db, caller) as agent:
+        yield agent
+
+
+@pytest.fixture(scope="module")
+async def replaying(db: Database, new_tenant: NewTenant) -> AsyncIterator[Agent]:
+    """An agent whose graphs the examples share out among themselves."""
+    async with at_work(db, operator_caller(await new_tenant())) as agent:
+        yield agent
+
+
+Reading = Callable[[Transaction, str, str | None], Awaitable[Any]]
+
+
+async def _explore(tx: Transaction, graph: str, name: str, walk: Walk, as_of: str | None, to: str | None = None) -> Any:
+    end = None if to is None else Target(name=to)
+    try:
+        found = await memory.explore(tx, graph, Target(name=name), walk, to=end, depth=3, max_nodes=50, as_of=as_of)
+    except NotFound:
+        return None
+    return found
+
+
+async def _versions(tx: Transaction, graph: str, as_of: str | None) -> Any:
+    """The heads, but for what a later write is known to have done to them."""
+    found = await graphs.get_graph(tx, graph)
+    at = await graphs.moment(tx, found, as_of)
+    ids = await tx.fetch(
+        "SELECT id FROM nodes WHERE tenant_id = $1 AND graph_id = $2 ORDER BY id", tx.tenant_id, found.id
+    )
+    heads = await lineages.get_nodes(tx, found, [row["id"] for row in ids], at=at)
+    return [replace(head, superseded_by=None, superseded_revision=None, conflicts=()) for head in heads]
+
+
+async def _counted(tx: Transaction, graph: str, as_of: str | None) -> Any:
+    found = await graphs.get_graph(tx, graph)
+    return await graphs.head_of(tx, found, at=await graphs.moment(tx, found, as_of))
+
+
+READINGS: dict[str, Reading] = {
+    "read_graph": lambda tx, graph, as_of: memory.read_graph(tx, graph, max_items=1_000, as_of=as_of),
+    "a page": lambda tx, graph, as_of: memory.read_graph(tx, graph, offset=1, limit=2, max_items=9, as_of=as_of),
+    "of a kind": lambda tx, graph, as_of: memory.read_graph(
+        tx, graph, kind="cat", offset=0, limit=9, max_items=9, as_of=as_of
+    ),
+    "open_nodes": lambda tx, graph, as_of: memory.open_nodes(tx, graph, NAMED, as_of=as_of),
+    "search by name": lambda tx, graph, as_of: search.search_nodes(tx, graph, SubstringQuery("a"), as_of=as_of),
+    "search by observation": lambda tx, graph, as_of: search.search_nodes(
+        tx, graph, SubstringQuery("likes", tags=("NEW",)), as_of=as_of
+    ),
+    "explore": lambda tx, graph, as_of: _explore(tx, graph, "Ada", Walk(), as_of),
+    "explore outgoing": lambda tx, graph, as_of: _explore(
+        tx, graph, "Babbage", Walk(Direction.OUTGOING, ("knows",)), as_of
+    ),
+    "paths": lambda tx, graph, as_of: _explore(tx, graph, "Ada", Walk(), as_of, to="Grace"),
+    "versions": _versions,
+    "counts": _counted,
+    "roots": lambda tx, graph, as_of: hierarchy.get_roots(tx, graph, Page(), as_of=as_of),
+}
+
+
+async def _seen(agent: Agent, as_of: str | None = None) -> dict[str, Any]:
+    assert agent.graph is not None
+    async with agent.db.transaction(agent.caller, read_only=True) as tx:
+        return {name: await reading(tx, agent.graph, as_of) for name, reading in READINGS.items()}
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(policy=_policies, history=HISTORIES)
+async def test_every_past_revision_reads_as_it_was_seen(replaying: Agent, policy: str, history: list[Any]) -> None:
+    agent = replace(replaying, graph=f"past-{next(_graphs)}")
+    await _make(agent, policy)
+    seen: dict[int, tuple[dict[str, Any], datetime | None]] = {0: (await _seen(agent), None)}
+    for step in history:
+        await written(agent, step)
+        head = await agent.head()
+        seen[head.revision] = await _seen(agent), head.at
+    for nth, (revision, (then, at)) in enumerate(seen.items()):
+        _assert_same(await _seen(agent, at.isoformat() if at and nth % 2 else str(revision)), then)
+
+
+def _assert_same(past: dict[str, Any], then: dict[str, Any]) -> None:
+    for reading in READINGS:
+        if reading == "counts":  # The head's time is not its revision's before the first.
+            assert replace(past[reading], at=then[reading].at) == then[reading]
+        else:
+            assert past[reading] == then[reading], reading
+
+
+async def _make(agent: Agent, policy: str) -> None:
+    async with agent.db.transaction(agent.caller) as tx:
+        await graphs.create_graph(tx, NewGraph(agent.graph or "", conflict_policy=policy))
+
+
+async def test_an_expiry_is_judged_by_the_time_that_is_read(agent: Agent) -> None:
+    """Nodes, observations, relations and ways through nodes: each is there until it expires, and then no more."""
+    agent = replace(agent, graph="notes")
+    soon = datetime.now(UTC) + timedelta(hours=1)
+    async with agent.writing() as (tx, revision):
+        for name, expires_at in (("Ada", None), ("the meeting", soon), ("Grace", None)):
+            await lineages.put_node(tx, revision, Draft(NodeFields(name=name, expires_at=expires_at)))
+    await agent.relate(("Ada", "the meeting", "attends"), ("the meeting", "Grace", "is led by"))
+
+    async def read(as_of: datetime | None) -> tuple[list[str], int, int, list[list[Any]], int]:
+        then = None if as_of is None else as_of.isoformat()
+        async with agent.db.transaction(agent.caller, read_only=True) as tx:
+            whole = await memory.read_graph(tx, "notes", max_items=99, as_of=then)
+            opened = await memory.open_nodes(tx, "notes", ["Ada"], as_of=then)
+            around = await _explore(tx, "notes", "Ada", Walk(), then)
+            through = await _explore(tx, "notes", "Ada", Walk(), then, to="Grace")
+        return list(names(whole)), len(whole.relations), len(opened.relations), through.paths, len(around.nodes)
+
+    before = await read(None)
+    assert before[:3] == (["Ada", "the meeting", "Grace"], 2, 1)
+    assert (len(before[3]), before[4]) == (1, 3)
+    assert await read(datetime.now(UTC)) == before
+    assert await read(soon + timedelta(seconds=1)) == (["Ada", "Grace"], 0, 0, [], 1)
+
+
+async def test_a_merge_leaves_the_past_as_old_as_it_was(agent: Agent) -> None:
+    await agent.create(NewEntity("Ada", "person"), NewEntity("Countess"))
+    await agent.create("Babbage")
+    before = await agent.read()
+    await agent.merge(["Babbage", "Ada"])
+    after = await agent.read()
+    assert {e.name: e.created_at for e in after.entities} == {
+        "Countess": before.entities[1].created_at,
+        "Babbage": before.entities[0].created_at,
+    }
+    async with agent.db.transaction(agent.caller, read_only=True) as tx:
+        assert await memory.read_graph(tx, None, max_items=99, as_of="2") == before
+        assert await memory.read_graph(tx, None, max_items=99, as_of="3") == after
+
+
+async def test_explore_begins_where_it_did(agent: Agent) -> None:
+    """At an observation, a fact, or a name that was only a placeholder then."""
+    await agent.create("Ada")
+    await agent.relate(("Ada", "Babbage", "knows"))
+    (said,), (fact,) = [await agent.remember(item) for item in (Item("likes tea", about=("Ada",)), "it rained")]
+    starts = [Target(name="Babbage"), Target(id=said.id), Target(id=fact.id), Target(name="Ada")]
+
+    async def explored(as_of: str | None) -> list[Explored]:
+        async with agent.db.transaction(agent.caller, read_only=True) as tx:
+            return [await memory.explore(tx, None, start, Walk(), as_of=as_of) for start in starts]
+
+    then, revision = await explored(None), (await agent.head()).revision
+    async with agent.writing() as (tx, writing):
+        await memory.forget(tx, writing, starts, delete=True)
+    assert await explored(str(revision)) == then
+    for start in starts:
+        with pytest.raises(NotFound):
+            async with agent.db.transaction(agent.caller, read_only=True) as tx:
+                await memory.explore(tx, None, start, Walk(), as_of=str(revision + 1))
+
+
+async def test_a_past_too_large_for_one_reply_is_read_in_pages(agent: Agent) -> None:
+    everybody = [f"entity {n}" for n in range(7)]
+    await agent.create(*everybody)
+    await agent.delete(*everybody[1:])
+    async with agent.db.transaction(agent.caller, read_only=True) as tx:
+        assert len((await memory.read_graph(tx, None, max_items=6)).entities) == 1
+        with pytest.raises(TooLarge):
+            await memory.read_graph(tx, None, max_items=6, as_of="1")
+        assert list(names(await memory.read_graph(tx, None, limit=5, max_items=6, as_of="1"))) == everybody[:5]
+
+
+async def test_a_symlink_is_read_as_it_was_in_both_graphs(agent: Agent) -> None:
+    one, two = replace(agent, graph="one"), replace(agent, graph="two")
+    await one.create("Ada")
+    await two.create("Babbage")
+    async with agent.db.transaction(agent.caller) as tx, graphs.write_graph(tx, "one", "test") as revision:
+        target = await graphs.get_graph(tx, "two")
+        ends = [
+            (await nodes.find_named(tx, graph, [name]))[name]
+            for graph, name in ((revision.graph, "Ada"), (target, "Babbage"))
+        ]
+        edge = NewEdge(ends[0].id, ends[1].id, "knows", to_graph=target.id)
+        await relations.put_edges(tx, revision, [edge])
+    linked, head = await one.read(), await one.head()
+    assert triples(linked) == [("Ada", "Babbage", "knows")]
+    await two.delete("Babbage")
+    assert triples(await one.read()) == []
+    async with agent.db.transaction(agent.caller, read_only=True) as tx:
+        assert await memory.read_graph(tx, "one", max_items=9, as_of=str(head.revision)) == linked
+        now = datetime.now(UTC).isoformat()
+        assert triples(await memory.read_graph(tx, "one", max_items=9, as_of=now)) == []
+
+
+@pytest.mark.parametrize("as_of", ["4", "x", "-1", "2027-01-31", "2027-13-31T12:00:00Z", "9" * 16, ""])
+async def test_a_moment_that_is_none_is_refused(agent: Agent, as_of: str) -> None:
+    await agent.create("Ada")
+    async with agent.db.transaction(agent.caller, read_only=True) as tx:
+        with pytest.raises(InvalidInput) as refused:
+            await memory.read_graph(tx, None, max_items=9, as_of=as_of)
+    assert refused.value.path == "as_of"
+
+
+async def test_before_the_first_write_there_was_nothing(agent: Agent) -> None:
+    await agent.create("Ada")
+    async with agent.db.transaction(agent.caller, read_only=True) as tx:
+        for as_of in ("0", "1999-01-01T00:00:00Z"):
+            assert names(await memory.read_graph(tx, None, max_items=9, as_of=as_of)) == []
+
+
+async def test_a_placeholder_stands_where_it_became_an_entity(agent: Agent) -> None:
+    await agent.relate(("Ada", "Babbage", "knows"))
+    await agent.create("Grace")
+    await agent.create("Ada")
+    read = await agent.read()
+    assert names(read) == ["Grace", "Ada"]
+    async with agent.db.transaction(agent.caller, read_only=True) as tx:
+        assert await memory.read_graph(tx, None, max_items=9, as_of="3") == read
+        found = await search.search_nodes(tx, None, SubstringQuery("thing"), as_of="3")
+        assert names(found) == ["Grace", "Ada"]
+
+
+async def test_an_entity_was_last_changed_when_it_was(agent: Agent) -> None:
+    """Statements that come and go change it, as far as the moment reaches."""
+    await agent.create(NewEntity("Ada", "person", ("likes tea",)), "Grace")
+    seen = [await agent.read()]
+    for write in (agent.observe("Ada", "likes coffee"), agent.unobserve(("Ada", "likes tea"), ("Grace", "is not so"))):
+        await write
+        seen.append(await agent.read())
+    async with agent.db.transaction(agent.caller, read_only=True) as tx:
+        for revision, then in enumerate(seen, start=1):
+            assert await memory.read_graph(tx, None, max_items=9, as_of=str(revision)) == then

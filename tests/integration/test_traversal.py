@@ -1,0 +1,227 @@
+"""Ways through a graph, against networkx."""
+
+import itertools
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import networkx
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from recollect.caller import Caller
+from recollect.graphs import service as graphs
+from recollect.graphs.model import Graph
+from recollect.identity.model import operator_caller
+from recollect.lineages import service as lineages
+from recollect.lineages.model import Draft
+from recollect.nodes import service as nodes
+from recollect.nodes.model import NodeFields
+from recollect.platform.db import Database, Transaction
+from recollect.relations import service as relations
+from recollect.relations.model import Direction, NewEdge, Walk
+from recollect.settings import Settings
+from recollect.traversal import service as traversal
+from recollect.traversal.model import Paths, Reached
+from tests.conftest import NewTenant
+from tests.memories import Agent, at_work
+
+NAMES = [f"node {n}" for n in range(8)]
+TYPES = ("knows", "admires")
+TRIPLES = st.lists(
+    st.tuples(st.sampled_from(NAMES), st.sampled_from(NAMES), st.sampled_from(TYPES)),
+    min_size=1,
+    max_size=24,
+    unique=True,
+)
+WALKS = st.builds(Walk, st.sampled_from(Direction), st.sampled_from([(), ("knows",), TYPES]))
+
+_graphs = itertools.count(1)
+
+
+@pytest.fixture
+async def agent(db: Database, caller: Caller) -> AsyncIterator[Agent]:
+    async with at_work(db, caller) as agent:
+        yield agent
+
+
+@pytest.fixture(scope="module")
+async def walking(db: Database, new_tenant: NewTenant) -> AsyncIterator[Agent]:
+    """An agent whose graphs the examples share out among themselves."""
+    async with at_work(db, operator_caller(await new_tenant())) as agent:
+        yield agent
+
+
+@dataclass(frozen=True)
+class Map:
+    """A stored graph with the ids of its names."""
+
+    agent: Agent
+    ids: dict[str, UUID]
+
+    async def walk(self, way: Callable[[Transaction, Graph], Awaitable[Any]]) -> Any:
+        async with self.agent.db.transaction(self.agent.caller, read_only=True) as tx:
+            return await way(tx, await graphs.get_graph(tx, self.agent.graph or "default"))
+
+    async def around(self, name: str, walk: Walk, depth: int, **bounds: Any) -> Reached:
+        reached: Reached = await self.walk(
+            lambda tx, graph: traversal.neighbourhood(tx, graph, [self.ids[name]], walk, depth=depth, **bounds)
+        )
+        return reached
+
+    async def shortest(self, source: str, target: str, walk: Walk, depth: int) -> Paths:
+        ends = self.ids[source], self.ids[target]
+        paths: Paths = await self.walk(
+            lambda tx, graph: traversal.shortest_path(tx, graph, *ends, walk, max_depth=depth)
+        )
+        return paths
+
+    async def paths(self, source: str, target: str, walk: Walk, depth: int, limit: int = 10_000) -> Paths:
+        ends = self.ids[source], self.ids[target]
+        paths: Paths = await self.walk(
+            lambda tx, graph: traversal.all_paths(tx, graph, *ends, walk, max_depth=depth, max_paths=limit)
+        )
+        return paths
+
+
+async def drawn(agent: Agent, triples: Iterable[tuple[str, str, str]]) -> Map:
+    """A map of these relations; half of the names are entities, the others placeholders where a relation needs one."""
+    await agent.create(*NAMES)
+    await agent.relate(*triples)
+    async with agent.db.transaction(agent.caller, read_only=True) as tx:
+        graph = await graphs.get_graph(tx, agent.graph or "default")
+        found = await nodes.find_named(tx, graph, [*NAMES, *(end for s, t, _ in triples for end in (s, t))])
+    return Map(agent, {name: node.id for name, node in found.items()})
+
+
+def model(drawing: Map, triples: Iterable[tuple[str, str, str]], walk: Walk) -> "networkx.DiGraph[UUID]":
+    """The same for networkx: an edge wherever the walk may go."""
+    graph: networkx.DiGraph[UUID] = networkx.DiGraph()
+    graph.add_nodes_from(drawing.ids.values())
+    for source, target, type_ in triples:
+        if not walk.types or type_ in walk.types:
+            if walk.direction != Direction.INCOMING:
+                graph.add_edge(drawing.ids[source], drawing.ids[target])
+            if walk.direction != Direction.OUTGOING:
+                graph.add_edge(drawing.ids[target], drawing.ids[source])
+    return graph
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(triples=TRIPLES, walk=WALKS, depth=st.integers(1, 5), ends=st.permutations(NAMES))
+async def test_ways_are_those_that_networkx_finds(
+    walking: Agent, triples: list[tuple[str, str, str]], walk: Walk, depth: int, ends: list[str]
+) -> None:
+    drawing = await drawn(replace(walking, graph=f"map-{next(_graphs)}"), triples)
+    expected = model(drawing, triples, walk)
+    start, end = drawing.ids[ends[0]], drawing.ids[ends[1]]
+
+    around = await drawing.around(ends[0], walk, depth)
+    assert around.depths == dict(networkx.single_source_shortest_path_length(expected, start, cutoff=depth))
+    assert list(around.depths.values()) == sorted(around.depths.values())
+    among = {
+        (drawing.ids[s], drawing.ids[t], type_)
+        for s, t, type_ in triples
+        if {drawing.ids[s], drawing.ids[t]} <= around.depths.keys() and (not walk.types or type_ in walk.types)
+    }
+    assert {(edge.from_node, edge.to_node, edge.type) for edge in around.edges.values()} == among
+    assert around.cut is None
+
+    everything = sorted(networkx.all_simple_paths(expected, start, end, cutoff=depth), key=lambda p: (len(p), p))
+    found = await drawing.paths(ends[0], ends[1], walk, depth)
+    assert (found.paths, found.cut) == ([list(path) for path in everything], None)
+    for edge in found.edges:
+        assert not walk.types or edge.type in walk.types
+
+    shortest = await drawing.shortest(ends[0], ends[1], walk, depth)
+    assert [len(path) for path in shortest.paths] == [len(path) for path in everything[:1]]
+    assert shortest.paths == [] or shortest.paths[0] in found.paths
+
+
+async def test_a_way_from_a_node_to_itself_is_the_node(agent: Agent) -> None:
+    drawing = await drawn(agent, [("node 0", "node 0", "knows"), ("node 0", "node 1", "knows")])
+    for found in (
+        await drawing.shortest("node 0", "node 0", Walk(), 3),
+        await drawing.paths("node 0", "node 0", Walk(), 3),
+    ):
+        assert (found.paths, found.cut) == ([[drawing.ids["node 0"]]], None)
+
+
+async def test_each_level_is_one_query_whatever_its_width(agent: Agent, settings: Settings) -> None:
+    one_connection = settings.model_copy(update={"database_pool_size": 1})
+    sent: dict[str, list[str]] = {}
+    async with Database.connect(settings.database_url, settings=one_connection) as db:
+        for graph, width in (("first", 1), ("narrow", 2), ("wide", 300)):
+            here = Agent(db, agent.caller, graph)
+            triples = [("hub", f"spoke {n}", "to") for n in range(width)]
+            triples += [(f"spoke {n}", f"rim {n}", "to") for n in range(width)]
+            drawing = await drawn(here, triples)
+            sent[graph] = await statements_of(drawing)
+    assert sent["wide"] == sent["narrow"]
+    assert 3 <= len([query for query in sent["wide"] if "FROM relations" in query]) <= 4
+
+
+async def statements_of(drawing: Map) -> list[str]:
+    """What a neighbourhood of depth 2 sends."""
+    sent: list[str] = []
+
+    async def way(tx: Transaction, graph: Graph) -> Reached:
+        with tx._connection.query_logger(lambda record: sent.append(record.query)):
+            return await traversal.neighbourhood(tx, graph, [drawing.ids["hub"]], Walk(), depth=2)
+
+    assert len((await drawing.walk(way)).depths) > 2
+    return sent
+
+
+async def test_bounds_are_kept_and_told(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
+    drawing = await drawn(agent, [("hub", f"spoke {n}", "to") for n in range(9)])
+    whole = await drawing.around("hub", Walk(), 1, max_nodes=10)
+    assert (len(whole.depths), whole.cut) == (10, None)
+    part = await drawing.around("hub", Walk(), 1, max_nodes=5)
+    assert (len(part.depths), len(part.edges), part.cut) == (5, 4, "nodes")
+    ways = await drawn(
+        replace(agent, graph="ways"), [(a, b, "to") for n in range(4) for a, b in (("a", f"{n}"), (f"{n}", "b"))]
+    )
+    found = await ways.paths("a", "b", Walk(), 2, limit=3)
+    assert (len(found.paths), found.cut) == (3, "paths")
+    assert (await ways.paths("a", "b", Walk(), 2, limit=4)).cut is None
+    assert (await ways.paths("a", "b", Walk(), 1)).paths == []
+    monkeypatch.setattr(traversal, "MAX_EDGES", 5)
+    assert (await drawing.around("hub", Walk(), 1)).cut == "edges"
+    monkeypatch.undo()
+    monkeypatch.setattr(traversal, "MAX_SECONDS", -1.0)
+    assert (await ways.around("a", Walk(), 1)).cut == "time"
+
+
+async def test_nobody_goes_through_what_has_expired(agent: Agent) -> None:
+    async with agent.writing() as (tx, revision):
+        past = datetime.now(UTC) - timedelta(hours=1)
+        await lineages.put_node(tx, revision, Draft(NodeFields(name="bridge")))
+        await lineages.put_node(tx, revision, Draft(NodeFields(name="shore")))
+    drawing = await drawn(agent, [("node 0", "bridge", "to"), ("bridge", "node 1", "to")])
+    assert len((await drawing.paths("node 0", "node 1", Walk(), 4)).paths) == 1
+    async with agent.writing() as (tx, revision):
+        await lineages.put_node(tx, revision, Draft(NodeFields(name="bridge", expires_at=past), drawing.ids["bridge"]))
+    assert (await drawing.paths("node 0", "node 1", Walk(), 4)).paths == []
+    assert (await drawing.shortest("node 0", "node 1", Walk(), 4)).paths == []
+    assert list((await drawing.around("node 0", Walk(), 3)).depths) == [drawing.ids["node 0"]]
+
+
+async def test_a_symlink_is_followed_when_asked_and_as_far_as_the_caller_may_go(agent: Agent) -> None:
+    here, there = (replace(agent, graph=graph) for graph in ("here", "there"))
+    one, two = await drawn(here, []), await drawn(there, [("node 1", "node 2", "to")])
+    async with agent.db.transaction(agent.caller) as tx, graphs.write_graph(tx, "here", "test") as revision:
+        target = (await graphs.get_graph(tx, "there")).id
+        edge = NewEdge(one.ids["node 0"], two.ids["node 1"], "to", to_graph=target)
+        await relations.put_edges(tx, revision, [edge])
+        own = revision.graph.id
+    assert len((await one.around("node 0", Walk(), 3)).depths) == 1
+    followed = await one.around("node 0", Walk(symlinks=True), 3)
+    assert set(followed.depths) == {one.ids["node 0"], two.ids["node 1"], two.ids["node 2"]}
+    narrow = Map(replace(here, caller=replace(agent.caller, graphs=frozenset([own]))), one.ids)
+    assert len((await narrow.around("node 0", Walk(symlinks=True), 3)).depths) == 1
+    await there.delete("node 1")
+    assert len((await one.around("node 0", Walk(symlinks=True), 3)).depths) == 1

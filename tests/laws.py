@@ -1,0 +1,112 @@
+"""What holds of every graph, whatever was written to it."""
+
+import asyncpg
+
+from tests.memories import Agent
+
+LAWS = {
+    "revisions have no gaps and the head is the last of them": """
+        SELECT h.revision, count(c), max(c.revision) FROM graph_heads h LEFT JOIN changes c USING (tenant_id, graph_id)
+        WHERE h.graph_id = $1 GROUP BY h.revision
+        HAVING h.revision <> count(c) OR h.revision <> max(c.revision)""",
+    "time rises strictly with revisions, up to the head's": """
+        SELECT revision FROM (
+            SELECT revision, at, lag(at) OVER (ORDER BY revision) AS before FROM changes WHERE graph_id = $1) c
+        WHERE at <= before
+        UNION ALL
+        SELECT h.revision FROM graph_heads h JOIN changes c USING (tenant_id, graph_id, revision)
+        WHERE h.graph_id = $1 AND h.at <> c.at""",
+    "a change touches ids, each of a row of its graph that is stamped with its revision": """
+        SELECT c.revision, i.id FROM changes c CROSS JOIN unnest(c.ids) AS i (id)
+        WHERE c.graph_id = $1 AND NOT EXISTS (
+            SELECT FROM node_versions v WHERE v.node_id = i.id AND v.added_revision = c.revision
+            UNION ALL SELECT FROM observations o WHERE o.id = i.id AND c.revision IN (added_revision, removed_revision)
+            UNION ALL SELECT FROM relations r WHERE r.id = i.id AND c.revision IN (added_revision, removed_revision))
+        UNION ALL
+        SELECT revision, NULL FROM changes WHERE graph_id = $1 AND ids = '{}'""",
+    "versions are numbered, and each ends with the first later one that was not written beside it": """
+        SELECT v.node_id, v.version FROM (
+            SELECT *, row_number() OVER (PARTITION BY node_id ORDER BY version) AS number
+            FROM node_versions WHERE graph_id = $1) v
+        LEFT JOIN LATERAL (
+            SELECT w.id, w.added_revision FROM node_versions w JOIN graphs g ON g.id = w.graph_id
+            WHERE w.node_id = v.node_id AND w.version > v.version
+                AND (g.conflict_policy = 'lww' OR w.based_on = w.version - 1)
+            ORDER BY w.version LIMIT 1) heir ON true
+        WHERE v.version <> v.number OR v.superseded_by IS DISTINCT FROM heir.id
+            OR v.superseded_revision IS DISTINCT FROM heir.added_revision OR v.superseded_revision < v.added_revision
+            OR coalesce(v.based_on, 0) NOT BETWEEN least(v.version - 1, 1) AND v.version - 1""",
+    "a lineage's head is its last version, field by field": """
+        SELECT n.id FROM nodes n LEFT JOIN node_versions v
+            ON v.tenant_id = n.tenant_id AND v.node_id = n.id AND v.version = n.version
+        WHERE n.graph_id = $1 AND (v.id IS DISTINCT FROM n.version_id OR v.superseded_revision IS NOT NULL
+            OR EXISTS (SELECT FROM node_versions w WHERE w.node_id = n.id AND w.version > n.version)
+            OR v.deleted <> (n.removed_revision IS NOT NULL) OR v.began_at IS DISTINCT FROM n.created_at
+            OR n.removed_revision IS NOT NULL AND v.added_revision <> n.removed_revision
+            OR (to_jsonb(n) - '{id,version_id,added_revision,removed_revision,updated_at,created_at,
+                    created_by}'::text[])
+                <> (to_jsonb(v) - '{id,node_id,deleted,based_on,superseded_by,added_revision,superseded_revision,
+                    created_at,created_by,began_at}'::text[]))""",
+    "what is found is every live memory, by its text and whom it is about, and each name with nothing lasting": """
+        WITH living AS (
+            SELECT n.*, concat_ws(' ', n.name, a.names) AS about, a.names AS aliases FROM nodes n
+            CROSS JOIN LATERAL (SELECT string_agg(a.name, ' ' ORDER BY a.name) AS names FROM aliases a
+                WHERE a.node_id = n.id AND a.removed_revision IS NULL) a
+            WHERE n.graph_id = $1 AND n.removed_revision IS NULL AND NOT n.placeholder
+        ), said AS (
+            SELECT o.node_id, o.id AS memory_id, 'observation' AS source, o.content AS text, l.about, o.thread,
+                o.said_at, o.expires_at
+            FROM observations o JOIN living l ON l.id = o.node_id WHERE o.removed_revision IS NULL
+            UNION ALL
+            SELECT id, id, 'fact', content, about, thread, said_at, expires_at FROM living WHERE content IS NOT NULL
+        ), memories AS (
+            SELECT * FROM said
+            UNION ALL
+            SELECT id, id, 'name', name, coalesce(aliases, ''), NULL, NULL, expires_at FROM living
+            WHERE name IS NOT NULL
+                AND NOT EXISTS (SELECT FROM said s WHERE s.node_id = living.id AND s.expires_at IS NULL)
+        ), wanted AS (
+            SELECT node_id, memory_id, source, text, to_tsvector('english', about || ' ' || text)::text, thread,
+                said_at, expires_at
+            FROM memories
+        ), found AS (
+            SELECT node_id, memory_id, source, text, tsv::text, thread, said_at, expires_at FROM passages
+            WHERE graph_id = $1 AND removed_revision IS NULL
+        )
+        (SELECT 'missing', * FROM wanted EXCEPT ALL SELECT 'missing', * FROM found)
+        UNION ALL (SELECT 'too many', * FROM found EXCEPT ALL SELECT 'too many', * FROM wanted)""",
+    "the head counts what is live": """
+        SELECT * FROM (
+            SELECT h.entities, h.facts, h.placeholders, h.observations, h.relations,
+                (SELECT ARRAY[count(*) FILTER (WHERE name IS NOT NULL AND NOT placeholder),
+                    count(*) FILTER (WHERE name IS NULL), count(*) FILTER (WHERE placeholder),
+                    (SELECT count(*) FROM observations WHERE graph_id = $1 AND removed_revision IS NULL),
+                    (SELECT count(*) FROM relations WHERE graph_id = $1 AND removed_revision IS NULL)]
+                FROM nodes WHERE graph_id = $1 AND removed_revision IS NULL) AS counted
+            FROM graph_heads h WHERE graph_id = $1) c
+        WHERE counted <> ARRAY[entities, facts, placeholders, observations, relations]""",
+    "a placeholder has a relation": """
+        SELECT id FROM nodes n WHERE graph_id = $1 AND placeholder AND removed_revision IS NULL AND NOT EXISTS (
+            SELECT FROM relations r WHERE n.id IN (r.from_node, r.to_node) AND r.removed_revision IS NULL)""",
+    "what is live hangs on live nodes": """
+        SELECT x.id FROM (
+            SELECT tenant_id, id, node_id FROM observations WHERE graph_id = $1 AND removed_revision IS NULL
+            UNION ALL SELECT tenant_id, id, node_id FROM passages WHERE graph_id = $1 AND removed_revision IS NULL
+            UNION ALL SELECT tenant_id, node_id, node_id FROM aliases WHERE graph_id = $1 AND removed_revision IS NULL
+            UNION ALL SELECT tenant_id, id, from_node FROM relations WHERE graph_id = $1 AND removed_revision IS NULL
+            UNION ALL SELECT tenant_id, id, to_node FROM relations WHERE graph_id = $1 AND removed_revision IS NULL) x
+        JOIN nodes n ON n.tenant_id = x.tenant_id AND n.id = x.node_id
+        WHERE n.removed_revision IS NOT NULL""",
+}
+"""Each holds while its query ($1: a graph) finds nothing."""
+
+
+async def assert_laws(agent: Agent, owner: asyncpg.Connection) -> None:
+    """No law is broken in the agent's graph, which need not be there yet."""
+    graph_id = await owner.fetchval(
+        "SELECT id FROM graphs WHERE tenant_id = $1 AND name = $2",
+        agent.caller.tenant_id,
+        agent.graph or agent.caller.default_graph,
+    )
+    for law, query in LAWS.items():
+        assert await owner.fetch(query, graph_id) == [], law
