@@ -14,7 +14,8 @@ Arguments = dict[str, Any]
 class MeasuredCall:
     """A call of a tool. `arguments` makes those of one sample for a graph of so many entities.
 
-    `found` counts what a reply's structured content must hold, `expected` times, so that no empty reply is measured.
+    `found` counts what a reply's structured content must hold, `expected` times (for these arguments, where it depends
+    on them), so that no empty or wrong reply is measured. `rounds`: samples, where it is not the run's number.
     """
 
     label: str
@@ -22,16 +23,22 @@ class MeasuredCall:
     toolset: str
     arguments: Callable[[Corpus, random.Random, int], Arguments]
     found: Callable[[Any], int]
-    expected: int
+    expected: int | Callable[[Arguments], int]
     writes: bool = False
     flat: bool = True
+    rounds: int | None = None
+
+    def wanted(self, arguments: Arguments) -> int:
+        """What `found` must count for these arguments."""
+        return self.expected if isinstance(self.expected, int) else self.expected(arguments)
 
     def matches(self, wanted: list[str]) -> bool:
         """Whether it is among those asked for, by label or tool; no names ask for all."""
         return not wanted or self.label in wanted or self.tool in wanted
 
 
-def _creation(count: int) -> MeasuredCall:
+def creation(count: int, *, rounds: int | None = None) -> MeasuredCall:
+    """`create_entities` of so many at once."""
     return MeasuredCall(
         label=f"create_entities ({count})",
         tool="create_entities",
@@ -40,6 +47,7 @@ def _creation(count: int) -> MeasuredCall:
         found=lambda reply: len(reply["entities"]),
         expected=count,
         writes=True,
+        rounds=rounds,
     )
 
 
@@ -86,7 +94,7 @@ CALLS = (
         expected=1,
         writes=True,
     ),
-    _creation(1),
-    _creation(100),
+    creation(1),
+    creation(100),
 )
 """In the order of measurement: readers first, on a graph of exactly the size that is said."""

@@ -15,15 +15,18 @@ from recollect.identity import service as identity
 from recollect.identity.model import NewKey, operator_caller
 from recollect.ids import new_id
 from recollect.nodes import service as nodes
+from recollect.nodes.model import NewObservation
 from recollect.platform.cache import connect_redis
 from recollect.platform.db import Database, Operator
 from recollect.platform.migrate import migrate
 from recollect.platform.queue import Wakeups
 from recollect.relations import service as relations
+from recollect.relations.model import NewEdge
 from recollect.settings import Settings
 from recollect.tenants.service import create_tenant
 from tests.benchmarks.corpus import Corpus
 from tests.benchmarks.stack import Stack
+from tests.benchmarks.web import ROW, TYPE, Web
 
 BATCH = 1_000
 
@@ -56,9 +59,18 @@ class MeasuredMemory:
                 self.entities += added
                 progress.advance(filling, added)
         await self._embedded(size, progress)
-        # What autovacuum does within its minute; without it the first searches would tidy up after the filling.
-        await self._superuser.execute("VACUUM ANALYZE")
-        await self._superuser.execute("CHECKPOINT")
+        await self._tidy()
+
+    async def weave(self, web: Web, size: int, progress: Progress) -> None:
+        """Add rows of a web up to `size` entities. Their vectors are not waited for: who walks looks at none."""
+        filling = progress.add_task(f"{size:,} entities: filling", total=size - self.entities)
+        async with Database.connect(self._stack.settings.database_url, settings=self._stack.settings) as db:
+            while self.entities < size:
+                added = min(ROW, size - self.entities)
+                await self._add_row(db, web, range(self.entities, self.entities + added))
+                self.entities += added
+                progress.advance(filling, added)
+        await self._tidy()
 
     async def mark(self) -> Mark:
         """Remember the present state."""
@@ -94,6 +106,22 @@ class MeasuredMemory:
         ):
             await nodes.create_entities(tx, revision, [corpus.entity(number) for number in numbers])
             await relations.create_relations(tx, revision, [corpus.relation(number) for number in numbers if number])
+
+    async def _add_row(self, db: Database, web: Web, numbers: range) -> None:
+        async with (
+            db.transaction(self._caller) as tx,
+            graphs.write_graph(tx, None, "benchmark") as revision,
+        ):
+            ids = await nodes.create_nodes(tx, revision, [web.fields(number) for number in numbers])
+            said = [NewObservation(web.name(number), web.sentence(number)) for number in numbers]
+            await nodes.add_observations(tx, revision, said)
+            ends = [pair for number, i in zip(numbers, ids, strict=True) for pair in web.add(number, i)]
+            await relations.put_edges(tx, revision, [NewEdge(source, target, TYPE) for source, target in ends])
+
+    async def _tidy(self) -> None:
+        # What autovacuum does within its minute; without it the first searches would tidy up after the filling.
+        await self._superuser.execute("VACUUM ANALYZE")
+        await self._superuser.execute("CHECKPOINT")
 
     async def _embedded(self, size: int, progress: Progress) -> None:
         waiting = int(await self._superuser.fetchval(_PENDING))

@@ -143,7 +143,7 @@ def _growth(all_series: Sequence[Series]) -> Table:
     table = Table(
         box=box.SIMPLE,
         title="Growth of p50 from the smallest size to the largest",
-        caption="Aim: flat, but for recall.",
+        caption="Aim: flat where it is said; what else grows, grows with what it finds.",
     )
     for column in ("call", "aim", "call grows", "SQL grows", "echo grows"):
         table.add_column(column, justify="left" if column == "call" else "right", no_wrap=True)

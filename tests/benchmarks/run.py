@@ -3,7 +3,7 @@
 import asyncio
 import random
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
@@ -27,24 +27,33 @@ _WARM_UP = 5
 _START_SECONDS = 60.0
 
 
+Filling = Callable[[MeasuredMemory, int, Progress], Awaitable[None]]
+"""Lets a memory grow to so many entities."""
+
+
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What to measure: sizes in entities, calls, and how many samples of each."""
+    """What to measure: sizes in entities, how to come there, calls, and how many samples of each.
 
+    `embeds`: with a worker beside, which the filling waits for.
+    """
+
+    corpus: Corpus
+    fill: Filling
     sizes: Sequence[int]
     calls: Sequence[MeasuredCall]
     rounds: int
     revision: str
+    embeds: bool = True
 
 
 async def run(stack: Stack, plan: Plan, report: Report, console: Console) -> None:
     """Measure all of it, into `report`, which is of use whenever this ends."""
-    corpus = Corpus()
     columns = (TextColumn("{task.description}"), MofNCompleteColumn(), TimeElapsedColumn())
-    async with measured_memory(stack) as memory, _bench(stack, plan, memory, corpus) as bench:
+    async with measured_memory(stack) as memory, _bench(stack, plan, memory) as bench:
         with Progress(*columns, console=console) as progress:
             for size in plan.sizes:
-                await memory.grow(corpus, size, progress)
+                await plan.fill(memory, size, progress)
                 measuring = progress.add_task(f"{size:,} entities: measuring", total=len(plan.calls))
                 for call in plan.calls:
                     report.series.append(await bench.measure(call, size))
@@ -52,13 +61,13 @@ async def run(stack: Stack, plan: Plan, report: Report, console: Console) -> Non
 
 
 @asynccontextmanager
-async def _bench(stack: Stack, plan: Plan, memory: MeasuredMemory, corpus: Corpus) -> AsyncIterator["Bench"]:
-    for server in (stack.worker, stack.gateway):
+async def _bench(stack: Stack, plan: Plan, memory: MeasuredMemory) -> AsyncIterator["Bench"]:
+    for server in (stack.worker, stack.gateway) if plan.embeds else (stack.gateway,):
         server.start()
     await _ready(stack.gateway, f"http://127.0.0.1:{stack.settings.port}/health/ready")
     async with bare_connection(stack.settings) as recording, bare_connection(stack.settings) as bare:
         recorder = Recorder(recording, WordLlamaEmbedder(), stack.settings, memory.key)
-        yield Bench(stack, plan, memory, corpus, recorder, bare)
+        yield Bench(stack, plan, memory, recorder, bare)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +88,6 @@ class Bench:
     stack: Stack
     plan: Plan
     memory: MeasuredMemory
-    corpus: Corpus
     recorder: Recorder
     bare: asyncpg.Connection
 
@@ -87,7 +95,7 @@ class Bench:
         """Sample a call; call, echo and SQL take turns, since a shared machine's speed wanders."""
         series = Series(call.label, size, call.flat)
         async with self._turn(call, size) as turn:
-            for number in range(_WARM_UP + self.plan.rounds):
+            for number in range(_WARM_UP + (call.rounds or self.plan.rounds)):
                 sample = await (self._write(turn) if call.writes else self._read(turn))
                 if number >= _WARM_UP:
                     series.samples.append(sample)
@@ -104,7 +112,7 @@ class Bench:
             yield Turn(call, size, random.Random(size), gateway, echo)
 
     def _arguments(self, turn: Turn) -> Arguments:
-        return turn.call.arguments(self.corpus, turn.chance, turn.size)
+        return turn.call.arguments(self.plan.corpus, turn.chance, turn.size)
 
     async def _read(self, turn: Turn) -> Sample:
         # Recorded first, so that call and floor both find its pages in memory.
@@ -125,8 +133,8 @@ class Bench:
     async def _call(self, turn: Turn, arguments: Arguments) -> tuple[float, float]:
         exchange = await turn.gateway.call(turn.call.tool, arguments)
         found = turn.call.found(exchange.result()["structuredContent"])
-        if found != turn.call.expected:
-            raise RuntimeError(f"{turn.call.label} found {found} instead of {turn.call.expected}: {arguments}")
+        if found != (wanted := turn.call.wanted(arguments)):
+            raise RuntimeError(f"{turn.call.label} found {found} instead of {wanted}: {arguments}")
         like = {"text": "x" * len(msgspec.json.encode(arguments)), "length": len(exchange.body)}
         echoed = await turn.echo.call("echo", like)
         return exchange.seconds, echoed.seconds

@@ -1,0 +1,37 @@
+"""What is measured together, on a memory of its own: a group's calls, its filling and its sizes."""
+
+from collections.abc import Sequence
+
+from rich.progress import Progress
+
+from tests.benchmarks.calls import CALLS
+from tests.benchmarks.corpus import Corpus
+from tests.benchmarks.memory import MeasuredMemory
+from tests.benchmarks.run import Plan
+from tests.benchmarks.walks import walks
+from tests.benchmarks.web import Web
+
+
+def memory_plan(sizes: Sequence[int], rounds: int, revision: str, only: list[str]) -> Plan:
+    """Remembering, finding and reading, on entities with an observation and a relation each, all embedded."""
+    corpus = Corpus()
+
+    async def grow(memory: MeasuredMemory, size: int, progress: Progress) -> None:
+        await memory.grow(corpus, size, progress)
+
+    return Plan(corpus, grow, sizes, [call for call in CALLS if call.matches(only)], rounds, revision)
+
+
+def graph_plan(sizes: Sequence[int], rounds: int, revision: str, only: list[str]) -> Plan:
+    """Walking, on a web of entities with three relations and a parent each, and creating in large batches."""
+    corpus = Corpus()
+    web = Web(corpus)
+
+    async def weave(memory: MeasuredMemory, size: int, progress: Progress) -> None:
+        await memory.weave(web, size, progress)
+
+    calls = [call for call in walks(web) if call.matches(only)]
+    return Plan(corpus, weave, sizes, calls, rounds, revision, embeds=False)
+
+
+PLANS = {"memory": memory_plan, "graph": graph_plan}
