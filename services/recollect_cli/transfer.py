@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, BinaryIO
+from urllib.parse import quote
 
 import msgspec
 from cyclopts import Parameter
@@ -94,7 +95,9 @@ def import_file(file: Source, /, *, graph: str, strict: bool = False, url: Url =
         )
 
 
-def export_file(file: Source = STDIO, /, *, graph: str, url: Url = None, api_key: ApiKey = None) -> None:
+def export_file(
+    file: Source = STDIO, /, *, graph: str, as_of: str | None = None, url: Url = None, api_key: ApiKey = None
+) -> None:
     """Export a graph as a memory.jsonl: entities, then relations, all as of one moment.
 
     Parameters
@@ -103,8 +106,10 @@ def export_file(file: Source = STDIO, /, *, graph: str, url: Url = None, api_key
         The file to write, whole or not at all; - writes to standard output.
     graph
         The graph to export.
+    as_of
+        Export it as it was: a revision such as 42, or a time such as 2027-01-31T12:00:00Z.
     """
-    path = f"/graphs/{graph_name(graph)}/export"
+    path = f"/graphs/{graph_name(graph)}/export{f'?as_of={quote(as_of)}' if as_of else ''}"
     try:
         with (
             connected(url, api_key) as gateway,

@@ -54,9 +54,9 @@ async def imported(agent: Agent, *items: Item, strict: bool = False) -> Imported
         return await transfer.import_chunk(tx, agent.graph or "default", chunk_of(*items), strict=strict)
 
 
-async def snapshot_of(agent: Agent) -> Snapshot:
+async def snapshot_of(agent: Agent, as_of: str | None = None) -> Snapshot:
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
-        return await transfer.open_snapshot(tx, agent.graph or "default")
+        return await transfer.open_snapshot(tx, agent.graph or "default", as_of=as_of)
 
 
 async def exported(agent: Agent, snapshot: Snapshot | None = None, *, page_items: int = 3) -> bytes:
@@ -254,6 +254,20 @@ async def test_no_order_of_writes_shows_in_an_export_that_began_before(agent: Ag
     assert lines_of(found) == before
 
 
+@pytest.mark.parametrize("seed", range(3))
+async def test_every_past_revision_can_be_exported(agent: Agent, seed: int) -> None:
+    chance = random.Random(seed)
+    seen = {0: b""}
+    await agent.create("n0")
+    for _ in range(15):
+        seen[(await agent.head()).revision] = await exported(agent)
+        await _write_something(agent, chance)
+    for revision, then in seen.items():
+        assert await exported(agent, await snapshot_of(agent, str(revision))) == then
+    newest = await snapshot_of(agent, "2099-01-01T00:00:00Z")
+    assert newest.revision == (await agent.head()).revision
+
+
 async def _write_something(agent: Agent, chance: random.Random) -> None:
     """One write, often of what is there already or of what is not."""
     names = [f"n{number}" for number in range(8)]
@@ -333,6 +347,16 @@ async def test_lines_go_in_and_come_out(http: httpx2.AsyncClient) -> None:
     assert out.headers["recollect-facts-left-out"] == "0"
     assert out.content == OFFICIAL + b"\n"
     assert (await send(http, out.content)).json()["lines_skipped"] == 15
+
+
+async def test_a_past_state_comes_out_by_as_of(http: httpx2.AsyncClient) -> None:
+    await send(http, OFFICIAL)
+    await send(http, b'{"type":"entity","name":"of later","entityType":"thing","observations":[]}')
+    then = await http.get("/v1/graphs/default/export", params={"as_of": "1"})
+    assert then.headers["recollect-revision"] == "1"
+    assert then.content == OFFICIAL + b"\n"
+    assert problem(await http.get("/v1/graphs/default/export", params={"as_of": "7"})) == (400, "invalid_input")
+    assert problem(await http.get("/v1/graphs/default/export", params={"as_of": "soon"})) == (400, "invalid_input")
 
 
 async def test_broken_lines_are_passed_over_and_told(http: httpx2.AsyncClient) -> None:

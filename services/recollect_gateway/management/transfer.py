@@ -23,6 +23,9 @@ from recollect_gateway.errors import MEDIA_TYPE, RESPONSES, Problem
 
 AnyRequest = Request[Caller, Any, State]
 Strict = Annotated[bool, QueryParameter(description="Refuse the request whole, with 400, if one line is broken")]
+AsOf = Annotated[
+    str | None, QueryParameter(description="Export the graph as it was: a revision, or a time. Default: as it is")
+]
 Check = Annotated[bool, QueryParameter(description="Say which lines are broken and write nothing")]
 
 
@@ -89,15 +92,17 @@ class TransferController(Controller):
             return _answer(await use(tx, name, chunk, strict=strict))
 
     @get("/export", responses=RESPONSES, summary="Export a graph", media_type=jsonl.MEDIA_TYPE)
-    async def export_lines(self, request: AnyRequest, db: NamedDependency[Database], name: FromPath[str]) -> Stream:
-        """The graph as of its newest revision (Recollect-Revision): every entity, then every relation, oldest first.
+    async def export_lines(
+        self, request: AnyRequest, db: NamedDependency[Database], name: FromPath[str], as_of: AsOf = None
+    ) -> Stream:
+        """The graph as of one revision (Recollect-Revision): every entity, then every relation, oldest first.
 
         Facts are not part of this format; Recollect-Facts-Left-Out counts them. An answer that ends before its last
         chunk is not whole.
         """
         request.user.require(Scope.MEMORY_READ)
         async with db.transaction(request.user, read_only=True) as tx:
-            snapshot = await transfer.open_snapshot(tx, name)
+            snapshot = await transfer.open_snapshot(tx, name, as_of=as_of)
         headers = {jsonl.REVISION_HEADER: str(snapshot.revision), jsonl.FACTS_HEADER: str(snapshot.facts)}
         return Stream(_lines(db, request.user, snapshot), media_type=jsonl.MEDIA_TYPE, headers=headers)
 

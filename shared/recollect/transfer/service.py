@@ -56,10 +56,16 @@ async def check_chunk(tx: Transaction, graph_name: str, chunk: Chunk, *, strict:
     return Imported(broken=(require_unbroken(checked) if strict else checked).broken)
 
 
-async def open_snapshot(tx: Transaction, graph_name: str) -> Snapshot:
-    """The state of a graph from which an export reads; raises NotFound or Forbidden."""
+async def open_snapshot(tx: Transaction, graph_name: str, *, as_of: str | None = None) -> Snapshot:
+    """The state of a graph (`as_of`: a past one) from which an export reads.
+
+    Raises NotFound, Forbidden, and InvalidInput for an `as_of` that is no revision or time of the graph.
+    """
     graph = await graphs.get_graph(tx, graph_name)
-    return await store.find_snapshot(tx, graph.id)
+    at = await graphs.moment(tx, graph, as_of)
+    if at is None:
+        return await store.find_snapshot(tx, graph.id)
+    return Snapshot(graph.id, at.revision, at.at, (await graphs.head_of(tx, graph, at=at)).facts)
 
 
 async def export_items(
