@@ -205,11 +205,10 @@ async def _load(
 
 def _advance(reached: Reached, edges: Sequence[Edge], direction: Direction, level: int, max_nodes: int) -> list[UUID]:
     """The next frontier: nodes that these edges lead to and that were not known."""
-    known = dict(reached.depths)
     frontier: list[UUID] = []
-    for edge in edges:
-        node = far_end(edge, known, direction)
-        if node is None or node in reached.depths:
+    for edge in edges:  # Each touches the last frontier: what it leads to is new, or known already.
+        node = far_end(edge, reached.depths, direction)
+        if node is None:
             continue
         if len(reached.depths) >= max_nodes:
             reached.cut = reached.cut or "nodes"
