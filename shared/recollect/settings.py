@@ -49,9 +49,6 @@ class Settings(BaseSettings):
     )
     host: str = Field(default="127.0.0.1", description="Address that the gateway listens on.")
     port: int = Field(default=8787, ge=0, le=65535, description="Port that the gateway listens on.")
-    public_url: str | None = Field(
-        default=None, description="Address under which clients reach the gateway, where it differs from host and port."
-    )
     allowed_hosts: list[str] = Field(
         default=["127.0.0.1:*", "localhost:*", "[::1]:*"],
         description='Host headers that are served, as JSON (`["memory.example.com"]`); `["*"]` serves all. '

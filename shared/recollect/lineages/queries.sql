@@ -1,6 +1,9 @@
--- name: find_version
--- One version of a node by its own id.
-SELECT * FROM versions WHERE tenant_id = $1 AND graph_id = $2 AND id = $3;
+-- name: find_versions
+-- Versions of nodes by their own ids, in the order asked for.
+SELECT v.*
+FROM unnest($3::uuid[]) WITH ORDINALITY AS wanted (id, place)
+JOIN versions v ON v.tenant_id = $1 AND v.graph_id = $2 AND v.id = wanted.id
+ORDER BY wanted.place;
 
 -- name: find_numbered
 -- One version of a node by its number.

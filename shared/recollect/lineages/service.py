@@ -94,7 +94,13 @@ async def get_nodes_across(tx: Transaction, graph_ids: Sequence[UUID], node_ids:
 
 async def get_version(tx: Transaction, graph: Graph, version_id: UUID) -> Version:
     """One version by its own id, exactly as written; raises NotFound."""
-    return _found(await store.find_version(tx, graph, version_id), version_id)
+    found = await store.find_versions(tx, graph, [version_id])
+    return _found(found[0] if found else None, version_id)
+
+
+async def get_versions(tx: Transaction, graph: Graph, version_ids: Sequence[UUID]) -> list[Version]:
+    """Versions by their own ids, exactly as written, in the order asked for; others are left out."""
+    return await store.find_versions(tx, graph, version_ids)
 
 
 async def get_numbered(tx: Transaction, graph: Graph, node_id: UUID, number: int) -> Version:

@@ -14,9 +14,9 @@ from recollect.platform.sql import Queries
 queries = Queries("recollect.lineages")
 
 
-async def find_version(tx: Transaction, graph: Graph, version_id: UUID) -> Version | None:
-    """One version by its own id, or None."""
-    return _version(await tx.fetchrow(queries.find_version, tx.tenant_id, graph.id, version_id))
+async def find_versions(tx: Transaction, graph: Graph, version_ids: Sequence[UUID]) -> list[Version]:
+    """Versions by their own ids, in the order asked for; those that are not there are left out."""
+    return _versions(await tx.fetch(queries.find_versions, tx.tenant_id, graph.id, version_ids))
 
 
 async def find_numbered(tx: Transaction, graph: Graph, node_id: UUID, number: int) -> Version | None:

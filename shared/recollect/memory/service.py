@@ -66,7 +66,7 @@ async def revise(tx: Transaction, revision: Revision, target: Target, amendment:
         tx, revision, Draft(_amended(head.fields, amendment), head.id, based_on=amendment.based_on)
     )
     node = await lineages.get_node(tx, revision.graph, head.id)
-    others = [await lineages.get_version(tx, revision.graph, other) for other in node.conflicts if put.conflict]
+    others = await lineages.get_versions(tx, revision.graph, node.conflicts) if put.conflict else []
     return Revised(head.id, head.id, put.version, node.content, tuple(other.content or "" for other in others))
 
 
