@@ -7,7 +7,7 @@ NODE_STAMP := tests/verify/node_modules/.installed
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test verify lint format bench lock clean
+.PHONY: help setup run test verify soak lint format bench quality lock clean
 
 help: ## Show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -37,7 +37,7 @@ format: setup ## Rewrite the sources in the house style
 	$(BIN)/ruff format .
 
 test: lint ## Lint, then every test that needs Python only
-	$(BIN)/pytest $(ARGS)
+	$(BIN)/pytest -n auto --dist loadfile $(ARGS)
 
 # Tools first: one that is missing fails at once, not after ten minutes of tests.
 verify: $(NODE_STAMP) test ## make test, then what needs Node.js: the official suite and server (tests/verify)
@@ -50,8 +50,15 @@ $(NODE_STAMP): tests/verify/package.json tests/verify/package-lock.json
 	@npm ci --prefix tests/verify --ignore-scripts --no-audit --no-fund --loglevel=error
 	@touch $@
 
+# Forty rounds of each test that kills workers and servers at random moments; `make test` runs two.
+soak: setup ## The long rounds of the fault tests: about half an hour on two cores
+	$(BIN)/pytest -n auto --dist load $(ARGS) tests/faults --soak
+
 bench: setup ## Measure, as ratios inside one run
 	$(BIN)/python -m tests.benchmarks $(ARGS)
+
+quality: setup ## Measure how well recall finds, on questions whose evidence is known
+	$(BIN)/python -m tests.benchmarks.quality $(ARGS)
 
 lock: setup ## Resolve the dependencies anew (needs uv)
 	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \

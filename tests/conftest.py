@@ -26,7 +26,23 @@ pytest_plugins = ["tests.gateway"]
 
 FAST_AND_FORGETFUL = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
 
+ROUNDS, SOAK_ROUNDS = 2, 40
+"""Rounds of a test that leaves to chance when what goes wrong: in `make test`, and in `make soak`."""
+
 _serial = itertools.count(1)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--soak", action="store_true", help=f"{SOAK_ROUNDS} rounds of what is left to chance, not {ROUNDS}"
+    )
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """A test that takes `seed`, and names none, is run for several; the same seed makes the same choices."""
+    named = any("seed" in str(mark.args[:1]) for mark in metafunc.definition.iter_markers("parametrize"))
+    if "seed" in metafunc.fixturenames and not named:
+        metafunc.parametrize("seed", range(SOAK_ROUNDS if metafunc.config.getoption("soak") else ROUNDS))
 
 
 @pytest.fixture(scope="session")
@@ -69,10 +85,10 @@ def owner_url(postgres: LocalPostgres, database_url: str) -> str:
 
 @pytest.fixture(scope="session")
 def settings(database_url: str, owner_url: str, redis_url: str) -> Settings:
-    """Settings for both servers, free of the machine's environment."""
+    """Settings for both servers, free of the machine's environment, with the embedder that costs tests the least."""
     for name in [name for name in os.environ if name.startswith("RECOLLECT_")]:
         del os.environ[name]
-    return Settings(database_url=database_url, owner_database_url=owner_url, redis_url=redis_url)
+    return Settings(database_url=database_url, owner_database_url=owner_url, redis_url=redis_url, embedder="wordllama")
 
 
 @pytest.fixture(scope="session")

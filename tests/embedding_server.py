@@ -4,7 +4,8 @@ import hashlib
 import json
 import threading
 import time
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -35,7 +36,9 @@ def made_up(text: str) -> list[float]:
 class EmbeddingServer(ThreadingHTTPServer):
     """Gives the queued `answers` in order, the last one again and again; without any, made-up vectors.
 
-    Each answer takes `seconds`. `requests` keeps what was asked; `asked` is set once anything was.
+    Requests with a text that holds `poison` get `poisoned` instead, and any request what `mischief` says, if it says
+    anything. `vouched` counts how often each text was given a made-up vector. Each answer takes `seconds`. `requests`
+    keeps what was asked; `asked` is set once anything was.
     """
 
     daemon_threads = True
@@ -48,10 +51,19 @@ class EmbeddingServer(ThreadingHTTPServer):
         self.requests: list[dict[str, Any]] = []
         self.asked = threading.Event()
         self.seconds = 0.0
+        self.poison: str | None = None
+        self.poisoned = Answer(b"", 400)
+        self.mischief: Callable[[], Answer | None] = lambda: None
+        self.vouched: Counter[str] = Counter()
 
     def answer(self, texts: list[str]) -> Answer:
         """What to say to the request that came last."""
+        if (trouble := self.mischief()) is not None:
+            return trouble
+        if self.poison is not None and any(self.poison in text for text in texts):
+            return self.poisoned
         if not self.answers:
+            self.vouched.update(texts)
             return embeddings(*[(index, made_up(text)) for index, text in enumerate(texts)])
         return self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
 

@@ -7,20 +7,32 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from recollect.curation import duplicates
 from recollect.curation import service as curation
+from recollect.curation import store as profiles_of
+from recollect.curation.model import Retagging
+from recollect.entities import service as entities
+from recollect.entities.model import NewEntity
 from recollect.errors import NotFound, RecollectError
 from recollect.graphs.model import Revision
 from recollect.hierarchy import service as hierarchy
 from recollect.lineages import service as lineages
 from recollect.lineages.model import Draft
+from recollect.memory import facts, remembering
 from recollect.memory import service as memory
 from recollect.memory.model import Amendment, Item, Target
 from recollect.nodes import service as nodes
-from recollect.nodes.model import NewEntity, NewObservation, NodeFields, Rewrite
+from recollect.nodes.model import NodeFields, Rewrite, unique
+from recollect.observations import service as observations
+from recollect.observations.model import NewObservation
 from recollect.platform.db import Transaction
+from recollect.recall.model import Question
 from recollect.relations import service as relations
 from recollect.relations.model import NewRelation
-from recollect.search.model import Question
+from recollect.transfer.entities import import_entities
+from recollect.transfer.formats.reading import Item as Brought
+from recollect.transfer.model import Strategy
+from recollect.transfer.records import EntityRecord
 from tests.memories import Agent, Triple
 
 NAMED = ("Ada", "Babbage", "Grace", "Ωmega")
@@ -83,21 +95,21 @@ class Known:
 Write = Callable[[Transaction, Revision, Known], Awaitable[object]]
 
 
-def create(entities: Sequence[NewEntity]) -> Write:
-    return lambda tx, revision, _: nodes.create_entities(tx, revision, entities)
+def create(wanted: Sequence[NewEntity]) -> Write:
+    return lambda tx, revision, _: entities.create_entities(tx, revision, wanted)
 
 
 def observe(name: str, texts: Sequence[str], hours: int | None) -> Write:
     async def write(tx: Transaction, revision: Revision, _: Known) -> None:
         expires_at = None if hours is None else revision.at + timedelta(hours=hours)
         said = [NewObservation(name, text, expires_at=expires_at) for text in texts]
-        await nodes.add_observations(tx, revision, said)
+        await observations.add_observations(tx, revision, said)
 
     return write
 
 
 def unobserve(statements: Sequence[tuple[str, str]]) -> Write:
-    return lambda tx, revision, _: nodes.remove_observations(tx, revision, statements)
+    return lambda tx, revision, _: observations.remove_observations(tx, revision, statements)
 
 
 def relate(triples: Sequence[Triple]) -> Write:
@@ -115,7 +127,7 @@ def delete(names: Sequence[str]) -> Write:
 
 def remember(items: Sequence[Item]) -> Write:
     unasked = [Question(item.text, None, "none") for item in items]
-    return lambda tx, revision, _: memory.remember(tx, revision, items, unasked)
+    return lambda tx, revision, _: remembering.remember(tx, revision, items, unasked)
 
 
 def put(fields: NodeFields, place: int | None, based_on: int | None, hours: int | None) -> Write:
@@ -161,6 +173,32 @@ def forget(places: Sequence[int], names: Sequence[str], whole: bool) -> Write:
     return write
 
 
+def retag(names: Sequence[str], add: Sequence[str], remove: Sequence[str]) -> Write:
+    wanted = [Retagging(name, tuple(add), tuple(remove)) for name in unique(names)]
+    return lambda tx, revision, _: curation.retag(tx, revision, wanted)
+
+
+def change(place: int, text: str | None, status: str | None, days: float | None) -> Write:
+    async def write(tx: Transaction, revision: Revision, known: Known) -> None:
+        wanted = facts.Change(text=text, status=status, ttl_days=days)
+        await facts.change(tx, revision, _chosen(known.nodes, place), wanted)
+
+    return write
+
+
+def compress(threshold: float) -> Write:
+    async def write(tx: Transaction, revision: Revision, _: Known) -> None:
+        profiles = await profiles_of.list_profiles(tx, revision.graph, None)
+        await duplicates.merge_groups(tx, revision, duplicates.group_alike(profiles, threshold), threshold)
+
+    return write
+
+
+def bring(records: Sequence[EntityRecord], strategy: Strategy) -> Write:
+    items = [Brought(f"entities.{place}", record) for place, record in enumerate(records)]
+    return lambda tx, revision, _: import_entities(tx, revision, items, strategy)
+
+
 def _chosen(ids: Sequence[Any], place: int) -> Any:
     if not ids:
         raise NotFound("nothing lives yet")
@@ -192,6 +230,26 @@ STEPS = st.one_of(
     _step(forget, st.lists(PLACES, max_size=2), st.lists(NAMES, max_size=1), st.booleans()),
 )
 """One write: which, and its arguments."""
+
+RECORDS = st.builds(
+    EntityRecord,
+    name=NAMES,
+    entity_type=KINDS.map(lambda kind: kind or ""),
+    observations=st.lists(TEXTS, max_size=2, unique=True),
+    tags=TAGS.map(list),
+    aliases=st.lists(NAMES, max_size=1),
+    parent_id=st.one_of(st.none(), NAMES),
+    text=st.one_of(st.none(), TEXTS),
+)
+CURATED = st.one_of(
+    _step(retag, st.lists(NAMES, min_size=1, max_size=2), TAGS, TAGS),
+    _step(
+        change, PLACES, st.one_of(st.none(), NAMES), st.sampled_from([None, "archived"]), st.sampled_from([None, 1.0])
+    ),
+    _step(compress, st.sampled_from([0.3, 0.5, 0.8])),
+    _step(bring, st.lists(RECORDS, min_size=1, max_size=3), st.sampled_from(list(Strategy))),
+)
+"""Writes that change much at once."""
 
 SETTLED = _step(create, st.lists(ENTITIES, min_size=3, max_size=4, unique_by=lambda entity: entity.name))
 HISTORIES = st.builds(lambda first, steps: [first, *steps], SETTLED, st.lists(STEPS, min_size=3, max_size=12))

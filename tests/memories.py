@@ -9,19 +9,24 @@ from typing import Any
 from recollect.caller import Caller
 from recollect.curation import service as curation
 from recollect.curation.model import Merged
+from recollect.entities import service as entities
+from recollect.entities.model import NewEntity
 from recollect.graphs import service as graphs
 from recollect.graphs.model import GraphHead, Revision
+from recollect.memory import remembering
 from recollect.memory import service as memory
 from recollect.memory.model import Item, Remembered
-from recollect.nodes import service as nodes
-from recollect.nodes.model import NewEntity, NewObservation
+from recollect.observations import service as observations
+from recollect.observations.model import NewObservation
 from recollect.passages import service as passages
 from recollect.platform.db import Database, Transaction
 from recollect.platform.embedding import Embedder, create_embedder
+from recollect.recall import service as recall
+from recollect.recall.model import Question, Recalled, RecallFilter
 from recollect.relations import service as relations
 from recollect.relations.model import NewRelation, Subgraph
 from recollect.search import service as search
-from recollect.search.model import Question, Recalled, RecallFilter, SubstringQuery
+from recollect.search.model import SubstringQuery
 from recollect.settings import Settings
 
 Triple = tuple[str, str, str]
@@ -29,8 +34,8 @@ Triple = tuple[str, str, str]
 
 @cache
 def embedder() -> Embedder:
-    """The embedder that ships with Recollect, loaded once a run."""
-    return create_embedder(Settings())
+    """The embedder of the tests' settings, loaded once a run."""
+    return create_embedder(Settings(embedder="wordllama"))
 
 
 @dataclass(frozen=True)
@@ -46,22 +51,22 @@ class Agent:
         async with self.db.transaction(self.caller) as tx, graphs.write_graph(tx, self.graph, "test") as revision:
             yield tx, revision
 
-    async def create(self, *entities: NewEntity | str) -> list[str]:
+    async def create(self, *given: NewEntity | str) -> list[str]:
         """Make entities; the names of those that are new."""
-        wanted = [NewEntity(entity, "thing") if isinstance(entity, str) else entity for entity in entities]
+        wanted = [NewEntity(entity, "thing") if isinstance(entity, str) else entity for entity in given]
         async with self.writing() as (tx, revision):
-            return [entity.name for _, entity in await nodes.create_entities(tx, revision, wanted)]
+            return [entity.name for _, entity in await entities.create_entities(tx, revision, wanted)]
 
     async def observe(self, entity: str, *contents: str) -> list[str]:
         """Add statements; those that are new."""
         wanted = [NewObservation(entity, content) for content in contents]
         async with self.writing() as (tx, revision):
-            return [observation.content for observation in await nodes.add_observations(tx, revision, wanted)]
+            return [observation.content for observation in await observations.add_observations(tx, revision, wanted)]
 
     async def unobserve(self, *statements: tuple[str, str]) -> None:
         """Take (entity, content) statements away."""
         async with self.writing() as (tx, revision):
-            await nodes.remove_observations(tx, revision, statements)
+            await observations.remove_observations(tx, revision, statements)
 
     async def relate(self, *triples: Triple) -> list[Triple]:
         """Make relations; those that are new."""
@@ -86,12 +91,12 @@ class Agent:
         wanted = [Item(item) if isinstance(item, str) else item for item in items]
         questions = await asked(*(item.text for item in wanted))
         async with self.writing() as (tx, revision):
-            return await memory.remember(tx, revision, wanted, questions)
+            return await remembering.remember(tx, revision, wanted, questions)
 
     async def recall(self, *texts: str, limit: int = 10, token_budget: int = 1500, **only: Any) -> Recalled:
         questions = await asked(*texts)
         async with self.db.transaction(self.caller, read_only=True) as tx:
-            return await search.recall(
+            return await recall.recall(
                 tx, self.graph, questions, RecallFilter(**only), limit=limit, token_budget=token_budget
             )
 
@@ -119,12 +124,19 @@ class Agent:
 
     async def embed(self) -> int:
         """Give every waiting passage of the tenant its vector, as the worker does; how many got one."""
+        model, embedded = embedder().model, 0
+        while True:
+            async with self.db.transaction(self.caller) as tx:
+                claimed = await passages.claim_pending(tx, model=model, limit=1_000, lease_seconds=60)
+            if not claimed:
+                break
+            bare = {passage.id: passage.text for passage in claimed if passage.text is not None}
+            vectors = await embedder().embed(list(bare.values()))
+            async with self.db.transaction(self.caller) as tx:
+                embedded += await passages.settle(tx, claimed, model=model, ids=list(bare), vectors=vectors)
         async with self.db.transaction(self.caller) as tx:
-            waiting = await passages.claim_pending(tx, limit=10_000, lease_seconds=60)
-        vectors = await embedder().embed([passage.text for passage in waiting])
-        async with self.db.transaction(self.caller) as tx:
-            ids = [passage.id for passage in waiting]
-            return await passages.store_vectors(tx, model=embedder().model, ids=ids, vectors=vectors)
+            await passages.recount_terms(tx, limit=100)
+        return embedded
 
 
 @asynccontextmanager
@@ -138,7 +150,8 @@ async def at_work(db: Database, caller: Caller) -> AsyncIterator[Agent]:
 async def asked(*texts: str) -> list[Question]:
     """Texts with their vectors."""
     vectors = await embedder().embed(texts)
-    return [Question(text, vector, embedder().model) for text, vector in zip(texts, vectors, strict=True)]
+    model, floors = embedder().model, embedder().floors
+    return [Question(text, vector, model, floors=floors) for text, vector in zip(texts, vectors, strict=True)]
 
 
 def triples(graph: Subgraph) -> list[Triple]:

@@ -1,4 +1,4 @@
-"""A collector for tests: receives OTLP/HTTP and keeps the spans."""
+"""A collector for tests: receives OTLP/HTTP and keeps the spans and the metrics."""
 
 import threading
 import time
@@ -7,12 +7,14 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from opentelemetry.proto.metrics.v1.metrics_pb2 import Metric
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 
 class Collector(ThreadingHTTPServer):
-    """`endpoint` goes into RECOLLECT_OTLP_ENDPOINT; `spans` is everything that came; `raw` is all bytes of it."""
+    """`endpoint` goes into RECOLLECT_OTLP_ENDPOINT; `spans` and `metrics` are all that came; `raw` is every byte."""
 
     daemon_threads = True
 
@@ -20,7 +22,17 @@ class Collector(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Handler)
         self.endpoint = f"http://127.0.0.1:{self.server_address[1]}"
         self.spans: list[Span] = []
+        self.metrics: list[Metric] = []
         self.raw = b""
+
+    def points(self, name: str) -> dict[frozenset[tuple[str, Any]], Any]:
+        """The newest number, or the newest histogram's point, of a metric, by its attributes."""
+        points: dict[frozenset[tuple[str, Any]], Any] = {}
+        for metric in self.metrics:
+            if metric.name == name:
+                told = metric.sum if metric.HasField("sum") else metric.histogram
+                points |= {_attributes(point): point for point in told.data_points}
+        return points
 
     def named(self, name: str, *, seconds: float = 10) -> Span:
         """The first span of that name, waited for."""
@@ -43,12 +55,20 @@ class _Handler(BaseHTTPRequestHandler):
             request = ExportTraceServiceRequest.FromString(body)
             for resource in request.resource_spans:
                 self.server.spans += [span for scope in resource.scope_spans for span in scope.spans]
+        if self.path == "/v1/metrics":
+            measured = ExportMetricsServiceRequest.FromString(body)
+            for source in measured.resource_metrics:
+                self.server.metrics += [metric for scope in source.scope_metrics for metric in scope.metrics]
         self.send_response(200)
         self.send_header("Content-Length", "0")
         self.end_headers()
 
     def log_message(self, *_: Any) -> None:
         """Say nothing."""
+
+
+def _attributes(point: Any) -> frozenset[tuple[str, Any]]:
+    return frozenset((item.key, getattr(item.value, item.value.WhichOneof("value"))) for item in point.attributes)
 
 
 @contextmanager

@@ -15,21 +15,23 @@ from typing import Any
 import asyncpg
 
 from recollect.caller import Caller
+from recollect.entities import service as entities
+from recollect.entities.model import NewEntity
 from recollect.graphs import service as graphs
-from recollect.nodes import service as nodes
-from recollect.nodes.model import NewEntity
 from recollect.platform.db import Database
 from recollect.settings import Settings
 
+ROOT = Path(__file__).parents[1]
+
 
 class WorkerProcess:
-    """`python -m recollect_workers`, whose log is read as it grows."""
+    """`python -m recollect_workers`, or another module that is a worker; its log is read as it grows."""
 
-    def __init__(self, settings: Settings, log: Path) -> None:
+    def __init__(self, settings: Settings, log: Path, module: str) -> None:
         self._log = log
         with log.open("wb") as stderr:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "recollect_workers"], env=os.environ | environment(settings), stderr=stderr
+                [sys.executable, "-m", module], env=os.environ | environment(settings), stderr=stderr, cwd=ROOT
             )
 
     def lines(self, event: str) -> list[dict[str, Any]]:
@@ -48,6 +50,10 @@ class WorkerProcess:
     def is_running(self) -> bool:
         return self._process.poll() is None
 
+    def send(self, number: signal.Signals) -> None:
+        """Send the signal, and do not wait."""
+        self._process.send_signal(number)
+
     def stop(self, number: signal.Signals = signal.SIGTERM) -> int:
         """Send the signal; the exit code."""
         self._process.send_signal(number)
@@ -61,9 +67,9 @@ def environment(settings: Settings) -> dict[str, str]:
 
 
 @contextmanager
-def working(settings: Settings, folder: Path) -> Iterator[WorkerProcess]:
+def working(settings: Settings, folder: Path, module: str = "recollect_workers") -> Iterator[WorkerProcess]:
     """A worker process, which is killed at the end unless the test has ended it."""
-    worker = WorkerProcess(settings, folder / f"worker-{time.monotonic_ns()}.log")
+    worker = WorkerProcess(settings, folder / f"worker-{time.monotonic_ns()}.log", module)
     try:
         yield worker
     finally:
@@ -75,7 +81,7 @@ async def remember(db: Database, caller: Caller, *names: str) -> None:
     """Make entities with two observations each: two passages a name."""
     async with db.transaction(caller) as tx, graphs.write_graph(tx, None, "create_entities") as revision:
         likings = ("likes coffee", "likes tea")
-        await nodes.create_entities(tx, revision, [NewEntity(name, "person", likings) for name in names])
+        await entities.create_entities(tx, revision, [NewEntity(name, "person", likings) for name in names])
 
 
 async def waiting(owner: asyncpg.Connection, caller: Caller) -> int:

@@ -90,7 +90,11 @@ def _start_stores(settings: Settings, folder: DataFolder, supervisor: Supervisor
         _say("Starting PostgreSQL")
         postgres = LocalPostgres(folder.path)
         supervisor.start(postgres)
-        update |= {"database_url": postgres.url("recollect_app"), "owner_database_url": postgres.url()}
+        update |= {
+            "database_url": postgres.url("recollect_app"),
+            "owner_database_url": postgres.url(),
+            "maintenance_database_url": postgres.url("recollect_maintenance"),
+        }
     if "redis_url" not in given:
         _say("Starting Valkey")
         valkey = LocalValkey(folder.path)
@@ -130,6 +134,7 @@ def _environment(settings: Settings, host: str, port: int) -> dict[str, str]:
         **os.environ,
         "RECOLLECT_DATABASE_URL": settings.database_url,
         "RECOLLECT_OWNER_DATABASE_URL": settings.migration_url,
+        **({"RECOLLECT_MAINTENANCE_DATABASE_URL": url} if (url := settings.maintenance_database_url) else {}),
         "RECOLLECT_REDIS_URL": settings.redis_url,
         "RECOLLECT_KEY_SECRET": settings.key_secret.get_secret_value(),
         "RECOLLECT_HOST": host,

@@ -1,6 +1,7 @@
 """`recollect keys …`: a tenant's API keys."""
 
 from datetime import UTC, datetime
+from typing import Literal
 from uuid import UUID
 
 from cyclopts import App
@@ -12,8 +13,11 @@ from recollect.identity.model import ApiKey, IssuedKey, NewKey
 from recollect.platform.db import Transaction
 from recollect_cli.operations import for_tenant, pepper
 from recollect_cli.tables import show
+from recollect_gateway.mcp_endpoint.catalogue import known_toolsets
 
 app = App(name="keys", help="Create, list and revoke a tenant's API keys.")
+
+NamedScope = Literal["memory:read", "memory:write", "tenant:admin"]
 
 
 @app.command
@@ -22,9 +26,10 @@ def create(
     name: str,
     *,
     kind: str = "agent",
-    scope: list[Scope] | None = None,
+    scope: list[NamedScope] | None = None,
     graph: list[str] | None = None,
     default_graph: str | None = None,
+    toolset: list[str] | None = None,
     expires: datetime | None = None,
 ) -> None:
     """Make a key and print it: it is shown this once.
@@ -43,6 +48,8 @@ def create(
         Repeat for each graph that the key may reach. Default: all.
     default_graph
         The graph that calls mean when they name none.
+    toolset
+        Repeat for each toolset that the key may use. Default: all.
     expires
         When it ends, such as 2027-01-31; UTC unless an offset is given.
     """
@@ -52,9 +59,10 @@ def create(
         new = NewKey(
             name,
             kind=kind,
-            scopes=frozenset(scope) if scope else None,
+            scopes=frozenset(map(Scope, scope)) if scope else None,
             graph_ids=tuple(ids[g] for g in graph) if graph else None,
             default_graph_id=ids[default_graph] if default_graph else None,
+            toolsets=known_toolsets(toolset) if toolset else None,
             expires_at=expires.replace(tzinfo=expires.tzinfo or UTC) if expires else None,
         )
         return await identity.create_key(tx, new, pepper=pepper())

@@ -7,15 +7,16 @@ from rich.console import Console
 
 from recollect import __version__
 from recollect.errors import RecollectError
-from recollect_cli import keys, local, migrate, tenants, transfer
-from recollect_cli.reference import settings_page
-from recollect_cli.tools_reference import tools_page
+from recollect_cli import jobs, keys, local, migrate, tenants, transfer
+from recollect_cli.reference.settings import settings_page
+from recollect_cli.reference.tools import tools_page
 
 app = App(name="recollect", help="Hosted memory for AI agents.", version=__version__)
 app.command(local.local)
 app.command(migrate.migrate)
 app.command(tenants.app)
 app.command(keys.app)
+app.command(jobs.app)
 app.command(transfer.import_file, name="import")
 app.command(transfer.export_file, name="export")
 app.command(

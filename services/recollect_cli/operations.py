@@ -1,10 +1,11 @@
 """How operator commands reach the database."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
-from typing import TypeVar
+from typing import Any, TypeVar
 
+from recollect.errors import ErrorCode, Unavailable
 from recollect.identity.model import operator_caller
 from recollect.platform.db import Database, Operator, Transaction
 from recollect.settings import Settings
@@ -21,7 +22,7 @@ def as_operator(work: Callable[[Operator], Awaitable[T]]) -> T:
         async with Operator.connect(settings.migration_url, settings) as operator:
             return await work(operator)
 
-    return asyncio.run(run())
+    return _told(run)
 
 
 def for_tenant(slug: str, work: Callable[[Transaction], Awaitable[T]]) -> T:
@@ -31,7 +32,18 @@ def for_tenant(slug: str, work: Callable[[Transaction], Awaitable[T]]) -> T:
         async with _transaction(slug) as tx:
             return await work(tx)
 
-    return asyncio.run(run())
+    return _told(run)
+
+
+def _told(run: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    """What it answers; a database that is away is told by the settings that say where it is."""
+    try:
+        return asyncio.run(run())
+    except Unavailable as error:
+        if error.code is ErrorCode.BUSY:
+            raise
+        where = "RECOLLECT_DATABASE_URL and RECOLLECT_OWNER_DATABASE_URL say where it is."
+        raise Unavailable(f"{error.message} {where}") from error
 
 
 def pepper() -> bytes:

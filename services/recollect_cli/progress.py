@@ -22,12 +22,15 @@ class Meter(Protocol):
 
 
 @contextmanager
-def metered(doing: str, total: int | None = None) -> Iterator[Meter]:
-    """A meter for something that is `doing` ("importing"), until `total`, where that is known."""
+def metered(doing: str, total: int | None = None, *, item: str = "lines", every: int = EVERY_LINES) -> Iterator[Meter]:
+    """A meter for something that is `doing` ("importing"), until `total`, where that is known.
+
+    It counts `item`; where there is no terminal it says so whenever `every` more are done.
+    """
     if not sys.stderr.isatty():
-        yield _Lines(doing)
+        yield _Lines(doing, item, every)
         return
-    columns = [TextColumn("{task.description}"), SpinnerColumn(), TextColumn("{task.fields[lines]:,} lines")]
+    columns = [TextColumn("{task.description}"), SpinnerColumn(), TextColumn(f"{{task.fields[lines]:,}} {item}")]
     measured = [BarColumn(), TaskProgressColumn(), TimeRemainingColumn()] if total else []
     with Progress(*columns, *measured, console=Console(stderr=True), transient=True) as progress:
         yield _Bar(progress, doing, total)
@@ -46,14 +49,14 @@ class _Bar:
 
 
 class _Lines:
-    def __init__(self, doing: str) -> None:
-        self._doing = doing
+    def __init__(self, doing: str, item: str, every: int) -> None:
+        self._doing, self._item, self._every = doing, item, every
         self._told = 0
 
     def advance(self, lines: int, place: int) -> None:
-        if lines // EVERY_LINES > self._told:
-            self._told = lines // EVERY_LINES
-            self.say(f"{self._doing}: {lines} lines")
+        if lines // self._every > self._told:
+            self._told = lines // self._every
+            self.say(f"{self._doing}: {lines} {self._item}")
 
     def say(self, text: str) -> None:
         print(text, file=sys.stderr, flush=True)

@@ -1,13 +1,20 @@
 """`recollect tenants …`: the organisations of a deployment."""
 
+import time
+from collections.abc import Callable
+
 from cyclopts import App
 
+from recollect.errors import ErrorCode, Unavailable
 from recollect.tenants import service as tenants
 from recollect.tenants.model import Tenant
 from recollect_cli.operations import as_operator
 from recollect_cli.tables import show
 
-app = App(name="tenants", help="Create, list, suspend and resume tenants.")
+ATTEMPTS = 5
+"""How often an erasure is begun: a call that was under way when the tenant was suspended may hold its rows."""
+
+app = App(name="tenants", help="Create, list, suspend, resume and erase tenants.")
 
 
 @app.command
@@ -40,6 +47,37 @@ def suspend(slug: str) -> None:
 def resume(slug: str) -> None:
     """Accept the tenant's credentials again."""
     _show([as_operator(lambda operator: tenants.resume_tenant(operator, slug))])
+
+
+@app.command
+def erase(slug: str, *, dry_run: bool = False, yes: bool = False) -> None:
+    """Delete a tenant with all that it stored, its keys and its log, and print how many rows of each table.
+
+    Parameters
+    ----------
+    slug
+        Its place in addresses.
+    dry_run
+        Only count.
+    yes
+        Do it: nothing brings it back.
+    """
+    if not (dry_run or yes):
+        raise SystemExit(f"This deletes {slug!r} for good. Say --yes, or --dry-run to see what there is.")
+    counts = _patiently(lambda: as_operator(lambda operator: tenants.erase_tenant(operator, slug, dry_run=dry_run)))
+    show(("table", "rows"), [(table, str(count)) for table, count in counts.items() if count])
+
+
+def _patiently(erase: Callable[[], dict[str, int]]) -> dict[str, int]:
+    """Again where somebody was at work in the tenant at that moment: then nothing was erased. Raises Unavailable."""
+    for _ in range(ATTEMPTS - 1):
+        try:
+            return erase()
+        except Unavailable as error:
+            if error.code is not ErrorCode.BUSY:
+                raise
+            time.sleep(1)
+    return erase()
 
 
 def _show(found: list[Tenant]) -> None:

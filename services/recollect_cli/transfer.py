@@ -1,78 +1,53 @@
-"""`recollect import` and `recollect export`: memories in and out, as the official memory server's memory.jsonl."""
+"""`recollect import` and `recollect export`: memories in and out, in each of the formats.
+
+A file is read here, in whatever format, and sent in batches; JSON lines are sent as they are.
+"""
 
 import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, BinaryIO
+from typing import Annotated, BinaryIO, Literal
 from urllib.parse import quote
 
-import msgspec
 from cyclopts import Parameter
 
 from recollect.errors import InvalidInput, RecollectError, Unavailable
 from recollect.graphs.model import graph_name
-from recollect.transfer.jsonl import FACTS_HEADER, MEDIA_TYPE
-from recollect.transfer.model import BrokenLine
-from recollect.transfer.packets import Packet, read_packets
-from recollect_cli.gateway import ApiKey, Gateway, Url, connected
-from recollect_cli.progress import Meter, metered
+from recollect.transfer.formats import FORMATS, IMPORTED, Format, format_named
+from recollect.transfer.jsonl import FACTS_HEADER
+from recollect.transfer.model import Strategy
+from recollect.transfer.packets import Packet
+from recollect_cli.gateway import ApiKey, Url, connected
+from recollect_cli.progress import metered
+from recollect_cli.sending import Sending, Tally, count
 
 STDIO = "-"
 
 Source = Annotated[str, Parameter(allow_leading_hyphen=True)]
+Written = Literal["json", "jsonl", "csv", "graphml", "gexf", "dot", "markdown", "mermaid"] | None
+Read = Literal["json", "jsonl", "csv", "graphml"] | None
 
 
-class _Answer(msgspec.Struct, frozen=True):
-    """What the gateway says of one request."""
+def import_file(
+    file: Source,
+    /,
+    *,
+    graph: str,
+    format: Read = None,
+    strategy: Strategy | None = None,
+    strict: bool = False,
+    dry_run: bool = False,
+    url: Url = None,
+    api_key: ApiKey = None,
+) -> None:
+    """Import a file into a graph, which is made where it is not there.
 
-    class Broken(msgspec.Struct, frozen=True):
-        line: int
-        reason: str
-
-    entities_created: int
-    observations_added: int
-    relations_created: int
-    lines_skipped: int
-    errors: list[Broken]
-
-
-@dataclass(slots=True)
-class Tally:
-    """What became of a file so far."""
-
-    entities: int = 0
-    observations: int = 0
-    relations: int = 0
-    known: int = 0
-    accepted: int = 0
-    broken: int = 0
-
-    def add(self, answer: _Answer) -> None:
-        """Add what the gateway says of one request."""
-        self.entities += answer.entities_created
-        self.observations += answer.observations_added
-        self.relations += answer.relations_created
-        self.known += answer.lines_skipped
-
-    def __str__(self) -> str:
-        said = [
-            f"{self.entities} new entities, {self.observations} new observations, {self.relations} new relations",
-            f"{self.known} lines held nothing new" if self.known else "",
-            f"{self.broken} lines were broken and left out" if self.broken else "",
-        ]
-        return "; ".join(filter(None, said))
-
-
-def import_file(file: Source, /, *, graph: str, strict: bool = False, url: Url = None, api_key: ApiKey = None) -> None:
-    """Import a memory.jsonl into a graph, which is made where it is not there.
-
-    What is known already stays as it is, so that the same file may be imported again, also after an interruption.
-    Broken lines are told by their numbers and left out.
+    The same file may be imported again, also after an interruption: what is known already is not doubled. What is
+    broken is told by its place and left out.
 
     Parameters
     ----------
@@ -80,25 +55,42 @@ def import_file(file: Source, /, *, graph: str, strict: bool = False, url: Url =
         The file; - reads standard input.
     graph
         The graph to import into.
+    format
+        json, jsonl, csv or graphml. Default: what the file's name says, else jsonl.
+    strategy
+        What becomes of entities and facts that are there: skip, replace, merge, or fail. Default: merge of jsonl, else
+        skip.
     strict
-        Import nothing at all if one line is broken: the file is read twice.
+        Import nothing at all if anything is broken: the file is read twice.
+    dry_run
+        Write nothing, and say what would become of it: each request of it by itself.
     """
-    path = f"/graphs/{graph_name(graph)}/import"
-    with _opened(file, rewindable=strict) as source, connected(url, api_key) as gateway:
-        if strict:
-            _check(gateway, path, source, file)
-        tally = _import(gateway, path, source)
-    print(f"{graph}: {tally}")
+    path, kind = f"/graphs/{graph_name(graph)}/import", _format(file, format, IMPORTED)
+    lines = kind.name == "jsonl" and strategy is None
+    first = strict or (strategy is Strategy.FAIL and not dry_run)
+    with _opened(file, rewindable=first) as source, connected(url, api_key) as gateway:
+        sending = Sending(gateway, path, lines, kind.name, strategy)
+        if first:
+            _check(sending, source, file)
+        tally = _import(sending, source, dry_run=dry_run)
+    print(f"{graph}: {tally.told(sending.item)}{' (nothing was written)' if dry_run else ''}")
     if tally.broken and (strict or not tally.accepted):
         raise InvalidInput(
-            f"{_name(file)}: {'changed after it was checked' if strict else 'holds no line of a memory'}"
+            f"{_name(file)}: {'changed after it was checked' if strict else f'holds no {sending.one} of a memory'}"
         )
 
 
 def export_file(
-    file: Source = STDIO, /, *, graph: str, as_of: str | None = None, url: Url = None, api_key: ApiKey = None
+    file: Source = STDIO,
+    /,
+    *,
+    graph: str,
+    format: Written = None,
+    as_of: str | None = None,
+    url: Url = None,
+    api_key: ApiKey = None,
 ) -> None:
-    """Export a graph as a memory.jsonl: entities, then relations, all as of one moment.
+    """Export a graph: entities, then relations, all as of one moment.
 
     Parameters
     ----------
@@ -106,14 +98,17 @@ def export_file(
         The file to write, whole or not at all; - writes to standard output.
     graph
         The graph to export.
+    format
+        json, jsonl, csv, graphml, gexf, dot, markdown or mermaid. Default: what the file's name says, else jsonl.
     as_of
         Export it as it was: a revision such as 42, or a time such as 2027-01-31T12:00:00Z.
     """
-    path = f"/graphs/{graph_name(graph)}/export{f'?as_of={quote(as_of)}' if as_of else ''}"
+    kind = _format(file, format, tuple(FORMATS))
+    query = f"?format={kind.name}{f'&as_of={quote(as_of)}' if as_of else ''}"
     try:
         with (
             connected(url, api_key) as gateway,
-            gateway.download(path, media_type=MEDIA_TYPE) as answer,
+            gateway.download(f"/graphs/{graph_name(graph)}/export{query}", media_type=kind.media_type) as answer,
             _created(file) as target,
         ):
             _copy(answer.iter_bytes(), target)
@@ -123,50 +118,43 @@ def export_file(
         print(f"{answer.headers[FACTS_HEADER]} facts were left out: this format holds entities", file=sys.stderr)
 
 
-def _check(gateway: Gateway, path: str, source: BinaryIO, file: str) -> None:
-    """Read the file once without writing anything; raises InvalidInput if a line is broken."""
+def _format(file: str, named: str | None, known: Sequence[str]) -> Format:
+    """The format that is named, else the one that the file's name tells."""
+    told = [name for name in FORMATS if Path(file).suffix.lower() in FORMATS[name].suffixes]
+    if named is None and told and told[0] not in known:
+        raise SystemExit(f"{told[0]} is written only: --format tells what the file is ({', '.join(known)}).")
+    return format_named(named or (told[0] if told else "jsonl"))
+
+
+def _check(sending: Sending, source: BinaryIO, file: str) -> None:
+    """Read the file once without writing anything; raises InvalidInput if anything is broken."""
     tally = Tally()
     with metered("checking", _size(source)) as meter:
-        for packet in read_packets(source):
-            _count(tally, packet, _post(gateway, path, packet, check="true"), meter)
+        for part in sending.parts(source):
+            count(tally, part, sending.send(part, check=True), meter, source)
     if tally.broken:
-        raise InvalidInput(f"{_name(file)}: {tally.broken} lines are broken; nothing was imported")
+        raise InvalidInput(f"{_name(file)}: {tally.broken} {sending.item} are broken; nothing was imported")
     source.seek(0)
 
 
-def _import(gateway: Gateway, path: str, source: BinaryIO) -> Tally:
-    """Send the whole file, packet by packet."""
-    tally, lines = Tally(), 0
+def _import(sending: Sending, source: BinaryIO, *, dry_run: bool) -> Tally:
+    """Send the whole file, part by part."""
+    tally, done = Tally(), 0
     with metered("importing", _size(source)) as meter:
         try:
-            for packet in read_packets(source):
-                _count(tally, packet, _post(gateway, path, packet), meter)
-                lines = packet.lines_read
+            for part in sending.parts(source):
+                count(tally, part, sending.send(part, check=dry_run), meter, source)
+                done = part.lines_read if isinstance(part, Packet) else done + len(part.items)
         except Unavailable as error:
-            raise Unavailable(f"{error} {_how_far(lines)}") from error
+            raise Unavailable(f"{error} {_how_far(sending, done)}") from error
         except KeyboardInterrupt:
-            meter.say(f"Stopped. {_how_far(lines)}")
+            meter.say(f"Stopped. {_how_far(sending, done)}")
             raise
     return tally
 
 
-def _how_far(lines: int) -> str:
-    return f"Lines up to {lines} are imported; run the command again to go on"
-
-
-def _post(gateway: Gateway, path: str, packet: Packet, **query: str) -> _Answer:
-    return msgspec.json.decode(gateway.post(path, packet.body, media_type=MEDIA_TYPE, **query), type=_Answer)
-
-
-def _count(tally: Tally, packet: Packet, answer: _Answer, meter: Meter) -> None:
-    tally.add(answer)
-    refused = [BrokenLine(packet.numbers[error.line - 1], error.reason) for error in answer.errors]
-    broken = sorted((*packet.broken, *refused), key=lambda line: line.number)
-    for line in broken:
-        meter.say(f"line {line.number}: {line.reason}")
-    tally.broken += len(broken)
-    tally.accepted += len(packet.numbers) - len(refused)
-    meter.advance(packet.lines_read, packet.bytes_read)
+def _how_far(sending: Sending, done: int) -> str:
+    return f"{sending.item.title()} up to {done} are imported; run the command again to go on"
 
 
 def _copy(chunks: Iterator[bytes], target: BinaryIO) -> None:

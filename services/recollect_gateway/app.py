@@ -11,22 +11,34 @@ from litestar.openapi import OpenAPIConfig
 from litestar.openapi.plugins import JsonRenderPlugin
 from litestar.openapi.spec import Components, SecurityScheme
 from litestar.types import Receive, Scope, Send
+from redis.asyncio import Redis
 
 from recollect import __version__
 from recollect.platform.cache import connect_redis
 from recollect.platform.db import Database
-from recollect.platform.embedding import create_embedder
+from recollect.platform.embedding import Embedder, create_embedder, create_previous_embedder
+from recollect.platform.embedding_cache import CachedEmbedder
 from recollect.platform.queue import Wakeups
+from recollect.platform.shared_cache import SharedCache
+from recollect.recall.cache import RecallCache
 from recollect.settings import Settings
+from recollect.usage.tally import Tally
 from recollect_gateway.credentials import Authenticator
 from recollect_gateway.errors import problem_response
-from recollect_gateway.guards import CallerMiddleware
+from recollect_gateway.guards import CallerMiddleware, known_parameters, within_toolsets
+from recollect_gateway.management.erasure import ErasureController
+from recollect_gateway.management.graph_jobs import GraphJobController
 from recollect_gateway.management.graphs import GraphController
 from recollect_gateway.management.health import HealthController
+from recollect_gateway.management.jobs import JobController, ReembedController, ReindexController
 from recollect_gateway.management.keys import KeyController
+from recollect_gateway.management.memories import MemoryController
+from recollect_gateway.management.passages import PassageController
 from recollect_gateway.management.transfer import TransferController
+from recollect_gateway.management.usage import UsageController
 from recollect_gateway.mcp_endpoint.endpoint import McpEndpoint
 from recollect_gateway.mcp_endpoint.tool import Services
+from recollect_gateway.usage import UsageMiddleware, written_down
 
 
 def create_app(settings: Settings) -> Litestar:
@@ -45,9 +57,28 @@ def create_app(settings: Settings) -> Litestar:
 
     v1 = Router(
         "/v1",
-        route_handlers=[GraphController, KeyController, TransferController],
-        middleware=[DefineMiddleware(CallerMiddleware, exclude_http_methods=[])],  # by default OPTIONS has no caller
-        dependencies={"db": Provide(_db, sync_to_thread=False)},
+        route_handlers=[
+            GraphController,
+            ErasureController,
+            KeyController,
+            MemoryController,
+            TransferController,
+            JobController,
+            ReindexController,
+            GraphJobController,
+            ReembedController,
+            PassageController,
+            UsageController,
+        ],
+        middleware=[
+            DefineMiddleware(CallerMiddleware, exclude_http_methods=[]),  # by default OPTIONS has no caller
+            UsageMiddleware(),
+        ],
+        guards=[within_toolsets, known_parameters],
+        dependencies={
+            "db": Provide(_db, sync_to_thread=False),
+            "services": Provide(_services, sync_to_thread=False),
+        },
         security=[{"apiKey": []}],
     )
     return Litestar(
@@ -66,20 +97,57 @@ async def _open(state: State, settings: Settings, stack: AsyncExitStack) -> None
     wakeups = Wakeups(redis)
     stack.push_async_callback(wakeups.aclose)
     embedder = create_embedder(settings)
-    stack.push_async_callback(embedder.close)
+    cached_embedder, recall_cache = _cached_embedder(embedder, settings), _recall_cache(redis, settings)
+    stack.push_async_callback((cached_embedder or embedder).close)
+    previous = create_previous_embedder(settings)
+    if previous is not None:
+        previous = _cached_embedder(previous, settings) or previous
+        stack.push_async_callback(previous.close)
+    if recall_cache is not None:
+        stack.push_async_callback(recall_cache.shared.settle)
     state.db = await stack.enter_async_context(
         Database.connect(settings.database_url, settings=settings, on_commit=wakeups.notify)
     )
     state.settings = settings
     state.pepper = settings.key_secret.get_secret_value().encode()
-    state.authenticator = Authenticator(state.db, state.pepper)
-    state.mcp_endpoint = McpEndpoint(Services(state.db, embedder, settings), state.authenticator)
+    state.tally = Tally()
+    await stack.enter_async_context(written_down(state.db, state.tally, seconds=settings.usage_flush_seconds))
+    state.authenticator = Authenticator(state.db, state.pepper, state.tally.note_key)
+    state.services = Services(state.db, embedder, settings, cached_embedder, recall_cache, previous, state.tally)
+    state.mcp_endpoint = McpEndpoint(state.services, state.authenticator)
     await stack.enter_async_context(state.mcp_endpoint.sessions.run())
+
+
+def _cached_embedder(embedder: Embedder, settings: Settings) -> CachedEmbedder | None:
+    if not settings.cache_embeddings_enabled:
+        return None
+    return CachedEmbedder(
+        embedder, max_entries=settings.cache_embeddings_maxsize, max_bytes=settings.cache_embeddings_max_bytes
+    )
+
+
+def _recall_cache(redis: Redis, settings: Settings) -> RecallCache | None:
+    if not settings.cache_search_enabled:
+        return None
+    shared = SharedCache(
+        redis,
+        "recall",
+        secret=settings.key_secret.get_secret_value().encode(),
+        max_entries=settings.cache_search_maxsize,
+        ttl_seconds=settings.cache_search_ttl,
+        wait_seconds=settings.cache_search_wait_seconds,
+    )
+    return RecallCache(shared)
 
 
 def _db(state: State) -> Database:
     db: Database = state.db
     return db
+
+
+def _services(state: State) -> Services:
+    services: Services = state.services
+    return services
 
 
 def _openapi() -> OpenAPIConfig:

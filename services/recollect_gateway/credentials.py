@@ -7,6 +7,7 @@ from litestar.datastructures import Headers
 from recollect.caller import Caller
 from recollect.errors import Unauthenticated
 from recollect.identity import service as identity
+from recollect.identity.service import NoteUse
 from recollect.platform.db import Database
 
 
@@ -16,6 +17,7 @@ class Authenticator:
 
     db: Database
     pepper: bytes
+    note_use: NoteUse | None = None
 
     async def caller(self, headers: Headers, tenant: str | None = None) -> Caller:
         """The Caller of a request, who must be of `tenant` where the address names one.
@@ -25,7 +27,7 @@ class Authenticator:
         scheme, _, credential = headers.get("authorization", "").partition(" ")
         if scheme.lower() != "bearer" or not credential.strip():
             raise Unauthenticated(identity.REFUSAL)
-        caller = await identity.authenticate(self.db, credential.strip(), pepper=self.pepper)
+        caller = await identity.authenticate(self.db, credential.strip(), pepper=self.pepper, note_use=self.note_use)
         if tenant not in (None, caller.tenant):
             raise Unauthenticated(identity.REFUSAL)
         return caller

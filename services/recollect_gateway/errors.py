@@ -1,6 +1,7 @@
 """How errors leave through HTTP: one place. Problem details as of RFC 9457."""
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 import structlog
@@ -8,9 +9,11 @@ from litestar import Request, Response
 from litestar.exceptions import HTTPException, MethodNotAllowedException, ValidationException
 from litestar.openapi.datastructures import ResponseSpec
 from litestar.routes import HTTPRoute
+from litestar.typing import FieldDefinition
 from msgspec import Struct
 
 from recollect.errors import ErrorCode, ErrorKind, RecollectError
+from recollect.times import in_plain_words
 
 STATUS = {
     ErrorKind.INVALID: 400,
@@ -74,7 +77,7 @@ def problem_response(error: Exception, request: Request[Any, Any, Any]) -> Respo
         case RecollectError():
             return _problem(STATUS[error.kind], error.code, error.message, error.path)
         case ValidationException():
-            return _problem(400, ErrorCode.INVALID_INPUT, _validation(error), None)
+            return _problem(400, ErrorCode.INVALID_INPUT, _validation(error, request), None)
         case MethodNotAllowedException():
             return _problem(405, ErrorCode.METHOD_NOT_ALLOWED, error.detail, None, {"Allow": _allowed(request)})
         case HTTPException() if error.status_code < 500:
@@ -104,10 +107,20 @@ def _allowed(request: Request[Any, Any, Any]) -> str:
     return ", ".join(sorted({method for route in here for method in route.methods}))
 
 
-def _validation(error: ValidationException) -> str:
+def _validation(error: ValidationException, request: Request[Any, Any, Any]) -> str:
     """What was wrong and where, as Litestar found it in query or body."""
+    parameters = request.route_handler.parsed_fn_signature.parameters
     places = [place for place in error.extra or [] if isinstance(place, dict)] if isinstance(error.extra, list) else []
     said = [
-        f"{place['key']}: {place['message']}" if "key" in place else str(place.get("message", "")) for place in places
+        f"{_name(place['key'], parameters)}: {in_plain_words(place['message'])}"
+        if "key" in place
+        else str(place.get("message", ""))
+        for place in places
     ]
     return "; ".join(said) or error.detail
+
+
+def _name(key: str, parameters: Mapping[str, FieldDefinition]) -> str:
+    """What is called `from` outside cannot be called so in Python."""
+    parameter = parameters.get(key)
+    return getattr(parameter and parameter.kwarg_definition, "name", None) or key

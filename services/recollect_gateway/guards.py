@@ -1,5 +1,10 @@
-"""Guards of the management API: who calls, whether they may, and whether what they send can be kept."""
+"""Guards of the management API: who calls, whether they may, and whether what they send can be kept.
 
+A key may be confined to some toolsets. So that no plain route does what no tool of theirs does, each route under /v1
+says as its `opt` where it belongs: `mirrors` tools, `belongs_to` a toolset, or goes `BY_SCOPE` alone.
+"""
+
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -11,7 +16,25 @@ from litestar.middleware import AbstractAuthenticationMiddleware, Authentication
 from recollect.caller import Caller, Scope
 from recollect.errors import InvalidInput
 from recollect_gateway.credentials import Authenticator
+from recollect_gateway.mcp_endpoint.catalogue import TOOLS
 from recollect_gateway.mcp_endpoint.schema import check_text
+
+MAX_NAME = 100
+"""Characters of a parameter's name that an error repeats, at most."""
+
+TOOLSETS_OPT = "toolsets"
+BY_SCOPE: dict[str, frozenset[str] | None] = {TOOLSETS_OPT: None}
+"""Of a route that manages what no tool does, such as keys: its scope alone says who may."""
+
+
+def mirrors(*tools: str) -> dict[str, frozenset[str] | None]:
+    """Of a route that does what each of these tools does: whoever may use a toolset of one may use the route."""
+    return belongs_to(*(toolset for tool in tools for toolset in TOOLS[tool].toolsets))
+
+
+def belongs_to(*toolsets: str) -> dict[str, frozenset[str] | None]:
+    """Of a route that no tool mirrors, for whoever may use one of these toolsets."""
+    return {TOOLSETS_OPT: frozenset(toolsets)}
 
 
 class CallerMiddleware(AbstractAuthenticationMiddleware):
@@ -23,6 +46,30 @@ class CallerMiddleware(AbstractAuthenticationMiddleware):
         return AuthenticationResult(user=await authenticator.caller(connection.headers), auth=None)
 
 
+def within_toolsets(connection: ASGIConnection[Any, Caller, Any, Any], handler: BaseRouteHandler) -> None:
+    """Only credentials whose allow-list, if they have one, names a toolset of the route; none where it says nothing."""
+    if connection.scope.get("method") == "OPTIONS":  # Answers which methods there are, and nothing else.
+        return
+    toolsets = handler.opt.get(TOOLSETS_OPT, frozenset())
+    if toolsets is not None:
+        connection.user.require_toolset(toolsets)
+
+
+def known_parameters(connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRouteHandler) -> None:
+    """Refuse a query parameter that the route does not have: a misspelt `dry_run` must not become a real run."""
+    known = _query_parameters(handler, frozenset(connection.path_params))
+    for name in connection.query_params:
+        if name not in known:
+            there = f"it takes {', '.join(sorted(known))}" if known else "it takes none"
+            raise InvalidInput(f"The route has no such query parameter: {there}", path=name[:MAX_NAME])
+
+
+@cache
+def _query_parameters(handler: BaseRouteHandler, path_parameters: frozenset[str]) -> frozenset[str]:
+    model = handler.create_kwargs_model(dict.fromkeys(path_parameters))  # type: ignore[arg-type]  # only names are read
+    return frozenset(parameter.field_alias for parameter in model.expected_query_params)
+
+
 def requires_admin(connection: ASGIConnection[Any, Caller, Any, Any], _: BaseRouteHandler) -> None:
     """Only credentials with the scope `tenant:admin`."""
     connection.user.require(Scope.TENANT_ADMIN)
@@ -30,8 +77,12 @@ def requires_admin(connection: ASGIConnection[Any, Caller, Any, Any], _: BaseRou
 
 async def sound_body(request: Request[Any, Any, Any]) -> None:
     """Refuse a body that is no JSON, or whose text PostgreSQL cannot hold, before it becomes a type."""
+    check_text(await read_json(request))
+
+
+async def read_json(request: Request[Any, Any, Any]) -> Any:
+    """A request's body, whatever its type; raises InvalidInput where it is no JSON."""
     try:
-        body = msgspec.json.decode(await request.body())
+        return msgspec.json.decode(await request.body())
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         raise InvalidInput("The body is not JSON, or is nested too deep") from None
-    check_text(body)

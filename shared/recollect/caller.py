@@ -40,6 +40,16 @@ class Caller:
         if scope not in self.scopes:
             raise Forbidden(f"This credential lacks the scope {scope}. Ask an admin for a key that has it.")
 
+    def require_toolset(self, toolsets: frozenset[str]) -> None:
+        """Raise Forbidden if an allow-list names none of these toolsets."""
+        if self.toolsets is not None and not self.toolsets & toolsets:
+            needed = " or ".join(sorted(toolsets)) or "every toolset"
+            raise Forbidden(
+                f"This credential is confined to some toolsets, and this needs {needed}. Ask an admin for a key that "
+                "has it.",
+                code=ErrorCode.TOOLSET_NOT_ALLOWED,
+            )
+
     def may_use_graph(self, graph_id: UUID) -> bool:
         """Whether the allow-list, if there is one, names this graph."""
         return self.graphs is None or graph_id in self.graphs

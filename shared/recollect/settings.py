@@ -26,6 +26,11 @@ class Settings(BaseSettings):
         description="The same database for migrations and operator commands: a login that is "
         "`recollect_owner` or may become it. Default: `RECOLLECT_DATABASE_URL`.",
     )
+    maintenance_database_url: str | None = Field(
+        default=None,
+        description="The same database for the worker's index building: a login that is `recollect_maintenance` or "
+        "may become `recollect_owner`. Unset: no vector index is built, and recall in large graphs is slower.",
+    )
     database_pool_size: int = Field(default=10, ge=1, le=200, description="Connections per process.")
     database_acquire_seconds: float = Field(
         default=5.0, gt=0, description="How long a call waits for a free connection before it is told to try again."
@@ -74,8 +79,12 @@ class Settings(BaseSettings):
         default=3650.0, gt=0, le=36_500, description="In toolset `facts`, `ttl_days` is this at most, in days."
     )
     embedder: str = Field(
-        default="wordllama",
-        description="`wordllama` (in process, no download) or `openai` (any OpenAI-compatible /v1/embeddings).",
+        default="minilm",
+        description="`minilm` (in process, finds more), `wordllama` (in process, quickest) or `openai` (any "
+        "OpenAI-compatible /v1/embeddings). Before changing it, see docs/embedding.md.",
+    )
+    embedding_threads: int = Field(
+        default=1, ge=1, le=64, description="Texts that `minilm` embeds at the same time, each on a core, per process."
     )
     embedding_url: str = Field(
         default="http://127.0.0.1:8080/v1", description="Base address of the OpenAI-compatible embedder."
@@ -84,12 +93,104 @@ class Settings(BaseSettings):
     embedding_model: str = Field(default="text-embedding-3-small", description="Model name sent to that embedder.")
     embedding_dimensions: int = Field(default=1536, ge=1, le=4000, description="Vector length of that model.")
     embedding_timeout_seconds: float = Field(default=10.0, gt=0, description="Longest wait for that embedder.")
+    previous_embedder: str | None = Field(
+        default=None,
+        description="The embedder that was configured before, for graphs that its vectors still serve: `minilm`, "
+        "`wordllama` or `openai`. Set it on gateways and workers until `reembed` is done for every graph.",
+    )
+    previous_embedding_model: str | None = Field(
+        default=None, description="Its model name, where it is `openai`. Default: `RECOLLECT_EMBEDDING_MODEL`."
+    )
+    previous_embedding_dimensions: int | None = Field(
+        default=None, ge=1, le=4000, description="Its vector length. Default: `RECOLLECT_EMBEDDING_DIMENSIONS`."
+    )
+    cache_embeddings_enabled: bool = Field(default=True, description="Keep the vectors of recent questions in memory.")
+    cache_embeddings_maxsize: int = Field(
+        default=1000, ge=1, le=1_000_000, description="Questions whose vectors a gateway keeps, at most."
+    )
+    cache_embeddings_max_bytes: int = Field(
+        default=16 * 1024 * 1024, ge=0, description="Bytes that those vectors and questions take, at most."
+    )
+    cache_search_enabled: bool = Field(
+        default=True, description="Keep what recalls found, as ids and scores, in Redis. Gateways share it."
+    )
+    cache_search_maxsize: int = Field(
+        default=100, ge=1, le=100_000, description="Recalls that are kept for one tenant, at most; up to 64 kB each."
+    )
+    cache_search_ttl: int = Field(default=60, ge=1, le=86_400, description="How long a recall is kept, in seconds.")
+    cache_search_wait_seconds: float = Field(
+        default=0.05, gt=0, description="How long a recall waits for Redis before it searches without the cache."
+    )
     embedding_batch: int = Field(default=256, ge=1, le=2048, description="Passages embedded per batch.")
     embedding_lease_seconds: float = Field(
         default=60.0, gt=0, description="How long a worker holds passages that it is embedding before others may."
     )
+    vector_index_memories: int = Field(
+        default=10_000,
+        ge=100,
+        description="From how many memories on a graph gets a vector index. Smaller ones are compared exactly.",
+    )
+    vector_index_memory_mb: int = Field(
+        default=512,
+        ge=1,
+        le=2_000_000,
+        description="Memory in which PostgreSQL may build a vector index, in MB. What does not fit is built several "
+        "times as slowly: a million memories take 1,300 with wordllama, 1,500 with minilm.",
+    )
+    recall_audit_share: float = Field(
+        default=0.005,
+        ge=0,
+        le=1,
+        description="Share of the recalls served by a vector index that are answered exactly as well, to measure the "
+        "index by (metric `recollect.recall.audit`).",
+    )
+    index_care_seconds: int = Field(
+        default=60,
+        ge=1,
+        le=86_400,
+        description="How often the worker looks for graphs that outgrew that, or shrank.",
+    )
     sweep_seconds: int = Field(
         default=10, ge=1, le=60, description="How often the worker looks for pending work that no wake-up announced."
+    )
+    max_jobs: int = Field(default=4, ge=1, le=100, description="Jobs that one worker runs at once.")
+    jobs_per_tenant: int = Field(
+        default=2, ge=1, le=100, description="Jobs of one tenant that run at once, on all workers together."
+    )
+    job_lease_seconds: float = Field(
+        default=60.0,
+        gt=0,
+        description="Longest run of one step of a job, and how long a job waits whose worker was killed.",
+    )
+    job_retention_days: float = Field(
+        default=7.0, gt=0, le=3650, description="How long a finished job is kept, with what it left to be fetched."
+    )
+    retention_days: float = Field(
+        default=30.0,
+        ge=0,
+        le=36_500,
+        description="How far back the past can be read, at least: compaction removes what was gone before. As long, "
+        "what has expired stays archived before the worker deletes it.",
+    )
+    usage_flush_seconds: float = Field(
+        default=5.0,
+        gt=0,
+        le=3600,
+        description="How often a gateway writes down what it counted of calls and of the use of keys. A gateway that "
+        "is killed loses what it counted since.",
+    )
+    usage_retention_days: float = Field(
+        default=400.0, ge=1, le=36_500, description="How long the usage of tenants is kept, hour by hour."
+    )
+    compaction_enabled: bool = Field(
+        default=True,
+        description="Remove by itself what is beyond the retention: the worker looks at every graph once a day. False: "
+        "only `compact` does.",
+    )
+    job_storage_bytes: int = Field(
+        default=1_000_000_000,
+        ge=1_048_576,
+        description="Most bytes that the jobs of one tenant keep as input and output.",
     )
     otlp_endpoint: str | None = Field(
         default=None, description="OTLP/HTTP collector, such as http://127.0.0.1:4318. Unset: no telemetry is made."

@@ -1,53 +1,128 @@
 """`python -m tests.benchmarks`: start everything on this machine, measure, print, stop everything.
 
 A full run takes some minutes and ends by itself, at `--limit-seconds` at the latest. `RECOLLECT_*` variables hold for
-gateway and worker, but for the addresses.
+gateway and worker, but for the addresses and the embedder, which is wordllama. How well recall finds is measured apart:
+`python -m tests.benchmarks.quality`.
 """
 
 import argparse
 import asyncio
+import logging
 import signal
 import sys
 import tempfile
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 
+import msgspec
 import uvloop
 from rich.console import Console
 
 from tests.benchmarks.corpus import LEAST
+from tests.benchmarks.duplicates import duplicates_table, measure_duplicates
+from tests.benchmarks.embedding import embedding_table, measure_embedding
+from tests.benchmarks.fairness import fairness_table, measure_fairness
 from tests.benchmarks.groups import PLANS
-from tests.benchmarks.report import WIDTH, Report, print_report, write_json
+from tests.benchmarks.latency.report import LatencyReport, latency_document, print_latency
+from tests.benchmarks.latency.run import LatencyPlan
+from tests.benchmarks.latency.run import run as run_latency
+from tests.benchmarks.latency.talk import THREAD
+from tests.benchmarks.report import WIDTH, Report, calls_document, machine, print_report
 from tests.benchmarks.run import run
-from tests.benchmarks.stack import running_stack
+from tests.benchmarks.stack import EMBEDDER, Stack, running_stack
+from tests.benchmarks.transfer import measure_transfer, transfer_table
 from tests.benchmarks.web import LEAST as LEAST_WEB
 from tests.benchmarks.wire import LEGACY, REVISIONS
+
+RECALL = "recall"
+TRANSFER = "transfer"
+"""The group of imports and exports, which are no calls."""
+DUPLICATES = "duplicates"
+"""The group of passes over a graph, which are no calls either."""
+EMBEDDING = "embedding"
+"""The group of the worker's passages."""
+FAIRNESS = "fairness"
+"""The group of the worker's tenants."""
+OTHERS = (RECALL, TRANSFER, DUPLICATES, EMBEDDING, FAIRNESS)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure as the arguments say; the exit code: 1 if the time was up before all was measured."""
     options = _parser().parse_args(arguments)
     signal.signal(signal.SIGTERM, _leave)
-    report = Report(options.revision, options.rounds)
+    logging.getLogger("httpx2").setLevel(logging.WARNING)  # wordllama lets everything log, between bars of progress
     console = Console(stderr=True)
-    finished = _within(options.limit_seconds, _measure(options, report, console))
-    print_report(report, Console(width=WIDTH))
+    reports = Reports(Report(options.revision, options.rounds), LatencyReport(EMBEDDER))
+    finished = _within(options.limit_seconds, _measure(options, reports, console))
+    reports.print(Console(width=WIDTH))
+    if reports.calls.transfers:
+        Console(width=WIDTH).print(transfer_table(reports.calls.transfers))
+    if reports.calls.duplicates:
+        Console(width=WIDTH).print(duplicates_table(reports.calls.duplicates))
+    if reports.calls.embedded:
+        Console(width=WIDTH).print(embedding_table(reports.calls.embedded))
+    if reports.calls.fairness:
+        Console(width=WIDTH).print(fairness_table(reports.calls.fairness))
     if options.json:
-        write_json(report, options.json)
+        reports.write(options.json)
     if not finished:
         console.print(f"The {options.limit_seconds:g} s were up: this is what had been measured until then.")
     return 0 if finished else 1
 
 
-async def _measure(options: argparse.Namespace, report: Report, console: Console) -> None:
+@dataclass(frozen=True, slots=True)
+class Reports:
+    """Of the calls beside their floors, and of recall as a graph grows."""
+
+    calls: Report
+    latency: LatencyReport
+
+    def print(self, console: Console) -> None:
+        """What was measured of both."""
+        print_report(self.calls, console)
+        print_latency(self.latency, console)
+
+    def write(self, path: Path) -> None:
+        """Both as JSON, with every sample."""
+        document = {**machine(), "calls": calls_document(self.calls), "recall": latency_document(self.latency)}
+        path.write_bytes(msgspec.json.format(msgspec.json.encode(document)))
+
+
+async def _measure(options: argparse.Namespace, reports: Reports, console: Console) -> None:
     """One group after the other, each on servers of its own."""
-    sizes = {"memory": options.sizes, "graph": options.graph_sizes}
-    for group in options.group or PLANS:
-        plan = PLANS[group](sizes[group], options.rounds, options.revision, options.only)
-        if plan.calls:
-            with tempfile.TemporaryDirectory(prefix="recollect-bench-") as folder, running_stack(Path(folder)) as stack:
-                await run(stack, plan, report, console)
+    sizes = {"memory": options.sizes, "search": options.search_sizes, "graph": options.graph_sizes}
+    for group in options.group or [*PLANS, *OTHERS]:
+        if group == RECALL:
+            plan = LatencyPlan(options.recall_sizes, options.questions, options.compared)
+            with _stack() as stack:
+                await run_latency(stack, plan, reports.latency, console)
+        elif group == TRANSFER:
+            await _transfer(options, reports.calls, console)
+        elif group == DUPLICATES:
+            await measure_duplicates(options.duplicates_sizes, reports.calls.duplicates)
+        elif group == EMBEDDING:
+            await measure_embedding(options.embedding_sizes, reports.calls.embedded)
+        elif group == FAIRNESS:
+            for size in options.fairness_sizes:
+                with _stack() as stack:
+                    await measure_fairness(stack, size, reports.calls.fairness, console)
+        elif (calls := PLANS[group](sizes[group], options.rounds, options.revision, options.only)).calls:
+            with _stack() as stack:
+                await run(stack, calls, reports.calls, console)
+
+
+@contextmanager
+def _stack() -> Iterator[Stack]:
+    with tempfile.TemporaryDirectory(prefix="recollect-bench-") as folder, running_stack(Path(folder)) as stack:
+        yield stack
+
+
+async def _transfer(options: argparse.Namespace, report: Report, console: Console) -> None:
+    with tempfile.TemporaryDirectory(prefix="recollect-bench-") as folder, running_stack(Path(folder)) as stack:
+        report.transfers += await measure_transfer(stack, Path(folder), options.transfer_sizes, console)
 
 
 def _within(seconds: float, measuring: Coroutine[None, None, None]) -> bool:
@@ -66,15 +141,45 @@ def _within(seconds: float, measuring: Coroutine[None, None, None]) -> bool:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks", description=__doc__)
-    parser.add_argument("--group", action="append", choices=PLANS, help="calls that belong together; repeatable (all)")
+    parser.add_argument(
+        "--group",
+        action="append",
+        choices=[*PLANS, *OTHERS],
+        help="calls that belong together; repeatable (all)",
+    )
     parser.add_argument(
         "--sizes", type=_sizes(LEAST), default=[1_000, 10_000, 100_000], help="entities of group memory, as 1000,10000"
+    )
+    parser.add_argument(
+        "--search-sizes", type=_sizes(LEAST), default=[1_000, 10_000], help="entities of group search (1000,10000)"
     )
     parser.add_argument(
         "--graph-sizes",
         type=_sizes(LEAST_WEB),
         default=[10_000, 100_000],
         help="entities of group graph, three relations each",
+    )
+    parser.add_argument(
+        "--recall-sizes", type=_sizes(THREAD), default=[1_000, 10_000, 100_000], help="passages of group recall"
+    )
+    parser.add_argument("--questions", type=_at_least(1), default=200, help="of group recall, a way and size (200)")
+    parser.add_argument(
+        "--compared", type=_at_least(0), default=100, help="questions answered with and without indexes (100)"
+    )
+    parser.add_argument(
+        "--transfer-sizes", type=_sizes(2), default=[10_000, 100_000], help="entities of group transfer"
+    )
+    parser.add_argument(
+        "--duplicates-sizes", type=_sizes(2), default=[10_000, 100_000], help="entities of group duplicates"
+    )
+    parser.add_argument(
+        "--embedding-sizes",
+        type=_sizes(THREAD),
+        default=[2_000, 20_000],
+        help="passages of group embedding (2000,20000)",
+    )
+    parser.add_argument(
+        "--fairness-sizes", type=_sizes(THREAD), default=[100_000], help="passages of group fairness (100000)"
     )
     parser.add_argument("--rounds", type=_at_least(1), default=50, help="samples of each call at each size (50)")
     parser.add_argument("--only", action="append", default=[], help="a call to measure, by tool or label; repeatable")

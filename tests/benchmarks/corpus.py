@@ -9,7 +9,7 @@ import itertools
 import random
 from collections.abc import Iterator
 
-from recollect.nodes.model import NewEntity
+from recollect.entities.model import NewEntity
 from recollect.relations.model import NewRelation
 
 MATCHES = 10

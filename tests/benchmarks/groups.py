@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from rich.progress import Progress
 
-from tests.benchmarks.calls import CALLS
+from tests.benchmarks.calls import CALLS, SEARCHES
 from tests.benchmarks.corpus import Corpus
 from tests.benchmarks.memory import MeasuredMemory
 from tests.benchmarks.run import Plan
@@ -22,6 +22,16 @@ def memory_plan(sizes: Sequence[int], rounds: int, revision: str, only: list[str
     return Plan(corpus, grow, sizes, [call for call in CALLS if call.matches(only)], rounds, revision)
 
 
+def search_plan(sizes: Sequence[int], rounds: int, revision: str, only: list[str]) -> Plan:
+    """The classic searches, on the entities of group memory."""
+    corpus = Corpus()
+
+    async def grow(memory: MeasuredMemory, size: int, progress: Progress) -> None:
+        await memory.grow(corpus, size, progress, embedded=False)
+
+    return Plan(corpus, grow, sizes, [call for call in SEARCHES if call.matches(only)], rounds, revision, embeds=False)
+
+
 def graph_plan(sizes: Sequence[int], rounds: int, revision: str, only: list[str]) -> Plan:
     """Walking, on a web of entities with three relations and a parent each, and creating in large batches."""
     corpus = Corpus()
@@ -34,4 +44,4 @@ def graph_plan(sizes: Sequence[int], rounds: int, revision: str, only: list[str]
     return Plan(corpus, weave, sizes, calls, rounds, revision, embeds=False)
 
 
-PLANS = {"memory": memory_plan, "graph": graph_plan}
+PLANS = {"memory": memory_plan, "search": search_plan, "graph": graph_plan}

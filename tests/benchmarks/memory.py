@@ -1,7 +1,7 @@
 """The tenant that is measured: made, filled through the core, and brought back to its size after each write."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from uuid import UUID
@@ -10,12 +10,15 @@ import asyncpg
 from rich.progress import Progress
 
 from recollect.caller import Caller
+from recollect.entities import service as entities
+from recollect.entities.model import NewEntity
 from recollect.graphs import service as graphs
 from recollect.identity import service as identity
 from recollect.identity.model import NewKey, operator_caller
 from recollect.ids import new_id
 from recollect.nodes import service as nodes
-from recollect.nodes.model import NewObservation
+from recollect.observations import service as observations
+from recollect.observations.model import NewObservation
 from recollect.platform.cache import connect_redis
 from recollect.platform.db import Database, Operator
 from recollect.platform.migrate import migrate
@@ -24,13 +27,15 @@ from recollect.relations import service as relations
 from recollect.relations.model import NewEdge
 from recollect.settings import Settings
 from recollect.tenants.service import create_tenant
+from recollect.upkeep import service as upkeep
 from tests.benchmarks.corpus import Corpus
+from tests.benchmarks.latency.talk import Talk
 from tests.benchmarks.stack import Stack
 from tests.benchmarks.web import ROW, TYPE, Web
 
 BATCH = 1_000
 
-_PENDING = "SELECT count(*) FROM passages WHERE embedding IS NULL AND removed_revision IS NULL"
+_PENDING = "SELECT count(*) FROM passages WHERE tenant_id = $1 AND NOT settled AND removed_revision IS NULL"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,36 +50,50 @@ class MeasuredMemory:
     """One tenant's default graph, which grows from size to size."""
 
     def __init__(self, stack: Stack, caller: Caller, key: str, superuser: asyncpg.Connection) -> None:
-        self.key = key
+        self.key, self.caller = key, caller
         self.entities = 0
-        self._stack, self._caller, self._superuser = stack, caller, superuser
+        self._stack, self._superuser = stack, superuser
 
-    async def grow(self, corpus: Corpus, size: int, progress: Progress) -> None:
-        """Add entities up to `size`, wait until every passage has its vector, and bring statistics up to date."""
-        filling = progress.add_task(f"{size:,} entities: filling", total=size - self.entities)
+    async def grow(self, corpus: Corpus, size: int, progress: Progress, *, embedded: bool = True) -> None:
+        """Add entities up to `size`, wait until every passage has its vector, and bring statistics up to date.
+
+        Not `embedded`: who searches texts alone need not wait for vectors.
+        """
         async with _waking_database(self._stack.settings) as db:
-            while self.entities < size:
-                added = min(BATCH, size - self.entities)
-                await self._fill(db, corpus, range(self.entities, self.entities + added))
-                self.entities += added
-                progress.advance(filling, added)
-        await self._embedded(size, progress)
+            await self._add_up_to(size, BATCH, lambda numbers: self._fill(db, corpus, numbers), progress)
+        if embedded:
+            await self.embedded(progress)
         await self._tidy()
+
+    async def listen(self, talk: Talk, size: int, progress: Progress) -> None:
+        """Add turns of talk up to `size` (each is one passage), wait for their vectors, index them where the graph is
+        large enough, and bring statistics up to date.
+
+        `entities` counts turns then.
+        """
+        await self.hear(talk, size, progress)
+        await self.embedded(progress)
+        await self._indexed(size, progress)
+        await self._tidy()
+
+    async def hear(self, talk: Talk, size: int, progress: Progress) -> None:
+        """Add turns of talk up to `size`, and no more than that."""
+        async with _waking_database(self._stack.settings) as db:
+            await self._add_up_to(size, BATCH, lambda numbers: self._add_turns(db, talk, numbers), progress)
+
+    async def waiting(self) -> int:
+        """How many passages have not all that they are found by."""
+        return int(await self._superuser.fetchval(_PENDING, self.caller.tenant_id))
 
     async def weave(self, web: Web, size: int, progress: Progress) -> None:
         """Add rows of a web up to `size` entities. Their vectors are not waited for: who walks looks at none."""
-        filling = progress.add_task(f"{size:,} entities: filling", total=size - self.entities)
         async with Database.connect(self._stack.settings.database_url, settings=self._stack.settings) as db:
-            while self.entities < size:
-                added = min(ROW, size - self.entities)
-                await self._add_row(db, web, range(self.entities, self.entities + added))
-                self.entities += added
-                progress.advance(filling, added)
+            await self._add_up_to(size, ROW, lambda numbers: self._add_row(db, web, numbers), progress)
         await self._tidy()
 
     async def mark(self) -> Mark:
         """Remember the present state."""
-        head = await self._superuser.fetchrow("SELECT * FROM graph_heads WHERE tenant_id = $1", self._caller.tenant_id)
+        head = await self._superuser.fetchrow("SELECT * FROM graph_heads WHERE tenant_id = $1", self.caller.tenant_id)
         assert head is not None
         mark = Mark(new_id(), head)
         await asyncio.sleep(0.002)  # Ids begin with the millisecond: those of other processes are greater from now on.
@@ -85,11 +104,11 @@ class MeasuredMemory:
         async with self._superuser.transaction():
             for table, column in _ID_COLUMNS.items():
                 await self._superuser.execute(
-                    f"DELETE FROM {table} WHERE tenant_id = $1 AND {column} > $2", self._caller.tenant_id, mark.last_id
+                    f"DELETE FROM {table} WHERE tenant_id = $1 AND {column} > $2", self.caller.tenant_id, mark.last_id
                 )
             await self._superuser.execute(
                 "DELETE FROM changes WHERE tenant_id = $1 AND graph_id = $2 AND revision > $3",
-                self._caller.tenant_id,
+                self.caller.tenant_id,
                 mark.head["graph_id"],
                 mark.head["revision"],
             )
@@ -99,34 +118,65 @@ class MeasuredMemory:
                 *(mark.head[name] for name in ("tenant_id", "graph_id", "revision", "entities", "observations")),
             )
 
+    async def _add_up_to(
+        self, size: int, batch: int, add: Callable[[range], Awaitable[None]], progress: Progress
+    ) -> None:
+        filling = progress.add_task(f"{size:,}: filling", total=size - self.entities)
+        while self.entities < size:
+            added = min(batch, size - self.entities)
+            await add(range(self.entities, self.entities + added))
+            self.entities += added
+            progress.advance(filling, added)
+
     async def _fill(self, db: Database, corpus: Corpus, numbers: range) -> None:
         async with (
-            db.transaction(self._caller) as tx,
+            db.transaction(self.caller) as tx,
             graphs.write_graph(tx, None, "benchmark") as revision,
         ):
-            await nodes.create_entities(tx, revision, [corpus.entity(number) for number in numbers])
+            await entities.create_entities(tx, revision, [corpus.entity(number) for number in numbers])
             await relations.create_relations(tx, revision, [corpus.relation(number) for number in numbers if number])
+
+    async def _add_turns(self, db: Database, talk: Talk, numbers: range) -> None:
+        turns = [talk.turn(number) for number in numbers]
+        async with (
+            db.transaction(self.caller) as tx,
+            graphs.write_graph(tx, None, "benchmark") as revision,
+        ):
+            people = dict.fromkeys(turn.entity for turn in turns)
+            await entities.create_entities(tx, revision, [NewEntity(name, "person") for name in people])
+            await observations.add_observations(tx, revision, turns, across_threads=False)
 
     async def _add_row(self, db: Database, web: Web, numbers: range) -> None:
         async with (
-            db.transaction(self._caller) as tx,
+            db.transaction(self.caller) as tx,
             graphs.write_graph(tx, None, "benchmark") as revision,
         ):
             ids = await nodes.create_nodes(tx, revision, [web.fields(number) for number in numbers])
             said = [NewObservation(web.name(number), web.sentence(number)) for number in numbers]
-            await nodes.add_observations(tx, revision, said)
+            await observations.add_observations(tx, revision, said)
             ends = [pair for number, i in zip(numbers, ids, strict=True) for pair in web.add(number, i)]
             await relations.put_edges(tx, revision, [NewEdge(source, target, TYPE) for source, target in ends])
+
+    async def _indexed(self, size: int, progress: Progress) -> None:
+        """What a worker does within its minute, which no measurement waits for."""
+        indexing = progress.add_task(f"{size:,}: vector index", total=1)
+        patient = self._stack.settings.model_copy(update={"statement_timeout_seconds": 0.0})
+        async with Operator.connect(patient.migration_url, patient) as operator:
+            await upkeep.tend_indexes(
+                operator, from_memories=patient.vector_index_memories, memory_mb=patient.vector_index_memory_mb
+            )
+        progress.advance(indexing)
 
     async def _tidy(self) -> None:
         # What autovacuum does within its minute; without it the first searches would tidy up after the filling.
         await self._superuser.execute("VACUUM ANALYZE")
         await self._superuser.execute("CHECKPOINT")
 
-    async def _embedded(self, size: int, progress: Progress) -> None:
-        waiting = int(await self._superuser.fetchval(_PENDING))
-        embedding = progress.add_task(f"{size:,} entities: embedding", total=waiting)
-        while left := int(await self._superuser.fetchval(_PENDING)):
+    async def embedded(self, progress: Progress) -> None:
+        """Return when no passage waits; raises RuntimeError where the worker ended."""
+        waiting = await self.waiting()
+        embedding = progress.add_task(f"{self.entities:,}: embedding", total=waiting)
+        while left := await self.waiting():
             progress.update(embedding, completed=waiting - left)
             if not self._stack.worker.is_running():
                 raise RuntimeError(f"The worker ended; its log: {self._stack.worker.log.read_text()[-2000:]}")
@@ -146,26 +196,37 @@ async def _waking_database(settings: Settings) -> AsyncIterator[Database]:
         )
 
 
-_ID_COLUMNS = {"passages": "id", "observations": "id", "relations": "id", "node_versions": "node_id", "nodes": "id"}
+_ID_COLUMNS = {
+    "passage_vectors": "passage_id",
+    "passages": "id",
+    "observations": "id",
+    "relations": "id",
+    "node_versions": "node_id",
+    "nodes": "id",
+}
+
+
+async def new_tenant(settings: Settings, slug: str = "benchmark") -> tuple[Caller, str]:
+    """A tenant in a database, which is migrated if it is new, with the secret of an agent's key."""
+    await migrate(settings.migration_url)
+    async with Operator.connect(settings.migration_url, settings) as operator:
+        caller = operator_caller(await create_tenant(operator, slug, "Benchmark"))
+    async with Database.connect(settings.database_url, settings=settings) as db, db.transaction(caller) as tx:
+        pepper = settings.key_secret.get_secret_value().encode()
+        issued = await identity.create_key(tx, NewKey(name="benchmark"), pepper=pepper)
+    return caller, issued.secret
 
 
 @asynccontextmanager
 async def measured_memory(stack: Stack) -> AsyncIterator[MeasuredMemory]:
     """A tenant in a new, migrated database, with an agent's key."""
-    settings = stack.settings
-    await migrate(settings.migration_url)
-    async with Operator.connect(settings.migration_url, settings) as operator:
-        caller = operator_caller(await create_tenant(operator, "benchmark", "Benchmark"))
-    async with Database.connect(settings.database_url, settings=settings) as db, db.transaction(caller) as tx:
-        issued = await identity.create_key(
-            tx, NewKey(name="benchmark"), pepper=settings.key_secret.get_secret_value().encode()
-        )
+    caller, key = await new_tenant(stack.settings)
     superuser = await asyncpg.connect(
         stack.superuser_url,
         # Rows are taken out by their ids in all tables at once: no trigger need look for what refers to them.
         server_settings={"search_path": "recollect, public", "session_replication_role": "replica"},
     )
     try:
-        yield MeasuredMemory(stack, caller, issued.secret, superuser)
+        yield MeasuredMemory(stack, caller, key, superuser)
     finally:
         await superuser.close()

@@ -6,13 +6,16 @@ import platform
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
-import msgspec
 from rich import box
 from rich.console import Console
 from rich.table import Table
+
+from tests.benchmarks.duplicates import Measured as MeasuredPass
+from tests.benchmarks.embedding import MeasuredEmbedding
+from tests.benchmarks.fairness import Measured as MeasuredFairness
+from tests.benchmarks.transfer import Measured
 
 WIDTH = 124
 """Characters that a line of the tables takes."""
@@ -43,9 +46,8 @@ class Series:
     samples: list[Sample] = field(default_factory=list)
 
     def quantile(self, of: Callable[[Sample], float], share: float) -> float:
-        """The smallest sample that at least `share` of all do not exceed (nearest rank)."""
-        ordered = sorted(of(sample) for sample in self.samples)
-        return ordered[max(0, math.ceil(share * len(ordered)) - 1)]
+        """See `quantile`."""
+        return quantile([of(sample) for sample in self.samples], share)
 
     def p50(self, of: Callable[[Sample], float]) -> float:
         """The median."""
@@ -69,6 +71,23 @@ class Report:
     revision: str
     rounds: int
     series: list[Series] = field(default_factory=list)
+    transfers: list[Measured] = field(default_factory=list)
+    duplicates: list[MeasuredPass] = field(default_factory=list)
+    embedded: list[MeasuredEmbedding] = field(default_factory=list)
+    fairness: list[MeasuredFairness] = field(default_factory=list)
+
+
+def quantile(samples: Sequence[float], share: float) -> float:
+    """The smallest sample that at least `share` of all do not exceed (nearest rank)."""
+    return sorted(samples)[max(0, math.ceil(share * len(samples)) - 1)]
+
+
+def machine() -> dict[str, Any]:
+    """When and on what it was measured."""
+    return {
+        "at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "machine": {"cores": os.cpu_count(), "system": platform.platform(), "python": platform.python_version()},
+    }
 
 
 def print_report(report: Report, console: Console) -> None:
@@ -78,16 +97,17 @@ def print_report(report: Report, console: Console) -> None:
         console.print(_growth(report.series))
 
 
-def write_json(report: Report, path: Path) -> None:
+def calls_document(report: Report) -> dict[str, Any]:
     """Every sample, in seconds, with the medians and ratios."""
-    document = {
-        "at": datetime.now(UTC).isoformat(timespec="seconds"),
-        "machine": {"cores": os.cpu_count(), "system": platform.platform(), "python": platform.python_version()},
+    return {
         "revision": report.revision,
         "rounds": report.rounds,
         "series": [_document(series) for series in report.series],
+        "transfers": report.transfers,
+        "duplicates": report.duplicates,
+        "embedded": report.embedded,
+        "fairness": report.fairness,
     }
-    path.write_bytes(msgspec.json.format(msgspec.json.encode(document)))
 
 
 def _document(series: Series) -> dict[str, Any]:
@@ -123,7 +143,7 @@ def _calls(report: Report) -> Table:
 
 def _row(series: Series) -> Sequence[str]:
     pairs = [
-        _ms(series.quantile(of, share))
+        milliseconds(series.quantile(of, share))
         for of in (lambda s: s.call, lambda s: s.echo, lambda s: s.sql)
         for share in (0.5, 0.95)
     ]
@@ -133,7 +153,7 @@ def _row(series: Series) -> Sequence[str]:
         series.label,
         f"{series.size:,}",
         *pairs,
-        _ms(series.p50(lambda s: s.sign_in)),
+        milliseconds(series.p50(lambda s: s.sign_in)),
         ratio if series.ratio <= TARGET else f"[bold red]{ratio}[/]",
         f"{last.sign_in_trips} + {last.trips}",
     ]
@@ -155,5 +175,6 @@ def _growth(all_series: Sequence[Series]) -> Table:
     return table
 
 
-def _ms(seconds: float) -> str:
+def milliseconds(seconds: float) -> str:
+    """As the tables show it."""
     return f"{seconds * 1000:.2f}"

@@ -1,20 +1,16 @@
 """One run: grow the graph to each size, and there sample every call between its floors."""
 
-import asyncio
 import random
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 import asyncpg
-import httpx2
 import msgspec
 from rich.console import Console
 from rich.progress import MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from recollect.platform.embedding import WordLlamaEmbedder
-from recollect_local.server import Server
 from tests.benchmarks.calls import Arguments, MeasuredCall
 from tests.benchmarks.corpus import Corpus
 from tests.benchmarks.memory import MeasuredMemory, measured_memory
@@ -24,7 +20,6 @@ from tests.benchmarks.stack import Stack
 from tests.benchmarks.wire import McpConnection
 
 _WARM_UP = 5
-_START_SECONDS = 60.0
 
 
 Filling = Callable[[MeasuredMemory, int, Progress], Awaitable[None]]
@@ -62,9 +57,7 @@ async def run(stack: Stack, plan: Plan, report: Report, console: Console) -> Non
 
 @asynccontextmanager
 async def _bench(stack: Stack, plan: Plan, memory: MeasuredMemory) -> AsyncIterator["Bench"]:
-    for server in (stack.worker, stack.gateway) if plan.embeds else (stack.gateway,):
-        server.start()
-    await _ready(stack.gateway, f"http://127.0.0.1:{stack.settings.port}/health/ready")
+    await stack.serve(embeds=plan.embeds)
     async with bare_connection(stack.settings) as recording, bare_connection(stack.settings) as bare:
         recorder = Recorder(recording, WordLlamaEmbedder(), stack.settings, memory.key)
         yield Bench(stack, plan, memory, recorder, bare)
@@ -148,16 +141,3 @@ class Bench:
             sign_in_trips=len(recording.sign_in),
             trips=len(recording.transaction),
         )
-
-
-async def _ready(server: Server, url: str) -> None:
-    give_up = time.monotonic() + _START_SECONDS
-    async with httpx2.AsyncClient() as http:
-        while time.monotonic() < give_up and server.is_running():
-            try:
-                if (await http.get(url)).is_success:
-                    return
-            except httpx2.TransportError:
-                pass
-            await asyncio.sleep(0.1)
-    raise RuntimeError(f"{server.name} does not start: {server.log.read_text()[-2000:]}")

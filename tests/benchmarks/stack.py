@@ -1,14 +1,18 @@
 """Everything that is measured, as processes of its own: PostgreSQL, Valkey, gateway, worker, and the echo server.
 
-PostgreSQL runs with its defaults: what is committed is on disk.
+PostgreSQL runs with its defaults, unless told otherwise: what is committed is on disk.
 """
 
+import asyncio
 import os
 import sys
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+
+import httpx2
 
 from recollect.settings import Settings
 from recollect_local.address import claimed_port
@@ -17,7 +21,11 @@ from recollect_local.postgres import LocalPostgres
 from recollect_local.server import Server
 from recollect_local.valkey import LocalValkey
 
+EMBEDDER = "wordllama"
+"""For what is timed: with a slower one, filling would take hours, and its own time is measured elsewhere."""
+
 _HOST = "127.0.0.1"
+_START_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +41,32 @@ class Stack:
     worker: Server
     echo_port: int
 
+    async def serve(self, *, embeds: bool = True) -> None:
+        """Start the gateway, and the worker where it `embeds`; return when the gateway answers.
+
+        Raises RuntimeError if it ended or takes too long.
+        """
+        for server in (self.worker, self.gateway) if embeds else (self.gateway,):
+            server.start()
+        give_up = time.monotonic() + _START_SECONDS
+        async with httpx2.AsyncClient() as http:
+            while time.monotonic() < give_up and self.gateway.is_running():
+                try:
+                    if (await http.get(f"http://{_HOST}:{self.settings.port}/health/ready")).is_success:
+                        return
+                except httpx2.TransportError:
+                    pass
+                await asyncio.sleep(0.1)
+        raise RuntimeError(f"{self.gateway.name} does not start: {self.gateway.log.read_text()[-2000:]}")
+
 
 @contextmanager
-def running_stack(folder: Path) -> Iterator[Stack]:
+def running_stack(
+    folder: Path, *, embedder: str = EMBEDDER, postgres_settings: Mapping[str, str] | None = None
+) -> Iterator[Stack]:
     """Start the servers with their data and logs under `folder`; stop whatever runs at the end, last started first."""
     with ExitStack() as stopping:
-        postgres, valkey = LocalPostgres(folder), LocalValkey(folder)
+        postgres, valkey = LocalPostgres(folder, settings=postgres_settings), LocalValkey(folder)
         for store in (postgres, valkey):
             stopping.callback(store.stop)
             store.start()
@@ -49,6 +77,7 @@ def running_stack(folder: Path) -> Iterator[Stack]:
                 redis_url=valkey.url,
                 host=_HOST,
                 port=port,
+                embedder=embedder,
             )
         gateway = _command(folder, "gateway", ["-m", "recollect_gateway"], _environment(settings))
         worker = _command(folder, "worker", ["-m", "recollect_workers"], _environment(settings))
@@ -73,5 +102,6 @@ def _environment(settings: Settings) -> dict[str, str]:
         "RECOLLECT_REDIS_URL": settings.redis_url,
         "RECOLLECT_HOST": settings.host,
         "RECOLLECT_PORT": str(settings.port),
+        "RECOLLECT_EMBEDDER": settings.embedder,
         "RECOLLECT_LOG_LEVEL": "WARNING",
     }

@@ -15,6 +15,7 @@ LINEAGE = "00000000-0000-7000-8000-0000000000e1"
 OTHER_LINEAGE = "00000000-0000-7000-8000-0000000000e2"
 VERSION = "00000000-0000-7000-8000-0000000000e3"
 EDGE = "00000000-0000-7000-8000-0000000000e4"
+JOB = "00000000-0000-7000-8000-0000000000a1"
 
 ANSWERED: dict[str, tuple[str, ...]] = {
     FACT: ("create_node", "node", "id"),
@@ -25,11 +26,15 @@ ANSWERED: dict[str, tuple[str, ...]] = {
     OTHER_LINEAGE: ("put_subgraph", "nodes", "1", "lineage_id"),
     VERSION: ("put_node", "node", "id"),
     EDGE: ("put_edge", "edge", "id"),
+    JOB: ("reindex", "id"),
 }
 """Ids that stand for what an earlier example answered: its tool, and the place in its structured content."""
 
 OF_ANOTHER_GRAPH = frozenset({"create_graph", "delete_graph"})
 """Tools that make or take away a graph: the revision of the one that the examples are played in is not theirs."""
+
+OF_NO_GRAPH = frozenset({"reindex", "reembed", "start_export", "propose_duplicates", "cancel_job", "compact"})
+"""Tools that start and end jobs, or remove what nobody reads any more: what is remembered stays as it is."""
 
 
 class Played:
@@ -110,12 +115,14 @@ EXAMPLES: dict[str, dict[str, Any]] = {
         "kinds": ["person"],
         "tags": ["vip"],
         "about": ["Alice"],
+        "under": "Alice",
         "min_importance": 1,
         "since": "2026-01-01T00:00:00Z",
         "until": "2027-01-01T00:00:00Z",
         "fresh_only": False,
         "include_outdated": True,
         "explain": True,
+        "as_of": _NOW,
     },
     "relate": {
         "graph": "default",
@@ -162,6 +169,8 @@ EXAMPLES: dict[str, dict[str, Any]] = {
         "entities": [
             {"name": "Alicia", "entityType": "person", "observations": ["likes jazz"]},
             {"name": "Alice", "entityType": "person", "observations": ["likes jazz"]},
+            {"name": "North pier", "entityType": "place", "observations": ["is made of oak"]},
+            {"name": "North piers", "entityType": "place", "observations": ["is made of oak"]},
         ],
     },
     "get_entity": {"graph": "default", "name": "Alice", "as_of": _NOW},
@@ -214,6 +223,33 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "delete_entities": {"graph": "default", "entityNames": ["Acme"]},
 }
 
+EXAMPLES |= {  # transfer
+    "export_graph": {
+        "graph": "default",
+        "format": "mermaid",
+        "filter": {
+            "startDate": "2026-01-01T00:00:00Z",
+            "endDate": _NOW,
+            "entityType": "person",
+            "tags": ["friend"],
+        },
+        "as_of": _NOW,
+    },
+    "start_export": {
+        "graph": "default",
+        "format": "json",
+        "filter": {"startDate": None, "endDate": None, "entityType": None, "tags": []},
+        "as_of": "1",
+    },
+    "import_graph": {
+        "graph": "default",
+        "format": "csv",
+        "data": "name,entityType,observations,tags\nGrace,person,wrote a compiler; served in the navy,vip\n",
+        "mergeStrategy": "merge",
+        "dryRun": False,
+    },
+}
+
 _OWNED = {"graph": "default", "owner_id": "default"}
 
 EXAMPLES |= {  # facts
@@ -238,6 +274,8 @@ EXAMPLES |= {  # facts
         "auto_link": True,
         "semantic_threshold": 0.8,
         "links": [{"node_id": SUBJECT, "node_type": "Entity", "relation_type": "DESCRIBES"}],
+        "thread": "standup",
+        "at": 1_769_850_000_000,
     },
     "create_summary_fact": {**_OWNED, "fact_ids": [FACT], "summary_text": "Clocks are repaired"},
     "create_relation": {
@@ -269,8 +307,9 @@ EXAMPLES |= {  # facts
         "status": "active",
         "similarity_threshold": 0,
         "include_outdated": True,
+        "as_of": _NOW,
     },
-    "find_similar": {**_OWNED, "fact_id": FACT, "threshold": 0.5, "limit": 5, "include_relations": True},
+    "find_similar": {**_OWNED, "fact_id": FACT, "threshold": 0.5, "limit": 5, "include_relations": True, "as_of": None},
     "mark_outdated": {**_OWNED, "fact_id": FACT, "reason": "the clock was sold"},
     "search_triplets": {
         **_OWNED,
@@ -321,6 +360,8 @@ EXAMPLES |= {  # lineage
                 "metadata": {"page": 1},
                 "freshness_at": "2098-01-01T00:00:00Z",
                 "created_by": "a colleague",
+                "thread": "kitchen",
+                "at": "2026-01-31T09:00:00+01:00",
             },
             {"kind": "note", "content": "Leaves grow on bushes"},
         ],
@@ -349,6 +390,8 @@ EXAMPLES |= {  # lineage
         "freshness_at": "2098-01-01T00:00:00Z",
         "created_by": "a colleague",
         "based_on_version": 1,
+        "thread": "kitchen",
+        "at": "2026-01-31T09:00:00+01:00",
     },
     "get_node_by_id": {"graph": "default", "id": VERSION},
     "get_node_by_lineage": {"graph": "default", "lineage_id": LINEAGE, "at_version": 1, "at_time": None},
@@ -391,10 +434,106 @@ EXAMPLES |= {  # lineage
         "tags": ["drinks"],
         "fresh_only": True,
         "limit": 10,
+        "as_of": _NOW,
     },
     "describe_schema": {"graph": "default", "as_of": _NOW},
     "list_tags": {"graph": "default", "prefix": "Topic:", "limit": 10, "as_of": _NOW},
     "symlink_manifest": {"graph": "default", "limit": 10, "offset": 0},
     "delete_edge": {"graph": "default", "id": EDGE},
     "delete_graph": {"graph": "scratch"},
+}
+
+EXAMPLES |= {  # classic searches
+    "search_nodes_ranked": {
+        "graph": "default",
+        "query": "chess tea",
+        "tags": ["friend"],
+        "minImportance": 1,
+        "maxImportance": 10,
+        "offset": 0,
+        "limit": 10,
+        "as_of": _NOW,
+    },
+    "boolean_search": {
+        "graph": "default",
+        "query": 'name:Alice AND (type:person OR observation:"plays chess") NOT tag:former',
+        "tags": ["friend"],
+        "minImportance": 1,
+        "maxImportance": 10,
+        "offset": 0,
+        "limit": 10,
+        "as_of": _NOW,
+    },
+    "fuzzy_search": {
+        "graph": "default",
+        "query": "Alcie",
+        "threshold": 0.6,
+        "tags": ["friend"],
+        "minImportance": 1,
+        "maxImportance": 10,
+        "offset": 0,
+        "limit": 10,
+        "as_of": _NOW,
+    },
+    "search_by_date_range": {
+        "graph": "default",
+        "startDate": "2026-01-01",
+        "endDate": "2098-12-31T12:00:00Z",
+        "entityType": "person",
+        "tags": ["friend"],
+        "offset": 0,
+        "limit": 10,
+        "as_of": _NOW,
+    },
+    "batch_search": {
+        "graph": "default",
+        "queries": [
+            {"text": "What is tea made of?", "kinds": ["note"], "tags": ["drinks"], "fresh_only": True, "limit": 5},
+            {"text": "leaves"},
+        ],
+        "limit": 10,
+        "as_of": _NOW,
+    },
+}
+
+EXAMPLES |= {  # admin: jobs
+    "reindex": {"graph": "default"},
+    "reembed": {"graph": "default", "model": "minilm/all-MiniLM-L6-v2_int8", "drop_old": False},
+    "list_jobs": {"graph": "default", "status": "queued", "kind": "reindex_passages", "limit": 10, "before": None},
+    "get_job": {"graph": "default", "id": JOB, "wait_seconds": 0.01, "output_offset": 0, "output_limit": 1_000},
+    "cancel_job": {"graph": "default", "id": JOB},
+}
+
+EXAMPLES |= {  # retention
+    "compact": {"graph": "default", "dry_run": False},
+}
+
+EXAMPLES |= {  # upkeep, and what operators look back with
+    "find_duplicates": {"graph": "default", "threshold": 0.8, "offset": 0, "limit": 10, "as_of": _NOW},
+    "propose_duplicates": {"graph": "default", "threshold": 0.8},
+    "validate_graph": {"graph": "default", "as_of": _NOW},
+    "compress_graph": {"graph": "default", "threshold": 0.8, "dryRun": False},
+    "archive_entities": {
+        "graph": "default",
+        "olderThan": _NOW,
+        "importanceBelow": 9.5,
+        "tags": ["Friend"],
+        "dryRun": False,
+    },
+    "recent_changes": {"graph": "default", "since_revision": 1, "limit": 10},
+    "undo_changes": {
+        "graph": "default",
+        "since_revision": 1,
+        "until_revision": None,
+        "actor": None,
+        "dry_run": False,
+    },
+    "usage": {
+        "graph": "default",
+        "from": "2020-01-01T00:00:00Z",
+        "to": "2020-02-01T00:00:00Z",
+        "per": "day",
+        "limit": 10,
+        "cursor": "2020-01-01T00:00:00+00:00 2020-01-02T00:00:00+00:00 2020-01-01T00:00:00+00:00 tool recall",
+    },
 }

@@ -1,5 +1,5 @@
-"""Toolset `agent`: relating, revising, forgetting and exploring, as a model sees them. Recall is in
-tests/integration/test_recall.py."""
+"""Toolset `agent` as a model sees it. What recall finds is in tests/integration/test_recall.py, and what threads do in
+test_threads.py."""
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from recollect.platform.db import Database
 from recollect_gateway.mcp_endpoint.errors import ERROR_META
 from tests.gateway import Gateway, revision_of, rpc_headers
 
-PATH = "/mcp/x/agent,memory,lineage"
+PATH = "/mcp/x/agent,memory,lineage,organize"
 
 
 @dataclass(frozen=True)
@@ -61,6 +61,40 @@ class Agent:
 async def agent(gateway: Gateway, key: str) -> AsyncIterator[Agent]:
     async with gateway.http(key, **rpc_headers()) as http:
         yield Agent(gateway, http)
+
+
+class TestRecall:
+    async def test_a_line_says_who_what_when_and_by_what_id(self, agent: Agent) -> None:
+        memory = await agent.remember("likes tea", about=["Ada"], at="2026-01-31T23:30:00+01:00")
+        line = f"- Ada: likes tea (2026-01-31) [{memory['id']}"
+        waiting = "1 memories are not embedded yet: found by their words only."
+        assert (await agent.text("recall", query="tea")).splitlines() == [f"{line}]", waiting]
+        explained = await agent("recall", query="tea", explain=True)
+        score = f" {explained['memories'][0]['score']:.2f}]"
+        assert (await agent.text("recall", query="tea", explain=True)).splitlines() == [line + score, waiting]
+
+    async def test_a_text_that_names_whom_it_is_about_says_so_once(self, agent: Agent) -> None:
+        await agent.remember("Ada: I like tea", about=["Ada"])
+        assert (await agent.text("recall", query="tea")).startswith("- Ada: I like tea (")
+
+    async def test_the_past(self, agent: Agent, db: Database, caller: Caller) -> None:
+        memory = await agent.remember("Ada lives in Oslo", about=["Ada"])
+        before = str(await revision_of(db, caller))
+        await agent("revise", id=memory["id"], text="Ada lives in Rome")
+        await agent.remember("Ada lives by the sea", about=["Ada"])
+        assert await agent.recalled("Where does Ada live?", as_of=before) == ["Ada lives in Oslo"]
+        assert sorted(await agent.recalled("Where does Ada live?")) == ["Ada lives by the sea", "Ada lives in Rome"]
+        assert await agent.refused("recall", query="Ada", as_of="noon") == "invalid_input"
+        assert await agent.refused("recall", query="Ada", as_of="99999") == "invalid_input"
+
+    async def test_what_stands_below(self, agent: Agent) -> None:
+        for name in ("Engine", "Wheel", "Bell"):
+            await agent.remember("made of brass", about=[name])
+        await agent("set_entity_parent", entityName="Wheel", parentName="Engine")
+        found = (await agent("recall", query="brass", under="Engine"))["memories"]
+        assert {memory["name"] for memory in found} == {"Engine", "Wheel"}
+        assert await agent.recalled("brass", under="Bell") == ["made of brass"]
+        assert await agent.refused("recall", query="brass", under="Nobody") == "entity_not_found"
 
 
 class TestRelate:

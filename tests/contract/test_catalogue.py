@@ -12,16 +12,19 @@ from tokenizers import Tokenizer
 
 from recollect.caller import Caller, Scope
 from recollect.platform.db import Database
+from recollect.times import NEEDED
 from recollect_gateway.mcp_endpoint.catalogue import CATALOGUE, TOOLS, TOOLSETS
 from recollect_gateway.mcp_endpoint.errors import ERROR_META
 from recollect_gateway.mcp_endpoint.schema import json_schema
 from recollect_gateway.mcp_endpoint.server import definition
 from recollect_gateway.mcp_endpoint.tool import ToolSpec
-from tests.contract.examples import EXAMPLES, OF_ANOTHER_GRAPH, Played
+from tests.contract.examples import EXAMPLES, OF_ANOTHER_GRAPH, OF_NO_GRAPH, Played
 from tests.gateway import MODES, Gateway, NewApiKey, revision_of, rpc_headers
 
 EVERY_TOOL = pytest.mark.parametrize("tool", CATALOGUE, ids=lambda tool: tool.name)
 AGENT_TOKENS = 2_000
+DESTRUCTIVE = ("delete_", "forget", "remove_", "merge_", "compress_", "compact", "undo_", "import_")
+"""How the names of tools begin that take away what is there."""
 WRONG = {"wrong": ["type"]}
 """A value that no argument takes, but metadata, which is a bare object."""
 
@@ -80,7 +83,7 @@ class TestWhatToolsSay:
         assert hints.open_world_hint is False
         assert hints.read_only_hint is (tool.scope is Scope.MEMORY_READ)
         assert hints.idempotent_hint is not None
-        assert hints.destructive_hint is tool.name.startswith(("delete_", "forget", "remove_", "merge_"))
+        assert hints.destructive_hint is tool.name.startswith(DESTRUCTIVE)
 
     @EVERY_TOOL
     def test_schemas_are_json_schema(self, tool: ToolSpec) -> None:
@@ -127,7 +130,7 @@ class TestWhatToolsDo:
             assert not result["isError"], (name, result)
             played.keep(name, result)
             moved[name] = await revision_of(db, caller) - before
-        still = OF_ANOTHER_GRAPH | {tool.name for tool in CATALOGUE if tool.read_only}
+        still = OF_ANOTHER_GRAPH | OF_NO_GRAPH | {tool.name for tool in CATALOGUE if tool.read_only}
         assert moved == {tool.name: int(tool.name not in still) for tool in CATALOGUE}
 
     @EVERY_TOOL
@@ -235,8 +238,12 @@ class TestWhatToolsRefuse:
             (
                 "remember",
                 {"items": [{"text": "x", "at": "2026-01-31"}]},
-                "items.0.at: Invalid RFC3339 encoded datetime",
+                f"items.0.at: {NEEDED}",
             ),
+            ("recall", {"query": "x", "since": "2026-01-31"}, f"since: {NEEDED}"),
+            ("recall", {"query": "x", "until": "2026-01-31T12:00:00"}, f"until: {NEEDED}"),
+            ("archive_entities", {"olderThan": "2026-01-31"}, f"olderThan: {NEEDED}"),
+            ("usage", {"from": "2026-01-31"}, f"from: {NEEDED}"),
             (
                 "remember",
                 {"items": [{"text": "x"}, {"text": "y", "at": "0001-01-01T00:00:00+12:00"}]},

@@ -181,6 +181,9 @@ class TestNodes:
         node_id = await client.fact("one")
         await client.call("update_node", node_id=node_id, text="two")
         assert (await client.call("get_node", node_id=node_id, as_of="1"))["node"]["text"] == "one"
+        assert [one["text"] for one in (await client.call("search", query="one", as_of="1"))["facts"]] == ["one"]
+        assert (await client.call("search", query="one"))["facts"] == []
+        assert (await client.call("search", query="one", as_of="0"))["facts"] == []
 
 
 class TestSearch:
@@ -204,6 +207,8 @@ class TestSearch:
     async def test_find_similar_answers_what_is_embedded(self, client: Client) -> None:
         node_id = await client.fact("Bees make honey")
         assert (await client.call("find_similar", fact_id=node_id))["results"] == []
+        assert (await client.call("find_similar", fact_id=node_id, as_of="1"))["results"] == []
+        assert (await client.refusal("find_similar", fact_id=node_id, as_of="0"))[0] == "memory_not_found"
 
 
 class TestRelations:
@@ -294,8 +299,8 @@ class TestHealth:
         assert (await client.call("test_connection")).keys() == {"success", "message"}
         health = await client.call("health_check")
         assert (health["falkordb"], health["embeddings"], health["vector_index"]) == (True, True, True)
-        assert health["cache"]["search"].keys() == {"enabled", "size", "maxsize", "ttl"}
-        assert health["cache"]["embeddings"].keys() == {"enabled", "size", "maxsize"}
+        assert health["cache"]["search"].keys() == {"enabled", "size", "maxsize", "ttl", "hit_rate"}
+        assert health["cache"]["embeddings"].keys() == {"enabled", "size", "maxsize", "hit_rate"}
 
 
 class TestLimits:

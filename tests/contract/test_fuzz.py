@@ -16,7 +16,7 @@ from tests.contract.examples import EXAMPLES, Played
 from tests.gateway import Gateway, rpc_answer, rpc_headers
 
 REFUSALS = {"invalid_input", "entity_not_found", "node_not_found", "name_taken", "cycle"}
-REFUSALS |= {"graph_not_found", "graph_exists", "kind_not_allowed", "version_conflict"}
+REFUSALS |= {"graph_not_found", "graph_exists", "kind_not_allowed", "version_conflict", "job_not_found"}
 PARSE_ERROR, INVALID_REQUEST, INVALID_PARAMS = -32700, -32600, -32602
 
 ODD_TEXTS = [

@@ -169,6 +169,28 @@ class TestVersions:
         put = {"kind": "note", "content": "two", "lineage_id": lineage, "based_on_version": 2}
         assert await call.refused("put_node", **put) == "invalid_input"
 
+    async def test_where_and_when_it_was_said_stays_until_it_is_said_anew(self, call: Client) -> None:
+        said = {"thread": "kitchen", "at": "2026-01-31T09:00:00Z"}
+        lineage = await call.note("one", thread="kitchen", at="2026-01-31T10:00:00+01:00")
+        node = (await call("get_node_by_lineage", lineage_id=lineage))["node"]
+        assert node.items() >= said.items()
+        await call.note("two", lineage_id=lineage)
+        assert (await call("get_node_by_lineage", lineage_id=lineage))["node"].items() >= said.items()
+        await call.note("three", lineage_id=lineage, thread="garden")
+        node = (await call("get_node_by_lineage", lineage_id=lineage))["node"]
+        assert (node["thread"], node["at"]) == ("garden", said["at"])
+        plain = await call("get_node_by_lineage", lineage_id=await call.note("plain"))
+        assert {"thread", "at"}.isdisjoint(plain["node"])
+
+    async def test_a_subgraph_s_nodes_say_theirs(self, call: Client) -> None:
+        said = {"thread": "kitchen", "at": "2026-01-31T09:00:00Z"}
+        nodes = [{"kind": "note", "content": content, **said} for content in ("one", "two")]
+        await call("put_subgraph", nodes=nodes)
+        listed = (await call("list_nodes"))["nodes"]
+        assert [{name: node[name] for name in said} for node in listed] == [said, said]
+        outside = {"kind": "note", "content": "x", "at": "0001-01-01T00:00:00+12:00"}
+        assert await call.refused("put_subgraph", nodes=[outside]) == "invalid_input"
+
 
 class TestConflicts:
     async def test_lww_lets_the_newest_put_win(self, call: Client) -> None:
@@ -268,6 +290,13 @@ class TestGraphs:
         await call("create_graph", name="notes")
         assert await call.refused("update_graph_config", graph="notes", name="papers") == "graph_exists"
 
+    async def test_metadata_that_asks_for_what_cannot_be_is_refused(self, call: Client) -> None:
+        odd, sound = {"dedup": {"mode": "merge", "threshold": 7}}, {"dedup": {"mode": "merge", "threshold": 0.7}}
+        for tool, arguments in (("create_graph", {"name": "notes"}), ("update_graph_config", {"graph": "default"})):
+            result = await call.gateway.call(call.http, tool, {"metadata": odd, **arguments}, path=PATH)
+            assert result["_meta"][ERROR_META] == {"code": "invalid_input", "path": "metadata.dedup.threshold"}
+            assert (await call(tool, metadata=sound, **arguments))["graph"]["metadata"] == sound
+
     async def test_the_whitelist_binds(self, call: Client) -> None:
         await call("create_graph", name="notes", kind_whitelist=["note"])
         put = {"graph": "notes", "kind": "idea", "content": "x"}
@@ -328,6 +357,14 @@ class TestLists:
         assert [e["id"] for e in (await call("incoming", lineage_id=target, as_of=then))["edges"]] == [edge]
         assert contents(await call("traverse", lineage_id=lineage, as_of=then)) == ["one", "target"]
         assert contents(await call("traverse", lineage_id=lineage)) == ["two"]
+        assert contents(await call("search_graph", text="one", as_of=then)) == ["one"]
+        assert contents(await call("search_graph", text="one")) == []
+        queries = [{"text": "one"}, {"text": "target"}, {"text": "two"}]
+        batch = await call("batch_search", queries=queries, as_of=then)
+        assert sorted(contents(batch)) == ["one", "target"]
+        assert batch["per_query_hits"] == [1, 1, 0]
+        assert sorted(contents(await call("batch_search", queries=queries))) == ["target", "two"]
+        assert (await call("batch_search", queries=queries, as_of="0"))["hits"] == []
 
     async def test_search_finds_nodes_of_every_vocabulary_once(self, call: Client) -> None:
         await call.note("Anvils are made of iron", tags=["Metal"])
@@ -631,6 +668,8 @@ class TestIsolation:
         assert (await call("delete_edge", id=edge))["deleted"] is False
         assert contents(await call("list_nodes")) == ["mine"]
         assert contents(await call("search_graph", text="platypus")) in ([], ["mine"])
+        batched = await call("batch_search", queries=[{"text": "platypus"}, {"text": "theirs"}])
+        assert contents(batched) in ([], ["mine"])
         described = await call("describe_schema")
         assert (described["node_count"], described["tags"], described["tag_prefixes"]) == (1, [], [])
         assert (await call("list_tags"))["tags"] == []
@@ -640,7 +679,7 @@ class TestIsolation:
         after = [await foreign("list_nodes"), await foreign("outgoing", lineage_id=theirs), await foreign("get_graph")]
         assert after == state
         checked |= {"get_node_by_id", "list_graphs", "get_graph", "update_graph_config", "delete_graph", "create_graph"}
-        checked |= {"put_node", "put_edge", "put_subgraph", "delete_edge", "list_nodes", "search_graph"}
+        checked |= {"put_node", "put_edge", "put_subgraph", "delete_edge", "list_nodes", "search_graph", "batch_search"}
         checked |= {"describe_schema", "list_tags", "symlink_manifest"}
         assert checked == {tool.name for tool in CATALOGUE if "lineage" in tool.toolsets}
 

@@ -17,13 +17,13 @@ from mcp_types import CallToolResult, TextContent
 
 from recollect.caller import Caller
 from recollect.curation import service as curation
+from recollect.entities import service as entities
 from recollect.errors import Conflict, ErrorCode, NotFound
 from recollect.graphs import service as graphs
 from recollect.hierarchy import service as hierarchy
 from recollect.hierarchy.model import Page
 from recollect.identity.model import operator_caller
 from recollect.lineages import service as lineages
-from recollect.nodes import service as nodes
 from recollect.platform.db import Database
 from tests.conftest import NewTenant
 from tests.gateway import MODES, Gateway, NewApiKey, error_of, held, revision_of, text_of
@@ -376,7 +376,7 @@ class TestTagsAndImportance:
         await answer(client, "remove_tags", entityName="Alice", tags=["vip"])
         async with agent.db.transaction(agent.caller, read_only=True) as tx:
             graph = await graphs.get_graph(tx, "default")
-            [entity] = await nodes.open_entities(tx, graph, ["Alice"])
+            [entity] = await entities.open_entities(tx, graph, ["Alice"])
             versions = await lineages.history(tx, graph, entity.id)
         assert entity.observations == ("likes tea",)
         assert [(v.version, v.tags, v.importance) for v in reversed(versions)] == [

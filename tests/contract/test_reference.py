@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from recollect_cli.reference import settings_page
-from recollect_cli.tools_reference import TOOLSETS as DESCRIBED
-from recollect_cli.tools_reference import tools_page, unexplained
+from recollect_cli.reference.glossary import TOOLSETS as DESCRIBED
+from recollect_cli.reference.settings import settings_page
+from recollect_cli.reference.tools import tools_page, unexplained
 from recollect_gateway.mcp_endpoint.catalogue import CATALOGUE, TOOLSETS
 
 DOCS = Path(__file__).parents[2] / "docs"

@@ -19,8 +19,8 @@ import asyncpg
 import pytest
 
 from recollect.caller import Caller
+from recollect.entities.model import NewEntity
 from recollect.graphs import service as graphs
-from recollect.nodes.model import NewEntity
 from recollect.platform.db import Database
 from recollect.relations.model import NewRelation
 from recollect.settings import Settings
@@ -391,3 +391,56 @@ async def test_who_reads_only_the_first_lines_may_leave(shell: Shell, long_graph
         process.stdout.close()
         assert await asyncio.to_thread(process.stderr.read) == b""
         assert await asyncio.to_thread(process.wait, SECONDS) == 1
+
+
+@pytest.mark.parametrize("suffix", ["json", "csv", "graphml"])
+async def test_every_format_that_is_read_goes_out_and_in_again(shell: Shell, agent: Agent, suffix: str) -> None:
+    await agent.create(NewEntity("Ada", "person", ("=1+1", "writes; reads"), ("vip",), 5.0))
+    await agent.remember("Rain is expected")
+    await agent.relate(("Ada", "nobody yet", "knows"))
+    out = await shell.run("export", f"notes.{suffix}", "--graph", "notes")
+    assert (out.code, out.err) == (0, "")
+    said = await shell.run("import", f"notes.{suffix}", "--graph", "copy", "--strict")
+    assert (said.code, said.err) == (0, "")
+    assert said.out == b"copy: 1 new entities, 1 new facts, 2 new observations, 1 new relations\n"
+    again = await shell.run("import", f"notes.{suffix}", "--graph", "copy", "--strategy", "merge")
+    assert again.out == b"copy: 0 new entities, 0 new observations, 0 new relations; 3 items held nothing new\n"
+    for graph in ("notes", "copy"):
+        assert (await shell.run("export", f"{graph}.dot", "--graph", graph)).code == 0
+    drawn = [(shell.folder / f"{graph}.dot").read_text() for graph in ("notes", "copy")]
+    assert drawn[0] == drawn[1]
+    assert "knows" in drawn[0]
+
+
+async def test_a_long_file_of_another_format_is_sent_in_parts(shell: Shell, agent: Agent) -> None:
+    rows = "".join(f"e{number},thing,says {number},e{number + 1}\n" for number in range(1_200))
+    (shell.folder / "long.csv").write_text(f"name,entityType,observations,parentId\n{rows}e1200,thing,,\nbroken\n")
+    tried = await shell.run("import", "long.csv", "--graph", "notes", "--dry-run")
+    assert tried.out.endswith(b"(nothing was written)\n")
+    assert (await shell.run("export", "--graph", "notes")).code == 1
+    refused = await shell.run("import", "long.csv", "--graph", "notes", "--strict")
+    assert refused.code == 1
+    assert "line 1203: 1 cells instead of 4" in refused.err
+    said = await shell.run("import", "long.csv", "--graph", "notes")
+    assert said.out.startswith(b"notes: 1201 new entities, 1200 new observations, 0 new relations; ")
+    assert said.out.endswith(b"1 items were broken and left out\n")
+    out = json.loads((await shell.run("export", "--graph", "notes", "--format", "json")).out)
+    assert {e["name"]: e.get("parentId") for e in out["entities"]} == {
+        f"e{number}": f"e{number + 1}" if number < 1_200 else None for number in range(1_201)
+    }
+    clash = await shell.run("import", "long.csv", "--graph", "notes", "--strategy", "fail")
+    assert clash.code == 1
+    assert "There is an entity named 'e0' already." in clash.err
+
+
+async def test_places_in_the_file_are_told_for_what_the_gateway_refuses(
+    shell: Shell, gateway: Gateway, admin_key: str
+) -> None:
+    async with gateway.http(admin_key) as http:
+        await http.post("/v1/graphs", json={"name": "people", "kind_whitelist": ["person"]})
+    (shell.folder / "mixed.csv").write_text(
+        "from,relationType,to\na,knows,b\n# ENTITIES\nname,entityType\na,person\nb,robot\n"
+    )
+    said = await shell.run("import", "mixed.csv", "--graph", "people")
+    assert said.code == 0
+    assert "line 6: Kind 'robot' is not allowed in graph 'people'; allowed: person" in said.err

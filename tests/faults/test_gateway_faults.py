@@ -213,9 +213,7 @@ async def test_calls_that_nobody_waits_for_give_back_what_they_hold(
             for _ in range(2):
                 abandoned = [abandon(gateway, key, revision) for _ in range(settings.database_pool_size)]
                 await asyncio.gather(*abandoned)
-            started = time.monotonic()
-            assert await recalled(gateway, http, "graph")
-            assert time.monotonic() - started < settings.database_acquire_seconds
+            assert await recalled(gateway, http, "graph")  # Which would be refused, were no connection left.
         await remember_and_find(gateway, http, "afterwards")
         assert not await recalled(gateway, http, "abandoned")
 

@@ -1,6 +1,5 @@
 """Facts and entities by id, below the transports: links by name, changes, what lies around, and what is known."""
 
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -8,28 +7,22 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from recollect.caller import Caller
+from recollect.aliases import service as aliases
 from recollect.errors import Conflict, ErrorCode, InvalidInput, NotFound
 from recollect.graphs import service as graphs
 from recollect.graphs.model import NewGraph
 from recollect.identity.model import operator_caller
 from recollect.lineages.model import Version
-from recollect.memory import facts
+from recollect.memory import facts, finding, relating, walking
 from recollect.memory.facts import Change
 from recollect.memory.links import Link
-from recollect.nodes import service as nodes
 from recollect.nodes.model import NewFact, NodeFields
 from recollect.platform.db import Database
+from recollect.recall.model import RecallFilter
 from recollect.relations.model import NewEdge, NewRelation, RelationFilter
-from recollect.search.model import RecallFilter, phrases
+from recollect.search.model import phrases
 from tests.conftest import NewTenant
 from tests.memories import Agent, asked, at_work
-
-
-@pytest.fixture
-async def agent(db: Database, caller: Caller) -> AsyncIterator[Agent]:
-    async with at_work(db, caller) as agent:
-        yield agent
 
 
 async def fact(agent: Agent, text: str, *links: Link, auto_link: bool = True, **fields: Any) -> Version:
@@ -50,7 +43,7 @@ async def change(agent: Agent, node_id: UUID, **wanted: Any) -> Version:
 async def around(agent: Agent, node_id: UUID, depth: int = 1) -> list[tuple[str, str, str]]:
     """The relations within `depth` of a node, by what their ends say."""
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
-        found = await facts.surroundings(tx, agent.graph, node_id, depth=depth, max_nodes=100)
+        found = await walking.surroundings(tx, agent.graph, node_id, depth=depth, max_nodes=100)
     said = {node.node_id: node.name or node.content or "" for node in found.nodes}
     return sorted((said[edge.from_node], edge.type, said[edge.to_node]) for edge in found.edges)
 
@@ -65,7 +58,7 @@ async def mentioned(agent: Agent, text: str) -> list[str]:
 async def find(agent: Agent, text: str, **only: Any) -> list[str]:
     (question,) = await asked(text)
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
-        found = await facts.find(tx, agent.graph, question, RecallFilter(**only), limit=10, threshold=None)
+        found = await finding.find(tx, agent.graph, question, RecallFilter(**only), limit=10, threshold=None)
     return [one.node.name or one.node.content or "" for one in found]
 
 
@@ -96,7 +89,7 @@ class TestLinksByName:
     async def test_by_a_name_that_an_entity_had_before(self, agent: Agent) -> None:
         made = await entity(agent, "Robert")
         async with agent.writing() as (tx, revision):
-            await nodes.keep_name(tx, revision, made.node_id)
+            await aliases.keep_name(tx, revision, made.node_id)
             await facts.change(tx, revision, made.node_id, Change(text="Bob Smith"))
         assert await mentioned(agent, "robert keeps bees") == ["Bob Smith"]
         assert await find(agent, "What does Robert keep?", named=True) == ["Bob Smith"]
@@ -228,7 +221,7 @@ class TestLookingAround:
         alice, bob = await entity(agent, "Alice"), await entity(agent, "Bob")
         assert await around(agent, alice.node_id, 2) == [("Alice", "knows", "Carol"), ("Bob", "knows", "Carol")]
         async with agent.db.transaction(agent.caller, read_only=True) as tx:
-            found = await facts.trace(tx, None, alice.node_id, bob.node_id, max_paths=5)
+            found = await walking.trace(tx, None, alice.node_id, bob.node_id, max_paths=5)
         labels = {node.node_id: node.name for node in found.nodes}
         assert [[labels[node] for node in path] for path in found.paths] == [["Alice", "Carol", "Bob"]]
 
@@ -239,25 +232,25 @@ class TestLookingAround:
         alice, bob = await entity(agent, "Alice"), await entity(agent, "Bob")
         async with agent.db.transaction(agent.caller, read_only=True) as tx:
             for most, cut in ((2, None), (1, "paths")):
-                found = await facts.trace(tx, None, alice.node_id, bob.node_id, max_paths=most)
+                found = await walking.trace(tx, None, alice.node_id, bob.node_id, max_paths=most)
                 assert (len(found.paths), found.cut) == (most, cut)
 
     async def test_the_past_is_shown_as_it_was(self, agent: Agent) -> None:
         first, second = await fact(agent, "one"), await fact(agent, "two")
         async with agent.writing() as (tx, revision):
-            await facts.relate(tx, revision, NewEdge(first.node_id, second.node_id, "FOLLOWS_FROM"))
+            await relating.relate(tx, revision, NewEdge(first.node_id, second.node_id, "FOLLOWS_FROM"))
             related = revision.number
         async with agent.writing() as (tx, revision):
-            assert await facts.unrelate(tx, revision, first.node_id, second.node_id, None) == 1
+            assert await relating.unrelate(tx, revision, first.node_id, second.node_id, None) == 1
         async with agent.db.transaction(agent.caller, read_only=True) as tx:
             for as_of, edges in ((None, 0), (str(related), 1), (str(related - 1), 0)):
-                found = await facts.surroundings(tx, None, first.node_id, depth=1, max_nodes=10, as_of=as_of)
+                found = await walking.surroundings(tx, None, first.node_id, depth=1, max_nodes=10, as_of=as_of)
                 assert len(found.edges) == edges
 
     async def test_triplets_make_entities_and_are_found_in_the_past(self, agent: Agent) -> None:
         said = await fact(agent, "somebody repairs something")
         async with agent.writing() as (tx, revision):
-            edge = await facts.create_triplet(
+            edge = await relating.create_triplet(
                 tx, revision, NewRelation("Alice", "Clock", "repairs", {"since": 1}), said.node_id
             )
             made = revision.number
@@ -268,8 +261,8 @@ class TestLookingAround:
         ]
         await agent.unrelate(("Alice", "Clock", "repairs"))
         async with agent.db.transaction(agent.caller, read_only=True) as tx:
-            assert await facts.search_triplets(tx, None, RelationFilter("Alice"), offset=0, limit=9) == ([], False)
-            [(named, found)], more = await facts.search_triplets(
+            assert await relating.search_triplets(tx, None, RelationFilter("Alice"), offset=0, limit=9) == ([], False)
+            [(named, found)], more = await relating.search_triplets(
                 tx, None, RelationFilter("Alice"), offset=0, limit=9, as_of=str(made)
             )
         assert (named.target, found, more) == ("Clock", edge, False)
@@ -298,7 +291,7 @@ class TestFinding:
 
         async def similar() -> list[str | None]:
             async with agent.db.transaction(agent.caller, read_only=True) as tx:
-                found = await facts.find_similar(tx, None, first.node_id, threshold=0.5, limit=9, edges=True)
+                found = await finding.find_similar(tx, None, first.node_id, threshold=0.5, limit=9, edges=True)
             return [one.node.content for one in found]
 
         assert await similar() == []
@@ -309,11 +302,11 @@ class TestFinding:
         first = await fact(agent, "the cat sleeps on the sofa")
         second = await fact(agent, "the cat is sleeping on the couch")
         async with agent.writing() as (tx, revision):
-            await facts.relate(tx, revision, NewEdge(first.node_id, second.node_id, "SIMILAR_TO"))
+            await relating.relate(tx, revision, NewEdge(first.node_id, second.node_id, "SIMILAR_TO"))
         await agent.embed()
         async with agent.db.transaction(agent.caller, read_only=True) as tx:
             for asked_for, types in ((True, ["SIMILAR_TO"]), (False, [])):
-                [found] = await facts.find_similar(tx, None, first.node_id, threshold=0.5, limit=9, edges=asked_for)
+                [found] = await finding.find_similar(tx, None, first.node_id, threshold=0.5, limit=9, edges=asked_for)
                 assert [edge.type for edge in found.edges] == types
 
     async def test_stats_count_what_is_there(self, agent: Agent) -> None:
@@ -339,6 +332,6 @@ async def test_another_tenant_s_entities_are_not_mentioned_and_its_facts_not_sim
         await agent.embed()
         own = await fact(agent, "Alice repairs clocks")
         async with agent.db.transaction(agent.caller, read_only=True) as tx:
-            assert await facts.find_similar(tx, None, own.node_id, threshold=0, limit=9, edges=True) == []
+            assert await finding.find_similar(tx, None, own.node_id, threshold=0, limit=9, edges=True) == []
             with pytest.raises(NotFound):
-                await facts.find_similar(tx, None, foreign.node_id, threshold=0, limit=9, edges=True)
+                await finding.find_similar(tx, None, foreign.node_id, threshold=0, limit=9, edges=True)

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import asyncpg
 import pytest
@@ -131,7 +131,16 @@ async def test_a_key_expires_at_its_time(db: Database, caller: Caller) -> None:
     await refusal(db, ended.secret)
 
 
-async def test_last_use_is_noted_at_most_once_a_minute(db: Database, key: IssuedKey, owner: asyncpg.Connection) -> None:
+async def test_last_use_is_noted_at_most_once_a_minute(
+    db: Database, caller: Caller, key: IssuedKey, owner: asyncpg.Connection
+) -> None:
+    """By whoever writes down what `note_use` was told; it is told of no key that was used just now."""
+    told: dict[UUID, datetime] = {}
+
+    def note(tenant_id: UUID, key_id: UUID, at: datetime) -> None:
+        assert tenant_id == caller.tenant_id
+        told[key_id] = at
+
     async def used(minutes_ago: float | None = None) -> datetime | None:
         if minutes_ago is not None:
             await owner.execute(
@@ -141,14 +150,32 @@ async def test_last_use_is_noted_at_most_once_a_minute(db: Database, key: Issued
             )
         last = "SELECT last_used_at FROM api_keys WHERE id = $1"
         before = await owner.fetchval(last, key.key.id)
-        await identity.authenticate(db, key.secret, pepper=PEPPER)
+        told.clear()
+        await identity.authenticate(db, key.secret, pepper=PEPPER, note_use=note)
+        async with db.transaction(caller) as tx:
+            await identity.note_used(tx, told)
         after: datetime | None = await owner.fetchval(last, key.key.id)
         return None if after == before else after
 
     assert await used() is not None
     assert await used() is None
     assert await used(minutes_ago=0.9) is None
+    assert told == {}
     assert await used(minutes_ago=1.1) is not None
+
+
+async def test_of_two_who_note_the_use_of_a_key_none_waits(
+    db: Database, caller: Caller, key: IssuedKey, owner: asyncpg.Connection
+) -> None:
+    """Nor takes back what was noted, where its own news is older."""
+    now = datetime.now(UTC)
+    last = "SELECT last_used_at FROM api_keys WHERE id = $1"
+    async with db.transaction(caller) as one, db.transaction(caller) as other:
+        await identity.note_used(one, {key.key.id: now})
+        await identity.note_used(other, {key.key.id: now})
+    async with db.transaction(caller) as tx:
+        await identity.note_used(tx, {key.key.id: now - timedelta(minutes=5)})
+    assert await owner.fetchval(last, key.key.id) == now
 
 
 async def test_the_secret_is_stored_nowhere(key: IssuedKey, owner: asyncpg.Connection) -> None:

@@ -11,13 +11,12 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from recollect.caller import Caller
+from recollect.entities.model import NewEntity
 from recollect.errors import NotFound
 from recollect.graphs import service as graphs
 from recollect.graphs.model import NewGraph
 from recollect.identity.model import operator_caller
 from recollect.memory.model import Item
-from recollect.nodes.model import NewEntity
 from recollect.platform.db import Database
 from tests.conftest import NewTenant
 from tests.histories import HISTORIES, written
@@ -25,12 +24,6 @@ from tests.laws import assert_laws
 from tests.memories import Agent, Triple, at_work, names, triples
 
 EDGE = ("Ada", "Babbage", "knows")
-
-
-@pytest.fixture
-async def agent(db: Database, caller: Caller) -> AsyncIterator[Agent]:
-    async with at_work(db, caller) as agent:
-        yield agent
 
 
 async def test_a_relation_may_name_what_is_not_there_yet(agent: Agent) -> None:
@@ -196,7 +189,7 @@ async def replaying(db: Database, new_tenant: NewTenant) -> AsyncIterator[Agent]
         yield agent
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(operations=st.lists(OPERATIONS, min_size=1, max_size=12))
 @example(operations=[("relate", ([("Ada", "Ada", "knows"), EDGE, ("Ada", "Ada", "knows")],))])
 @example(
@@ -255,7 +248,7 @@ async def _assert_reads_alike(agent: Agent, official: OfficialServer, revision: 
     assert head.revision == revision
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(policy=st.sampled_from(["lww", "manual"]), history=HISTORIES)
 async def test_the_laws_hold_after_every_write_of_any_history(
     replaying: Agent, owner: asyncpg.Connection, policy: str, history: list[Any]

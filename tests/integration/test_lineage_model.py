@@ -14,13 +14,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from recollect.caller import Caller
+from recollect.entities.model import NewEntity
 from recollect.errors import Conflict, InvalidInput, NotFound, RecollectError
 from recollect.graphs import service as graphs
 from recollect.graphs.model import NewGraph
 from recollect.identity.model import operator_caller
 from recollect.lineages import service as lineages
 from recollect.lineages.model import Draft, Put, Version
-from recollect.nodes.model import NewEntity, NodeFields
+from recollect.nodes.model import NodeFields
 from recollect.platform.db import Database
 from recollect.relations import service as relations
 from tests.conftest import NewTenant

@@ -1,14 +1,14 @@
 """Lineages, subgraphs and whole graphs below the transports: writers side by side, batches, what deletion leaves."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from uuid import UUID, uuid4
 
 import asyncpg
 import pytest
 
-from recollect.caller import Caller
+from recollect.entities.model import NewEntity
 from recollect.errors import Conflict, ErrorCode, Forbidden, InvalidInput, NotFound, RecollectError
 from recollect.graphs import service as graphs
 from recollect.graphs.model import Graph, GraphPatch, NewGraph
@@ -17,21 +17,15 @@ from recollect.lineages import service as lineages
 from recollect.lineages.model import Draft, Put, Version
 from recollect.memory import subgraphs
 from recollect.memory.model import EdgeSpec, NodeSpec, Subnet, Target
-from recollect.nodes.model import NewEntity, NodeFields
+from recollect.nodes.model import NodeFields
 from recollect.platform.db import Database
 from recollect.relations.model import Edge
 from recollect.settings import Settings
 from tests.gateway import NewApiKey, eventually
-from tests.memories import Agent, at_work, names
+from tests.memories import Agent, names
 
 WRITERS = 12
 TABLES = ("nodes", "node_versions", "aliases", "observations", "relations", "passages", "changes")
-
-
-@pytest.fixture
-async def agent(db: Database, caller: Caller) -> AsyncIterator[Agent]:
-    async with at_work(db, caller) as agent:
-        yield agent
 
 
 async def put(

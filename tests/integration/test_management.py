@@ -1,6 +1,7 @@
 """The management API over real HTTP: graphs, keys, and every refusal as problem details (RFC 9457)."""
 
 import json
+import re
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -110,6 +111,13 @@ class TestGraphs:
         found = [graph["name"] for graph in await everything(admin, "/v1/graphs", limit)]
         assert sorted(found) == sorted([*names, "default"])
 
+    async def test_metadata_that_asks_for_what_cannot_be_is_refused(self, admin: httpx2.AsyncClient) -> None:
+        wanted = {"name": "team", "metadata": {"dedup": {"mode": "merge", "threshold": 7}}}
+        said = problem(await admin.post("/v1/graphs", json=wanted), 400, "invalid_input")
+        assert (said["path"], said["detail"]) == ("metadata.dedup.threshold", "Expected `float` <= 1.0")
+        assert await graph_names(admin) == ["default"]
+        await done(admin, "POST", "/v1/graphs", name="team", metadata={"dedup": {"mode": "merge", "threshold": 0.7}})
+
     async def test_a_name_is_taken_once(self, admin: httpx2.AsyncClient, other: httpx2.AsyncClient) -> None:
         await done(admin, "POST", "/v1/graphs", name="team")
         problem(await admin.post("/v1/graphs", json={"name": "team"}), 409, "graph_exists")
@@ -192,6 +200,11 @@ class TestKeys:
         async with gateway.http(issued["secret"]) as http:
             problem(await http.get("/v1/graphs"), 401)
 
+    async def test_a_key_may_hold_to_the_end_of_the_calendar(self, gateway: Gateway, admin: httpx2.AsyncClient) -> None:
+        issued = await done(admin, "POST", "/v1/keys", name="for ever", expires_at="9999-12-31T23:59:59.999999Z")
+        async with gateway.http(issued["secret"], **rpc_headers()) as http:
+            assert (await http.post("/mcp", json=LIST_TOOLS)).status_code == 200
+
     @pytest.mark.parametrize("limit", [1, 2, 200])
     async def test_pages_are_oldest_first_and_whole(self, admin: httpx2.AsyncClient, limit: int) -> None:
         names = [f"bot {number}" for number in range(4)]
@@ -241,7 +254,7 @@ class TestRefusals:
             ("GET", "/v1/nothing", 404),
             ("GET", "/", 404),
             ("PUT", "/v1/graphs", 405),
-            ("DELETE", "/v1/graphs/default", 405),
+            ("PATCH", "/v1/graphs/default", 405),
             ("GET", "/v1/graphs?limit=0", 400),
             ("GET", "/v1/graphs?limit=201", 400),
             ("GET", "/v1/graphs?limit=many", 400),
@@ -332,7 +345,7 @@ class TestRefusals:
         ("method", "path", "allowed"),
         [
             ("PUT", "/v1/graphs", "GET, OPTIONS, POST"),
-            ("DELETE", "/v1/graphs/default", "GET, OPTIONS"),
+            ("PATCH", "/v1/graphs/default", "DELETE, GET, OPTIONS"),
             ("GET", "/v1/keys/00000000-0000-0000-0000-000000000000", "DELETE, OPTIONS"),
             ("POST", "/health/live", "GET, OPTIONS"),
         ],
@@ -367,5 +380,5 @@ class TestOpenAPI:
                 for method, operation in operations.items():
                     if path.startswith("/v1/"):
                         assert operation["security"] == [{"apiKey": []}]
-                        address = path.replace("{name}", "default").replace("{key_id}", str(uuid4()))
+                        address = re.sub(r"\{[a-z]+_id\}", str(uuid4()), path.replace("{name}", "default"))
                         problem(await http.request(method, address, json={}), 401)

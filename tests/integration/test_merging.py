@@ -3,12 +3,16 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import suppress
+from datetime import timedelta
 from itertools import pairwise
 
 import asyncpg
 import pytest
 
 from recollect.caller import Caller
+from recollect.curation import undoing
+from recollect.curation.model import Span
+from recollect.entities.model import NewEntity
 from recollect.errors import InvalidInput, NotFound
 from recollect.graphs import service as graphs
 from recollect.hierarchy import service as hierarchy
@@ -17,7 +21,10 @@ from recollect.identity.model import operator_caller
 from recollect.lineages import service as lineages
 from recollect.lineages.model import Draft
 from recollect.memory.model import Item
-from recollect.nodes.model import NewEntity, NodeFields
+from recollect.nodes import service as nodes
+from recollect.nodes.model import NodeFields
+from recollect.observations import service as observations
+from recollect.observations.model import NewObservation
 from recollect.platform.db import Database
 from tests.conftest import NewTenant
 from tests.laws import assert_laws
@@ -71,6 +78,27 @@ async def test_texts_of_their_own_and_metadata_are_kept(agent: Agent) -> None:
         left = await lineages.get_node(tx, await graphs.get_graph(tx, "default"), merged.entity.id)
     assert (left.content, left.summary, left.metadata) == ("wrote programs", "in short", {"born": 1815, "died": 1852})
     assert sorted(await agent.recalled("Countess")) == ["liked poetry", "wrote programs"]
+
+
+@pytest.mark.parametrize("kept", ["Guest", "Ada"])
+async def test_what_lasts_is_not_lost_with_what_ends(agent: Agent, kept: str) -> None:
+    await agent.create(NewEntity("Ada", "person", ("writes programs", "drinks tea")))
+    async with agent.writing() as (tx, revision):
+        soon = revision.at + timedelta(days=1)
+        guest = NodeFields("Guest", "person", content="sits in room 7", ttl_days=1.0, expires_at=soon)
+        await nodes.create_nodes(tx, revision, [guest])
+        await observations.add_observations(
+            tx, revision, [NewObservation("Guest", said) for said in ("wears a hat", "drinks tea")]
+        )
+        met = await nodes.require_entities(tx, revision.graph, ["Ada", "Guest"])
+    merged = await agent.merge(["Ada", "Guest"], kept)
+    async with agent.db.transaction(agent.caller, read_only=True) as tx:
+        left = await lineages.get_node(tx, await graphs.get_graph(tx, "default"), merged.entity.id)
+        said = {o.content: o.expires_at for o in await observations.list_observations(tx, [left.node_id])}
+    assert (left.ttl_days, left.expires_at) == (None, None)
+    assert said == {"writes programs": None, "wears a hat": soon, "sits in room 7": soon, "drinks tea": None}
+    assert (left.content, merged.entity.id) == (None, met[kept].id)
+    assert (merged.moved_observations, merged.added_observations) == {"Ada": (3, 2), "Guest": (2, 1)}[kept]
 
 
 async def test_relations_are_redirected_once_and_none_to_itself(agent: Agent) -> None:
@@ -211,3 +239,23 @@ async def test_merges_and_writes_at_once_lose_nothing(agent: Agent) -> None:
     left = names(await agent.read())
     assert len(left) < 8
     assert sorted(triples(await agent.read())) == sorted((name, "hub", "knows") for name in left)
+
+
+async def test_what_ends_is_as_it_was_when_the_merge_is_undone(agent: Agent) -> None:
+    await agent.create(NewEntity("Ada", "person", ("drinks tea",)))
+    async with agent.writing() as (tx, revision):
+        soon = revision.at + timedelta(days=1)
+        guest = NodeFields("Guest", "person", content="sits in room 7", ttl_days=1.0, expires_at=soon)
+        await nodes.create_nodes(tx, revision, [guest])
+        await observations.add_observations(
+            tx, revision, [NewObservation("Guest", said) for said in ("wears a hat", "drinks tea")]
+        )
+        met = await nodes.require_entities(tx, revision.graph, ["Guest"])
+    await agent.merge(["Ada", "Guest"], "Guest")
+    async with agent.db.transaction(agent.caller) as tx:
+        await undoing.undo_changes(tx, None, "undo", Span(2), dry_run=False)
+    async with agent.db.transaction(agent.caller, read_only=True) as tx:
+        left = await lineages.get_node(tx, await graphs.get_graph(tx, "default"), met["Guest"].id)
+        said = {o.content: o.expires_at for o in await observations.list_observations(tx, [left.node_id])}
+    assert (left.content, left.expires_at) == ("sits in room 7", soon)
+    assert said == {"wears a hat": None, "drinks tea": None}

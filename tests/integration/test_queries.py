@@ -19,7 +19,7 @@ from recollect.settings import Settings
 
 CAPABILITIES = sorted(p.name for p in files("recollect").iterdir() if p.is_dir() and (p / "queries.sql").is_file())
 QUERIES = [(capability, name) for capability in CAPABILITIES for name in Queries(f"recollect.{capability}").statements]
-OPERATORS_CAPABILITIES = {"tenants"}
+OPERATORS_CAPABILITIES = {"tenants", "upkeep"}
 """Their queries run as the owner."""
 
 
@@ -54,6 +54,14 @@ def test_each_query_has_a_sentence_and_one_function_of_its_store(capability: str
     described = re.findall(r"^-- name: ([a-z_]+)\n-- \S", text, re.MULTILINE)
     assert sorted(described) == sorted(Queries(f"recollect.{capability}").statements)
     assert sorted(name for _, name in _uses(capability)) == sorted(described)
+
+
+@pytest.mark.parametrize("capability", CAPABILITIES)
+def test_each_fragment_has_a_sentence_and_says_what_several_queries_do(capability: str) -> None:
+    text = (files("recollect") / capability / "queries.sql").read_text(encoding="utf-8")
+    fragments = re.findall(r"^-- fragment: (.*)$", text, re.MULTILINE)
+    assert re.findall(r"^-- fragment: ([a-z_]+)\n-- \S", text, re.MULTILINE) == fragments
+    assert [name for name in fragments if text.count(f"-- include: {name}\n") < 2] == []
 
 
 def test_the_fillings_are_found() -> None:

@@ -1,19 +1,29 @@
 """Remember, recall and search_nodes: what is kept, what is found, and what never comes back."""
 
-from collections.abc import AsyncIterator
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
 
 import asyncpg
 import pytest
 
-from recollect.caller import Caller
+from recollect.curation import undoing
+from recollect.curation.model import Span
+from recollect.entities.model import NewEntity
 from recollect.errors import InvalidInput
-from recollect.memory.model import Item
-from recollect.nodes.model import NewEntity
+from recollect.graphs import service as graphs
+from recollect.memory import service as memory
+from recollect.memory.model import Amendment, Item, Target
+from recollect.nodes import service as nodes
+from recollect.nodes.model import Rewrite
+from recollect.passages import service as passages
 from recollect.platform.db import Database
-from recollect.search import service as search
-from recollect.search.model import Question, RecallFilter
-from tests.memories import Agent, at_work
+from recollect.recall import service as recall
+from recollect.recall import store
+from recollect.recall.model import Question, RecallFilter
+from tests.memories import Agent, asked
 
 MONDAY = datetime(2026, 3, 2, 9, tzinfo=UTC)
 WEIRD = [
@@ -35,12 +45,6 @@ WEIRD = [
 """Texts that are hard on parsers of full-text queries, patterns and vectors."""
 
 
-@pytest.fixture
-async def agent(db: Database, caller: Caller) -> AsyncIterator[Agent]:
-    async with at_work(db, caller) as agent:
-        yield agent
-
-
 async def expire(owner: asyncpg.Connection, agent: Agent, content: str) -> None:
     """Let the time run out of a memory, this very moment."""
     for statement in (
@@ -49,6 +53,36 @@ async def expire(owner: asyncpg.Connection, agent: Agent, content: str) -> None:
         "UPDATE passages SET expires_at = statement_timestamp() WHERE tenant_id = $1 AND text = $2",
     ):
         await owner.execute(statement, agent.caller.tenant_id, content)
+
+
+async def rename(agent: Agent) -> None:
+    async with agent.writing() as (tx, revision):
+        node = (await nodes.require_entities(tx, revision.graph, ["Boat"]))["Boat"]
+        head = (await nodes.read_heads(tx, revision.graph, [node.id]))[node.id]
+        await nodes.rewrite(tx, revision, [Rewrite(head, replace(head.fields, name="Ship"))])
+
+
+async def revise(agent: Agent) -> None:
+    async with agent.writing() as (tx, revision):
+        await memory.revise(tx, revision, Target(name="Boat"), Amendment(text="it floats"))
+
+
+async def merge(agent: Agent) -> None:
+    await agent.create("Ship")
+    await agent.merge(["Ship", "Boat"])
+
+
+async def bring_back(agent: Agent) -> None:
+    since = (await agent.head()).revision
+    await agent.delete("Boat")
+    async with agent.db.transaction(agent.caller) as tx:
+        await undoing.undo_changes(tx, None, "undo", Span(since), dry_run=False)
+
+
+async def make_anew(agent: Agent) -> None:
+    async with agent.db.transaction(agent.caller) as tx:
+        revision = await graphs.hold_graph(tx, (await graphs.get_graph(tx, "default")).id)
+        await nodes.reindex_page(tx, revision, after=UUID(int=0), limit=10)
 
 
 # Remember
@@ -113,6 +147,22 @@ async def test_what_is_close_is_told(agent: Agent) -> None:
     assert unlike.close == []
 
 
+async def test_what_is_close_is_sought_by_rare_words_and_among_what_is_known_of_the_entity(
+    agent: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store, "MAX_MATCHED", 1)
+    of_grace = Item("prefers strong black tea", about=("Grace",))
+    others = ("the boat sails at dawn", "the engine was never built", "it rained in London")
+    await agent.remember("Ada prefers strong black tea", of_grace, *others)
+    await agent.embed()
+    common, rare, observation = await agent.remember(
+        "strong black tea", "Ada prefers very strong black tea", Item("prefers very strong black tea", about=("Grace",))
+    )
+    assert common.close == []
+    assert [close.text for close in rare.close] == ["Ada prefers strong black tea"]
+    assert [close.text for close in observation.close] == [of_grace.text]
+
+
 async def test_an_expired_memory_is_new_again(agent: Agent, owner: asyncpg.Connection) -> None:
     items = [Item("it rained", ttl_days=1), Item("likes tea", about=("Ada",), ttl_days=1)]
     first = await agent.remember(*items)
@@ -157,7 +207,7 @@ async def test_words_are_found_at_once_and_while_the_embedder_is_away(agent: Age
     await agent.embed()
     async with db.transaction(agent.caller, read_only=True) as tx:
         unasked = [Question("engine", None, "a model that is away")]
-        found = await search.recall(tx, None, unasked, RecallFilter(), limit=10, token_budget=1_000)
+        found = await recall.recall(tx, None, unasked, RecallFilter(), limit=10, token_budget=1_000)
     assert [(hit.text, hit.meaning) for hit in found.hits] == [("The engines were never built", 0.0)]
 
 
@@ -192,6 +242,24 @@ async def test_several_questions_are_answered_as_one(agent: Agent) -> None:
     best, *others = await agent.recalled("tea", "engine")
     assert best == "tea fuels the engine"
     assert sorted(others) == ["tea is served at four", "the engine was never built"]
+
+
+@pytest.mark.parametrize("change", [rename, revise, merge, bring_back, make_anew])
+async def test_what_one_said_is_ones_own_whoever_changes_what_it_is_about(
+    agent: Agent, change: Callable[[Agent], Awaitable[None]]
+) -> None:
+    ada, bob = (replace(agent, caller=replace(agent.caller, subject=f"key:{name}")) for name in ("ada", "bob"))
+    await bob.create("Boat")
+    await ada.observe("Boat", "was bought in May")
+    await change(bob)
+    (question,) = await asked("What have I bought?")
+    credited = {}
+    for asker in ("key:ada", "key:bob"):
+        async with agent.db.transaction(agent.caller, read_only=True) as tx:
+            asking = [replace(question, asker=asker)]
+            found = await recall.recall(tx, None, asking, RecallFilter(), limit=10, token_budget=1500)
+        credited[asker] = [hit.terms["about"] > 0 for hit in found.hits if hit.text == "was bought in May"]
+    assert credited == {"key:ada": [True], "key:bob": [False]}
 
 
 async def test_limit_and_budget_bound_the_answer(agent: Agent) -> None:
@@ -280,7 +348,7 @@ async def test_no_text_is_too_weird(agent: Agent, text: str) -> None:
     await agent.embed()
     for hit in (await agent.recall(text)).hits:
         assert 0 <= hit.score <= 1
-        assert hit.words > 0 or 0.25 <= hit.meaning <= 1
+        assert hit.terms["coverage"] > 0 or 0.25 <= hit.meaning <= 1
     await agent.found(text)
     first, second = await agent.remember(text, text)
     assert (first.known, second.known, first.id) == (False, True, second.id)
@@ -290,12 +358,57 @@ async def test_no_text_is_too_weird(agent: Agent, text: str) -> None:
     assert await agent.found(text) == ["Ada"]
 
 
+async def test_a_turn_is_found_by_the_words_around_it_in_its_thread_and_graph(agent: Agent) -> None:
+    said = ["Which instrument did you get?", "A red cello.", "How was the weather?", "Grey all day."]
+    turns = [Item(text, thread="monday", at=MONDAY + timedelta(minutes=n)) for n, text in enumerate(said)]
+    elsewhere = replace(agent, graph="elsewhere")
+    await elsewhere.remember(*(replace(turn, text=turn.text.replace("instrument", "zeppelin")) for turn in turns))
+    await agent.remember(*reversed(turns), Item("Seven of them.", thread="tuesday", at=MONDAY))
+    await agent.embed()
+    assert "A red cello." in (await agent.recalled("instrument"))[:2]
+    assert "Seven of them." not in await agent.recalled("instrument")
+    assert await agent.recalled("zeppelin") == []
+    assert "A red cello." in await elsewhere.recalled("zeppelin")
+
+
+async def test_what_was_around_a_turn_and_is_gone_finds_it_no_longer(agent: Agent) -> None:
+    turns = [Item(text, thread="monday", at=MONDAY) for text in ("A red cello.", "Which zeppelin?", "Grey all day.")]
+    remembered = await agent.remember(*turns)
+    await agent.embed()
+    assert len(await agent.recalled("zeppelin")) == 3
+    async with agent.writing() as (tx, revision):
+        await memory.forget(tx, revision, [Target(id=remembered[1].id)], delete=True)
+    await agent.embed()
+    assert await agent.recalled("zeppelin") == []
+
+
 @pytest.mark.parametrize("text", ["", " ", "\n\t "])
 async def test_a_blank_question_has_no_answer(agent: Agent, text: str) -> None:
     """It has no direction: its cosine with anything is not a number."""
     await agent.remember("it rained")
     await agent.embed()
     assert await agent.recalled(text) == []
+
+
+@pytest.mark.parametrize("asked_with", [{"model": "another"}, {"vector": None}])
+async def test_common_words_find_where_no_vector_can(
+    agent: Agent, asked_with: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store, "MAX_MATCHED", 20)
+    await agent.remember(*(f"The boat sails, entry {number}" for number in range(30)))
+    await agent.embed()
+    questions = [replace(question, **asked_with) for question in await asked("Where is the boat?")]
+    async with agent.db.transaction(agent.caller, read_only=True) as tx:
+        found = await recall.recall(tx, None, questions, RecallFilter(), limit=10, token_budget=1500)
+    assert len(found.hits) == 10
+
+
+async def test_common_words_find_what_is_not_embedded_yet(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store, "MAX_MATCHED", 20)
+    await agent.remember(*(f"The boat sails, entry {number}" for number in range(30)))
+    async with agent.db.transaction(agent.caller) as tx:
+        await passages.recount_terms(tx, limit=100)
+    assert await agent.recalled("Where is the boat?")
 
 
 async def test_nul_is_refused_in_words(agent: Agent) -> None:

@@ -10,6 +10,7 @@ import asyncpg
 import pytest
 
 from recollect.caller import Caller
+from recollect.entities.model import NewEntity
 from recollect.errors import InvalidInput, NotFound
 from recollect.graphs import service as graphs
 from recollect.graphs.model import NewGraph
@@ -17,7 +18,6 @@ from recollect.identity.model import operator_caller
 from recollect.lineages import service as lineages
 from recollect.memory import service as memory
 from recollect.memory.model import Amendment, Item, Revised, Target
-from recollect.nodes.model import NewEntity
 from recollect.platform.db import Database
 from tests.conftest import NewTenant
 from tests.laws import assert_laws

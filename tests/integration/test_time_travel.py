@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from recollect.caller import Caller
+from recollect.entities.model import NewEntity
 from recollect.errors import InvalidInput, NotFound, TooLarge
 from recollect.graphs import service as graphs
 from recollect.graphs.model import NewGraph
@@ -22,24 +22,18 @@ from recollect.lineages.model import Draft
 from recollect.memory import service as memory
 from recollect.memory.model import Explored, Item, Target
 from recollect.nodes import service as nodes
-from recollect.nodes.model import NewEntity, NodeFields
+from recollect.nodes.model import NodeFields
 from recollect.platform.db import Database, Transaction
 from recollect.relations import service as relations
 from recollect.relations.model import Direction, NewEdge, Walk
 from recollect.search import service as search
-from recollect.search.model import SubstringQuery
+from recollect.search.model import BooleanQuery, FuzzyQuery, RankedQuery, SubstringQuery
 from tests.conftest import NewTenant
 from tests.histories import HISTORIES, NAMED, written
 from tests.memories import Agent, at_work, names, triples
 
 _graphs = itertools.count(1)
 _policies = st.sampled_from(["lww", "manual"])
-
-
-@pytest.fixture
-async def agent(db: Database, caller: Caller) -> AsyncIterator[Agent]:
-    async with at_work(db, caller) as agent:
-        yield agent
 
 
 @pytest.fixture(scope="module")
@@ -88,6 +82,11 @@ READINGS: dict[str, Reading] = {
     "search by observation": lambda tx, graph, as_of: search.search_nodes(
         tx, graph, SubstringQuery("likes", tags=("NEW",)), as_of=as_of
     ),
+    "ranked search": lambda tx, graph, as_of: search.search_ranked(tx, graph, RankedQuery("likes tea"), as_of=as_of),
+    "boolean search": lambda tx, graph, as_of: search.search_boolean(
+        tx, graph, BooleanQuery("tag:new OR NOT type:person"), as_of=as_of
+    ),
+    "fuzzy search": lambda tx, graph, as_of: search.search_fuzzy(tx, graph, FuzzyQuery("likes te"), as_of=as_of),
     "explore": lambda tx, graph, as_of: _explore(tx, graph, "Ada", Walk(), as_of),
     "explore outgoing": lambda tx, graph, as_of: _explore(
         tx, graph, "Babbage", Walk(Direction.OUTGOING, ("knows",)), as_of

@@ -4,7 +4,7 @@ import asyncio
 import itertools
 import json
 import random
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from uuid import UUID
@@ -17,18 +17,21 @@ from hypothesis import settings as hypothesis
 from hypothesis import strategies as st
 
 from recollect.caller import Caller, Scope
+from recollect.entities.model import NewEntity
 from recollect.errors import InvalidInput, NotFound
 from recollect.graphs import service as graphs
 from recollect.graphs.model import NewGraph
 from recollect.identity.model import operator_caller
 from recollect.memory.model import Item as Memory
-from recollect.nodes.model import NewEntity
 from recollect.platform.db import Database
 from recollect.relations.model import NewRelation
 from recollect.settings import Settings
+from recollect.transfer import exports
 from recollect.transfer import service as transfer
+from recollect.transfer.exports import Export, export_chunks
+from recollect.transfer.formats import FORMATS
 from recollect.transfer.jsonl import MEDIA_TYPE, read_chunk, write_line
-from recollect.transfer.model import MAX_LINES, Chunk, Imported, Item, Line, Snapshot
+from recollect.transfer.model import MAX_LINES, Chunk, Imported, Item, Line
 from tests.conftest import NewTenant
 from tests.gateway import Gateway, NewApiKey, revision_of
 from tests.memories import Agent
@@ -54,14 +57,14 @@ async def imported(agent: Agent, *items: Item, strict: bool = False) -> Imported
         return await transfer.import_chunk(tx, agent.graph or "default", chunk_of(*items), strict=strict)
 
 
-async def snapshot_of(agent: Agent, as_of: str | None = None) -> Snapshot:
+async def export_of(agent: Agent, as_of: str | None = None) -> Export:
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
-        return await transfer.open_snapshot(tx, agent.graph or "default", as_of=as_of)
+        return await exports.open_export(tx, agent.graph or "default", "jsonl", as_of=as_of)
 
 
-async def exported(agent: Agent, snapshot: Snapshot | None = None, *, page_items: int = 3) -> bytes:
-    pages = transfer.export_items(agent.db, agent.caller, snapshot or await snapshot_of(agent), page_items=page_items)
-    return lines_of([item async for page in pages for item in page])
+async def exported(agent: Agent, export: Export | None = None, *, page_items: int = 3) -> bytes:
+    chunks = export_chunks(agent.db, agent.caller, export or await export_of(agent), page_items=page_items)
+    return b"".join([chunk async for chunk in chunks])
 
 
 @pytest.fixture
@@ -91,21 +94,28 @@ async def test_importing_again_changes_nothing(agent: Agent) -> None:
     items = [line.item for line in read_chunk(OFFICIAL).lines]
     await imported(agent, *items)
     before = await agent.head()
-    assert await imported(agent, *items) == Imported(lines_skipped=15)
+    assert await imported(agent, *items) == Imported(entities_skipped=8, relations_skipped=7)
     assert await agent.head() == before
 
 
 async def test_a_line_given_twice_is_known_the_second_time(agent: Agent) -> None:
     entity, edge = NewEntity("a", "thing", ("1",)), NewRelation("a", "b", "knows")
     said = await imported(agent, entity, edge, entity, edge, NewEntity("a", "other", ("1", "2")), NewEntity("a"))
-    assert said == Imported(entities_created=1, observations_added=2, relations_created=1, lines_skipped=3)
+    assert said == Imported(
+        entities_created=1,
+        entities_updated=1,
+        entities_skipped=2,
+        observations_added=2,
+        relations_created=1,
+        relations_skipped=1,
+    )
     assert await exported(agent) == lines_of([NewEntity("a", "thing", ("1", "2")), edge])
 
 
 async def test_an_entity_that_is_there_gains_what_it_lacks_and_keeps_its_kind(agent: Agent) -> None:
     await agent.create(NewEntity("a", "person", ("1", "2")), NewEntity("b", "person"))
     said = await imported(agent, NewEntity("a", "machine", ("2", "3", "1", "4")), NewEntity("b", "machine"))
-    assert said == Imported(observations_added=2, lines_skipped=1)
+    assert said == Imported(entities_updated=1, entities_skipped=1, observations_added=2)
     assert await exported(agent) == lines_of([NewEntity("a", "person", ("1", "2", "3", "4")), NewEntity("b", "person")])
 
 
@@ -133,7 +143,7 @@ async def test_two_who_import_the_same_file_at_once_make_one_graph(agent: Agent)
     said = [each for told in await asyncio.gather(work(), work()) for each in told]
     assert sum(each.entities_created for each in said) == 60
     assert sum(each.observations_added for each in said) == 60
-    assert sum(each.lines_skipped for each in said) == 60
+    assert sum(each.skipped for each in said) == 60
     assert (await agent.head()).revision == 3
 
 
@@ -170,7 +180,11 @@ async def test_export_import_export_is_the_same(new_graph: Callable[[], Agent], 
     again = [line.item for line in read_chunk(out).lines]
     await imported(second, *again)
     assert await exported(second) == out
-    assert (await imported(second, *items)) == Imported(lines_skipped=len(items))
+    again_said = await imported(second, *items)
+    assert again_said.skipped == len(items)
+    assert again_said == Imported(
+        entities_skipped=again_said.entities_skipped, relations_skipped=again_said.relations_skipped
+    )
 
 
 async def agent_made(agent: Agent) -> None:
@@ -188,7 +202,7 @@ async def test_a_statement_of_two_threads_is_exported_once(agent: Agent) -> None
 async def test_facts_are_left_out_and_counted(agent: Agent) -> None:
     await agent.remember("The store closes at six", "Rain is expected")
     await agent.create("a")
-    assert (await snapshot_of(agent)).facts == 2
+    assert (await export_of(agent)).facts_left_out == 2
     assert await exported(agent) == lines_of([NewEntity("a", "thing")])
 
 
@@ -209,63 +223,67 @@ async def test_what_has_expired_is_left_out_with_its_relations(agent: Agent, own
 async def test_pages_are_bounded_by_what_they_hold(agent: Agent) -> None:
     long = [NewEntity(f"e{n}", "thing", tuple(f"{n} {part} " + "x" * 900 for part in range(n % 4))) for n in range(20)]
     await imported(agent, *long)
-    pages = transfer.export_items(agent.db, agent.caller, await snapshot_of(agent), page_items=8, page_bytes=2_000)
-    found = [list(page) async for page in pages]
+    export, found = await export_of(agent), []
+    cursor: exports.Cursor | None = exports.START
+    while cursor is not None:
+        async with agent.db.transaction(agent.caller, read_only=True) as tx:
+            step = await exports.export_step(tx, export, cursor, page_items=8, page_bytes=2_000)
+        found.append([line.item for line in read_chunk(step.text.encode()).lines])
+        assert len(found[-1]) == step.items
+        cursor = step.next
     assert [item for page in found for item in page] == long
     sizes = [
         sum(len(text) for item in page if isinstance(item, NewEntity) for text in item.observations) for page in found
     ]
     assert all(size <= 2_000 or len(page) == 1 for size, page in zip(sizes, found, strict=True))
     assert max(map(len, found)) > 1
-    assert min(map(len, found)) >= 1
 
 
 async def test_an_export_shows_one_state_whatever_is_written_meanwhile(agent: Agent) -> None:
     await agent.create(*[NewEntity(f"e{n}", "thing", (f"one {n}", f"two {n}")) for n in range(8)])
     await agent.relate(*[(f"e{n}", f"e{(n + 1) % 8}", "next") for n in range(8)], ("e7", "placed", "waits for"))
     before = await exported(agent)
-    snapshot = await snapshot_of(agent)
-    pages = transfer.export_items(agent.db, agent.caller, snapshot, page_items=2)
-    found = list(await anext(pages))
+    chunks = export_chunks(agent.db, agent.caller, await export_of(agent), page_items=2)
+    found = await anext(chunks)
     await agent.delete("e3", "e0")  # the one not yet exported, with its relations; the other already
     await agent.create(NewEntity("e3", "anew", ("other",)), NewEntity("placed", "thing", ("not then",)), "later")
     await agent.observe("e5", "three")
     await agent.unobserve(("e6", "one 6"))
     await agent.unrelate(("e4", "e5", "next"))
     await agent.relate(("e5", "later", "next"), ("e4", "e5", "next"))
-    found += await anext(pages)
+    found += await anext(chunks)
     await agent.delete("e7", "placed")
-    async for page in pages:
-        found += page
-    assert lines_of(found) == before
+    async for chunk in chunks:
+        found += chunk
+    assert found == before
     assert await exported(agent) != before
 
 
-@pytest.mark.parametrize("seed", range(6))
-async def test_no_order_of_writes_shows_in_an_export_that_began_before(agent: Agent, seed: int) -> None:
-    chance = random.Random(seed)
+@pytest.mark.parametrize("of_chance", range(6))
+async def test_no_order_of_writes_shows_in_an_export_that_began_before(agent: Agent, of_chance: int) -> None:
+    chance = random.Random(of_chance)
     for _ in range(15):
         await _write_something(agent, chance)
-    before, snapshot = await exported(agent), await snapshot_of(agent)
-    found: list[Item] = []
-    async for page in transfer.export_items(agent.db, agent.caller, snapshot, page_items=1):
-        found += page
+    before, export = await exported(agent), await export_of(agent)
+    found = b""
+    async for chunk in export_chunks(agent.db, agent.caller, export, page_items=1):
+        found += chunk
         await _write_something(agent, chance)
-    assert lines_of(found) == before
+    assert found == before
 
 
-@pytest.mark.parametrize("seed", range(3))
-async def test_every_past_revision_can_be_exported(agent: Agent, seed: int) -> None:
-    chance = random.Random(seed)
+@pytest.mark.parametrize("of_chance", range(3))
+async def test_every_past_revision_can_be_exported(agent: Agent, of_chance: int) -> None:
+    chance = random.Random(of_chance)
     seen = {0: b""}
     await agent.create("n0")
     for _ in range(15):
         seen[(await agent.head()).revision] = await exported(agent)
         await _write_something(agent, chance)
     for revision, then in seen.items():
-        assert await exported(agent, await snapshot_of(agent, str(revision))) == then
-    newest = await snapshot_of(agent, "2099-01-01T00:00:00Z")
-    assert newest.revision == (await agent.head()).revision
+        assert await exported(agent, await export_of(agent, str(revision))) == then
+    newest = await export_of(agent, "2099-01-01T00:00:00Z")
+    assert newest.snapshot.revision == (await agent.head()).revision
 
 
 async def _write_something(agent: Agent, chance: random.Random) -> None:
@@ -298,25 +316,19 @@ async def test_kinds_that_the_graph_leaves_out_are_broken_lines(agent: Agent) ->
         await imported(agent, *items, strict=True)
     assert (await agent.head()).revision == 0
     said = await imported(agent, *items)
-    assert [line.number for line in said.broken] == [2, 3]
+    assert [problem.where for problem in said.problems] == ["line 2", "line 3"]
     assert (said.entities_created, said.relations_created) == (1, 1)
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
         checked = await transfer.check_chunk(tx, "strictly", chunk_of(*items))
-    assert checked == Imported(broken=said.broken)
+    assert checked == Imported(problems=said.problems)
 
 
 async def test_a_graph_that_is_not_there_cannot_be_exported(agent: Agent) -> None:
     with pytest.raises(NotFound):
-        await snapshot_of(Agent(agent.db, agent.caller, "nowhere"))
+        await export_of(Agent(agent.db, agent.caller, "nowhere"))
 
 
 # The routes.
-
-
-@pytest.fixture
-async def http(gateway: Gateway, key: str) -> AsyncIterator[httpx2.AsyncClient]:
-    async with gateway.http(key) as client:
-        yield client
 
 
 async def send(http: httpx2.AsyncClient, body: bytes, graph: str = "default", **query: str) -> httpx2.Response:
@@ -335,8 +347,15 @@ async def test_lines_go_in_and_come_out(http: httpx2.AsyncClient) -> None:
     assert response.status_code == 200, response.text
     assert response.json() == {
         "entities_created": 8,
+        "entities_updated": 0,
+        "entities_skipped": 0,
         "observations_added": 16,
+        "facts_created": 0,
+        "facts_updated": 0,
+        "facts_skipped": 0,
         "relations_created": 7,
+        "relations_updated": 0,
+        "relations_skipped": 0,
         "lines_skipped": 0,
         "errors": [],
     }
@@ -347,6 +366,56 @@ async def test_lines_go_in_and_come_out(http: httpx2.AsyncClient) -> None:
     assert out.headers["recollect-facts-left-out"] == "0"
     assert out.content == OFFICIAL + b"\n"
     assert (await send(http, out.content)).json()["lines_skipped"] == 15
+
+
+@pytest.mark.parametrize("name", FORMATS)
+async def test_every_format_says_what_it_is(http: httpx2.AsyncClient, name: str) -> None:
+    await send(http, OFFICIAL)
+    out = await http.get("/v1/graphs/default/export", params={"format": name, "kind": "person"})
+    assert out.status_code == 200, out.text
+    assert out.headers["content-type"].split(";")[0] == FORMATS[name].media_type
+    assert out.headers["x-content-type-options"] == "nosniff"
+    assert "Ada Lovelace" in out.text
+    if FORMATS[name].read:
+        body, kind = out.content, FORMATS[name].media_type
+        said = await http.post(
+            "/v1/graphs/copy/import", content=body, params={"strategy": "fail"}, headers={"Content-Type": kind}
+        )
+        assert said.status_code == 200, said.text
+        assert said.json()["entities_created"] > 0
+        again = await http.post(
+            "/v1/graphs/copy/import", content=body, params={"strategy": "fail"}, headers={"Content-Type": kind}
+        )
+        assert problem(again) == (409, "name_taken")
+
+
+async def test_other_formats_are_checked_bounded_and_told_by_their_places(http: httpx2.AsyncClient) -> None:
+    headers = {"Content-Type": "text/csv"}
+    url = "/v1/graphs/fresh/import"
+    said = (await http.post(url, content=b"name\na\nb,c\n", params={"check": "true"}, headers=headers)).json()
+    assert (said["entities_created"], said["errors"]) == (1, [{"line": 3, "reason": "2 cells instead of 1"}])
+    assert problem(await http.get("/v1/graphs/fresh/export")) == (404, "graph_not_found")
+    strict = await http.post(url, content=b"name\na\nb,c\n", params={"strict": "true"}, headers=headers)
+    assert problem(strict) == (400, "invalid_input")
+    assert strict.json()["path"] == "data.line 3"
+    many = b"name\n" + b"".join(b"e%d\n" % number for number in range(MAX_LINES + 1))
+    assert problem(await http.post(url, content=many, headers=headers)) == (413, "request_too_large")
+    packed = await http.post(url, content=b"\x1f\x8b\x08", headers=headers)
+    assert problem(packed) == (400, "invalid_input")
+    encoded = await http.post(url, content=b"name\na\n", headers=headers | {"Content-Encoding": "gzip"})
+    assert problem(encoded) == (415, "invalid_input")
+    naive = await http.get("/v1/graphs/default/export", params={"since": "2026-01-01T00:00:00"})
+    assert problem(naive) == (400, "invalid_input")
+    assert problem(await http.get("/v1/graphs/default/export", params={"format": "pdf"})) == (400, "invalid_input")
+    for query, path in (
+        ({"since": "0001-01-01T00:00:00+14:00"}, "since"),
+        ({"until": "9999-12-31T23:59:59-14:00"}, "until"),
+        ({"kind": "a\0"}, "kind"),
+        ({"tag": ["a", "\0"]}, "tag.1"),
+    ):
+        refused = await http.get("/v1/graphs/default/export", params=query)
+        assert (refused.status_code, refused.json()["path"]) == (400, path)
+    assert problem(await http.get("/v1/graphs/fresh/export")) == (404, "graph_not_found")
 
 
 async def test_a_past_state_comes_out_by_as_of(http: httpx2.AsyncClient) -> None:
@@ -402,8 +471,8 @@ async def test_requests_that_are_refused(gateway: Gateway, http: httpx2.AsyncCli
     assert problem(await send(http, b"x" * (settings.max_request_bytes + 1))) == (413, "request_too_large")
     assert problem(await send(http, OFFICIAL, "no%20name")) == (400, "invalid_input")
     assert problem(await send(http, OFFICIAL, strict="perhaps")) == (400, "invalid_input")
-    as_json = await http.post("/v1/graphs/default/import", json={})
-    assert problem(as_json) == (415, "invalid_input")
+    as_text = await http.post("/v1/graphs/default/import", content=OFFICIAL, headers={"Content-Type": "text/plain"})
+    assert problem(as_text) == (415, "invalid_input")
     assert problem(await http.get("/v1/graphs/default/import")) == (405, "method_not_allowed")
     assert problem(await http.post("/v1/graphs/default/export")) == (405, "method_not_allowed")
     async with gateway.http() as stranger:
@@ -471,14 +540,20 @@ async def test_another_tenants_snapshot_shows_nothing(new_tenant: NewTenant, db:
     """Row-level security, should a graph's id ever leak into another tenant's export."""
     ours, theirs = [operator_caller(await new_tenant()) for _ in range(2)]
     await imported(Agent(db, ours), NewEntity("Ada", "person", ("ours",)), NewRelation("Ada", "Bob", "knows"))
-    assert await exported(Agent(db, theirs), await snapshot_of(Agent(db, ours))) == b""
+    assert await exported(Agent(db, theirs), await export_of(Agent(db, ours))) == b""
 
 
 async def test_the_routes_are_described(gateway: Gateway) -> None:
     async with gateway.http() as http:
         paths = (await http.get("/v1/openapi.json")).json()["paths"]
     described = paths["/v1/graphs/{name}/import"]["post"]
-    assert list(described["requestBody"]["content"]) == [MEDIA_TYPE]
-    assert {parameter["name"] for parameter in described["parameters"]} == {"name", "strict", "check"}
+    assert MEDIA_TYPE in described["requestBody"]["content"]
+    assert {parameter["name"] for parameter in described["parameters"]} == {
+        "name",
+        "format",
+        "strategy",
+        "strict",
+        "check",
+    }
     assert {"400", "401", "403", "413", "415", "503"} <= set(described["responses"])
     assert MEDIA_TYPE in json.dumps(paths["/v1/graphs/{name}/export"]["get"]["responses"]["200"])

@@ -12,7 +12,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from recollect.caller import Caller
 from recollect.graphs import service as graphs
 from recollect.graphs.model import Graph
 from recollect.identity.model import operator_caller
@@ -40,12 +39,6 @@ TRIPLES = st.lists(
 WALKS = st.builds(Walk, st.sampled_from(Direction), st.sampled_from([(), ("knows",), TYPES]))
 
 _graphs = itertools.count(1)
-
-
-@pytest.fixture
-async def agent(db: Database, caller: Caller) -> AsyncIterator[Agent]:
-    async with at_work(db, caller) as agent:
-        yield agent
 
 
 @pytest.fixture(scope="module")

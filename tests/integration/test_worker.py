@@ -38,7 +38,7 @@ class WatchedEmbedder:
     def __init__(self, embedder: Embedder, *, refused: str | None = None) -> None:
         self._embedder = embedder
         self._refused = refused
-        self.model, self.dimensions = embedder.model, embedder.dimensions
+        self.model, self.dimensions, self.floors = embedder.model, embedder.dimensions, embedder.floors
         self.texts: list[str] = []
 
     async def embed(self, texts: Sequence[str]) -> Vectors:
@@ -53,7 +53,7 @@ class WatchedEmbedder:
 
 @pytest.fixture(scope="session")
 def embedder() -> Embedder:
-    return create_embedder(Settings())
+    return create_embedder(Settings(embedder="wordllama"))
 
 
 @pytest.fixture
@@ -91,7 +91,7 @@ async def test_a_commit_wakes_the_worker(
     async with worker(settings.model_copy(update={"sweep_seconds": 60})):
         for name in ("Alice", "Bob"):
             await remember(waking_db, caller, name)
-            assert await embedded_within(owner, caller, 15)
+            assert await embedded_within(owner, caller, 45)
 
 
 async def test_no_wakeup_is_lost_however_commits_fall(
@@ -101,7 +101,7 @@ async def test_no_wakeup_is_lost_however_commits_fall(
         for number in range(60):
             await remember(waking_db, caller, f"person {number}")
             await asyncio.sleep(number % 7 * 0.013)
-        assert await embedded_within(owner, caller, 15)
+        assert await embedded_within(owner, caller, 45)
 
 
 async def test_a_sweep_finds_what_nobody_announced(
@@ -109,10 +109,10 @@ async def test_a_sweep_finds_what_nobody_announced(
 ) -> None:
     async with worker(settings.model_copy(update={"sweep_seconds": 1})):
         await remember(db, caller, "Alice")
-        assert await embedded_within(owner, caller, 15)
+        assert await embedded_within(owner, caller, 45)
 
 
-async def test_the_vector_stored_is_that_of_the_text_and_names_its_model(
+async def test_the_vector_stored_is_that_of_the_text_and_its_neighbours_and_names_its_model(
     context: WorkerContext, embedder: Embedder, caller: Caller, owner: asyncpg.Connection
 ) -> None:
     await remember(context.database, caller, "Alice")
@@ -120,7 +120,9 @@ async def test_the_vector_stored_is_that_of_the_text_and_names_its_model(
     rows = await owner.fetch(
         "SELECT text, embedding::text, embedding_model FROM passages WHERE tenant_id = $1 ORDER BY id", caller.tenant_id
     )
-    expected = await embedder.embed(["Alice: likes coffee", "Alice: likes tea"])
+    coffee, tea = await embedder.embed(["Alice: likes coffee", "Alice: likes tea"])
+    expected = np.array([coffee + tea / 2, tea + coffee / 2])
+    expected /= np.linalg.norm(expected, axis=1, keepdims=True)
     assert [row["text"] for row in rows] == ["likes coffee", "likes tea"]
     assert {row["embedding_model"] for row in rows} == {embedder.model}
     stored = np.array([HalfVector.from_text(row["embedding"]).to_list() for row in rows])
@@ -204,17 +206,35 @@ async def test_no_transaction_is_open_while_the_embedder_works(
     assert await waiting(owner, caller) == 0
 
 
-async def test_an_embedder_that_is_away_costs_a_lease_and_nothing_else(
+async def test_the_next_batch_is_embedded_while_one_is_stored_and_no_third(
+    context: WorkerContext, caller: Caller, owner: asyncpg.Connection, embedder: Embedder
+) -> None:
+    watched = WatchedEmbedder(embedder)
+    settings = context.settings.model_copy(update={"embedding_batch": 4})
+    context = replace(context, settings=settings, embedder=watched)
+    await remember(context.database, caller, *[f"person {number}" for number in range(10)])
+    async with owner.transaction():
+        await owner.execute("SELECT 1 FROM graph_indexes WHERE tenant_id = $1 FOR UPDATE", caller.tenant_id)
+        running = asyncio.create_task(embedding.embed_passages(context, caller.tenant_id, {}))
+        await asyncio.sleep(1)
+        assert (len(watched.texts), await waiting(owner, caller)) == (8, 20)
+    assert not await running
+    assert (len(watched.texts), await waiting(owner, caller)) == (20, 0)
+
+
+async def test_an_embedder_that_is_away_costs_a_wait_and_nothing_else(
     context: WorkerContext, caller: Caller, owner: asyncpg.Connection
 ) -> None:
     await remember(context.database, caller, "Alice")
     away = OpenAIEmbedder(Settings(embedding_url="http://127.0.0.1:1/v1"))
     await embedding.woken(replace(context, embedder=away), caller.tenant_id, {})
     await away.close()
-    assert not await embedding.embed_passages(context, caller.tenant_id, {})
+    assert context.patience.waiting
+    await embedding.woken(context, caller.tenant_id, {})
+    await embedding.sweep(context)
     assert await waiting(owner, caller) == 2
-    await owner.execute("UPDATE passages SET claimed_until = now() WHERE tenant_id = $1", caller.tenant_id)
-    assert not await embedding.embed_passages(context, caller.tenant_id, {})
+    await asyncio.wait_for(context.patience.due.wait(), 5)
+    await embedding.sweep(context)
     assert await waiting(owner, caller) == 0
 
 
@@ -238,7 +258,7 @@ async def test_wakeups_that_make_no_sense_are_passed_over(
         Wakeups(redis).notify(UUID(int=7), frozenset({"another_job", EMBED_PASSAGES}))
         await asyncio.sleep(0.5)
         await remember(waking_db, caller, "Alice")
-        assert await embedded_within(owner, caller, 15)
+        assert await embedded_within(owner, caller, 45)
         for job_id in ("pickled", "empty", "unknown"):
             for _ in range(150):
                 if await redis.zscore(QUEUE_NAME, job_id) is None:
@@ -256,7 +276,7 @@ async def test_the_workers_span_continues_the_trace_of_the_commit(
             process.wait_for("listening for wake-ups")
             with continued_span("request", {"traceparent": TRACEPARENT}):
                 await remember(waking_db, caller, "Alice in Wonderland")
-            assert await embedded_within(owner, caller, 15)
+            assert await embedded_within(owner, caller, 45)
             assert process.stop() == 0
     spans = [span for span in collector.spans if span.trace_id.hex() == TRACEPARENT.split("-")[1]]
     [job] = [span for span in spans if span.name == EMBED_PASSAGES]

@@ -6,23 +6,46 @@ from dataclasses import dataclass
 import asyncpg
 import pytest
 
+from recollect.caller import Caller
+from recollect.entities.model import NewEntity
 from recollect.graphs import service as graphs
 from recollect.identity import service as identity
 from recollect.identity.model import IssuedKey, NewKey, operator_caller
+from recollect.jobs import service as jobs
+from recollect.jobs.model import Job, JobBounds, NewJob, Step
+from recollect.jobs.turns import claim, record_step
 from recollect.memory.model import Item
-from recollect.nodes.model import NewEntity
 from recollect.platform.db import Database
+from recollect.settings import Settings
 from tests.conftest import NewTenant
 from tests.memories import Agent, at_work
 
 PEPPER = b"pepper"
+NOBODYS_KIND = "of_nobody"
+"""A kind of job that no worker knows: it stays as it is."""
 
 
 @dataclass(frozen=True)
 class Neighbour(Agent):
-    """A tenant with a key, an entity, a relation, a placeholder, a fact, an observation, and an alias."""
+    """A tenant with a key, an entity, a relation, a placeholder, a fact, an observation, and an alias.
+
+    It has jobs, too: one that waits with its input, one that left an output, and one that is due.
+    """
 
     key: IssuedKey | None = None
+    jobs: tuple[Job, ...] = ()
+
+    @property
+    def held(self) -> Job:
+        return self.jobs[0]
+
+    @property
+    def done(self) -> Job:
+        return self.jobs[1]
+
+    @property
+    def due(self) -> Job:
+        return self.jobs[2]
 
 
 @pytest.fixture
@@ -43,7 +66,41 @@ async def _settled(agent: Agent, owner: asyncpg.Connection) -> Neighbour:
         "INSERT INTO aliases SELECT tenant_id, graph_id, id, 'Countess', 1 FROM nodes WHERE tenant_id = $1 LIMIT 1",
         caller.tenant_id,
     )
+    for table in (
+        "passage_vectors SELECT tenant_id, id, 'model', '[1, 0]' FROM passages",
+        "terms SELECT tenant_id, id, 'tea', 2 FROM graphs",
+    ):
+        await owner.execute(f"INSERT INTO {table} WHERE tenant_id = $1", caller.tenant_id)
+    await owner.execute(
+        """WITH ends AS (SELECT tenant_id, graph_id, min(id::text)::uuid AS one, max(id::text)::uuid AS other
+            FROM nodes WHERE tenant_id = $1 GROUP BY 1, 2)
+        INSERT INTO duplicates SELECT tenant_id, graph_id, one, other, 0.9, now() FROM ends""",
+        caller.tenant_id,
+    )
+    await owner.execute(
+        "INSERT INTO deduplications SELECT tenant_id, id, now() FROM graphs WHERE tenant_id = $1", caller.tenant_id
+    )
+    await owner.execute(
+        "INSERT INTO autolinks SELECT tenant_id, min(id::text)::uuid, graph_id, 0.8 FROM nodes WHERE tenant_id = $1 "
+        "GROUP BY tenant_id, graph_id",
+        caller.tenant_id,
+    )
+    await owner.execute("INSERT INTO usage_hourly VALUES ($1, '2026-01-01Z', 'tool', 'recall', 1)", caller.tenant_id)
     async with db.transaction(caller) as tx:
         default = await graphs.get_graph(tx, "default")
         key = await identity.create_key(tx, NewKey("laptop", default_graph_id=default.id), pepper=PEPPER)
-    return Neighbour(db, caller, key=key)
+    return Neighbour(db, caller, key=key, jobs=await _employed(db, caller))
+
+
+async def _employed(db: Database, caller: Caller) -> tuple[Job, ...]:
+    bounds = JobBounds.of(Settings())
+    async with db.transaction(caller) as tx:
+        default = await graphs.get_graph(tx, "default")
+        held = await jobs.schedule(tx, NewJob(NOBODYS_KIND, default.id, held=True))
+        await jobs.append_input(tx, held.id, [b"what is to be read"], bounds)
+        done = await jobs.schedule(tx, NewJob(NOBODYS_KIND, default.id, unique=False))
+        claimed = await claim(tx, [NOBODYS_KIND], bounds)
+        assert claimed is not None
+        await record_step(tx, claimed, Step({}, 1, 1, finished=True, output=(b"what was found",)), bounds)
+        due = await jobs.schedule(tx, NewJob(NOBODYS_KIND, default.id, {"why": "due"}))
+    return held, done, due

@@ -1,5 +1,6 @@
 """What runs as the owner before a tenant is known: a closed list, and attacks on each of it."""
 
+import json
 from collections.abc import AsyncIterator
 
 import asyncpg
@@ -23,8 +24,16 @@ FUNCTIONS = {
         "expires_at",
         "revoked_at",
         "last_used_at",
+        "toolsets",
     },
     "tenants_with_pending_passages()": {"tenant_id"},
+    "tenants_with_due_jobs()": {"tenant_id"},
+    "tenants_with_expired()": {"tenant_id"},
+    "tenants_with_deduplication_due()": {"tenant_id"},
+    "tenants_with_purgeable(retention interval)": {"tenant_id"},
+    "tenants_with_autolinks()": {"tenant_id"},
+    "tenants_with_old_usage(kept interval)": {"tenant_id"},
+    "tenants_with_compaction_to_check()": {"tenant_id"},
 }
 """Each with what it tells, and no more."""
 
@@ -32,8 +41,17 @@ SHADOWS = """
     CREATE TEMP TABLE api_keys (tenant_id uuid, id uuid, kind text, hash bytea, scopes text[], graph_ids uuid[],
         default_graph_id uuid, expires_at timestamptz, revoked_at timestamptz, last_used_at timestamptz);
     CREATE TEMP TABLE tenants (id uuid, slug text, status text);
-    CREATE TEMP TABLE graphs (tenant_id uuid, id uuid, name text);
+    CREATE TEMP TABLE graphs (tenant_id uuid, id uuid, name text, metadata jsonb);
+    CREATE TEMP TABLE deduplications (tenant_id uuid, graph_id uuid, finished_at timestamptz);
+    CREATE TEMP TABLE nodes (tenant_id uuid, expires_at timestamptz, removed_revision bigint, status text);
+    CREATE TEMP TABLE observations (tenant_id uuid, expires_at timestamptz, removed_revision bigint);
+    INSERT INTO pg_temp.graphs (tenant_id, metadata)
+        VALUES ('00000000-0000-0000-0000-00000000000a', '{"dedup": {"mode": "merge"}}');
+    INSERT INTO pg_temp.nodes VALUES ('00000000-0000-0000-0000-00000000000a', '2000-01-01', NULL, 'active');
     CREATE TEMP TABLE passages (tenant_id uuid, embedding halfvec, removed_revision bigint);
+    CREATE TEMP TABLE jobs (tenant_id uuid, finished_at timestamptz, held boolean, next_attempt_at timestamptz,
+        claimed_until timestamptz, expires_at timestamptz);
+    INSERT INTO pg_temp.jobs VALUES ('00000000-0000-0000-0000-00000000000a', NULL, false, now(), NULL, NULL);
     INSERT INTO pg_temp.tenants VALUES ('00000000-0000-0000-0000-00000000000a', 'shadow', 'active');
     INSERT INTO pg_temp.passages VALUES ('00000000-0000-0000-0000-00000000000a', NULL, NULL);
     INSERT INTO pg_temp.api_keys (tenant_id, id, kind, hash, scopes)
@@ -71,6 +89,16 @@ async def waiting_tenants(connection: asyncpg.Connection) -> list[str]:
     return [row["tenant_id"] for row in rows]
 
 
+async def employed_tenants(connection: asyncpg.Connection) -> list[str]:
+    rows = await connection.fetch("SELECT tenant_id::text FROM recollect.tenants_with_due_jobs()")
+    return [row["tenant_id"] for row in rows]
+
+
+async def tenants_in(connection: asyncpg.Connection, function: str) -> set[str]:
+    """The tenants that one of the functions for the sweep tells."""
+    return {row["tenant_id"] for row in await connection.fetch(f"SELECT tenant_id::text FROM recollect.{function}")}
+
+
 async def test_the_list_is_closed(owner: asyncpg.Connection) -> None:
     """A new function belongs here, with attacks of its own."""
     found = await owner.fetch(
@@ -100,7 +128,7 @@ async def test_each_is_the_owners_with_a_path_of_its_own_and_open_to_the_applica
 
 async def test_each_tells_what_it_must_and_no_more(attacker: asyncpg.Connection, neighbours: Neighbours) -> None:
     for function, columns in FUNCTIONS.items():
-        call = function.partition("(")[0] + ("(NULL)" if "bytea" in function else "()")
+        call = function.partition("(")[0] + ("()" if function.endswith("()") else "(NULL)")
         statement = await attacker.prepare(f"SELECT * FROM {call}")
         assert {column.name for column in statement.get_attributes()} == columns
 
@@ -134,11 +162,16 @@ async def test_objects_named_like_ours_change_no_answer(attacker: asyncpg.Connec
     key = neighbours[0].key
     assert key is not None
     whole = hash_secret(key.secret, PEPPER)
-    before = await find_key(attacker, whole), set(await waiting_tenants(attacker))
+    before = (
+        await find_key(attacker, whole),
+        set(await waiting_tenants(attacker)),
+        set(await employed_tenants(attacker)),
+    )
     await attacker.execute(SHADOWS)
     assert await attacker.fetchval("SELECT slug FROM tenants") == "shadow", "the shadows stand where they should"
     assert await attacker.fetchval("SELECT 'a'::bytea OPERATOR(pg_temp.=) 'b'::bytea")
-    assert (await find_key(attacker, whole), set(await waiting_tenants(attacker))) == before
+    after = await find_key(attacker, whole), set(await waiting_tenants(attacker)), set(await employed_tenants(attacker))
+    assert after == before
     assert await find_key(attacker, b"forged") == []
 
 
@@ -146,9 +179,9 @@ async def test_the_callers_tenant_changes_no_answer(attacker: asyncpg.Connection
     """The functions look across tenants; a tenant that is set neither narrows nor widens that."""
     mine, other = neighbours
     assert other.key is not None
-    before = set(await waiting_tenants(attacker))
+    before = set(await waiting_tenants(attacker)), set(await employed_tenants(attacker))
     await attacker.execute(f"SET recollect.tenant_id = '{mine.caller.tenant_id}'")
-    assert set(await waiting_tenants(attacker)) == before
+    assert (set(await waiting_tenants(attacker)), set(await employed_tenants(attacker))) == before
     (found,) = await find_key(attacker, hash_secret(other.key.secret, PEPPER))
     assert found["tenant_id"] == other.caller.tenant_id
     assert await attacker.fetchval("SELECT count(*) FROM api_keys WHERE tenant_id = $1", other.caller.tenant_id) == 0
@@ -165,7 +198,159 @@ async def test_waiting_tenants_are_active_ones_with_passages_to_embed(
     assert set(ids).isdisjoint(await waiting_tenants(attacker))
 
 
+@pytest.mark.parametrize(
+    ("state", "told"),
+    [
+        ("held", False),
+        ("next_attempt_at = now() + interval '1 minute'", False),
+        ("lease = gen_random_uuid(), claimed_until = now() + interval '1 minute'", False),
+        ("lease = gen_random_uuid(), claimed_until = now() - interval '1 second'", True),
+        ("status = 'failed', finished_at = now(), expires_at = now() + interval '1 minute'", False),
+        ("status = 'failed', finished_at = now(), expires_at = now()", True),
+    ],
+)
+async def test_employed_tenants_are_active_ones_with_a_job_to_be_worked_on_or_removed(
+    attacker: asyncpg.Connection, neighbours: Neighbours, owner: asyncpg.Connection, state: str, told: bool
+) -> None:
+    mine, other = neighbours
+    ids = {str(neighbour.caller.tenant_id) for neighbour in neighbours}
+    assert ids <= set(await employed_tenants(attacker))
+    await owner.execute("UPDATE tenants SET status = 'suspended' WHERE id = $1", other.caller.tenant_id)
+    assert ids & set(await employed_tenants(attacker)) == {str(mine.caller.tenant_id)}
+    await owner.execute(f"UPDATE jobs SET {state.replace('held', 'held = true')} WHERE id = $1", mine.due.id)
+    assert (str(mine.caller.tenant_id) in await employed_tenants(attacker)) is told
+
+
+EXPIRED, DUE = "tenants_with_expired()", "tenants_with_deduplication_due()"
+
+
+async def test_tenants_of_curation_are_active_ones_with_work(
+    attacker: asyncpg.Connection, neighbours: Neighbours, owner: asyncpg.Connection
+) -> None:
+    mine, other = (str(neighbour.caller.tenant_id) for neighbour in neighbours)
+    for function in (EXPIRED, DUE):
+        assert {mine, other}.isdisjoint(await tenants_in(attacker, function))
+    await owner.execute("UPDATE nodes SET expires_at = now() - interval '1 hour' WHERE tenant_id = $1", mine)
+    await owner.execute("UPDATE observations SET expires_at = now() - interval '1 hour' WHERE tenant_id = $1", other)
+    asked = {"dedup": {"mode": "propose", "every_hours": 1}}
+    await owner.execute("UPDATE graphs SET metadata = $2 WHERE tenant_id = $1", mine, json.dumps(asked))
+    await owner.execute("UPDATE deduplications SET finished_at = now() - interval '2 hours' WHERE tenant_id = $1", mine)
+    assert {mine, other} <= await tenants_in(attacker, EXPIRED)
+    assert {mine, other} & await tenants_in(attacker, DUE) == {mine}
+    await owner.execute("UPDATE tenants SET status = 'suspended' WHERE id = ANY ($1::uuid[])", [mine, other])
+    for function in (EXPIRED, DUE):
+        assert {mine, other}.isdisjoint(await tenants_in(attacker, function))
+
+
+PURGEABLE = "tenants_with_purgeable(interval '30 days')"
+
+
+async def test_tenants_to_purge_are_active_ones_with_something_archived_long_ago(
+    attacker: asyncpg.Connection, neighbours: Neighbours, owner: asyncpg.Connection
+) -> None:
+    mine, other = (str(neighbour.caller.tenant_id) for neighbour in neighbours)
+    await owner.execute("UPDATE nodes SET expires_at = now() - interval '31 days' WHERE tenant_id = $1", mine)
+    assert {mine, other}.isdisjoint(await tenants_in(attacker, PURGEABLE)), "it is not archived yet"
+    await owner.execute("UPDATE nodes SET status = 'archived' WHERE tenant_id = ANY ($1::uuid[])", [mine, other])
+    await owner.execute("UPDATE nodes SET expires_at = now() - interval '29 days' WHERE tenant_id = $1", other)
+    assert {mine, other} & await tenants_in(attacker, PURGEABLE) == {mine}
+    await attacker.execute(f"SET recollect.tenant_id = '{other}'")
+    await attacker.execute(SHADOWS)
+    assert {mine, other} & await tenants_in(attacker, PURGEABLE) == {mine}
+    await owner.execute("UPDATE tenants SET status = 'suspended' WHERE id = $1", mine)
+    assert {mine, other}.isdisjoint(await tenants_in(attacker, PURGEABLE))
+
+
+HOSTILE = ['"x"', "[]", "null", '{"mode": 1}', '{"mode": ["merge"]}']
+HOSTILE += [f'{{"mode": "merge", "every_hours": {value}}}' for value in ('"1; DROP"', "1e400", "-1e400", "{}", "null")]
+
+
+@pytest.mark.parametrize("hostile", HOSTILE)
+async def test_a_hostile_configuration_breaks_no_sweep(
+    attacker: asyncpg.Connection, neighbours: Neighbours, owner: asyncpg.Connection, hostile: str
+) -> None:
+    """The configuration is a tenant's own text: one tenant's must not keep the others from their turn."""
+    mine, other = (str(neighbour.caller.tenant_id) for neighbour in neighbours)
+    await owner.execute("UPDATE graphs SET metadata = $2 WHERE tenant_id = $1", mine, f'{{"dedup": {hostile}}}')
+    await owner.execute("UPDATE graphs SET metadata = $2 WHERE tenant_id = $1", other, '{"dedup": {"mode": "merge"}}')
+    await owner.execute("DELETE FROM deduplications WHERE tenant_id = $1", other)
+    assert other in await tenants_in(attacker, DUE)
+    assert mine not in await tenants_in(attacker, DUE), "it was compared a moment ago, or asks for nothing"
+
+
+async def test_shadows_and_the_callers_tenant_change_no_answer_of_curation(
+    attacker: asyncpg.Connection, neighbours: Neighbours, owner: asyncpg.Connection
+) -> None:
+    mine, other = (str(neighbour.caller.tenant_id) for neighbour in neighbours)
+    await owner.execute("UPDATE nodes SET expires_at = now() - interval '1 hour' WHERE tenant_id = $1", mine)
+    before = [await tenants_in(attacker, function) for function in (EXPIRED, DUE)]
+    await attacker.execute(f"SET recollect.tenant_id = '{other}'")
+    assert [await tenants_in(attacker, function) for function in (EXPIRED, DUE)] == before
+    await attacker.execute(SHADOWS)
+    assert [await tenants_in(attacker, function) for function in (EXPIRED, DUE)] == before
+
+
 async def test_others_may_not_call_them(owner: asyncpg.Connection, neighbours: Neighbours) -> None:
     for function in FUNCTIONS:
-        name = f"recollect.{function.replace('key_hash ', '')}"
+        name = f"recollect.{function.replace('key_hash ', '').replace('retention ', '').replace('kept ', '')}"
         assert not await owner.fetchval("SELECT has_function_privilege('public', $1, 'EXECUTE')", name)
+
+
+async def test_tenants_with_facts_to_relate_are_active_ones_whose_facts_are_embedded(
+    attacker: asyncpg.Connection, neighbours: Neighbours, owner: asyncpg.Connection
+) -> None:
+    ids = {str(neighbour.caller.tenant_id) for neighbour in neighbours}
+    function = "tenants_with_autolinks()"
+    await owner.execute("UPDATE passages SET settled = false")
+    assert ids.isdisjoint(await tenants_in(attacker, function))
+    await owner.execute("UPDATE passages SET settled = true")
+    assert ids <= await tenants_in(attacker, function)
+    other = neighbours[1].caller.tenant_id
+    await owner.execute("UPDATE tenants SET status = 'suspended' WHERE id = $1", other)
+    assert ids & await tenants_in(attacker, function) == ids - {str(other)}
+    before = await tenants_in(attacker, function)
+    await attacker.execute(SHADOWS)
+    await attacker.execute(
+        "CREATE TEMP TABLE autolinks (tenant_id uuid, node_id uuid);"
+        "INSERT INTO pg_temp.autolinks VALUES ('00000000-0000-0000-0000-00000000000a', NULL)"
+    )
+    assert await tenants_in(attacker, function) == before
+
+
+OLD_USAGE = "tenants_with_old_usage(interval '400 days')"
+
+
+async def test_tenants_with_old_usage_are_active_ones_with_a_row_that_is_too_old(
+    attacker: asyncpg.Connection, neighbours: Neighbours, owner: asyncpg.Connection
+) -> None:
+    mine, other = (str(neighbour.caller.tenant_id) for neighbour in neighbours)
+    hour = "date_trunc('hour', now(), 'UTC') - interval"
+    await owner.execute(f"UPDATE usage_hourly SET hour = {hour} '399 days' WHERE tenant_id = $1", other)
+    await owner.execute(f"UPDATE usage_hourly SET hour = {hour} '401 days' WHERE tenant_id = $1", mine)
+    assert {mine, other} & await tenants_in(attacker, OLD_USAGE) == {mine}
+    await attacker.execute(f"SET recollect.tenant_id = '{other}'")
+    await attacker.execute(SHADOWS)
+    await attacker.execute(
+        "CREATE TEMP TABLE usage_hourly (tenant_id uuid, hour timestamptz);"
+        "INSERT INTO pg_temp.usage_hourly VALUES ('00000000-0000-0000-0000-00000000000a', '2000-01-01')"
+    )
+    assert {mine, other} & await tenants_in(attacker, OLD_USAGE) == {mine}
+    assert "00000000-0000-0000-0000-00000000000a" not in await tenants_in(attacker, OLD_USAGE)
+    await owner.execute("UPDATE tenants SET status = 'suspended' WHERE id = $1", mine)
+    assert {mine, other}.isdisjoint(await tenants_in(attacker, OLD_USAGE))
+
+
+async def test_tenants_to_compact_are_active_ones_whose_graphs_were_not_looked_at_for_a_day(
+    attacker: asyncpg.Connection, neighbours: Neighbours, owner: asyncpg.Connection
+) -> None:
+    mine, other = (str(neighbour.caller.tenant_id) for neighbour in neighbours)
+    function = "tenants_with_compaction_to_check()"
+    await owner.execute("UPDATE graphs SET compaction_check_at = now() + interval '1 hour'")
+    await owner.execute("UPDATE graphs SET compaction_check_at = now() WHERE tenant_id = $1", mine)
+    assert await tenants_in(attacker, function) == {mine}
+    await attacker.execute(f"SET recollect.tenant_id = '{other}'")
+    await attacker.execute(SHADOWS)
+    await attacker.execute("ALTER TABLE pg_temp.graphs ADD COLUMN compaction_check_at timestamptz DEFAULT '2000-01-01'")
+    assert await tenants_in(attacker, function) == {mine}
+    await owner.execute("UPDATE tenants SET status = 'suspended' WHERE id = $1", mine)
+    assert await tenants_in(attacker, function) == set()

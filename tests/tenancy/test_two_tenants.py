@@ -7,18 +7,24 @@ import asyncpg
 import numpy as np
 import pytest
 
+from recollect.entities import service as entities
 from recollect.errors import ErrorCode, Forbidden, NotFound
 from recollect.graphs import service as graphs
 from recollect.graphs.model import NewGraph
 from recollect.identity import service as identity
 from recollect.identity.model import NewKey
+from recollect.jobs import service as jobs
+from recollect.jobs import turns
+from recollect.jobs.model import JobBounds, JobFilter, LeaseLost, NewJob, Step
 from recollect.memory.model import Item
 from recollect.nodes import service as nodes
+from recollect.observations import service as observations
 from recollect.passages import service as passages
 from recollect.platform.db import Database
 from recollect.relations import service as relations
+from recollect.settings import Settings
 from tests.memories import embedder, names, triples
-from tests.tenancy.conftest import PEPPER, Neighbour
+from tests.tenancy.conftest import NOBODYS_KIND, PEPPER, Neighbour
 
 Neighbours = tuple[Neighbour, Neighbour]
 
@@ -40,6 +46,9 @@ async def contents(owner: asyncpg.Connection, neighbour: Neighbour) -> list[str]
         "relations",
         "changes",
         "api_keys",
+        "jobs",
+        "job_inputs",
+        "job_outputs",
     ):
         rows += await owner.fetch(
             f"SELECT to_jsonb(x)::text AS row FROM {table} x WHERE tenant_id = $1", neighbour.caller.tenant_id
@@ -96,8 +105,8 @@ async def test_foreign_ids_open_nothing(neighbours: Neighbours, owner: asyncpg.C
     foreign = list(await stored(owner, other, "nodes"))
     async with mine.db.transaction(mine.caller, read_only=True) as tx:
         graph = await graphs.get_graph(tx, "default")
-        assert await nodes.entities_by_id(tx, foreign) == []
-        assert (await relations.subgraph_within(tx, graph, await nodes.entities_by_id(tx, foreign))).relations == []
+        assert await entities.entities_by_id(tx, foreign) == []
+        assert (await relations.subgraph_within(tx, graph, await entities.entities_by_id(tx, foreign))).relations == []
 
 
 async def test_foreign_ids_take_nothing_away(neighbours: Neighbours, owner: asyncpg.Connection) -> None:
@@ -107,7 +116,7 @@ async def test_foreign_ids_take_nothing_away(neighbours: Neighbours, owner: asyn
     async with mine.writing() as (tx, revision):
         await relations.delete_nodes(tx, revision, foreign)
         await nodes.remove_nodes(tx, revision, foreign)
-        assert await nodes.find_observations(tx, revision, [(id_, "likes tea") for id_ in foreign]) == {}
+        assert await observations.find_observations(tx, revision, [(id_, "likes tea") for id_ in foreign]) == {}
         assert revision.is_empty
     assert await contents(owner, other) == before
 
@@ -117,17 +126,90 @@ async def test_a_worker_claims_and_fills_its_own_tenants_passages_only(
 ) -> None:
     mine, other = neighbours
     async with mine.db.transaction(mine.caller) as tx:
-        claimed = {passage.id for passage in await passages.claim_pending(tx, limit=1_000, lease_seconds=60)}
-    assert claimed == await stored(owner, mine, "passages")
+        claimed = await passages.claim_pending(tx, model="forged", limit=1_000, lease_seconds=60)
+    assert {passage.id for passage in claimed} == await stored(owner, mine, "passages")
     foreign = list(await stored(owner, other, "passages"))
     vectors = np.ones((len(foreign), embedder().dimensions), np.float32)
     epochs = "SELECT index_epoch FROM graph_indexes WHERE tenant_id = $1"
     async with mine.db.transaction(mine.caller) as tx:
-        assert await passages.store_vectors(tx, model="forged", ids=foreign, vectors=vectors) == 0
+        theirs = [replace(claimed[0], id=passage_id) for passage_id in foreign]
+        assert await passages.settle(tx, theirs, model="forged", ids=foreign, vectors=vectors) == 0
+        assert await passages.settle(tx, [claimed[0], *theirs], model="forged", ids=foreign, vectors=vectors) == 0
     assert await owner.fetchval("SELECT count(*) FROM passages WHERE embedding_model = 'forged'") == 0
+    assert await owner.fetchval("SELECT count(*) FROM passage_vectors WHERE model = 'forged'") == 0
     assert await owner.fetchval(epochs, other.caller.tenant_id) == 0
+    before = await owner.fetchval(epochs, mine.caller.tenant_id)
     assert await other.embed() == len(foreign)
-    assert await owner.fetchval(epochs, mine.caller.tenant_id) == 0
+    assert await owner.fetchval(epochs, mine.caller.tenant_id) == before
+
+
+async def test_foreign_jobs_are_neither_seen_nor_ended_nor_read(
+    neighbours: Neighbours, owner: asyncpg.Connection
+) -> None:
+    mine, other = neighbours
+    before, bounds = await contents(owner, other), JobBounds.of(Settings())
+    refused: list[tuple[str, ErrorCode]] = []
+    for job_id in (*(job.id for job in other.jobs), uuid4()):
+        for use in (
+            lambda tx, job_id: jobs.get_job(tx, job_id),
+            lambda tx, job_id: jobs.cancel_job(tx, job_id, bounds),
+            lambda tx, job_id: jobs.start(tx, job_id),
+            lambda tx, job_id: jobs.open_output(tx, job_id),
+            lambda tx, job_id: jobs.append_input(tx, job_id, [b"x"], bounds),
+        ):
+            with pytest.raises(NotFound) as error:
+                async with mine.db.transaction(mine.caller) as tx:
+                    await use(tx, job_id)
+            refused.append((str(error.value), error.value.code))
+    assert len(set(refused)) == 1, "as one that never was"
+    assert [chunk async for chunk in jobs.read_output(mine.db, mine.caller, other.done)] == []
+    async with mine.db.transaction(mine.caller) as tx:
+        assert await jobs.read_input(tx, other.held, 0) is None
+        assert {job.id for job in await jobs.list_jobs(tx)} == {job.id for job in mine.jobs}
+        alike = await jobs.list_jobs(tx, JobFilter(kind=other.due.kind))
+        assert {job.id for job in alike} == {job.id for job in mine.jobs if job.kind == mine.due.kind}
+    assert await contents(owner, other) == before
+    assert [chunk async for chunk in jobs.read_output(other.db, other.caller, other.done)] == [b"what was found"]
+
+
+async def test_a_worker_takes_and_ends_its_own_tenants_jobs_only(
+    neighbours: Neighbours, owner: asyncpg.Connection
+) -> None:
+    mine, other = neighbours
+    before, bounds = await contents(owner, other), JobBounds.of(Settings())
+    async with mine.db.transaction(mine.caller) as tx:
+        claimed = await turns.claim(tx, [NOBODYS_KIND], bounds)
+        assert claimed is not None
+        assert claimed.id == mine.due.id
+        assert await turns.claim(tx, [NOBODYS_KIND], bounds) is None
+    await owner.execute("UPDATE jobs SET lease = $1, claimed_until = now() WHERE id = $2", claimed.lease, other.due.id)
+    forged = replace(claimed, id=other.due.id)
+    step = Step({}, 1, finished=True, output=(b"forged",))
+    for use in (
+        lambda tx: turns.record_step(tx, forged, step, bounds),
+        lambda tx: turns.give_back(tx, forged, bounds),
+        lambda tx: turns.note_worker_lost(tx, forged, bounds),
+    ):
+        with pytest.raises(LeaseLost):
+            async with mine.db.transaction(mine.caller) as tx:
+                await use(tx)
+    async with mine.db.transaction(mine.caller) as tx:
+        assert await jobs.erase(tx) == 2
+    await owner.execute("UPDATE jobs SET lease = NULL, claimed_until = NULL WHERE id = $1", other.due.id)
+    assert await contents(owner, other) == before
+
+
+async def test_a_job_cannot_be_of_a_foreign_graph(neighbours: Neighbours, db: Database) -> None:
+    mine, other = neighbours
+    async with db.transaction(other.caller) as tx:
+        foreign = (await graphs.get_graph(tx, "default")).id
+    with pytest.raises(asyncpg.ForeignKeyViolationError):
+        async with db.transaction(mine.caller) as tx:
+            await jobs.schedule(tx, NewJob(NOBODYS_KIND, foreign))
+    async with mine.db.transaction(mine.caller) as tx:
+        assert await jobs.erase(tx, foreign) == 0
+        with pytest.raises(NotFound):
+            await graphs.hold_graph(tx, foreign)
 
 
 async def test_a_foreign_key_is_not_found(neighbours: Neighbours) -> None:

@@ -1,4 +1,4 @@
-"""The in-process embedder, and how an embedder is chosen."""
+"""What every in-process embedder promises, and how an embedder is chosen."""
 
 import asyncio
 
@@ -8,13 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recollect.errors import InvalidInput
-from recollect.platform.embedding import Embedder, WordLlamaEmbedder, create_embedder
+from recollect.platform.embedding import Embedder, create_embedder
 from recollect.settings import Settings
 
+IN_PROCESS = {"wordllama": ("wordllama/l2_supercat_256", 256), "minilm": ("minilm/all-minilm-l6-v2_int8_384", 384)}
 
-@pytest.fixture(scope="module")
-def embedder() -> Embedder:
-    return create_embedder(Settings(embedder="wordllama"))
+
+@pytest.fixture(scope="module", params=IN_PROCESS)
+def embedder(request: pytest.FixtureRequest) -> Embedder:
+    return create_embedder(Settings(embedder=request.param))
 
 
 async def cosine(embedder: Embedder, one: str, other: str) -> float:
@@ -65,7 +67,7 @@ async def test_a_text_has_the_same_vector_alone_and_in_any_batch(embedder: Embed
 
 
 async def test_the_event_loop_goes_on_while_much_is_embedded(embedder: Embedder) -> None:
-    texts = ["The quick brown fox jumps over the lazy dog, again and again. " * 20] * 400
+    texts = ["The quick brown fox jumps over the lazy dog, again and again. " * 20] * 150
     work = asyncio.create_task(embedder.embed(texts))
     turns = 0
     while not work.done():
@@ -74,9 +76,10 @@ async def test_the_event_loop_goes_on_while_much_is_embedded(embedder: Embedder)
     assert turns > 5
 
 
-def test_the_model_is_named_for_storage(embedder: Embedder) -> None:
-    assert isinstance(embedder, WordLlamaEmbedder)
-    assert (embedder.model, embedder.dimensions) == ("wordllama/l2_supercat_256", 256)
+@pytest.mark.parametrize("name", IN_PROCESS)
+def test_the_model_is_named_for_storage(name: str) -> None:
+    embedder = create_embedder(Settings(embedder=name))
+    assert (embedder.model, embedder.dimensions) == IN_PROCESS[name]
 
 
 def test_an_unknown_embedder_is_refused_by_name() -> None:

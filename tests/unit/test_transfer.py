@@ -9,8 +9,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from recollect.entities.model import NewEntity
 from recollect.errors import InvalidInput, TooLarge
-from recollect.nodes.model import NewEntity
 from recollect.relations.model import NewRelation
 from recollect.transfer import packets
 from recollect.transfer.jsonl import read_chunk, read_line, write_line
@@ -24,7 +24,6 @@ from recollect.transfer.model import (
     BrokenLine,
     Item,
     Unreadable,
-    merged_by_name,
 )
 from recollect.transfer.packets import Packet, read_packets
 from recollect_cli.gateway import Address, find_address
@@ -115,6 +114,7 @@ def test_broken_lines_are_told_by_number_and_the_rest_is_read() -> None:
         (b'{"a":' * 100_000, "nested too deep"),
         (b'{"type":"\x1b[2J"}', "not JSON: invalid character (byte 9)"),
         (b'{"type":"\\u001b[2Jsecret"}', "type: neither `entity` nor `relation`"),
+        (b'{"type":"x - at `$.secret"}', "type: neither `entity` nor `relation`"),
         (b'{"type":null}', "type: neither `entity` nor `relation`"),
         (b"{}", "Object missing required field `type`"),
         (
@@ -176,14 +176,6 @@ def test_a_chunk_is_bounded_in_lines_and_observations() -> None:
         read_chunk(write_line(NewEntity("a", None, many)) + write_line(NewEntity("b", None, ("one",))))
 
 
-def test_lines_of_one_name_are_one_entity_with_the_observations_of_all() -> None:
-    first, other = NewEntity("a", "kind", ("1", "2")), NewEntity("b", None, ())
-    assert merged_by_name([first, other, NewEntity("a", "other", ("2", "3"))]) == [
-        NewEntity("a", "kind", ("1", "2", "3")),
-        other,
-    ]
-
-
 def read_all(raw: bytes) -> list[Packet]:
     return list(read_packets(io.BytesIO(raw)))
 
@@ -231,11 +223,10 @@ def test_an_entity_too_long_for_one_request_is_given_in_several_lines() -> None:
     for packet in found:
         assert len(packet.body) <= packets.PACKET_BYTES
     said = [line.item for packet in found for line in read_chunk(packet.body).lines]
-    assert merged_by_name([item for item in said if isinstance(item, NewEntity)]) == [
-        NewEntity("before"),
-        NewEntity("long", "kind", texts),
-        NewEntity("after"),
-    ]
+    entities = [item for item in said if isinstance(item, NewEntity)]
+    assert [(e.name, e.kind) for e in entities[:1] + entities[-1:]] == [("before", None), ("after", None)]
+    assert {(e.name, e.kind) for e in entities[1:-1]} == {("long", "kind")}
+    assert [text for e in entities for text in e.observations] == list(texts)
     assert {number for packet in found for number in packet.numbers} == {1, 2, 3}
     assert [packet.lines_read for packet in found][-2:] == [1, 3]
 

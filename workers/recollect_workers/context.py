@@ -1,20 +1,53 @@
 """What every job is given."""
 
 import asyncio
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
 
+from recollect.caller import Caller
+from recollect.jobs.model import Job, StepFunction
 from recollect.platform.db import Database
 from recollect.platform.embedding import Embedder
 from recollect.platform.queue import Wakeups
 from recollect.settings import Settings
+from recollect_workers.patience import Patience
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerContext:
-    """The parts of a running worker. Once `stopping` is set, a job finishes what it has in hand and returns."""
+    """The parts of a running worker. Once `stopping` is set, a job finishes what it has in hand and returns.
+
+    `kinds` are the kinds of tenants' jobs that it can do; `jobs_due` is set when one may have become due. `patience` is
+    for the embedder; `previous` is the embedder
+    of graphs that are not changed over yet. `links_due` is set when facts were embedded that may have to be related.
+    """
 
     settings: Settings
     database: Database
     embedder: Embedder
     wakeups: Wakeups
     stopping: asyncio.Event
+    kinds: "Mapping[str, Kind]" = field(default_factory=dict)
+    jobs_due: asyncio.Event = field(default_factory=asyncio.Event)
+    patience: Patience = field(default_factory=Patience)
+    links_due: asyncio.Event = field(default_factory=asyncio.Event)
+    previous: Embedder | None = None
+
+    @property
+    def embedders(self) -> tuple[Embedder, ...]:
+        """Those at hand: the one that is configured, and the one that was before."""
+        return (self.embedder,) if self.previous is None else (self.embedder, self.previous)
+
+
+Preparation = Callable[[WorkerContext, Caller, Job], Awaitable[StepFunction]]
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedKind:
+    """A kind of job whose steps need what is across a network: `prepare` fetches it and answers the step to be done."""
+
+    prepare: Preparation
+
+
+Kind = StepFunction | PreparedKind
+"""One kind of job."""

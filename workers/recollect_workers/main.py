@@ -2,6 +2,7 @@
 
 import asyncio
 import signal
+from collections.abc import Mapping
 from contextlib import AsyncExitStack
 
 import structlog
@@ -10,11 +11,12 @@ from opentelemetry.instrumentation.utils import suppress_instrumentation
 from recollect.errors import RecollectError
 from recollect.platform.cache import connect_redis
 from recollect.platform.db import APP_ROLE, Database
-from recollect.platform.embedding import create_embedder
+from recollect.platform.embedding import create_embedder, create_previous_embedder
 from recollect.platform.queue import Wakeups
 from recollect.platform.telemetry import configure_logging, configure_tracing
 from recollect.settings import Settings
-from recollect_workers.context import WorkerContext
+from recollect_workers.context import Kind, WorkerContext
+from recollect_workers.kinds import KINDS
 from recollect_workers.schedule import regulars, repeat
 from recollect_workers.wakeups import serve_wakeups
 
@@ -24,43 +26,46 @@ GRACE_SECONDS = 5.0
 log = structlog.get_logger(__name__)
 
 
-def main() -> None:
+def main(kinds: Mapping[str, Kind] = KINDS) -> None:
     """Run a worker from the environment until SIGTERM or SIGINT."""
     settings = Settings()
     configure_logging(settings)
     shutdown_tracing = configure_tracing(settings, "recollect-worker")
     try:
-        asyncio.run(run_until_signal(settings))
+        asyncio.run(run_until_signal(settings, kinds))
     except RecollectError as error:
         raise SystemExit(f"recollect worker: {error}") from None
     finally:
         shutdown_tracing()
 
 
-async def run_until_signal(settings: Settings) -> None:
+async def run_until_signal(settings: Settings, kinds: Mapping[str, Kind]) -> None:
     """Work until SIGTERM or SIGINT, then finish the batch in hand, for GRACE_SECONDS at most."""
     stopping = asyncio.Event()
     try:
         async with asyncio.timeout(None) as limit:
             _on_signal(stopping, limit)
-            await run(settings, stopping)
+            await run(settings, stopping, kinds)
     except TimeoutError:
-        log.warning("a batch was cut off: its passages come back when their lease ends")
+        log.warning("work in hand was cut off: it comes back when its lease ends")
     log.info("worker stopped")
 
 
-async def run(settings: Settings, stopping: asyncio.Event) -> None:
+async def run(settings: Settings, stopping: asyncio.Event, kinds: Mapping[str, Kind] = KINDS) -> None:
     """Serve wake-ups and the schedule until `stopping` is set; PostgreSQL and Redis may come and go meanwhile."""
     async with AsyncExitStack() as stack:
         redis = await stack.enter_async_context(connect_redis(settings))
+        wakeups = Wakeups(redis)
+        stack.push_async_callback(wakeups.aclose)
         database = await stack.enter_async_context(
-            Database.connect(settings.database_url, role=APP_ROLE, settings=settings)
+            Database.connect(settings.database_url, role=APP_ROLE, settings=settings, on_commit=wakeups.notify)
         )
         embedder = create_embedder(settings)
         stack.push_async_callback(embedder.close)
-        wakeups = Wakeups(redis)
-        stack.push_async_callback(wakeups.aclose)
-        context = WorkerContext(settings, database, embedder, wakeups, stopping)
+        previous = create_previous_embedder(settings)
+        if previous is not None:
+            stack.push_async_callback(previous.close)
+        context = WorkerContext(settings, database, embedder, wakeups, stopping, kinds, previous=previous)
         log.info("worker started", embedder=embedder.model)
         # Looking for work is not traced, only the work: jobs start spans of their own.
         with suppress_instrumentation():

@@ -6,30 +6,47 @@ what finds the work when Redis is away. Several workers may sweep at once; claim
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from dataclasses import dataclass
 
 import structlog
 
 from recollect.errors import RecollectError
 from recollect_workers.context import WorkerContext
-from recollect_workers.jobs import embedding
+from recollect_workers.jobs import compaction, duplicates, embedding, expiry, indexes, linking, turns, usage
+
+PURGE_SECONDS = 600.0
+"""Nobody sees what has expired: when it is deleted is not a matter of seconds."""
+
+CHECK_SECONDS = 600.0
+"""Nor is it when what nobody can read any more is compacted: a graph's turn comes once a day."""
 
 log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class Regular:
-    """A job to run at the start and then `seconds` after each time it has ended."""
+    """A job to run at the start and then `seconds` after each time it has ended, or as soon as `due` is set."""
 
     name: str
     job: Callable[[WorkerContext], Awaitable[None]]
     seconds: float
+    due: asyncio.Event | None = None
 
 
 def regulars(context: WorkerContext) -> list[Regular]:
     """Everything that runs regularly."""
-    return [Regular("sweep passages", embedding.sweep, context.settings.sweep_seconds)]
+    settings = context.settings
+    return [
+        Regular("sweep passages", embedding.sweep, settings.sweep_seconds, context.patience.due),
+        Regular("relate facts", linking.sweep, settings.sweep_seconds, context.links_due),
+        Regular("sweep jobs", turns.sweep, settings.sweep_seconds, context.jobs_due),
+        Regular("archive what has expired", expiry.archive, settings.sweep_seconds),
+        Regular("delete what expired long ago", expiry.purge, PURGE_SECONDS),
+        Regular("delete usage from long ago", usage.forget, PURGE_SECONDS),
+        Regular("compact what is beyond the retention", compaction.schedule, CHECK_SECONDS),
+        Regular("look for duplicates", duplicates.schedule, settings.sweep_seconds),
+        Regular("tend indexes", indexes.tend, settings.index_care_seconds),
+    ]
 
 
 async def repeat(context: WorkerContext, regular: Regular) -> None:
@@ -41,10 +58,15 @@ async def repeat(context: WorkerContext, regular: Regular) -> None:
             log.warning(f"{regular.name} failed, will be tried again", reason=str(error))
         except Exception:
             log.exception(f"{regular.name} failed, will be tried again")
-        await pause(context, regular.seconds)
+        await pause(context, regular.seconds, due=regular.due)
 
 
-async def pause(context: WorkerContext, seconds: float) -> None:
-    """Sleep, but wake up when the worker is to stop."""
-    with suppress(TimeoutError):
-        await asyncio.wait_for(context.stopping.wait(), seconds)
+async def pause(context: WorkerContext, seconds: float, *, due: asyncio.Event | None = None) -> None:
+    """Sleep, but wake up when the worker is to stop, or when `due` is set."""
+    events = [context.stopping] if due is None else [context.stopping, due]
+    waiting = [asyncio.create_task(event.wait()) for event in events]
+    try:
+        await asyncio.wait(waiting, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for wait in waiting:
+            wait.cancel()

@@ -15,6 +15,7 @@ from arq.worker import Worker, func
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
+from recollect.jobs.model import RUN_JOBS
 from recollect.passages.model import EMBED_PASSAGES
 from recollect.platform.queue import EXPIRES_SECONDS, QUEUE_NAME, arq_redis, decode_job, encode_job
 from recollect_workers.context import WorkerContext
@@ -54,7 +55,7 @@ async def drop_expired(arq: ArqRedis) -> None:
 def arq_worker(context: WorkerContext, arq: ArqRedis) -> Worker:
     """arq's worker for the jobs that wake-ups may name. No result is kept: it would block the job's id."""
     return Worker(
-        [func(_embed_passages, name=EMBED_PASSAGES)],
+        [func(_embed_passages, name=EMBED_PASSAGES), func(_run_jobs, name=RUN_JOBS)],
         queue_name=QUEUE_NAME,
         redis_pool=arq,
         ctx={"context": context},
@@ -87,3 +88,8 @@ async def run_until_stopping(context: WorkerContext, worker: Worker) -> None:
 
 async def _embed_passages(ctx: dict[Any, Any], tenant_id: str, carrier: dict[str, str]) -> None:
     await embedding.woken(ctx["context"], UUID(tenant_id), carrier)
+
+
+async def _run_jobs(ctx: dict[Any, Any], _tenant_id: str, _carrier: dict[str, str]) -> None:
+    # Only a word to whoever takes turns: a job of minutes must not hold a place that others' wake-ups wait for.
+    ctx["context"].jobs_due.set()

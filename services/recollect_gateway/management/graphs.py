@@ -11,12 +11,13 @@ from litestar.params import FromPath, JSONBody, QueryParameter
 from msgspec import Meta, Struct
 
 from recollect.caller import Caller, Scope
+from recollect.curation import deduplication
 from recollect.errors import InvalidInput
 from recollect.graphs import service as graphs
 from recollect.graphs.model import Graph, GraphHead, NewGraph
 from recollect.platform.db import Database
 from recollect_gateway.errors import RESPONSES
-from recollect_gateway.guards import requires_admin, sound_body
+from recollect_gateway.guards import mirrors, requires_admin, sound_body
 from recollect_gateway.management.pages import Limit, Page
 
 AnyRequest = Request[Caller, Any, State]
@@ -63,7 +64,7 @@ class GraphController(Controller):
     path = "/graphs"
     tags = ("graphs",)
 
-    @get("/", responses=RESPONSES, summary="List graphs")
+    @get("/", responses=RESPONSES, summary="List graphs", opt=mirrors("list_graphs"))
     async def list_graphs(
         self, request: AnyRequest, db: NamedDependency[Database], cursor: Cursor = "", limit: Limit = 50
     ) -> Page[GraphBody]:
@@ -74,7 +75,9 @@ class GraphController(Controller):
         page = found[:limit]
         return Page([_body(graph) for graph in page], page[-1].name if len(found) > limit else None)
 
-    @get("/{name:str}", responses=RESPONSES, summary="Read a graph")
+    @get(
+        "/{name:str}", responses=RESPONSES, summary="Read a graph", opt=mirrors("get_graph", "graph_stats", "get_stats")
+    )
     async def get_graph(self, request: AnyRequest, db: NamedDependency[Database], name: FromPath[str]) -> GraphDetail:
         """One graph with its newest revision and exact counts."""
         request.user.require(Scope.MEMORY_READ)
@@ -82,13 +85,21 @@ class GraphController(Controller):
             graph = await graphs.get_graph(tx, name)
             return _detail(graph, await graphs.head_of(tx, graph))
 
-    @post("/", responses=RESPONSES, summary="Make a graph", guards=[requires_admin], before_request=sound_body)
+    @post(
+        "/",
+        responses=RESPONSES,
+        summary="Make a graph",
+        opt=mirrors("create_graph"),
+        guards=[requires_admin],
+        before_request=sound_body,
+    )
     async def create_graph(
         self, request: AnyRequest, db: NamedDependency[Database], state: State, data: JSONBody[CreateGraph]
     ) -> GraphBody:
         """A new, empty graph. 409 if the name is taken."""
         if len(msgspec.json.encode(data.metadata)) > (most := state.settings.max_metadata_size):
             raise InvalidInput(f"Metadata too large (max {most} bytes)", path="metadata")
+        deduplication.require_readable(data.metadata)
         whitelist = None if data.kind_whitelist is None else tuple(data.kind_whitelist)
         new = NewGraph(data.name, data.conflict_policy, whitelist, data.metadata)
         async with db.transaction(request.user) as tx:

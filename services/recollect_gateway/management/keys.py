@@ -16,15 +16,19 @@ from recollect.identity import service as identity
 from recollect.identity.model import ApiKey, NewKey
 from recollect.platform.db import Database, Transaction
 from recollect_gateway.errors import RESPONSES
-from recollect_gateway.guards import requires_admin, sound_body
+from recollect_gateway.guards import BY_SCOPE, requires_admin, sound_body
 from recollect_gateway.management.graphs import GraphName
 from recollect_gateway.management.pages import Limit, Page
+from recollect_gateway.mcp_endpoint.catalogue import known_toolsets
 
 AnyRequest = Request[Caller, Any, State]
 
 
 class KeyBody(Struct, frozen=True):
-    """A key as it is listed, without its secret. `graphs` null reaches every graph; ids, since names change."""
+    """A key as it is listed, without its secret. `graphs` null reaches every graph; ids, since names change.
+
+    `toolsets` null may use every tool, and every route.
+    """
 
     id: str
     name: str
@@ -38,6 +42,7 @@ class KeyBody(Struct, frozen=True):
     expires_at: datetime | None
     revoked_at: datetime | None
     last_used_at: datetime | None
+    toolsets: list[str] | None
 
 
 class IssuedKeyBody(KeyBody, frozen=True):
@@ -47,7 +52,10 @@ class IssuedKeyBody(KeyBody, frozen=True):
 
 
 class CreateKey(Struct, frozen=True, forbid_unknown_fields=True):
-    """A key to make. Graphs are given by name; `scopes` null takes those of the kind."""
+    """A key to make. Graphs are given by name; `scopes` null takes those of the kind.
+
+    `toolsets` confines it to those toolsets, and to the routes that do what one of their tools does.
+    """
 
     name: Annotated[str, Meta(min_length=1, max_length=200)]
     kind: Annotated[str, Meta(pattern="^(agent|admin)$")] = "agent"
@@ -55,6 +63,7 @@ class CreateKey(Struct, frozen=True, forbid_unknown_fields=True):
     graphs: Annotated[list[GraphName], Meta(max_length=200)] | None = None
     default_graph: GraphName | None = None
     expires_at: Annotated[datetime, Meta(tz=True)] | None = None
+    toolsets: Annotated[list[Annotated[str, Meta(max_length=64)]], Meta(max_length=20)] | None = None
 
 
 class KeyController(Controller):
@@ -63,6 +72,7 @@ class KeyController(Controller):
     path = "/keys"
     tags = ("keys",)
     guards = (requires_admin,)
+    opt = BY_SCOPE
 
     @get("/", responses=RESPONSES, summary="List keys")
     async def list_keys(
@@ -104,6 +114,7 @@ async def _new_key(tx: Transaction, data: CreateKey) -> NewKey:
         graph_ids=None if data.graphs is None else tuple(ids[name] for name in data.graphs),
         default_graph_id=ids[data.default_graph] if data.default_graph else None,
         expires_at=data.expires_at,
+        toolsets=None if data.toolsets is None else known_toolsets(data.toolsets),
     )
 
 
@@ -121,4 +132,5 @@ def _fields(key: ApiKey) -> dict[str, Any]:
         "expires_at": key.expires_at,
         "revoked_at": key.revoked_at,
         "last_used_at": key.last_used_at,
+        "toolsets": None if key.toolsets is None else list(key.toolsets),
     }

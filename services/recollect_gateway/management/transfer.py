@@ -1,50 +1,84 @@
-"""/v1/graphs/{name}/import and /export: whole graphs in and out, as the official memory server's JSON lines."""
+"""/v1/graphs/{name}/import and /export: whole graphs in and out, in each of the formats."""
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
-from typing import Annotated, Any
+from datetime import datetime
+from typing import Annotated, Any, ClassVar, Literal
 
 from litestar import Controller, Request, get, post
 from litestar.datastructures import State
 from litestar.di import NamedDependency
 from litestar.exceptions import ClientException
 from litestar.openapi.datastructures import ResponseSpec
-from litestar.openapi.spec import OpenAPIMediaType, OpenAPIType, Operation, RequestBody, Schema
+from litestar.openapi.spec import OpenAPIMediaType, OpenAPIResponse, OpenAPIType, Operation, RequestBody, Schema
 from litestar.params import FromPath, QueryParameter
 from litestar.response import Stream
 from msgspec import Struct
 
 from recollect.caller import Caller, Scope
+from recollect.errors import InvalidInput
 from recollect.platform.db import Database
-from recollect.transfer import jsonl
+from recollect.times import NEEDED
+from recollect.transfer import exports, jsonl
 from recollect.transfer import service as transfer
-from recollect.transfer.model import MAX_LINES, Imported, Snapshot
+from recollect.transfer.batches import read_small
+from recollect.transfer.formats import FORMATS, IMPORTED, format_named
+from recollect.transfer.model import MAX_LINES, MAX_OBSERVATIONS, Filter, Imported, Strategy
 from recollect_gateway.errors import MEDIA_TYPE, RESPONSES, Problem
+from recollect_gateway.guards import mirrors
+from recollect_gateway.mcp_endpoint.schema import check_text, utc
 
+FORM = "application/x-www-form-urlencoded"
 AnyRequest = Request[Caller, Any, State]
+FormatName = Literal["json", "jsonl", "csv", "graphml", "gexf", "dot", "markdown", "mermaid"]
 Strict = Annotated[bool, QueryParameter(description="Refuse the request whole, with 400, if one line is broken")]
 AsOf = Annotated[
     str | None, QueryParameter(description="Export the graph as it was: a revision, or a time. Default: as it is")
 ]
-Check = Annotated[bool, QueryParameter(description="Say which lines are broken and write nothing")]
+Check = Annotated[bool, QueryParameter(description="Say what would become of it and write nothing")]
+Written = Annotated[FormatName, QueryParameter(description="The format to write")]
+ReadAs = Annotated[
+    Literal["json", "jsonl", "csv", "graphml"] | None,
+    QueryParameter(description="The format of the body. Default: what its Content-Type says"),
+]
+Policy = Annotated[
+    Strategy | None,
+    QueryParameter(
+        description="What becomes of entities and facts that are there: `skip`, `replace`, `merge`, or `fail` for a "
+        "409. Default: `merge` of JSON lines, else `skip`"
+    ),
+]
+Kind = Annotated[str | None, QueryParameter(description="Only entities and facts of this type")]
+AnyTag = Annotated[list[str] | None, QueryParameter(description="Only those with one of these tags")]
+Since = Annotated[datetime | None, QueryParameter(description="Only those that changed at this time or later")]
+Until = Annotated[datetime | None, QueryParameter(description="Only those that changed at this time or earlier")]
+
+UNREAD = ResponseSpec(Problem, description="No format that is read", media_type=MEDIA_TYPE, generate_examples=False)
+
+_BY_TYPE = {FORMATS[name].media_type: name for name in IMPORTED} | {"application/xml": "graphml", "text/xml": "graphml"}
 
 
-NOT_LINES = ResponseSpec(Problem, description="Not JSON lines", media_type=MEDIA_TYPE, generate_examples=False)
+class BrokenLineBody(Struct, omit_defaults=True, frozen=True):
+    """What was not imported. `line` counts from 1 in the request's body; `path` is there where it says more."""
 
-
-class BrokenLineBody(Struct, frozen=True):
-    """A line that was not imported; `line` counts from 1 in the request's body."""
-
-    line: int
     reason: str
+    line: int | None = None
+    path: str | None = None
 
 
 class ImportBody(Struct, frozen=True):
-    """What became of the lines. `lines_skipped` said only what was known already."""
+    """What became of what was sent. `lines_skipped` (of entities, facts and relations) said only what was known."""
 
     entities_created: int
+    entities_updated: int
+    entities_skipped: int
     observations_added: int
+    facts_created: int
+    facts_updated: int
+    facts_skipped: int
     relations_created: int
+    relations_updated: int
+    relations_skipped: int
     lines_skipped: int
     errors: list[BrokenLineBody]
 
@@ -53,10 +87,25 @@ class ImportBody(Struct, frozen=True):
 class ImportOperation(Operation):
     """Tells OpenAPI of the body, which no type of ours describes."""
 
+    bound: ClassVar[str] = f"At most {MAX_LINES} lines, or entities, facts and relations"
+
     def __post_init__(self) -> None:
         """Add the body."""
-        schema = Schema(type=OpenAPIType.STRING, description=f"At most {MAX_LINES} lines, each one JSON object")
-        self.request_body = RequestBody(content={jsonl.MEDIA_TYPE: OpenAPIMediaType(schema=schema)}, required=True)
+        schema = Schema(type=OpenAPIType.STRING, description=self.bound)
+        content = {FORMATS[name].media_type: OpenAPIMediaType(schema=schema) for name in IMPORTED}
+        self.request_body = RequestBody(content=content, required=True)
+
+
+@dataclass
+class ExportOperation(Operation):
+    """Tells OpenAPI of the media types that are answered, which depend on the format that is asked for."""
+
+    def __post_init__(self) -> None:
+        """Add them."""
+        schema = Schema(type=OpenAPIType.STRING, description="The graph in the format that was asked for")
+        answer = (self.responses or {}).get("200")
+        if isinstance(answer, OpenAPIResponse):
+            answer.content = {each.media_type: OpenAPIMediaType(schema=schema) for each in FORMATS.values()}
 
 
 class TransferController(Controller):
@@ -67,8 +116,9 @@ class TransferController(Controller):
 
     @post(
         "/import",
-        responses=RESPONSES | {415: NOT_LINES},
-        summary="Import lines into a graph",
+        responses=RESPONSES | {415: UNREAD},
+        summary="Import into a graph",
+        opt=mirrors("import_graph"),
         status_code=200,
         operation_class=ImportOperation,
     )
@@ -77,52 +127,123 @@ class TransferController(Controller):
         request: AnyRequest,
         db: NamedDependency[Database],
         name: FromPath[str],
+        format: ReadAs = None,
+        strategy: Policy = None,
         strict: Strict = False,
         check: Check = False,
     ) -> ImportBody:
-        """Write the lines in one revision; broken ones are passed over and told. Importing again changes nothing more.
+        """Write the body in one revision; what is broken is passed over and told.
 
-        The graph is made where it is not there. An entity that exists gains the observations that it lacks, and a
-        relation may name entities that are not there.
+        The graph is made where it is not there. A relation may name entities that are not there. Importing the same
+        again with `skip` or `merge` changes nothing more.
         """
         request.user.require(Scope.MEMORY_WRITE)
-        chunk = jsonl.read_chunk(await _body(request))
-        use = transfer.check_chunk if check else transfer.import_chunk
-        async with db.transaction(request.user, read_only=check) as tx:
-            return _answer(await use(tx, name, chunk, strict=strict))
+        read_as = read_format(request, format)
+        body = await request.body()
+        if read_as == "jsonl" and strategy is None:
+            return await _import_chunk(db, request.user, name, body, strict=strict, check=check)
+        return await _import_items(db, request.user, name, body, read_as, strategy or Strategy.SKIP, strict, check)
 
-    @get("/export", responses=RESPONSES, summary="Export a graph", media_type=jsonl.MEDIA_TYPE)
+    @get(
+        "/export",
+        responses=RESPONSES,
+        summary="Export a graph",
+        opt=mirrors("export_graph"),
+        operation_class=ExportOperation,
+    )
     async def export_lines(
-        self, request: AnyRequest, db: NamedDependency[Database], name: FromPath[str], as_of: AsOf = None
+        self,
+        request: AnyRequest,
+        db: NamedDependency[Database],
+        name: FromPath[str],
+        format: Written = "jsonl",
+        as_of: AsOf = None,
+        kind: Kind = None,
+        tag: AnyTag = None,
+        since: Since = None,
+        until: Until = None,
     ) -> Stream:
         """The graph as of one revision (Recollect-Revision): every entity, then every relation, oldest first.
 
-        Facts are not part of this format; Recollect-Facts-Left-Out counts them. An answer that ends before its last
+        Recollect-Facts-Left-Out counts the facts that the format does not hold. An answer that ends before its last
         chunk is not whole.
         """
         request.user.require(Scope.MEMORY_READ)
+        check_text({"kind": kind, "tag": tag})
+        only = Filter(kind, tuple(tag or ()), with_offset(since, "since"), with_offset(until, "until"))
         async with db.transaction(request.user, read_only=True) as tx:
-            snapshot = await transfer.open_snapshot(tx, name, as_of=as_of)
-        headers = {jsonl.REVISION_HEADER: str(snapshot.revision), jsonl.FACTS_HEADER: str(snapshot.facts)}
-        return Stream(_lines(db, request.user, snapshot), media_type=jsonl.MEDIA_TYPE, headers=headers)
+            export = await exports.open_export(tx, name, format, only=only, as_of=as_of)
+        headers = {
+            jsonl.REVISION_HEADER: str(export.snapshot.revision),
+            jsonl.FACTS_HEADER: str(export.facts_left_out),
+            # It is text for programs, whatever a browser would take it for.
+            "X-Content-Type-Options": "nosniff",
+        }
+        media_type = format_named(format).media_type
+        return Stream(_chunks(db, request.user, export), media_type=media_type, headers=headers)
 
 
-async def _body(request: AnyRequest) -> bytes:
-    if request.content_type[0] != jsonl.MEDIA_TYPE:
-        raise ClientException(status_code=415, detail=f"Send the lines as Content-Type: {jsonl.MEDIA_TYPE}")
-    return await request.body()
+def read_format(request: AnyRequest, named: str | None) -> str:
+    """The format of a request's body: the named one, else what its type says. Answers 415 for what is not taken.
+
+    A form's type, which curl says of whatever it sends, is not held against a format that is named.
+    """
+    if request.headers.get("Content-Encoding", "identity") != "identity":
+        raise ClientException(status_code=415, detail="Compressed input is not taken; send it as it was before")
+    given = request.content_type[0]
+    if named is not None and given == FORM:
+        return named
+    if given not in _BY_TYPE:
+        raise ClientException(status_code=415, detail=f"Send it as Content-Type: {', '.join(_BY_TYPE)}")
+    return named or _BY_TYPE[given]
 
 
-async def _lines(db: Database, caller: Caller, snapshot: Snapshot) -> AsyncIterator[bytes]:
-    async for page in transfer.export_items(db, caller, snapshot):
-        yield b"".join(jsonl.write_line(item) for item in page)
+def with_offset(time: datetime | None, path: str) -> datetime | None:
+    """The time in UTC; raises InvalidInput for one without its offset, or outside the calendar."""
+    if time is not None and time.tzinfo is None:
+        raise InvalidInput(NEEDED, path=path)
+    return utc(time, path)
+
+
+async def _import_chunk(
+    db: Database, caller: Caller, name: str, body: bytes, *, strict: bool, check: bool
+) -> ImportBody:
+    chunk = jsonl.read_chunk(body)
+    use = transfer.check_chunk if check else transfer.import_chunk
+    async with db.transaction(caller, read_only=check) as tx:
+        return _answer(await use(tx, name, chunk, strict=strict))
+
+
+async def _import_items(
+    db: Database, caller: Caller, name: str, body: bytes, read_as: str, strategy: Strategy, strict: bool, check: bool
+) -> ImportBody:
+    items, problems = read_small(read_as, [body], max_items=MAX_LINES, max_observations=MAX_OBSERVATIONS)
+    async with db.transaction(caller, keep=not check) as tx:
+        if strict:
+            transfer.require_sound(problems)
+        imported = await transfer.import_batch(tx, name, items, strategy)
+        if strict:
+            transfer.require_sound(imported.problems)
+    return _answer(Imported(problems=tuple(problems)) + imported)
+
+
+async def _chunks(db: Database, caller: Caller, export: exports.Export) -> AsyncIterator[bytes]:
+    async for chunk in exports.export_chunks(db, caller, export):
+        yield chunk
 
 
 def _answer(imported: Imported) -> ImportBody:
-    return ImportBody(
-        imported.entities_created,
-        imported.observations_added,
-        imported.relations_created,
-        imported.lines_skipped,
-        [BrokenLineBody(line.number, line.reason) for line in imported.broken],
-    )
+    counts = {
+        field: getattr(imported, field)
+        for field in ImportBody.__struct_fields__
+        if field not in ("lines_skipped", "errors")
+    }
+    errors = [_error(problem.where, problem.reason) for problem in imported.problems]
+    return ImportBody(**counts, lines_skipped=imported.skipped, errors=errors)
+
+
+def _error(where: str, reason: str) -> BrokenLineBody:
+    line, _, path = where.removeprefix("line ").partition(".")
+    if where.startswith("line ") and line.isdecimal():
+        return BrokenLineBody(reason, int(line), path or None)
+    return BrokenLineBody(reason, path=where)

@@ -21,8 +21,10 @@ from recollect.settings import Settings
 from recollect_gateway.credentials import Authenticator
 from recollect_gateway.errors import problem_response
 from recollect_gateway.mcp_endpoint.catalogue import DEFAULT_TOOLSETS, TOOLSETS
-from recollect_gateway.mcp_endpoint.server import SCOPE_KEY, McpRequest, create_server
+from recollect_gateway.mcp_endpoint.request import SCOPE_KEY, McpRequest
+from recollect_gateway.mcp_endpoint.server import create_server
 from recollect_gateway.mcp_endpoint.tool import Selection, Services
+from recollect_gateway.usage import CountedBody
 
 _ADDRESS = re.compile(r"^(?:/t/(?P<tenant>[^/]+))?/mcp(?:/x/(?P<toolset>[^/]+))?/?$")
 
@@ -55,20 +57,20 @@ class McpEndpoint:
         """Serve one HTTP request; only POST, since no server-sent requests wait on a GET."""
         request: AnyRequest = Request(scope)
         try:
-            mcp_request = await self._admit(request)
+            mcp_request = await self._admit(request, body := CountedBody(receive))
         except RecollectError as error:
             await problem_response(error, request).to_asgi_response(None, request)(scope, receive, send)
             return
         trimmed = {**scope, "headers": _trimmed(scope["headers"]), SCOPE_KEY: mcp_request}
         # The SDK types ASGI as Starlette does, Litestar more narrowly: the messages are the same.
-        await self.sessions.handle_request(trimmed, cast(Any, receive), cast(Any, send))
+        await self.sessions.handle_request(trimmed, cast(Any, body), cast(Any, send))
 
-    async def _admit(self, request: AnyRequest) -> McpRequest:
+    async def _admit(self, request: AnyRequest, body: CountedBody) -> McpRequest:
         address = _address(request.scope["raw_path"].decode("latin-1"))
         if request.method != "POST":
             raise MethodNotAllowed("MCP is served by POST; no server-sent requests wait on a GET.")
         caller = await self._authenticator.caller(request.headers, address.tenant)
-        return McpRequest(caller, _selection(address, request.headers))
+        return McpRequest(caller, _selection(address, request.headers), body)
 
 
 def transport_security(settings: Settings) -> TransportSecuritySettings:

@@ -24,6 +24,11 @@ def tool_error(error: Exception) -> CallToolResult:
     )
 
 
+def error_code(error: Exception) -> str:
+    """The stable code of an error, whatever the dialect that tells it."""
+    return str(error.code if isinstance(error, RecollectError) else ErrorCode.INTERNAL)
+
+
 def _result(text: str, code: ErrorCode, path: str | None) -> CallToolResult:
     meta = {"code": str(code)} | ({"path": path} if path else {})
     return CallToolResult(content=[TextContent(type="text", text=text)], is_error=True, _meta={ERROR_META: meta})

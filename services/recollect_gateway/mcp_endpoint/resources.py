@@ -6,7 +6,7 @@ from mcp_types import INVALID_PARAMS, ReadResourceResult, Resource, TextResource
 
 from recollect.errors import RecollectError
 from recollect_gateway.mcp_endpoint.tool import Call
-from recollect_gateway.mcp_endpoint.toolsets import memory
+from recollect_gateway.mcp_endpoint.toolsets.memory import graph
 
 KNOWLEDGE_GRAPH = Resource(
     uri="memory://knowledge-graph",
@@ -27,7 +27,7 @@ async def read(call: Call, uri: str) -> ReadResourceResult:
     if uri != KNOWLEDGE_GRAPH.uri:
         raise unknown(uri)
     try:
-        reply = await memory.read_graph(call, memory.ReadGraph())
+        reply = await graph.read_graph(call, graph.ReadGraph())
     except RecollectError as error:
         raise MCPError(INVALID_PARAMS, str(error)) from error
     text = msgspec.json.format(msgspec.json.encode(reply.structured), indent=2).decode()

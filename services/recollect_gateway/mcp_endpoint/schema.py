@@ -1,12 +1,14 @@
 """msgspec types as the JSON Schemas that MCP carries."""
 
 import re
-from datetime import UTC, datetime
+from datetime import datetime
+from math import isfinite
 from typing import Any, TypeVar
 
 import msgspec
 
 from recollect.errors import InvalidInput
+from recollect.times import in_plain_words, storable
 
 T = TypeVar("T", bound=msgspec.Struct)
 
@@ -57,13 +59,18 @@ def parse(type_: type[T], arguments: dict[str, Any]) -> T:
 
 
 def check_text(value: Any, path: str = "", depth: int = 0) -> None:
-    """Raise InvalidInput for what JSON may carry but PostgreSQL cannot: NUL, lone surrogates, endless nesting."""
+    """Raise InvalidInput for what JSON may carry but PostgreSQL cannot: NUL, lone surrogates, endless nesting.
+
+    And for numbers beyond all bounds (1e400, or what Python's reader makes of NaN), which would be stored as null.
+    """
     if depth > MAX_DEPTH:
         raise InvalidInput(f"Nested deeper than {MAX_DEPTH} levels", path=path.rsplit(".", 1)[0] or None)
     match value:
         case str():
             if "\x00" in value or not _encodable(value):
                 raise InvalidInput("Holds a NUL or half a character, which text cannot", path=path or None)
+        case float() if not isfinite(value):
+            raise InvalidInput("Is a number that cannot be stored", path=path or None)
         case dict():
             for key, item in value.items():
                 check_text(key, path, depth + 1)
@@ -84,9 +91,9 @@ def _encodable(text: str) -> bool:
 
 
 def utc(time: datetime | None, path: str) -> datetime | None:
-    """The same moment in UTC; raises InvalidInput for one that its offset takes out of the calendar."""
+    """The same moment in UTC, as it can be stored; raises InvalidInput for one outside the calendar."""
     try:
-        return None if time is None else time.astimezone(UTC)
+        return None if time is None else storable(time)
     except OverflowError:
         raise InvalidInput("Outside the years 1 to 9999", path=path) from None
 
@@ -98,7 +105,7 @@ def _invalid(message: str) -> InvalidInput:
     for pattern, said in ((_MISSING, "Required"), (_UNKNOWN, "Unknown argument")):
         if field := pattern.match(text):
             return InvalidInput(said, path=f"{path}.{field['field']}" if path else field["field"])
-    return InvalidInput(text, path=path or None)
+    return InvalidInput(in_plain_words(text), path=path or None)
 
 
 def _inline(schema: Any, components: dict[str, Any]) -> Any:
@@ -123,6 +130,8 @@ def _without(schema: Any, unsaid: frozenset[str]) -> Any:
         return schema
     properties = {name: _without(field, unsaid) for name, field in schema.get("properties", {}).items()}
     rest = {key: _without(value, unsaid) for key, value in schema.items() if key not in unsaid and key != "properties"}
+    if rest.get("required") == []:
+        del rest["required"]
     return rest | ({"properties": properties} if "properties" in schema else {})
 
 

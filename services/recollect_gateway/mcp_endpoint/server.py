@@ -1,12 +1,12 @@
 """The MCP server: lists and calls the catalogue's tools for whoever the request's credential stands for."""
 
+import time
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 import msgspec
 from mcp.server.caching import CacheHint
-from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 from mcp_types import (
@@ -25,12 +25,15 @@ from mcp_types import (
 )
 
 from recollect import __version__
-from recollect.caller import Caller
 from recollect.errors import TooLarge
+from recollect.platform.metrics import record_tool
+from recollect.usage.model import Counts, Kind
 from recollect_gateway.mcp_endpoint import resources
 from recollect_gateway.mcp_endpoint.catalogue import CATALOGUE, TOOLS
+from recollect_gateway.mcp_endpoint.errors import error_code
+from recollect_gateway.mcp_endpoint.request import Context, McpRequest, request_of
 from recollect_gateway.mcp_endpoint.schema import json_schema, outline, parse
-from recollect_gateway.mcp_endpoint.tool import Call, Reply, Selection, Services, ToolSpec
+from recollect_gateway.mcp_endpoint.tool import Call, Reply, Services, ToolSpec
 
 INSTRUCTIONS = (
     "Recollect is a lasting memory shared by this organisation's agents. Look for what is known before you answer, "
@@ -38,54 +41,73 @@ INSTRUCTIONS = (
 )
 LIST_TTL_MS = 60_000
 
-SCOPE_KEY = "recollect.request"
-"""Where the endpoint leaves its `McpRequest` in the ASGI scope."""
-
 
 @dataclass(frozen=True, slots=True)
-class McpRequest:
-    """Who sent an HTTP request to the MCP endpoint, and what it is offered."""
+class Answers:
+    """What the server answers, a method for each request of the protocol."""
 
-    caller: Caller
-    selection: Selection
+    services: Services
 
+    async def list_tools(self, context: Context, _: PaginatedRequestParams | None) -> ListToolsResult:
+        """The tools that the request is offered."""
+        request = request_of(context)
+        return ListToolsResult(tools=[definition(tool) for tool in CATALOGUE if request.offers(tool)])
 
-Context = ServerRequestContext[Any, Any]
+    async def call_tool(self, context: Context, params: CallToolRequestParams) -> CallToolResult:
+        """What a tool answers, or its error; raises MCPError for one that the request is not offered."""
+        request, tool = request_of(context), TOOLS.get(params.name)
+        if tool is None or not request.offers(tool):
+            raise MCPError(INVALID_PARAMS, f"Unknown tool: {params.name}")
+        started = time.perf_counter()
+        code: str | None = "cancelled"
+        try:
+            arguments = parse(tool.arguments, params.arguments or {})
+            call = Call(request.caller, self.services, tool, context.session.report_progress)
+            reply = await tool.handler(call, arguments)
+            result = _result(reply, self.services.settings.max_reply_bytes if tool.read_only else None)
+            code = None
+            return result
+        except Exception as error:
+            code = error_code(error)
+            return tool.render_error(error)
+        finally:
+            record_tool(tool.name, time.perf_counter() - started, code)
+            self._count(request, "tool", tool.name, failed=code is not None)
+
+    async def list_resources(self, context: Context, _: PaginatedRequestParams | None) -> ListResourcesResult:
+        """The knowledge graph, where the request is offered the tool that reads it."""
+        offered = request_of(context).offers(TOOLS["read_graph"])
+        return ListResourcesResult(resources=[resources.KNOWLEDGE_GRAPH] if offered else [])
+
+    async def list_resource_templates(
+        self, context: Context, _: PaginatedRequestParams | None
+    ) -> ListResourceTemplatesResult:
+        """None: there are no templates."""
+        return ListResourceTemplatesResult(resource_templates=[])
+
+    async def read_resource(self, context: Context, params: ReadResourceRequestParams) -> ReadResourceResult:
+        """A resource; raises MCPError for one that is not there or that the request is not offered."""
+        request, tool = request_of(context), TOOLS["read_graph"]
+        if not request.offers(tool):
+            raise resources.unknown(str(params.uri))
+        failed = True
+        try:
+            read = await resources.read(Call(request.caller, self.services, tool), str(params.uri))
+            failed = False
+            return read
+        finally:
+            self._count(request, "resource", "resources/read", failed=failed)
+
+    def _count(self, request: McpRequest, kind: Kind, name: str, *, failed: bool) -> None:
+        """Count a call for its tenant: in memory, so that nobody waits."""
+        if self.services.tally is not None:
+            counts = Counts(calls=1, errors=int(failed), bytes_received=request.body.received)
+            self.services.tally.count(request.caller.tenant_id, kind, name, counts)
 
 
 def create_server(services: Services) -> Server[Any]:
     """The SDK's server over the catalogue."""
-
-    async def list_tools(context: Context, _: PaginatedRequestParams | None) -> ListToolsResult:
-        return ListToolsResult(tools=[definition(tool) for tool in CATALOGUE if _offered(context, tool)])
-
-    async def call_tool(context: Context, params: CallToolRequestParams) -> CallToolResult:
-        tool = TOOLS.get(params.name)
-        if tool is None or not _offered(context, tool):
-            raise MCPError(INVALID_PARAMS, f"Unknown tool: {params.name}")
-        try:
-            arguments = parse(tool.arguments, params.arguments or {})
-            reply = await tool.handler(Call(_request(context).caller, services, tool), arguments)
-            return _result(reply, services.settings.max_reply_bytes if tool.read_only else None)
-        except Exception as error:
-            return tool.render_error(error)
-
-    async def list_resources(context: Context, _: PaginatedRequestParams | None) -> ListResourcesResult:
-        return ListResourcesResult(
-            resources=[resources.KNOWLEDGE_GRAPH] if _offered(context, TOOLS["read_graph"]) else []
-        )
-
-    async def list_resource_templates(
-        context: Context, _: PaginatedRequestParams | None
-    ) -> ListResourceTemplatesResult:
-        return ListResourceTemplatesResult(resource_templates=[])
-
-    async def read_resource(context: Context, params: ReadResourceRequestParams) -> ReadResourceResult:
-        tool = TOOLS["read_graph"]
-        if not _offered(context, tool):
-            raise resources.unknown(str(params.uri))
-        return await resources.read(Call(_request(context).caller, services, tool), str(params.uri))
-
+    answers = Answers(services)
     hint = CacheHint(ttl_ms=LIST_TTL_MS, scope="private")
     return Server(
         "recollect",
@@ -94,11 +116,11 @@ def create_server(services: Services) -> Server[Any]:
         instructions=INSTRUCTIONS,
         cache_hints={"tools/list": hint, "resources/list": hint, "resources/templates/list": hint},
         get_tool_input_schema=lambda name: definition(TOOLS[name]).input_schema if name in TOOLS else None,
-        on_list_tools=list_tools,
-        on_call_tool=call_tool,
-        on_list_resources=list_resources,
-        on_list_resource_templates=list_resource_templates,
-        on_read_resource=read_resource,
+        on_list_tools=answers.list_tools,
+        on_call_tool=answers.call_tool,
+        on_list_resources=answers.list_resources,
+        on_list_resource_templates=answers.list_resource_templates,
+        on_read_resource=answers.read_resource,
     )
 
 
@@ -118,17 +140,6 @@ def definition(tool: ToolSpec) -> Tool:
             open_world_hint=False,
         ),
     )
-
-
-def _request(context: Context) -> McpRequest:
-    assert context.request is not None, "served over HTTP only"
-    request: McpRequest = context.request.scope[SCOPE_KEY]
-    return request
-
-
-def _offered(context: Context, tool: ToolSpec) -> bool:
-    request = _request(context)
-    return request.selection.offers(tool, request.caller)
 
 
 def _result(reply: Reply, max_bytes: int | None) -> CallToolResult:

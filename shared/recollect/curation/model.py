@@ -1,8 +1,13 @@
-"""What curation did."""
+"""What curation finds and does."""
 
 from dataclasses import dataclass
+from datetime import datetime
+from typing import Annotated, Any, Literal
+from uuid import UUID
 
-from recollect.nodes.model import Entity
+from msgspec import Meta
+
+from recollect.entities.model import Entity
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,3 +36,160 @@ class Retagged:
     name: str
     added: tuple[str, ...]
     removed: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DuplicateGroups:
+    """Groups of names of entities that are alike, the oldest of each first; `more`: further groups follow."""
+
+    groups: list[list[str]]
+    more: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Compressed:
+    """What a compression merged: for each group the name that stays, and those that go.
+
+    `known_observations`: statements of those that go which the one that stays has already.
+    """
+
+    merged: list[list[str]]
+    known_observations: int = 0
+    redirected_relations: int = 0
+    more: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Criteria:
+    """What is archived: every criterion that is given must hold.
+
+    Last changed before `older_than`; less important than `importance_below`, as far as an importance was ever set; at
+    least one of `tags`, whatever their case.
+    """
+
+    older_than: datetime | None = None
+    importance_below: float | None = None
+    tags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Archivable:
+    """An entity that criteria hold for."""
+
+    id: UUID
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Archived:
+    """Names of entities that were archived, or would be; `more`: the criteria hold for others, too."""
+
+    names: list[str]
+    more: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Something that is not as it should be, and how many such there are.
+
+    `name` is an entity's; of a relation it is the source's, with its `target` and type.
+    """
+
+    fault: str
+    name: str
+    target: str | None
+    relation: str | None
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Changes of a graph: after a revision; up to another, and by one actor, where these are given."""
+
+    since: int
+    until: int | None = None
+    actor: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Expired:
+    """What one step took up: nodes archived or purged, observations taken away; `more`: another step may find more."""
+
+    nodes: int
+    observations: int
+    more: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """Two entities that a pass found alike and left as they are, with their names."""
+
+    node_id: UUID
+    other_id: UUID
+    likeness: float
+    name: str
+    other: str
+
+
+@dataclass(frozen=True, slots=True)
+class Configured:
+    """A graph whose metadata speaks of duplicates, and when its entities were last compared from end to end."""
+
+    name: str
+    metadata: dict[str, Any]
+    finished_at: datetime | None
+
+
+LEAST_THRESHOLD = 0.3
+"""How alike entities are at least that a pass looks for."""
+
+Mode = Literal["off", "propose", "merge"]
+"""What a pass does with what is alike."""
+
+
+@dataclass(frozen=True, slots=True)
+class Deduplication:
+    """How a graph is kept free of duplicates: `dedup` in its metadata.
+
+    `mode`: off, propose or merge; `threshold`: how alike, 0.3 to 1; `every_hours`: how often a pass is due;
+    `similar_to`: relate what is alike by SIMILAR_TO, where it is not merged.
+    """
+
+    mode: Mode = "off"
+    threshold: Annotated[float, Meta(ge=LEAST_THRESHOLD, le=1)] = 0.9
+    every_hours: Annotated[float, Meta(ge=1, le=8760)] = 24
+    similar_to: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A pass that a call asks for, whatever the graph's metadata says: every entity is compared, at this threshold."""
+
+    mode: Mode
+    threshold: float
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a pass over every entity is: type by type (as a number: a cursor holds no text), each by id."""
+
+    kind: int
+    node_id: UUID
+
+
+@dataclass(frozen=True, slots=True)
+class PassCursor:
+    """When a pass began and, where it goes over every entity, behind which it goes on."""
+
+    until: datetime
+    after: Place | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DedupStep:
+    """What one step of a pass did, and where the next goes on; None: the pass has come to its end."""
+
+    compared: int
+    proposed: int
+    merged: int
+    cursor: PassCursor | None

@@ -4,7 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from uuid import UUID
 
+from recollect.aliases import service as aliases
 from recollect.curation.model import Merged, Retagged, Retagging
+from recollect.entities import service as entities
 from recollect.errors import InvalidInput, TooLarge
 from recollect.graphs.model import Revision
 from recollect.hierarchy import service as hierarchy
@@ -27,12 +29,22 @@ async def merge_entities(
     others' history stays. Raises NotFound for a name, InvalidInput for fewer than two.
     """
     kept, *others = await _merge_order(tx, revision, unique(names), target)
+    return await _merge(tx, revision, kept, others)
+
+
+async def merge_nodes(tx: Transaction, revision: Revision, kept: UUID, others: Sequence[UUID]) -> Merged:
+    """Let an entity take over others, by id; all of them are there, as the caller knows."""
+    heads = await nodes.read_heads(tx, revision.graph, [kept, *others])
+    return await _merge(tx, revision, heads[kept], [heads[other] for other in others])
+
+
+async def _merge(tx: Transaction, revision: Revision, kept: NodeHead, others: Sequence[NodeHead]) -> Merged:
     ids = [other.id for other in others]
     redirected = await _redirect(tx, revision, kept.id, ids)
     parent_id = await hierarchy.place_of_merged(tx, kept.id, kept.fields.parent_id, ids)
-    moved, added = await nodes.absorb(tx, revision, kept, others, parent_id=parent_id)
+    moved, added = await entities.absorb(tx, revision, kept, others, parent_id=parent_id)
     await relations.delete_nodes(tx, revision, ids)
-    (entity,) = await nodes.entities_by_id(tx, [kept.id])
+    (entity,) = await entities.entities_by_id(tx, [kept.id])
     return Merged(entity, moved, added, redirected)
 
 
@@ -100,7 +112,7 @@ async def _renamed(
     if placeholder is not None:
         await _redirect(tx, revision, head.id, [placeholder.id])
         await relations.delete_nodes(tx, revision, [placeholder.id])
-    await nodes.keep_name(tx, revision, head.id)
+    await aliases.keep_name(tx, revision, head.id)
     await nodes.rewrite(tx, revision, [Rewrite(head, replace(head.fields, name=name))])
     return (await nodes.read_heads(tx, revision.graph, [head.id]))[head.id]
 

@@ -4,11 +4,12 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 from recollect.errors import ErrorCode, InvalidInput
+from recollect.times import storable
 
 GRAPH_NAME = re.compile(r"[A-Za-z0-9_@-]{1,128}")
 
@@ -81,6 +82,19 @@ class GraphHead:
 
 
 @dataclass(frozen=True, slots=True)
+class Change:
+    """One entry of a graph's log: which operation, by whom, on what ids (`cut`: on others, too), and counts of it."""
+
+    revision: int
+    at: datetime
+    actor: str
+    operation: str
+    counts: dict[str, int]
+    ids: tuple[UUID, ...]
+    cut: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Moment:
     """A past state of a graph: the newest revision then, 0 before the first, and the time that expiry is judged by."""
 
@@ -125,7 +139,7 @@ def parse_as_of(as_of: str) -> int | datetime:
     try:
         at = datetime.fromisoformat(as_of)
         if at.tzinfo is not None:
-            return at.astimezone(UTC)
+            return storable(at)
     except (ValueError, OverflowError):
         pass
     raise InvalidInput("A revision such as 42, or a time such as 2027-01-31T12:00:00Z, is needed", path="as_of")

@@ -2,17 +2,31 @@
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import datetime
 from uuid import UUID
 
 from recollect.errors import Conflict, ErrorCode, Forbidden, InvalidInput, NotFound, Unavailable
 from recollect.graphs import store
-from recollect.graphs.model import Graph, GraphHead, GraphPatch, Moment, NewGraph, Revision, graph_name, parse_as_of
+from recollect.graphs.model import (
+    Change,
+    Graph,
+    GraphHead,
+    GraphPatch,
+    Moment,
+    NewGraph,
+    Revision,
+    graph_name,
+    parse_as_of,
+)
 from recollect.identity import service as identity
 from recollect.platform.db import Transaction
 
 MAX_GRAPHS = 1_000
 """Graphs of a tenant that one call looks at, at most."""
+
+MAX_IDS = 100
+"""Ids of a change that are told, at most."""
 
 DELETED_AT_ONCE = 2_000
 """Nodes that one statement deletes, at most, with all that is theirs."""
@@ -36,6 +50,15 @@ async def get_graph(tx: Transaction, name: str) -> Graph:
     graph = await open_graph(tx, name)
     if graph is None:
         raise NotFound(f"There is no graph named {name!r}.", code=ErrorCode.GRAPH_NOT_FOUND)
+    return graph
+
+
+async def graph_of(tx: Transaction, graph_id: UUID) -> Graph:
+    """The graph that has this id, for work that outlives its name; raises NotFound or Forbidden."""
+    name = await store.find_graph_name(tx, graph_id)
+    graph = await open_graph(tx, name) if name is not None else None
+    if graph is None or graph.id != graph_id:
+        raise NotFound("This graph was deleted.", code=ErrorCode.GRAPH_NOT_FOUND)
     return graph
 
 
@@ -102,6 +125,7 @@ async def delete_graph(tx: Transaction, name: str, operation: str) -> bool:
         return False
     if await identity.is_default_graph(tx, graph.id):
         raise Conflict("Keys have this graph as their default. Revoke them first.", code=ErrorCode.GRAPH_IN_USE)
+    await store.plan_checks_once(tx)
     last: UUID | None = NIL
     while last is not None:
         last = await store.delete_nodes(tx, graph, after=last, limit=DELETED_AT_ONCE)
@@ -111,16 +135,20 @@ async def delete_graph(tx: Transaction, name: str, operation: str) -> bool:
 
 async def head_of(tx: Transaction, graph: Graph, *, at: Moment | None = None) -> GraphHead:
     """The newest revision of a graph (`at`: the one then) and exact counts of what is (`at`: was) live."""
-    return await store.find_head(tx, graph.id) if at is None else await store.find_head_at(tx, graph.id, at)
+    return await store.find_live_head(tx, graph.id) if at is None else await store.find_head_at(tx, graph.id, at)
 
 
 async def moment(tx: Transaction, graph: Graph, as_of: str | None) -> Moment | None:
-    """The past state that `as_of` (a revision or a time) names; None for now. Raises InvalidInput."""
+    """The past state that `as_of` (a revision or a time) names; None for now.
+
+    Raises InvalidInput, also where compaction has removed what was then.
+    """
     if as_of is None:
         return None
     wanted = parse_as_of(as_of)
     if isinstance(wanted, datetime):
         return await moment_of(tx, graph, wanted)
+    await require_kept(tx, graph, wanted, path="as_of")
     at = graph.created_at if wanted == 0 else await store.find_change(tx, graph, wanted)
     if at is None:
         newest = (await store.find_head(tx, graph.id)).revision
@@ -128,9 +156,51 @@ async def moment(tx: Transaction, graph: Graph, as_of: str | None) -> Moment | N
     return Moment(wanted, at)
 
 
+async def require_kept(tx: Transaction, graph: Graph, revision: int, *, path: str) -> None:
+    """Raise InvalidInput where compaction has removed what was at a revision."""
+    horizon = await store.find_horizon(tx, graph)
+    if revision < horizon.revision:
+        raise _compacted(horizon, path)
+
+
 async def moment_of(tx: Transaction, graph: Graph, at: datetime) -> Moment:
-    """The state of a graph at a time."""
-    return Moment(await store.find_revision_at(tx, graph, at), at)
+    """The state of a graph at a time; raises InvalidInput where compaction has removed what was then."""
+    horizon = await store.find_horizon(tx, graph)
+    if horizon.revision and at < horizon.at:
+        raise _compacted(horizon, "as_of")
+    newest = await store.find_revision_at(tx, graph, at)
+    return Moment(newest.revision if newest else 0, at)
+
+
+async def horizon_at(tx: Transaction, graph: Graph, before: datetime) -> Moment:
+    """The oldest state that can be read once a graph was compacted up to a time; revision 0: all of them."""
+    horizon, newest = await store.find_horizon(tx, graph), await store.find_revision_at(tx, graph, before)
+    return newest if newest is not None and newest.revision > horizon.revision else horizon
+
+
+async def raise_horizon(tx: Transaction, graph: Graph, before: datetime) -> Moment:
+    """Let nothing be read any more that was over before a time; the oldest state that can be. It never moves back."""
+    horizon = await horizon_at(tx, graph, before)
+    await store.raise_horizon(tx, graph, horizon)
+    return horizon
+
+
+async def hold_graph(tx: Transaction, graph_id: UUID) -> Revision:
+    """Take a graph's write lock to make anew what is derived from it, as of its newest revision: none is made.
+
+    Raises NotFound, Forbidden, or Unavailable where the graph was configured while this call waited for the lock.
+    """
+    revision = await _locked_by_id(tx, graph_id, "")
+    return replace(revision, number=revision.number - 1)
+
+
+async def recent_changes(tx: Transaction, name: str | None, *, since: int, limit: int) -> tuple[list[Change], bool]:
+    """The changes of a graph after a revision, oldest first, and whether more follow."""
+    graph = await open_graph(tx, name)
+    if graph is None:
+        return [], False
+    found = await store.list_changes(tx, graph, since=since, ids=MAX_IDS, limit=limit + 1)
+    return found[:limit], len(found) > limit
 
 
 async def graph_ids(tx: Transaction, names: Sequence[str]) -> dict[str, UUID]:
@@ -160,6 +230,38 @@ async def write_graph(tx: Transaction, name: str | None, operation: str) -> Asyn
         await store.record_revision(tx, revision)
 
 
+@asynccontextmanager
+async def write_graph_of(tx: Transaction, graph_id: UUID, operation: str) -> AsyncIterator[Revision]:
+    """Write one revision of the graph that has this id, for work that outlives its name. Never makes a graph.
+
+    Raises NotFound, Forbidden, or Unavailable where the graph was configured while this call waited for the lock.
+    """
+    revision = await _locked_by_id(tx, graph_id, operation)
+    yield revision
+    if not revision.is_empty:
+        await store.record_revision(tx, revision)
+
+
+def _compacted(horizon: Moment, path: str) -> InvalidInput:
+    return InvalidInput(
+        f"The past can be read back to revision {horizon.revision} ({horizon.at:%Y-%m-%dT%H:%M:%S.%fZ}): compaction "
+        "removed what was before",
+        code=ErrorCode.COMPACTED,
+        path=path,
+    )
+
+
+async def _locked_by_id(tx: Transaction, graph_id: UUID, operation: str) -> Revision:
+    tx.caller.require_graph(graph_id)
+    name = await store.find_graph_name(tx, graph_id)
+    if name is None:
+        raise NotFound("This graph was deleted.", code=ErrorCode.GRAPH_NOT_FOUND)
+    revision = await store.lock_graph(tx, name, operation)
+    if revision is None or revision.graph.id != graph_id:
+        raise Unavailable("The graph is being changed. Try again.", code=ErrorCode.BUSY)
+    return revision
+
+
 async def _locked(tx: Transaction, name: str, operation: str) -> Revision:
     revision = await store.lock_graph(tx, name, operation)
     if revision is None:  # Not there, or deleted or configured while this call waited for its lock.
@@ -180,8 +282,3 @@ def _require_unconfined(tx: Transaction) -> None:
             "This credential is confined to some graphs and cannot make, configure or delete any. Ask an admin.",
             code=ErrorCode.GRAPH_NOT_ALLOWED,
         )
-
-
-async def raise_index_epoch(tx: Transaction, graph_ids: Sequence[UUID]) -> None:
-    """Make every cached search of these graphs unreachable: their vectors or statistics changed."""
-    await store.raise_index_epoch(tx, graph_ids)

@@ -6,7 +6,7 @@ from uuid import UUID
 
 import asyncpg
 
-from recollect.graphs.model import Graph, GraphHead, Moment, NewGraph, Revision
+from recollect.graphs.model import Change, Graph, GraphHead, Moment, NewGraph, Revision
 from recollect.ids import new_id
 from recollect.platform.db import Transaction
 from recollect.platform.sql import Queries
@@ -18,6 +18,12 @@ async def find_graph(tx: Transaction, name: str) -> Graph | None:
     """The graph of that name, or None."""
     row = await tx.fetchrow(queries.find_graph, tx.tenant_id, name)
     return _graph(row) if row else None
+
+
+async def find_graph_name(tx: Transaction, graph_id: UUID) -> str | None:
+    """The name that a graph has now; None if there is no such graph."""
+    name: str | None = await tx.fetchval(queries.find_graph_name, tx.tenant_id, graph_id)
+    return name
 
 
 async def find_graph_ids(tx: Transaction, names: Sequence[str]) -> dict[str, UUID]:
@@ -38,6 +44,13 @@ async def find_head(tx: Transaction, graph_id: UUID) -> GraphHead:
     return GraphHead(**row)
 
 
+async def find_live_head(tx: Transaction, graph_id: UUID) -> GraphHead:
+    """The head of a graph that exists, without what has expired."""
+    row = await tx.fetchrow(queries.find_live_head, tx.tenant_id, graph_id)
+    assert row is not None
+    return GraphHead(**row)
+
+
 async def find_head_at(tx: Transaction, graph_id: UUID, at: Moment) -> GraphHead:
     """The head of a graph as it was."""
     row = await tx.fetchrow(queries.find_head_at, tx.tenant_id, graph_id, at.revision, at.at)
@@ -45,16 +58,34 @@ async def find_head_at(tx: Transaction, graph_id: UUID, at: Moment) -> GraphHead
     return GraphHead(**row)
 
 
-async def find_revision_at(tx: Transaction, graph: Graph, at: datetime) -> int:
-    """The newest revision of a graph that was not later than a time; 0 before the first."""
-    revision: int | None = await tx.fetchval(queries.find_revision_at, tx.tenant_id, graph.id, at)
-    return revision or 0
+async def find_horizon(tx: Transaction, graph: Graph) -> Moment:
+    """The oldest revision of a graph that can be read; revision 0: all of them."""
+    row = await tx.fetchrow(queries.find_horizon, tx.tenant_id, graph.id)
+    assert row is not None
+    return Moment(**row)
+
+
+async def find_revision_at(tx: Transaction, graph: Graph, before: datetime) -> Moment | None:
+    """The newest revision of a graph that was not later than a time, with its own; None before the first."""
+    row = await tx.fetchrow(queries.find_revision_at, tx.tenant_id, graph.id, before)
+    return Moment(**row) if row else None
+
+
+async def raise_horizon(tx: Transaction, graph: Graph, horizon: Moment) -> None:
+    """Let no revision before this one be read."""
+    await tx.execute(queries.raise_horizon, tx.tenant_id, graph.id, horizon.revision, horizon.at)
 
 
 async def find_change(tx: Transaction, graph: Graph, revision: int) -> datetime | None:
     """When a revision was written; None if the graph has no such revision."""
     at: datetime | None = await tx.fetchval(queries.find_change, tx.tenant_id, graph.id, revision)
     return at
+
+
+async def list_changes(tx: Transaction, graph: Graph, *, since: int, ids: int, limit: int) -> list[Change]:
+    """The changes of a graph after a revision, oldest first, each with the first `ids` of its ids."""
+    rows = await tx.fetch(queries.list_changes, tx.tenant_id, graph.id, since, ids, limit)
+    return [Change(**{**row, "ids": tuple(row["ids"])}) for row in rows]
 
 
 async def insert_graph(tx: Transaction, new: NewGraph) -> Graph | None:
@@ -107,6 +138,11 @@ async def insert_head(tx: Transaction, graph: Graph, head: GraphHead) -> None:
     )
 
 
+async def plan_checks_once(tx: Transaction) -> None:
+    """Delete many rows quicker in this transaction."""
+    await tx.execute(queries.plan_checks_once)
+
+
 async def delete_nodes(tx: Transaction, graph: Graph, *, after: UUID, limit: int) -> UUID | None:
     """Delete nodes of a graph with all that is theirs, in the order of their ids; the last of them, or None."""
     last: UUID | None = await tx.fetchval(queries.delete_nodes, tx.tenant_id, graph.id, after, limit)
@@ -141,11 +177,6 @@ async def record_revision(tx: Transaction, revision: Revision) -> None:
         revision.ids,
         dict(revision.counts),
     )
-
-
-async def raise_index_epoch(tx: Transaction, graph_ids: Sequence[UUID]) -> None:
-    """Make every cached search of these graphs unreachable."""
-    await tx.execute(queries.raise_index_epoch, tx.tenant_id, graph_ids)
 
 
 def _graph(row: asyncpg.Record) -> Graph:

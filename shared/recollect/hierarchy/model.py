@@ -2,9 +2,10 @@
 
 from dataclasses import dataclass
 
-from recollect.nodes.model import Entity
+from recollect.entities.model import Entity
 
 MAX_LEVELS = 1_000
+MAX_SUBTREE = 10_000
 """Levels that are walked up or down, at most."""
 
 

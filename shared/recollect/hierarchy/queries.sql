@@ -20,6 +20,20 @@ CROSS JOIN LATERAL (
 WHERE NOT a.again
 ORDER BY a.level;
 
+-- name: list_lines
+-- These live nodes and all above them, each once, with what it stands under.
+WITH RECURSIVE above AS (
+    SELECT id, parent_id FROM nodes WHERE tenant_id = $1 AND id = ANY ($2::uuid[]) AND coalesce(removed_revision, 0) = 0
+    UNION
+    SELECT n.id, n.parent_id FROM above a
+    CROSS JOIN LATERAL (
+        SELECT id, parent_id FROM nodes
+        WHERE tenant_id = $1 AND id = a.parent_id AND coalesce(removed_revision, 0) = 0
+        OFFSET 0
+    ) AS n
+)
+SELECT id, parent_id FROM above;
+
 -- name: list_ancestors
 -- The live nodes above a node, nearest first, at most $3 levels, up to the first that is gone or has expired.
 WITH RECURSIVE above AS (
@@ -99,12 +113,13 @@ WITH RECURSIVE below AS (
 SELECT id FROM below ORDER BY place OFFSET $4 LIMIT $5;
 
 -- name: list_roots
--- Live entities that have no live parent, oldest first.
+-- Live entities that have no live parent, oldest first. OFFSET has the parent looked up, whatever the planner expects.
 SELECT n.id FROM nodes n
-LEFT JOIN nodes p ON p.tenant_id = $1 AND p.id = n.parent_id AND p.removed_revision IS NULL
-    AND (p.expires_at IS NULL OR p.expires_at > statement_timestamp())
 WHERE n.tenant_id = $1 AND n.graph_id = $2 AND n.removed_revision IS NULL AND n.name IS NOT NULL AND NOT n.placeholder
-    AND (n.expires_at IS NULL OR n.expires_at > statement_timestamp()) AND p.id IS NULL
+    AND (n.expires_at IS NULL OR n.expires_at > statement_timestamp()) AND NOT EXISTS (
+        SELECT 1 FROM nodes p WHERE p.tenant_id = $1 AND p.id = n.parent_id AND p.removed_revision IS NULL
+            AND (p.expires_at IS NULL OR p.expires_at > statement_timestamp())
+        OFFSET 0)
 ORDER BY n.id
 OFFSET $3
 LIMIT $4;
@@ -112,8 +127,9 @@ LIMIT $4;
 -- name: list_roots_at
 -- The same as it was at a revision ($5) and its time ($6).
 SELECT n.node_id AS id FROM nodes_at($1, $2, $5) n
-LEFT JOIN nodes_at($1, $2, $5) p ON p.node_id = n.parent_id AND (p.expires_at IS NULL OR p.expires_at > $6)
-WHERE n.name IS NOT NULL AND NOT n.placeholder AND (n.expires_at IS NULL OR n.expires_at > $6) AND p.node_id IS NULL
+WHERE n.name IS NOT NULL AND NOT n.placeholder AND (n.expires_at IS NULL OR n.expires_at > $6) AND NOT EXISTS (
+    SELECT 1 FROM nodes_at($1, $2, $5) p WHERE p.node_id = n.parent_id AND (p.expires_at IS NULL OR p.expires_at > $6)
+    OFFSET 0)
 ORDER BY n.node_id
 OFFSET $3
 LIMIT $4;

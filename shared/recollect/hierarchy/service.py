@@ -1,16 +1,18 @@
 """Use cases of hierarchy. A subtree moves by one new version of its top; no walk takes a query per node."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from uuid import UUID
 
+from recollect.entities import service as entities
+from recollect.entities.model import Entity
 from recollect.errors import Conflict, ErrorCode
 from recollect.graphs import service as graphs
 from recollect.graphs.model import Graph, Moment, Revision
 from recollect.hierarchy import store
-from recollect.hierarchy.model import MAX_LEVELS, EntityPage, Page
+from recollect.hierarchy.model import MAX_LEVELS, MAX_SUBTREE, EntityPage, Page
 from recollect.nodes import service as nodes
-from recollect.nodes.model import Entity, EntityNotFound, Rewrite
+from recollect.nodes.model import EntityNotFound, Rewrite
 from recollect.platform.db import Transaction
 from recollect.relations import service as relations
 from recollect.relations.model import Subgraph
@@ -29,8 +31,24 @@ async def set_parent(tx: Transaction, revision: Revision, name: str, parent: str
     head = (await nodes.read_heads(tx, revision.graph, [child_id]))[child_id]
     if head.fields.parent_id != parent_id:
         await nodes.rewrite(tx, revision, [Rewrite(head, replace(head.fields, parent_id=parent_id))])
-    (entity,) = await nodes.entities_by_id(tx, [child_id])
+    (entity,) = await entities.entities_by_id(tx, [child_id])
     return entity
+
+
+async def set_parents(tx: Transaction, revision: Revision, parents: Mapping[UUID, UUID | None]) -> set[UUID]:
+    """Put entities, by id, under others, or (None) make them roots; those whose place is another then.
+
+    One that its parent lies below stays where it is, and is not among them: `list_lines` would go round.
+    """
+    above = await store.list_lines(tx, [node_id for link in parents.items() for node_id in link if node_id])
+    moved = {}
+    for node_id, parent_id in parents.items():
+        if above.get(node_id) != parent_id and not _lies_below(above, parent_id, node_id):
+            above[node_id] = moved[node_id] = parent_id
+    heads = await nodes.read_heads(tx, revision.graph, list(moved))
+    rewrites = [Rewrite(head, replace(head.fields, parent_id=moved[head.id])) for head in heads.values()]
+    await nodes.rewrite(tx, revision, rewrites)
+    return set(heads)
 
 
 async def place_of_merged(tx: Transaction, kept: UUID, parent_id: UUID | None, others: Sequence[UUID]) -> UUID | None:
@@ -49,7 +67,7 @@ async def get_parent(tx: Transaction, graph_name: str | None, name: str, *, as_o
     """The entity right above, or None; raises NotFound."""
     graph, at, node_id = await _found(tx, graph_name, name, as_of)
     above = await store.list_ancestors(tx, graph, node_id, at, levels=1)
-    found = await nodes.entities_by_id(tx, above, graph=graph, at=at)
+    found = await entities.entities_by_id(tx, above, graph=graph, at=at)
     return found[0] if found else None
 
 
@@ -57,8 +75,8 @@ async def get_ancestors(tx: Transaction, graph_name: str | None, name: str, *, a
     """The entities above, nearest first; raises NotFound."""
     graph, at, node_id = await _found(tx, graph_name, name, as_of)
     above = await store.list_ancestors(tx, graph, node_id, at, levels=MAX_LEVELS + 1)
-    entities = await nodes.entities_by_id(tx, above[:MAX_LEVELS], graph=graph, at=at)
-    return EntityPage(entities, MAX_LEVELS if len(above) > MAX_LEVELS else None)
+    found = await entities.entities_by_id(tx, above[:MAX_LEVELS], graph=graph, at=at)
+    return EntityPage(found, MAX_LEVELS if len(above) > MAX_LEVELS else None)
 
 
 async def get_children(
@@ -98,6 +116,23 @@ async def get_subtree(
     return await relations.subgraph_within(tx, graph, found.entities, next_offset=found.next_offset, at=at)
 
 
+async def subtree_ids(tx: Transaction, graph: Graph, name: str, *, at: Moment | None = None) -> list[UUID]:
+    """An entity and those below it, up to MAX_SUBTREE; raises NotFound."""
+    _, _, node_id = await _placed(tx, graph, name, at)
+    return [node_id, *await store.list_descendants(tx, graph, node_id, at, Page(0, MAX_SUBTREE - 1))]
+
+
+def _lies_below(above: Mapping[UUID, UUID | None], node_id: UUID | None, other: UUID) -> bool:
+    """Whether the walk up from a node meets another."""
+    seen: set[UUID] = set()
+    while node_id is not None and node_id not in seen:
+        if node_id == other:
+            return True
+        seen.add(node_id)
+        node_id = above.get(node_id)
+    return False
+
+
 async def _found(
     tx: Transaction, graph_name: str | None, name: str, as_of: str | None
 ) -> tuple[Graph, Moment | None, UUID]:
@@ -105,15 +140,18 @@ async def _found(
     graph = await graphs.open_graph(tx, graph_name)
     if graph is None:
         raise EntityNotFound(name)
-    at = await graphs.moment(tx, graph, as_of)
+    return await _placed(tx, graph, name, await graphs.moment(tx, graph, as_of))
+
+
+async def _placed(tx: Transaction, graph: Graph, name: str, at: Moment | None) -> tuple[Graph, Moment | None, UUID]:
     if at is None:
         return graph, None, (await nodes.require_entities(tx, graph, [name]))[name].id
-    entities = await nodes.open_entities(tx, graph, [name], at=at)
-    if not entities:
+    found = await entities.open_entities(tx, graph, [name], at=at)
+    if not found:
         raise EntityNotFound(name)
-    return graph, at, entities[0].id
+    return graph, at, found[0].id
 
 
 async def _page(tx: Transaction, graph: Graph, at: Moment | None, page: Page, ids: Sequence[UUID]) -> EntityPage:
-    entities = await nodes.entities_by_id(tx, ids[: page.limit], graph=graph, at=at)
-    return EntityPage(entities, page.offset + page.limit if len(ids) > page.limit else None)
+    found = await entities.entities_by_id(tx, ids[: page.limit], graph=graph, at=at)
+    return EntityPage(found, page.offset + page.limit if len(ids) > page.limit else None)

@@ -1,5 +1,6 @@
 """One function per query of `queries.sql`, or per pair: of now, and of a past moment."""
 
+from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
@@ -14,6 +15,11 @@ queries = Queries("recollect.hierarchy")
 async def list_line(tx: Transaction, node_id: UUID) -> list[UUID]:
     """Every live node above a node, nearest first, expired ones and any number of levels included."""
     return [row["id"] for row in await tx.fetch(queries.list_line, tx.tenant_id, node_id)]
+
+
+async def list_lines(tx: Transaction, node_ids: Sequence[UUID]) -> dict[UUID, UUID | None]:
+    """What these live nodes, and all above them, stand under."""
+    return {row["id"]: row["parent_id"] for row in await tx.fetch(queries.list_lines, tx.tenant_id, node_ids)}
 
 
 async def list_ancestors(tx: Transaction, graph: Graph, node_id: UUID, at: Moment | None, *, levels: int) -> list[UUID]:

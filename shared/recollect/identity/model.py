@@ -32,7 +32,7 @@ _KEY = re.compile(rf"rcl_({'|'.join(KIND_SCOPES)})_([0-9A-Za-z]{{{RANDOM_LENGTH}
 
 @dataclass(frozen=True, slots=True)
 class NewKey:
-    """What is asked of a new key. `graph_ids` None allows all graphs; `expires_at` None never expires."""
+    """What is asked of a new key. `graph_ids` and `toolsets` None allow all; `expires_at` None never expires."""
 
     name: str
     kind: str = "agent"
@@ -40,6 +40,7 @@ class NewKey:
     graph_ids: tuple[UUID, ...] | None = None
     default_graph_id: UUID | None = None
     expires_at: datetime | None = None
+    toolsets: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +59,7 @@ class ApiKey:
     expires_at: datetime | None
     revoked_at: datetime | None
     last_used_at: datetime | None
+    toolsets: tuple[str, ...] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,9 +100,9 @@ def operator_caller(tenant: Tenant) -> Caller:
     return Caller(tenant.id, tenant.slug, subject="operator", scopes=frozenset(Scope))
 
 
-def worker_caller(tenant_id: UUID) -> Caller:
-    """The worker at work for a tenant."""
-    return Caller(tenant_id, tenant="", subject="worker", scopes=frozenset({Scope.MEMORY_READ, Scope.MEMORY_WRITE}))
+def worker_caller(tenant_id: UUID, subject: str = "worker") -> Caller:
+    """The worker at work for a tenant, of its own accord or in the name of whoever asked for it."""
+    return Caller(tenant_id, tenant="", subject=subject, scopes=frozenset({Scope.MEMORY_READ, Scope.MEMORY_WRITE}))
 
 
 def _crc(kind: str, body: str) -> str:

@@ -1,7 +1,8 @@
 """One function per query of `queries.sql`."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from uuid import UUID
 
 import asyncpg
@@ -29,6 +30,7 @@ class KeyRecord:
     expires_at: datetime | None
     revoked_at: datetime | None
     last_used_at: datetime | None
+    toolsets: list[str] | None
 
 
 async def find_key(session: Session, key_hash: bytes) -> KeyRecord | None:
@@ -52,6 +54,7 @@ async def insert_key(tx: Transaction, new: NewKey, *, scopes: list[str], key_has
         new.default_graph_id,
         tx.caller.subject,
         new.expires_at,
+        new.toolsets,
     )
     assert row is not None
     return _key(row)
@@ -68,9 +71,9 @@ async def revoke_key(tx: Transaction, key_id: UUID) -> ApiKey | None:
     return _key(row) if row else None
 
 
-async def touch_key(tx: Transaction, key_id: UUID) -> None:
-    """Note that a key was used, at most once a minute."""
-    await tx.execute(queries.touch_api_key, tx.tenant_id, key_id)
+async def touch_keys(tx: Transaction, keys: Mapping[UUID, datetime], *, every: timedelta) -> None:
+    """Note when keys were used, where that is so much later than what is known."""
+    await tx.execute(queries.touch_api_keys, tx.tenant_id, list(keys), list(keys.values()), every)
 
 
 async def is_default_graph(tx: Transaction, graph_id: UUID) -> bool:
@@ -80,11 +83,12 @@ async def is_default_graph(tx: Transaction, graph_id: UUID) -> bool:
 
 
 def _key(row: asyncpg.Record) -> ApiKey:
-    graph_ids = row["graph_ids"]
+    graph_ids, toolsets = row["graph_ids"], row["toolsets"]
     return ApiKey(
         **{
             **row,
             "scopes": tuple(row["scopes"]),
             "graph_ids": None if graph_ids is None else tuple(graph_ids),
+            "toolsets": None if toolsets is None else tuple(toolsets),
         }
     )

@@ -66,7 +66,7 @@ class Draft:
     """A version to write: of a new lineage, or of `node_id`. `based_on`: the version that its writer had read.
 
     `content_only`: of a node that is there, kind, content, summary, tags, metadata and freshness are taken from
-    `fields`; the rest (its name, parent, importance, …) stays as it is.
+    `fields`, thread and time where they are given; the rest (its name, parent, importance, …) stays as it is.
     """
 
     fields: NodeFields
@@ -79,11 +79,15 @@ class Draft:
         """What the version holds that takes the place of `head`."""
         if not self.content_only:
             return self.fields
-        return replace(head.fields, **{name: getattr(self.fields, name) for name in CONTENT})
+        origin = {name: getattr(self.fields, name) for name in ORIGIN if getattr(self.fields, name) is not None}
+        return replace(head.fields, **{name: getattr(self.fields, name) for name in CONTENT}, **origin)
 
 
 CONTENT = ("kind", "content", "summary", "tags", "metadata", "freshness_at")
 """Fields of a node that a writer of lineages gives; each put gives all of them."""
+
+ORIGIN = ("thread", "said_at")
+"""Fields of a node that a writer of lineages may give; a later put that does not leaves them as they are."""
 
 
 @dataclass(frozen=True, slots=True)

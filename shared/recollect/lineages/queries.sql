@@ -1,3 +1,20 @@
+-- fragment: fits
+-- Whether a node n passes the filters: $3 kinds, $4 tags (any of them, whatever their case); none filter nothing.
+(cardinality($3::text[]) = 0 OR n.kind = ANY ($3))
+    AND (cardinality($4::text[]) = 0 OR EXISTS (
+        SELECT 1 FROM unnest(n.tags) AS t (tag) JOIN unnest($4::text[]) AS w (tag) ON lower(t.tag) = lower(w.tag)));
+
+-- fragment: living
+-- The live nodes of a graph; $3, $4: those that lived at that revision and its time, where they are not null.
+SELECT n.id, n.kind, n.tags, coalesce(nullif(n.summary, ''), n.content, n.name, '') AS text
+FROM nodes n
+WHERE $3::bigint IS NULL AND n.tenant_id = $1 AND n.graph_id = $2 AND n.removed_revision IS NULL AND NOT n.placeholder
+    AND (n.expires_at IS NULL OR n.expires_at > statement_timestamp())
+UNION ALL
+SELECT n.node_id, n.kind, n.tags, coalesce(nullif(n.summary, ''), n.content, n.name, '') AS text
+FROM nodes_at($1, $2, $3) n
+WHERE $3::bigint IS NOT NULL AND NOT n.placeholder AND (n.expires_at IS NULL OR n.expires_at > $4::timestamptz);
+
 -- name: find_versions
 -- Versions of nodes by their own ids, in the order asked for.
 SELECT v.*
@@ -40,8 +57,7 @@ ORDER BY wanted.place;
 SELECT n.id FROM nodes n
 WHERE n.tenant_id = $1 AND n.graph_id = $2 AND n.removed_revision IS NULL AND NOT n.placeholder
     AND (n.expires_at IS NULL OR n.expires_at > statement_timestamp())
-    AND (cardinality($3::text[]) = 0 OR n.kind = ANY ($3))
-    AND (cardinality($4::text[]) = 0 OR EXISTS (SELECT 1 FROM unnest(n.tags) AS t (tag) WHERE lower(t.tag) = ANY ($4)))
+    AND -- include: fits
 ORDER BY n.id
 OFFSET $5
 LIMIT $6;
@@ -54,24 +70,16 @@ SELECT EXISTS (SELECT 1 FROM nodes WHERE tenant_id = $1 AND graph_id = $2 AND id
 -- Nodes that passed a filter at revision $7 and its time $8, oldest first.
 SELECT n.node_id AS id FROM nodes_at($1, $2, $7) n
 WHERE NOT n.placeholder AND (n.expires_at IS NULL OR n.expires_at > $8)
-    AND (cardinality($3::text[]) = 0 OR n.kind = ANY ($3))
-    AND (cardinality($4::text[]) = 0 OR EXISTS (SELECT 1 FROM unnest(n.tags) AS t (tag) WHERE lower(t.tag) = ANY ($4)))
+    AND -- include: fits
 ORDER BY n.node_id
 OFFSET $5
 LIMIT $6;
 
 -- name: describe_kinds
 -- Kinds of the live nodes of a graph, most used first, each with short texts of $5 of its newest; and how many nodes there
--- are at all. $3, $4: as it was at that revision and its time, where they are not null.
+-- are at all.
 WITH living AS (
-    SELECT n.id, n.kind, coalesce(nullif(n.summary, ''), n.content, n.name, '') AS text
-    FROM nodes n
-    WHERE $3::bigint IS NULL AND n.tenant_id = $1 AND n.graph_id = $2 AND n.removed_revision IS NULL AND NOT n.placeholder
-        AND (n.expires_at IS NULL OR n.expires_at > statement_timestamp())
-    UNION ALL
-    SELECT n.node_id, n.kind, coalesce(nullif(n.summary, ''), n.content, n.name, '') AS text
-    FROM nodes_at($1, $2, $3) n
-    WHERE $3::bigint IS NOT NULL AND NOT n.placeholder AND (n.expires_at IS NULL OR n.expires_at > $4::timestamptz)
+    -- include: living
 ), placed AS (
     SELECT coalesce(kind, '') AS kind, left(text, 120) AS text, row_number() OVER (PARTITION BY kind ORDER BY id DESC) AS place
     FROM living
@@ -85,16 +93,8 @@ LIMIT $6;
 
 -- name: count_tags
 -- Tags of the live nodes of a graph that begin with $5, whatever their case, most used first, as they are mostly spelt.
--- $3, $4 as in describe_kinds.
 WITH living AS (
-    SELECT n.id, n.tags
-    FROM nodes n
-    WHERE $3::bigint IS NULL AND n.tenant_id = $1 AND n.graph_id = $2 AND n.removed_revision IS NULL AND NOT n.placeholder
-        AND (n.expires_at IS NULL OR n.expires_at > statement_timestamp())
-    UNION ALL
-    SELECT n.node_id, n.tags
-    FROM nodes_at($1, $2, $3) n
-    WHERE $3::bigint IS NOT NULL AND NOT n.placeholder AND (n.expires_at IS NULL OR n.expires_at > $4::timestamptz)
+    -- include: living
 )
 SELECT mode() WITHIN GROUP (ORDER BY t.tag) AS tag, count(DISTINCT l.id) AS count
 FROM living l CROSS JOIN unnest(l.tags) AS t (tag)
@@ -105,16 +105,8 @@ LIMIT $6;
 
 -- name: count_tag_prefixes
 -- Prefixes of the tags `prefix:value` of the live nodes of a graph, most used first, each with the $5 values used most.
--- $3, $4 as in describe_kinds.
 WITH living AS (
-    SELECT n.id, n.tags
-    FROM nodes n
-    WHERE $3::bigint IS NULL AND n.tenant_id = $1 AND n.graph_id = $2 AND n.removed_revision IS NULL AND NOT n.placeholder
-        AND (n.expires_at IS NULL OR n.expires_at > statement_timestamp())
-    UNION ALL
-    SELECT n.node_id, n.tags
-    FROM nodes_at($1, $2, $3) n
-    WHERE $3::bigint IS NOT NULL AND NOT n.placeholder AND (n.expires_at IS NULL OR n.expires_at > $4::timestamptz)
+    -- include: living
 ), valued AS (
     SELECT lower(split_part(t.tag, ':', 1)) AS prefix, min(split_part(t.tag, ':', 1)) AS spelt,
         mode() WITHIN GROUP (ORDER BY substr(t.tag, strpos(t.tag, ':') + 1)) AS value, count(DISTINCT l.id) AS uses

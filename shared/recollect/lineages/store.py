@@ -8,6 +8,7 @@ import asyncpg
 
 from recollect.graphs.model import Graph, Moment
 from recollect.lineages.model import KindUse, TagPrefixUse, TagUse, Version, VersionFilter
+from recollect.nodes.model import any_case
 from recollect.platform.db import Transaction
 from recollect.platform.sql import Queries
 
@@ -41,14 +42,14 @@ async def current_versions(tx: Transaction, graph_ids: Sequence[UUID], node_ids:
 
 async def list_current(tx: Transaction, graph: Graph, only: VersionFilter) -> list[UUID]:
     """Live nodes that pass a filter, oldest first; up to one more than its limit."""
-    tags = [tag.lower() for tag in only.tags]
+    tags = any_case(only.tags)
     rows = await tx.fetch(queries.list_current, tx.tenant_id, graph.id, only.kinds, tags, only.offset, only.limit + 1)
     return [row["id"] for row in rows]
 
 
 async def list_past(tx: Transaction, graph: Graph, only: VersionFilter, at: Moment) -> list[UUID]:
     """Nodes that passed a filter at a moment, oldest first; up to one more than its limit."""
-    tags = [tag.lower() for tag in only.tags]
+    tags = any_case(only.tags)
     rows = await tx.fetch(
         queries.list_past, tx.tenant_id, graph.id, only.kinds, tags, only.offset, only.limit + 1, at.revision, at.at
     )

@@ -1,7 +1,7 @@
 """Use cases of links: relations that a node is given as it is made, and those that its own text asks for.
 
-By name at once: a fact mentions the entities whose names, or former names, stand in it. By meaning only once the worker
-has embedded the fact; that part is not built yet.
+By name at once: a fact mentions the entities whose names, or former names, stand in it. By meaning once the worker has
+embedded the fact: then it mentions the entities, too, of which something is known that means nearly the same.
 """
 
 from collections.abc import Sequence
@@ -11,14 +11,25 @@ from uuid import UUID
 from recollect.graphs.model import Revision
 from recollect.lineages import service as lineages
 from recollect.lineages.model import not_found
+from recollect.memory import store
 from recollect.nodes.model import unique
-from recollect.platform.db import Transaction
+from recollect.platform.db import Database, Transaction
+from recollect.recall import service as recall
 from recollect.relations import service as relations
 from recollect.relations.model import Edge, NewEdge
 from recollect.search import service as search
 
 MENTIONS_ENTITY = "MENTIONS_ENTITY"
-"""The type of a relation from a fact to an entity that it names."""
+"""The type of a relation from a fact to an entity that it names, or that it is like."""
+
+LIKE = 0.8
+"""The least cosine of a fact and what is known of an entity from which it is related, where none is given."""
+
+MAX_LIKE = 5
+"""Entities that a fact is related to for its meaning, at most: the nearest."""
+
+MAX_GRAPHS = 10
+"""Graphs of a tenant that one look finds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +59,33 @@ async def link_mentions(tx: Transaction, revision: Revision, node_id: UUID, text
     """Relate a node to every entity that its text names."""
     named = await search.find_mentioned(tx, revision.graph, text)
     return await _put(tx, revision, [NewEdge(node_id, entity, MENTIONS_ENTITY) for entity in named])
+
+
+async def link_when_embedded(tx: Transaction, revision: Revision, node_id: UUID, threshold: float | None) -> None:
+    """Have the worker relate a fact to the entities that it is like, at least as near as `threshold` (a cosine)."""
+    await store.insert_autolink(tx, revision, node_id, LIKE if threshold is None else threshold)
+
+
+async def tenants_with_unlinked(db: Database) -> list[UUID]:
+    """Tenants that have embedded facts to be related."""
+    async with db.system() as session:
+        return await store.tenants_with_autolinks(session)
+
+
+async def graphs_with_unlinked(tx: Transaction) -> list[UUID]:
+    """Graphs that have embedded facts to be related, up to MAX_GRAPHS."""
+    return await store.graphs_with_autolinks(tx, limit=MAX_GRAPHS)
+
+
+async def link_alike(tx: Transaction, revision: Revision, *, limit: int) -> int:
+    """Relate up to `limit` facts that were embedded to the entities that they are like; how many facts.
+
+    A fact that is gone, outdated or archived by now is related to nothing.
+    """
+    wanted = await store.take_autolinks(tx, revision.graph.id, limit=limit)
+    alike = await recall.find_alike(tx, revision.graph, wanted, limit=MAX_LIKE) if wanted else []
+    await _put(tx, revision, [NewEdge(fact, entity, MENTIONS_ENTITY) for fact, entity in alike])
+    return len(wanted)
 
 
 async def _put(tx: Transaction, revision: Revision, edges: Sequence[NewEdge]) -> list[Edge]:

@@ -7,8 +7,9 @@ from uuid import UUID
 
 from recollect.errors import RecollectError
 from recollect.lineages.model import Draft, Put, Version
+from recollect.recall.model import Close, Question, RecallFilter
 from recollect.relations.model import Edge
-from recollect.search.model import Close
+from recollect.search.fusion import Fused
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,4 +166,26 @@ class Ranked:
 
     nodes: list[tuple[Version, float]]
     more: bool
+    waiting: int
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSearch:
+    """One of several questions: what it is asked of, and how many nodes it may find."""
+
+    question: Question
+    only: RecallFilter
+    limit: int
+
+
+@dataclass(frozen=True, slots=True)
+class Fusion:
+    """What several questions found together: nodes with their fused scores and the questions (from 0) that found them.
+
+    `unique`: nodes before the cut; `per_query`: how many each question found.
+    """
+
+    nodes: list[tuple[Version, Fused[UUID]]]
+    unique: int
+    per_query: list[int]
     waiting: int

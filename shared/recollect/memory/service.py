@@ -1,55 +1,28 @@
-"""Use cases that span capabilities: remember, read and open a graph, delete with all that belongs."""
+"""Use cases that span capabilities: revise and forget, explore, read and open a graph, delete with all that belongs."""
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
 from uuid import UUID
 
+from recollect.entities import service as entities
+from recollect.entities.model import Entity
 from recollect.errors import InvalidInput, TooLarge
 from recollect.graphs import service as graphs
 from recollect.graphs.model import Graph, Moment, Revision
 from recollect.lineages import service as lineages
 from recollect.lineages.model import Draft, not_found
-from recollect.memory.model import Amendment, Explored, Item, Neighbour, Remembered, Revised, Target
+from recollect.memory.model import Amendment, Explored, Neighbour, Revised, Target
 from recollect.nodes import service as nodes
-from recollect.nodes.model import (
-    Entity,
-    EntityNotFound,
-    NewEntity,
-    NewFact,
-    NewObservation,
-    NodeFields,
-    NodeHead,
-    NodeRef,
-    Observation,
-    Rewrite,
-    unique,
-)
+from recollect.nodes.model import EntityNotFound, NodeFields, NodeHead, Rewrite, unique
+from recollect.observations import service as observations
+from recollect.observations.model import Observation
 from recollect.platform.db import Transaction
 from recollect.relations import service as relations
 from recollect.relations.model import Edge, Subgraph, Walk
-from recollect.search import service as search
-from recollect.search.model import Close, Question
 from recollect.traversal import service as traversal
 
 MAX_PATHS = 10
 """Paths that an exploration answers, at most."""
-
-
-async def remember(
-    tx: Transaction, revision: Revision, items: Sequence[Item], questions: Sequence[Question]
-) -> list[Remembered]:
-    """Keep items, in order. `questions` are their texts with vectors, for finding what is close to them already.
-
-    The same memory (content, entity and thread) is known, not doubled. Raises InvalidInput for a kind that the graph's
-    whitelist leaves out.
-    """
-    entities = await _ensure_entities(tx, revision, items)
-    firsts = [entities[item.about[0]].id if item.about else None for item in items]
-    close = await search.find_close(tx, revision.graph, questions, firsts)
-    facts = await _remember_facts(tx, revision, items, close)
-    observations = await _remember_observations(tx, revision, items, entities, close)
-    return [facts.get(place) or observations[place] for place in range(len(items))]
 
 
 async def revise(tx: Transaction, revision: Revision, target: Target, amendment: Amendment) -> Revised:
@@ -78,9 +51,10 @@ async def forget(
     An observation has no status: it is taken away from its entity either way. All of it stays in history.
     """
     ids = unique(target.id for target in targets if target.id is not None)
-    observations = await nodes.remove_observations_by_id(tx, revision, ids)
+    said = await observations.observations_by_id(tx, revision.graph, ids)  # What has expired is not there.
+    unsaid = await observations.remove_observations_by_id(tx, revision, list(said))
     named = await nodes.find_named(tx, revision.graph, unique(t.name for t in targets if t.name is not None))
-    wanted = unique([*(i for i in ids if i not in observations), *(node.id for node in named.values())])
+    wanted = unique([*(i for i in ids if i not in unsaid), *(node.id for node in named.values())])
     heads = await nodes.read_heads(tx, revision.graph, wanted)
     gone = list(heads.values()) if delete else [head for head in heads.values() if not head.fields.placeholder]
     if delete:
@@ -89,7 +63,7 @@ async def forget(
         outdated = Amendment(status="outdated", reason=reason)
         rewrites = [Rewrite(head, _amended(head.fields, outdated)) for head in gone]
         await nodes.rewrite(tx, revision, [rewrite for rewrite in rewrites if rewrite.fields != rewrite.head.fields])
-    return [*observations, *(head.id for head in gone)]
+    return [*unsaid, *(head.id for head in gone)]
 
 
 async def explore(
@@ -134,7 +108,7 @@ async def open_nodes(
     if graph is None:
         return Subgraph([], [])
     at = await graphs.moment(tx, graph, as_of)
-    return await relations.subgraph_of(tx, graph, await nodes.open_entities(tx, graph, names, at=at), at=at)
+    return await relations.subgraph_of(tx, graph, await entities.open_entities(tx, graph, names, at=at), at=at)
 
 
 async def get_entities(
@@ -145,7 +119,7 @@ async def get_entities(
     if graph is None:
         return [None] * len(names)
     at = await graphs.moment(tx, graph, as_of)
-    found = {entity.name: entity for entity in await nodes.open_entities(tx, graph, names, at=at)}
+    found = {entity.name: entity for entity in await entities.open_entities(tx, graph, names, at=at)}
     return [found.get(name) for name in names]
 
 
@@ -170,16 +144,16 @@ async def read_graph(
     at = await graphs.moment(tx, graph, as_of)
     if limit is None:
         await _require_small(tx, graph, max_items, at)
-    page = await nodes.list_entities(
+    page = await entities.list_entities(
         tx, graph, kind=kind, offset=offset, limit=None if limit is None else limit + 1, at=at
     )
-    entities = page if limit is None else page[:limit]
+    shown = page if limit is None else page[:limit]
     next_offset = None if limit is None or len(page) <= limit else offset + limit
     if kind is not None:
-        return await relations.subgraph_within(tx, graph, entities, next_offset=next_offset, at=at)
+        return await relations.subgraph_within(tx, graph, shown, next_offset=next_offset, at=at)
     if limit is None and offset == 0:
-        return Subgraph(entities, await relations.list_relations(tx, graph, at=at))
-    return await relations.subgraph_of(tx, graph, entities, next_offset=next_offset, at=at)
+        return Subgraph(shown, await relations.list_relations(tx, graph, at=at))
+    return await relations.subgraph_of(tx, graph, shown, next_offset=next_offset, at=at)
 
 
 async def _require_small(tx: Transaction, graph: Graph, max_items: int, at: Moment | None) -> None:
@@ -199,7 +173,7 @@ async def _node_id(tx: Transaction, graph: Graph, target: Target, at: Moment | N
             raise EntityNotFound(target.name)
         return named.id
     assert target.id is not None
-    about = (await nodes.nodes_of_observations(tx, graph, [target.id], at=at)).get(target.id, target.id)
+    about = (await observations.nodes_of_observations(tx, graph, [target.id], at=at)).get(target.id, target.id)
     if not await lineages.get_nodes(tx, graph, [about], at=at):
         raise not_found(target.id)
     return about
@@ -215,8 +189,8 @@ async def _explored(
     at: Moment | None,
 ) -> Explored:
     live = await lineages.get_nodes(tx, graph, node_ids, at=at)
-    entities = await nodes.entities_by_id(tx, [node.node_id for node in live], graph=graph, at=at)
-    said = {entity.id: entity.observations for entity in entities}
+    told = await entities.entities_by_id(tx, [node.node_id for node in live], graph=graph, at=at)
+    said = {entity.id: entity.observations for entity in told}
     return Explored(
         nodes=[Neighbour(n.node_id, n.name, n.kind, n.content, said.get(n.node_id, ())) for n in live],
         labels=await nodes.labels_of(tx, graph, node_ids, at=at),
@@ -227,7 +201,7 @@ async def _explored(
 
 
 async def _find_observation(tx: Transaction, graph: Graph, target: Target) -> Observation | None:
-    return None if target.id is None else (await nodes.observations_by_id(tx, graph, [target.id])).get(target.id)
+    return None if target.id is None else (await observations.observations_by_id(tx, graph, [target.id])).get(target.id)
 
 
 async def _find_head(tx: Transaction, graph: Graph, target: Target) -> NodeHead:
@@ -247,7 +221,7 @@ async def _revise_observation(
             "status are the entity's, by its name",
             path="id",
         )
-    new = await nodes.replace_observation(tx, revision, observation, amendment.text)
+    new = await observations.replace_observation(tx, revision, observation, amendment.text)
     return Revised(new.id, new.node_id, None, new.content)
 
 
@@ -261,83 +235,3 @@ def _amended(fields: NodeFields, amendment: Amendment) -> NodeFields:
         status=amendment.status or fields.status,
         metadata=fields.metadata | reason,
     )
-
-
-async def _ensure_entities(tx: Transaction, revision: Revision, items: Sequence[Item]) -> dict[str, NodeRef]:
-    wanted = [
-        NewEntity(name, item.kind, (), item.tags, item.importance, item.metadata, item.source)
-        for item in items
-        for name in item.about
-    ]
-    if not wanted:
-        return {}
-    names = unique(entity.name for entity in wanted)
-    found = await nodes.find_named(tx, revision.graph, names)
-    missing = [entity for entity in wanted if entity.name not in found or found[entity.name].placeholder]
-    if missing:
-        await nodes.create_entities(tx, revision, missing)
-        found = await nodes.find_named(tx, revision.graph, names)
-    return found
-
-
-async def _remember_facts(
-    tx: Transaction, revision: Revision, items: Sequence[Item], close: Sequence[list[Close]]
-) -> dict[int, Remembered]:
-    places: dict[tuple[str, str | None], list[int]] = {}
-    for place, item in enumerate(items):
-        if not item.about:
-            places.setdefault((item.text, item.thread), []).append(place)
-    if not places:
-        return {}
-    firsts = [items[group[0]] for group in places.values()]
-    kept = await nodes.create_facts(tx, revision, [_fact(item, revision.at) for item in firsts])
-    return {
-        place: Remembered(fact.id, fact.id, fact.known or nth > 0, close[place])
-        for fact, group in zip(kept, places.values(), strict=True)
-        for nth, place in enumerate(group)
-    }
-
-
-async def _remember_observations(
-    tx: Transaction,
-    revision: Revision,
-    items: Sequence[Item],
-    entities: dict[str, NodeRef],
-    close: Sequence[list[Close]],
-) -> dict[int, Remembered]:
-    wanted = [_observation(item, name, revision.at) for item in items for name in item.about]
-    if not wanted:
-        return {}
-    added = await nodes.add_observations(tx, revision, wanted, across_threads=False)
-    new = {(o.node_id, o.content, o.thread): o.id for o in added}
-    stored = await nodes.find_observations(tx, revision, [(entities[o.entity].id, o.content) for o in wanted]) | new
-    remembered = {}
-    for place, item in enumerate(items):
-        if item.about:
-            keys = [(entities[name].id, item.text, item.thread) for name in item.about]
-            fresh = [new.pop(key, None) for key in keys]
-            remembered[place] = Remembered(stored[keys[0]], keys[0][0], not any(fresh), close[place])
-    return remembered
-
-
-def _fact(item: Item, at: datetime) -> NewFact:
-    return NewFact(
-        item.text,
-        kind=item.kind,
-        tags=item.tags,
-        importance=item.importance,
-        metadata=item.metadata,
-        source=item.source,
-        thread=item.thread,
-        said_at=item.at,
-        ttl_days=item.ttl_days,
-        expires_at=_expiry(item, at),
-    )
-
-
-def _observation(item: Item, entity: str, at: datetime) -> NewObservation:
-    return NewObservation(entity, item.text, item.thread, item.at, _expiry(item, at))
-
-
-def _expiry(item: Item, at: datetime) -> datetime | None:
-    return None if item.ttl_days is None else at + timedelta(days=item.ttl_days)

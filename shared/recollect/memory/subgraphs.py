@@ -9,14 +9,16 @@ from recollect.graphs import service as graphs
 from recollect.graphs.model import Graph, Moment, Revision
 from recollect.lineages import service as lineages
 from recollect.lineages.model import Put, not_found
-from recollect.memory.model import Edges, EdgeSpec, Link, NodeSpec, Ranked, Subnet, Target, Walked
+from recollect.memory.model import Edges, EdgeSpec, Fusion, Link, NodeSearch, NodeSpec, Ranked, Subnet, Target, Walked
 from recollect.nodes import service as nodes
 from recollect.nodes.model import unique, unique_by
 from recollect.platform.db import Transaction
+from recollect.recall import service as recall
+from recollect.recall.cache import Lookup
+from recollect.recall.model import Question, RecallFilter
 from recollect.relations import service as relations
 from recollect.relations.model import Edge, NewEdge, Walk
-from recollect.search import service as search
-from recollect.search.model import Question, RecallFilter
+from recollect.search.fusion import fuse
 from recollect.traversal import service as traversal
 
 MAX_EDGES = 1_000
@@ -107,18 +109,61 @@ async def walk_from(
 
 
 async def search_nodes(
-    tx: Transaction, graph_name: str | None, question: Question, only: RecallFilter, *, limit: int
+    tx: Transaction,
+    graph_name: str | None,
+    question: Question,
+    only: RecallFilter,
+    *,
+    limit: int,
+    as_of: str | None = None,
+    cached: Lookup | None = None,
 ) -> Ranked:
-    """Nodes whose memories answer a question, best first, each with the score of its best memory."""
-    recalled = await search.recall(tx, graph_name, [question], only, limit=SEARCHED, token_budget=UNBOUNDED)
-    hits = unique_by(lambda hit: hit.node_id, recalled.hits)
+    """Nodes by the best of their memories that answer a question, each with its score.
+
+    `as_of`: in the graph as it was. `cached`: as recall takes it.
+    """
     graph = await graphs.open_graph(tx, graph_name)
-    found = await lineages.get_nodes(tx, graph, [hit.node_id for hit in hits[:limit]]) if graph else []
+    if graph is None:
+        return Ranked([], more=False, waiting=0)
+    at = await graphs.moment(tx, graph, as_of)
+    recalled = await recall.recall(
+        tx, graph_name, [question], only, limit=SEARCHED, token_budget=UNBOUNDED, as_of=as_of, cached=cached
+    )
+    hits = unique_by(lambda hit: hit.node_id, recalled.hits)
+    found = await lineages.get_nodes(tx, graph, [hit.node_id for hit in hits[:limit]], at=at)
     scores = {hit.node_id: hit.score for hit in hits}
     return Ranked(
         [(node, scores[node.node_id]) for node in found],
         more=len(hits) > limit or recalled.more,
         waiting=recalled.waiting,
+    )
+
+
+async def search_batch(
+    tx: Transaction, graph_name: str | None, searches: Sequence[NodeSearch], *, limit: int, as_of: str | None = None
+) -> Fusion:
+    """Nodes that answer any of several questions, by reciprocal-rank fusion, best first; each once.
+
+    `as_of`: of the graph as it was.
+    """
+    asked = [
+        await recall.recall(
+            tx, graph_name, [one.question], one.only, limit=SEARCHED, token_budget=UNBOUNDED, as_of=as_of
+        )
+        for one in searches
+    ]
+    rankings = [
+        unique(hit.node_id for hit in recalled.hits)[: one.limit] for one, recalled in zip(searches, asked, strict=True)
+    ]
+    fused = {found.key: found for found in fuse(rankings)}
+    graph = await graphs.open_graph(tx, graph_name)
+    at = await graphs.moment(tx, graph, as_of) if graph else None
+    nodes_found = await lineages.get_nodes(tx, graph, list(fused)[:limit], at=at) if graph else []
+    return Fusion(
+        [(node, fused[node.node_id]) for node in nodes_found],
+        unique=len(fused),
+        per_query=[len(ranking) for ranking in rankings],
+        waiting=max(recalled.waiting for recalled in asked),
     )
 
 

@@ -1,1 +1,1 @@
-"""Nodes: lineages of immutable versions, entities with their observations, and facts."""
+"""Nodes: lineages of immutable versions; those without a name are facts."""

@@ -1,7 +1,8 @@
-"""Entities, facts and observations."""
+"""Remembered things: lineages of versions, with a name or without."""
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+import unicodedata
+from collections.abc import Callable, Hashable, Iterable
+from dataclasses import dataclass, field
 from dataclasses import fields as dataclass_fields
 from datetime import datetime
 from typing import Any, TypeVar
@@ -18,19 +19,6 @@ class EntityNotFound(NotFound):
     def __init__(self, name: str) -> None:
         super().__init__(f"Entity with name {name} not found", code=ErrorCode.ENTITY_NOT_FOUND)
         self.name = name
-
-
-@dataclass(frozen=True, slots=True)
-class NewEntity:
-    """What a new entity is made of. Tags match without regard to case and are kept as given."""
-
-    name: str
-    kind: str | None = None
-    observations: tuple[str, ...] = ()
-    tags: tuple[str, ...] = ()
-    importance: float | None = None
-    metadata: dict[str, Any] = field(default_factory=dict)
-    source: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,38 +39,12 @@ class NewFact:
 
 
 @dataclass(frozen=True, slots=True)
-class NewObservation:
-    """One statement to attach to the entity of that name."""
-
-    entity: str
-    content: str
-    thread: str | None = None
-    said_at: datetime | None = None
-    expires_at: datetime | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class NodeRef:
     """A live node, as far as a write needs to know it."""
 
     id: UUID
     name: str
     placeholder: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Entity:
-    """A live entity with its observations, oldest first."""
-
-    id: UUID
-    name: str
-    kind: str | None
-    observations: tuple[str, ...]
-    tags: tuple[str, ...]
-    importance: float | None
-    created_at: datetime
-    updated_at: datetime
-    parent: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,25 +103,13 @@ class Rewrite:
 
 
 @dataclass(frozen=True, slots=True)
-class Upserted:
-    """What an upsert did to one entity: whether it made it, and the observations that it did not have."""
-
-    name: str
-    created: bool
-    added: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Observation:
-    """A stored observation, with the name of the entity that it is about."""
+class Restored:
+    """A lineage that becomes again what it was. `lived`: what it is now; None where it was deleted."""
 
     id: UUID
-    node_id: UUID
-    entity: str
-    content: str
-    thread: str | None
-    said_at: datetime
-    expires_at: datetime | None
+    fields: NodeFields
+    began_at: datetime
+    lived: NodeFields | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,21 +133,14 @@ def unique_by(key: Callable[[T], Hashable], values: Iterable[T]) -> list[T]:
     return list(firsts.values())
 
 
-def merged_fields(target: NodeHead, sources: Sequence[NodeHead], *, parent_id: UUID | None) -> NodeFields:
-    """The target's fields with what the others add.
+def any_case(tags: Iterable[str]) -> list[str]:
+    """Tags as they may have been written, for a filter that compares what PostgreSQL's lower() makes of both.
 
-    All tags and metadata, the greatest importance, and a kind, a text and a summary where it has none.
+    Python's small letters are not always the same (İ, a final Σ), and tags may be stored in either's.
     """
-    everyone = [target, *sources]
-    tags = unique_by(str.lower, (tag for head in everyone for tag in head.fields.tags))
-    importances = [head.fields.importance for head in everyone if head.fields.importance is not None]
-    return replace(
-        target.fields,
-        kind=next((head.kind for head in everyone if head.kind), target.kind),
-        content=next((head.content for head in everyone if head.content), None),
-        summary=next((head.summary for head in everyone if head.summary), None),
-        metadata={key: value for head in reversed(everyone) for key, value in head.metadata.items()},
-        tags=tuple(tags),
-        importance=max(importances, default=None),
-        parent_id=parent_id,
+    written = (
+        form
+        for tag in tags
+        for form in (tag, tag.lower(), tag.upper(), tag.upper().lower(), unicodedata.normalize("NFC", tag.upper()))
     )
+    return unique(written)

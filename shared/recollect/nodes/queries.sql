@@ -1,19 +1,3 @@
--- name: insert_entities
--- New entities. A placeholder of the same name becomes the entity; a name that is taken is skipped. The versions
--- follow by append_versions.
-INSERT INTO nodes AS n (tenant_id, graph_id, id, version, version_id, name, kind, tags, importance, metadata, source,
-    added_revision, created_at, created_by, updated_at)
-SELECT $1, $2, i.id, 1, i.version_id, i.name, i.kind, i.tags, i.importance, i.metadata, i.source, $3, $4, $5, $4
-FROM jsonb_to_recordset($6::jsonb) AS i (id uuid, version_id uuid, name text, kind text, tags text[],
-    importance double precision, metadata jsonb, source text)
-ON CONFLICT (tenant_id, graph_id, name) WHERE removed_revision IS NULL AND name IS NOT NULL
-DO UPDATE SET version = n.version + 1, version_id = excluded.version_id, kind = excluded.kind,
-    tags = excluded.tags, importance = excluded.importance, metadata = excluded.metadata,
-    source = excluded.source, placeholder = false, created_at = excluded.created_at,
-    created_by = excluded.created_by, updated_at = excluded.updated_at
-WHERE n.placeholder
-RETURNING n.id, n.name, n.version > 1 AS promoted;
-
 -- name: insert_placeholders
 -- Placeholders for names that no live node has.
 INSERT INTO nodes (tenant_id, graph_id, id, version, version_id, name, placeholder, added_revision, created_at,
@@ -24,14 +8,17 @@ ON CONFLICT (tenant_id, graph_id, name) WHERE removed_revision IS NULL AND name 
 RETURNING id, name;
 
 -- name: insert_facts
--- New facts. One that is known (same content, thread and status) is not doubled: the older one's id comes back.
+-- New facts. One that is known (same content, thread and status) is not doubled: the older one's id comes back. It is
+-- looked up through the search view, by a range of one hash, in order: under row-level security the hash, which PostgreSQL
+-- does not know to tell nothing, would be compared with that of every fact.
 WITH input AS (
     SELECT i.*, (
-        SELECT n.id FROM nodes n
+        SELECT n.id FROM search_nodes n
         WHERE n.tenant_id = $1 AND n.graph_id = $2 AND n.removed_revision IS NULL AND n.name IS NULL
-            AND hashtextextended(n.content, 0) = hashtextextended(i.content, 0) AND n.content = i.content
-            AND n.thread IS NOT DISTINCT FROM i.thread AND n.status = i.status
+            AND hashtextextended(n.content, 0) BETWEEN hashtextextended(i.content, 0) AND hashtextextended(i.content, 0)
+            AND n.content = i.content AND n.thread IS NOT DISTINCT FROM i.thread AND n.status = i.status
             AND (n.expires_at IS NULL OR n.expires_at > $4)
+        ORDER BY hashtextextended(n.content, 0)
         LIMIT 1
     ) AS known
     FROM jsonb_to_recordset($6::jsonb) AS i (place integer, id uuid, version_id uuid, kind text, content text,
@@ -57,9 +44,10 @@ WITH heads AS (
     JOIN nodes n ON n.tenant_id = $1 AND n.id = i.id
 ), superseded AS (
     UPDATE node_versions v SET superseded_revision = $2, superseded_by = h.version_id
-    FROM heads h
-    WHERE v.tenant_id = $1 AND v.node_id = ANY ($4::uuid[]) AND v.node_id = h.id AND h.version > 1
-        AND v.version < h.version AND v.superseded_revision IS NULL AND NOT h.beside_heads
+    FROM unnest($4::uuid[], $6::boolean[]) AS i (id, beside_heads)
+    CROSS JOIN LATERAL (SELECT n.version, n.version_id FROM nodes n WHERE n.tenant_id = $1 AND n.id = i.id LIMIT 1) AS h
+    WHERE v.tenant_id = $1 AND v.node_id = i.id AND h.version > 1
+        AND v.version < h.version AND v.superseded_revision IS NULL AND NOT i.beside_heads
 )
 INSERT INTO node_versions (tenant_id, graph_id, node_id, version, id, name, kind, content, summary, tags, importance,
     metadata, parent_id, status, source, thread, said_at, freshness_at, ttl_days, expires_at, last_dedup_at,
@@ -87,6 +75,17 @@ FROM nodes
 WHERE tenant_id = $1 AND graph_id = $2 AND name = ANY ($3::text[]) AND removed_revision IS NULL
     AND expires_at <= statement_timestamp();
 
+-- name: list_expired
+-- Nodes of a graph whose time has come and that are not archived yet, longest expired first; at most $3.
+SELECT id, graph_id, version, version_id, name, kind, content, summary, tags, importance, metadata, parent_id, status,
+    source, thread, said_at, freshness_at, ttl_days, expires_at, last_dedup_at, placeholder, created_at, created_by,
+    updated_at
+FROM nodes
+WHERE tenant_id = $1 AND graph_id = $2 AND expires_at <= statement_timestamp() AND removed_revision IS NULL
+    AND status <> 'archived'
+ORDER BY expires_at, id
+LIMIT $3;
+
 -- name: rewrite_heads
 -- Give live nodes a new version with these fields. The versions follow by append_versions.
 UPDATE nodes n SET version = n.version + 1, version_id = i.version_id, name = i.name, kind = i.kind, content = i.content,
@@ -100,19 +99,36 @@ FROM jsonb_to_recordset($4::jsonb) AS i (id uuid, version_id uuid, name text, ki
     last_dedup_at timestamptz, placeholder boolean)
 WHERE n.tenant_id = $1 AND n.graph_id = $2 AND n.id = i.id AND n.removed_revision IS NULL;
 
+-- name: release_names
+-- Take the names of nodes away that are about to be given others, so that names may change hands within a batch.
+UPDATE nodes SET name = NULL WHERE tenant_id = $1 AND graph_id = $2 AND id = ANY ($3::uuid[]);
+
+-- name: restore_heads
+-- Let lineages, deleted ones too, be what they were, by a new version. The versions follow by append_versions.
+UPDATE nodes n SET version = n.version + 1, version_id = i.version_id, name = i.name, kind = i.kind, content = i.content,
+    summary = i.summary, tags = i.tags, importance = i.importance, metadata = i.metadata, parent_id = i.parent_id,
+    status = i.status, source = i.source, thread = i.thread, said_at = i.said_at, freshness_at = i.freshness_at,
+    ttl_days = i.ttl_days, expires_at = i.expires_at, last_dedup_at = i.last_dedup_at, placeholder = i.placeholder,
+    removed_revision = NULL, created_at = i.began_at, updated_at = $3
+FROM jsonb_to_recordset($4::jsonb) AS i (id uuid, version_id uuid, name text, kind text, content text, summary text,
+    tags text[], importance double precision, metadata jsonb, parent_id uuid, status text, source text, thread text,
+    said_at timestamptz, freshness_at timestamptz, ttl_days double precision, expires_at timestamptz,
+    last_dedup_at timestamptz, placeholder boolean, began_at timestamptz)
+WHERE n.tenant_id = $1 AND n.graph_id = $2 AND n.id = i.id;
+
 -- name: insert_nodes
--- New nodes with every field given; a placeholder of the same name becomes the node. The versions follow by
--- append_versions.
+-- New nodes with every field given, as old as they are said to be (not younger than now); a placeholder of the same name
+-- becomes the node. The versions follow by append_versions.
 INSERT INTO nodes AS n (tenant_id, graph_id, id, version, version_id, name, kind, content, summary, tags, importance, metadata,
     parent_id, status, source, thread, said_at, freshness_at, ttl_days, expires_at, last_dedup_at, placeholder,
     added_revision, created_at, created_by, updated_at)
 SELECT $1, $2, i.id, 1, i.version_id, i.name, i.kind, i.content, i.summary, i.tags, i.importance, i.metadata, i.parent_id,
     i.status, i.source, i.thread, i.said_at, i.freshness_at, i.ttl_days, i.expires_at, i.last_dedup_at, i.placeholder,
-    $3, $4, coalesce(i.actor, $5), $4
+    $3, coalesce(least(i.began_at, $4), $4), coalesce(i.actor, $5), $4
 FROM jsonb_to_recordset($6::jsonb) AS i (id uuid, version_id uuid, name text, kind text, content text, summary text,
     tags text[], importance double precision, metadata jsonb, parent_id uuid, status text, source text, thread text,
     said_at timestamptz, freshness_at timestamptz, ttl_days double precision, expires_at timestamptz,
-    last_dedup_at timestamptz, placeholder boolean, actor text)
+    last_dedup_at timestamptz, placeholder boolean, actor text, began_at timestamptz)
 ON CONFLICT (tenant_id, graph_id, name) WHERE removed_revision IS NULL AND name IS NOT NULL
 DO UPDATE SET version = n.version + 1, version_id = excluded.version_id, kind = excluded.kind, content = excluded.content,
     summary = excluded.summary, tags = excluded.tags, importance = excluded.importance, metadata = excluded.metadata,
@@ -123,9 +139,16 @@ DO UPDATE SET version = n.version + 1, version_id = excluded.version_id, kind = 
 WHERE n.placeholder
 RETURNING n.id, n.version_id, n.version;
 
+-- name: list_node_ids
+-- Live nodes of a graph but placeholders, after an id; at most $4.
+SELECT id FROM nodes
+WHERE tenant_id = $1 AND graph_id = $2 AND removed_revision IS NULL AND NOT placeholder AND id > $3
+ORDER BY id
+LIMIT $4;
+
 -- name: memories_of_nodes
--- The texts of live nodes that search knows: names, contents and observations, oldest first, and whom each is about: the
--- entity by its name and by the names that it had before a merge.
+-- The texts of live nodes that search knows: names, contents and observations, oldest first, who wrote each, and whom it is
+-- about: the entity by its name and by the names that it had before a merge.
 WITH live AS (
     SELECT n.*, a.names AS aliases, nullif(concat_ws(' ', n.name, a.names), '') AS about
     FROM nodes n
@@ -135,53 +158,41 @@ WITH live AS (
     ) AS a
     WHERE n.tenant_id = $1 AND n.id = ANY ($2::uuid[]) AND n.removed_revision IS NULL AND NOT n.placeholder
 )
-SELECT m.memory_id, m.node_id, m.source, m.text, m.about, m.thread, m.said_at, m.expires_at
+SELECT m.memory_id, m.node_id, m.source, m.text, m.created_by, m.about, m.thread, m.said_at, m.expires_at
 FROM (
-    SELECT id AS memory_id, id AS node_id, 'name' AS source, name AS text, aliases AS about, NULL AS thread,
-        NULL::timestamptz AS said_at, expires_at
+    SELECT id AS memory_id, id AS node_id, 'name' AS source, name AS text, created_by, aliases AS about,
+        NULL AS thread, NULL::timestamptz AS said_at, expires_at
     FROM live WHERE name IS NOT NULL
     UNION ALL
-    SELECT id, id, 'fact', content, about, thread, said_at, expires_at
+    SELECT id, id, 'fact', content, created_by, about, thread, said_at, expires_at
     FROM live WHERE content IS NOT NULL
     UNION ALL
-    SELECT o.id, o.node_id, 'observation', o.content, l.about, o.thread, o.said_at, o.expires_at
+    SELECT o.id, o.node_id, 'observation', o.content, o.created_by, l.about, o.thread, o.said_at, o.expires_at
     FROM observations o
     JOIN live l ON l.id = o.node_id
     WHERE o.tenant_id = $1 AND o.node_id = ANY ($2::uuid[]) AND o.removed_revision IS NULL
 ) AS m
 ORDER BY m.memory_id;
 
--- name: names_of
--- How live entities are known: their names, and in one text those that they had before a merge.
-SELECT n.id, n.name, n.expires_at, (
-    SELECT string_agg(a.name, ' ' ORDER BY a.name) FROM aliases a
-    WHERE a.tenant_id = $1 AND a.node_id = n.id AND a.removed_revision IS NULL
-) AS aliases
-FROM nodes n
-WHERE n.tenant_id = $1 AND n.id = ANY ($2::uuid[]) AND n.removed_revision IS NULL AND n.name IS NOT NULL
-    AND NOT n.placeholder;
-
 -- name: remove_nodes
 -- Delete nodes with their observations and aliases; what each was, and how many observations left. The versions follow by
--- append_versions.
+-- append_versions. Nothing is joined with what was deleted: the planner takes that to be one row.
 WITH removed AS (
     UPDATE nodes n SET removed_revision = $2, version = n.version + 1, version_id = i.version_id, updated_at = $3
     FROM unnest($4::uuid[], $5::uuid[]) AS i (id, version_id)
     WHERE n.tenant_id = $1 AND n.id = i.id AND n.removed_revision IS NULL
-    RETURNING n.id, n.name, n.placeholder
+    RETURNING n.id, n.name IS NULL AS fact, n.placeholder
 ), observations_removed AS (
     UPDATE observations o SET removed_revision = $2
-    FROM removed r
-    WHERE o.tenant_id = $1 AND o.node_id = r.id AND o.removed_revision IS NULL
+    WHERE o.tenant_id = $1 AND o.node_id = ANY ($4::uuid[]) AND coalesce(o.removed_revision, 0) = 0
     RETURNING o.node_id
 ), aliases_removed AS (
     UPDATE aliases a SET removed_revision = $2
-    FROM removed r
-    WHERE a.tenant_id = $1 AND a.node_id = r.id AND a.removed_revision IS NULL
+    WHERE a.tenant_id = $1 AND a.node_id = ANY ($4::uuid[]) AND a.removed_revision IS NULL
 )
-SELECT r.id, r.placeholder, r.name IS NULL AS fact,
-    (SELECT count(*) FROM observations_removed o WHERE o.node_id = r.id) AS observations
-FROM removed r;
+SELECT id, bool_or(placeholder) AS placeholder, bool_or(fact) AS fact, count(*) - 1 AS observations
+FROM (SELECT * FROM removed UNION ALL SELECT node_id, false, false FROM observations_removed) AS r
+GROUP BY id;
 
 -- name: find_named
 -- Live nodes of these names, placeholders too.
@@ -194,201 +205,9 @@ WHERE tenant_id = $1 AND graph_id = $2 AND name = ANY ($3::text[]) AND removed_r
 SELECT node_id AS id, name, placeholder FROM nodes_at($1, $2, $4)
 WHERE name = ANY ($3::text[]) AND (expires_at IS NULL OR expires_at > $5);
 
--- name: insert_observations
--- Statements about entities. $10: one that the entity has already is left out, whatever its thread; else only one of
--- the same thread is.
-INSERT INTO observations (tenant_id, graph_id, id, node_id, content, thread, said_at, expires_at, added_revision,
-    created_at, created_by)
-SELECT $1, $2, i.id, i.node_id, i.content, i.thread, i.said_at, i.expires_at, $3, $4, $5
-FROM unnest($6::uuid[], $7::uuid[], $8::text[], $9::text[], $11::timestamptz[], $12::timestamptz[])
-    AS i (id, node_id, content, thread, said_at, expires_at)
-WHERE NOT EXISTS (
-    SELECT 1 FROM observations o
-    WHERE o.tenant_id = $1 AND o.node_id = i.node_id AND o.removed_revision IS NULL
-        AND hashtextextended(o.content, 0) = hashtextextended(i.content, 0) AND o.content = i.content
-        AND ($10 OR o.thread IS NOT DISTINCT FROM i.thread)
-        AND (o.expires_at IS NULL OR o.expires_at > $4)
-)
-RETURNING id;
-
--- name: find_observations
--- Observations by their node and content, live at $4.
-SELECT o.id, o.node_id, o.content, o.thread FROM observations o
-JOIN unnest($2::uuid[], $3::text[]) AS i (node_id, content)
-    ON o.node_id = i.node_id AND hashtextextended(o.content, 0) = hashtextextended(i.content, 0) AND o.content = i.content
-WHERE o.tenant_id = $1 AND o.removed_revision IS NULL AND (o.expires_at IS NULL OR o.expires_at > $4);
-
--- name: remove_observations
--- Take statements away from entities, by content.
-UPDATE observations o SET removed_revision = $2
-FROM unnest($3::uuid[], $4::text[]) AS i (node_id, content)
-WHERE o.tenant_id = $1 AND o.node_id = i.node_id AND o.removed_revision IS NULL
-    AND hashtextextended(o.content, 0) = hashtextextended(i.content, 0) AND o.content = i.content
-RETURNING o.id, o.node_id;
-
 -- name: touch_nodes
 -- Note that what belongs to these nodes changed.
 UPDATE nodes SET updated_at = $2 WHERE tenant_id = $1 AND id = ANY ($3::uuid[]);
-
--- name: open_entities
--- Entities by name with their observations, in the order asked for.
-SELECT n.id, n.name, n.kind, n.tags, n.importance, n.created_at, n.updated_at, p.name AS parent,
-    o.observations
-FROM unnest($3::text[]) WITH ORDINALITY AS wanted (name, place)
-JOIN nodes n ON n.tenant_id = $1 AND n.graph_id = $2 AND n.name = wanted.name
-LEFT JOIN nodes p ON p.tenant_id = $1 AND p.id = n.parent_id AND p.removed_revision IS NULL
-    AND (p.expires_at IS NULL OR p.expires_at > statement_timestamp())
-CROSS JOIN LATERAL (
-    SELECT coalesce(array_agg(o.content ORDER BY o.added_revision, o.id), '{}') AS observations FROM observations o
-    WHERE o.tenant_id = $1 AND o.node_id = n.id AND o.removed_revision IS NULL
-        AND (o.expires_at IS NULL OR o.expires_at > statement_timestamp())
-) AS o
-WHERE n.removed_revision IS NULL AND NOT n.placeholder
-    AND (n.expires_at IS NULL OR n.expires_at > statement_timestamp())
-ORDER BY wanted.place;
-
--- name: entities_by_id
--- Entities by id with their observations, in the order asked for.
-SELECT n.id, n.name, n.kind, n.tags, n.importance, n.created_at, n.updated_at, p.name AS parent,
-    o.observations
-FROM unnest($2::uuid[]) WITH ORDINALITY AS wanted (id, place)
-JOIN nodes n ON n.tenant_id = $1 AND n.id = wanted.id
-LEFT JOIN nodes p ON p.tenant_id = $1 AND p.id = n.parent_id AND p.removed_revision IS NULL
-    AND (p.expires_at IS NULL OR p.expires_at > statement_timestamp())
-CROSS JOIN LATERAL (
-    SELECT coalesce(array_agg(o.content ORDER BY o.added_revision, o.id), '{}') AS observations FROM observations o
-    WHERE o.tenant_id = $1 AND o.node_id = n.id AND o.removed_revision IS NULL
-        AND (o.expires_at IS NULL OR o.expires_at > statement_timestamp())
-) AS o
-WHERE n.removed_revision IS NULL AND n.name IS NOT NULL AND NOT n.placeholder
-    AND (n.expires_at IS NULL OR n.expires_at > statement_timestamp())
-ORDER BY wanted.place;
-
--- name: list_entity_ids
--- Live entities in the order in which they were made. $3: only this kind, where it is not null.
-SELECT id FROM nodes
-WHERE tenant_id = $1 AND graph_id = $2 AND removed_revision IS NULL AND name IS NOT NULL AND NOT placeholder
-    AND (expires_at IS NULL OR expires_at > statement_timestamp()) AND ($3::text IS NULL OR kind = $3)
-ORDER BY created_at, id
-OFFSET $4
-LIMIT $5;
-
--- name: open_entities_at
--- Entities by name with their observations as they were at a revision and its time, in the order asked for.
-SELECT n.node_id AS id, n.name, n.kind, n.tags, n.importance, coalesce(n.began_at, h.created_at) AS created_at,
-    changed_at($1, $2, n.node_id, n.created_at, $4) AS updated_at, p.name AS parent, o.observations
-FROM unnest($3::text[]) WITH ORDINALITY AS wanted (name, place)
-JOIN nodes_at($1, $2, $4) n ON n.name = wanted.name
-JOIN nodes h ON h.tenant_id = $1 AND h.id = n.node_id
-LEFT JOIN nodes_at($1, $2, $4) p ON p.node_id = n.parent_id AND (p.expires_at IS NULL OR p.expires_at > $5)
-CROSS JOIN LATERAL (
-    SELECT coalesce(array_agg(o.content ORDER BY o.added_revision, o.id), '{}') AS observations
-    FROM observations_at($1, $2, $4) o
-    WHERE o.node_id = n.node_id AND (o.expires_at IS NULL OR o.expires_at > $5)
-) AS o
-WHERE NOT n.placeholder AND (n.expires_at IS NULL OR n.expires_at > $5)
-ORDER BY wanted.place;
-
--- name: entities_by_id_at
--- Entities by id with their observations as they were at a revision and its time, in the order asked for.
-SELECT n.node_id AS id, n.name, n.kind, n.tags, n.importance, coalesce(n.began_at, h.created_at) AS created_at,
-    changed_at($1, $2, n.node_id, n.created_at, $4) AS updated_at, p.name AS parent, o.observations
-FROM unnest($3::uuid[]) WITH ORDINALITY AS wanted (id, place)
-JOIN nodes_at($1, $2, $4) n ON n.node_id = wanted.id AND n.name IS NOT NULL
-JOIN nodes h ON h.tenant_id = $1 AND h.id = n.node_id
-LEFT JOIN nodes_at($1, $2, $4) p ON p.node_id = n.parent_id AND (p.expires_at IS NULL OR p.expires_at > $5)
-CROSS JOIN LATERAL (
-    SELECT coalesce(array_agg(o.content ORDER BY o.added_revision, o.id), '{}') AS observations
-    FROM observations_at($1, $2, $4) o
-    WHERE o.node_id = n.node_id AND (o.expires_at IS NULL OR o.expires_at > $5)
-) AS o
-WHERE NOT n.placeholder AND (n.expires_at IS NULL OR n.expires_at > $5)
-ORDER BY wanted.place;
-
--- name: list_entities_at
--- Entities of a graph as they were at a revision and its time, in the order in which they were made.
-SELECT n.node_id AS id, n.name, n.kind, n.tags, n.importance, coalesce(n.began_at, h.created_at) AS created_at,
-    changed_at($1, $2, n.node_id, n.created_at, $4) AS updated_at, p.name AS parent, o.observations
-FROM nodes_at($1, $2, $4) n
-JOIN nodes h ON h.tenant_id = $1 AND h.id = n.node_id
-LEFT JOIN nodes_at($1, $2, $4) p ON p.node_id = n.parent_id AND (p.expires_at IS NULL OR p.expires_at > $5)
-CROSS JOIN LATERAL (
-    SELECT coalesce(array_agg(o.content ORDER BY o.added_revision, o.id), '{}') AS observations
-    FROM observations_at($1, $2, $4) o
-    WHERE o.node_id = n.node_id AND (o.expires_at IS NULL OR o.expires_at > $5)
-) AS o
-WHERE n.name IS NOT NULL AND NOT n.placeholder AND (n.expires_at IS NULL OR n.expires_at > $5)
-    AND ($3::text IS NULL OR n.kind = $3)
-ORDER BY coalesce(n.began_at, h.created_at), n.node_id
-OFFSET $6
-LIMIT $7;
-
--- name: move_names
--- Let a node be found by the names and aliases of these nodes, each once.
-INSERT INTO aliases (tenant_id, graph_id, node_id, name, added_revision)
-SELECT $1, $2, $3, name, $4
-FROM (
-    SELECT name FROM nodes WHERE tenant_id = $1 AND id = ANY ($5::uuid[]) AND name IS NOT NULL
-    UNION
-    SELECT name FROM aliases WHERE tenant_id = $1 AND node_id = ANY ($5::uuid[]) AND removed_revision IS NULL
-) AS i
-WHERE NOT EXISTS (
-    SELECT 1 FROM aliases a
-    WHERE a.tenant_id = $1 AND a.node_id = $3 AND a.name = i.name AND a.removed_revision IS NULL
-);
-
--- name: backdate_node
--- Let a node be as old as the oldest that was merged into it.
-UPDATE nodes SET created_at = least(created_at, $3) WHERE tenant_id = $1 AND id = $2;
-
--- name: list_observations
--- Live observations of nodes, oldest first.
-SELECT o.id, o.node_id, n.name AS entity, o.content, o.thread, o.said_at, o.expires_at
-FROM observations o
-JOIN nodes n ON n.tenant_id = $1 AND n.id = o.node_id
-WHERE o.tenant_id = $1 AND o.node_id = ANY ($2::uuid[]) AND o.removed_revision IS NULL
-    AND (o.expires_at IS NULL OR o.expires_at > statement_timestamp())
-ORDER BY o.added_revision, o.id;
-
--- name: count_kinds
--- How many live entities of each kind a graph has, most first.
-SELECT coalesce(kind, '') AS kind, count(*) AS count FROM nodes
-WHERE tenant_id = $1 AND graph_id = $2 AND removed_revision IS NULL AND NOT placeholder AND name IS NOT NULL
-    AND (expires_at IS NULL OR expires_at > statement_timestamp())
-GROUP BY 1
-ORDER BY count DESC, kind
-LIMIT $3;
-
--- name: count_kinds_at
--- The same as it was at a revision ($4) and its time ($5).
-SELECT coalesce(kind, '') AS kind, count(*) AS count FROM nodes_at($1, $2, $4)
-WHERE NOT placeholder AND name IS NOT NULL AND (expires_at IS NULL OR expires_at > $5)
-GROUP BY 1
-ORDER BY count DESC, kind
-LIMIT $3;
-
--- name: find_children_of
--- Live nodes whose parent is one of these.
-SELECT id FROM nodes WHERE tenant_id = $1 AND parent_id = ANY ($2::uuid[]) AND removed_revision IS NULL;
-
--- name: observations_by_id
--- Live observations of a graph by id.
-SELECT o.id, o.node_id, n.name AS entity, o.content, o.thread, o.said_at, o.expires_at
-FROM observations o
-JOIN nodes n ON n.tenant_id = $1 AND n.id = o.node_id
-WHERE o.tenant_id = $1 AND o.graph_id = $2 AND o.id = ANY ($3::uuid[]) AND o.removed_revision IS NULL
-    AND (o.expires_at IS NULL OR o.expires_at > statement_timestamp());
-
--- name: nodes_of_observations_at
--- What observations were about at a revision and its time.
-SELECT id, node_id FROM observations_at($1, $2, $4)
-WHERE id = ANY ($3::uuid[]) AND (expires_at IS NULL OR expires_at > $5);
-
--- name: remove_observations_by_id
--- Take observations of a graph away, by id.
-UPDATE observations SET removed_revision = $3
-WHERE tenant_id = $1 AND graph_id = $2 AND id = ANY ($4::uuid[]) AND removed_revision IS NULL
-RETURNING id, node_id;
 
 -- name: labels_of
 -- The names of live nodes, placeholders too.

@@ -10,31 +10,12 @@ import asyncpg
 
 from recollect.graphs.model import Graph, Moment, Revision
 from recollect.ids import new_id
-from recollect.nodes.model import (
-    Entity,
-    NewEntity,
-    NewFact,
-    NodeFields,
-    NodeHead,
-    NodeRef,
-    Observation,
-    RememberedFact,
-    Rewrite,
-)
+from recollect.nodes.model import NewFact, NodeFields, NodeHead, NodeRef, RememberedFact, Restored, Rewrite
 from recollect.passages.model import Memory
 from recollect.platform.db import Transaction
 from recollect.platform.sql import Queries
 
 queries = Queries("recollect.nodes")
-
-
-@dataclass(frozen=True, slots=True)
-class InsertedEntity:
-    """An entity that a write made; `promoted` from a placeholder, or new."""
-
-    id: UUID
-    name: str
-    promoted: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,16 +28,6 @@ class CreatedNode:
 
 
 @dataclass(frozen=True, slots=True)
-class KnownAs:
-    """An entity's name, in one text those that it had before a merge, and when it expires."""
-
-    id: UUID
-    name: str
-    expires_at: datetime | None
-    aliases: str | None
-
-
-@dataclass(frozen=True, slots=True)
 class RemovedNode:
     """What a removed node was, and how many observations left with it."""
 
@@ -64,12 +35,6 @@ class RemovedNode:
     placeholder: bool
     fact: bool
     observations: int
-
-
-async def insert_entities(tx: Transaction, revision: Revision, entities: Sequence[NewEntity]) -> list[InsertedEntity]:
-    """Make entities, each name once in the batch; those whose name was free, or a placeholder's."""
-    rows = await tx.fetch(queries.insert_entities, *_stamp(tx, revision), [_entity_row(entity) for entity in entities])
-    return [InsertedEntity(**row) for row in rows]
 
 
 async def insert_placeholders(tx: Transaction, revision: Revision, names: Sequence[str]) -> list[NodeRef]:
@@ -122,19 +87,46 @@ async def expired_heads(tx: Transaction, graph: Graph, names: Sequence[str]) -> 
     return [_head(row) for row in await tx.fetch(queries.expired_heads, tx.tenant_id, graph.id, names)]
 
 
+async def list_expired(tx: Transaction, graph: Graph, *, limit: int) -> list[NodeHead]:
+    """Nodes of a graph whose time has come and that are not archived yet, longest expired first."""
+    return [_head(row) for row in await tx.fetch(queries.list_expired, tx.tenant_id, graph.id, limit)]
+
+
 async def rewrite_heads(tx: Transaction, revision: Revision, rewrites: Sequence[Rewrite]) -> None:
     """Give live nodes a new version with other fields."""
     rows = [{"id": r.head.id, "version_id": new_id(), **asdict(r.fields)} for r in rewrites]
     await tx.execute(queries.rewrite_heads, tx.tenant_id, revision.graph.id, revision.at, rows)
 
 
+async def release_names(tx: Transaction, graph: Graph, node_ids: Sequence[UUID]) -> None:
+    """Take the names of nodes away that are about to be given others."""
+    await tx.execute(queries.release_names, tx.tenant_id, graph.id, node_ids)
+
+
+async def restore_heads(tx: Transaction, revision: Revision, restored: Sequence[Restored]) -> None:
+    """Give lineages, deleted ones too, a new version with the fields that they had."""
+    rows = [{"id": r.id, "version_id": new_id(), "began_at": r.began_at, **asdict(r.fields)} for r in restored]
+    await tx.execute(queries.restore_heads, tx.tenant_id, revision.graph.id, revision.at, rows)
+
+
 async def insert_nodes(
-    tx: Transaction, revision: Revision, nodes: Sequence[tuple[NodeFields, str | None]]
+    tx: Transaction, revision: Revision, nodes: Sequence[tuple[NodeFields, str | None, datetime | None]]
 ) -> list[CreatedNode]:
-    """Make nodes with every field given, and by whom (None: the caller), in order; placeholders become them."""
-    rows = [{"id": new_id(), "version_id": new_id(), "actor": actor, **asdict(fields)} for fields, actor in nodes]
+    """Make nodes with every field given, by whom (None: the caller), and since when (None: now), in order.
+
+    Placeholders become them.
+    """
+    rows = [
+        {"id": new_id(), "version_id": new_id(), "actor": actor, "began_at": began_at, **asdict(fields)}
+        for fields, actor, began_at in nodes
+    ]
     made = {row["version_id"]: row for row in await tx.fetch(queries.insert_nodes, *_stamp(tx, revision), rows)}
     return [CreatedNode(**made[row["version_id"]]) for row in rows]
+
+
+async def list_node_ids(tx: Transaction, graph: Graph, *, after: UUID, limit: int) -> list[UUID]:
+    """Live nodes of a graph but placeholders, by id."""
+    return [row["id"] for row in await tx.fetch(queries.list_node_ids, tx.tenant_id, graph.id, after, limit)]
 
 
 async def memories_of_nodes(tx: Transaction, node_ids: Sequence[UUID]) -> list[Memory]:
@@ -162,116 +154,9 @@ async def find_named_at(tx: Transaction, graph: Graph, names: Sequence[str], at:
     return {row["name"]: NodeRef(**row) for row in rows}
 
 
-async def insert_observations(
-    tx: Transaction, revision: Revision, observations: Sequence[Observation], *, across_threads: bool
-) -> list[Observation]:
-    """Attach statements to nodes; those that the node did not have (`across_threads`: in any thread), in order."""
-    rows = await tx.fetch(
-        queries.insert_observations,
-        *_stamp(tx, revision),
-        [observation.id for observation in observations],
-        [observation.node_id for observation in observations],
-        [observation.content for observation in observations],
-        [observation.thread for observation in observations],
-        across_threads,
-        [observation.said_at for observation in observations],
-        [observation.expires_at for observation in observations],
-    )
-    inserted = {row["id"] for row in rows}
-    return [observation for observation in observations if observation.id in inserted]
-
-
-async def find_observations(
-    tx: Transaction, revision: Revision, keys: Sequence[tuple[UUID, str]]
-) -> dict[tuple[UUID, str, str | None], UUID]:
-    """Observations live at this revision by (node, content, thread), for these nodes and contents."""
-    rows = await tx.fetch(
-        queries.find_observations, tx.tenant_id, [k[0] for k in keys], [k[1] for k in keys], revision.at
-    )
-    return {(row["node_id"], row["content"], row["thread"]): row["id"] for row in rows}
-
-
-async def remove_observations(
-    tx: Transaction, revision: Revision, keys: Sequence[tuple[UUID, str]]
-) -> dict[UUID, UUID]:
-    """Take statements away from nodes, by content; the nodes of those that were there."""
-    rows = await tx.fetch(
-        queries.remove_observations, tx.tenant_id, revision.number, [k[0] for k in keys], [k[1] for k in keys]
-    )
-    return {row["id"]: row["node_id"] for row in rows}
-
-
 async def touch_nodes(tx: Transaction, revision: Revision, node_ids: Sequence[UUID]) -> None:
     """Note that what belongs to these nodes changed."""
     await tx.execute(queries.touch_nodes, tx.tenant_id, revision.at, node_ids)
-
-
-async def open_entities(tx: Transaction, graph: Graph, names: Sequence[str]) -> list[Entity]:
-    """Entities by name, in the order asked for; names that no entity has are left out."""
-    return [_entity(row) for row in await tx.fetch(queries.open_entities, tx.tenant_id, graph.id, names)]
-
-
-async def entities_by_id(tx: Transaction, node_ids: Sequence[UUID]) -> list[Entity]:
-    """Entities by id, in the order asked for."""
-    return [_entity(row) for row in await tx.fetch(queries.entities_by_id, tx.tenant_id, node_ids)]
-
-
-async def open_entities_at(tx: Transaction, graph: Graph, names: Sequence[str], at: Moment) -> list[Entity]:
-    """Entities by name as they were, in the order asked for."""
-    rows = await tx.fetch(queries.open_entities_at, tx.tenant_id, graph.id, names, at.revision, at.at)
-    return [_entity(row) for row in rows]
-
-
-async def entities_by_id_at(tx: Transaction, graph: Graph, node_ids: Sequence[UUID], at: Moment) -> list[Entity]:
-    """Entities by id as they were, in the order asked for."""
-    rows = await tx.fetch(queries.entities_by_id_at, tx.tenant_id, graph.id, node_ids, at.revision, at.at)
-    return [_entity(row) for row in rows]
-
-
-async def list_entities_at(
-    tx: Transaction, graph: Graph, at: Moment, *, kind: str | None, offset: int, limit: int | None
-) -> list[Entity]:
-    """Entities of a graph as they were, in the order in which they were made."""
-    rows = await tx.fetch(queries.list_entities_at, tx.tenant_id, graph.id, kind, at.revision, at.at, offset, limit)
-    return [_entity(row) for row in rows]
-
-
-async def move_names(tx: Transaction, revision: Revision, node_id: UUID, sources: Sequence[UUID]) -> None:
-    """Let a node be found by the names and aliases of these nodes."""
-    await tx.execute(queries.move_names, tx.tenant_id, revision.graph.id, node_id, revision.number, sources)
-
-
-async def backdate_node(tx: Transaction, node_id: UUID, created_at: datetime) -> None:
-    """Let a node be at least as old as this."""
-    await tx.execute(queries.backdate_node, tx.tenant_id, node_id, created_at)
-
-
-async def list_observations(tx: Transaction, node_ids: Sequence[UUID]) -> list[Observation]:
-    """Live observations of nodes, oldest first."""
-    return [Observation(**row) for row in await tx.fetch(queries.list_observations, tx.tenant_id, node_ids)]
-
-
-async def observations_by_id(tx: Transaction, graph: Graph, ids: Sequence[UUID]) -> dict[UUID, Observation]:
-    """Live observations of a graph by id."""
-    rows = await tx.fetch(queries.observations_by_id, tx.tenant_id, graph.id, ids)
-    return {row["id"]: Observation(**row) for row in rows}
-
-
-async def nodes_of_observations_at(tx: Transaction, graph: Graph, ids: Sequence[UUID], at: Moment) -> dict[UUID, UUID]:
-    """What observations were about."""
-    rows = await tx.fetch(queries.nodes_of_observations_at, tx.tenant_id, graph.id, ids, at.revision, at.at)
-    return {row["id"]: row["node_id"] for row in rows}
-
-
-async def remove_observations_by_id(tx: Transaction, revision: Revision, ids: Sequence[UUID]) -> dict[UUID, UUID]:
-    """Take observations of a graph away, by id; the nodes of those that were there."""
-    rows = await tx.fetch(queries.remove_observations_by_id, tx.tenant_id, revision.graph.id, revision.number, ids)
-    return {row["id"]: row["node_id"] for row in rows}
-
-
-async def names_of(tx: Transaction, node_ids: Sequence[UUID]) -> dict[UUID, KnownAs]:
-    """How live entities are known."""
-    return {row["id"]: KnownAs(**row) for row in await tx.fetch(queries.names_of, tx.tenant_id, node_ids)}
 
 
 async def labels_of(tx: Transaction, graph: Graph, node_ids: Sequence[UUID], at: Moment | None) -> dict[UUID, str]:
@@ -288,46 +173,12 @@ async def find_homes(tx: Transaction, node_ids: Sequence[UUID]) -> dict[UUID, UU
     return {row["id"]: row["graph_id"] for row in await tx.fetch(queries.find_homes, tx.tenant_id, node_ids)}
 
 
-async def count_kinds(tx: Transaction, graph: Graph, *, limit: int, at: Moment | None) -> list[tuple[str, int]]:
-    """How many live entities of each kind a graph has (`at`: as it was), most first."""
-    query, past = queries.count_kinds, tuple[Any, ...]()
-    if at is not None:
-        query, past = queries.count_kinds_at, (at.revision, at.at)
-    return [(row["kind"], row["count"]) for row in await tx.fetch(query, tx.tenant_id, graph.id, limit, *past)]
-
-
-async def find_children_of(tx: Transaction, node_ids: Sequence[UUID]) -> list[UUID]:
-    """Live nodes whose parent is one of these."""
-    return [row["id"] for row in await tx.fetch(queries.find_children_of, tx.tenant_id, node_ids)]
-
-
-async def list_entity_ids(
-    tx: Transaction, graph: Graph, *, kind: str | None, offset: int, limit: int | None
-) -> list[UUID]:
-    """Live entities in the order in which they were made."""
-    rows = await tx.fetch(queries.list_entity_ids, tx.tenant_id, graph.id, kind, offset, limit)
-    return [row["id"] for row in rows]
-
-
 def _stamp(tx: Transaction, revision: Revision) -> tuple[Any, ...]:
     return tx.tenant_id, revision.graph.id, revision.number, revision.at, tx.caller.subject
 
 
 def _head(row: asyncpg.Record) -> NodeHead:
     return NodeHead(**{**row, "tags": tuple(row["tags"])})
-
-
-def _entity_row(entity: NewEntity) -> dict[str, Any]:
-    return {
-        "id": new_id(),
-        "version_id": new_id(),
-        "name": entity.name,
-        "kind": entity.kind,
-        "tags": entity.tags,
-        "importance": entity.importance,
-        "metadata": entity.metadata,
-        "source": entity.source,
-    }
 
 
 def _fact_row(place: int, fact: NewFact) -> dict[str, Any]:
@@ -347,7 +198,3 @@ def _fact_row(place: int, fact: NewFact) -> dict[str, Any]:
         "expires_at": fact.expires_at,
         "status": fact.status,
     }
-
-
-def _entity(row: asyncpg.Record) -> Entity:
-    return Entity(**{**row, "observations": tuple(row["observations"]), "tags": tuple(row["tags"])})

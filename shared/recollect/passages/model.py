@@ -13,8 +13,38 @@ MAX_WORDS = 80
 MAX_CHARACTERS = 2_000
 """Characters of one passage at most, for texts that hold no spaces."""
 
+NEAR_WORDS = 20
+FAR_WORDS = 80
+"""Words on either side of a passage that it is matched by too, nearer and farther (measured)."""
+
+NEIGHBOURS = 16
+"""Passages on either side that those words are taken from, at most."""
+
+LOOKED_BESIDE = 100
+"""Passages removed from a sequence at once that are each looked beside, at most: of more, one of each run is."""
+
+MAX_FAILURES = 3
+"""Failures on a text alone after which it is set aside, where none of them was certain to come again."""
+
+COUNTED_AT_MOST = 100_000
+"""Passages of a graph whose words are counted; of a larger graph, a sample of about as many."""
+
 EMBED_PASSAGES = "embed_passages"
-"""The worker's job that gives passages their vectors."""
+"""The worker's job that gives passages their vectors and what surrounds them."""
+
+_SPEAKER = re.compile(r"\s*([^\W\d_][\w.'’-]*(?: [\w.'’-]+){0,2}): ")
+_TIME = re.compile(
+    r"\b(yesterday|today|tonight|tomorrow|ago|last|next|recently|weekend|morning|evening|night|"
+    r"(?:week|month|year|day)s?|(?:mon|tues|wednes|thurs|fri|satur|sun)days?|january|february|march|april|may|june|july|"
+    r"august|september|october|november|december|(?:1[5-9]|20)\d\d|\d{1,2}:\d\d)\b",
+    re.IGNORECASE,
+)
+
+REEMBED_PASSAGES = "reembed_passages"
+"""The kind of job that gives a graph vectors of another model, and lets that one serve it."""
+
+REINDEX_PASSAGES = "reindex_passages"
+"""The kind of job that makes the passages of a graph anew."""
 
 
 class Source(StrEnum):
@@ -29,14 +59,16 @@ class Source(StrEnum):
 class Memory:
     """A text to be found again: an observation, a fact, or an entity's name.
 
-    `memory_id` is the observation's id, else the node's. `about` is the name of the entity, if it has one: a passage
-    is matched by whom it is about as well as by its own words.
+    `memory_id` is the observation's id, else the node's. `created_by` is who wrote it, whoever indexes it: who asks in
+    the first person means what is their own. `about` is the name of the entity, if it has one: a passage is matched by
+    whom it is about as well as by its own words.
     """
 
     memory_id: UUID
     node_id: UUID
     source: Source
     text: str
+    created_by: str
     about: str | None = None
     thread: str | None = None
     said_at: datetime | None = None
@@ -45,10 +77,38 @@ class Memory:
 
 @dataclass(frozen=True, slots=True)
 class PendingPassage:
-    """A passage that has no vector yet; `text` is what to embed."""
+    """A passage that waits for its vector or for what surrounds it.
+
+    `text`: what to embed; None where it has a vector, or was set aside for lack of one.
+    """
 
     id: UUID
-    text: str
+    claimed_until: datetime
+    text: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class FailedPassage:
+    """A passage that the embedder failed on, alone, while it answered others. `certain`: it will again.
+
+    `reason` is a sentence of ours that holds nothing stored.
+    """
+
+    id: UUID
+    reason: str
+    certain: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedPassage:
+    """A live passage that was set aside: found by its words, not by its meaning."""
+
+    id: UUID
+    memory_id: UUID
+    node_id: UUID
+    source: Source
+    reason: str
+    refused_at: datetime
 
 
 def split(text: str) -> Iterator[str]:
@@ -73,3 +133,14 @@ def split(text: str) -> Iterator[str]:
 def _bounded(passage: str) -> Iterator[str]:
     for start in range(0, len(passage), MAX_CHARACTERS):
         yield passage[start : start + MAX_CHARACTERS]
+
+
+def speaker(text: str) -> str | None:
+    """Who is speaking, in small letters, where a text begins as a script's lines do ("Ada: …")."""
+    found = _SPEAKER.match(text)
+    return found[1].lower() if found else None
+
+
+def is_dated(text: str) -> bool:
+    """Whether a text says when: a day, a month, a year, or a time told from the day it was said (English)."""
+    return _TIME.search(text) is not None

@@ -1,16 +1,22 @@
-"""Use cases of passages: index memories, take them out of search, give them vectors."""
+"""Use cases of passages: index memories, take them out of search, give them vectors and what surrounds them."""
 
 from collections.abc import Sequence
 from uuid import UUID
 
-import numpy as np
-from numpy.typing import NDArray
-
-from recollect.graphs import service as graphs
 from recollect.graphs.model import Revision
 from recollect.passages import store
-from recollect.passages.model import EMBED_PASSAGES, Memory, PendingPassage
+from recollect.passages.model import (
+    COUNTED_AT_MOST,
+    EMBED_PASSAGES,
+    MAX_FAILURES,
+    FailedPassage,
+    Memory,
+    PendingPassage,
+    RefusedPassage,
+    Source,
+)
 from recollect.platform.db import Database, Transaction
+from recollect.platform.embedding import Vectors
 
 MAX_WAITING = 10_000
 """How far waiting passages are counted: beyond, the number no longer tells a caller anything."""
@@ -23,16 +29,27 @@ async def index_memories(tx: Transaction, revision: Revision, memories: Sequence
         tx.wake(EMBED_PASSAGES)
 
 
+async def rebuild(tx: Transaction, revision: Revision, node_ids: Sequence[UUID], memories: Sequence[Memory]) -> None:
+    """Make the passages of nodes anew from all their memories; those that say the same as before keep their vectors.
+
+    An entity's name is left out where it has something lasting to say, as `hide_names` would have it.
+    """
+    lasting = {memory.node_id for memory in memories if memory.source != Source.NAME and memory.expires_at is None}
+    kept = [memory for memory in memories if memory.source != Source.NAME or memory.node_id not in lasting]
+    await store.rebuild_passages(tx, revision, node_ids, kept)
+    tx.wake(EMBED_PASSAGES)
+
+
 async def forget_memories(tx: Transaction, revision: Revision, memory_ids: Sequence[UUID]) -> None:
     """Take observations out of search from this revision on."""
     if memory_ids:
-        await store.remove_of_memories(tx, revision, memory_ids)
+        await _leave(tx, await store.remove_of_memories(tx, revision, memory_ids))
 
 
 async def forget_nodes(tx: Transaction, revision: Revision, node_ids: Sequence[UUID]) -> None:
     """Take nodes, their names and their observations out of search from this revision on."""
     if node_ids:
-        await store.remove_of_nodes(tx, revision, node_ids)
+        await _leave(tx, await store.remove_of_nodes(tx, revision, node_ids))
 
 
 async def hide_names(tx: Transaction, revision: Revision, node_ids: Sequence[UUID]) -> None:
@@ -52,19 +69,107 @@ async def tenants_with_pending(db: Database) -> list[UUID]:
         return await store.tenants_with_pending(session)
 
 
-async def claim_pending(tx: Transaction, *, limit: int, lease_seconds: float) -> list[PendingPassage]:
-    """Take up to `limit` waiting passages, oldest first, for `lease_seconds`; nobody else gets them meanwhile."""
-    return await store.claim_pending(tx, limit=limit, lease_seconds=lease_seconds)
+async def claim_pending(
+    tx: Transaction, *, model: str, limit: int, lease_seconds: float, previous: str | None = None
+) -> list[PendingPassage]:
+    """Take up to `limit` waiting passages, oldest first, for `lease_seconds`; nobody else gets them meanwhile.
+
+    Their texts come along where they have no vector of `model` yet, and were not set aside.
+    Those of graphs that the model `previous` serves are claimed for that model only, and no others for it.
+    """
+    return await store.claim_pending(tx, model=model, limit=limit, lease_seconds=lease_seconds, previous=previous)
 
 
-async def store_vectors(tx: Transaction, *, model: str, ids: Sequence[UUID], vectors: NDArray[np.float32]) -> int:
-    """Give passages their vectors, shape (len(ids), dimensions); how many had none until now. May be repeated."""
-    stored = await store.store_vectors(tx, model=model, ids=ids, vectors=vectors)
-    if stored:
-        await graphs.raise_index_epoch(tx, sorted(set(stored)))
-    return len(stored)
+async def settle(
+    tx: Transaction, claimed: Sequence[PendingPassage], *, model: str, ids: Sequence[UUID], vectors: Vectors
+) -> int:
+    """Give claimed passages their vectors, shape (len(ids), dimensions), and what surrounds them; may be repeated.
+
+    `ids` are those of the claimed that had none of this model. Answers how many got one.
+    """
+    if not claimed or not await store.lock_indexes(tx, [passage.id for passage in claimed], model):
+        return 0
+    kept = await store.insert_vectors(tx, model=model, ids=ids, vectors=vectors) if ids else []
+    await store.settle(tx, [passage.id for passage in claimed], claimed[0].claimed_until, model=model)
+    return len(kept)
+
+
+async def note_failures(
+    tx: Transaction, failed: Sequence[FailedPassage], claimed: Sequence[PendingPassage]
+) -> set[UUID]:
+    """Note failures on claimed passages; those that are set aside for it, to be settled without a vector.
+
+    The others stay in the queue and are tried again, after a while.
+    """
+    if not failed:
+        return set()
+    # All that `settle` will take in hand: in two goes two workers would wait for each other in a circle.
+    await store.lock_indexes(tx, [passage.id for passage in claimed])
+    return set(await store.note_failures(tx, failed, claimed[0].claimed_until, most=MAX_FAILURES))
+
+
+async def give_back(tx: Transaction, claimed: Sequence[PendingPassage]) -> None:
+    """Let others have claimed passages at once."""
+    if claimed:
+        await store.give_back(tx, [passage.id for passage in claimed], claimed[0].claimed_until)
+
+
+async def list_refused(tx: Transaction, graph_id: UUID, *, after: UUID | None, limit: int) -> list[RefusedPassage]:
+    """Live passages of a graph that were set aside, oldest first, after that id."""
+    return await store.list_refused(tx, graph_id, after=after, limit=limit)
+
+
+async def count_refused(tx: Transaction, graph_id: UUID | None = None) -> int:
+    """How many live passages were set aside, up to MAX_WAITING: of a graph, else of all that the caller reaches."""
+    reached = None if tx.caller.graphs is None else list(tx.caller.graphs)
+    return await store.count_refused(tx, reached if graph_id is None else [graph_id], limit=MAX_WAITING)
+
+
+async def retry_refused(tx: Transaction, graph_id: UUID) -> int:
+    """Put what was set aside in a graph back into the worker's queue; how many passages."""
+    retried = await store.retry_refused(tx, graph_id)
+    tx.wake(EMBED_PASSAGES)
+    return retried
+
+
+async def count_terms(tx: Transaction, graph_id: UUID, texts: Sequence[str]) -> list[dict[str, int]]:
+    """The words of each text as full text knows them, and in how many passages of the graph each stands, at least 1."""
+    lexemes = await store.lexemes_of(tx, texts)
+    counted = await store.count_terms(tx, graph_id, sorted({word for words in lexemes for word in words}))
+    return [{word: counted.get(word, 1) for word in words} for words in lexemes]
+
+
+async def recount_terms(tx: Transaction, *, limit: int = 1) -> int:
+    """Count the words of graphs that have changed much since they were last counted; how many graphs."""
+    changed = await store.graphs_to_count(tx, limit=limit)
+    for graph_id, memories in changed:
+        await store.recount_terms(tx, graph_id, every=max(1, memories // COUNTED_AT_MOST), memories=memories)
+    return len(changed)
+
+
+async def hold_counting(tx: Transaction, graph_id: UUID) -> None:
+    """Let nobody else count the words of a graph until this transaction ends: who counts knows what it deletes."""
+    await store.lock_counting(tx, graph_id)
+
+
+async def recount_graph(tx: Transaction, graph_id: UUID) -> None:
+    """Count the words of one graph now, so that those that nobody says any more are forgotten."""
+    memories = await store.count_memories(tx, graph_id)
+    await store.recount_terms(tx, graph_id, every=max(1, memories // COUNTED_AT_MOST), memories=memories)
+
+
+async def raise_index_epoch(tx: Transaction, graph_id: UUID) -> None:
+    """Make every cached search of a graph unreachable: what is derived of it changed."""
+    await store.raise_index_epoch(tx, graph_id)
 
 
 async def count_waiting(tx: Transaction, graph_id: UUID) -> int:
     """How many live passages of a graph have no vector yet, up to MAX_WAITING."""
     return await store.count_waiting(tx, graph_id, limit=MAX_WAITING)
+
+
+async def _leave(tx: Transaction, removed: Sequence[UUID]) -> None:
+    """What stood beside removed passages is matched by their words no longer, once the worker has seen to it."""
+    if removed:
+        await store.unsettle_neighbours(tx, removed)
+        tx.wake(EMBED_PASSAGES)

@@ -1,17 +1,30 @@
 """One function per query of `queries.sql`."""
 
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
-import numpy as np
-from numpy.typing import NDArray
 from pgvector import HalfVector
 
 from recollect.graphs.model import Revision
 from recollect.ids import new_id
-from recollect.passages.model import Memory, PendingPassage, split
+from recollect.passages.model import (
+    FAR_WORDS,
+    LOOKED_BESIDE,
+    NEAR_WORDS,
+    NEIGHBOURS,
+    FailedPassage,
+    Memory,
+    PendingPassage,
+    RefusedPassage,
+    Source,
+    is_dated,
+    speaker,
+    split,
+)
 from recollect.platform.db import Session, Transaction
+from recollect.platform.embedding import Vectors
 from recollect.platform.sql import Queries
 
 queries = Queries("recollect.passages")
@@ -19,38 +32,53 @@ queries = Queries("recollect.passages")
 
 async def insert_passages(tx: Transaction, revision: Revision, memories: Sequence[Memory]) -> None:
     """Store the passages of these memories."""
-    pieces = [(memory, place, text) for memory in memories for place, text in enumerate(split(memory.text))]
     await tx.execute(
         queries.insert_passages,
         tx.tenant_id,
         revision.graph.id,
         revision.number,
-        [new_id() for _ in pieces],
-        [memory.node_id for memory, _, _ in pieces],
-        [memory.memory_id for memory, _, _ in pieces],
-        [memory.source for memory, _, _ in pieces],
-        [place for _, place, _ in pieces],
-        [memory.thread for memory, _, _ in pieces],
-        [memory.said_at for memory, _, _ in pieces],
-        [memory.expires_at for memory, _, _ in pieces],
-        [memory.about for memory, _, _ in pieces],
-        [text for _, _, text in pieces],
+        *_columns(memories),
+        revision.at,
     )
 
 
-async def remove_of_memories(tx: Transaction, revision: Revision, memory_ids: Sequence[UUID]) -> None:
-    """Take the passages of removed observations out of search."""
-    await tx.execute(queries.remove_passages_of_memories, tx.tenant_id, revision.number, memory_ids)
+async def rebuild_passages(
+    tx: Transaction, revision: Revision, node_ids: Sequence[UUID], memories: Sequence[Memory]
+) -> None:
+    """Put the passages of these memories in the place of all that nodes have."""
+    await tx.execute(
+        queries.rebuild_passages,
+        tx.tenant_id,
+        revision.graph.id,
+        revision.number,
+        *_columns(memories),
+        revision.at,
+        node_ids,
+    )
 
 
-async def remove_of_nodes(tx: Transaction, revision: Revision, node_ids: Sequence[UUID]) -> None:
-    """Take every passage of removed nodes out of search."""
-    await tx.execute(queries.remove_passages_of_nodes, tx.tenant_id, revision.number, node_ids)
+async def remove_of_memories(tx: Transaction, revision: Revision, memory_ids: Sequence[UUID]) -> list[UUID]:
+    """Take the passages of removed observations out of search; their ids."""
+    rows = await tx.fetch(
+        queries.remove_passages_of_memories, tx.tenant_id, revision.number, memory_ids, revision.graph.id
+    )
+    return [row["id"] for row in rows]
+
+
+async def remove_of_nodes(tx: Transaction, revision: Revision, node_ids: Sequence[UUID]) -> list[UUID]:
+    """Take every passage of removed nodes out of search; their ids."""
+    rows = await tx.fetch(queries.remove_passages_of_nodes, tx.tenant_id, revision.number, node_ids, revision.graph.id)
+    return [row["id"] for row in rows]
+
+
+async def unsettle_neighbours(tx: Transaction, ids: Sequence[UUID]) -> None:
+    """Put what stood beside removed passages into the worker's queue."""
+    await tx.execute(queries.unsettle_neighbours, tx.tenant_id, ids, NEIGHBOURS, LOOKED_BESIDE)
 
 
 async def remove_names(tx: Transaction, revision: Revision, node_ids: Sequence[UUID]) -> None:
     """Take the names of these nodes out of search where they have something lasting to say."""
-    await tx.execute(queries.remove_names, tx.tenant_id, revision.number, node_ids)
+    await tx.execute(queries.remove_names, tx.tenant_id, revision.number, node_ids, revision.graph.id)
 
 
 async def find_silent(tx: Transaction, node_ids: Sequence[UUID]) -> list[UUID]:
@@ -63,21 +91,181 @@ async def tenants_with_pending(session: Session) -> list[UUID]:
     return [row["tenant_id"] for row in await session.fetch(queries.tenants_with_pending)]
 
 
-async def claim_pending(tx: Transaction, *, limit: int, lease_seconds: float) -> list[PendingPassage]:
+async def claim_pending(
+    tx: Transaction, *, model: str, limit: int, lease_seconds: float, previous: str | None
+) -> list[PendingPassage]:
     """Take up to `limit` waiting passages for `lease_seconds`."""
-    rows = await tx.fetch(queries.claim_pending, tx.tenant_id, limit, timedelta(seconds=lease_seconds))
+    lease = timedelta(seconds=lease_seconds)
+    rows = await tx.fetch(queries.claim_pending, tx.tenant_id, limit, lease, model, previous, model == previous)
     return [PendingPassage(**row) for row in rows]
 
 
-async def store_vectors(
-    tx: Transaction, *, model: str, ids: Sequence[UUID], vectors: NDArray[np.float32]
+async def lock_indexes(tx: Transaction, ids: Sequence[UUID], model: str | None = None) -> list[UUID]:
+    """Take the graphs of these passages in hand, to be served by `model` where none serves them yet; their ids."""
+    return [row["graph_id"] for row in await tx.fetch(queries.lock_indexes, tx.tenant_id, ids, model)]
+
+
+async def insert_vectors(tx: Transaction, *, model: str, ids: Sequence[UUID], vectors: Vectors) -> list[UUID]:
+    """Keep what passages mean by themselves; those that had no vector of this model."""
+    rows = await tx.fetch(queries.insert_vectors, tx.tenant_id, model, ids, [HalfVector(vector) for vector in vectors])
+    return [row["passage_id"] for row in rows]
+
+
+async def settle(tx: Transaction, ids: Sequence[UUID], claimed_until: datetime | None, *, model: str) -> None:
+    """Give claimed passages, and those beside them, what surrounds them."""
+    await tx.execute(queries.fix_plan)
+    await tx.execute(queries.settle, tx.tenant_id, ids, claimed_until, model, NEAR_WORDS, FAR_WORDS, NEIGHBOURS)
+
+
+async def note_failures(
+    tx: Transaction, failed: Sequence[FailedPassage], claimed_until: datetime, *, most: int
 ) -> list[UUID]:
-    """Give passages their vectors; the graph of each passage that had none until now."""
-    rows = await tx.fetch(queries.store_vectors, tx.tenant_id, model, ids, [HalfVector(vector) for vector in vectors])
-    return [row["graph_id"] for row in rows]
+    """Note failures on claimed passages; the ids of those that are set aside for it."""
+    rows = await tx.fetch(
+        queries.note_failures,
+        tx.tenant_id,
+        [passage.id for passage in failed],
+        [passage.reason for passage in failed],
+        [passage.certain for passage in failed],
+        claimed_until,
+        most,
+    )
+    return [row["id"] for row in rows if row["is_refused"]]
+
+
+async def give_back(tx: Transaction, ids: Sequence[UUID], claimed_until: datetime) -> None:
+    """End claims before their time."""
+    await tx.execute(queries.give_back, tx.tenant_id, ids, claimed_until)
+
+
+async def list_refused(tx: Transaction, graph_id: UUID, *, after: UUID | None, limit: int) -> list[RefusedPassage]:
+    """Live passages of a graph that were set aside, oldest first."""
+    rows = await tx.fetch(queries.list_refused, tx.tenant_id, graph_id, after, limit)
+    return [RefusedPassage(**{**row, "source": Source(row["source"])}) for row in rows]
+
+
+async def count_refused(tx: Transaction, graph_ids: Sequence[UUID] | None, *, limit: int) -> int:
+    """How many live passages of these graphs, or of all of the tenant, were set aside, counted up to `limit`."""
+    count: int = await tx.fetchval(queries.count_refused, tx.tenant_id, graph_ids, limit)
+    return count
+
+
+async def retry_refused(tx: Transaction, graph_id: UUID) -> int:
+    """Put what was set aside back into the queue; how many passages."""
+    return len(await tx.fetch(queries.retry_refused, tx.tenant_id, graph_id))
+
+
+async def list_lacking(
+    tx: Transaction, graph_id: UUID, *, model: str, after: UUID | None, limit: int
+) -> list[PendingPassage]:
+    """Live passages of a graph that have no vector of a model, with what to embed."""
+    rows = await tx.fetch(queries.list_lacking, tx.tenant_id, graph_id, model, after, limit)
+    return [PendingPassage(**row) for row in rows]
+
+
+async def count_live(tx: Transaction, graph_id: UUID) -> int:
+    """How many live passages a graph has."""
+    count: int = await tx.fetchval(queries.count_live, tx.tenant_id, graph_id)
+    return count
+
+
+async def serve(tx: Transaction, graph_id: UUID, *, model: str) -> None:
+    """Let a model serve a graph."""
+    await tx.execute(queries.serve, tx.tenant_id, graph_id, model)
+
+
+async def list_unserved(tx: Transaction, graph_id: UUID, *, model: str, after: UUID | None, limit: int) -> list[UUID]:
+    """Live passages of a graph that are searched by vectors of another model, or by none."""
+    rows = await tx.fetch(queries.list_unserved, tx.tenant_id, graph_id, model, after, limit)
+    return [row["id"] for row in rows]
+
+
+async def drop_vectors(tx: Transaction, graph_id: UUID, *, model: str, limit: int) -> int:
+    """Forget vectors of other models that a graph's passages have by themselves; how many."""
+    return len(await tx.fetch(queries.drop_vectors, tx.tenant_id, graph_id, model, limit))
+
+
+async def note_others(tx: Transaction, graph_id: UUID, *, model: str) -> None:
+    """A graph is given vectors of a model that may never serve it."""
+    await tx.execute(queries.note_others, tx.tenant_id, graph_id, model)
+
+
+async def note_dropped(tx: Transaction, graph_id: UUID) -> None:
+    """A graph has no vectors but of the model that serves it."""
+    await tx.execute(queries.note_dropped, tx.tenant_id, graph_id)
+
+
+async def find_replaced(tx: Transaction, graph_id: UUID, *, before: datetime) -> str | None:
+    """The model of a graph where vectors of others were of no use since a time; None where they may be, or none are."""
+    model: str | None = await tx.fetchval(queries.find_replaced, tx.tenant_id, graph_id, before)
+    return model
+
+
+async def count_others(tx: Transaction, graph_id: UUID, *, model: str, horizon: int) -> int:
+    """Vectors of other models of a graph's passages, without those that were taken away by a revision."""
+    count: int = await tx.fetchval(queries.count_others, tx.tenant_id, graph_id, model, horizon)
+    return count
+
+
+async def raise_index_epoch(tx: Transaction, graph_id: UUID) -> None:
+    """Make every cached search of a graph unreachable."""
+    await tx.execute(queries.raise_index_epoch, tx.tenant_id, graph_id)
+
+
+async def lexemes_of(tx: Transaction, texts: Sequence[str]) -> list[list[str]]:
+    """The words of each text, as full text knows them."""
+    return [row["lexemes"] for row in await tx.fetch(queries.lexemes_of, texts)]
+
+
+async def count_terms(tx: Transaction, graph_id: UUID, lexemes: Sequence[str]) -> dict[str, int]:
+    """In how many passages each of these words stands, of those that stand in more than one."""
+    rows = await tx.fetch(queries.count_terms, tx.tenant_id, graph_id, lexemes)
+    return {row["lexeme"]: row["passages"] for row in rows}
+
+
+async def graphs_to_count(tx: Transaction, *, limit: int) -> list[tuple[UUID, int]]:
+    """Graphs whose words are to be counted anew, each with how many memories it has."""
+    rows = await tx.fetch(queries.graphs_to_count, tx.tenant_id, limit)
+    return [(row["graph_id"], row["memories"]) for row in rows]
+
+
+async def lock_counting(tx: Transaction, graph_id: UUID) -> None:
+    """Wait for whoever counts the words of a graph, and keep others from it."""
+    await tx.execute(queries.lock_counting, graph_id)
+
+
+async def count_memories(tx: Transaction, graph_id: UUID) -> int:
+    """How many memories a graph has, as of its newest revision."""
+    count: int = await tx.fetchval(queries.count_memories, tx.tenant_id, graph_id)
+    return count
+
+
+async def recount_terms(tx: Transaction, graph_id: UUID, *, every: int, memories: int) -> None:
+    """Count the words of a graph, of every so many passages."""
+    await tx.execute(queries.recount_terms, tx.tenant_id, graph_id, every, memories)
 
 
 async def count_waiting(tx: Transaction, graph_id: UUID, *, limit: int) -> int:
     """How many live passages of a graph have no vector yet, counted up to `limit`."""
     count: int = await tx.fetchval(queries.count_waiting, tx.tenant_id, graph_id, limit)
     return count
+
+
+def _columns(memories: Sequence[Memory]) -> list[list[Any]]:
+    """The passages of memories, column by column."""
+    pieces = [(memory, place, text) for memory in memories for place, text in enumerate(split(memory.text))]
+    return [
+        [new_id() for _ in pieces],
+        [memory.node_id for memory, _, _ in pieces],
+        [memory.memory_id for memory, _, _ in pieces],
+        [memory.source for memory, _, _ in pieces],
+        [place for _, place, _ in pieces],
+        [memory.thread for memory, _, _ in pieces],
+        [memory.said_at for memory, _, _ in pieces],
+        [memory.expires_at for memory, _, _ in pieces],
+        [memory.about for memory, _, _ in pieces],
+        [text for _, _, text in pieces],
+        [speaker(memory.text) for memory, _, _ in pieces],
+        [is_dated(text) for _, _, text in pieces],
+        [memory.created_by for memory, _, _ in pieces],
+    ]

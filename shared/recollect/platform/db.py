@@ -71,6 +71,24 @@ class Transaction(Session):
         """Wake the worker for `job` once this transaction has committed (best effort: the work is in the tables)."""
         self.jobs.add(job)
 
+    @asynccontextmanager
+    async def trial(self) -> AsyncIterator[None]:
+        """Roll back what is written inside, and let go of what it locked: what it comes to is found by doing it."""
+        jobs = set(self.jobs)
+        await self._connection.execute("SAVEPOINT trial")
+        try:
+            yield
+        except BaseException:
+            with anyio.CancelScope(shield=True), suppress(*DRIVER_ERRORS):
+                await self._connection.execute(_END_TRIAL)
+            raise
+        finally:
+            self.jobs = jobs
+        await self._connection.execute(_END_TRIAL)
+
+
+_END_TRIAL = "ROLLBACK TO SAVEPOINT trial; RELEASE SAVEPOINT trial"
+
 
 class Database:
     """A pool of connections that act as one role."""
@@ -101,9 +119,12 @@ class Database:
             yield cls(pool, settings, on_commit)
 
     @asynccontextmanager
-    async def transaction(self, caller: Caller, *, read_only: bool = False) -> AsyncIterator[Transaction]:
+    async def transaction(
+        self, caller: Caller, *, read_only: bool = False, keep: bool = True
+    ) -> AsyncIterator[Transaction]:
         """Open a transaction for the caller's tenant; commit on a clean exit, roll back on any error.
 
+        `keep` False rolls back in any case: what a call would do is found by doing it.
         Reads are REPEATABLE READ, READ ONLY: one call sees one state, and cannot write.
         Raises Unavailable when PostgreSQL is away or busy.
         """
@@ -116,6 +137,9 @@ class Database:
                 with anyio.CancelScope(shield=True), suppress(*DRIVER_ERRORS):
                     await connection.execute("ROLLBACK")
                 raise
+            if not keep:
+                await connection.execute("ROLLBACK")
+                return
             if await connection.execute("COMMIT") != "COMMIT":  # An error was swallowed: PostgreSQL rolled back.
                 raise asyncpg.InFailedSQLTransactionError("a statement failed inside the transaction")
         if transaction.jobs and self._on_commit:
@@ -204,6 +228,9 @@ def session_settings(role: str, settings: Settings) -> dict[str, str]:
         "search_path": SEARCH_PATH,
         "timezone": "UTC",
         "jit": "off",
+        # A vector index goes on searching where filters leave too few of what it found first.
+        "hnsw.iterative_scan": "strict_order",
+        "hnsw.ef_search": "800",
         "plan_cache_mode": "force_custom_plan",
         "statement_timeout": str(round(settings.statement_timeout_seconds * 1000)),
         "lock_timeout": str(round(settings.lock_timeout_seconds * 1000)),

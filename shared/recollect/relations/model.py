@@ -6,8 +6,8 @@ from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
+from recollect.entities.model import Entity
 from recollect.graphs.model import Moment
-from recollect.nodes.model import Entity
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,8 +34,8 @@ WHERE n.tenant_id = $1 AND n.id = ANY ($2::uuid[]) AND n.placeholder AND n.remov
 
 -- name: relations_touching
 -- Edges with an end among these nodes, oldest first; both ends live and have names. At most $3.
--- Here and below, what the ends must be is said so that it calls for no partial index: while a table has no statistics,
--- the planner takes such an index to hold one row, and compares every edge with every node (11,000 edges: 30 s).
+-- Here and below each end is looked up by its key (LIMIT): where the planner takes a tenant to have next to nothing, it
+-- would compare every edge with every node (11,000 edges: 30 s).
 SELECT r.id, f.name AS source, t.name AS target, r.type
 FROM (
     SELECT id, from_node, to_node, type, added_revision FROM relations
@@ -44,8 +44,8 @@ FROM (
     SELECT id, from_node, to_node, type, added_revision FROM relations
     WHERE tenant_id = $1 AND to_node = ANY ($2::uuid[]) AND removed_revision IS NULL
 ) AS r
-JOIN nodes f ON f.tenant_id = $1 AND f.id = r.from_node
-JOIN nodes t ON t.tenant_id = $1 AND t.id = r.to_node
+CROSS JOIN LATERAL (SELECT * FROM nodes n WHERE n.tenant_id = $1 AND n.id = r.from_node LIMIT 1) AS f
+CROSS JOIN LATERAL (SELECT * FROM nodes n WHERE n.tenant_id = $1 AND n.id = r.to_node LIMIT 1) AS t
 WHERE coalesce(f.removed_revision, t.removed_revision) IS NULL AND f.name || t.name IS NOT NULL
     AND coalesce(least(f.expires_at, t.expires_at) > statement_timestamp(), true)
 ORDER BY r.added_revision, r.id
@@ -55,8 +55,8 @@ LIMIT $3;
 -- Edges with both ends among these nodes, oldest first.
 SELECT r.id, f.name AS source, t.name AS target, r.type
 FROM relations r
-JOIN nodes f ON f.tenant_id = $1 AND f.id = r.from_node
-JOIN nodes t ON t.tenant_id = $1 AND t.id = r.to_node
+CROSS JOIN LATERAL (SELECT * FROM nodes n WHERE n.tenant_id = $1 AND n.id = r.from_node LIMIT 1) AS f
+CROSS JOIN LATERAL (SELECT * FROM nodes n WHERE n.tenant_id = $1 AND n.id = r.to_node LIMIT 1) AS t
 WHERE r.tenant_id = $1 AND r.from_node = ANY ($2::uuid[]) AND r.to_node = ANY ($2::uuid[]) AND r.removed_revision IS NULL
     AND coalesce(f.removed_revision, t.removed_revision) IS NULL AND f.name || t.name IS NOT NULL
     AND coalesce(least(f.expires_at, t.expires_at) > statement_timestamp(), true)
@@ -67,8 +67,8 @@ LIMIT $3;
 -- Every edge of a graph whose ends have names, oldest first.
 SELECT r.id, f.name AS source, t.name AS target, r.type
 FROM relations r
-JOIN nodes f ON f.tenant_id = $1 AND f.id = r.from_node
-JOIN nodes t ON t.tenant_id = $1 AND t.id = r.to_node
+CROSS JOIN LATERAL (SELECT * FROM nodes n WHERE n.tenant_id = $1 AND n.id = r.from_node LIMIT 1) AS f
+CROSS JOIN LATERAL (SELECT * FROM nodes n WHERE n.tenant_id = $1 AND n.id = r.to_node LIMIT 1) AS t
 WHERE r.tenant_id = $1 AND r.graph_id = $2 AND r.removed_revision IS NULL
     AND coalesce(f.removed_revision, t.removed_revision) IS NULL AND f.name || t.name IS NOT NULL
     AND coalesce(least(f.expires_at, t.expires_at) > statement_timestamp(), true)
@@ -187,11 +187,11 @@ LIMIT $7;
 -- Edges of a graph by the names of their ends and their type, where these are not null, oldest first.
 SELECT r.id, f.name AS source, t.name AS target, r.type
 FROM relations r
-JOIN nodes f ON f.tenant_id = $1 AND f.id = r.from_node AND f.name IS NOT NULL AND f.removed_revision IS NULL
-    AND (f.expires_at IS NULL OR f.expires_at > statement_timestamp())
-JOIN nodes t ON t.tenant_id = $1 AND t.id = r.to_node AND t.name IS NOT NULL AND t.removed_revision IS NULL
-    AND (t.expires_at IS NULL OR t.expires_at > statement_timestamp())
+CROSS JOIN LATERAL (SELECT * FROM nodes n WHERE n.tenant_id = $1 AND n.id = r.from_node LIMIT 1) AS f
+CROSS JOIN LATERAL (SELECT * FROM nodes n WHERE n.tenant_id = $1 AND n.id = r.to_node LIMIT 1) AS t
 WHERE r.tenant_id = $1 AND r.graph_id = $2 AND r.removed_revision IS NULL
+    AND coalesce(f.removed_revision, t.removed_revision) IS NULL AND f.name || t.name IS NOT NULL
+    AND coalesce(least(f.expires_at, t.expires_at) > statement_timestamp(), true)
     AND ($3::text IS NULL OR r.from_node = (
         SELECT id FROM nodes WHERE tenant_id = $1 AND graph_id = $2 AND name = $3 AND removed_revision IS NULL))
     AND ($4::text IS NULL OR r.to_node = (
@@ -205,11 +205,10 @@ LIMIT $7;
 -- The same as it was at a revision ($8) and its time ($9).
 SELECT r.id, f.name AS source, t.name AS target, r.type
 FROM relations_at($1, $2, $8) r
-JOIN nodes_at($1, $2, $8) f ON f.node_id = r.from_node AND f.name IS NOT NULL
-    AND (f.expires_at IS NULL OR f.expires_at > $9)
-JOIN nodes_at($1, $2, $8) t ON t.node_id = r.to_node AND t.name IS NOT NULL
-    AND (t.expires_at IS NULL OR t.expires_at > $9)
-WHERE ($3::text IS NULL OR f.name = $3) AND ($4::text IS NULL OR t.name = $4) AND ($5::text IS NULL OR r.type = $5)
+CROSS JOIN LATERAL (SELECT * FROM nodes_at($1, $2, $8) n WHERE n.node_id = r.from_node LIMIT 1) AS f
+CROSS JOIN LATERAL (SELECT * FROM nodes_at($1, $2, $8) n WHERE n.node_id = r.to_node LIMIT 1) AS t
+WHERE f.name || t.name IS NOT NULL AND coalesce(least(f.expires_at, t.expires_at) > $9, true)
+    AND ($3::text IS NULL OR f.name = $3) AND ($4::text IS NULL OR t.name = $4) AND ($5::text IS NULL OR r.type = $5)
 ORDER BY r.added_revision, r.id
 OFFSET $6
 LIMIT $7;
@@ -218,13 +217,17 @@ LIMIT $7;
 -- How many edges of each type a graph has, most first.
 SELECT type, count(*) AS count FROM relations
 WHERE tenant_id = $1 AND graph_id = $2 AND removed_revision IS NULL
+    AND from_node NOT IN (SELECT id FROM nodes WHERE tenant_id = $1 AND expires_at <= statement_timestamp())
+    AND to_node NOT IN (SELECT id FROM nodes WHERE tenant_id = $1 AND expires_at <= statement_timestamp())
 GROUP BY type
 ORDER BY count DESC, type
 LIMIT $3;
 
 -- name: count_types_at
--- The same as it was at a revision ($4).
+-- The same as it was at a revision ($4) and its time ($5).
 SELECT type, count(*) AS count FROM relations_at($1, $2, $4)
+WHERE from_node NOT IN (SELECT node_id FROM nodes_at($1, $2, $4) WHERE expires_at <= $5)
+    AND to_node NOT IN (SELECT node_id FROM nodes_at($1, $2, $4) WHERE expires_at <= $5)
 GROUP BY type
 ORDER BY count DESC, type
 LIMIT $3;
@@ -238,6 +241,7 @@ SELECT r.id, r.graph_id, r.from_node, r.to_graph, r.to_node, r.type, r.metadata,
     ) AS target_lives
 FROM relations r
 WHERE r.tenant_id = $1 AND r.graph_id = $2 AND r.removed_revision IS NULL AND r.to_graph <> r.graph_id
+    AND r.from_node NOT IN (SELECT id FROM nodes WHERE tenant_id = $1 AND expires_at <= statement_timestamp())
 ORDER BY r.id
 OFFSET $3
 LIMIT $4;

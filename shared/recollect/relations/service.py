@@ -3,12 +3,13 @@
 from collections.abc import Iterable, Mapping, Sequence
 from uuid import UUID
 
+from recollect.entities.model import Entity
 from recollect.errors import RecollectError, TooLarge
 from recollect.graphs import service as graphs
 from recollect.graphs.model import Graph, Moment, Revision
 from recollect.lineages.model import not_found
 from recollect.nodes import service as nodes
-from recollect.nodes.model import Entity, unique, unique_by
+from recollect.nodes.model import unique, unique_by
 from recollect.platform.db import Transaction
 from recollect.relations import store
 from recollect.relations.model import Edge, NewEdge, NewRelation, Relation, RelationFilter, Subgraph, Symlink, Walk
@@ -58,6 +59,14 @@ async def put_edges(tx: Transaction, revision: Revision, edges: Sequence[NewEdge
     return [stored[_key(edge)] for edge in edges]
 
 
+async def rewrite_edges(tx: Transaction, revision: Revision, edges: Sequence[tuple[Edge, NewEdge]]) -> None:
+    """Put other edges in the place of some, between the same nodes and of the same type."""
+    removed = await store.remove_edges(tx, revision, [edge.id for edge, _ in edges]) if edges else []
+    _record_removed(revision, removed)
+    if edges:
+        await put_edges(tx, revision, [new for _, new in edges])
+
+
 async def connect(tx: Transaction, revision: Revision, edges: Sequence[NewEdge]) -> list[Edge | RecollectError]:
     """Make edges between nodes, best effort: for each, in order, the edge, new or there already, or why it cannot be.
 
@@ -75,6 +84,16 @@ async def delete_edges(tx: Transaction, revision: Revision, edge_ids: Sequence[U
     removed = await store.remove_edges(tx, revision, edge_ids)
     await _drop_lonely(tx, revision, _record_removed(revision, removed))
     return len(removed)
+
+
+async def take_away(tx: Transaction, revision: Revision, edge_ids: Sequence[UUID]) -> set[UUID]:
+    """Take edges of the graph away, by id, and leave lonely placeholders for `drop_lonely`; the ends of those edges."""
+    return _record_removed(revision, await store.remove_edges(tx, revision, edge_ids)) if edge_ids else set()
+
+
+async def drop_lonely(tx: Transaction, revision: Revision, node_ids: Iterable[UUID]) -> None:
+    """Let those of these nodes vanish that are placeholders without a relation."""
+    await _drop_lonely(tx, revision, node_ids)
 
 
 async def edges_between(

@@ -181,7 +181,7 @@ async def count_types(tx: Transaction, graph: Graph, *, limit: int, at: Moment |
     """How many edges of each type a graph has (`at`: as it was), most first."""
     query, past = queries.count_types, tuple[Any, ...]()
     if at is not None:
-        query, past = queries.count_types_at, (at.revision,)
+        query, past = queries.count_types_at, (at.revision, at.at)
     return [(row["type"], row["count"]) for row in await tx.fetch(query, tx.tenant_id, graph.id, limit, *past)]
 
 

@@ -1,30 +1,12 @@
-"""What a search asks and what it finds."""
+"""What the classic searches ask and what they find."""
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-import numpy as np
-from numpy.typing import NDArray
-
-CANDIDATES = 50
-"""Passages taken from the words and from the meanings each, before they are scored together (measured)."""
-
-WORDS_WEIGHT = 2.0
-MEANING_WEIGHT = 3.0
-"""Weights of the two scores, each scaled to 0..1 over the candidates of one query. A weighted sum was measured against
-reciprocal-rank fusion and finds more (recall@10 .67 to .56)."""
-
-MIN_MEANING = 0.25
-"""Cosine below which a passage that shares no word with the question is no evidence at all."""
-
-MIN_CLOSE = 0.75
-"""Cosine from which a new memory is close enough to an older one to be worth a look."""
-
-MAX_CLOSE = 3
-"""Close memories told per remembered item."""
+from recollect.entities.model import Entity
 
 MIN_ANY_CASE = 4
 """Characters from which a name is recognised in a text whatever its case: shorter ones are words too often (IT, US)."""
@@ -35,18 +17,14 @@ MAX_NAME_PIECES = 8
 _PIECE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W\u3040-\u30ff\u3400-\u9fff]+|[^\w\s]")
 """A word or a mark; where words are written without spaces, a character."""
 
-FUSION_K = 60
-"""The constant of reciprocal-rank fusion (Cormack, Clarke and Büttcher, SIGIR 2009)."""
 
-CHARACTERS_PER_TOKEN = 4
-"""A token of English, roughly; budgets need no more."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Narrowed:
+    """Which entities a search is among, and which of its finds come back. None and no tags filter nothing.
 
+    `tags`: any of them, whatever their case.
+    """
 
-@dataclass(frozen=True, slots=True)
-class SubstringQuery:
-    """A case-insensitive substring of names, kinds and observations, with filters. `limit` None: as many as allowed."""
-
-    text: str
     kind: str | None = None
     tags: tuple[str, ...] = ()
     min_importance: float | None = None
@@ -54,88 +32,87 @@ class SubstringQuery:
     offset: int = 0
     limit: int = 1000
 
+    @property
+    def is_filtered(self) -> bool:
+        """Whether some entities are left out."""
+        return bool(self.tags) or any(one is not None for one in (self.kind, self.min_importance, self.max_importance))
+
 
 @dataclass(frozen=True, slots=True)
-class Question:
-    """One question with its vector (None: the embedder is away, so that words alone must do)."""
+class SubstringQuery(Narrowed):
+    """A case-insensitive substring of names, kinds and observations."""
 
     text: str
-    vector: NDArray[np.float32] | None
-    model: str
 
 
 @dataclass(frozen=True, slots=True)
-class RecallFilter:
-    """What a memory must be to be considered. Empty tuples and None filter nothing.
+class RankedQuery(Narrowed):
+    """Words, of which entities should hold many and rare ones."""
 
-    `status`: only memories whose node has it; `named`: only those of entities (True), or only facts (False).
-    """
+    text: str
 
-    kinds: tuple[str, ...] = ()
-    tags: tuple[str, ...] = ()
-    about: tuple[str, ...] = ()
-    min_importance: float | None = None
+
+@dataclass(frozen=True, slots=True)
+class BooleanQuery(Narrowed):
+    """Terms with AND, OR and NOT; `boolean` has the grammar."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class FuzzyQuery(Narrowed):
+    """A text that a name, a kind or an observation is nearly the same as. `threshold` 0..1: how nearly."""
+
+    text: str
+    threshold: float = 0.7
+
+
+@dataclass(frozen=True, slots=True)
+class DateQuery(Narrowed):
+    """The time in which entities were made or last changed, both ends included; None leaves an end open."""
+
     since: datetime | None = None
     until: datetime | None = None
-    fresh_only: bool = False
-    include_outdated: bool = False
-    status: str | None = None
-    named: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Hit:
-    """A memory that was found: its best passage, and the terms that its score was made of."""
+class RankedHit:
+    """An entity with its TF-IDF score, and where words of the query stand in it."""
 
-    memory_id: UUID
-    node_id: UUID
-    name: str | None
-    text: str
-    at: datetime | None
+    entity: Entity
     score: float
-    words: float
-    meaning: float
+    in_name: bool
+    in_kind: bool
+    in_observations: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Recalled:
-    """What recall answers: hits, best first, whether there were more, and how many passages wait for a vector."""
+class RankedHits:
+    """Hits, best first; `next_offset` is where to go on where the list was cut."""
 
-    hits: list[Hit]
-    more: bool
-    waiting: int
+    hits: list[RankedHit]
+    next_offset: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Close:
-    """An older memory that says nearly the same."""
+class Texts:
+    """What a fuzzy search compares, in small letters: texts of one entity. `key` orders the pages that they come in."""
 
-    memory_id: UUID
-    text: str
-    score: float
-
-
-def fuse(rankings: Sequence[Sequence[Hit]]) -> list[Hit]:
-    """Several rankings as one, by reciprocal-rank fusion; ties in order of first appearance."""
-    scores: dict[UUID, float] = {}
-    first: dict[UUID, Hit] = {}
-    for ranking in rankings:
-        for rank, hit in enumerate(ranking, start=1):
-            scores[hit.memory_id] = scores.get(hit.memory_id, 0.0) + 1 / (FUSION_K + rank)
-            first.setdefault(hit.memory_id, hit)
-    return [replace(first[key], score=score) for key, score in sorted(scores.items(), key=lambda item: -item[1])]
+    key: UUID
+    id: UUID
+    texts: Sequence[str]
 
 
-def within_budget(hits: Sequence[Hit], *, limit: int, token_budget: int) -> list[Hit]:
-    """The best hits that fit the budget; the best one always does."""
-    kept: list[Hit] = []
-    spent = 0
-    for hit in hits[:limit]:
-        spent += len(hit.text) // CHARACTERS_PER_TOKEN + 1
-        if kept and spent > token_budget:
-            break
-        kept.append(hit)
-    return kept
+FIRST = UUID(int=0)
+"""Less than every key."""
+
+
+@dataclass(frozen=True, slots=True)
+class TextsPage:
+    """Which texts of many: those after a key, `limit` at most."""
+
+    after: UUID = FIRST
+    limit: int = 10_000
 
 
 def phrases(text: str) -> list[str]:
@@ -153,3 +130,14 @@ def like_pattern(text: str) -> str:
     """A LIKE pattern that finds `text` anywhere, whatever characters it holds."""
     escaped = text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
     return f"%{escaped}%"
+
+
+def ranked_hit(entity: Entity, score: float, words: Sequence[str]) -> RankedHit:
+    """A hit with the fields in which these words stand, as parts of longer ones too; as the reference tells them."""
+    small = [word.lower() for word in words]
+
+    def holds(text: str) -> bool:
+        return any(word in text.lower() for word in small)
+
+    said = tuple(observation for observation in entity.observations if holds(observation))
+    return RankedHit(entity, score, holds(entity.name), holds(entity.kind or ""), said)

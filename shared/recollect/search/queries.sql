@@ -1,144 +1,181 @@
+-- Every search takes $3 and $4: the revision and the time of the past state that is read, or nulls for what is now. And $5
+-- to $8, its filters: a kind, tags (any of them, whatever their case), least and most importance; nulls and no tags filter
+-- nothing.
+--
+-- Matches are gathered by index first; then each is looked up by its id, in a LATERAL that OFFSET 0 keeps apart. A plain
+-- join would let a planner without statistics, as after a large import, compare each match with every entity.
+
+-- fragment: fits
+-- Whether an entity e passes the filters.
+($5::text IS NULL OR e.kind = $5)
+    AND (cardinality($6::text[]) = 0 OR EXISTS (
+        SELECT 1 FROM unnest(e.tags) AS t (tag) JOIN unnest($6::text[]) AS w (tag) ON lower(t.tag) = lower(w.tag)))
+    AND ($7::double precision IS NULL OR e.importance >= $7)
+    AND ($8::double precision IS NULL OR e.importance <= $8);
+
 -- name: search_substring
 -- Entities whose name, kind or observations hold a substring: name before kind before observation, then oldest first.
 -- One match more than asked for tells that there are more.
 WITH matches AS (
-    SELECT id, CASE WHEN name ILIKE $4 THEN 4 WHEN name ILIKE $3 THEN 3 ELSE 2 END AS rank
-    FROM search_nodes
-    WHERE tenant_id = $1 AND graph_id = $2 AND removed_revision IS NULL AND NOT placeholder AND name IS NOT NULL
-        AND (name ILIKE $3 OR kind ILIKE $3)
+    SELECT id, CASE WHEN name ILIKE $10 THEN 4 WHEN name ILIKE $9 THEN 3 ELSE 2 END AS rank
+    FROM entities_of($1, $2, $3, $4)
+    WHERE name ILIKE $9 OR kind ILIKE $9
     UNION ALL
-    SELECT node_id, 1
-    FROM search_observations
-    WHERE tenant_id = $1 AND graph_id = $2 AND removed_revision IS NULL AND content ILIKE $3
-        AND (expires_at IS NULL OR expires_at > statement_timestamp())
-), ranked AS (
+    SELECT node_id, 1 FROM statements_of($1, $2, $3, $4) WHERE content ILIKE $9
+), ranked AS MATERIALIZED (
     SELECT id, max(rank) AS rank FROM matches GROUP BY id
 )
-SELECT n.id
+SELECT r.id
 FROM ranked r
-JOIN search_nodes n ON n.tenant_id = $1 AND n.id = r.id
-WHERE n.removed_revision IS NULL AND NOT n.placeholder AND n.name IS NOT NULL
-    AND (n.expires_at IS NULL OR n.expires_at > statement_timestamp())
-    AND ($5::text IS NULL OR n.kind = $5)
-    AND (cardinality($6::text[]) = 0 OR EXISTS (
-        SELECT 1 FROM unnest(n.tags) AS t (tag) JOIN unnest($6::text[]) AS w (tag) ON lower(t.tag) = lower(w.tag)))
-    AND ($7::double precision IS NULL OR n.importance >= $7)
-    AND ($8::double precision IS NULL OR n.importance <= $8)
-ORDER BY r.rank DESC, n.created_at, n.id
-OFFSET $9
-LIMIT $10;
-
--- name: search_substring_at
--- The same as search_substring in a graph as it was at revision $11 and its time $12, without indexes.
-WITH living AS (
-    SELECT * FROM nodes_at($1, $2, $11)
-    WHERE name IS NOT NULL AND NOT placeholder AND (expires_at IS NULL OR expires_at > $12)
-), matches AS (
-    SELECT node_id AS id, CASE WHEN name ILIKE $4 THEN 4 WHEN name ILIKE $3 THEN 3 ELSE 2 END AS rank
-    FROM living WHERE name ILIKE $3 OR kind ILIKE $3
-    UNION ALL
-    SELECT node_id, 1 FROM observations_at($1, $2, $11)
-    WHERE content ILIKE $3 AND (expires_at IS NULL OR expires_at > $12)
-), ranked AS (
-    SELECT id, max(rank) AS rank FROM matches GROUP BY id
-)
-SELECT n.node_id AS id
-FROM ranked r
-JOIN living n ON n.node_id = r.id
-JOIN nodes h ON h.tenant_id = $1 AND h.id = n.node_id
-WHERE ($5::text IS NULL OR n.kind = $5)
-    AND (cardinality($6::text[]) = 0 OR EXISTS (
-        SELECT 1 FROM unnest(n.tags) AS t (tag) JOIN unnest($6::text[]) AS w (tag) ON lower(t.tag) = lower(w.tag)))
-    AND ($7::double precision IS NULL OR n.importance >= $7)
-    AND ($8::double precision IS NULL OR n.importance <= $8)
-ORDER BY r.rank DESC, coalesce(n.began_at, h.created_at), n.node_id
-OFFSET $9
-LIMIT $10;
-
--- name: recall
--- Memories by their words and their meaning: the best passages of each kind, scored together, the best passage of each
--- memory. $4 is null while the embedder is away. An entity's name answers only where it has nothing else to say.
--- Few nodes are outdated, expiring or of limited freshness: those are looked up and excluded (nodes_unusual), so that the
--- many others need no join. A blank text has the zero vector, whose cosine is not a number, which to PostgreSQL is above every number.
-WITH question AS (
-    SELECT replace(plainto_tsquery('english', $3)::text, ' & ', ' | ')::tsquery AS words
-), eligible AS NOT MATERIALIZED (
-    SELECT p.id, p.tsv, p.embedding, p.embedding_model
-    FROM search_passages p
-    WHERE p.tenant_id = $1 AND p.graph_id = $2 AND p.removed_revision IS NULL
-        AND (p.expires_at IS NULL OR p.expires_at > statement_timestamp())
-        AND ($13::timestamptz IS NULL OR p.said_at >= $13)
-        AND ($14::timestamptz IS NULL OR p.said_at <= $14)
-        AND p.node_id NOT IN (
-            SELECT n.id FROM search_nodes n
-            WHERE n.tenant_id = $1 AND n.graph_id = $2 AND n.removed_revision IS NULL
-                AND (n.status <> 'active' OR n.expires_at IS NOT NULL OR n.freshness_at IS NOT NULL)
-                AND ((n.status = 'archived' AND $19::text IS DISTINCT FROM 'archived') OR (n.status = 'outdated' AND NOT $7)
-                    OR n.expires_at <= statement_timestamp() OR ($8 AND n.freshness_at <= statement_timestamp())))
-        AND ((cardinality($9::text[]) = 0 AND cardinality($10::text[]) = 0 AND cardinality($11::text[]) = 0
-            AND $12::double precision IS NULL AND $19 IS NULL AND $20::boolean IS NULL) OR EXISTS (
-                SELECT 1 FROM search_nodes n
-                WHERE n.tenant_id = $1 AND n.id = p.node_id
-                    AND (cardinality($9::text[]) = 0 OR n.kind = ANY ($9))
-                    AND (cardinality($11::text[]) = 0 OR n.name = ANY ($11))
-                    AND ($12::double precision IS NULL OR n.importance >= $12)
-                    AND ($19 IS NULL OR n.status = $19) AND ($20 IS NULL OR (n.name IS NOT NULL) = $20)
-                    AND (cardinality($10::text[]) = 0 OR EXISTS (
-                        SELECT 1 FROM unnest(n.tags) AS t (tag)
-                        JOIN unnest($10::text[]) AS w (tag) ON lower(t.tag) = lower(w.tag)))))
-), worded AS (
-    SELECT e.id FROM eligible e CROSS JOIN question q
-    WHERE e.tsv @@ q.words
-    ORDER BY ts_rank(e.tsv, q.words) DESC, e.id
-    LIMIT $6
-), meant AS (
-    SELECT e.id FROM eligible e
-    WHERE e.embedding_model = $5 AND $4::halfvec IS NOT NULL
-    ORDER BY e.embedding <=> $4::halfvec
-    LIMIT $6
-), candidates AS (
-    SELECT p.id, p.memory_id, p.node_id, p.source, p.text, p.said_at, ts_rank(p.tsv, q.words)::double precision AS words,
-        coalesce(CASE WHEN p.embedding_model = $5 THEN nullif(1 - (p.embedding <=> $4::halfvec), 'NaN') END, 0) AS meaning
-    FROM search_passages p CROSS JOIN question q
-    WHERE p.tenant_id = $1 AND p.id IN (SELECT id FROM worded UNION SELECT id FROM meant)
-), evident AS (
-    SELECT * FROM candidates c
-    WHERE (c.words > 0 OR c.meaning >= $15)
-        AND (c.source <> 'name' OR NOT EXISTS (
-            SELECT 1 FROM passages o
-            WHERE o.tenant_id = $1 AND o.node_id = c.node_id AND o.source <> 'name' AND o.removed_revision IS NULL
-                AND (o.expires_at IS NULL OR o.expires_at > statement_timestamp())))
-), scored AS (
-    SELECT e.*,
-        $16 * coalesce((words - min(words) OVER ()) / nullif(max(words) OVER () - min(words) OVER (), 0), 1)
-        + $17 * coalesce((meaning - min(meaning) OVER ()) / nullif(max(meaning) OVER () - min(meaning) OVER (), 0), 1)
-        AS score
-    FROM evident e
-), best AS (
-    SELECT DISTINCT ON (memory_id) * FROM scored ORDER BY memory_id, score DESC, id
-)
-SELECT b.memory_id, b.node_id, n.name, b.text, b.said_at AS at, b.score / ($16 + $17) AS score, b.words, b.meaning
-FROM best b
-JOIN nodes n ON n.tenant_id = $1 AND n.id = b.node_id
-ORDER BY score DESC, b.memory_id
-LIMIT $18;
-
--- name: find_close
--- For each new text, older memories that share a word with it and mean nearly the same: of its node, where it has one.
-SELECT i.place, c.memory_id, c.text, c.score
-FROM unnest($3::integer[], $4::text[], $5::halfvec[], $6::uuid[]) AS i (place, text, embedding, node_id)
 CROSS JOIN LATERAL (
-    SELECT p.memory_id, p.text, 1 - (p.embedding <=> i.embedding) AS score
-    FROM search_passages p
-    WHERE p.tenant_id = $1 AND p.graph_id = $2 AND p.removed_revision IS NULL AND p.source <> 'name'
-        AND p.embedding_model = $7 AND (i.node_id IS NULL OR p.node_id = i.node_id) AND p.text <> i.text
-        AND (p.expires_at IS NULL OR p.expires_at > statement_timestamp())
-        AND p.tsv @@ replace(plainto_tsquery('english', i.text)::text, ' & ', ' | ')::tsquery
-    ORDER BY p.embedding <=> i.embedding
-    LIMIT $8
-) AS c
-WHERE c.score >= $9
-ORDER BY i.place, c.score DESC;
+    SELECT e.created_at FROM entity_of($1, $2, r.id, $3, $4) e
+    WHERE -- include: fits
+    OFFSET 0
+) AS e
+ORDER BY r.rank DESC, e.created_at, r.id
+OFFSET $11
+LIMIT $12;
+
+-- name: search_ranked
+-- Entities that hold a word of the query, by TF-IDF, best first. $9: the words as patterns of ILIKE; $10: as regular
+-- expressions for small letters; $11: what a word is; $12: how many entities there are to be found without filters, null
+-- where that is not known. Words are counted in small letters over name, kind and observations.
+WITH candidates AS (
+    SELECT id FROM entities_of($1, $2, $3, $4) WHERE name ILIKE ANY ($9::text[]) OR kind ILIKE ANY ($9::text[])
+    UNION
+    SELECT node_id FROM statements_of($1, $2, $3, $4) WHERE content ILIKE ANY ($9::text[])
+), documents AS MATERIALIZED (
+    SELECT c.id, e.created_at, lower(concat_ws(' ', e.name, e.kind, s.text)) AS text
+    FROM candidates c
+    CROSS JOIN LATERAL (
+        SELECT e.name, e.kind, e.created_at FROM entity_of($1, $2, c.id, $3, $4) e
+        WHERE -- include: fits
+        OFFSET 0
+    ) AS e
+    CROSS JOIN LATERAL (
+        SELECT string_agg(content, ' ') AS text FROM statements_about($1, $2, c.id, $3, $4)
+    ) AS s
+), counted AS MATERIALIZED (
+    SELECT d.id, d.created_at, w.place, regexp_count(d.text, lower(w.pattern)) AS times, regexp_count(d.text, $11) AS words
+    FROM documents d
+    CROSS JOIN unnest($10::text[]) WITH ORDINALITY AS w (pattern, place)
+), corpus AS MATERIALIZED (
+    SELECT CASE WHEN $12::bigint IS NULL THEN (
+        SELECT count(*) FROM entities_of($1, $2, $3, $4) e
+        WHERE -- include: fits
+    ) ELSE $12 END AS documents
+), rarity AS MATERIALIZED (
+    SELECT c.place, ln(max(o.documents)::double precision / count(*)) AS idf
+    FROM counted c CROSS JOIN corpus o
+    WHERE c.times > 0
+    GROUP BY c.place
+)
+SELECT c.id, sum(c.times::double precision / c.words * r.idf ORDER BY c.place) AS score
+FROM counted c
+JOIN rarity r ON r.place = c.place
+WHERE c.times > 0
+GROUP BY c.id, c.created_at
+ORDER BY score DESC, c.created_at, c.id
+OFFSET $13
+LIMIT $14;
+
+-- name: search_boolean
+-- Entities that a boolean query holds of, oldest first. Its terms: $9 fields (null: any), $10 patterns. Which of them must
+-- and must not match, as the bits of numbers: $11 and $12, one pair for each way in which the query holds. $13: whether one of
+-- those asks for no term, so that every entity must be looked at.
+WITH terms AS (
+    SELECT place - 1 AS place, field, pattern FROM unnest($9::text[], $10::text[]) WITH ORDINALITY AS t (field, pattern, place)
+), hits AS (
+    SELECT 1::bigint << t.place::integer AS bit, n.id
+    FROM terms t CROSS JOIN LATERAL (SELECT id FROM entities_of($1, $2, $3, $4) WHERE name ILIKE t.pattern OFFSET 0) AS n
+    WHERE t.field = 'name' OR t.field IS NULL
+    UNION ALL
+    SELECT 1::bigint << t.place::integer, n.id
+    FROM terms t CROSS JOIN LATERAL (SELECT id FROM entities_of($1, $2, $3, $4) WHERE kind ILIKE t.pattern OFFSET 0) AS n
+    WHERE t.field = 'type' OR t.field IS NULL
+    UNION ALL
+    SELECT 1::bigint << t.place::integer, n.id
+    FROM terms t CROSS JOIN LATERAL (
+        SELECT id FROM entities_of($1, $2, $3, $4)
+        WHERE tags <> '{}' AND joined(tags) ILIKE t.pattern
+            AND EXISTS (SELECT 1 FROM unnest(tags) AS g (tag) WHERE tag ILIKE t.pattern)
+        OFFSET 0
+    ) AS n
+    WHERE t.field = 'tag' OR t.field IS NULL
+    UNION ALL
+    SELECT 1::bigint << t.place::integer, s.node_id
+    FROM terms t CROSS JOIN LATERAL (SELECT node_id FROM statements_of($1, $2, $3, $4) WHERE content ILIKE t.pattern OFFSET 0) AS s
+    WHERE t.field = 'observation' OR t.field IS NULL
+    UNION ALL
+    SELECT 0, id FROM entities_of($1, $2, $3, $4) WHERE $13
+), masks AS MATERIALIZED (
+    SELECT id, bit_or(bit) AS mask FROM hits GROUP BY id
+), held AS MATERIALIZED (
+    SELECT m.id FROM masks m
+    WHERE m.mask IN (
+        SELECT d.mask FROM (SELECT DISTINCT mask FROM masks) AS d
+        WHERE EXISTS (
+            SELECT 1 FROM unnest($11::bigint[], $12::bigint[]) AS c (required, forbidden)
+            WHERE d.mask & c.required = c.required AND d.mask & c.forbidden = 0))
+)
+SELECT h.id
+FROM held h
+CROSS JOIN LATERAL (
+    SELECT e.created_at FROM entity_of($1, $2, h.id, $3, $4) e
+    WHERE -- include: fits
+    OFFSET 0
+) AS e
+ORDER BY e.created_at, h.id
+OFFSET $14
+LIMIT $15;
+
+-- name: count_trigrams
+-- A text in small letters, and how many trigrams it has.
+SELECT lower($1) AS folded, cardinality(show_trgm($1)) AS trigrams;
+
+-- name: set_similarity
+-- The similarity from which % holds, for the rest of the transaction.
+SELECT set_config('pg_trgm.similarity_threshold', $1, true);
+
+-- name: fuzzy_entities
+-- Entities whose name or kind may be close to a text, by id after $13: those of $10 to $11 characters that are similar to $9,
+-- or where $12 is false all of that length. Both in small letters.
+SELECT e.id AS key, e.id, ARRAY[lower(e.name), lower(coalesce(e.kind, ''))] AS texts
+FROM entities_of($1, $2, $3, $4) e
+WHERE ((length(lower(e.name)) BETWEEN $10 AND $11 AND (NOT $12 OR e.name % $9))
+        OR (length(lower(e.kind)) BETWEEN $10 AND $11 AND (NOT $12 OR e.kind % $9)))
+    AND e.id > $13
+    AND -- include: fits
+ORDER BY e.id
+LIMIT $14;
+
+-- name: fuzzy_statements
+-- The same of observations.
+WITH near AS MATERIALIZED (
+    SELECT s.id, s.node_id, s.content
+    FROM statements_of($1, $2, $3, $4) s
+    WHERE length(lower(s.content)) BETWEEN $10 AND $11 AND (NOT $12 OR similarity(s.content, $9) >= $15) AND s.id > $13
+)
+SELECT near.id AS key, near.node_id AS id, ARRAY[lower(near.content)] AS texts
+FROM near
+CROSS JOIN LATERAL (
+    SELECT 1 FROM entity_of($1, $2, near.node_id, $3, $4) e
+    WHERE -- include: fits
+    OFFSET 0
+) AS e
+ORDER BY near.id
+LIMIT $14;
+
+-- name: search_dates
+-- Entities that were made or last changed between $9 and $10, oldest first.
+SELECT e.id
+FROM entities_of($1, $2, $3, $4) e
+WHERE ($10::timestamptz IS NULL OR e.created_at <= $10) AND ($9::timestamptz IS NULL OR e.updated_at >= $9)
+    AND ($9 IS NULL OR $10 IS NULL OR e.created_at >= $9 OR e.updated_at <= $10)
+    AND -- include: fits
+ORDER BY e.created_at, e.id
+OFFSET $11
+LIMIT $12;
 
 -- name: find_mentioned
 -- Live entities that have one of these names, or had it before a merge: exactly, or in small letters ($4) where the name
@@ -159,28 +196,3 @@ WHERE a.tenant_id = $1 AND a.graph_id = $2 AND a.removed_revision IS NULL
     AND coalesce(n.expires_at > statement_timestamp(), true)
 ORDER BY id
 LIMIT $6;
-
--- name: find_similar
--- Active facts that mean nearly the same as a node, nearest first, at most $5: by the nearest of the passages that one
--- model embedded. $4: the least cosine.
-WITH own AS (
-    SELECT embedding, embedding_model FROM search_passages
-    WHERE tenant_id = $1 AND graph_id = $2 AND node_id = $3 AND removed_revision IS NULL AND embedding IS NOT NULL
-), near AS (
-    SELECT p.node_id, max(nullif(1 - (p.embedding <=> o.embedding), 'NaN')) AS score
-    FROM own o
-    JOIN search_passages p ON p.tenant_id = $1 AND p.graph_id = $2 AND p.embedding_model = o.embedding_model
-    WHERE p.removed_revision IS NULL AND p.source = 'fact' AND p.node_id <> $3
-    GROUP BY p.node_id
-)
-SELECT n.id, near.score
-FROM near
-JOIN nodes n ON n.tenant_id = $1 AND n.id = near.node_id
-WHERE near.score >= $4 AND n.name IS NULL AND n.removed_revision IS NULL AND n.status = 'active'
-    AND (n.expires_at IS NULL OR n.expires_at > statement_timestamp())
-ORDER BY near.score DESC, n.id
-LIMIT $5;
-
--- name: vectors_ready
--- Whether the database can compare vectors.
-SELECT EXISTS (SELECT 1 FROM pg_extension WHERE extname = 'vector');

@@ -1,107 +1,110 @@
-"""One function per query of `queries.sql`."""
+"""One function per query of `queries.sql`. `at` None reads what is now, else what was."""
 
 from collections.abc import Sequence
+from typing import Any
 from uuid import UUID
 
-import numpy as np
-from numpy.typing import NDArray
-from pgvector import HalfVector
-
 from recollect.graphs.model import Graph, Moment
+from recollect.nodes.model import any_case
 from recollect.platform.db import Transaction
 from recollect.platform.sql import Queries
+from recollect.search import boolean
+from recollect.search.fuzzy import Bounds
 from recollect.search.model import (
-    CANDIDATES,
-    MAX_CLOSE,
-    MEANING_WEIGHT,
     MIN_ANY_CASE,
-    MIN_CLOSE,
-    MIN_MEANING,
-    WORDS_WEIGHT,
-    Close,
-    Hit,
-    Question,
-    RecallFilter,
+    DateQuery,
+    FuzzyQuery,
+    Narrowed,
+    RankedQuery,
     SubstringQuery,
+    Texts,
+    TextsPage,
     like_pattern,
 )
+from recollect.search.words import WORD, word_pattern
 
 queries = Queries("recollect.search")
 
 
 async def search_substring(tx: Transaction, graph: Graph, query: SubstringQuery, at: Moment | None) -> list[UUID]:
-    """Entities (`at`: as they were) that match, best first; up to one more than the query's limit."""
+    """Entities that match, best first; up to one more than the query's limit."""
     pattern = like_pattern(query.text)
-    statement = queries.search_substring if at is None else queries.search_substring_at
-    past = () if at is None else (at.revision, at.at)
+    among = _among(tx, graph, at, query)
+    rows = await tx.fetch(queries.search_substring, *among, pattern, pattern[1:-1], *_page(query))
+    return [row["id"] for row in rows]
+
+
+async def search_ranked(
+    tx: Transaction,
+    graph: Graph,
+    query: RankedQuery,
+    words: Sequence[str],
+    at: Moment | None,
+    *,
+    entities: int | None,
+) -> list[tuple[UUID, float]]:
+    """Entities that hold one of these words, with their scores, best first; up to one more than the query's limit.
+
+    `entities`: how many live ones there are, expired ones too, where that is known and nothing is filtered.
+    """
+    terms = ([like_pattern(word) for word in words], [word_pattern(word) for word in words], WORD)
+    rows = await tx.fetch(queries.search_ranked, *_among(tx, graph, at, query), *terms, entities, *_page(query))
+    return [(row["id"], row["score"]) for row in rows]
+
+
+async def search_boolean(
+    tx: Transaction, graph: Graph, query: Narrowed, plan: boolean.Plan, at: Moment | None
+) -> list[UUID]:
+    """Entities that a boolean query holds of, oldest first; up to one more than the query's limit."""
     rows = await tx.fetch(
-        statement,
-        tx.tenant_id,
-        graph.id,
-        pattern,
-        pattern[1:-1],
-        query.kind,
-        query.tags,
-        query.min_importance,
-        query.max_importance,
-        query.offset,
-        query.limit + 1,
-        *past,
+        queries.search_boolean,
+        *_among(tx, graph, at, query),
+        [term.field for term in plan.terms],
+        [like_pattern(term.text) for term in plan.terms],
+        [required for required, _ in plan.ways],
+        [forbidden for _, forbidden in plan.ways],
+        plan.is_universal,
+        *_page(query),
     )
     return [row["id"] for row in rows]
 
 
-async def recall(tx: Transaction, graph: Graph, question: Question, only: RecallFilter, *, limit: int) -> list[Hit]:
-    """Memories that answer the question, best first."""
-    rows = await tx.fetch(
-        queries.recall,
-        tx.tenant_id,
-        graph.id,
-        question.text,
-        _half(question.vector),
-        question.model,
-        CANDIDATES,
-        only.include_outdated or only.status == "outdated",
-        only.fresh_only,
-        only.kinds,
-        only.tags,
-        only.about,
-        only.min_importance,
-        only.since,
-        only.until,
-        MIN_MEANING,
-        WORDS_WEIGHT,
-        MEANING_WEIGHT,
-        limit,
-        only.status,
-        only.named,
-    )
-    return [Hit(**row) for row in rows]
+async def count_trigrams(tx: Transaction, text: str) -> tuple[str, int]:
+    """A text in small letters as PostgreSQL makes them, and how many distinct trigrams it has."""
+    row = await tx.fetchrow(queries.count_trigrams, text)
+    assert row is not None
+    return row["folded"], row["trigrams"]
 
 
-async def find_close(
-    tx: Transaction, graph: Graph, questions: Sequence[Question], node_ids: Sequence[UUID | None]
-) -> list[list[Close]]:
-    """For each text, older memories that say nearly the same, nearest first; of its node, where one is given."""
-    close: list[list[Close]] = [[] for _ in questions]
-    asked = [place for place, question in enumerate(questions) if question.vector is not None]
-    if not asked:
-        return close
-    rows = await tx.fetch(
-        queries.find_close,
-        tx.tenant_id,
-        graph.id,
-        asked,
-        [questions[place].text for place in asked],
-        [_half(questions[place].vector) for place in asked],
-        [node_ids[place] for place in asked],
-        questions[asked[0]].model,
-        MAX_CLOSE,
-        MIN_CLOSE,
-    )
-    for row in rows:
-        close[row["place"]].append(Close(row["memory_id"], row["text"], row["score"]))
-    return close
+async def set_similarity(tx: Transaction, similarity: float) -> None:
+    """From which similarity trigrams find a text, for the rest of the transaction."""
+    await tx.execute(queries.set_similarity, f"{similarity:.9f}")
+
+
+async def fuzzy_entities(
+    tx: Transaction, graph: Graph, query: FuzzyQuery, folded: str, within: Bounds, at: Moment | None, page: TextsPage
+) -> list[Texts]:
+    """Names and kinds within these bounds, of entities after a key."""
+    near = (folded, within.least, within.most, within.similarity is not None, page.after)
+    rows = await tx.fetch(queries.fuzzy_entities, *_among(tx, graph, at, query), *near, page.limit)
+    return [Texts(**row) for row in rows]
+
+
+async def fuzzy_statements(
+    tx: Transaction, graph: Graph, query: FuzzyQuery, folded: str, within: Bounds, at: Moment | None, page: TextsPage
+) -> list[Texts]:
+    """Observations within these bounds, after a key."""
+    near = (folded, within.least, within.most, within.similarity is not None, page.after)
+    among = _among(tx, graph, at, query)
+    rows = await tx.fetch(queries.fuzzy_statements, *among, *near, page.limit, within.similarity or 0.0)
+    return [Texts(**row) for row in rows]
+
+
+async def search_dates(tx: Transaction, graph: Graph, query: DateQuery, at: Moment | None) -> list[UUID]:
+    """Entities that were made or last changed in a time, oldest first; up to one more than the query's limit."""
+    among = _among(tx, graph, at, query)
+    rows = await tx.fetch(queries.search_dates, *among, query.since, query.until, *_page(query))
+    return [row["id"] for row in rows]
 
 
 async def find_mentioned(tx: Transaction, graph: Graph, names: Sequence[str], *, limit: int) -> list[UUID]:
@@ -111,19 +114,11 @@ async def find_mentioned(tx: Transaction, graph: Graph, names: Sequence[str], *,
     return [row["id"] for row in rows]
 
 
-async def find_similar(
-    tx: Transaction, graph: Graph, node_id: UUID, *, min_score: float, limit: int
-) -> list[tuple[UUID, float]]:
-    """Active facts that mean nearly the same as a node, with their cosines, nearest first."""
-    rows = await tx.fetch(queries.find_similar, tx.tenant_id, graph.id, node_id, min_score, limit)
-    return [(row["id"], row["score"]) for row in rows]
+def _among(tx: Transaction, graph: Graph, at: Moment | None, query: Narrowed) -> tuple[Any, ...]:
+    """What every search begins with: where it looks, when, and its filters."""
+    past = (None, None) if at is None else (at.revision, at.at)
+    return tx.tenant_id, graph.id, *past, query.kind, any_case(query.tags), query.min_importance, query.max_importance
 
 
-async def vectors_ready(tx: Transaction) -> bool:
-    """Whether the database can compare vectors."""
-    ready: bool = await tx.fetchval(queries.vectors_ready)
-    return ready
-
-
-def _half(vector: NDArray[np.float32] | None) -> HalfVector | None:
-    return None if vector is None else HalfVector(vector)
+def _page(query: Narrowed) -> tuple[int, int]:
+    return query.offset, query.limit + 1

@@ -25,6 +25,21 @@ async def list_tenants(operator: Operator, *, after: str, limit: int) -> list[Te
     return [Tenant(**row) for row in await operator.fetch(queries.list_tenants, after, limit)]
 
 
+async def allow_long_statements(operator: Operator) -> None:
+    """Let this command take as long as it needs."""
+    await operator.execute(queries.allow_long_statements)
+
+
+async def count_of_tenant(operator: Operator, tenant: Tenant) -> dict[str, int]:
+    """How many rows of each table are a tenant's."""
+    return dict(await operator.fetchrow(queries.count_of_tenant, tenant.id) or {})
+
+
+async def erase_tenant(operator: Operator, tenant: Tenant) -> dict[str, int]:
+    """Delete every row of a tenant; how many of each table."""
+    return dict(await operator.fetchrow(queries.erase_tenant, tenant.id) or {})
+
+
 async def set_status(operator: Operator, slug: str, status: str) -> Tenant | None:
     """Suspend or resume; None if there is no such tenant."""
     row = await operator.fetchrow(queries.set_tenant_status, slug, status)

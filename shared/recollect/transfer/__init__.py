@@ -1,9 +1,14 @@
 """Import and export of whole graphs.
 
-    model.py    what a transfer carries, what became of it, and the state that an export reads
-    jsonl.py    the official memory server's file: lines to items and back
-    packets.py  a file of any size as bounded requests
-    service.py  import a chunk, check one, export a graph
+    model.py    strategies, what became of an import, the state that an export reads
+    records.py  what a file holds: entities, facts, relations, places in the hierarchy
+    formats/    one module a format: a writer of pieces, and a reader where it can be read
+    exports.py  an export in steps of one transaction each
+    batches.py  a file of any size as batches of one revision each
+    trials.py   a batch that is tried and not kept, with what it needs of those before it
+    tasks.py    exports and imports as jobs
+    service.py  an import of a batch; entities.py (with wanted.py), facts.py and edges.py are its parts
+    jsonl.py    the official memory server's lines; packets.py a file of them as bounded requests
 
-A format turns bytes into items (`NewEntity`, `NewRelation`) and back; nothing else knows formats.
+A format turns text into records and back; nothing else knows formats.
 """

@@ -12,8 +12,9 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta, Struct, field
 
+from recollect.entities.model import NewEntity
 from recollect.errors import ErrorCode, TooLarge
-from recollect.nodes.model import NewEntity, unique
+from recollect.nodes.model import unique
 from recollect.relations.model import NewRelation
 from recollect.transfer.model import (
     MAX_KIND,
@@ -117,8 +118,8 @@ def _reason(error: Exception) -> str:
         case RecursionError():
             return "nested too deep"
         case msgspec.ValidationError():
-            said, _, place = str(error).partition(" - at `$.")
-            if place == "type`":
+            if str(error).endswith(" - at `$.type`"):  # it repeats what stands there
                 return "type: neither `entity` nor `relation`"
+            said, _, place = str(error).partition(" - at `$.")
             return f"{place.rstrip('`')}: {said}" if place else said
     return f"not JSON: {str(error).removeprefix('JSON is malformed: ')}"

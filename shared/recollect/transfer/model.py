@@ -1,13 +1,13 @@
 """What a transfer carries, what became of it, and the state that an export reads."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields
 from datetime import datetime
+from enum import StrEnum
 from uuid import UUID
 
+from recollect.entities.model import NewEntity
 from recollect.errors import InvalidInput
 from recollect.graphs.model import Graph
-from recollect.nodes.model import NewEntity, unique
 from recollect.relations.model import NewRelation
 
 MAX_NAME = 512
@@ -24,7 +24,7 @@ SHOWN_LINES = 5
 """Broken lines that an error's one sentence names."""
 
 Item = NewEntity | NewRelation
-"""What one line says. An export is what an import would make, so that both speak of the same values."""
+"""What one line of the official memory server's file says."""
 
 
 class Unreadable(Exception):
@@ -59,36 +59,83 @@ class Chunk:
     broken: tuple[BrokenLine, ...] = ()
 
 
+class Strategy(StrEnum):
+    """What becomes of an entity or fact that an import brings and that is there already.
+
+    Relations that are there stay; `replace` and `merge` bring their metadata.
+    """
+
+    SKIP = "skip"
+    """It stays as it is."""
+    REPLACE = "replace"
+    """It becomes what the file says: what the file does not say of it is taken away."""
+    MERGE = "merge"
+    """It gains what it lacks: observations, tags, aliases, metadata, a type, a parent; the greater importance."""
+    FAIL = "fail"
+    """Nothing is imported."""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something that was not imported: where in the file it stands, and why."""
+
+    where: str
+    reason: str
+
+
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """What became of a chunk. `lines_skipped` said only what was known; `broken` lines were passed over."""
+    """What became of a part of a file, in entities, facts, relations and observations.
+
+    `problems` were passed over.
+    """
 
     entities_created: int = 0
+    entities_updated: int = 0
+    entities_skipped: int = 0
     observations_added: int = 0
+    facts_created: int = 0
+    facts_updated: int = 0
+    facts_skipped: int = 0
     relations_created: int = 0
-    lines_skipped: int = 0
-    broken: tuple[BrokenLine, ...] = ()
+    relations_updated: int = 0
+    relations_skipped: int = 0
+    problems: tuple[Problem, ...] = ()
+
+    @property
+    def skipped(self) -> int:
+        """How much said only what was known."""
+        return self.entities_skipped + self.facts_skipped + self.relations_skipped
+
+    def __add__(self, other: "Imported") -> "Imported":
+        """Both parts together."""
+        return Imported(**{f.name: getattr(self, f.name) + getattr(other, f.name) for f in fields(self)})
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Which entities and facts an export holds; relations are those among them. None and empty filter nothing.
+
+    `tags`: any of them, whatever their case. `since` and `until`: when it last changed.
+    """
+
+    kind: str | None = None
+    tags: tuple[str, ...] = ()
+    since: datetime | None = None
+    until: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The state of a graph that an export reads: all that `revision` and the time `at` show.
-
-    `facts` counts the memories that no entity holds, which formats of entities and relations leave out.
-    """
+    """The state of a graph that an export reads: all that `revision` and the time `at` show, and what that counts."""
 
     graph_id: UUID
     revision: int
     at: datetime
+    entities: int
     facts: int
-
-
-@dataclass(frozen=True, slots=True)
-class Page:
-    """A part of an export. `last` is the id after which the next part begins; None is the end."""
-
-    items: Sequence[Item]
-    last: UUID | None
+    placeholders: int
+    relations: int
 
 
 def judged(chunk: Chunk, graph: Graph | None) -> Chunk:
@@ -106,15 +153,6 @@ def require_unbroken(chunk: Chunk) -> Chunk:
     shown = "; ".join(f"line {line.number}: {line.reason}" for line in chunk.broken[:SHOWN_LINES])
     more = f"; and {len(chunk.broken) - SHOWN_LINES} more" if len(chunk.broken) > SHOWN_LINES else ""
     raise InvalidInput(f"Nothing was imported, since lines are broken: {shown}{more}", path="lines")
-
-
-def merged_by_name(entities: list[NewEntity]) -> list[NewEntity]:
-    """One entity for each name: the first of that name, with the observations of all."""
-    texts: dict[str, list[str]] = {}
-    for entity in entities:
-        texts.setdefault(entity.name, []).extend(entity.observations)
-    firsts = {entity.name: entity for entity in reversed(entities)}
-    return [replace(firsts[name], observations=tuple(unique(said))) for name, said in texts.items()]
 
 
 def _refusal(item: Item, graph: Graph | None) -> str | None:

@@ -6,7 +6,7 @@ from typing import BinaryIO
 
 import msgspec
 
-from recollect.nodes.model import NewEntity
+from recollect.entities.model import NewEntity
 from recollect.transfer.jsonl import BYTE_ORDER_MARK, read_line, write_line
 from recollect.transfer.model import MAX_LINES, BrokenLine, Unreadable
 

@@ -1,35 +1,50 @@
-"""Use cases of transfer: import a chunk, check one, export a graph."""
+"""Use cases of import: a batch of items, a chunk of the official server's lines. Exports are in `exports.py`."""
 
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
-from uuid import UUID
+from datetime import datetime, timedelta
 
-from recollect.caller import Caller
+from recollect.errors import InvalidInput
 from recollect.graphs import service as graphs
-from recollect.graphs.model import Revision
-from recollect.nodes import service as nodes
-from recollect.nodes.model import NewEntity, NewObservation
-from recollect.platform.db import Database, Transaction
-from recollect.relations import service as relations
-from recollect.relations.model import NewRelation
-from recollect.transfer import store
-from recollect.transfer.model import (
-    Chunk,
-    Imported,
-    Item,
-    Line,
-    Snapshot,
-    judged,
-    merged_by_name,
-    require_unbroken,
-)
+from recollect.graphs.model import Graph, Revision
+from recollect.platform.db import Transaction
+from recollect.transfer.edges import import_relations
+from recollect.transfer.entities import import_entities, import_placements
+from recollect.transfer.facts import import_facts
+from recollect.transfer.formats.jsonl import record_of
+from recollect.transfer.formats.reading import Item
+from recollect.transfer.model import Chunk, Imported, Problem, Strategy, judged, require_unbroken
+from recollect.transfer.records import AnyRecord, EntityRecord, FactRecord, Placement, RelationRecord
 
-PAGE_ITEMS = 500
-PAGE_BYTES = 1024 * 1024
-"""What an export reads at once: it bounds its memory, and the length of each of its transactions."""
 
-_FIRST = UUID(int=0)
+async def import_batch(tx: Transaction, graph_name: str, items: Sequence[Item], strategy: Strategy) -> Imported:
+    """Write items in one revision: one step of an import. Items that cannot be kept are passed over and told.
+
+    Raises Forbidden, and Conflict under FAIL.
+    """
+    if not items:  # a graph is made by the first item that is kept
+        await graphs.open_graph(tx, graph_name)
+        return Imported()
+    async with graphs.write_graph(tx, graph_name, "import") as revision:
+        return await import_items(tx, revision, items, strategy)
+
+
+async def import_items(tx: Transaction, revision: Revision, items: Sequence[Item], strategy: Strategy) -> Imported:
+    """Write items in a revision: entities, facts, relations, and places in the hierarchy, whatever their order.
+
+    What has expired since it was exported is skipped.
+    """
+    admitted, problems = _admitted(revision.graph, items)
+    lasting = [item for item in admitted if not _is_over(item, revision.at)]
+    over = _by_type([item for item in admitted if _is_over(item, revision.at)])
+    parts = _by_type(lasting)
+    imported, left = await import_entities(tx, revision, parts[EntityRecord], strategy)
+    imported += Imported(entities_skipped=len(over[EntityRecord]), facts_skipped=len(over[FactRecord]))
+    imported += await import_facts(tx, revision, parts[FactRecord], strategy)
+    imported += await import_relations(tx, revision, parts[RelationRecord], strategy)
+    if parts[Placement]:
+        imported += await import_placements(tx, revision, parts[Placement], strategy, left=left)
+    return replace(imported, problems=(*problems, *imported.problems))
 
 
 async def import_chunk(tx: Transaction, graph_name: str, chunk: Chunk, *, strict: bool = False) -> Imported:
@@ -39,92 +54,56 @@ async def import_chunk(tx: Transaction, graph_name: str, chunk: Chunk, *, strict
     not there. `strict` raises InvalidInput where a line is broken. Raises Forbidden.
     """
     if strict:
-        require_unbroken(chunk)
-    if not chunk.lines:  # a graph is made by the first line that is kept
-        await graphs.open_graph(tx, graph_name)
-        return Imported(broken=chunk.broken)
-    async with graphs.write_graph(tx, graph_name, "import") as revision:
-        admitted = judged(chunk, revision.graph)
-        if strict:
-            require_unbroken(admitted)
-        return replace(await _write(tx, revision, admitted.lines), broken=admitted.broken)
+        require_unbroken(judged(chunk, await graphs.open_graph(tx, graph_name)))
+    items = [Item(f"line {line.number}", record_of(line.item)) for line in chunk.lines]
+    imported = await import_batch(tx, graph_name, items, Strategy.MERGE)
+    broken = [Problem(f"line {line.number}", line.reason) for line in chunk.broken]
+    problems = sorted((*broken, *imported.problems), key=lambda problem: int(problem.where.split()[1]))
+    return replace(imported, problems=tuple(problems))
 
 
 async def check_chunk(tx: Transaction, graph_name: str, chunk: Chunk, *, strict: bool = False) -> Imported:
     """What `import_chunk` would say of the chunk's broken lines; writes nothing, and counts nothing."""
     checked = judged(chunk, await graphs.open_graph(tx, graph_name))
-    return Imported(broken=(require_unbroken(checked) if strict else checked).broken)
+    broken = (require_unbroken(checked) if strict else checked).broken
+    return Imported(problems=tuple(Problem(f"line {line.number}", line.reason) for line in broken))
 
 
-async def open_snapshot(tx: Transaction, graph_name: str, *, as_of: str | None = None) -> Snapshot:
-    """The state of a graph (`as_of`: a past one) from which an export reads.
-
-    Raises NotFound, Forbidden, and InvalidInput for an `as_of` that is no revision or time of the graph.
-    """
-    graph = await graphs.get_graph(tx, graph_name)
-    at = await graphs.moment(tx, graph, as_of)
-    if at is None:
-        return await store.find_snapshot(tx, graph.id)
-    return Snapshot(graph.id, at.revision, at.at, (await graphs.head_of(tx, graph, at=at)).facts)
+def require_sound(problems: Sequence[Problem]) -> None:
+    """Raise InvalidInput where there are problems, naming the first and how many there are."""
+    if problems:
+        more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+        raise InvalidInput(f"{problems[0].reason}{more}. Nothing was imported", path=f"data.{problems[0].where}")
 
 
-async def export_items(
-    db: Database, caller: Caller, snapshot: Snapshot, *, page_items: int = PAGE_ITEMS, page_bytes: int = PAGE_BYTES
-) -> AsyncIterator[Sequence[Item]]:
-    """Every entity and then every relation of that state, oldest first, in pages that are never empty.
+_TYPES = (EntityRecord, FactRecord, RelationRecord, Placement)
 
-    Each page is a short transaction of its own, and none is open while a page is handed out: the reader may be slow,
-    and a connection held at its pace would be one less for everybody. Rows carry their revisions, so that all pages
-    show the one state whatever is written meanwhile.
-    """
-    entities_as_of = partial(store.entities_as_of, max_bytes=page_bytes)
-    for next_page in (entities_as_of, store.relations_as_of):
-        after: UUID | None = _FIRST
-        while after is not None:
-            async with db.transaction(caller, read_only=True) as tx:
-                page = await next_page(tx, snapshot, after=after, limit=page_items)
-            if page.items:
-                yield page.items
-            after = page.last
+_LEAST = timedelta(minutes=1)
+"""What is to last no longer is not begun: it would be gone before all that belongs to it is there."""
 
 
-async def _write(tx: Transaction, revision: Revision, lines: Sequence[Line]) -> Imported:
-    items = [line.item for line in lines]
-    made, said = await _write_entities(tx, revision, [item for item in items if isinstance(item, NewEntity)])
-    wanted = [item for item in items if isinstance(item, NewRelation)]
-    edges = await relations.create_relations(tx, revision, wanted) if wanted else []
-    known = _count_known(items, made, said, {edge.triple for edge in edges})
-    return Imported(len(made), len(said), len(edges), known)
+def _is_over(item: Item, now: datetime) -> bool:
+    record = item.record
+    if not isinstance(record, EntityRecord | FactRecord) or record.expires_at is None:
+        return False
+    return record.expires_at <= now + _LEAST
 
 
-async def _write_entities(
-    tx: Transaction, revision: Revision, entities: list[NewEntity]
-) -> tuple[set[str], set[tuple[str, str]]]:
-    """Names of the entities that are new, and the (name, observation) pairs that are."""
-    if not entities:
-        return set(), set()
-    wanted = merged_by_name(entities)
-    created = [entity for _, entity in await nodes.create_entities(tx, revision, wanted)]
-    made = {entity.name for entity in created}
-    told = [NewObservation(entity.name, text) for entity in wanted for text in entity.observations]
-    lacking = [new for new in told if new.entity not in made]
-    added = await nodes.add_observations(tx, revision, lacking) if lacking else []
-    said = {(entity.name, text) for entity in created for text in entity.observations}
-    return made, said | {(observation.entity, observation.content) for observation in added}
+def _by_type(items: Sequence[Item]) -> dict[type[AnyRecord], list[Item]]:
+    return {type_: [item for item in items if isinstance(item.record, type_)] for type_ in _TYPES}
 
 
-def _count_known(
-    items: Iterable[Item], made: set[str], said: set[tuple[str, str]], related: set[tuple[str, str, str]]
-) -> int:
-    """How many items said only what was known, or what an item before them had said."""
-    made, said, related, known = set(made), set(said), set(related), 0
+def _admitted(graph: Graph, items: Sequence[Item]) -> tuple[list[Item], list[Problem]]:
+    """The items but those whose kind the graph's whitelist leaves out."""
+    admitted, problems = [], []
     for item in items:
-        if isinstance(item, NewRelation):
-            known += item.triple not in related
-            related.discard(item.triple)
-        else:
-            fresh = {(item.name, text) for text in item.observations} & said
-            known += item.name not in made and not fresh
-            made.discard(item.name)
-            said -= fresh
-    return known
+        try:
+            match item.record:
+                case EntityRecord(entity_type=kind):
+                    graph.require_kind(kind or None, "entityType")
+                case FactRecord(kind=kind):
+                    graph.require_kind(kind or None, "kind")
+            admitted.append(item)
+        except InvalidInput as error:
+            problems.append(Problem(item.where, error.message))
+    return admitted, problems

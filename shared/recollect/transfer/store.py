@@ -1,14 +1,32 @@
 """One function per query of `queries.sql`."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Generic, TypeVar
 from uuid import UUID
 
-from recollect.nodes.model import NewEntity, unique
+import asyncpg
+
+from recollect.graphs.model import Graph
+from recollect.nodes.model import any_case
 from recollect.platform.db import Transaction
 from recollect.platform.sql import Queries
-from recollect.relations.model import NewRelation
-from recollect.transfer.model import Page, Snapshot
+from recollect.transfer.formats.writer import ExportedEdge, ExportedNode
+from recollect.transfer.model import Filter, Snapshot
+from recollect.transfer.records import ACTIVE, End, EntityRecord, FactEnd, FactRecord, RelationRecord, Said
 
 queries = Queries("recollect.transfer")
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Page(Generic[T]):
+    """A part of an export. `last` is the id after which the next part begins; None is the end."""
+
+    items: list[T]
+    last: UUID | None
 
 
 async def find_snapshot(tx: Transaction, graph_id: UUID) -> Snapshot:
@@ -18,29 +36,117 @@ async def find_snapshot(tx: Transaction, graph_id: UUID) -> Snapshot:
     return Snapshot(**row)
 
 
-async def entities_as_of(tx: Transaction, snapshot: Snapshot, *, after: UUID, limit: int, max_bytes: int) -> Page:
-    """Entities of that state after the lineage `after`, oldest first: at most `limit`, and about `max_bytes` of text.
+async def nodes_as_of(
+    tx: Transaction, snapshot: Snapshot, only: Filter, *, named: bool, after: UUID, limit: int, max_bytes: int
+) -> Page[ExportedNode]:
+    """Nodes with or without a name of that state, placeholders too, after the lineage `after`, oldest first.
 
-    A statement that came from two threads is given once.
+    At most `limit`, and about `max_bytes` of observations.
     """
     rows = await tx.fetch(
-        queries.entities_as_of,
-        tx.tenant_id,
-        snapshot.graph_id,
-        snapshot.revision,
-        snapshot.at,
-        after,
-        limit,
-        max_bytes,
+        queries.nodes_as_of, *_state(tx, snapshot), after, limit, max_bytes, named, *_conditions(only)
     )
-    entities = [NewEntity(row["name"], row["kind"], tuple(unique(row["observations"]))) for row in rows if row["name"]]
-    return Page(entities, rows[-1]["id"] if rows else None)
+    return Page([*map(_exported_node, _shown(rows))], rows[-1]["id"] if rows else None)
 
 
-async def relations_as_of(tx: Transaction, snapshot: Snapshot, *, after: UUID, limit: int) -> Page:
-    """Relations of that state after the relation `after`, oldest first: at most `limit`."""
+async def relations_as_of(
+    tx: Transaction, snapshot: Snapshot, only: Filter, *, named: bool, after: UUID, limit: int
+) -> Page[ExportedEdge]:
+    """Relations of that state after the relation `after`, oldest first: at most `limit`; `named`: among names only."""
+    rows = await tx.fetch(queries.relations_as_of, *_state(tx, snapshot), after, limit, named, *_conditions(only))
+    return Page([*map(_exported_edge, _shown(rows))], rows[-1]["id"] if rows else None)
+
+
+async def find_facts(tx: Transaction, graph: Graph, ends: Sequence[FactEnd]) -> dict[FactEnd, UUID]:
+    """Live facts of a graph by what they say, in which thread, and their status."""
     rows = await tx.fetch(
-        queries.relations_as_of, tx.tenant_id, snapshot.graph_id, snapshot.revision, snapshot.at, after, limit
+        queries.find_facts,
+        tx.tenant_id,
+        graph.id,
+        [end.text for end in ends],
+        [end.thread for end in ends],
+        [end.status for end in ends],
     )
-    edges = [NewRelation(row["source"], row["target"], row["type"]) for row in rows if row["source"] and row["target"]]
-    return Page(edges, rows[-1]["id"] if rows else None)
+    return {ends[row["place"] - 1]: row["id"] for row in rows}
+
+
+async def added_since(tx: Transaction, graph: Graph, since: datetime, *, limit: int) -> list[EntityRecord | FactRecord]:
+    """Live entities and facts that changed after a time, by what makes them the same as others."""
+    rows = await tx.fetch(queries.added_since, tx.tenant_id, graph.id, since, limit)
+    return [
+        FactRecord(text=row["content"], thread=row["thread"], status=row["status"])
+        if row["name"] is None
+        else EntityRecord(name=row["name"], entity_type="", observations=[])
+        for row in rows
+    ]
+
+
+def _state(tx: Transaction, snapshot: Snapshot) -> tuple[Any, ...]:
+    return tx.tenant_id, snapshot.graph_id, snapshot.revision, snapshot.at
+
+
+def _conditions(only: Filter) -> tuple[Any, ...]:
+    return only.kind, any_case(only.tags), only.since, only.until
+
+
+def _shown(rows: Sequence[asyncpg.Record]) -> list[asyncpg.Record]:
+    return [row for row in rows if row["shown"]]
+
+
+def _exported_node(row: asyncpg.Record) -> ExportedNode:
+    if row["placeholder"]:
+        return ExportedNode(row["id"], row["name"], None)
+    return ExportedNode(row["id"], row["name"], _fact(row) if row["name"] is None else _entity(row))
+
+
+def _entity(row: asyncpg.Record) -> EntityRecord:
+    return EntityRecord(
+        name=row["name"],
+        entity_type=row["kind"] or "",
+        observations=row["contents"] or [],
+        parent_id=row["parent"],
+        aliases=row["aliases"],
+        said=_said(row["threads"] or [], row["said_ats"] or [], row["expiries"] or []),
+        text=row["content"] or None,
+        **_common(row),
+    )
+
+
+def _fact(row: asyncpg.Record) -> FactRecord:
+    return FactRecord(text=row["content"], kind=row["kind"] or "", **_common(row))
+
+
+def _common(row: asyncpg.Record) -> dict[str, Any]:
+    same = ("tags", "importance", "created_at", "summary", "metadata", "source", "thread", "freshness_at")
+    return {name: row[name] for name in (*same, "ttl_days", "expires_at")} | {
+        "status": ACTIVE if row["status"] == ACTIVE else row["status"],
+        "last_modified": row["updated_at"],
+        "at": row["said_at"],
+    }
+
+
+def _said(threads: list[str | None], ats: list[datetime | None], expiries: list[datetime | None]) -> list[Said]:
+    return [
+        Said(thread=thread, at=at, expires_at=expires)
+        for thread, at, expires in zip(threads, ats, expiries, strict=True)
+    ]
+
+
+def _exported_edge(row: asyncpg.Record) -> ExportedEdge:
+    record = RelationRecord(
+        from_=_end(row, "source"),
+        to=_end(row, "target"),
+        relation_type=row["type"],
+        metadata=row["metadata"],
+        ordinal=row["ordinal"],
+        created_at=row["created_at"],
+    )
+    return ExportedEdge(row["id"], row["from_node"], row["to_node"], record)
+
+
+def _end(row: asyncpg.Record, end: str) -> End:
+    name: str | None = row[end]
+    if name is not None:
+        return name
+    status = ACTIVE if row[f"{end}_status"] == ACTIVE else row[f"{end}_status"]
+    return FactEnd(text=row[f"{end}_text"], thread=row[f"{end}_thread"], status=status)

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from uuid import UUID
 
+from recollect.entities import service as entities
 from recollect.graphs import service as graphs
 from recollect.graphs.model import Graph, Moment
 from recollect.nodes import service as nodes
@@ -127,8 +128,8 @@ async def extract_subgraph(
     reached = await neighbourhood(tx, graph, starts, Walk(at=at), depth=depth, max_nodes=max_nodes)
     ids = list(reached.depths)
     labels = await nodes.labels_of(tx, graph, ids, at=at)
-    entities = await nodes.entities_by_id(tx, ids, graph=graph, at=at)
-    return Surroundings(Subgraph(entities, _relations(reached, labels)), reached.cut)
+    met = await entities.entities_by_id(tx, ids, graph=graph, at=at)
+    return Surroundings(Subgraph(met, _relations(reached, labels)), reached.cut)
 
 
 async def _ends(

@@ -1,10 +1,16 @@
 """Give passages their vectors.
 
-A batch is claimed in one transaction, embedded outside any, and stored in another. A worker that dies
-in between leaves passages claimed until their lease ends; then the next sweep takes them up.
+A batch is claimed in one transaction, embedded outside any, and stored in another, while the next one is claimed and
+embedded: PostgreSQL takes longer than a small embedder. A worker that dies in between leaves passages claimed until
+their lease ends; then the next sweep takes them up. Passages that the embedder takes from nobody are set aside; one
+that fails whatever it is given is left alone for a while.
 """
 
-from collections.abc import Mapping
+import asyncio
+import random
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from uuid import UUID
 
 import structlog
@@ -12,12 +18,20 @@ import structlog
 from recollect.errors import RecollectError
 from recollect.identity.model import worker_caller
 from recollect.passages import service as passages
-from recollect.passages.model import EMBED_PASSAGES
+from recollect.passages.model import EMBED_PASSAGES, PendingPassage
+from recollect.platform.embedding import Embedder
+from recollect.platform.metrics import record_embedded, record_refused
 from recollect.platform.telemetry import continued_span
+from recollect.usage import service as usage
 from recollect_workers.context import WorkerContext
+from recollect_workers.sieve import Sifted, sift
+
+MAX_COUNTED = 10
+"""Graphs of a tenant whose words are counted after one run, each in a transaction of its own."""
 
 MAX_BATCHES = 40
-"""Batches of one run. A tenant with more to embed waits for another turn, behind the other tenants."""
+TURN_SECONDS = 3.0
+"""Batches and seconds of one run. A tenant with more to embed waits for another turn, behind the other tenants."""
 
 log = structlog.get_logger(__name__)
 
@@ -31,49 +45,177 @@ async def woken(context: WorkerContext, tenant_id: UUID, carrier: Mapping[str, s
 async def sweep(context: WorkerContext) -> None:
     """Embed whatever waits, announced or not: a run for each tenant in turn, until none has more.
 
-    Raises Unavailable when the database is away.
+    Who waits is asked anew each round, for a round may be long. Raises Unavailable when the database is away.
     """
+    context.patience.due.clear()
+    while await _sweep_round(context):
+        pass
+
+
+async def _sweep_round(context: WorkerContext) -> bool:
+    """A run for each tenant; whether any may have more. In no fixed order: one's failure may end it for all."""
+    if context.patience.waiting:
+        return False
     waiting = await passages.tenants_with_pending(context.database)
-    while waiting:
-        waiting = [tenant_id for tenant_id in waiting if await _attempt_run(context, tenant_id, {})]
+    random.shuffle(waiting)
+    return any([await _attempt_run(context, tenant_id, {}) for tenant_id in waiting])
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Claimed passages, and what the embedder made of those that lacked a vector."""
+
+    embedder: Embedder
+    claimed: Sequence[PendingPassage]
+    sifted: Sifted
+
+    @property
+    def bare(self) -> list[PendingPassage]:
+        """Those that lacked a vector."""
+        return [passage for passage in self.claimed if passage.text is not None]
+
+    @property
+    def whole(self) -> bool:
+        """Whether the embedder took all of it, so that none goes back into the queue."""
+        return len(self.sifted.ids) == len(self.bare)
 
 
 async def embed_passages(context: WorkerContext, tenant_id: UUID, carrier: Mapping[str, str]) -> bool:
-    """Embed up to MAX_BATCHES batches of one tenant; whether there may be more.
+    """Embed up to MAX_BATCHES batches of one tenant, for TURN_SECONDS; whether there may be more.
 
     Raises Unavailable when the database or the embedder is away.
     """
-    embedded = 0
+    run = _Run(context, tenant_id)
     with continued_span(EMBED_PASSAGES, carrier) as span:
         span.set_attribute("recollect.tenant_id", str(tenant_id))
         try:
-            for _ in range(MAX_BATCHES):
-                if context.stopping.is_set() or not (count := await embed_batch(context, tenant_id)):
-                    return False
-                embedded += count
-            return True
+            return await run.go()
         finally:
-            span.set_attribute("recollect.passages", embedded)
-            if embedded:
-                log.info("passages embedded", tenant=str(tenant_id), passages=embedded)
+            if run.embedded:
+                context.links_due.set()
+                await count_terms(context, tenant_id)
+            span.set_attribute("recollect.passages", run.embedded)
+            if run.embedded:
+                log.info("passages embedded", tenant=str(tenant_id), passages=run.embedded)
 
 
 async def embed_batch(context: WorkerContext, tenant_id: UUID) -> int:
-    """Claim, embed and store one batch; how many passages it held."""
-    caller = worker_caller(tenant_id)
-    limit, lease = context.settings.embedding_batch, context.settings.embedding_lease_seconds
-    async with context.database.transaction(caller) as tx:
-        pending = await passages.claim_pending(tx, limit=limit, lease_seconds=lease)
-    if not pending:
+    """Claim, embed and store one batch; how many passages it held.
+
+    Raises EmbeddingFailed where the embedder is away: what it gave is stored, and the rest is free again.
+    """
+    batch = await _embed_next(context, tenant_id)
+    if batch is None:
         return 0
-    vectors = await context.embedder.embed([passage.text for passage in pending])
-    ids = [passage.id for passage in pending]
+    await _store(context, tenant_id, batch)
+    return len(batch.claimed)
+
+
+class _Run:
+    """One tenant's turn: each batch is stored while the next is embedded. `embedded`: passages that were."""
+
+    def __init__(self, context: WorkerContext, tenant_id: UUID) -> None:
+        self.embedded = 0
+        self._context, self._tenant_id = context, tenant_id
+        self._storing: asyncio.Task[None] | None = None
+
+    async def go(self) -> bool:
+        """Whether there may be more. Whatever ends it, what is being stored is stored before."""
+        ends = time.monotonic() + TURN_SECONDS
+        try:
+            for _ in range(MAX_BATCHES):
+                if self._context.stopping.is_set() or not await self._batch():
+                    return False
+                if time.monotonic() >= ends:
+                    break
+            return True
+        finally:
+            await self._stored()
+
+    async def _batch(self) -> bool:
+        batch = await _embed_next(self._context, self._tenant_id)
+        await self._stored()
+        if batch is None:
+            return False
+        self._storing = asyncio.create_task(_store(self._context, self._tenant_id, batch))
+        if not batch.whole:  # What it gives back may be claimed at once.
+            await self._stored()
+        self.embedded += len(batch.claimed)
+        return True
+
+    async def _stored(self) -> None:
+        if self._storing is not None:
+            storing, self._storing = self._storing, None
+            await storing
+
+
+async def _embed_next(context: WorkerContext, tenant_id: UUID) -> Batch | None:
+    """Claim a batch and embed it; None where nothing waits."""
+    for embedder in context.embedders:
+        if claimed := await _claim(context, tenant_id, embedder):
+            bare = [passage for passage in claimed if passage.text is not None]
+            sifted = await sift(embedder, bare, seconds=context.settings.embedding_lease_seconds / 2)
+            return Batch(embedder, claimed, sifted)
+    return None
+
+
+async def _claim(context: WorkerContext, tenant_id: UUID, embedder: Embedder) -> list[PendingPassage]:
+    settings = context.settings
+    previous = None if context.previous is None else context.previous.model
+    async with context.database.transaction(worker_caller(tenant_id)) as tx:
+        return await passages.claim_pending(
+            tx,
+            model=embedder.model,
+            limit=context.patience.batch(tenant_id, settings.embedding_batch),
+            lease_seconds=settings.embedding_lease_seconds,
+            previous=previous,
+        )
+
+
+async def _store(context: WorkerContext, tenant_id: UUID, batch: Batch) -> None:
+    caller, model, claimed, sifted = worker_caller(tenant_id), batch.embedder.model, batch.claimed, batch.sifted
+    bare = batch.bare
     async with context.database.transaction(caller) as tx:
-        await passages.store_vectors(tx, model=context.embedder.model, ids=ids, vectors=vectors)
-    return len(pending)
+        aside = await passages.note_failures(tx, sifted.failed, claimed)
+        done = {*sifted.ids, *aside}
+        settled = [passage for passage in claimed if passage.text is None or passage.id in done]
+        embedded = await passages.settle(tx, settled, model=model, ids=sifted.ids, vectors=sifted.vectors)
+        tried = {*done, *(failed.id for failed in sifted.failed)}
+        await passages.give_back(tx, [passage for passage in bare if passage.id not in tried])
+        if embedded:
+            await usage.count_embedded(tx, embedded)
+    record_embedded(embedded)
+    if aside:
+        record_refused(len(aside))
+        log.warning("passages set aside: the embedder does not take them", tenant=str(tenant_id), passages=len(aside))
+    if bare:
+        _learn(context, tenant_id, sifted)
+
+
+def _learn(context: WorkerContext, tenant_id: UUID, sifted: Sifted) -> None:
+    """Bear in mind how the embedder and the tenant's texts did. Raises what stopped it."""
+    if sifted.stopped is not None:
+        seconds = context.patience.note_failure(sifted.stopped)
+        log.info("the embedder is left alone", seconds=round(seconds, 1))
+        raise sifted.stopped
+    context.patience.note_success()
+    if sifted.smallest is None:
+        context.patience.grow(tenant_id, context.settings.embedding_batch)
+    else:
+        context.patience.shrink(tenant_id, sifted.smallest)
+
+
+async def count_terms(context: WorkerContext, tenant_id: UUID) -> None:
+    """Count the words of the tenant's graphs that have changed much."""
+    for _ in range(MAX_COUNTED):
+        async with context.database.transaction(worker_caller(tenant_id)) as tx:
+            if not await passages.recount_terms(tx):
+                return
 
 
 async def _attempt_run(context: WorkerContext, tenant_id: UUID, carrier: Mapping[str, str]) -> bool:
+    if context.patience.waiting:
+        return False  # The sweep comes when the wait is over.
     # One tenant's failure must not keep the others from their turn; its passages come back when their lease ends.
     try:
         return await embed_passages(context, tenant_id, carrier)

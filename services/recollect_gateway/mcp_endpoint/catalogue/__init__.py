@@ -1,5 +1,9 @@
 """The catalogue: every tool, once, as data. What is listed and what may be called both follow from it."""
 
+from collections.abc import Sequence
+
+from recollect.errors import InvalidInput
+from recollect_gateway.mcp_endpoint.catalogue.admin import ADMIN
 from recollect_gateway.mcp_endpoint.catalogue.agent import AGENT
 from recollect_gateway.mcp_endpoint.catalogue.facts import FACTS
 from recollect_gateway.mcp_endpoint.catalogue.lineage import LINEAGE
@@ -9,7 +13,16 @@ from recollect_gateway.mcp_endpoint.tool import ToolSpec
 
 DEFAULT_TOOLSETS = frozenset({"agent"})
 
-CATALOGUE: tuple[ToolSpec, ...] = (*AGENT, *MEMORY, *ORGANIZE, *FACTS, *LINEAGE)
+CATALOGUE: tuple[ToolSpec, ...] = (*AGENT, *MEMORY, *ORGANIZE, *FACTS, *LINEAGE, *ADMIN)
 
 TOOLS = {tool.name: tool for tool in CATALOGUE}
 TOOLSETS = frozenset().union(*(tool.toolsets for tool in CATALOGUE))
+
+
+def known_toolsets(names: Sequence[str]) -> tuple[str, ...]:
+    """These toolsets, each once; raises InvalidInput for one that is not there."""
+    for place, name in enumerate(names):
+        if name not in TOOLSETS:
+            known = ", ".join(sorted(TOOLSETS))
+            raise InvalidInput(f"Unknown toolset {name!r}; there are: {known}", path=f"toolsets.{place}")
+    return tuple(dict.fromkeys(names))

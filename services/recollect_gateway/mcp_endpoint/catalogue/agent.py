@@ -1,7 +1,7 @@
 """The tools of toolset `agent`."""
 
 from recollect_gateway.mcp_endpoint.tool import ToolSpec
-from recollect_gateway.mcp_endpoint.toolsets import agent
+from recollect_gateway.mcp_endpoint.toolsets.agent import changes, memories, relations
 
 AGENT: tuple[ToolSpec, ...] = (
     ToolSpec(
@@ -10,9 +10,9 @@ AGENT: tuple[ToolSpec, ...] = (
         description="Keep facts for later. Say what each is about, so that it is found with that entity; "
         "what is known already is not doubled, and close memories come back so that you can revise instead.",
         toolsets=frozenset({"agent"}),
-        arguments=agent.Remember,
-        result=agent.RememberedMemories,
-        handler=agent.remember,
+        arguments=memories.Remember,
+        result=memories.RememberedMemories,
+        handler=memories.remember_items,
         idempotent=True,
         terse=True,
     ),
@@ -21,9 +21,9 @@ AGENT: tuple[ToolSpec, ...] = (
         title="Recall",
         description="Find what was remembered, by words and by meaning. Ask before answering from memory.",
         toolsets=frozenset({"agent"}),
-        arguments=agent.Recall,
-        result=agent.RecalledMemories,
-        handler=agent.recall,
+        arguments=memories.Recall,
+        result=memories.RecalledMemories,
+        handler=memories.recall_memories,
         read_only=True,
         idempotent=True,
         terse=True,
@@ -33,9 +33,9 @@ AGENT: tuple[ToolSpec, ...] = (
         title="Relate",
         description="Keep how entities relate, as triples in active voice. Names need not exist yet.",
         toolsets=frozenset({"agent"}),
-        arguments=agent.Relate,
-        result=agent.RelatedTriples,
-        handler=agent.relate,
+        arguments=relations.Relate,
+        result=relations.RelatedTriples,
+        handler=relations.relate,
         idempotent=True,
         terse=True,
     ),
@@ -44,9 +44,9 @@ AGENT: tuple[ToolSpec, ...] = (
         title="Revise",
         description="Correct a memory, or a node's text, tags, importance or status. What it was stays in history.",
         toolsets=frozenset({"agent"}),
-        arguments=agent.Revise,
-        result=agent.RevisedMemory,
-        handler=agent.revise,
+        arguments=changes.Revise,
+        result=changes.RevisedMemory,
+        handler=changes.revise,
         terse=True,
     ),
     ToolSpec(
@@ -54,9 +54,9 @@ AGENT: tuple[ToolSpec, ...] = (
         title="Forget",
         description="Let memories or nodes go: outdated (kept, but no longer recalled) or deleted.",
         toolsets=frozenset({"agent"}),
-        arguments=agent.Forget,
-        result=agent.ForgottenMemories,
-        handler=agent.forget,
+        arguments=changes.Forget,
+        result=changes.ForgottenMemories,
+        handler=changes.forget,
         destructive=True,
         idempotent=True,
         terse=True,
@@ -66,9 +66,9 @@ AGENT: tuple[ToolSpec, ...] = (
         title="Explore",
         description="See what lies around a node, or the paths between two.",
         toolsets=frozenset({"agent"}),
-        arguments=agent.Explore,
-        result=agent.ExploredGraph,
-        handler=agent.explore,
+        arguments=relations.Explore,
+        result=relations.ExploredGraph,
+        handler=relations.explore,
         read_only=True,
         idempotent=True,
         terse=True,

@@ -1,7 +1,7 @@
 """The tools of toolset `lineage`."""
 
 from recollect_gateway.mcp_endpoint.tool import ToolSpec
-from recollect_gateway.mcp_endpoint.toolsets.lineage import edges, graphs, nodes, subgraphs
+from recollect_gateway.mcp_endpoint.toolsets.lineage import edges, graphs, nodes, search, subgraphs
 
 LINEAGE: tuple[ToolSpec, ...] = (
     ToolSpec(
@@ -165,6 +165,18 @@ LINEAGE: tuple[ToolSpec, ...] = (
         arguments=nodes.SearchGraph,
         result=nodes.SearchHits,
         handler=nodes.search_graph,
+        read_only=True,
+        idempotent=True,
+    ),
+    ToolSpec(
+        name="batch_search",
+        title="Search a graph in several words",
+        description="Ask up to eight variants of a question at once: their results are fused by rank, each node once, "
+        "with the queries that found it.",
+        toolsets=frozenset({"lineage"}),
+        arguments=search.BatchSearch,
+        result=search.BatchHits,
+        handler=search.batch_search,
         read_only=True,
         idempotent=True,
     ),

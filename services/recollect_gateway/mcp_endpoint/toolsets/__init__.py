@@ -1,1 +1,1 @@
-"""The toolsets: one module for each vocabulary. Each parses, calls one use case, renders."""
+"""The toolsets: a package for each vocabulary. Each parses, calls one use case, renders."""

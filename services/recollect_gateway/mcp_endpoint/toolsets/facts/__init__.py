@@ -1,5 +1,6 @@
 """Toolset `facts`: the graph-memory contract.
 
-`arguments` and `results` are its shapes, `errors` its error envelope; the handlers are in `nodes` (facts and entities
-by id), `relations` (relations, triplets, what lies around) and `health`.
+`nodes` makes and changes facts and entities by id, `history` tells their versions, `search` finds them; `relations`
+relates them, `walks` follows the relations; `stats` counts, `health` says how the service is. `shapes` is what they
+share, `errors` the contract's error envelope.
 """

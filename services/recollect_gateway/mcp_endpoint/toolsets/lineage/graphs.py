@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct, field
 
+from recollect.curation import deduplication
 from recollect.errors import InvalidInput
 from recollect.graphs import service as graphs
 from recollect.graphs.model import GraphHead, GraphPatch, NewGraph
@@ -118,6 +119,7 @@ async def create_graph(call: Call, arguments: CreateGraph) -> Reply:
     if arguments.graph not in (None, arguments.name):
         raise InvalidInput("The new graph's name stands in name", path="graph")
     require_small(call, arguments.metadata, "metadata")
+    deduplication.require_readable(arguments.metadata)
     whitelist = tuple(arguments.kind_whitelist) or None
     new = NewGraph(arguments.name, arguments.conflict_policy, whitelist, arguments.metadata)
     async with call.transaction() as tx:
@@ -128,6 +130,7 @@ async def create_graph(call: Call, arguments: CreateGraph) -> Reply:
 async def update_graph_config(call: Call, arguments: UpdateGraphConfig) -> Reply:
     """Change a graph's configuration."""
     require_small(call, arguments.metadata or {}, "metadata")
+    deduplication.require_readable(arguments.metadata or {})
     patch = GraphPatch(
         arguments.name,
         arguments.conflict_policy,

@@ -11,7 +11,7 @@ from recollect.lineages import service as lineages
 from recollect.lineages.model import Draft, Put, Version, VersionFilter, not_found
 from recollect.memory import subgraphs
 from recollect.nodes.model import NodeFields
-from recollect.search.model import RecallFilter
+from recollect.recall.model import RecallFilter
 from recollect_gateway.mcp_endpoint.schema import utc
 from recollect_gateway.mcp_endpoint.tool import Arguments, Call, Reading, Reply
 from recollect_gateway.mcp_endpoint.toolsets.lineage.shapes import (
@@ -34,6 +34,8 @@ NodeTags = Annotated[list[Tag], Meta(max_length=100, description="Labels, such a
 Metadata = Annotated[dict[str, Any], Meta(description="Anything to keep with it")]
 Freshness = Annotated[Time, Meta(description="From when on it counts as stale")]
 BasedOn = Annotated[int, Meta(ge=1, description="The version that you read before you wrote this one")]
+Thread = Annotated[str, Meta(max_length=256, description="Conversation or document it came from")]
+SaidAt = Annotated[Time, Meta(description="When it was said; default now")]
 Lineage = Annotated[UUID, Meta(description="Write a new version of this node; without, a new node")]
 
 
@@ -49,6 +51,8 @@ class PutNode(Arguments, frozen=True, rename=None):
     freshness_at: Freshness | None = None
     created_by: CreatedBy | None = None
     based_on_version: BasedOn | None = None
+    thread: Thread | None = None
+    at: SaidAt | None = None
 
 
 class GetNodeById(Arguments, frozen=True, rename=None):
@@ -83,7 +87,7 @@ class ListNodes(Reading, frozen=True, rename=None):
     offset: Offset = 0
 
 
-class SearchGraph(Arguments, frozen=True, rename=None):
+class SearchGraph(Reading, frozen=True, rename=None):
     """Arguments of `search_graph`."""
 
     text: Annotated[str, Meta(min_length=1, max_length=1_000, description="A question or a few words")]
@@ -147,7 +151,7 @@ class SearchHits(Struct, frozen=True):
 async def put_node(call: Call, arguments: PutNode) -> Reply:
     """Write a version of a node."""
     require_small(call, arguments.metadata, "metadata")
-    draft = draft_of(arguments, arguments.lineage_id, utc_path="freshness_at")
+    draft = draft_of(arguments, arguments.lineage_id, path="")
     async with call.writing(arguments.graph) as (tx, revision):
         put = await lineages.put_node(tx, revision, draft)
         node = await lineages.get_node(tx, revision.graph, put.node_id)
@@ -212,22 +216,26 @@ async def search_graph(call: Call, arguments: SearchGraph) -> Reply:
     """Find nodes by words and meaning."""
     (question,) = await call.questions([arguments.text])
     only = RecallFilter(kinds=tuple(arguments.kinds), tags=tuple(arguments.tags), fresh_only=arguments.fresh_only)
-    async with call.transaction() as tx:
-        found = await subgraphs.search_nodes(tx, arguments.graph, question, only, limit=arguments.limit)
+    async with call.recalling(arguments.graph, [question], only) as (tx, cached):
+        found = await subgraphs.search_nodes(
+            tx, arguments.graph, question, only, limit=arguments.limit, as_of=arguments.as_of, cached=cached
+        )
     graph = call.graph_name(arguments.graph)
     hits = [SearchHit(node_out(node, graph), round(score, 4)) for node, score in found.nodes]
     return Reply(SearchHits(hits, found.more, found.waiting))
 
 
-def draft_of(node: Any, lineage_id: UUID | None, *, utc_path: str) -> Draft:
-    """The version that a struct with a node's fields asks for."""
+def draft_of(node: Any, lineage_id: UUID | None, *, path: str) -> Draft:
+    """The version that a struct with a node's fields asks for; `path`: what stands before the names of its fields."""
     fields = NodeFields(
         kind=node.kind,
         content=node.content,
         summary=node.summary or None,
         tags=tuple(node.tags),
         metadata=node.metadata,
-        freshness_at=utc(node.freshness_at, utc_path),
+        freshness_at=utc(node.freshness_at, f"{path}freshness_at"),
+        thread=node.thread,
+        said_at=utc(node.at, f"{path}at"),
     )
     return Draft(fields, lineage_id, node.based_on_version, node.created_by, content_only=True)
 

@@ -63,6 +63,8 @@ class NodeOut(Struct, frozen=True, omit_defaults=True):
     superseded_by: str | None = None
     based_on_version: int | None = None
     deleted: bool = False
+    thread: str | None = None
+    at: datetime | None = None
 
 
 class EdgeOut(Struct, frozen=True, omit_defaults=True):
@@ -130,6 +132,8 @@ def _with_the_rest(told: NodeOut, node: Version) -> NodeOut:
         created_by=node.created_by,
         superseded_by=None if node.superseded_by is None else str(node.superseded_by),
         based_on_version=node.based_on,
+        thread=node.thread,
+        at=node.said_at,
     )
 
 

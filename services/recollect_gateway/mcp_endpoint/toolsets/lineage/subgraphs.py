@@ -21,7 +21,9 @@ from recollect_gateway.mcp_endpoint.toolsets.lineage.nodes import (
     Freshness,
     Lineage,
     NodeTags,
+    SaidAt,
     Summary,
+    Thread,
     draft_of,
 )
 from recollect_gateway.mcp_endpoint.toolsets.lineage.shapes import CreatedBy, Kind, require_small
@@ -49,6 +51,8 @@ class NodeIn(Struct, forbid_unknown_fields=True, frozen=True):
     metadata: Metadata = {}
     freshness_at: Freshness | None = None
     created_by: CreatedBy | None = None
+    thread: Thread | None = None
+    at: SaidAt | None = None
 
 
 class EdgeIn(Struct, forbid_unknown_fields=True, frozen=True):
@@ -196,7 +200,7 @@ async def list_tags(call: Call, arguments: ListTags) -> Reply:
 
 def _node_spec(call: Call, node: NodeIn, path: str) -> NodeSpec:
     require_small(call, node.metadata, f"{path}.metadata")
-    return NodeSpec(draft_of(node, node.lineage_id, utc_path=f"{path}.freshness_at"), node.ref)
+    return NodeSpec(draft_of(node, node.lineage_id, path=f"{path}."), node.ref)
 
 
 def _edge_spec(call: Call, edge: EdgeIn, path: str) -> EdgeSpec:

@@ -1,0 +1,183 @@
+"""`recollect jobs …`: work that takes longer than a call, watched from a terminal."""
+
+import sys
+import time
+from datetime import datetime
+from typing import Annotated, Literal
+from urllib.parse import quote
+from uuid import UUID
+
+import msgspec
+from cyclopts import App, Parameter
+
+from recollect.errors import Unavailable
+from recollect.graphs.model import graph_name
+from recollect_cli.gateway import ATTEMPT_SECONDS, ApiKey, Gateway, Url, connected
+from recollect_cli.progress import metered
+from recollect_cli.tables import show as show_table
+
+app = App(name="jobs", help="List, watch and cancel jobs: exports, imports, searches for duplicates.")
+
+JSON = "application/json"
+POLL_SECONDS = 0.5
+TOLD_TIMES = 20
+"""How often a wait says how far the job is where there is no terminal, at most."""
+
+AsJson = Annotated[bool, Parameter(name="--json", help="Print what the gateway answers, as JSON.")]
+Status = Literal["queued", "running", "succeeded", "failed", "cancelled"]
+
+
+class JobError(msgspec.Struct, frozen=True):
+    """Why a job failed, or has to try its step again."""
+
+    code: str
+    message: str
+
+
+class Job(msgspec.Struct, frozen=True):
+    """What is shown of a job."""
+
+    id: UUID
+    kind: str
+    graph: str | None
+    status: str
+    done: int
+    total: int | None
+    created_at: datetime
+    finished_at: datetime | None
+    output_bytes: int
+    result: dict[str, msgspec.Raw] | None
+    error: JobError | None
+    cancel_requested: bool = False
+
+
+class Jobs(msgspec.Struct, frozen=True):
+    """A page of jobs."""
+
+    items: list[Job]
+
+
+@app.command(name="list")
+def list_jobs(
+    *,
+    graph: str | None = None,
+    kind: str | None = None,
+    status: Status | None = None,
+    limit: int = 50,
+    json: AsJson = False,
+    url: Url = None,
+    api_key: ApiKey = None,
+) -> None:
+    """The newest jobs of the graphs that the key reaches, newest first.
+
+    Parameters
+    ----------
+    graph
+        Only jobs of this graph.
+    kind
+        Only jobs of this kind, such as import_graph.
+    status
+        Only those that stand so.
+    limit
+        Jobs at most, 1 to 200.
+    """
+    wanted = {"graph": graph and graph_name(graph), "kind": kind, "status": status, "limit": str(limit)}
+    query = "&".join(f"{name}={quote(value)}" for name, value in wanted.items() if value)
+    with connected(url, api_key) as gateway:
+        answer = _get(gateway, f"/jobs?{query}")
+    if json:
+        _print(answer)
+        return
+    rows = [
+        (str(job.id), job.kind, job.graph or "-", job.status, _done(job), f"{job.created_at:%Y-%m-%d %H:%M}")
+        for job in msgspec.json.decode(answer, type=Jobs).items
+    ]
+    show_table(("id", "kind", "graph", "status", "done", "created"), rows)
+
+
+@app.command
+def show(job_id: UUID, *, wait: bool = False, json: AsJson = False, url: Url = None, api_key: ApiKey = None) -> None:
+    """One job: how far it is, and what came of it. Exits with 1 if it failed.
+
+    Parameters
+    ----------
+    job_id
+        The job's id, as `recollect jobs list` shows it.
+    wait
+        Wait for its end, and show its progress meanwhile.
+    """
+    with connected(url, api_key) as gateway:
+        answer = _awaited(gateway, job_id) if wait else _get(gateway, f"/jobs/{job_id}")
+    _tell(answer, json=json)
+    if msgspec.json.decode(answer, type=Job).status == "failed":
+        sys.exit(1)
+
+
+@app.command
+def cancel(job_id: UUID, *, json: AsJson = False, url: Url = None, api_key: ApiKey = None) -> None:
+    """End a job after the step in hand. What it has done stays; one that has ended is left as it is.
+
+    Parameters
+    ----------
+    job_id
+        The job's id, as `recollect jobs list` shows it.
+    """
+    with connected(url, api_key) as gateway:
+        answer = gateway.post(f"/jobs/{job_id}/cancel", b"", media_type=JSON)
+    _tell(answer, json=json)
+
+
+def _awaited(gateway: Gateway, job_id: UUID) -> bytes:
+    """The job at its end. Raises Unavailable where the gateway stays away for longer than a restart takes."""
+    answer = _get(gateway, f"/jobs/{job_id}")
+    job = msgspec.json.decode(answer, type=Job)
+    seen = time.monotonic()
+    with metered(job.kind, job.total, item="done", every=max((job.total or 0) // TOLD_TIMES, 1)) as meter:
+        while job.finished_at is None:
+            meter.advance(job.done, job.done)
+            time.sleep(POLL_SECONDS)
+            try:
+                answer, seen = _get(gateway, f"/jobs/{job_id}"), time.monotonic()
+            except Unavailable:
+                if time.monotonic() - seen > ATTEMPT_SECONDS:
+                    raise
+            job = msgspec.json.decode(answer, type=Job)
+        meter.advance(job.done, job.done)
+    return answer
+
+
+def _get(gateway: Gateway, path: str) -> bytes:
+    with gateway.download(path, media_type=JSON) as response:
+        return response.read()
+
+
+def _ending(job: Job) -> bool:
+    return job.cancel_requested and job.finished_at is None
+
+
+def _tell(answer: bytes, *, json: bool) -> None:
+    if json:
+        _print(answer)
+        return
+    job = msgspec.json.decode(answer, type=Job)
+    told = {
+        "id": str(job.id),
+        "kind": job.kind,
+        "graph": job.graph or "-",
+        "status": f"{job.status}, to end after the step in hand" if _ending(job) else job.status,
+        "done": _done(job),
+        "created": f"{job.created_at:%Y-%m-%d %H:%M:%S}",
+        "finished": f"{job.finished_at:%Y-%m-%d %H:%M:%S}" if job.finished_at else "-",
+        "result": " ".join(f"{name}={bytes(value).decode()}" for name, value in (job.result or {}).items()) or "-",
+        "error": f"{job.error.code}: {job.error.message}" if job.error else "-",
+        "output": f"{job.output_bytes} bytes at /v1/jobs/{job.id}/output" if job.output_bytes else "-",
+    }
+    show_table(("", ""), list(told.items()))
+
+
+def _print(answer: bytes) -> None:
+    print(msgspec.json.format(answer, indent=2).decode())
+
+
+def _done(job: Job) -> str:
+    return f"{job.done}" if job.total is None else f"{job.done}/{job.total}"

@@ -1,0 +1,128 @@
+"""`docs/tools.md`: every tool of the catalogue, for people to read."""
+
+from collections.abc import Iterator
+
+from recollect_cli.reference.glossary import GLOSSARY, TOOLSETS
+from recollect_cli.reference.wording import Schema, cell, listed, literal, shape_of, type_of
+from recollect_gateway.mcp_endpoint.catalogue import CATALOGUE, DEFAULT_TOOLSETS
+from recollect_gateway.mcp_endpoint.schema import json_schema
+from recollect_gateway.mcp_endpoint.tool import ToolSpec
+
+SHARED = ("graph", "as_of")
+"""Arguments that mean the same on every tool: said once, at the top."""
+
+
+def tools_page() -> str:
+    """`docs/tools.md`."""
+    offered = [toolset for toolset in TOOLSETS if any(toolset in tool.toolsets for tool in CATALOGUE)]
+    return "\n".join([*_opening(), *(line for toolset in offered for line in _toolset(toolset))])
+
+
+def unexplained() -> list[str]:
+    """Arguments, as `tool.path`, that neither their schema nor the glossary explains."""
+    return [
+        f"{tool.name}.{path}"
+        for tool in CATALOGUE
+        for path, schema, _ in _arguments(json_schema(tool.arguments))
+        if not _meaning(path, schema)
+    ]
+
+
+def _opening() -> Iterator[str]:
+    yield from (
+        "# Tools",
+        "",
+        "Every tool, by toolset. Made from the catalogue by `recollect reference tools`; do not edit.",
+        "",
+        f"A client that asks for nothing is offered {listed(f'`{name}`' for name in sorted(DEFAULT_TOOLSETS))}. The "
+        "address `/mcp/x/{toolset}` or the header `X-MCP-Toolsets` offers another, `all` offers all, and "
+        "`X-MCP-Readonly: true` leaves out what writes. A credential is offered what its scopes allow.",
+        "",
+        "A tool *reads* (`readOnlyHint`: PostgreSQL itself would refuse it a write), *writes*, or *takes away* "
+        "(`destructiveHint`). A *repeatable* one (`idempotentHint`) changes nothing the second time.",
+        "",
+        "Two arguments mean the same everywhere, and are not repeated in the tables:",
+        "",
+        "- `graph`: the graph to use. Default: the credential's. The first write to a name makes it; reading one that "
+        "is not there answers empty.",
+        "- `as_of`, on most tools that read: the graph as it was, at a revision or a time like `2027-01-31T12:00:00Z`.",
+        "",
+        "What is wrong with a call is told by its path (`entities.0.name: Required`); nothing was written then, and "
+        "the call can be mended and repeated. In results, `?` marks what is left out where there is nothing to say.",
+        "",
+    )
+
+
+def _toolset(toolset: str) -> Iterator[str]:
+    own = [tool for tool in CATALOGUE if _home(tool) == toolset]
+    guests = [tool for tool in CATALOGUE if toolset in tool.toolsets and tool not in own]
+    yield from (f"## {toolset}", "", TOOLSETS[toolset], "")
+    yield from ("| tool | | what it is for |", "|---|---|---|")
+    yield from (f"| {_link(tool)} | {_does(tool)} | {cell(tool.description)} |" for tool in [*own, *guests])
+    yield ""
+    for tool in own:
+        yield from _tool(tool)
+
+
+def _home(tool: ToolSpec) -> str:
+    """The toolset under which a tool is described: the first, where it stands in several."""
+    return next(toolset for toolset in TOOLSETS if toolset in tool.toolsets)
+
+
+def _tool(tool: ToolSpec) -> Iterator[str]:
+    arguments = json_schema(tool.arguments)
+    own = list(_arguments(arguments))
+    shared = listed(f"`{name}`" for name in SHARED if name in arguments["properties"])
+    elsewhere = sorted(tool.toolsets - {_home(tool)})
+    hints = [*_hints(tool), *(f"also in `{toolset}`" for toolset in elsewhere)]
+    yield from (f"### `{tool.name}`", "", tool.description, "", f"{' · '.join(hints)}", "")
+    if own:
+        yield from ("| argument | type | default | meaning |", "|---|---|---|---|")
+        yield from (_row(*argument) for argument in own)
+        yield ""
+    yield from (
+        f"{'And' if own else 'Takes'} {shared}. Answers:",
+        "",
+        "```",
+        shape_of(json_schema(tool.result)),
+        "```",
+        "",
+    )
+
+
+def _hints(tool: ToolSpec) -> Iterator[str]:
+    yield f"*{_does(tool)}*"
+    yield f"scope `{tool.scope}`"
+    # That a tool that reads may be repeated goes without saying.
+    if tool.idempotent and not tool.read_only:
+        yield "repeatable"
+
+
+def _does(tool: ToolSpec) -> str:
+    return "reads" if tool.read_only else "takes away" if tool.destructive else "writes"
+
+
+def _arguments(schema: Schema, path: str = "") -> Iterator[tuple[str, Schema, bool]]:
+    """Arguments with those inside them: dotted path, schema, whether it must be given."""
+    for name, field in schema.get("properties", {}).items():
+        if path or name not in SHARED:
+            yield f"{path}{name}", field, name in schema.get("required", ())
+            yield from _arguments(field.get("items", {}), f"{path}{name}[].")
+            yield from _arguments(field, f"{path}{name}.")
+
+
+def _row(path: str, schema: Schema, required: bool) -> str:
+    default = (
+        "**required**" if required else f"`{literal(schema['default'])}`" if schema.get("default", "") != "" else ""
+    )
+    return f"| `{path}` | {type_of(schema)} | {default} | {cell(_meaning(path, schema))} |"
+
+
+def _meaning(path: str, schema: Schema) -> str:
+    options = (schema, *schema.get("anyOf", ()))
+    said: list[str] = [option["description"] for option in options if "description" in option]
+    return said[0] if said else GLOSSARY.get(path.rsplit(".", 1)[-1], "")
+
+
+def _link(tool: ToolSpec) -> str:
+    return f"[`{tool.name}`](#{tool.name})"

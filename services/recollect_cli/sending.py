@@ -1,0 +1,142 @@
+"""How an import's file is sent: JSON lines as they are, other formats in batches, as JSON."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import BinaryIO
+
+import msgspec
+
+from recollect.transfer.batches import Batch, read_batches
+from recollect.transfer.formats import FORMATS
+from recollect.transfer.formats.json import PARTS, write_items
+from recollect.transfer.jsonl import MEDIA_TYPE
+from recollect.transfer.model import BrokenLine, Strategy
+from recollect.transfer.packets import Packet, read_packets
+from recollect_cli.gateway import Gateway
+from recollect_cli.progress import Meter
+
+CHUNK_BYTES = 64 * 1024
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """What the gateway says of one request."""
+
+    class Broken(msgspec.Struct, frozen=True):
+        """Something that was not imported."""
+
+        reason: str
+        line: int = 0
+        path: str = ""
+
+    entities_created: int
+    entities_updated: int
+    facts_created: int
+    facts_updated: int
+    observations_added: int
+    relations_created: int
+    relations_updated: int
+    lines_skipped: int
+    errors: list[Broken]
+
+
+@dataclass(slots=True)
+class Tally:
+    """What became of a file so far."""
+
+    entities: int = 0
+    facts: int = 0
+    observations: int = 0
+    relations: int = 0
+    changed: int = 0
+    known: int = 0
+    accepted: int = 0
+    broken: int = 0
+    read: int = 0
+
+    def add(self, answer: Answer) -> None:
+        """Add what the gateway says of one request."""
+        self.entities += answer.entities_created
+        self.facts += answer.facts_created
+        self.changed += answer.entities_updated + answer.facts_updated + answer.relations_updated
+        self.observations += answer.observations_added
+        self.relations += answer.relations_created
+        self.known += answer.lines_skipped
+
+    def told(self, item: str = "lines") -> str:
+        """What became of it, for people."""
+        facts = f"{self.facts} new facts, " if self.facts else ""
+        said = [
+            f"{self.entities} new entities, {facts}{self.observations} new observations, "
+            f"{self.relations} new relations",
+            f"{self.changed} {item} changed what was there" if self.changed and item != "lines" else "",
+            f"{self.known} {item} held nothing new" if self.known else "",
+            f"{self.broken} {item} were broken and left out" if self.broken else "",
+        ]
+        return "; ".join(filter(None, said))
+
+
+@dataclass(frozen=True, slots=True)
+class Sending:
+    """How a file is sent: its lines as they are, or what was read of it as JSON."""
+
+    gateway: Gateway
+    path: str
+    lines: bool
+    format: str
+    strategy: Strategy | None
+
+    @property
+    def item(self) -> str:
+        """What is counted."""
+        return "lines" if self.lines else "items"
+
+    @property
+    def one(self) -> str:
+        """One of them."""
+        return self.item.removesuffix("s")
+
+    def parts(self, source: BinaryIO) -> Iterator[Packet | Batch]:
+        """The file in requests."""
+        if self.lines:
+            return read_packets(source)
+        return read_batches(self.format, iter(lambda: source.read(CHUNK_BYTES), b""))
+
+    def send(self, part: Packet | Batch, *, check: bool) -> Answer:
+        """What the gateway says of a part."""
+        query = {"check": "true"} if check else {}
+        if isinstance(part, Packet):
+            content, media_type = part.body, MEDIA_TYPE
+        else:
+            content, media_type = write_items([item.record for item in part.items]), FORMATS["json"].media_type
+            query |= {"strategy": str(self.strategy or Strategy.SKIP)}
+        return msgspec.json.decode(self.gateway.post(self.path, content, media_type=media_type, **query), type=Answer)
+
+
+def count(tally: Tally, part: Packet | Batch, answer: Answer, meter: Meter, source: BinaryIO) -> None:
+    """Add up what became of a part, and tell what of it is broken by its place in the file."""
+    tally.add(answer)
+    if isinstance(part, Packet):
+        refused = [BrokenLine(part.numbers[error.line - 1], error.reason) for error in answer.errors]
+        lines = sorted((*part.broken, *refused), key=lambda line: line.number)
+        told = [f"line {line.number}: {line.reason}" for line in lines]
+        tally.accepted += len(part.numbers) - len(refused)
+        meter.advance(part.lines_read, part.bytes_read)
+    else:
+        told = [f"{problem.where}: {problem.reason}" for problem in part.problems]
+        told += [f"{_place(part, error.path)}: {error.reason}" for error in answer.errors]
+        tally.accepted += len(part.items) - len(answer.errors)
+        tally.read += len(part.items) + len(part.problems)
+        meter.advance(tally.read, source.tell() if source.seekable() else 0)
+    for line in told:
+        meter.say(line)
+    tally.broken += len(told)
+
+
+def _place(batch: Batch, path: str) -> str:
+    """Where in the file something stands that the gateway tells by its place in what was sent (`entities.3`)."""
+    part, _, rest = path.partition(".")
+    number, _, field = rest.partition(".")
+    of_part = [item.where for item in batch.items if isinstance(item.record, PARTS[part])] if part in PARTS else []
+    if not number.isdecimal() or int(number) >= len(of_part):
+        return path
+    return f"{of_part[int(number)]}{f'.{field}' if field else ''}"

@@ -1,0 +1,85 @@
+"""Erase a person's data from a graph, or a graph: at once, for good, with a receipt."""
+
+from typing import Annotated, Any
+
+from litestar import Controller, Request, delete, post
+from litestar.datastructures import State
+from litestar.di import NamedDependency
+from litestar.params import FromPath, JSONBody, QueryParameter
+from msgspec import Meta, Struct
+
+from recollect.caller import Caller
+from recollect.platform.db import Database
+from recollect.retention import erasure
+from recollect.retention.model import Receipt
+from recollect_gateway.errors import RESPONSES
+from recollect_gateway.guards import BY_SCOPE, mirrors, requires_admin, sound_body
+
+AnyRequest = Request[Caller, Any, State]
+DryRun = Annotated[bool, QueryParameter(description="Only say what would be erased")]
+
+
+class ErasePerson(Struct, frozen=True, forbid_unknown_fields=True):
+    """Whom to erase: an entity by any of its names, a subject with all that it made, or both."""
+
+    name: Annotated[str, Meta(min_length=1, max_length=512)] | None = None
+    created_by: Annotated[str, Meta(min_length=1, max_length=256)] | None = None
+    dry_run: bool = False
+
+
+class ReceiptBody(Struct, frozen=True):
+    """What was erased, rows by table. `names`: all that the person was known by. `kept`: rows that hold one still."""
+
+    dry_run: bool
+    revision: int | None
+    names: list[str]
+    erased: dict[str, int]
+    kept: dict[str, int]
+
+
+class ErasureController(Controller):
+    """Erase what somebody asked to be forgotten."""
+
+    path = "/graphs/{name:str}"
+    tags = ("erasure",)
+
+    @post(
+        "/erase",
+        responses=RESPONSES,
+        summary="Erase a person from a graph",
+        opt=BY_SCOPE,
+        status_code=200,
+        guards=[requires_admin],
+        before_request=sound_body,
+    )
+    async def erase_person(
+        self, request: AnyRequest, db: NamedDependency[Database], name: FromPath[str], data: JSONBody[ErasePerson]
+    ) -> ReceiptBody:
+        """Delete an entity, its history, all that names it, and all that a subject made, in one transaction.
+
+        The receipt is counted by queries after the deletion. The log keeps ids and who wrote.
+        """
+        if data.dry_run:
+            told = await erasure.preview_person(db, request.user, name, data.name, created_by=data.created_by)
+            return _body(told, dry_run=True)
+        async with db.transaction(request.user) as tx:
+            return _body(await erasure.erase_person(tx, name, data.name, created_by=data.created_by))
+
+    @delete(
+        "/",
+        responses=RESPONSES,
+        summary="Erase a graph",
+        opt=mirrors("delete_graph"),
+        status_code=200,
+        guards=[requires_admin],
+    )
+    async def erase_graph(
+        self, request: AnyRequest, db: NamedDependency[Database], name: FromPath[str], dry_run: DryRun = False
+    ) -> ReceiptBody:
+        """Delete a graph with its history, its log and its jobs. 409 while a key has it as its default."""
+        async with db.transaction(request.user) as tx:
+            return _body(await erasure.erase_graph(tx, name, dry_run=dry_run), dry_run=dry_run)
+
+
+def _body(receipt: Receipt, *, dry_run: bool = False) -> ReceiptBody:
+    return ReceiptBody(dry_run, receipt.revision, list(receipt.names), receipt.erased, receipt.kept)

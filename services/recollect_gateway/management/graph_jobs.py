@@ -1,0 +1,175 @@
+"""/v1/graphs/{name}/deduplicate, /exports and /imports: start what takes longer than a call."""
+
+from collections.abc import AsyncIterator
+from datetime import datetime
+from typing import Annotated, Any, ClassVar
+from uuid import UUID
+
+from litestar import Controller, Request, post
+from litestar.datastructures import State
+from litestar.di import NamedDependency
+from litestar.params import FromPath, JSONBody
+from msgspec import Meta, Struct
+
+from recollect.caller import Caller, Scope
+from recollect.curation import deduplication
+from recollect.jobs import service as jobs
+from recollect.jobs.model import MAX_CHUNK, Job, JobBounds
+from recollect.platform.db import Database
+from recollect.transfer import exports, tasks
+from recollect.transfer.model import MAX_KIND, Filter, Strategy
+from recollect_gateway.errors import RESPONSES
+from recollect_gateway.guards import mirrors, sound_body
+from recollect_gateway.management.jobs import JobBody, job_body
+from recollect_gateway.management.transfer import (
+    UNREAD,
+    Check,
+    FormatName,
+    ImportOperation,
+    Policy,
+    ReadAs,
+    Strict,
+    read_format,
+    with_offset,
+)
+
+AnyRequest = Request[Caller, Any, State]
+
+
+class ExportFilterBody(Struct, frozen=True, forbid_unknown_fields=True):
+    """Which entities and facts are exported, with the relations among them: as in the query of `GET …/export`."""
+
+    kind: Annotated[str, Meta(max_length=MAX_KIND)] | None = None
+    tags: Annotated[list[Annotated[str, Meta(max_length=MAX_KIND)]], Meta(max_length=100)] = []
+    since: datetime | None = None
+    until: datetime | None = None
+
+
+class StartExport(Struct, frozen=True, forbid_unknown_fields=True):
+    """An export to make. `as_of`, a revision or a time: the graph as it was."""
+
+    format: FormatName = "json"
+    filter: ExportFilterBody | None = None
+    as_of: Annotated[str, Meta(max_length=64)] | None = None
+
+
+class ImportJobOperation(ImportOperation):
+    """Tells OpenAPI of the body, which may be of any length."""
+
+    bound: ClassVar[str] = "At most as many bytes as the tenant's jobs may still store"
+
+
+class GraphJobController(Controller):
+    """Start jobs of a graph."""
+
+    path = "/graphs/{name:str}"
+    tags = ("jobs",)
+
+    @post(
+        "/deduplicate",
+        responses=RESPONSES,
+        summary="Look for duplicates in a graph",
+        opt=mirrors("find_duplicates"),
+        status_code=202,
+    )
+    async def deduplicate(self, request: AnyRequest, db: NamedDependency[Database], name: FromPath[str]) -> JobBody:
+        """A job that compares what changed since the last one; where one is under way, that one.
+
+        It proposes or merges as `dedup` in the graph's metadata says, and proposes where that says nothing.
+        """
+        request.user.require(Scope.MEMORY_WRITE)
+        async with db.transaction(request.user) as tx:
+            return job_body(await deduplication.start_pass(tx, name))
+
+    @post(
+        "/exports",
+        responses=RESPONSES,
+        summary="Export a graph by a job",
+        opt=mirrors("export_graph"),
+        status_code=202,
+        before_request=sound_body,
+    )
+    async def start_export(
+        self,
+        request: AnyRequest,
+        db: NamedDependency[Database],
+        state: State,
+        name: FromPath[str],
+        data: JSONBody[StartExport],
+    ) -> JobBody:
+        """A job that writes the graph, as it is now (or was, `as_of`), to a file: `GET /v1/jobs/{id}/output`."""
+        # Reading is not enough: it is stored, and counts against what the tenant's jobs may store.
+        request.user.require(Scope.MEMORY_WRITE)
+        async with db.transaction(request.user) as tx:
+            export = await exports.open_export(
+                tx, name, data.format, only=_only(data.filter or ExportFilterBody()), as_of=data.as_of
+            )
+            return job_body(await tasks.start_export(tx, export, JobBounds.of(state.settings)))
+
+    @post(
+        "/imports",
+        responses=RESPONSES | {415: UNREAD},
+        summary="Import into a graph by a job",
+        opt=mirrors("import_graph"),
+        status_code=202,
+        operation_class=ImportJobOperation,
+        request_max_body_size=None,  # What the tenant's jobs may store bounds it.
+    )
+    async def start_import(
+        self,
+        request: AnyRequest,
+        db: NamedDependency[Database],
+        state: State,
+        name: FromPath[str],
+        format: ReadAs = None,
+        strategy: Policy = None,
+        strict: Strict = False,
+        check: Check = False,
+    ) -> JobBody:
+        """Take the body in, and write it step by step, each in a revision of its own; what is broken is passed over.
+
+        The graph is made where it is not there, but by `check`, which answers 404 then. The job's output tells what was
+        not imported, a JSON object a line. With `strict`, `strategy=fail` or `check` the whole file is tried first.
+        """
+        request.user.require(Scope.MEMORY_WRITE)
+        read_as = read_format(request, format)
+        wanted = strategy or (Strategy.MERGE if read_as == "jsonl" else Strategy.SKIP)
+        bounds = JobBounds.of(state.settings)
+        async with db.transaction(request.user) as tx:
+            job = await tasks.hold_import(tx, name, read_as, wanted, strict=strict, check=check)
+        try:
+            return job_body(await _fill(db, request, job, bounds))
+        except Exception:
+            async with db.transaction(request.user) as tx:
+                await jobs.cancel_job(tx, job.id, bounds)
+            raise
+
+
+async def _fill(db: Database, request: AnyRequest, job: Job, bounds: JobBounds) -> Job:
+    """Store the request's body as the job's input, and let the job begin. No transaction waits for the sender."""
+    async for chunk in _chunks(request):
+        await _append(db, request.user, job.id, chunk, bounds)
+    async with db.transaction(request.user) as tx:
+        return await jobs.start(tx, job.id)
+
+
+async def _append(db: Database, caller: Caller, job_id: UUID, chunk: bytes, bounds: JobBounds) -> None:
+    async with db.transaction(caller) as tx:
+        await jobs.append_input(tx, job_id, [chunk], bounds)
+
+
+async def _chunks(request: AnyRequest) -> AsyncIterator[bytes]:
+    """The body in chunks of MAX_CHUNK bytes; the last has what is left."""
+    held = bytearray()
+    async for part in request.stream():
+        held += part
+        while len(held) >= MAX_CHUNK:
+            yield bytes(held[:MAX_CHUNK])
+            del held[:MAX_CHUNK]
+    if held:
+        yield bytes(held)
+
+
+def _only(given: ExportFilterBody) -> Filter:
+    since, until = with_offset(given.since, "filter.since"), with_offset(given.until, "filter.until")
+    return Filter(given.kind, tuple(given.tags), since, until)

@@ -1,0 +1,214 @@
+"""/v1/jobs: the tenant's jobs, and what they left to be fetched."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Annotated, Any, Literal
+from uuid import UUID
+
+from litestar import Controller, Request, get, post
+from litestar.datastructures import State
+from litestar.di import NamedDependency
+from litestar.openapi.spec import OpenAPIMediaType, OpenAPIResponse, OpenAPIType, Operation, Schema
+from litestar.params import FromPath, FromQuery, JSONBody, QueryParameter
+from litestar.response import Stream
+from msgspec import Meta, Struct
+
+from recollect.caller import Caller, Scope
+from recollect.graphs import service as graphs
+from recollect.jobs import service as jobs
+from recollect.jobs.model import Job, JobBounds, JobFilter, NewJob
+from recollect.passages.model import REEMBED_PASSAGES, REINDEX_PASSAGES
+from recollect.platform.db import Database
+from recollect.transfer import tasks
+from recollect.transfer.formats import FORMATS
+from recollect_gateway.errors import RESPONSES
+from recollect_gateway.guards import mirrors
+from recollect_gateway.kinds import known_kind
+from recollect_gateway.management.pages import Limit, Page
+
+AnyRequest = Request[Caller, Any, State]
+GraphFilter = Annotated[
+    str | None, QueryParameter(pattern="^[A-Za-z0-9_@-]{1,128}$", description="Only jobs of this graph")
+]
+KindFilter = Annotated[str | None, QueryParameter(description="Only jobs of this kind")]
+Status = Literal["queued", "running", "succeeded", "failed", "cancelled"]
+
+OUTPUT = "application/octet-stream"
+
+
+@dataclass
+class OutputOperation(Operation):
+    """Tells OpenAPI of the media types that are answered, which depend on the kind of job."""
+
+    def __post_init__(self) -> None:
+        """Add them."""
+        schema = Schema(type=OpenAPIType.STRING, description="What the job left")
+        answer = (self.responses or {}).get("200")
+        if isinstance(answer, OpenAPIResponse):
+            kinds = [OUTPUT, *sorted({each.media_type for each in FORMATS.values()})]
+            answer.content = {kind: OpenAPIMediaType(schema=schema) for kind in kinds}
+
+
+class JobErrorBody(Struct, frozen=True):
+    """Why a job failed or, while it is running, why its step in hand has to be tried again."""
+
+    code: str
+    message: str
+
+
+class JobBody(Struct, frozen=True):
+    """A job. `done` of `total` counts what its kind counts; `total` null is not known."""
+
+    id: str
+    kind: str
+    graph: str | None
+    status: str
+    done: int
+    total: int | None
+    result: dict[str, Any] | None
+    error: JobErrorBody | None
+    cancel_requested: bool
+    output_bytes: int
+    created_by: str
+    created_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
+    expires_at: datetime | None
+
+
+class JobController(Controller):
+    """List, read and cancel jobs, and fetch what they left."""
+
+    path = "/jobs"
+    tags = ("jobs",)
+
+    @get("/", responses=RESPONSES, summary="List jobs", opt=mirrors("list_jobs"))
+    async def list_jobs(
+        self,
+        request: AnyRequest,
+        db: NamedDependency[Database],
+        graph: GraphFilter = None,
+        kind: KindFilter = None,
+        status: FromQuery[Status | None] = None,
+        cursor: FromQuery[UUID | None] = None,
+        limit: Limit = 50,
+    ) -> Page[JobBody]:
+        """Jobs of graphs that the credential reaches, newest first."""
+        request.user.require(Scope.MEMORY_READ)
+        async with db.transaction(request.user, read_only=True) as tx:
+            graph_id = None if graph is None else (await graphs.get_graph(tx, graph)).id
+            wanted = JobFilter(graph_id, known_kind(kind), status)
+            found = await jobs.list_jobs(tx, wanted, before=cursor, limit=limit + 1)
+        page = found[:limit]
+        return Page([job_body(job) for job in page], str(page[-1].id) if len(found) > limit else None)
+
+    @get("/{job_id:uuid}", responses=RESPONSES, summary="Read a job", opt=mirrors("get_job"))
+    async def get_job(self, request: AnyRequest, db: NamedDependency[Database], job_id: FromPath[UUID]) -> JobBody:
+        """How far a job is, and what came of it."""
+        request.user.require(Scope.MEMORY_READ)
+        async with db.transaction(request.user, read_only=True) as tx:
+            return job_body(await jobs.get_job(tx, job_id))
+
+    @post(
+        "/{job_id:uuid}/cancel", responses=RESPONSES, summary="Cancel a job", opt=mirrors("cancel_job"), status_code=200
+    )
+    async def cancel_job(
+        self, request: AnyRequest, db: NamedDependency[Database], state: State, job_id: FromPath[UUID]
+    ) -> JobBody:
+        """End a job after the step in hand. What it has done stays; one that has ended is left as it is."""
+        request.user.require(Scope.MEMORY_WRITE)
+        async with db.transaction(request.user) as tx:
+            return job_body(await jobs.cancel_job(tx, job_id, JobBounds.of(state.settings)))
+
+    @get(
+        "/{job_id:uuid}/output",
+        responses=RESPONSES,
+        summary="Fetch a job's output",
+        opt=mirrors("export_graph", "import_graph"),
+        operation_class=OutputOperation,
+    )
+    async def fetch_output(self, request: AnyRequest, db: NamedDependency[Database], job_id: FromPath[UUID]) -> Stream:
+        """What a job that succeeded left to be fetched. 409 until then; an answer shorter than it says is not whole."""
+        request.user.require(Scope.MEMORY_READ)
+        async with db.transaction(request.user, read_only=True) as tx:
+            job = await jobs.open_output(tx, job_id, files=tasks.FILES)
+        # Whatever it is, a browser must neither guess its type nor show it: it holds what people stored.
+        headers = {
+            "Content-Length": str(job.output_bytes),
+            "Content-Disposition": f'attachment; filename="{job.id}"',
+            "X-Content-Type-Options": "nosniff",
+        }
+        media_type = tasks.media_type_of(job) or OUTPUT
+        return Stream(jobs.read_output(db, request.user, job), media_type=media_type, headers=headers)
+
+
+class ReindexController(Controller):
+    """Start the job that makes a graph's search index anew."""
+
+    path = "/graphs/{name:str}/reindex"
+    tags = ("jobs",)
+
+    @post("/", responses=RESPONSES, summary="Make a graph's search index anew", opt=mirrors("reindex"), status_code=202)
+    async def reindex(self, request: AnyRequest, db: NamedDependency[Database], name: FromPath[str]) -> JobBody:
+        """A job; where one is under way, that one."""
+        request.user.require(Scope.MEMORY_WRITE)
+        async with db.transaction(request.user) as tx:
+            graph = await graphs.get_graph(tx, name)
+            return job_body(await jobs.schedule(tx, NewJob(REINDEX_PASSAGES, graph.id)))
+
+
+class ReembedRequest(Struct, frozen=True, forbid_unknown_fields=True):
+    """`model`: whose vectors the graph shall have, null is the worker's. `drop_old`: forget those of others then."""
+
+    model: Annotated[str, Meta(min_length=1, max_length=200)] | None = None
+    drop_old: bool = False
+
+
+class ReembedController(Controller):
+    """Start the job that gives a graph vectors of another model."""
+
+    path = "/graphs/{name:str}/reembed"
+    tags = ("jobs",)
+
+    @post(
+        "/",
+        responses=RESPONSES,
+        summary="Give a graph vectors of another model",
+        opt=mirrors("reembed"),
+        status_code=202,
+    )
+    async def reembed(
+        self,
+        request: AnyRequest,
+        db: NamedDependency[Database],
+        name: FromPath[str],
+        data: JSONBody[ReembedRequest | None] = None,
+    ) -> JobBody:
+        """A job; where an equal one is under way, that one. The old vectors serve until the new ones are complete."""
+        request.user.require(Scope.MEMORY_WRITE)
+        wanted = data or ReembedRequest()
+        arguments = {"model": wanted.model, "drop_old": wanted.drop_old}
+        async with db.transaction(request.user) as tx:
+            graph = await graphs.get_graph(tx, name)
+            return job_body(await jobs.schedule(tx, NewJob(REEMBED_PASSAGES, graph.id, arguments)))
+
+
+def job_body(job: Job) -> JobBody:
+    """A job as the API tells it."""
+    return JobBody(
+        str(job.id),
+        job.kind,
+        job.graph,
+        job.status,
+        job.done,
+        job.total,
+        job.result,
+        JobErrorBody(job.error_code, job.error_message or "") if job.error_code else None,
+        job.cancel_requested,
+        job.output_bytes,
+        job.created_by,
+        job.created_at,
+        job.started_at,
+        job.finished_at,
+        job.expires_at,
+    )

@@ -1,0 +1,100 @@
+"""/v1/usage: what the tenant called, hour by hour, and what its graphs hold."""
+
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+from litestar import Controller, Request, get
+from litestar.datastructures import State
+from litestar.di import NamedDependency
+from litestar.params import QueryParameter
+from msgspec import Struct
+
+from recollect.caller import Caller, Scope
+from recollect.platform.db import Database
+from recollect.usage import service as usage
+from recollect.usage.model import Per, Stored, UsageRow, cursor_of, usage_span
+from recollect_gateway.errors import RESPONSES
+from recollect_gateway.guards import mirrors
+from recollect_gateway.management.graphs import Cursor
+from recollect_gateway.management.pages import Limit, Page
+
+AnyRequest = Request[Caller, Any, State]
+Since = Annotated[
+    datetime | None,
+    QueryParameter(name="from", description="From the hour of this time on. Default: a day before `to`"),
+]
+Until = Annotated[datetime | None, QueryParameter(name="to", description="Hours that begin before this. Default: now")]
+Sums = Annotated[Per, QueryParameter(description="Sums of each `hour`, `day`, `month`, or of `all` that is asked for")]
+After = Annotated[str | None, QueryParameter(max_length=300, description="`next_cursor` of the page before")]
+
+
+class UsageBody(Struct, frozen=True):
+    """What was counted from `since` on, for an hour, a day, a month or all.
+
+    `kind` is `tool`, `resource`, `route` or `work` (of the worker). `passages`: given their vectors.
+    """
+
+    since: datetime
+    kind: str
+    name: str
+    calls: int
+    errors: int
+    passages: int
+    bytes_received: int
+
+
+class StoredBody(Struct, frozen=True):
+    """What a graph holds now; `passage_bytes` is about right, by a sample."""
+
+    graph: str
+    entities: int
+    facts: int
+    observations: int
+    relations: int
+    passages: int
+    passage_bytes: int
+
+
+class UsageController(Controller):
+    """Tell a tenant what it uses."""
+
+    path = "/usage"
+    tags = ("usage",)
+
+    @get("/", responses=RESPONSES, summary="Read what was called", opt=mirrors("usage"))
+    async def read_usage(
+        self,
+        request: AnyRequest,
+        db: NamedDependency[Database],
+        since: Since = None,
+        until: Until = None,
+        per: Sums = "hour",
+        cursor: After = None,
+        limit: Limit = 50,
+    ) -> Page[UsageBody]:
+        """Oldest first; 366 days at most. What was called within the last seconds may not be there yet."""
+        request.user.require(Scope.MEMORY_READ)
+        span = usage_span(since, until, per, now=datetime.now(UTC), cursor=cursor)
+        async with db.transaction(request.user, read_only=True) as tx:
+            found, more = await usage.read_usage(tx, span, limit=limit)
+        return Page([*map(_usage, found)], cursor_of(span, found[-1]) if more else None)
+
+    @get("/stored", responses=RESPONSES, summary="Read what is stored", opt=mirrors("usage"))
+    async def list_stored(
+        self, request: AnyRequest, db: NamedDependency[Database], cursor: Cursor = "", limit: Limit = 50
+    ) -> Page[StoredBody]:
+        """Graphs that the credential reaches, by name, with what has expired and waits to be purged."""
+        request.user.require(Scope.MEMORY_READ)
+        async with db.transaction(request.user, read_only=True) as tx:
+            found, more = await usage.list_stored(tx, after=cursor, limit=limit)
+        return Page([*map(_stored, found)], found[-1].graph if more else None)
+
+
+def _usage(row: UsageRow) -> UsageBody:
+    return UsageBody(row.since, row.kind, row.name, row.calls, row.errors, row.passages, row.bytes_received)
+
+
+def _stored(one: Stored) -> StoredBody:
+    return StoredBody(
+        one.graph, one.entities, one.facts, one.observations, one.relations, one.passages, one.passage_bytes
+    )

@@ -1,0 +1,71 @@
+"""Handler and shapes of compaction."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from recollect.graphs import service as graphs
+from recollect.jobs import service as jobs
+from recollect.jobs.model import NewJob
+from recollect.retention import service as compaction
+from recollect.retention.model import COMPACT_GRAPH, Compaction, Freed
+from recollect_gateway.mcp_endpoint.tool import Arguments, Call, Reply
+
+
+class Compact(Arguments, frozen=True, rename=None):
+    """Arguments of `compact`."""
+
+    dry_run: Annotated[bool, Meta(description="Only say what would be freed")] = False
+
+
+class FreedOut(Struct, frozen=True):
+    """How many rows of each table."""
+
+    nodes: int
+    versions: int
+    observations: int
+    relations: int
+    aliases: int
+    passages: int
+    vectors: int
+
+
+class Compacted(Struct, frozen=True):
+    """Result of `compact`. The past can be read from `readable_from_revision` on; 0: all of it. `job` does the rest."""
+
+    dry_run: bool
+    freed: FreedOut
+    readable_from_revision: int
+    job: str | None
+
+
+async def compact(call: Call, arguments: Compact) -> Reply:
+    """Remove what was deleted or superseded beyond the retention; what is too much for one call follows as a job."""
+    days = call.settings.retention_days
+    before = datetime.now(UTC) - timedelta(days=days)
+    async with call.transaction() as tx:
+        graph = await graphs.open_graph(tx, arguments.graph)
+        if graph is None:
+            return Reply(_compacted(arguments, Compaction(None, Freed())))
+        if arguments.dry_run:
+            return Reply(_compacted(arguments, await compaction.preview(tx, graph, before=before)))
+        done = await compaction.compact(tx, graph.id, before=before)
+        new = NewJob(COMPACT_GRAPH, graph.id, {"retention_days": days})
+        job = await jobs.schedule(tx, new) if done.more else None
+    note = "This is the beginning: the job does the rest." if job else None
+    return Reply(_compacted(arguments, done, str(job.id) if job else None), note=note)
+
+
+def _compacted(arguments: Compact, done: Compaction, job: str | None = None) -> Compacted:
+    freed = done.freed
+    counts = FreedOut(
+        freed.nodes,
+        freed.versions,
+        freed.observations,
+        freed.relations,
+        freed.aliases,
+        freed.passages,
+        freed.vectors,
+    )
+    return Compacted(arguments.dry_run, counts, done.horizon.revision if done.horizon else 0, job)

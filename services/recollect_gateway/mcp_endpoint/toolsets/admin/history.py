@@ -1,0 +1,126 @@
+"""Handlers and shapes of looking back: the log of a graph, and undoing what somebody changed."""
+
+from datetime import UTC
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from recollect.curation import undoing
+from recollect.curation.model import Span
+from recollect.curation.undo import Undoing
+from recollect.errors import InvalidInput
+from recollect.graphs import service as graphs
+from recollect.graphs.model import Change
+from recollect_gateway.mcp_endpoint.tool import Arguments, Call, Reply
+
+RevisionNumber = Annotated[int, Meta(ge=0, le=2**53)]
+
+
+class RecentChanges(Arguments, frozen=True, rename=None):
+    """Arguments of `recent_changes`."""
+
+    since_revision: Annotated[RevisionNumber, Meta(description="Changes after this revision; 0 for all")]
+    limit: Annotated[int, Meta(ge=1, le=1_000, description="Changes at most")] = 100
+
+
+class UndoChanges(Arguments, frozen=True, rename=None):
+    """Arguments of `undo_changes`."""
+
+    since_revision: Annotated[RevisionNumber, Meta(description="Undo changes after this revision")]
+    until_revision: (
+        Annotated[RevisionNumber, Meta(description="Undo no later changes than this; default all")] | None
+    ) = None
+    actor: (
+        Annotated[str, Meta(min_length=1, max_length=256, description="Whose changes to undo; default everybody's")]
+        | None
+    ) = None
+    dry_run: Annotated[bool, Meta(description="Only say what would be done")] = False
+
+
+class ChangeOut(Struct, frozen=True):
+    """One entry of the log. `ids_cut`: it touched others, too."""
+
+    revision: int
+    at: str
+    actor: str
+    operation: str
+    counts: dict[str, int]
+    ids: list[str]
+    ids_cut: bool
+
+
+class Changes(Struct, frozen=True):
+    """Result of `recent_changes`, oldest first. `more`: go on with `since_revision` of the last."""
+
+    changes: list[ChangeOut]
+    more: bool
+
+
+class SkippedOut(Struct, frozen=True):
+    """What was left alone, by its id, and why: changed_later, name_taken, compacted, gone, kind_not_allowed, cycle."""
+
+    id: str
+    reason: str
+
+
+class Undone(Struct, frozen=True):
+    """Result of `undo_changes`: how much was, or would be, undone of each, and the first of what is left alone."""
+
+    dry_run: bool
+    nodes_restored: int
+    nodes_removed: int
+    observations_restored: int
+    observations_removed: int
+    relations_restored: int
+    relations_removed: int
+    skipped: list[SkippedOut]
+    skipped_count: int
+
+
+MAX_SKIPPED = 1_000
+"""What is left alone is told one by one up to so many."""
+
+
+async def recent_changes(call: Call, arguments: RecentChanges) -> Reply:
+    """Read the log of a graph."""
+    async with call.transaction() as tx:
+        found, more = await graphs.recent_changes(
+            tx, arguments.graph, since=arguments.since_revision, limit=arguments.limit
+        )
+    return Reply(Changes([_change(change) for change in found], more))
+
+
+async def undo_changes(call: Call, arguments: UndoChanges) -> Reply:
+    """Bring back what was before somebody's changes."""
+    span = Span(arguments.since_revision, arguments.until_revision, arguments.actor)
+    if span.until is not None and span.until < span.since:
+        raise InvalidInput("Lies before since_revision", path="until_revision")
+    async with call.transaction() as tx:
+        done = await undoing.undo_changes(tx, arguments.graph, call.tool.name, span, dry_run=arguments.dry_run)
+    return Reply(_undone(done, arguments.dry_run))
+
+
+def _change(change: Change) -> ChangeOut:
+    return ChangeOut(
+        change.revision,
+        change.at.astimezone(UTC).isoformat().replace("+00:00", "Z"),
+        change.actor,
+        change.operation,
+        change.counts,
+        [str(i) for i in change.ids],
+        change.cut,
+    )
+
+
+def _undone(done: Undoing, dry_run: bool) -> Undone:
+    return Undone(
+        dry_run,
+        nodes_restored=len(done.restored),
+        nodes_removed=len(done.deleted),
+        observations_restored=len(done.said),
+        observations_removed=len(done.unsaid),
+        relations_restored=len(done.related),
+        relations_removed=len(done.unrelated),
+        skipped=[SkippedOut(str(one.id), one.reason) for one in done.skipped[:MAX_SKIPPED]],
+        skipped_count=len(done.skipped),
+    )

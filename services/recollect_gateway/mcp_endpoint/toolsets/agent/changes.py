@@ -1,0 +1,84 @@
+"""Revise memories and nodes, or let them go."""
+
+from typing import Annotated, Literal
+from uuid import UUID
+
+from msgspec import Meta, Struct
+
+from recollect.errors import InvalidInput
+from recollect.memory import service as memory
+from recollect.memory.model import Amendment, Target
+from recollect_gateway.mcp_endpoint.tool import Arguments, Call, Reply
+from recollect_gateway.mcp_endpoint.toolsets.agent.shapes import MAX_ITEMS, Reason
+from recollect_gateway.mcp_endpoint.toolsets.memory.shapes import Importance, Name, Tag
+
+
+class Revise(Arguments, frozen=True, rename=None):
+    """Arguments of `revise`."""
+
+    id: Annotated[UUID, Meta(description="A memory's or node's id")] | None = None
+    name: Annotated[Name, Meta(description="Or an entity's name")] | None = None
+    text: Annotated[str, Meta(min_length=1, max_length=10_000)] | None = None
+    tags: Annotated[list[Tag], Meta(max_length=50)] | None = None
+    importance: Importance | None = None
+    status: Literal["active", "outdated", "archived"] | None = None
+    reason: Reason | None = None
+    based_on_version: Annotated[int, Meta(ge=1)] | None = None
+
+
+class Forget(Arguments, frozen=True, rename=None):
+    """Arguments of `forget`."""
+
+    ids: Annotated[list[UUID], Meta(max_length=MAX_ITEMS)] = []
+    names: Annotated[list[Name], Meta(max_length=MAX_ITEMS)] = []
+    reason: Reason | None = None
+    mode: Literal["outdated", "delete"] = "outdated"
+
+
+class RevisedMemory(Struct, frozen=True, omit_defaults=True):
+    """Result of `revise`. `conflict`: the texts of other versions that stand beside this one, unsettled."""
+
+    id: str
+    node: str
+    status: str
+    text: str | None = None
+    version: int | None = None
+    conflict: list[str] = []
+
+
+class ForgottenMemories(Struct, frozen=True):
+    """Result of `forget`: what was there and is let go."""
+
+    forgotten: list[str]
+
+
+async def revise(call: Call, arguments: Revise) -> Reply:
+    """Change one memory or node; a conflict answers with both texts."""
+    if (arguments.id is None) == (arguments.name is None):
+        raise InvalidInput("Give id or name, one of them", path="id")
+    amendment = Amendment(
+        text=arguments.text,
+        tags=None if arguments.tags is None else tuple(arguments.tags),
+        importance=arguments.importance,
+        status=arguments.status,
+        reason=arguments.reason,
+        based_on=arguments.based_on_version,
+    )
+    async with call.writing(arguments.graph) as (tx, revision):
+        revised = await memory.revise(tx, revision, Target(arguments.id, arguments.name), amendment)
+    status = "conflict" if revised.conflict else "revised"
+    answer = RevisedMemory(
+        str(revised.id), str(revised.node_id), status, revised.text, revised.version, list(revised.conflict)
+    )
+    other = "".join(f"\n  beside: {text}" for text in revised.conflict)
+    return Reply(answer, f"{status} {revised.id}: {revised.text or ''}{other}")
+
+
+async def forget(call: Call, arguments: Forget) -> Reply:
+    """Let memories or nodes go."""
+    if not arguments.ids and not arguments.names:
+        raise InvalidInput("Give ids or names", path="ids")
+    targets = [*(Target(id=i) for i in arguments.ids), *(Target(name=name) for name in arguments.names)]
+    async with call.writing(arguments.graph) as (tx, revision):
+        gone = await memory.forget(tx, revision, targets, reason=arguments.reason, delete=arguments.mode == "delete")
+    return Reply(ForgottenMemories([str(i) for i in gone]), f"forgotten: {len(gone)} of {len(targets)}")

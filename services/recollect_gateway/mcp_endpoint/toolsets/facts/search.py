@@ -1,0 +1,140 @@
+"""Find facts and entities: by words, meaning and name, or as similar to one."""
+
+from collections.abc import Sequence
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from recollect.memory import finding
+from recollect.memory.finding import Found, Similar
+from recollect.recall.model import RecallFilter
+from recollect_gateway.mcp_endpoint.tool import Call, Reply
+from recollect_gateway.mcp_endpoint.toolsets.facts.shapes import (
+    EdgeOut,
+    NodeId,
+    NodeOut,
+    NodeType,
+    OwnedReading,
+    Status,
+    Threshold,
+    edges_out,
+    graph_of,
+    node_fields,
+    node_id,
+)
+
+DEFAULT_LIMIT = 10
+
+
+class Search(OwnedReading, frozen=True, rename=None):
+    """Arguments of `search`."""
+
+    query: Annotated[str, Meta(max_length=1_000)]
+    limit: Annotated[int, Meta(ge=1, le=100, description="Default 10")] | None = None
+    node_types: Annotated[list[NodeType], Meta(max_length=2)] | None = None
+    status: Status | None = None
+    similarity_threshold: Threshold | None = None
+    include_outdated: bool = False
+
+
+class FindSimilar(OwnedReading, frozen=True, rename=None):
+    """Arguments of `find_similar`."""
+
+    fact_id: NodeId
+    threshold: Threshold | None = None
+    limit: Annotated[int, Meta(ge=1, le=100)] = 10
+    include_relations: bool = True
+
+
+class FoundNode(NodeOut, frozen=True, omit_defaults=True, kw_only=True):
+    """A node that a search found; `matches` are the statements about an entity that answer the query."""
+
+    score: float
+    similarity: float
+    matches: list[str] = []
+
+
+class SearchResults(Struct, frozen=True):
+    """Result of `search`: everything best first, then the same by type."""
+
+    success: bool
+    results: list[FoundNode]
+    facts: list[FoundNode]
+    entities: list[FoundNode]
+
+
+class SimilarNode(NodeOut, frozen=True, omit_defaults=True, kw_only=True):
+    """A fact that means nearly the same; its relations, where they are asked for."""
+
+    score: float
+    relations: list[EdgeOut] = []
+
+
+class SimilarNodes(Struct, frozen=True):
+    """Result of `find_similar`."""
+
+    success: bool
+    results: list[SimilarNode]
+
+
+async def search(call: Call, arguments: Search) -> Reply:
+    """Find facts and entities by words, meaning and name."""
+    graph = graph_of(arguments)
+    types = set(arguments.node_types or ())
+    only = RecallFilter(
+        status=arguments.status,
+        include_outdated=arguments.include_outdated,
+        named=None if len(types) != 1 else types == {"Entity"},
+    )
+    (question,) = await call.questions([arguments.query])
+    async with call.recalling(graph, [question], only) as (tx, cached):
+        found = await finding.find(
+            tx,
+            graph,
+            question,
+            only,
+            limit=arguments.limit or DEFAULT_LIMIT,
+            threshold=arguments.similarity_threshold,
+            as_of=arguments.as_of,
+            cached=cached,
+        )
+    return Reply(_split([_found_out(one, call.graph_name(graph)) for one in found]))
+
+
+async def find_similar(call: Call, arguments: FindSimilar) -> Reply:
+    """Find facts that mean nearly the same."""
+    graph = graph_of(arguments)
+    async with call.transaction() as tx:
+        found = await finding.find_similar(
+            tx,
+            graph,
+            node_id(arguments.fact_id),
+            threshold=arguments.threshold,
+            limit=arguments.limit,
+            edges=arguments.include_relations,
+            as_of=arguments.as_of,
+        )
+    return Reply(SimilarNodes(True, [_similar_out(one, call.graph_name(graph)) for one in found]))
+
+
+def _found_out(found: Found, owner_id: str) -> FoundNode:
+    """A node that a search found, with why."""
+    return FoundNode(
+        **node_fields(found.node, owner_id),
+        score=round(found.score, 4),
+        similarity=round(found.similarity, 4),
+        matches=list(found.matches),
+    )
+
+
+def _similar_out(similar: Similar, owner_id: str) -> SimilarNode:
+    """A similar fact."""
+    return SimilarNode(
+        **node_fields(similar.node, owner_id), score=round(similar.score, 4), relations=edges_out(similar.edges)
+    )
+
+
+def _split(found: Sequence[FoundNode]) -> SearchResults:
+    """What a search found, whole and by type."""
+    facts = [node for node in found if node.node_type == "Fact"]
+    return SearchResults(True, list(found), facts, [node for node in found if node.node_type == "Entity"])

@@ -1,0 +1,155 @@
+"""What every tool of the graph-memory contract takes and answers: graphs, nodes and edges, as they are told.
+
+Times are integer milliseconds since 1970; vectors stay inside.
+"""
+
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Any, Literal
+from uuid import UUID
+
+import msgspec
+from msgspec import Meta, Struct
+
+from recollect.errors import ErrorCode, InvalidInput, NotFound
+from recollect.graphs.model import graph_name
+from recollect.lineages.model import Version
+from recollect.relations.model import Edge
+from recollect.settings import Settings
+from recollect.times import storable
+from recollect_gateway.mcp_endpoint.tool import Arguments, Reading
+from recollect_gateway.mcp_endpoint.toolsets.memory.shapes import MAX_OFFSET
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+DEFAULT_SOURCE = "mcp"
+
+OwnerId = Annotated[
+    str, Meta(pattern="^[A-Za-z0-9_@-]{1,128}$", description="Graph to use; default: the credential's, else `default`")
+]
+NodeId = Annotated[str, Meta(max_length=256)]
+Status = Literal["active", "outdated", "archived"]
+NodeType = Literal["Fact", "Entity"]
+Threshold = Annotated[float, Meta(ge=0, le=1, description="Least cosine similarity")]
+ContractType = Annotated[str, Meta(min_length=1, max_length=256, pattern="^[A-Za-z0-9_]+$")]
+Offset = Annotated[int, Meta(ge=0, le=MAX_OFFSET)]
+
+
+class Owned(Arguments, kw_only=True, frozen=True, rename=None):
+    """Arguments of a tool on the graph of one owner."""
+
+    owner_id: OwnerId | None = None
+
+
+class OwnedReading(Reading, kw_only=True, frozen=True, rename=None):
+    """Arguments of a tool that can read the past of such a graph."""
+
+    owner_id: OwnerId | None = None
+
+
+class NodeOut(Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """A fact or an entity, whose text is its name. What is not set is left out; `at` too, where it is `created_at`."""
+
+    id: str
+    node_type: str
+    owner_id: str
+    text: str
+    metadata: dict[str, Any]
+    created_at: int
+    source: str
+    status: str
+    type: str | None = None
+    ttl_days: float | None = None
+    expires_at: int | None = None
+    last_dedup_at: int | None = None
+    version: int | None = None
+    thread: str | None = None
+    at: int | None = None
+
+
+class EdgeOut(Struct, frozen=True):
+    """A relation between two nodes."""
+
+    id: str
+    from_id: str
+    to_id: str
+    relation_type: str
+    metadata: dict[str, Any]
+
+
+class Succeeded(Struct, frozen=True):
+    """Result of the deletions."""
+
+    success: bool
+
+
+def graph_of(arguments: Owned | OwnedReading) -> str | None:
+    """The graph that `owner_id` or `graph` names; raises InvalidInput where they name two."""
+    graph = None if arguments.graph is None else graph_name(arguments.graph)
+    if arguments.owner_id is None:
+        return graph
+    if graph is not None and graph != arguments.owner_id:
+        raise InvalidInput("owner_id and graph name two graphs: give one of them", path="owner_id")
+    try:
+        return graph_name(arguments.owner_id)
+    except InvalidInput as error:
+        raise InvalidInput(error.message, path="owner_id") from None
+
+
+def node_id(text: str) -> UUID:
+    """A node's id; raises NotFound for a text that is none: no node has it."""
+    try:
+        return UUID(text)
+    except ValueError:
+        raise NotFound(f"There is no node {text}.", code=ErrorCode.NODE_NOT_FOUND) from None
+
+
+def checked_metadata(metadata: dict[str, Any] | None, path: str, settings: Settings) -> dict[str, Any]:
+    """Metadata that is not too large; none is empty. Raises InvalidInput."""
+    if metadata and len(msgspec.json.encode(metadata)) > settings.max_metadata_size:
+        raise InvalidInput(f"Metadata too large (max {settings.max_metadata_size} bytes)", path=path)
+    return metadata or {}
+
+
+def from_milliseconds(milliseconds: int | None) -> datetime | None:
+    """The moment that many milliseconds after 1970 began."""
+    return None if milliseconds is None else storable(EPOCH + timedelta(milliseconds=milliseconds))
+
+
+def milliseconds(at: datetime) -> int:
+    """Whole milliseconds since 1970."""
+    return (at - EPOCH) // timedelta(milliseconds=1)
+
+
+def node_out(node: Version, owner_id: str, *, versioned: bool = False) -> NodeOut:
+    """A node in the contract's shape."""
+    return NodeOut(**node_fields(node, owner_id), version=node.version if versioned else None)
+
+
+def edges_out(edges: Iterable[Edge]) -> list[EdgeOut]:
+    """Relations in the contract's shape."""
+    return [EdgeOut(str(e.id), str(e.from_node), str(e.to_node), e.type, e.metadata) for e in edges]
+
+
+def node_fields(node: Version, owner_id: str) -> dict[str, Any]:
+    """The fields of a NodeOut but `version`, for it and for what extends it."""
+    return {
+        "id": str(node.node_id),
+        "node_type": "Fact" if node.name is None else "Entity",
+        "owner_id": owner_id,
+        "text": text_of(node),
+        "metadata": node.metadata,
+        "created_at": milliseconds(node.began_at),
+        "source": node.source or DEFAULT_SOURCE,
+        "status": node.status,
+        "type": node.kind,
+        "ttl_days": node.ttl_days,
+        "expires_at": None if node.expires_at is None else milliseconds(node.expires_at),
+        "last_dedup_at": None if node.last_dedup_at is None else milliseconds(node.last_dedup_at),
+        "thread": node.thread,
+        "at": None if node.said_at in (None, node.began_at) else milliseconds(node.said_at),
+    }
+
+
+def text_of(node: Version) -> str:
+    """A fact's content, an entity's name."""
+    return (node.content or "") if node.name is None else node.name

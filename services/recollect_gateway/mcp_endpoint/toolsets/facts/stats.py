@@ -1,0 +1,59 @@
+"""Counts of what a graph holds."""
+
+from msgspec import Struct
+
+from recollect.memory import facts
+from recollect_gateway.mcp_endpoint.tool import Call, Reply
+from recollect_gateway.mcp_endpoint.toolsets.facts.shapes import Owned, graph_of
+
+
+class GetStats(Owned, frozen=True, rename=None):
+    """Arguments of `get_stats`."""
+
+
+class GraphCounts(Struct, frozen=True):
+    """What a graph holds. `waiting`: texts that are not embedded yet; `revision`: how often it was written.
+
+    `refused`: texts that the embedder does not take.
+    """
+
+    owner_id: str
+    total_nodes: int
+    facts: int
+    entities: int
+    observations: int
+    relations: int
+    entity_types: dict[str, int]
+    relation_types: dict[str, int]
+    waiting: int
+    refused: int
+    revision: int
+
+
+class GraphStats(Struct, frozen=True):
+    """Result of `get_stats`."""
+
+    success: bool
+    stats: GraphCounts
+
+
+async def get_stats(call: Call, arguments: GetStats) -> Reply:
+    """Count what a graph holds."""
+    graph = graph_of(arguments)
+    async with call.transaction() as tx:
+        found = await facts.graph_stats(tx, graph)
+    head = found.head
+    counts = GraphCounts(
+        owner_id=call.graph_name(graph),
+        total_nodes=head.facts + head.entities if head else 0,
+        facts=head.facts if head else 0,
+        entities=head.entities if head else 0,
+        observations=head.observations if head else 0,
+        relations=head.relations if head else 0,
+        entity_types=dict(found.kinds),
+        relation_types=dict(found.types),
+        waiting=found.waiting,
+        refused=found.refused,
+        revision=head.revision if head else 0,
+    )
+    return Reply(GraphStats(True, counts))

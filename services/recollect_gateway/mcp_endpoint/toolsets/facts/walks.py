@@ -1,0 +1,99 @@
+"""Walks along relations: what lies around a node, and the paths between two."""
+
+from itertools import pairwise
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from recollect.memory import walking
+from recollect.memory.walking import Surroundings
+from recollect_gateway.mcp_endpoint.tool import Call, Reply
+from recollect_gateway.mcp_endpoint.toolsets.facts.shapes import (
+    EdgeOut,
+    NodeId,
+    NodeOut,
+    OwnedReading,
+    edges_out,
+    graph_of,
+    node_id,
+    node_out,
+)
+
+
+class GetContext(OwnedReading, frozen=True, rename=None):
+    """Arguments of `get_context`."""
+
+    node_id: NodeId = ""
+    depth: Annotated[int, Meta(ge=0, le=6)] = 1
+    max_nodes: Annotated[int, Meta(ge=1, le=200)] = 20
+
+
+class GetTrace(OwnedReading, frozen=True, rename=None):
+    """Arguments of `get_trace`."""
+
+    from_id: NodeId
+    to_id: NodeId
+    max_paths: Annotated[int, Meta(ge=1, le=50)] = 5
+
+
+class Context(Struct, frozen=True, omit_defaults=True):
+    """Result of `get_context`; `cut` says which bound ended it early."""
+
+    success: bool
+    nodes: list[NodeOut]
+    edges: list[EdgeOut]
+    cut: str | None = None
+
+
+class PathOut(Struct, frozen=True):
+    """A path: its nodes from start to end, and the relations between each and the next."""
+
+    nodes: list[NodeOut]
+    edges: list[EdgeOut]
+    length: int
+
+
+class Trace(Struct, frozen=True, omit_defaults=True):
+    """Result of `get_trace`, shortest first; `cut` says which bound ended it early."""
+
+    success: bool
+    paths: list[PathOut]
+    cut: str | None = None
+
+
+async def get_context(call: Call, arguments: GetContext) -> Reply:
+    """Show what lies around a node; around none lies nothing."""
+    graph = graph_of(arguments)
+    if not arguments.node_id:
+        return Reply(Context(True, [], []))
+    async with call.transaction() as tx:
+        found = await walking.surroundings(
+            tx,
+            graph,
+            node_id(arguments.node_id),
+            depth=arguments.depth,
+            max_nodes=arguments.max_nodes,
+            as_of=arguments.as_of,
+        )
+    nodes = [node_out(node, call.graph_name(graph)) for node in found.nodes]
+    return Reply(Context(True, nodes, edges_out(found.edges), found.cut))
+
+
+async def get_trace(call: Call, arguments: GetTrace) -> Reply:
+    """Show the paths between two nodes."""
+    graph = graph_of(arguments)
+    ends = node_id(arguments.from_id), node_id(arguments.to_id)
+    async with call.transaction() as tx:
+        found = await walking.trace(tx, graph, *ends, max_paths=arguments.max_paths, as_of=arguments.as_of)
+    return Reply(Trace(True, _paths_out(found, call.graph_name(graph)), found.cut))
+
+
+def _paths_out(found: Surroundings, owner_id: str) -> list[PathOut]:
+    """Paths, each with its own nodes and relations."""
+    nodes = {node.node_id: node_out(node, owner_id) for node in found.nodes}
+    paths = []
+    for path in found.paths:
+        steps = {frozenset(step) for step in pairwise(path)}
+        taken = [edge for edge in found.edges if frozenset((edge.from_node, edge.to_node)) in steps]
+        paths.append(PathOut([nodes[node] for node in path], edges_out(taken), len(path) - 1))
+    return paths

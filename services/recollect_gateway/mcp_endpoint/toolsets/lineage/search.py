@@ -1,0 +1,83 @@
+"""Several searches at once, their results fused."""
+
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from recollect.memory import subgraphs
+from recollect.memory.model import NodeSearch
+from recollect.recall.model import RecallFilter
+from recollect_gateway.mcp_endpoint.tool import Call, Reading, Reply
+from recollect_gateway.mcp_endpoint.toolsets.lineage.shapes import Kinds, NodeOut, Tags, node_out
+
+MAX_QUERIES = 8
+DEFAULT_LIMIT = 20
+MAX_PER_QUERY = 50
+MAX_TOTAL = 100
+"""The bounds of the memgraph package, which brings a limit that is past one back to it, and takes 0 for the default."""
+
+Count = Annotated[int, Meta(ge=-(2**31), le=2**31 - 1)]
+
+
+class BatchQuery(Struct, forbid_unknown_fields=True, frozen=True):
+    """One of the searches."""
+
+    text: Annotated[str, Meta(min_length=1, max_length=1_000, description="A question or a few words")]
+    kinds: Kinds = []
+    tags: Tags = []
+    fresh_only: Annotated[bool, Meta(description="Leave out what is stale")] = False
+    limit: Annotated[Count, Meta(description=f"Nodes that it may find, {MAX_PER_QUERY} at most")] = DEFAULT_LIMIT
+
+
+class BatchSearch(Reading, frozen=True, rename=None):
+    """Arguments of `batch_search`."""
+
+    queries: Annotated[
+        list[BatchQuery], Meta(min_length=1, max_length=MAX_QUERIES, description="Variants of what is looked for")
+    ]
+    limit: Annotated[Count, Meta(description=f"Nodes in all, {MAX_TOTAL} at most")] = DEFAULT_LIMIT
+
+
+class BatchHit(Struct, frozen=True):
+    """A node that was found, its fused score, and the queries that found it, from 0."""
+
+    node: NodeOut
+    score: float
+    queries_matched: list[int]
+
+
+class BatchHits(Struct, frozen=True):
+    """Result of `batch_search`, best first. `unique_hits`: nodes before the limit; `per_query_hits`: of each query.
+
+    `waiting`: texts that are found by their words only, for now.
+    """
+
+    hits: list[BatchHit]
+    query_count: int
+    unique_hits: int
+    per_query_hits: list[int]
+    waiting: int
+
+
+async def batch_search(call: Call, arguments: BatchSearch) -> Reply:
+    """Find nodes by several questions."""
+    questions = await call.questions([query.text for query in arguments.queries])
+    searches = [
+        NodeSearch(question, _filter(query), _bounded(query.limit, MAX_PER_QUERY))
+        for question, query in zip(questions, arguments.queries, strict=True)
+    ]
+    async with call.transaction() as tx:
+        found = await subgraphs.search_batch(
+            tx, arguments.graph, searches, limit=_bounded(arguments.limit, MAX_TOTAL), as_of=arguments.as_of
+        )
+    graph = call.graph_name(arguments.graph)
+    hits = [BatchHit(node_out(node, graph), fused.score, list(fused.rankings)) for node, fused in found.nodes]
+    return Reply(BatchHits(hits, len(searches), found.unique, found.per_query, found.waiting))
+
+
+def _filter(query: BatchQuery) -> RecallFilter:
+    return RecallFilter(kinds=tuple(query.kinds), tags=tuple(query.tags), fresh_only=query.fresh_only)
+
+
+def _bounded(limit: int, most: int) -> int:
+    return min(limit, most) if limit > 0 else DEFAULT_LIMIT

@@ -1,0 +1,172 @@
+"""Entities by name: make, open, describe and delete them."""
+
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from recollect.entities import service as entities
+from recollect.entities.model import NewEntity
+from recollect.memory import service as memory
+from recollect.nodes.model import EntityNotFound, unique
+from recollect_gateway.mcp_endpoint.tool import Arguments, Call, Reading, Reply
+from recollect_gateway.mcp_endpoint.toolsets.memory.shapes import (
+    MAX_BATCH,
+    EntityOut,
+    Importance,
+    Kind,
+    Name,
+    RelationOut,
+    SoughtName,
+    Tag,
+    Text,
+    bare,
+    done,
+    entity_out,
+    relation_out,
+)
+
+
+class EntityIn(Struct, rename="camel", forbid_unknown_fields=True, frozen=True):
+    """An entity as it is given."""
+
+    name: Annotated[Name, Meta(description="The name of the entity")]
+    entity_type: Annotated[Kind, Meta(description="The type of the entity")]
+    observations: Annotated[
+        list[Text],
+        Meta(max_length=MAX_BATCH, description="An array of observation contents associated with the entity"),
+    ]
+    tags: Annotated[list[Tag], Meta(max_length=100)] = []
+    importance: Importance | None = None
+
+
+class CreateEntities(Arguments, frozen=True):
+    """Arguments of `create_entities`."""
+
+    entities: Annotated[list[EntityIn], Meta(max_length=MAX_BATCH)]
+
+
+class UpsertItem(Struct, rename="camel", forbid_unknown_fields=True, frozen=True):
+    """An entity to make or to add to."""
+
+    name: Annotated[Name, Meta(description="The name of the entity")]
+    entity_type: Annotated[Kind, Meta(description="The type of the entity; one that exists keeps its own")]
+    observations: Annotated[list[Text], Meta(max_length=MAX_BATCH, description="Observations that it should have")] = []
+
+
+class UpsertEntities(Arguments, frozen=True):
+    """Arguments of `upsert_entities`."""
+
+    entities: Annotated[list[UpsertItem], Meta(max_length=MAX_BATCH)]
+
+
+class DeleteEntities(Arguments, frozen=True):
+    """Arguments of `delete_entities`."""
+
+    entity_names: Annotated[
+        list[SoughtName], Meta(max_length=MAX_BATCH, description="An array of entity names to delete")
+    ]
+
+
+class GetEntity(Reading, frozen=True):
+    """Arguments of `get_entity`."""
+
+    name: Annotated[Name, Meta(description="The name of the entity")]
+
+
+class BatchGetEntities(Reading, frozen=True):
+    """Arguments of `batch_get_entities`."""
+
+    names: Annotated[list[SoughtName], Meta(max_length=MAX_BATCH, description="Names of entities")]
+
+
+class DescribeEntity(Reading, frozen=True):
+    """Arguments of `describe_entity`."""
+
+    name: Annotated[Name, Meta(description="The name of the entity")]
+
+
+class Entities(Struct, frozen=True):
+    """Result of `create_entities`."""
+
+    entities: list[EntityOut]
+
+
+class UpsertedEntity(Struct, rename="camel", frozen=True):
+    """What became of one entity."""
+
+    name: str
+    created: bool
+    added_observations: list[str]
+
+
+class UpsertedEntities(Struct, frozen=True):
+    """Result of `upsert_entities`, one entry an entity, in order."""
+
+    results: list[UpsertedEntity]
+
+
+class FoundEntities(Struct, frozen=True):
+    """Result of `batch_get_entities`, in the order asked for; null for a name that no entity has."""
+
+    entities: list[EntityOut | None]
+
+
+class DescribedEntity(Struct, frozen=True):
+    """Result of `describe_entity`. `degree` counts the relations."""
+
+    entity: EntityOut
+    relations: list[RelationOut]
+    neighbors: list[str]
+    degree: int
+
+
+async def create_entities(call: Call, arguments: CreateEntities) -> Reply:
+    """Make entities; answer those that are new."""
+    wanted = [
+        NewEntity(e.name, e.entity_type, tuple(e.observations), tuple(e.tags), e.importance) for e in arguments.entities
+    ]
+    async with call.writing(arguments.graph) as (tx, revision):
+        made = await entities.create_entities(tx, revision, wanted)
+    return bare(Entities([EntityOut(e.name, e.kind or "", unique(e.observations)) for _, e in made]))
+
+
+async def upsert_entities(call: Call, arguments: UpsertEntities) -> Reply:
+    """Make entities, or add to those that exist; answer what became of each."""
+    wanted = [NewEntity(e.name, e.entity_type, tuple(e.observations)) for e in arguments.entities]
+    async with call.writing(arguments.graph) as (tx, revision):
+        upserted = await entities.upsert_entities(tx, revision, wanted)
+    return bare(UpsertedEntities([UpsertedEntity(one.name, one.created, list(one.added)) for one in upserted]))
+
+
+async def delete_entities(call: Call, arguments: DeleteEntities) -> Reply:
+    """Delete entities with all that belongs to them."""
+    async with call.writing(arguments.graph) as (tx, revision):
+        await memory.delete_entities(tx, revision, arguments.entity_names)
+    return done("Entities deleted successfully")
+
+
+async def get_entity(call: Call, arguments: GetEntity) -> Reply:
+    """Open one entity; raises NotFound."""
+    async with call.transaction() as tx:
+        [found] = await memory.get_entities(tx, arguments.graph, [arguments.name], as_of=arguments.as_of)
+    if found is None:
+        raise EntityNotFound(arguments.name)
+    return Reply(entity_out(found))
+
+
+async def batch_get_entities(call: Call, arguments: BatchGetEntities) -> Reply:
+    """Open entities, in order, null for those that are not there."""
+    async with call.transaction() as tx:
+        found = await memory.get_entities(tx, arguments.graph, arguments.names, as_of=arguments.as_of)
+    return bare(FoundEntities([None if entity is None else entity_out(entity) for entity in found]))
+
+
+async def describe_entity(call: Call, arguments: DescribeEntity) -> Reply:
+    """Show an entity with its relations and neighbours; raises NotFound."""
+    async with call.transaction() as tx:
+        found = await memory.open_nodes(tx, arguments.graph, [arguments.name], as_of=arguments.as_of)
+    if not found.entities:
+        raise EntityNotFound(arguments.name)
+    far = unique(end for r in found.relations for end in (r.source, r.target) if end != arguments.name)
+    incident = [*map(relation_out, found.relations)]
+    return Reply(DescribedEntity(entity_out(found.entities[0]), incident, far, len(incident)))

@@ -1,0 +1,107 @@
+"""Entities with the relations among them: the whole graph, what a search finds, or those of some names."""
+
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from recollect.memory import service as memory
+from recollect.relations.model import Subgraph
+from recollect.search import service as search
+from recollect.search.model import SubstringQuery
+from recollect_gateway.mcp_endpoint.tool import Call, Reading, Reply
+from recollect_gateway.mcp_endpoint.toolsets.memory.shapes import (
+    MAX_BATCH,
+    EntityOut,
+    Importance,
+    Kind,
+    Limit,
+    Offset,
+    RelationOut,
+    SoughtName,
+    Tag,
+    entity_out,
+    relation_out,
+)
+
+
+class ReadGraph(Reading, frozen=True):
+    """Arguments of `read_graph`."""
+
+    entity_type: Kind | None = None
+    offset: Offset = 0
+    limit: Limit | None = None
+
+
+class SearchNodes(Reading, frozen=True):
+    """Arguments of `search_nodes`."""
+
+    query: Annotated[
+        str,
+        Meta(
+            max_length=1_000,
+            description="Text to look for in entity names, types, and observation content, whatever its case",
+        ),
+    ]
+    entity_type: Kind | None = None
+    tags: Annotated[list[Tag], Meta(max_length=100)] = []
+    min_importance: Importance | None = None
+    max_importance: Importance | None = None
+    offset: Offset = 0
+    limit: Limit | None = None
+
+
+class OpenNodes(Reading, frozen=True):
+    """Arguments of `open_nodes`."""
+
+    names: Annotated[list[SoughtName], Meta(max_length=MAX_BATCH, description="An array of entity names to retrieve")]
+
+
+class KnowledgeGraph(Struct, rename="camel", omit_defaults=True, frozen=True):
+    """Entities and relations; `nextOffset` is there only where more entities follow."""
+
+    entities: list[EntityOut]
+    relations: list[RelationOut]
+    next_offset: int | None = None
+
+
+async def read_graph(call: Call, arguments: ReadGraph) -> Reply:
+    """Read the graph, or a page of it."""
+    async with call.transaction() as tx:
+        found = await memory.read_graph(
+            tx,
+            arguments.graph,
+            kind=arguments.entity_type,
+            offset=arguments.offset,
+            limit=arguments.limit,
+            max_items=call.settings.max_reply_items,
+            as_of=arguments.as_of,
+        )
+    return Reply(_knowledge_graph(found))
+
+
+async def search_nodes(call: Call, arguments: SearchNodes) -> Reply:
+    """Find entities by a substring."""
+    query = SubstringQuery(
+        arguments.query,
+        kind=arguments.entity_type,
+        tags=tuple(arguments.tags),
+        min_importance=arguments.min_importance,
+        max_importance=arguments.max_importance,
+        offset=arguments.offset,
+        limit=arguments.limit or MAX_BATCH,
+    )
+    async with call.transaction() as tx:
+        found = await search.search_nodes(tx, arguments.graph, query, as_of=arguments.as_of)
+    return Reply(_knowledge_graph(found))
+
+
+async def open_nodes(call: Call, arguments: OpenNodes) -> Reply:
+    """Open entities by name."""
+    async with call.transaction() as tx:
+        found = await memory.open_nodes(tx, arguments.graph, arguments.names, as_of=arguments.as_of)
+    return Reply(_knowledge_graph(found))
+
+
+def _knowledge_graph(found: Subgraph) -> KnowledgeGraph:
+    """A subgraph in the official shape."""
+    return KnowledgeGraph([*map(entity_out, found.entities)], [*map(relation_out, found.relations)], found.next_offset)

@@ -1,0 +1,74 @@
+"""Observations of entities: add and delete them."""
+
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from recollect.nodes.model import unique
+from recollect.observations import service as observations
+from recollect.observations.model import NewObservation
+from recollect_gateway.mcp_endpoint.tool import Arguments, Call, Reply
+from recollect_gateway.mcp_endpoint.toolsets.memory.shapes import MAX_BATCH, Name, SoughtName, Text, bare, done
+
+
+class Addition(Struct, rename="camel", forbid_unknown_fields=True, frozen=True):
+    """Observations for one entity."""
+
+    entity_name: Annotated[Name, Meta(description="The name of the entity to add the observations to")]
+    contents: Annotated[list[Text], Meta(max_length=MAX_BATCH, description="An array of observation contents to add")]
+
+
+class AddObservations(Arguments, frozen=True):
+    """Arguments of `add_observations`."""
+
+    observations: Annotated[list[Addition], Meta(max_length=MAX_BATCH)]
+
+
+class Deletion(Struct, rename="camel", forbid_unknown_fields=True, frozen=True):
+    """Observations to take from one entity."""
+
+    entity_name: Annotated[SoughtName, Meta(description="The name of the entity containing the observations")]
+    observations: Annotated[list[Text], Meta(max_length=MAX_BATCH, description="An array of observations to delete")]
+
+
+class DeleteObservations(Arguments, frozen=True):
+    """Arguments of `delete_observations`."""
+
+    deletions: Annotated[list[Deletion], Meta(max_length=MAX_BATCH)]
+
+
+class Added(Struct, rename="camel", frozen=True):
+    """What one entity did not have yet."""
+
+    entity_name: str
+    added_observations: list[str]
+
+
+class Results(Struct, frozen=True):
+    """Result of `add_observations`."""
+
+    results: list[Added]
+
+
+async def add_observations(call: Call, arguments: AddObservations) -> Reply:
+    """Add observations; answer, for each entry, those that are new."""
+    wanted = [NewObservation(a.entity_name, content) for a in arguments.observations for content in a.contents]
+    named = unique(a.entity_name for a in arguments.observations)
+    async with call.writing(arguments.graph) as (tx, revision):
+        added = await observations.add_observations(tx, revision, wanted, named=named)
+    new = {(o.entity, o.content) for o in added}
+    return bare(Results([_added(addition, new) for addition in arguments.observations]))
+
+
+async def delete_observations(call: Call, arguments: DeleteObservations) -> Reply:
+    """Delete observations."""
+    statements = [(d.entity_name, content) for d in arguments.deletions for content in d.observations]
+    async with call.writing(arguments.graph) as (tx, revision):
+        await observations.remove_observations(tx, revision, statements)
+    return done("Observations deleted successfully")
+
+
+def _added(addition: Addition, new: set[tuple[str, str]]) -> Added:
+    fresh = [content for content in unique(addition.contents) if (addition.entity_name, content) in new]
+    new.difference_update((addition.entity_name, content) for content in fresh)
+    return Added(addition.entity_name, fresh)

@@ -1,0 +1,93 @@
+"""Relations between entities, by their names: make, delete and find them."""
+
+from typing import Annotated
+
+from msgspec import Meta, Struct, field
+
+from recollect.relations import service as relations
+from recollect.relations.model import NewRelation, RelationFilter
+from recollect_gateway.mcp_endpoint.tool import Arguments, Call, Reading, Reply
+from recollect_gateway.mcp_endpoint.toolsets.memory.shapes import (
+    MAX_BATCH,
+    MAX_OFFSET,
+    Name,
+    RelationOut,
+    RelationType,
+    SoughtName,
+    bare,
+    done,
+    relation_out,
+)
+
+
+class RelationItem(Struct, rename="camel", forbid_unknown_fields=True, frozen=True):
+    """A relation, as it is given and as it comes back."""
+
+    from_: Annotated[Name, Meta(description="The name of the entity where the relation starts")] = field(name="from")
+    to: Annotated[Name, Meta(description="The name of the entity where the relation ends")]
+    relation_type: Annotated[RelationType, Meta(description="The type of the relation")]
+
+
+class CreateRelations(Arguments, frozen=True):
+    """Arguments of `create_relations`."""
+
+    relations: Annotated[list[RelationItem], Meta(max_length=MAX_BATCH)]
+
+
+class DeleteRelations(Arguments, frozen=True):
+    """Arguments of `delete_relations`."""
+
+    relations: Annotated[list[RelationItem], Meta(max_length=MAX_BATCH, description="An array of relations to delete")]
+
+
+class SearchRelations(Reading, frozen=True):
+    """Arguments of `search_relations`; what is left out or empty matches all."""
+
+    from_: Annotated[SoughtName, Meta(description="Name of the entity where it starts")] | None = field(
+        default=None, name="from"
+    )
+    to: Annotated[SoughtName, Meta(description="Name of the entity where it ends")] | None = None
+    relation_type: Annotated[str, Meta(max_length=256, description="The type of the relation")] | None = None
+    offset: Annotated[int, Meta(ge=0, le=MAX_OFFSET, description="Relations to pass over")] = 0
+    limit: Annotated[int, Meta(ge=1, le=relations.MAX_RELATIONS, description="Relations at most")] = MAX_BATCH
+
+
+class Relations(Struct, frozen=True):
+    """Result of `create_relations`."""
+
+    relations: list[RelationOut]
+
+
+class FoundRelations(Struct, rename="camel", omit_defaults=True, frozen=True):
+    """Result of `search_relations`; `nextOffset` is there only where more follow."""
+
+    relations: list[RelationOut]
+    next_offset: int | None = None
+
+
+async def create_relations(call: Call, arguments: CreateRelations) -> Reply:
+    """Make relations; answer those that are new."""
+    wanted = [NewRelation(r.from_, r.to, r.relation_type) for r in arguments.relations]
+    async with call.writing(arguments.graph) as (tx, revision):
+        made = await relations.create_relations(tx, revision, wanted)
+    return bare(Relations([RelationOut(r.source, r.target, r.type) for r in made]))
+
+
+async def delete_relations(call: Call, arguments: DeleteRelations) -> Reply:
+    """Delete relations."""
+    triples = [(r.from_, r.to, r.relation_type) for r in arguments.relations]
+    async with call.writing(arguments.graph) as (tx, revision):
+        await relations.delete_relations(tx, revision, triples)
+    return done("Relations deleted successfully")
+
+
+async def search_relations(call: Call, arguments: SearchRelations) -> Reply:
+    """Find relations by their ends and type, oldest first."""
+    only = RelationFilter(arguments.from_ or None, arguments.to or None, arguments.relation_type or None)
+    async with call.transaction() as tx:
+        found, more = await relations.find_relations(
+            tx, arguments.graph, only, offset=arguments.offset, limit=arguments.limit, as_of=arguments.as_of
+        )
+    following = arguments.offset + arguments.limit if more else None
+    note = f"More follow: offset={following}." if more else None
+    return bare(FoundRelations([*map(relation_out, found)], following), note)

@@ -1,0 +1,73 @@
+"""What the tools of toolset `memory` share: bounds, types, entities and relations as they come back, and replies."""
+
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta, Struct, field
+
+from recollect.entities.model import Entity
+from recollect.relations.model import Relation
+from recollect_gateway.mcp_endpoint.tool import Reply
+
+MAX_BATCH = 1_000
+MAX_OFFSET = 10_000_000
+
+Name = Annotated[str, Meta(min_length=1, max_length=512)]
+SoughtName = Annotated[str, Meta(max_length=512)]
+"""A name to look for: one that nothing can have is simply not there."""
+Kind = Annotated[str, Meta(max_length=256)]
+RelationType = Annotated[str, Meta(min_length=1, max_length=256)]
+Text = Annotated[str, Meta(max_length=10_000)]
+Tag = Annotated[str, Meta(min_length=1, max_length=128)]
+Importance = Annotated[float, Meta(ge=0, le=10)]
+Offset = Annotated[int, Meta(ge=0, le=MAX_OFFSET, description="Entities to pass over")]
+Limit = Annotated[int, Meta(ge=1, le=MAX_BATCH, description="Entities at most")]
+
+
+class EntityOut(Struct, rename="camel", frozen=True):
+    """An entity as it comes back."""
+
+    name: str
+    entity_type: str
+    observations: list[str]
+
+
+class RelationOut(Struct, rename="camel", frozen=True):
+    """A relation as it comes back."""
+
+    from_: str = field(name="from")
+    to: str
+    relation_type: str
+
+
+class Done(Struct, frozen=True):
+    """Result of the deletions."""
+
+    success: bool
+    message: str
+
+
+def entity_out(entity: Entity) -> EntityOut:
+    """An entity in the official shape."""
+    return EntityOut(entity.name, entity.kind or "", list(entity.observations))
+
+
+def relation_out(relation: Relation) -> RelationOut:
+    """A relation in the official shape."""
+    return RelationOut(relation.source, relation.target, relation.type)
+
+
+def bare(result: Struct, note: str | None = None) -> Reply:
+    """Array replies, the first field of a result, stand bare in the text, as the official server gives them."""
+    array = getattr(result, result.__struct_fields__[0])
+    return Reply(result, msgspec.json.format(msgspec.json.encode(array), indent=2).decode(), note)
+
+
+def done(message: str) -> Reply:
+    """What a deletion answers, in the official words."""
+    return Reply(Done(success=True, message=message), message)
+
+
+def cut_note(cut: str | None) -> str | None:
+    """What to say beside an answer where a bound cut it."""
+    return None if cut is None else f"Not everything: the bound on {cut} was reached."

@@ -1,0 +1,81 @@
+"""Counts of what a graph holds, in all and by type."""
+
+from msgspec import Struct
+
+from recollect.entities import service as entities
+from recollect.graphs import service as graphs
+from recollect.relations import service as relations
+from recollect_gateway.mcp_endpoint.tool import Arguments, Call, Reading, Reply
+from recollect_gateway.mcp_endpoint.toolsets.memory.shapes import bare, cut_note
+
+MAX_TYPES = 1_000
+
+
+class GraphStats(Arguments, frozen=True):
+    """Arguments of `graph_stats`."""
+
+
+class ListEntityTypes(Reading, frozen=True):
+    """Arguments of `list_entity_types`."""
+
+
+class ListRelationTypes(Reading, frozen=True):
+    """Arguments of `list_relation_types`."""
+
+
+class Stats(Struct, rename="camel", frozen=True):
+    """Result of `graph_stats`. Every live entity is searched. Strings are not interned here."""
+
+    entities: int
+    relations: int
+    total_observations: int
+    search_index_entries: int
+    interned_strings: int = 0
+    interned_bytes: int = 0
+
+
+class TypeCount(Struct, frozen=True):
+    """A type, and how many have it."""
+
+    type: str
+    count: int
+
+
+class TypeCounts(Struct, omit_defaults=True, frozen=True):
+    """Result of `list_entity_types` and `list_relation_types`, most first. `cut`: there are more."""
+
+    types: list[TypeCount]
+    cut: str | None = None
+
+
+async def graph_stats(call: Call, arguments: GraphStats) -> Reply:
+    """Count what a graph holds."""
+    async with call.transaction() as tx:
+        graph = await graphs.open_graph(tx, arguments.graph)
+        head = await graphs.head_of(tx, graph) if graph else None
+    if head is None:
+        return Reply(Stats(0, 0, 0, 0))
+    return Reply(Stats(head.entities, head.relations, head.observations, head.entities))
+
+
+async def list_entity_types(call: Call, arguments: ListEntityTypes) -> Reply:
+    """Count entities by type."""
+    async with call.transaction() as tx:
+        graph = await graphs.open_graph(tx, arguments.graph)
+        at = await graphs.moment(tx, graph, arguments.as_of) if graph else None
+        counts = await entities.count_kinds(tx, graph, limit=MAX_TYPES + 1, at=at) if graph else []
+    return _types(counts)
+
+
+async def list_relation_types(call: Call, arguments: ListRelationTypes) -> Reply:
+    """Count relations by type."""
+    async with call.transaction() as tx:
+        graph = await graphs.open_graph(tx, arguments.graph)
+        at = await graphs.moment(tx, graph, arguments.as_of) if graph else None
+        counts = await relations.count_types(tx, graph, limit=MAX_TYPES + 1, at=at) if graph else []
+    return _types(counts)
+
+
+def _types(counts: list[tuple[str, int]]) -> Reply:
+    cut = "types" if len(counts) > MAX_TYPES else None
+    return bare(TypeCounts([TypeCount(kind, count) for kind, count in counts[:MAX_TYPES]], cut), cut_note(cut))

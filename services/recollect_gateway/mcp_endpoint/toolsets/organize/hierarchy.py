@@ -1,0 +1,127 @@
+"""Handlers and shapes of the hierarchy: parents and children."""
+
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from recollect.hierarchy import service as hierarchy
+from recollect.hierarchy.model import EntityPage, Page
+from recollect_gateway.mcp_endpoint.tool import Arguments, Call, Reading, Reply
+from recollect_gateway.mcp_endpoint.toolsets.memory.shapes import (
+    MAX_BATCH,
+    Limit,
+    Name,
+    Offset,
+    RelationOut,
+    bare,
+    relation_out,
+)
+from recollect_gateway.mcp_endpoint.toolsets.organize.shapes import (
+    EntityName,
+    OrganizedEntities,
+    OrganizedEntity,
+    more,
+    organized,
+)
+
+
+class SetEntityParent(Arguments, frozen=True):
+    """Arguments of `set_entity_parent`."""
+
+    entity_name: EntityName
+    parent_name: Annotated[Name, Meta(description="The entity to put it under; null makes it a root")] | None
+
+
+class OfEntity(Reading, frozen=True):
+    """Arguments of what reads the entities above one."""
+
+    entity_name: EntityName
+
+
+class Below(Reading, frozen=True):
+    """Arguments of what reads the entities below one."""
+
+    entity_name: EntityName
+    offset: Offset = 0
+    limit: Limit = MAX_BATCH
+
+
+class GetRootEntities(Reading, frozen=True):
+    """Arguments of `get_root_entities`."""
+
+    offset: Offset = 0
+    limit: Limit = MAX_BATCH
+
+
+class OrganizedParent(Struct, frozen=True):
+    """Result of `get_parent`; null for a root."""
+
+    parent: OrganizedEntity | None
+
+
+class Subtree(Struct, rename="camel", omit_defaults=True, frozen=True):
+    """Result of `get_subtree`: entities, depth first, and the relations among them."""
+
+    entities: list[OrganizedEntity]
+    relations: list[RelationOut]
+    next_offset: int | None = None
+
+
+async def set_entity_parent(call: Call, arguments: SetEntityParent) -> Reply:
+    """Move an entity with all that is below it."""
+    async with call.writing(arguments.graph) as (tx, revision):
+        entity = await hierarchy.set_parent(tx, revision, arguments.entity_name, arguments.parent_name)
+    return Reply(organized(entity))
+
+
+async def get_parent(call: Call, arguments: OfEntity) -> Reply:
+    """Read the entity right above."""
+    async with call.transaction() as tx:
+        found = await hierarchy.get_parent(tx, arguments.graph, arguments.entity_name, as_of=arguments.as_of)
+    return bare(OrganizedParent(None if found is None else organized(found)))
+
+
+async def get_ancestors(call: Call, arguments: OfEntity) -> Reply:
+    """Read the entities above."""
+    async with call.transaction() as tx:
+        found = await hierarchy.get_ancestors(tx, arguments.graph, arguments.entity_name, as_of=arguments.as_of)
+    note = "Not everything: the bound on levels was reached. Go on from the last." if found.next_offset else None
+    return bare(OrganizedEntities([*map(organized, found.entities)], found.next_offset), note)
+
+
+async def get_children(call: Call, arguments: Below) -> Reply:
+    """Read the entities right below."""
+    page = Page(arguments.offset, arguments.limit)
+    async with call.transaction() as tx:
+        return _entities(
+            await hierarchy.get_children(tx, arguments.graph, arguments.entity_name, page, as_of=arguments.as_of)
+        )
+
+
+async def get_descendants(call: Call, arguments: Below) -> Reply:
+    """Read all entities below."""
+    page = Page(arguments.offset, arguments.limit)
+    async with call.transaction() as tx:
+        return _entities(
+            await hierarchy.get_descendants(tx, arguments.graph, arguments.entity_name, page, as_of=arguments.as_of)
+        )
+
+
+async def get_root_entities(call: Call, arguments: GetRootEntities) -> Reply:
+    """Read the entities without a parent."""
+    page = Page(arguments.offset, arguments.limit)
+    async with call.transaction() as tx:
+        return _entities(await hierarchy.get_roots(tx, arguments.graph, page, as_of=arguments.as_of))
+
+
+async def get_subtree(call: Call, arguments: Below) -> Reply:
+    """Read an entity with all below it, and the relations among them."""
+    page = Page(arguments.offset, arguments.limit)
+    async with call.transaction() as tx:
+        found = await hierarchy.get_subtree(tx, arguments.graph, arguments.entity_name, page, as_of=arguments.as_of)
+    entities, relations = [*map(organized, found.entities)], [*map(relation_out, found.relations)]
+    return Reply(Subtree(entities, relations, found.next_offset), note=more(found.next_offset))
+
+
+def _entities(found: EntityPage) -> Reply:
+    return bare(OrganizedEntities([*map(organized, found.entities)], found.next_offset), more(found.next_offset))

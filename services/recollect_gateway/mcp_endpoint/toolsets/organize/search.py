@@ -1,0 +1,171 @@
+"""Handlers and shapes of the searches: ranked, boolean, fuzzy, by date."""
+
+from typing import Annotated, Any
+
+from msgspec import Meta, Struct
+
+from recollect.relations.model import Subgraph
+from recollect.search import service as search
+from recollect.search.model import BooleanQuery, DateQuery, FuzzyQuery, RankedHit, RankedQuery
+from recollect_gateway.mcp_endpoint.tool import Call, Reading, Reply
+from recollect_gateway.mcp_endpoint.toolsets.memory.shapes import (
+    MAX_BATCH,
+    Importance,
+    Kind,
+    Limit,
+    Offset,
+    RelationOut,
+    Tag,
+    bare,
+    relation_out,
+)
+from recollect_gateway.mcp_endpoint.toolsets.organize.shapes import OrganizedEntity, moment, more, organized
+
+Tags = Annotated[
+    list[Tag], Meta(max_length=100, description="Only entities with one of these tags, whatever their case")
+]
+Date = Annotated[str, Meta(max_length=40, description="A day such as 2027-01-31 (all of it, UTC), or a time")]
+
+_RANKED = 50
+"""Hits of a ranked search, where no limit is given; the enhanced memory server's default."""
+_MAX_RANKED = 200
+
+
+class Searching(Reading, frozen=True, kw_only=True):
+    """The filters that the searches by text share."""
+
+    tags: Tags = []
+    min_importance: Importance | None = None
+    max_importance: Importance | None = None
+    offset: Offset = 0
+
+
+class SearchNodesRanked(Searching, frozen=True, kw_only=True):
+    """Arguments of `search_nodes_ranked`."""
+
+    query: Annotated[str, Meta(max_length=1_000, description="Words to look for, whatever their case")]
+    limit: Annotated[int, Meta(ge=1, le=_MAX_RANKED, description="Entities at most")] = _RANKED
+
+
+class BooleanSearch(Searching, frozen=True, kw_only=True):
+    """Arguments of `boolean_search`."""
+
+    query: Annotated[
+        str,
+        Meta(
+            min_length=1,
+            max_length=1_000,
+            description="Terms with AND, OR, NOT, parentheses and quotes; name: type: observation: or tag: before a "
+            'term says where: name:Alice AND (type:person OR observation:"likes tea")',
+        ),
+    ]
+    limit: Limit = MAX_BATCH
+
+
+class FuzzySearch(Searching, frozen=True, kw_only=True):
+    """Arguments of `fuzzy_search`."""
+
+    query: Annotated[str, Meta(min_length=1, max_length=1_000, description="A name, type or observation, roughly")]
+    threshold: Annotated[float, Meta(ge=0, le=1, description="How alike: 1 is the same, by Levenshtein's distance")] = (
+        0.7
+    )
+    limit: Limit = MAX_BATCH
+
+
+class SearchByDateRange(Reading, frozen=True):
+    """Arguments of `search_by_date_range`."""
+
+    start_date: Date | None = None
+    end_date: Date | None = None
+    entity_type: Kind | None = None
+    tags: Tags = []
+    offset: Offset = 0
+    limit: Limit = MAX_BATCH
+
+
+class MatchedFields(Struct, rename="camel", omit_defaults=True, frozen=True):
+    """Where words of the query stand; what is not there is left out."""
+
+    name: bool = False
+    entity_type: bool = False
+    observations: list[str] = []
+
+
+class RankedResult(Struct, rename="camel", frozen=True):
+    """An entity that was found."""
+
+    entity: OrganizedEntity
+    score: float
+    matched_fields: MatchedFields
+
+
+class RankedResults(Struct, rename="camel", omit_defaults=True, frozen=True):
+    """Result of `search_nodes_ranked`, best first; `nextOffset` is there only where more follow."""
+
+    results: list[RankedResult]
+    next_offset: int | None = None
+
+
+class FoundGraph(Struct, rename="camel", omit_defaults=True, frozen=True):
+    """Entities that were found and every relation that touches them; `nextOffset` is there only where more follow."""
+
+    entities: list[OrganizedEntity]
+    relations: list[RelationOut]
+    next_offset: int | None = None
+
+
+async def search_nodes_ranked(call: Call, arguments: SearchNodesRanked) -> Reply:
+    """Find entities by words, the rare ones counting most."""
+    query = RankedQuery(arguments.query, **_narrowed(arguments, arguments.limit))
+    async with call.transaction() as tx:
+        found = await search.search_ranked(tx, arguments.graph, query, as_of=arguments.as_of)
+    return bare(RankedResults([*map(_ranked, found.hits)], found.next_offset), more(found.next_offset))
+
+
+async def boolean_search(call: Call, arguments: BooleanSearch) -> Reply:
+    """Find entities that an expression holds of."""
+    query = BooleanQuery(arguments.query, **_narrowed(arguments, arguments.limit))
+    async with call.transaction() as tx:
+        return _graph(await search.search_boolean(tx, arguments.graph, query, as_of=arguments.as_of))
+
+
+async def fuzzy_search(call: Call, arguments: FuzzySearch) -> Reply:
+    """Find entities in spite of typos."""
+    query = FuzzyQuery(arguments.query, arguments.threshold, **_narrowed(arguments, arguments.limit))
+    async with call.transaction() as tx:
+        return _graph(await search.search_fuzzy(tx, arguments.graph, query, as_of=arguments.as_of))
+
+
+async def search_by_date_range(call: Call, arguments: SearchByDateRange) -> Reply:
+    """Find entities by when they were made or last changed."""
+    query = DateQuery(
+        moment(arguments.start_date, "startDate"),
+        moment(arguments.end_date, "endDate", last=True),
+        kind=arguments.entity_type,
+        tags=tuple(arguments.tags),
+        offset=arguments.offset,
+        limit=arguments.limit,
+    )
+    async with call.transaction() as tx:
+        return _graph(await search.search_dates(tx, arguments.graph, query, as_of=arguments.as_of))
+
+
+def _narrowed(arguments: Searching, limit: int) -> dict[str, Any]:
+    """The fields that every query of these has."""
+    return {
+        "tags": tuple(arguments.tags),
+        "min_importance": arguments.min_importance,
+        "max_importance": arguments.max_importance,
+        "offset": arguments.offset,
+        "limit": limit,
+    }
+
+
+def _ranked(hit: RankedHit) -> RankedResult:
+    fields = MatchedFields(hit.in_name, hit.in_kind, list(hit.in_observations))
+    return RankedResult(organized(hit.entity), hit.score, fields)
+
+
+def _graph(found: Subgraph) -> Reply:
+    entities, relations = [*map(organized, found.entities)], [*map(relation_out, found.relations)]
+    return Reply(FoundGraph(entities, relations, found.next_offset), note=more(found.next_offset))

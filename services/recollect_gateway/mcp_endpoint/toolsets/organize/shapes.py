@@ -1,0 +1,94 @@
+"""What the tools of toolset `organize` share: the shape of an entity, and how errors are told."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Annotated
+
+from mcp_types import CallToolResult, TextContent
+from msgspec import Meta, Struct
+
+from recollect.entities.model import Entity
+from recollect.errors import InvalidInput, RecollectError
+from recollect.nodes.model import EntityNotFound, unique
+from recollect.times import storable
+from recollect_gateway.mcp_endpoint.errors import tool_error
+from recollect_gateway.mcp_endpoint.toolsets.memory.shapes import Name
+
+_DAY = timedelta(days=1, microseconds=-1)
+"""From the first moment of a day to its last."""
+
+EntityName = Annotated[Name, Meta(description="The name of the entity")]
+
+
+class OrganizedEntity(Struct, rename="camel", omit_defaults=True, frozen=True):
+    """An entity as it comes back. `parentId` is the parent's name."""
+
+    name: str
+    entity_type: str
+    observations: list[str]
+    tags: list[str]
+    created_at: str
+    last_modified: str
+    importance: float | None = None
+    parent_id: str | None = None
+
+
+class OrganizedEntities(Struct, rename="camel", omit_defaults=True, frozen=True):
+    """Entities; `nextOffset` is there only where more follow."""
+
+    entities: list[OrganizedEntity]
+    next_offset: int | None = None
+
+
+def organize_error(error: Exception) -> CallToolResult:
+    """Errors as the enhanced memory server tells them; what is wrong with an argument keeps its path before it."""
+    told = tool_error(error)
+    if not isinstance(error, RecollectError) or error.path:
+        return told
+    said = f"Entity '{error.name}' not found" if isinstance(error, EntityNotFound) else str(error)
+    return told.model_copy(update={"content": [TextContent(type="text", text=f"Error: {said}")]})
+
+
+def organized(entity: Entity) -> OrganizedEntity:
+    """An entity in this toolset's shape."""
+    return OrganizedEntity(
+        entity.name,
+        entity.kind or "",
+        list(entity.observations),
+        list(lowered(entity.tags)),
+        iso(entity.created_at),
+        iso(entity.updated_at),
+        entity.importance,
+        entity.parent,
+    )
+
+
+def more(next_offset: int | None) -> str | None:
+    """How to go on where a list was cut."""
+    return None if next_offset is None else f"More follow: offset={next_offset}."
+
+
+def lowered(tags: Sequence[str]) -> tuple[str, ...]:
+    """Tags in lower case, each once."""
+    return tuple(unique(tag.lower() for tag in tags))
+
+
+def iso(at: datetime) -> str:
+    """As JavaScript's toISOString."""
+    return at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def moment(text: str | None, path: str, *, last: bool = False) -> datetime | None:
+    """A time from text, in UTC where it names no zone; of a day its first moment, or its last. Raises InvalidInput."""
+    if text is None:
+        return None
+    try:
+        at = datetime.fromisoformat(text)
+        at = (at if at.tzinfo else at.replace(tzinfo=UTC)).astimezone(UTC)
+        return storable(at + _DAY if last and _is_day(text) else at)
+    except (ValueError, OverflowError):
+        raise InvalidInput("A day such as 2027-01-31, or a time such as 2027-01-31T12:00:00Z", path=path) from None
+
+
+def _is_day(text: str) -> bool:
+    return "T" not in text and ":" not in text

@@ -1,0 +1,185 @@
+"""Handlers and shapes of transfer: a graph as text, in eight formats, and back from four.
+
+What is small is answered at once; what is large is a job, which `get_job` watches and whose output it reads.
+"""
+
+from typing import Annotated, Literal
+
+from msgspec import UNSET, Meta, Struct, UnsetType, structs
+
+from recollect.errors import ErrorCode, NotFound, TooLarge
+from recollect.jobs import service as jobs
+from recollect.jobs.model import MAX_CHUNK, JobBounds
+from recollect.transfer import exports, tasks
+from recollect.transfer import service as transfer
+from recollect.transfer.batches import read_small
+from recollect.transfer.formats import format_named
+from recollect.transfer.formats.reading import in_pieces
+from recollect.transfer.model import Filter, Imported, Strategy
+from recollect_gateway.mcp_endpoint.tool import Arguments, Call, Reading, Reply
+from recollect_gateway.mcp_endpoint.toolsets.admin.jobs import JobOut, after, job_out
+from recollect_gateway.mcp_endpoint.toolsets.memory.shapes import Tag
+from recollect_gateway.mcp_endpoint.toolsets.organize.shapes import moment
+
+MAX_ITEMS = 5_000
+MAX_OBSERVATIONS = 20_000
+"""What one call imports: it is one transaction, and other writers of the graph wait for it."""
+MAX_CHARACTERS = 2_000_000
+SHOWN_ERRORS = 100
+
+
+class ExportFilter(Struct, rename="camel", forbid_unknown_fields=True, frozen=True):
+    """Which entities are exported, with the relations among them."""
+
+    start_date: Annotated[str, Meta(max_length=40, description="Changed at this time or day, or later")] | None = None
+    end_date: Annotated[str, Meta(max_length=40, description="Changed at this time or day, or earlier")] | None = None
+    entity_type: Annotated[str, Meta(max_length=256, description="Of this type")] | None = None
+    tags: Annotated[list[Tag], Meta(max_length=100, description="With one of these tags, whatever their case")] = []
+
+
+class ExportGraph(Reading, frozen=True):
+    """Arguments of `export_graph`."""
+
+    format: Annotated[
+        Literal["json", "jsonl", "csv", "graphml", "gexf", "dot", "markdown", "mermaid"],
+        Meta(description="The format to write; json, jsonl, csv and graphml can be imported again"),
+    ]
+    filter: ExportFilter | None = None
+
+
+class StartExport(ExportGraph, frozen=True):
+    """Arguments of `start_export`: those of `export_graph`."""
+
+
+class ImportGraph(Arguments, frozen=True):
+    """Arguments of `import_graph`."""
+
+    format: Annotated[Literal["json", "jsonl", "csv", "graphml"], Meta(description="The format of the data")]
+    data: Annotated[str, Meta(max_length=MAX_CHARACTERS, description="The text of the file")]
+    merge_strategy: Annotated[
+        Literal["skip", "replace", "merge", "fail"],
+        Meta(description="For entities that are there: leave, overwrite or add to them, or import nothing"),
+    ] = "skip"
+    dry_run: Annotated[bool, Meta(description="Tell what would become of it, and write nothing")] = False
+
+
+class ExportedGraph(Struct, rename="camel", frozen=True):
+    """Result of `export_graph`: the file, and the revision of the graph that it shows."""
+
+    format: str
+    media_type: str
+    data: str
+    revision: int
+    facts_left_out: int
+
+
+class NotImported(Struct, omit_defaults=True, frozen=True):
+    """Something that was not imported: where it stands in the data, and why."""
+
+    path: str
+    reason: str
+
+
+class ImportedGraph(Struct, rename="camel", frozen=True):
+    """Result of `import_graph`. `job`: there is too much for one call; nothing is written yet, the job does it."""
+
+    entities_created: int
+    entities_updated: int
+    entities_skipped: int
+    relations_created: int
+    relations_updated: int
+    relations_skipped: int
+    facts_created: int
+    facts_updated: int
+    facts_skipped: int
+    observations_added: int
+    dry_run: bool
+    errors: list[NotImported]
+    job: JobOut | UnsetType = UNSET
+
+
+async def export_graph(call: Call, arguments: ExportGraph) -> Reply:
+    """Write a small graph as text; raises TooLarge for another."""
+    only = _only(arguments.filter)
+    async with call.transaction() as tx:
+        name = call.graph_name(arguments.graph)
+        try:
+            export = await exports.open_export(tx, name, arguments.format, only=only, as_of=arguments.as_of)
+        except NotFound:  # a graph that is not there reads as empty
+            return _exported(arguments.format, exports.empty(arguments.format), 0, 0)
+        held = export.snapshot.entities + export.snapshot.relations
+        text = None
+        if only != Filter() or held <= call.settings.max_reply_items:
+            text = await exports.export_whole(tx, export, max_bytes=call.settings.max_reply_bytes - 1_000)
+    if text is None:
+        raise TooLarge(
+            f"The graph is too large for one reply. Narrow the filter, or call start_export with the same arguments "
+            f"(it stands in the toolsets organize and admin). Outside of MCP: `recollect export --graph {name} "
+            f"--format {arguments.format}`, GET /v1/graphs/{name}/export?format={arguments.format}"
+        )
+    return _exported(arguments.format, text, export.snapshot.revision, export.facts_left_out)
+
+
+async def start_export(call: Call, arguments: StartExport) -> Reply:
+    """Start a job that writes a graph of any size to a file, or find an equal one under way."""
+    async with call.transaction() as tx:
+        name = call.graph_name(arguments.graph)
+        export = await exports.open_export(
+            tx, name, arguments.format, only=_only(arguments.filter), as_of=arguments.as_of
+        )
+        job = await tasks.start_export(tx, export, JobBounds.of(call.settings))
+    return Reply(job_out(job), note=after(job))
+
+
+async def import_graph(call: Call, arguments: ImportGraph) -> Reply:
+    """Write what a file holds, or nothing at all where something of it is broken; if it is much, by a job."""
+    try:
+        items, problems = read_small(
+            arguments.format, in_pieces(arguments.data), max_items=MAX_ITEMS, max_observations=MAX_OBSERVATIONS
+        )
+    except TooLarge as error:
+        if error.code is not ErrorCode.REQUEST_TOO_LARGE:
+            raise
+        return await _start_import(call, arguments)
+    if not arguments.dry_run:
+        transfer.require_sound(problems)
+    imported = Imported(problems=tuple(problems))
+    async with call.writing(arguments.graph, keep=not arguments.dry_run) as (tx, revision):
+        imported += await transfer.import_items(tx, revision, items, Strategy(arguments.merge_strategy))
+        if not arguments.dry_run:
+            transfer.require_sound(imported.problems)
+    return Reply(_imported(imported, arguments.dry_run))
+
+
+async def _start_import(call: Call, arguments: ImportGraph) -> Reply:
+    """Start the job that does the same in batches; what is broken is found before the first of them is written."""
+    bounds, strategy = JobBounds.of(call.settings), Strategy(arguments.merge_strategy)
+    chunks = list(in_pieces(arguments.data, MAX_CHUNK // 4))  # a character takes four bytes at most
+    async with call.transaction() as tx:
+        name = call.graph_name(arguments.graph)
+        job = await tasks.hold_import(
+            tx, name, arguments.format, strategy, strict=not arguments.dry_run, check=arguments.dry_run
+        )
+        await jobs.append_input(tx, job.id, chunks, bounds)
+        job = await jobs.start(tx, job.id)
+    return Reply(structs.replace(_imported(Imported(), arguments.dry_run), job=job_out(job)), note=after(job))
+
+
+def _only(given: ExportFilter | None) -> Filter:
+    if given is None:
+        return Filter()
+    since = moment(given.start_date, "filter.startDate")
+    until = moment(given.end_date, "filter.endDate", last=True)
+    return Filter(given.entity_type, tuple(given.tags), since, until)
+
+
+def _exported(format_name: str, text: str, revision: int, facts: int) -> Reply:
+    media_type = format_named(format_name).media_type
+    note = f"{facts} facts were left out: this format holds entities." if facts else None
+    return Reply(ExportedGraph(format_name, media_type, text, revision, facts), text, note)
+
+
+def _imported(imported: Imported, dry_run: bool) -> ImportedGraph:
+    counts = {name: getattr(imported, name) for name in ImportedGraph.__struct_fields__ if hasattr(imported, name)}
+    errors = [NotImported(f"data.{problem.where}", problem.reason) for problem in imported.problems[:SHOWN_ERRORS]]
+    return ImportedGraph(**counts, dry_run=dry_run, errors=errors)

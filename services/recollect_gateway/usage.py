@@ -1,0 +1,86 @@
+"""Counting what is called: in memory while a request is served, written down every few seconds beside it."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from typing import Any, cast
+
+import structlog
+from litestar.enums import ScopeType
+from litestar.middleware import ASGIMiddleware
+from litestar.types import ASGIApp, HTTPScope, Message, Receive, Scope, Send
+from opentelemetry.instrumentation.utils import suppress_instrumentation
+
+from recollect.platform.db import Database
+from recollect.usage import service as usage
+from recollect.usage.model import Counts
+from recollect.usage.tally import Tally
+
+LAST_FLUSH_SECONDS = 5.0
+"""How long a gateway that stops tries to write down what it counted last."""
+
+log = structlog.get_logger(__name__)
+
+
+@asynccontextmanager
+async def written_down(db: Database, tally: Tally, *, seconds: float) -> AsyncIterator[None]:
+    """Write the tally down every so many seconds, and once more at the end."""
+    stopping = asyncio.Event()
+    flushing = asyncio.create_task(_keep_flushing(db, tally, seconds, stopping), name="usage")
+    try:
+        yield
+    finally:
+        stopping.set()
+        try:
+            await asyncio.wait_for(flushing, LAST_FLUSH_SECONDS)
+        except TimeoutError:
+            log.warning("usage not written down: the database did not answer before the gateway had to stop")
+
+
+async def _keep_flushing(db: Database, tally: Tally, seconds: float, stopping: asyncio.Event) -> None:
+    with suppress_instrumentation():  # What is measured here is others' work.
+        while not stopping.is_set():
+            with suppress(TimeoutError):
+                await asyncio.wait_for(stopping.wait(), seconds)
+            await usage.flush(db, tally)
+
+
+class CountedBody:
+    """A request's `receive` that counts the bytes of the body, as far as it was read."""
+
+    def __init__(self, receive: Receive) -> None:
+        self._receive = receive
+        self.received = 0
+
+    async def __call__(self) -> Any:
+        """The next message of the request."""
+        message = await self._receive()
+        if message["type"] == "http.request":
+            self.received += len(message["body"])
+        return message
+
+
+class UsageMiddleware(ASGIMiddleware):
+    """Counts the calls of routes, for the tenant of the Caller that is at `request.user` by then."""
+
+    scopes = (ScopeType.HTTP,)
+
+    async def handle(self, scope: Scope, receive: Receive, send: Send, next_app: ASGIApp) -> None:
+        """Serve the request, then count it. One whose answer was broken off has failed."""
+        body, status, whole = CountedBody(receive), 500, False
+
+        async def watched(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+
+        try:
+            await next_app(scope, body, watched)
+            whole = True
+        finally:
+            tally: Tally = scope["litestar_app"].state.tally
+            failed = status >= 400 or not whole
+            name = f"{cast(HTTPScope, scope)['method']} {scope['path_template']}"
+            counts = Counts(calls=1, errors=int(failed), bytes_received=body.received)
+            tally.count(scope["user"].tenant_id, "route", name, counts)

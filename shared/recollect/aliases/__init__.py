@@ -1,0 +1,1 @@
+"""Aliases: other names by which entities are found."""

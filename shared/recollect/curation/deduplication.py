@@ -1,0 +1,261 @@
+"""Use cases of deduplication: a pass over a graph in bounded steps, which proposes or merges what is alike.
+
+What is to do stands in the tables: an entity is compared again only if it, or an observation of it, changed since
+`last_dedup_at`. A step compares without a lock, and takes the graph's lock only to write; what it merges is compared
+once more under it. The cursor is the time at which the pass began: what changes meanwhile is the next pass's.
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import msgspec
+
+from recollect.curation import store
+from recollect.curation.duplicates import MAX_MERGED, merge_groups
+from recollect.curation.likeness import Finder, Pair, Profile, stars
+from recollect.curation.model import LEAST_THRESHOLD, Asked, Deduplication, DedupStep, Mode, PassCursor, Place, Proposal
+from recollect.entities import service as entities
+from recollect.errors import Conflict, InvalidInput, TooLarge
+from recollect.graphs import service as graphs
+from recollect.graphs.model import Graph, Revision
+from recollect.jobs import service as jobs
+from recollect.jobs.model import Job, JobFilter, NewJob
+from recollect.nodes import service as nodes
+from recollect.platform.db import Database, Transaction
+from recollect.relations import service as relations
+from recollect.relations.model import NewEdge
+
+OPERATION = "deduplicate"
+"""The operation, as the log of a graph tells it, and the kind of job."""
+
+MOST_PENDING = 100
+"""Jobs of a tenant beside which the sweep still starts one: it leaves room for what people ask for."""
+
+RETRY_AFTER = timedelta(hours=1)
+"""How long a graph is left alone after a job, whatever became of it."""
+
+SIMILAR_TO = "SIMILAR_TO"
+"""The type of a relation between entities that are alike, from the younger to the older."""
+
+MAX_HELD = 200_000
+"""Entities of one type that a step holds in memory, at most (about 1 kB each)."""
+
+MAX_STEP = 3_000
+"""Entities that one step compares with all others of their type, at most: seconds, since a transaction waits."""
+
+MAX_COMPARISONS = 300_000_000
+"""Pairs of one step, at most, if none of them could be left out: six seconds of a core."""
+
+MAX_PAIRS = 20
+"""Pairs that are kept of one entity, the most alike first."""
+
+MAX_CANDIDATES = 1_000
+"""Entities that are alike with one by name alone and are looked at closer, at most, the nearest names first."""
+
+
+def deduplication_of(metadata: Mapping[str, Any]) -> Deduplication:
+    """How a graph's metadata asks for it; raises InvalidInput where it cannot be read."""
+    try:
+        return msgspec.convert(metadata.get("dedup", {}), Deduplication)
+    except msgspec.ValidationError as error:
+        said, _, place = str(error).partition(" - at `$")
+        raise InvalidInput(said, path=f"metadata.dedup{place.rstrip('`')}") from None
+
+
+def require_readable(metadata: Mapping[str, Any]) -> None:
+    """Raise InvalidInput for metadata of a graph that asks for deduplication in a way that cannot be read."""
+    deduplication_of(metadata)
+
+
+_BEGINNING = Place(-(2**63), UUID(int=0))
+
+
+async def tenants_with_deduplication_due(db: Database) -> list[UUID]:
+    """Active tenants with graphs that ask to be compared again."""
+    async with db.system() as session:
+        return await store.tenants_with_deduplication_due(session)
+
+
+async def graphs_with_deduplication_due(tx: Transaction) -> list[str]:
+    """The tenant's graphs that are due, those that wait longest first. What cannot be read is left out."""
+    now = datetime.now(UTC)
+    return [
+        graph.name
+        for graph in await store.list_deduplications(tx, limit=graphs.MAX_GRAPHS)
+        if (every := _time_between(graph.metadata)) and (graph.finished_at is None or graph.finished_at + every <= now)
+    ]
+
+
+async def start_pass(tx: Transaction, graph_name: str, wanted: Asked | None = None) -> Job:
+    """Start a job that goes over a graph now; where an equal one is under way, that one.
+
+    It does what is `wanted`; without, what the graph's metadata says, and proposes where that asks for nothing. Raises
+    NotFound, Forbidden, InvalidInput for a configuration that cannot be read or a threshold that is too low, Conflict
+    where the tenant has too many jobs.
+    """
+    graph = await graphs.get_graph(tx, graph_name)
+    if wanted is not None:
+        if wanted.threshold < LEAST_THRESHOLD:
+            raise InvalidInput(f"A job compares from {LEAST_THRESHOLD} on", path="threshold")
+        return await jobs.schedule(tx, NewJob(OPERATION, graph.id, asdict(wanted)))
+    asked = {"mode": "propose"} if deduplication_of(graph.metadata).mode == "off" else {}
+    return await jobs.schedule(tx, NewJob(OPERATION, graph.id, asked))
+
+
+async def schedule_passes(tx: Transaction) -> int:
+    """Start a job for each graph of the tenant that is due, up to MOST_PENDING at a time; how many were started.
+
+    A graph whose last job ended within RETRY_AFTER waits: one that failed would fail again and again.
+    """
+    due = await graphs_with_deduplication_due(tx)
+    ids = await graphs.find_graph_ids(tx, due)
+    now = datetime.now(UTC)
+    last: dict[UUID | None, Job] = {}
+    for job in await jobs.list_jobs(tx, JobFilter(kind=OPERATION), limit=2 * graphs.MAX_GRAPHS):
+        last.setdefault(job.graph_id, job)  # the newest comes first
+    waiting = {id_ for id_, job in last.items() if job.finished_at is None or job.finished_at + RETRY_AFTER > now}
+    started = 0
+    for name in due:
+        if ids.get(name) in waiting or name not in ids:
+            continue
+        try:
+            await jobs.schedule(tx, NewJob(OPERATION, ids[name]), most_pending=MOST_PENDING)
+        except Conflict:
+            break
+        started += 1
+    return started
+
+
+async def list_proposals(
+    tx: Transaction, graph_name: str | None, *, least: float = 0.0, offset: int = 0, limit: int = 100
+) -> list[Proposal]:
+    """Pairs that passes found alike and left as they are, the most alike first."""
+    graph = await graphs.open_graph(tx, graph_name)
+    return await store.list_duplicates(tx, graph, least=least, offset=offset, limit=limit) if graph else []
+
+
+async def deduplicate(
+    tx: Transaction,
+    graph_id: UUID,
+    cursor: PassCursor | None = None,
+    *,
+    mode: Mode = "off",
+    threshold: float | None = None,
+    limit: int = MAX_STEP,
+) -> DedupStep:
+    """One step of a pass, as the graph's metadata asks for it: compare up to `limit` entities of one type.
+
+    `mode` holds where the metadata asks for nothing or, with a `threshold`, in its place: then every entity is
+    compared again. Raises NotFound, InvalidInput for a configuration that cannot be read, TooLarge past MAX_HELD
+    entities of a type.
+    """
+    graph = await graphs.graph_of(tx, graph_id)
+    wanted = _wanted(deduplication_of(graph.metadata), mode, threshold)
+    if wanted.mode == "off":
+        return DedupStep(0, 0, 0, None)
+    # Read before anything is compared: every change that is not seen by then is later than this, and still due.
+    seen = (await graphs.head_of(tx, graph)).at
+    cursor = cursor or PassCursor(seen, None if threshold is None else _BEGINNING)
+    kind, due = await store.find_uncompared(tx, graph, until=cursor.until, after=cursor.after, limit=limit)
+    if not due:
+        await store.finish_deduplication(tx, graph)
+        return DedupStep(0, 0, 0, None)
+    profiles = await _profiles(tx, graph, kind)
+    compared = due[: max(MAX_COMPARISONS // max(len(profiles), 1), 1)]
+    ids = [place.node_id for place in compared]
+    ages = {profile.id: age for age, profile in enumerate(profiles)}
+    places = [ages[node_id] for node_id in ids if node_id in ages]
+    # In a thread: seconds of computing must not keep the other work of this process waiting.
+    pairs = await asyncio.to_thread(pairs_of, profiles, places, wanted.threshold)
+    proposed, merged, whole = await _settle(tx, graph, wanted, ids, pairs, ages, seen)
+    if cursor.after is not None and whole:  # else the same again: there are fewer by what was merged
+        cursor = PassCursor(cursor.until, compared[-1])
+    return DedupStep(len(compared), proposed, merged, cursor)
+
+
+def _wanted(configured: Deduplication, mode: Mode, threshold: float | None) -> Deduplication:
+    if threshold is not None:
+        return replace(configured, mode=mode, threshold=threshold)
+    return replace(configured, mode=mode) if configured.mode == "off" else configured
+
+
+async def _profiles(tx: Transaction, graph: Graph, kind: str) -> list[Profile]:
+    """What the entities of a type are compared by, the oldest first."""
+    if await store.count_of_kind(tx, graph, kind, limit=MAX_HELD + 1) > MAX_HELD:
+        raise TooLarge(
+            f"There are more than {MAX_HELD} entities of one type: too many to compare", path="metadata.dedup"
+        )
+    return await store.list_profiles(tx, graph, None, kind=kind)
+
+
+def pairs_of(profiles: Sequence[Profile], places: Sequence[int], threshold: float) -> list[Pair]:
+    """The entities that are alike with those in these places, up to MAX_PAIRS of each, the most alike first."""
+    pairs = []
+    for place, others in Finder(profiles, threshold).alike(places, most=MAX_CANDIDATES):
+        nearest = sorted(others, key=lambda other: (-other[1], other[0]))[:MAX_PAIRS]
+        pairs += [Pair(profiles[place].id, profiles[other].id, min(score, 1.0)) for other, score in nearest]
+    return pairs
+
+
+async def _settle(
+    tx: Transaction,
+    graph: Graph,
+    wanted: Deduplication,
+    due: Sequence[UUID],
+    pairs: Sequence[Pair],
+    ages: dict[UUID, int],
+    seen: datetime,
+) -> tuple[int, int, bool]:
+    """Write what a comparison found; how many pairs were proposed, how many entities merged into others, and if all."""
+    merged = 0
+    left = list[UUID]()
+    if wanted.mode == "merge":
+        groups = stars(pairs, ages)
+        left = [node for group in groups[MAX_MERGED:] for node in group]
+        for group in groups[:MAX_MERGED]:  # Each merge is a revision of its own, so that each can be undone alone.
+            async with graphs.write_graph_of(tx, graph.id, OPERATION) as revision:
+                done = await merge_groups(tx, revision, [group], wanted.threshold)
+            merged += sum(len(names) - 1 for names in done.merged)
+    async with graphs.write_graph_of(tx, graph.id, OPERATION) as revision:
+        proposed = await _propose(tx, revision, wanted, due, pairs, ages)
+        await entities.mark_compared(tx, revision, [node for node in due if node not in set(left)], seen)
+    return proposed, merged, not left
+
+
+async def _propose(
+    tx: Transaction,
+    revision: Revision,
+    wanted: Deduplication,
+    due: Sequence[UUID],
+    pairs: Sequence[Pair],
+    ages: dict[UUID, int],
+) -> int:
+    """Put these pairs, as far as both are there, in the place of what was proposed of these entities before."""
+    await store.remove_duplicates(tx, revision.graph, due)
+    if wanted.mode != "propose":
+        return 0
+    there = await nodes.read_heads(
+        tx, revision.graph, [node for pair in pairs for node in (pair.node_id, pair.other_id)]
+    )
+    lasting = {tuple(sorted((p.node_id, p.other_id))): p for p in pairs if p.node_id in there and p.other_id in there}
+    await store.insert_duplicates(tx, revision.graph, list(lasting.values()), revision.at)
+    if wanted.similar_to:
+        await relations.put_edges(tx, revision, [_edge(pair, ages) for pair in lasting.values()])
+    return len(lasting)
+
+
+def _edge(pair: Pair, ages: dict[UUID, int]) -> NewEdge:
+    older, younger = sorted((pair.node_id, pair.other_id), key=ages.__getitem__)
+    return NewEdge(younger, older, SIMILAR_TO, metadata={"likeness": round(pair.likeness, 4)})
+
+
+def _time_between(metadata: Mapping[str, Any]) -> timedelta | None:
+    try:
+        wanted = deduplication_of(metadata)
+    except InvalidInput:
+        return None
+    return None if wanted.mode == "off" else timedelta(hours=wanted.every_hours)

@@ -1,0 +1,75 @@
+"""Use cases of expiry: what has expired is gone from every read already; here it is archived, and later purged.
+
+Where both are given, `expires_at` wins over `ttl_days`: so the graph-memory contract has it, and a moment that somebody
+named says more than a number of days, which may be a default.
+"""
+
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from recollect.curation import store
+from recollect.curation.model import Expired
+from recollect.graphs import service as graphs
+from recollect.nodes import service as nodes
+from recollect.observations import service as observations
+from recollect.platform.db import Database, Transaction
+from recollect.relations import service as relations
+
+ARCHIVE, PURGE = "archive_expired", "purge_expired"
+"""The operations, as the log of a graph tells them."""
+
+MAX_STEP = 1_000
+"""Nodes, and observations, that one step takes up, at most."""
+
+
+async def tenants_with_expired(db: Database) -> list[UUID]:
+    """Active tenants that have something to archive."""
+    async with db.system() as session:
+        return await store.tenants_with_expired(session)
+
+
+async def graphs_with_expired(tx: Transaction) -> list[str]:
+    """The tenant's graphs that have something to archive, by name, up to MAX_GRAPHS."""
+    return await store.graphs_with_expired(tx, limit=graphs.MAX_GRAPHS)
+
+
+async def tenants_with_purgeable(db: Database, *, retention: timedelta) -> list[UUID]:
+    """Active tenants with something archived that expired longer ago than the retention."""
+    async with db.system() as session:
+        return await store.tenants_with_purgeable(session, retention=retention)
+
+
+async def graphs_with_purgeable(tx: Transaction, *, retention: timedelta) -> list[str]:
+    """The tenant's graphs with something archived that expired longer ago, by name, up to MAX_GRAPHS."""
+    return await store.graphs_with_purgeable(tx, retention=retention, limit=graphs.MAX_GRAPHS)
+
+
+async def archive_expired(tx: Transaction, graph_name: str, *, limit: int = MAX_STEP) -> Expired:
+    """Archive nodes of a graph whose time has come and take such observations away, as one revision: one step.
+
+    Up to `limit` of each. The graph's lock is held from the look to the commit: of many workers one finds them. A graph
+    that is not there has nothing; raises NotFound or Unavailable where it goes or is configured meanwhile.
+    """
+    graph = await graphs.open_graph(tx, graph_name)
+    if graph is None:
+        return Expired(0, 0, more=False)
+    async with graphs.write_graph_of(tx, graph.id, ARCHIVE) as revision:  # By name a write would make it anew.
+        archived = await nodes.archive_expired(tx, revision, limit=limit)
+        ended = await observations.remove_expired(tx, revision, limit=limit)
+    return Expired(archived, ended, more=limit in (archived, ended))
+
+
+async def purge_expired(tx: Transaction, graph_name: str, *, retention: timedelta, limit: int = MAX_STEP) -> Expired:
+    """Delete nodes of a graph that expired longer ago than the retention, as one revision: one step, up to `limit`.
+
+    Archived ones only, and none that a relation ties to what still lives: those stay archived. Their history goes with
+    the next compaction.
+    """
+    graph = await graphs.open_graph(tx, graph_name)
+    if graph is None:
+        return Expired(0, 0, more=False)
+    async with graphs.write_graph_of(tx, graph.id, PURGE) as revision:
+        before: datetime = revision.at - retention
+        purged = await store.find_purgeable(tx, revision.graph, before=before, limit=limit)
+        await relations.delete_nodes(tx, revision, purged)
+    return Expired(len(purged), 0, more=len(purged) == limit)

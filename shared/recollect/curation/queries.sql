@@ -1,0 +1,388 @@
+-- name: count_comparable
+-- How many entities of a graph there are to compare with each other, counted up to $3.
+SELECT count(*) FROM (
+    SELECT 1 FROM nodes
+    WHERE tenant_id = $1 AND graph_id = $2 AND removed_revision IS NULL AND name IS NOT NULL AND NOT placeholder
+        AND status <> 'archived' AND (expires_at IS NULL OR expires_at > statement_timestamp())
+    LIMIT $3
+) AS comparable;
+
+-- name: count_comparable_at
+-- The same as it was at a revision ($4) and its time ($5).
+SELECT count(*) FROM (
+    SELECT 1 FROM nodes_at($1, $2, $4)
+    WHERE name IS NOT NULL AND NOT placeholder AND status <> 'archived' AND (expires_at IS NULL OR expires_at > $5)
+    LIMIT $3
+) AS comparable;
+
+-- name: list_profiles
+-- What entities are compared by, oldest first: all in small letters, statements by their hashes. $3: only of this type,
+-- where it is not null.
+SELECT n.id, coalesce(n.kind, '') AS kind, lower(n.name) AS name, t.tags, o.statements
+FROM nodes n
+CROSS JOIN LATERAL (
+    SELECT coalesce(array_agg(DISTINCT lower(tag)), '{}') AS tags FROM unnest(n.tags) AS tag
+) AS t
+CROSS JOIN LATERAL (
+    SELECT coalesce(array_agg(DISTINCT hashtextextended(lower(content), 0)), '{}') AS statements FROM observations
+    WHERE tenant_id = $1 AND node_id = n.id AND removed_revision IS NULL
+        AND (expires_at IS NULL OR expires_at > statement_timestamp())
+) AS o
+WHERE n.tenant_id = $1 AND n.graph_id = $2 AND n.removed_revision IS NULL AND n.name IS NOT NULL AND NOT n.placeholder
+    AND n.status <> 'archived' AND (n.expires_at IS NULL OR n.expires_at > statement_timestamp())
+    AND ($3::text IS NULL OR coalesce(n.kind, '') = $3)
+ORDER BY n.created_at, n.id;
+
+-- name: list_profiles_at
+-- The same as it was at a revision ($4) and its time ($5).
+SELECT n.node_id AS id, coalesce(n.kind, '') AS kind, lower(n.name) AS name, t.tags, coalesce(o.statements, '{}') AS statements
+FROM nodes_at($1, $2, $4) n
+JOIN nodes h ON h.tenant_id = $1 AND h.id = n.node_id
+CROSS JOIN LATERAL (
+    SELECT coalesce(array_agg(DISTINCT lower(tag)), '{}') AS tags FROM unnest(n.tags) AS tag
+) AS t
+LEFT JOIN (
+    SELECT node_id, array_agg(DISTINCT hashtextextended(lower(content), 0)) AS statements FROM observations_at($1, $2, $4)
+    WHERE expires_at IS NULL OR expires_at > $5
+    GROUP BY node_id
+) AS o ON o.node_id = n.node_id
+WHERE n.name IS NOT NULL AND NOT n.placeholder AND n.status <> 'archived' AND (n.expires_at IS NULL OR n.expires_at > $5)
+    AND ($3::text IS NULL OR coalesce(n.kind, '') = $3)
+ORDER BY coalesce(n.began_at, h.created_at), n.node_id;
+
+-- name: profiles_of
+-- What these entities of a graph are compared by, as in list_profiles.
+SELECT n.id, coalesce(n.kind, '') AS kind, lower(n.name) AS name, t.tags, o.statements
+FROM nodes n
+CROSS JOIN LATERAL (
+    SELECT coalesce(array_agg(DISTINCT lower(tag)), '{}') AS tags FROM unnest(n.tags) AS tag
+) AS t
+CROSS JOIN LATERAL (
+    SELECT coalesce(array_agg(DISTINCT hashtextextended(lower(content), 0)), '{}') AS statements FROM observations
+    WHERE tenant_id = $1 AND node_id = n.id AND removed_revision IS NULL
+        AND (expires_at IS NULL OR expires_at > statement_timestamp())
+) AS o
+WHERE n.tenant_id = $1 AND n.graph_id = $2 AND n.id = ANY ($3::uuid[]) AND n.removed_revision IS NULL
+    AND n.name IS NOT NULL AND NOT n.placeholder AND n.status <> 'archived'
+    AND (n.expires_at IS NULL OR n.expires_at > statement_timestamp());
+
+-- name: find_archivable
+-- Entities in use that last changed before $3, are less important than $4 and have one of the tags $5, each where it is
+-- given, longest unchanged first; at most $6. One without an importance is not less important than anything.
+SELECT id, name FROM nodes n
+WHERE tenant_id = $1 AND graph_id = $2 AND removed_revision IS NULL AND name IS NOT NULL AND NOT placeholder
+    AND status <> 'archived' AND (expires_at IS NULL OR expires_at > statement_timestamp())
+    AND ($3::timestamptz IS NULL OR updated_at < $3)
+    AND ($4::double precision IS NULL OR importance < $4)
+    AND (cardinality($5::text[]) = 0 OR EXISTS (
+        SELECT 1 FROM unnest(n.tags) AS t (tag) JOIN unnest($5::text[]) AS w (tag) ON lower(t.tag) = lower(w.tag)))
+ORDER BY updated_at, id
+LIMIT $6;
+
+-- name: count_faults
+-- What is not as it should be in a graph ($3, $4: as it was at that revision and its time, where they are not null), how
+-- often, and the first $5 of each, oldest first. Nothing is joined that may be the whole graph: IN is answered by hashing,
+-- whatever the planner expects (and IS TRUE keeps it from being made a join).
+WITH living AS (
+    SELECT id, name, kind, placeholder, parent_id FROM nodes
+    WHERE $3::bigint IS NULL AND tenant_id = $1 AND graph_id = $2 AND removed_revision IS NULL AND name IS NOT NULL
+        AND (expires_at IS NULL OR expires_at > statement_timestamp())
+    UNION ALL
+    SELECT node_id, name, kind, placeholder, parent_id FROM nodes_at($1, $2, $3)
+    WHERE $3::bigint IS NOT NULL AND name IS NOT NULL AND (expires_at IS NULL OR expires_at > $4::timestamptz)
+), related AS (
+    SELECT id, from_node, to_node, type FROM relations
+    WHERE $3::bigint IS NULL AND tenant_id = $1 AND graph_id = $2 AND to_graph = $2 AND removed_revision IS NULL
+        AND from_node NOT IN (SELECT id FROM nodes WHERE tenant_id = $1 AND expires_at <= statement_timestamp())
+        AND to_node NOT IN (SELECT id FROM nodes WHERE tenant_id = $1 AND expires_at <= statement_timestamp())
+    UNION ALL
+    SELECT id, from_node, to_node, type FROM relations_at($1, $2, $3)
+    WHERE $3::bigint IS NOT NULL AND to_graph = $2
+        AND from_node NOT IN (SELECT node_id FROM nodes_at($1, $2, $3) WHERE expires_at <= $4)
+        AND to_node NOT IN (SELECT node_id FROM nodes_at($1, $2, $3) WHERE expires_at <= $4)
+), said AS (
+    SELECT DISTINCT node_id FROM observations
+    WHERE $3::bigint IS NULL AND tenant_id = $1 AND graph_id = $2 AND removed_revision IS NULL
+        AND (expires_at IS NULL OR expires_at > statement_timestamp())
+    UNION ALL
+    SELECT DISTINCT node_id FROM observations_at($1, $2, $3)
+    WHERE $3::bigint IS NOT NULL AND (expires_at IS NULL OR expires_at > $4::timestamptz)
+), faults AS (
+    SELECT 'orphaned_relation' AS fault, id, from_node AS node_id, to_node AS target_id, type AS relation FROM related
+    WHERE (from_node IN (SELECT id FROM living)) IS TRUE AND (to_node IN (SELECT id FROM living)) IS TRUE
+        AND (from_node IN (SELECT id FROM living WHERE placeholder) OR to_node IN (SELECT id FROM living WHERE placeholder))
+    UNION ALL
+    SELECT 'missing_type', id, id, NULL, NULL FROM living WHERE NOT placeholder AND coalesce(kind, '') = ''
+    UNION ALL
+    SELECT 'missing_parent', id, id, NULL, NULL FROM living
+    WHERE NOT placeholder AND parent_id IS NOT NULL AND parent_id NOT IN (SELECT id FROM living)
+    UNION ALL
+    SELECT 'empty_observations', id, id, NULL, NULL FROM living
+    WHERE NOT placeholder AND id NOT IN (SELECT node_id FROM said)
+    UNION ALL
+    SELECT 'isolated_entity', id, id, NULL, NULL FROM living
+    WHERE NOT placeholder AND id NOT IN (SELECT from_node FROM related) AND id NOT IN (SELECT to_node FROM related)
+), placed AS (
+    SELECT *, row_number() OVER (PARTITION BY fault ORDER BY id) AS place, count(*) OVER (PARTITION BY fault) AS total
+    FROM faults
+)
+SELECT fault, n.name, t.name AS target, relation, total
+FROM placed
+CROSS JOIN LATERAL (SELECT CASE WHEN $3 IS NULL
+    THEN (SELECT name FROM nodes WHERE tenant_id = $1 AND id = node_id)
+    ELSE (SELECT v.name FROM nodes_at($1, $2, $3) v WHERE v.node_id = placed.node_id ORDER BY v.version LIMIT 1) END
+) AS n (name)
+CROSS JOIN LATERAL (SELECT CASE WHEN $3 IS NULL
+    THEN (SELECT name FROM nodes WHERE tenant_id = $1 AND id = target_id)
+    ELSE (SELECT v.name FROM nodes_at($1, $2, $3) v WHERE v.node_id = placed.target_id ORDER BY v.version LIMIT 1) END
+) AS t (name)
+WHERE place <= $5
+ORDER BY fault, place;
+
+-- name: count_touched
+-- How many ids the changes of a graph after revision $3, and up to $4 and by actor $5 where these are not null, touched.
+SELECT coalesce(sum(cardinality(ids)), 0)::bigint FROM changes
+WHERE tenant_id = $1 AND graph_id = $2 AND revision > $3 AND ($4::bigint IS NULL OR revision <= $4)
+    AND ($5::text IS NULL OR actor = $5);
+
+-- name: find_touched
+-- These changes, and what they touched.
+SELECT revision, ids FROM changes
+WHERE tenant_id = $1 AND graph_id = $2 AND revision > $3 AND ($4::bigint IS NULL OR revision <= $4)
+    AND ($5::text IS NULL OR actor = $5)
+ORDER BY revision;
+
+-- name: touched_lineages
+-- Those of these ids that are lineages which the revisions $4 wrote, as they are now, and what of others hangs on them:
+-- children that stood below one before it was there again do not. That one was archived since because it had expired (by
+-- the operation $5) is nobody's change. Each is looked up by its key, whatever the planner expects: what is ordered by a
+-- key's last column is read by that key.
+WITH written AS (
+    SELECT node_id, min(version) AS first, max(version) AS last, min(added_revision) AS since FROM node_versions
+    WHERE tenant_id = $1 AND graph_id = $2 AND node_id = ANY ($3::uuid[]) AND added_revision = ANY ($4::bigint[])
+    GROUP BY node_id
+)
+SELECT n.id, n.removed_revision IS NULL AS lives, coalesce(n.expires_at <= statement_timestamp(), false) AS expired,
+    n.created_at, w.first > 1 AS existed, l.placeholder AS placed,
+    EXISTS (
+        SELECT 1 FROM node_versions v
+        WHERE v.tenant_id = $1 AND v.node_id = n.id AND v.version > w.first AND v.added_revision <> ALL ($4)
+            AND NOT EXISTS (
+                SELECT 1 FROM changes c
+                WHERE c.tenant_id = $1 AND c.graph_id = $2 AND c.revision = v.added_revision AND c.operation = $5
+            )
+        ORDER BY v.version OFFSET 0
+    ) AS changed_later, EXISTS (
+        SELECT 1 FROM observations o
+        WHERE o.tenant_id = $1 AND o.node_id = n.id AND o.removed_revision IS NULL AND o.added_revision <> ALL ($4)
+    ) AS said, n.id IN (
+        SELECT from_node FROM relations
+        WHERE tenant_id = $1 AND graph_id = $2 AND removed_revision IS NULL AND added_revision <> ALL ($4)
+    ) OR n.id IN (
+        SELECT to_node FROM relations
+        WHERE tenant_id = $1 AND graph_id = $2 AND removed_revision IS NULL AND added_revision <> ALL ($4)
+    ) AS related, EXISTS (
+        SELECT 1 FROM nodes c JOIN node_versions v ON v.tenant_id = $1 AND v.id = c.version_id
+        WHERE c.tenant_id = $1 AND c.parent_id = n.id AND c.removed_revision IS NULL AND v.added_revision > w.since
+            AND v.added_revision <> ALL ($4)
+    ) AS above, n.name, n.kind, n.content, n.summary, n.tags, n.importance, n.metadata, n.parent_id, n.status, n.source,
+    n.thread, n.said_at, n.freshness_at, n.ttl_days, n.expires_at, n.last_dedup_at, n.placeholder
+FROM written w
+CROSS JOIN LATERAL (SELECT * FROM nodes WHERE tenant_id = $1 AND id = w.node_id LIMIT 1) AS n
+CROSS JOIN LATERAL (
+    SELECT placeholder FROM node_versions WHERE tenant_id = $1 AND node_id = w.node_id AND version >= w.last
+    ORDER BY version LIMIT 1
+) AS l
+ORDER BY n.id;
+
+-- name: lineages_before
+-- These lineages in the version before the first that the revisions $4 wrote, where there was one and it is kept.
+SELECT b.node_id, b.deleted, coalesce(b.expires_at <= statement_timestamp(), false) AS expired,
+    coalesce(b.began_at, n.created_at) AS began_at, b.name, b.kind, b.content, b.summary, b.tags, b.importance, b.metadata, b.parent_id, b.status, b.source, b.thread, b.said_at, b.freshness_at, b.ttl_days,
+    b.expires_at, b.last_dedup_at, b.placeholder
+FROM (
+    SELECT node_id, min(version) AS first FROM node_versions
+    WHERE tenant_id = $1 AND graph_id = $2 AND node_id = ANY ($3::uuid[]) AND added_revision = ANY ($4::bigint[])
+    GROUP BY node_id
+) AS w
+CROSS JOIN LATERAL (
+    SELECT * FROM node_versions WHERE tenant_id = $1 AND node_id = w.node_id AND version < w.first
+    ORDER BY version DESC LIMIT 1
+) AS b
+CROSS JOIN LATERAL (SELECT created_at FROM nodes WHERE tenant_id = $1 AND id = b.node_id LIMIT 1) AS n;
+
+-- name: touched_observations
+-- Observations, among these ids or of these nodes, that the revisions $4 added or took away, but not both.
+SELECT o.id, o.node_id, coalesce(n.name, '') AS entity, o.content, o.thread, coalesce(o.said_at, o.created_at) AS said_at,
+    o.expires_at, o.created_by, o.added_revision = ANY ($4::bigint[]) AS added, o.removed_revision IS NULL AS lives,
+    coalesce(o.expires_at <= statement_timestamp(), false) AS expired
+FROM observations o
+JOIN nodes n ON n.tenant_id = $1 AND n.id = o.node_id
+WHERE o.tenant_id = $1 AND o.graph_id = $2 AND (o.id = ANY ($3::uuid[]) OR o.node_id = ANY ($3::uuid[]))
+    AND (o.added_revision = ANY ($4) OR o.removed_revision = ANY ($4))
+ORDER BY o.added_revision, o.id;
+
+-- name: touched_relations
+-- Relations among these ids that the revisions $4 added or took away.
+SELECT id, graph_id, from_node, to_graph, to_node, type, metadata, ordinal, created_at, created_by,
+    added_revision = ANY ($4::bigint[]) AS added, removed_revision IS NULL AS lives
+FROM relations
+WHERE tenant_id = $1 AND graph_id = $2 AND id = ANY ($3::uuid[])
+ORDER BY id;
+
+-- name: touched_aliases
+-- Names by which the revisions $4 let these nodes be found, or no longer be found.
+SELECT node_id, name, added_revision = ANY ($4::bigint[]) AS added FROM aliases
+WHERE tenant_id = $1 AND graph_id = $2 AND node_id = ANY ($3::uuid[])
+    AND (added_revision = ANY ($4) AND removed_revision IS NULL
+        OR removed_revision = ANY ($4) AND added_revision <> ALL ($4));
+
+-- name: owners_of_names
+-- Who has these names. What has expired gives its name away.
+SELECT name, id FROM nodes
+WHERE tenant_id = $1 AND graph_id = $2 AND name = ANY ($3::text[]) AND removed_revision IS NULL
+    AND (expires_at IS NULL OR expires_at > statement_timestamp());
+
+-- name: living_among
+-- Those of these nodes that live, in whichever of the tenant's graphs.
+SELECT id FROM nodes WHERE tenant_id = $1 AND id = ANY ($2::uuid[]) AND removed_revision IS NULL;
+
+-- name: lines_above
+-- These nodes and all above them, each with its parent. Each level is looked up by itself, as in the hierarchy.
+WITH RECURSIVE above AS (
+    SELECT id, parent_id FROM nodes WHERE tenant_id = $1 AND id = ANY ($2::uuid[])
+    UNION
+    SELECT p.id, p.parent_id FROM above a
+    CROSS JOIN LATERAL (
+        SELECT id, parent_id FROM nodes
+        WHERE tenant_id = $1 AND id = a.parent_id AND coalesce(removed_revision, 0) = 0
+        OFFSET 0
+    ) AS p
+)
+SELECT id, parent_id FROM above;
+
+-- name: tenants_with_expired
+-- Tenants that have something whose time has come; asked without a tenant.
+SELECT tenant_id FROM tenants_with_expired();
+
+-- name: graphs_with_expired
+-- Graphs that have something whose time has come, by name; at most $2.
+SELECT g.name FROM graphs g
+WHERE g.tenant_id = $1 AND (EXISTS (
+    SELECT 1 FROM nodes n
+    WHERE n.tenant_id = $1 AND n.graph_id = g.id AND n.expires_at <= statement_timestamp() AND n.removed_revision IS NULL
+        AND n.status <> 'archived'
+) OR EXISTS (
+    SELECT 1 FROM observations o
+    WHERE o.tenant_id = $1 AND o.graph_id = g.id AND o.expires_at <= statement_timestamp() AND o.removed_revision IS NULL
+))
+ORDER BY g.name
+LIMIT $2;
+
+-- name: tenants_with_purgeable
+-- Tenants that have something archived that expired longer ago than $1; asked without a tenant.
+SELECT tenant_id FROM tenants_with_purgeable($1);
+
+-- name: graphs_with_purgeable
+-- Graphs that have something archived that expired longer ago than $2, by name; at most $3.
+SELECT g.name FROM graphs g
+WHERE g.tenant_id = $1 AND EXISTS (
+    SELECT 1 FROM nodes n
+    WHERE n.tenant_id = $1 AND n.graph_id = g.id AND n.expires_at < statement_timestamp() - $2::interval
+        AND n.removed_revision IS NULL AND n.status = 'archived'
+)
+ORDER BY g.name
+LIMIT $3;
+
+-- name: find_purgeable
+-- Archived nodes that expired before $3 and that no relation ties to what still lives, longest expired first; at most $4.
+-- A placeholder lives by its relations only.
+SELECT n.id FROM nodes n
+WHERE n.tenant_id = $1 AND n.graph_id = $2 AND n.expires_at < $3 AND n.removed_revision IS NULL AND n.status = 'archived'
+    AND NOT EXISTS (
+        SELECT 1 FROM relations r JOIN nodes t ON t.tenant_id = $1 AND t.id = r.to_node
+        WHERE r.tenant_id = $1 AND r.from_node = n.id AND r.removed_revision IS NULL
+            AND coalesce(t.removed_revision, 0) = 0 AND coalesce(t.expires_at > statement_timestamp(), true)
+            AND NOT t.placeholder
+    ) AND NOT EXISTS (
+        SELECT 1 FROM relations r JOIN nodes f ON f.tenant_id = $1 AND f.id = r.from_node
+        WHERE r.tenant_id = $1 AND r.to_node = n.id AND r.removed_revision IS NULL
+            AND coalesce(f.removed_revision, 0) = 0 AND coalesce(f.expires_at > statement_timestamp(), true)
+            AND NOT f.placeholder
+    )
+ORDER BY n.expires_at, n.id
+LIMIT $4;
+
+-- name: find_uncompared
+-- Of the entities that changed since they were last compared, and not after $3, those of one type, the first by name: at
+-- most $4. With $5 and $6: of all that did not change after $3, changed or not, those that follow on this place (their
+-- type as a number, since a cursor holds no text, and their id).
+WITH due AS (
+    SELECT id, coalesce(kind, '') AS kind, hashtextextended(coalesce(kind, ''), 0) AS place FROM nodes
+    WHERE tenant_id = $1 AND graph_id = $2 AND removed_revision IS NULL AND name IS NOT NULL AND NOT placeholder
+        AND status <> 'archived' AND (expires_at IS NULL OR expires_at > statement_timestamp())
+        AND updated_at <= $3 AND CASE
+            WHEN $5::bigint IS NULL THEN last_dedup_at IS NULL OR updated_at > last_dedup_at
+            ELSE (hashtextextended(coalesce(kind, ''), 0), id) > ($5, $6::uuid)
+        END
+)
+SELECT id, kind, place FROM due
+WHERE kind = (SELECT kind FROM due ORDER BY CASE WHEN $5::bigint IS NOT NULL THEN place END, kind LIMIT 1)
+ORDER BY id
+LIMIT $4;
+
+-- name: count_of_kind
+-- How many entities of a type a graph has, counted up to $4.
+SELECT count(*) FROM (
+    SELECT 1 FROM nodes
+    WHERE tenant_id = $1 AND graph_id = $2 AND removed_revision IS NULL AND name IS NOT NULL AND NOT placeholder
+        AND coalesce(kind, '') = $3
+    LIMIT $4
+) AS of_kind;
+
+-- name: remove_duplicates
+-- Forget what was proposed of these entities.
+DELETE FROM duplicates
+WHERE tenant_id = $1 AND graph_id = $2 AND (node_id = ANY ($3::uuid[]) OR other_id = ANY ($3::uuid[]));
+
+-- name: insert_duplicates
+-- Propose pairs of entities.
+INSERT INTO duplicates (tenant_id, graph_id, node_id, other_id, likeness, found_at)
+SELECT $1, $2, i.node_id, i.other_id, i.likeness, $3
+FROM unnest($4::uuid[], $5::uuid[], $6::double precision[]) AS i (node_id, other_id, likeness)
+ON CONFLICT (tenant_id, graph_id, node_id, other_id)
+DO UPDATE SET likeness = excluded.likeness, found_at = excluded.found_at;
+
+-- name: list_duplicates
+-- Proposed pairs of entities that both are there and in use, and of one type still, from a likeness of $3 on, the most alike first; at most $5.
+SELECT d.node_id, d.other_id, d.likeness, n.name, o.name AS other
+FROM duplicates d
+JOIN nodes n ON n.tenant_id = $1 AND n.id = d.node_id AND n.removed_revision IS NULL
+    AND n.status <> 'archived' AND (n.expires_at IS NULL OR n.expires_at > statement_timestamp())
+JOIN nodes o ON o.tenant_id = $1 AND o.id = d.other_id AND o.removed_revision IS NULL
+    AND o.status <> 'archived' AND coalesce(o.kind, '') = coalesce(n.kind, '') AND (o.expires_at IS NULL OR o.expires_at > statement_timestamp())
+WHERE d.tenant_id = $1 AND d.graph_id = $2 AND d.likeness >= $3
+ORDER BY d.likeness DESC, d.node_id, d.other_id
+OFFSET $4
+LIMIT $5;
+
+-- name: finish_deduplication
+-- Note that the entities of a graph were compared from end to end.
+INSERT INTO deduplications (tenant_id, graph_id, finished_at) VALUES ($1, $2, statement_timestamp())
+ON CONFLICT (tenant_id, graph_id) DO UPDATE SET finished_at = excluded.finished_at;
+
+-- name: find_deduplication
+-- When the entities of a graph were last compared from end to end.
+SELECT finished_at FROM deduplications WHERE tenant_id = $1 AND graph_id = $2;
+
+-- name: tenants_with_deduplication_due
+-- Tenants with graphs that ask to be compared again; asked without a tenant.
+SELECT tenant_id FROM tenants_with_deduplication_due();
+
+-- name: list_deduplications
+-- Graphs whose configuration speaks of duplicates, and when each was last compared; at most $2.
+SELECT g.name, g.metadata, d.finished_at FROM graphs g
+LEFT JOIN deduplications d ON d.tenant_id = $1 AND d.graph_id = g.id
+WHERE g.tenant_id = $1 AND g.metadata #>> '{dedup,mode}' IN ('propose', 'merge')
+ORDER BY d.finished_at NULLS FIRST, g.name
+LIMIT $2;

@@ -1,0 +1,145 @@
+"""Use cases of jobs for whoever starts and watches them; `turns` has those of the worker that does them."""
+
+from collections.abc import AsyncIterator, Collection, Sequence
+from datetime import timedelta
+from itertools import count
+from uuid import UUID
+
+from recollect.caller import Caller
+from recollect.errors import Conflict, ErrorCode, NotFound, TooLarge
+from recollect.jobs import store
+from recollect.jobs.model import MAX_CHUNK, MAX_PENDING, RUN_JOBS, Job, JobBounds, JobFilter, NewJob
+from recollect.platform.db import Database, Transaction
+from recollect.platform.telemetry import inject_context
+
+HELD_FOR = timedelta(hours=24)
+"""How long a job waits for its input before it is removed."""
+
+
+async def schedule(tx: Transaction, new: NewJob, *, most_pending: int = MAX_PENDING) -> Job:
+    """Make a job, to begin once this transaction has committed, in its trace and its caller's name.
+
+    Where an equal one is under way, that one comes back. Raises Conflict where the tenant has too many, Forbidden where
+    an allow-list leaves the graph out; a job of no graph needs a caller without one.
+    """
+    tx.caller.require_graph(new.graph_id)
+    job = await get_job(tx, await _find_or_make(tx, new, most_pending))
+    if not new.held:
+        tx.wake(RUN_JOBS)
+    return job
+
+
+async def get_job(tx: Transaction, job_id: UUID) -> Job:
+    """A job as it stands; raises NotFound, also for one of a graph that the caller does not reach."""
+    job = await store.find_job(tx, job_id)
+    if job is None:
+        raise NotFound(
+            "There is no such job. One that has finished is removed after a while.", code=ErrorCode.JOB_NOT_FOUND
+        )
+    return job
+
+
+async def list_jobs(
+    tx: Transaction, wanted: JobFilter | None = None, *, before: UUID | None = None, limit: int = 50
+) -> list[Job]:
+    """Jobs, newest first, before the id `before`; those of graphs that the caller does not reach are left out."""
+    return await store.list_jobs(tx, wanted or JobFilter(), before=before, limit=limit)
+
+
+async def cancel_job(tx: Transaction, job_id: UUID, bounds: JobBounds) -> Job:
+    """Ask a job to end; what it did stays. One that a worker has in hand ends after its step, the others at once.
+
+    A job that has finished is left as it is. Raises NotFound.
+    """
+    await get_job(tx, job_id)
+    if await store.cancel_job(tx, job_id, retention=bounds.retention):
+        await store.drop_stored(tx, job_id, output=True)
+    return await get_job(tx, job_id)
+
+
+async def append_input(tx: Transaction, job_id: UUID, chunks: Sequence[bytes], bounds: JobBounds) -> None:
+    """Append chunks of 1 to MAX_CHUNK bytes to what a held job is to read.
+
+    Raises NotFound, Conflict if the job is not held, TooLarge where the tenant's jobs would store too much.
+    """
+    require_chunks(chunks)
+    await get_job(tx, job_id)
+    if chunks and not await store.insert_inputs(tx, job_id, chunks):
+        raise Conflict("This job takes no more input.", code=ErrorCode.JOB_TAKES_NO_INPUT)
+    await require_room(tx, bounds)
+
+
+async def start(tx: Transaction, job_id: UUID) -> Job:
+    """Let a held job begin: its input is whole. Doing it twice changes nothing. Raises NotFound."""
+    if await store.start_job(tx, job_id):
+        tx.wake(RUN_JOBS)
+    return await get_job(tx, job_id)
+
+
+async def read_input(tx: Transaction, job: Job, ordinal: int) -> bytes | None:
+    """A chunk of what a job reads, counted from 0; None past the last."""
+    return await store.find_input(tx, job.id, ordinal)
+
+
+async def open_output(tx: Transaction, job_id: UUID, *, files: Collection[str] = ()) -> Job:
+    """A job that left something to be fetched; raises NotFound, or Conflict if it has not succeeded.
+
+    Jobs of the kinds `files` leave a file in any case, be it an empty one.
+    """
+    job = await get_job(tx, job_id)
+    if job.status != "succeeded":
+        raise Conflict(f"This job is {job.status}: there is nothing to fetch.", code=ErrorCode.JOB_NOT_FINISHED)
+    if not job.output_bytes and job.kind not in files:
+        raise NotFound("This job left nothing to be fetched.", code=ErrorCode.JOB_HAS_NO_OUTPUT)
+    return job
+
+
+async def read_output(db: Database, caller: Caller, job: Job) -> AsyncIterator[bytes]:
+    """What a job left to be fetched, chunk by chunk.
+
+    Each is a short transaction of its own, and none is open while a chunk is handed out: the reader may be slow.
+    """
+    for ordinal in count():
+        async with db.transaction(caller, read_only=True) as tx:
+            chunk = await store.find_output(tx, job.id, ordinal)
+        if chunk is None:
+            return
+        yield chunk
+
+
+async def read_output_piece(tx: Transaction, job: Job, start: int, size: int) -> bytes:
+    """A piece of what a job left to be fetched: at most `size` bytes from `start` on; none past its end."""
+    return await store.find_output_piece(tx, job.id, start, size)
+
+
+async def erase(tx: Transaction, graph_id: UUID | None = None) -> int:
+    """Remove every job of the tenant, or of one graph, that stored input or output or ended with an error; how many.
+
+    What it stored goes too. One that is running cannot commit another step.
+    """
+    return await store.erase_jobs(tx, graph_id)
+
+
+def require_chunks(chunks: Sequence[bytes]) -> None:
+    """Raise ValueError for a chunk that cannot be stored: whoever makes them is ours."""
+    if any(not 1 <= len(chunk) <= MAX_CHUNK for chunk in chunks):
+        raise ValueError(f"a chunk has 1 to {MAX_CHUNK} bytes")
+
+
+async def require_room(tx: Transaction, bounds: JobBounds) -> None:
+    """Raise TooLarge where the tenant's jobs store more than they may, what this transaction stored included."""
+    if await store.count_stored(tx) > bounds.most_bytes:
+        raise TooLarge(
+            f"Jobs would store more than {bounds.most_bytes} bytes. Ask for less, or wait until others are removed.",
+            code=ErrorCode.JOB_STORAGE_FULL,
+        )
+
+
+async def _find_or_make(tx: Transaction, new: NewJob, most: int) -> UUID:
+    traceparent = inject_context().get("traceparent")
+    for _ in range(2):  # Another call may make an equal job between the two statements.
+        equal = await store.find_equal(tx, new.digest) if new.digest else None
+        job_id = equal or await store.insert_job(tx, new, most=most, held_for=HELD_FOR, traceparent=traceparent)
+        if job_id is not None:
+            return job_id
+    raise Conflict(f"There are {most} jobs under way. Wait until some have ended.", code=ErrorCode.TOO_MANY_JOBS)

@@ -1,0 +1,171 @@
+"""One function per query of `queries.sql`."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+from recollect.ids import new_id
+from recollect.jobs.model import Job, JobBounds, JobFilter, NewJob, Step
+from recollect.platform.db import Session, Transaction
+from recollect.platform.sql import Queries
+
+queries = Queries("recollect.jobs")
+
+
+async def tenants_with_due(session: Session) -> list[UUID]:
+    """Tenants that have a job to be worked on or to be removed."""
+    return [row["tenant_id"] for row in await session.fetch(queries.tenants_with_due)]
+
+
+async def find_equal(tx: Transaction, digest: bytes) -> UUID | None:
+    """The job under way that has this digest."""
+    job_id: UUID | None = await tx.fetchval(queries.find_equal, tx.tenant_id, digest)
+    return job_id
+
+
+async def insert_job(
+    tx: Transaction, new: NewJob, *, most: int, held_for: timedelta, traceparent: str | None
+) -> UUID | None:
+    """Make a job; None if an equal one is under way, or `most` are."""
+    job_id: UUID | None = await tx.fetchval(
+        queries.insert_job,
+        tx.tenant_id,
+        new_id(),
+        new.graph_id,
+        new.kind,
+        new.digest,
+        new.arguments,
+        new.total,
+        new.held,
+        most,
+        held_for,
+        traceparent,
+        tx.caller.subject,
+    )
+    return job_id
+
+
+async def find_job(tx: Transaction, job_id: UUID) -> Job | None:
+    """A job that the caller may see."""
+    row = await tx.fetchrow(queries.find_job, tx.tenant_id, job_id, _allowed(tx))
+    return Job(**row) if row else None
+
+
+async def list_jobs(tx: Transaction, wanted: JobFilter, *, before: UUID | None, limit: int) -> list[Job]:
+    """Jobs that the caller may see, newest first, before the id `before`."""
+    rows = await tx.fetch(
+        queries.list_jobs, tx.tenant_id, before, limit, _allowed(tx), wanted.graph_id, wanted.kind, wanted.status
+    )
+    return [Job(**row) for row in rows]
+
+
+async def start_job(tx: Transaction, job_id: UUID) -> bool:
+    """Let a job begin that was held; whether it was."""
+    return await tx.fetchval(queries.start_job, tx.tenant_id, job_id) is not None
+
+
+async def cancel_job(tx: Transaction, job_id: UUID, *, retention: timedelta) -> bool | None:
+    """Ask a job to end; whether it has ended. None if it had finished, or is not there."""
+    ended: bool | None = await tx.fetchval(queries.cancel_job, tx.tenant_id, job_id, retention)
+    return ended
+
+
+async def lock_claims(tx: Transaction) -> None:
+    """Wait until no other worker claims jobs of this tenant."""
+    await tx.execute(queries.lock_claims, tx.tenant_id)
+
+
+async def claim_job(tx: Transaction, kinds: Sequence[str], bounds: JobBounds) -> UUID | None:
+    """Take the tenant's next job that is due."""
+    job_id: UUID | None = await tx.fetchval(
+        queries.claim_job, tx.tenant_id, kinds, bounds.most_running, new_id(), bounds.lease
+    )
+    return job_id
+
+
+async def record_step(tx: Transaction, job: Job, step: Step, *, lease: timedelta) -> bool | None:
+    """Store how far a job is; whether it is to be cancelled. None if the lease is another's."""
+    cancel_requested: bool | None = await tx.fetchval(
+        queries.record_step, tx.tenant_id, job.id, job.lease, step.cursor, step.done, step.total, lease
+    )
+    return cancel_requested
+
+
+async def finish_job(
+    tx: Transaction,
+    job: Job,
+    status: str,
+    *,
+    retention: timedelta,
+    result: dict[str, Any] | None = None,
+    error: tuple[str, str] | None = None,
+) -> bool:
+    """Nothing more will become of a job; False if the lease is another's. `error` is its code and a sentence."""
+    code, message = error or (None, None)
+    finished_at = await tx.fetchval(
+        queries.finish_job, tx.tenant_id, job.id, job.lease, status, result, code, message, retention
+    )
+    return finished_at is not None
+
+
+async def release_job(
+    tx: Transaction, job: Job, *, attempts: int, wait: timedelta, error: tuple[str, str] | None = None
+) -> bool:
+    """Give a job back; False if the lease is another's. `error` is a code and a sentence."""
+    code, message = error or (None, None)
+    released = await tx.fetchval(queries.release_job, tx.tenant_id, job.id, job.lease, attempts, wait, code, message)
+    return released is not None
+
+
+async def insert_inputs(tx: Transaction, job_id: UUID, chunks: Sequence[bytes]) -> bool:
+    """Append chunks to what a job reads; False if it does not wait for any."""
+    size = sum(map(len, chunks))
+    return await tx.fetchval(queries.insert_inputs, tx.tenant_id, job_id, chunks, size) is not None
+
+
+async def insert_outputs(tx: Transaction, job_id: UUID, chunks: Sequence[bytes]) -> None:
+    """Append chunks to what a job leaves to be fetched."""
+    await tx.execute(queries.insert_outputs, tx.tenant_id, job_id, chunks, sum(map(len, chunks)))
+
+
+async def find_input(tx: Transaction, job_id: UUID, ordinal: int) -> bytes | None:
+    """One chunk of what a job reads, counted from 0."""
+    chunk: bytes | None = await tx.fetchval(queries.find_input, tx.tenant_id, job_id, ordinal)
+    return chunk
+
+
+async def find_output(tx: Transaction, job_id: UUID, ordinal: int) -> bytes | None:
+    """One chunk of what a job left to be fetched, counted from 0."""
+    chunk: bytes | None = await tx.fetchval(queries.find_output, tx.tenant_id, job_id, ordinal)
+    return chunk
+
+
+async def find_output_piece(tx: Transaction, job_id: UUID, start: int, size: int) -> bytes:
+    """The bytes of what a job left from `start` on, at most `size`; none past its end."""
+    return await tx.fetchval(queries.find_output_piece, tx.tenant_id, job_id, start, size) or b""
+
+
+async def count_stored(tx: Transaction) -> int:
+    """Bytes of input and output that all jobs of the tenant keep."""
+    size: int = await tx.fetchval(queries.count_stored, tx.tenant_id)
+    return size
+
+
+async def drop_stored(tx: Transaction, job_id: UUID, *, output: bool) -> None:
+    """Remove a job's input and, if `output`, its output."""
+    await tx.execute(queries.drop_stored, tx.tenant_id, job_id, output)
+
+
+async def remove_expired(tx: Transaction, *, limit: int) -> None:
+    """Remove jobs whose time is over, with what they stored."""
+    await tx.execute(queries.remove_expired, tx.tenant_id, limit)
+
+
+async def erase_jobs(tx: Transaction, graph_id: UUID | None) -> int:
+    """Remove every job that stored input or output, with what it stored, or ended with an error; how many."""
+    return len(await tx.fetch(queries.erase_jobs, tx.tenant_id, graph_id))
+
+
+def _allowed(tx: Transaction) -> list[UUID] | None:
+    return None if tx.caller.graphs is None else list(tx.caller.graphs)

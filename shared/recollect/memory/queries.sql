@@ -1,0 +1,31 @@
+-- name: insert_autolink
+-- A fact waits to be related to the entities that it is like.
+INSERT INTO autolinks (tenant_id, graph_id, node_id, threshold) VALUES ($1, $2, $3, $4)
+ON CONFLICT (tenant_id, node_id) DO UPDATE SET threshold = excluded.threshold;
+
+-- name: tenants_with_autolinks
+-- Tenants that have facts to be related, and embedded; asked without a tenant.
+SELECT tenant_id FROM tenants_with_autolinks();
+
+-- name: graphs_with_autolinks
+-- Graphs that have facts to be related, and embedded, at most $2.
+SELECT DISTINCT a.graph_id FROM autolinks a
+WHERE a.tenant_id = $1 AND NOT EXISTS (
+    SELECT 1 FROM passages p
+    WHERE p.tenant_id = $1 AND p.node_id = a.node_id AND p.removed_revision IS NULL AND NOT p.settled
+)
+LIMIT $2;
+
+-- name: take_autolinks
+-- Take facts of a graph out of the queue that are embedded, oldest first, at most $3.
+DELETE FROM autolinks WHERE tenant_id = $1 AND node_id = ANY (ARRAY(
+    SELECT a.node_id FROM autolinks a
+    WHERE a.tenant_id = $1 AND a.graph_id = $2 AND NOT EXISTS (
+        SELECT 1 FROM passages p
+        WHERE p.tenant_id = $1 AND p.node_id = a.node_id AND p.removed_revision IS NULL AND NOT p.settled
+    )
+    ORDER BY a.node_id
+    LIMIT $3
+    FOR UPDATE
+))
+RETURNING node_id, threshold;

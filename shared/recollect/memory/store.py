@@ -1,0 +1,30 @@
+"""One function per query of `queries.sql`."""
+
+from uuid import UUID
+
+from recollect.graphs.model import Revision
+from recollect.platform.db import Session, Transaction
+from recollect.platform.sql import Queries
+
+queries = Queries("recollect.memory")
+
+
+async def insert_autolink(tx: Transaction, revision: Revision, node_id: UUID, threshold: float) -> None:
+    """Let a fact wait to be related to the entities that it is like."""
+    await tx.execute(queries.insert_autolink, tx.tenant_id, revision.graph.id, node_id, threshold)
+
+
+async def tenants_with_autolinks(session: Session) -> list[UUID]:
+    """Tenants that have facts to be related, and embedded."""
+    return [row["tenant_id"] for row in await session.fetch(queries.tenants_with_autolinks)]
+
+
+async def graphs_with_autolinks(tx: Transaction, *, limit: int) -> list[UUID]:
+    """Graphs that have facts to be related, and embedded."""
+    return [row["graph_id"] for row in await tx.fetch(queries.graphs_with_autolinks, tx.tenant_id, limit)]
+
+
+async def take_autolinks(tx: Transaction, graph_id: UUID, *, limit: int) -> dict[UUID, float]:
+    """Take facts that are embedded out of the queue; how near to each an entity must be."""
+    rows = await tx.fetch(queries.take_autolinks, tx.tenant_id, graph_id, limit)
+    return {row["node_id"]: row["threshold"] for row in rows}

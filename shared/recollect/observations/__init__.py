@@ -1,0 +1,1 @@
+"""Observations: short statements about entities."""

@@ -1,0 +1,58 @@
+"""Embedders: from texts to vectors, behind one small protocol.
+
+Every row that comes back has length one, so that an inner product is a cosine. The exception is a
+blank text: it has no direction, so it gets the zero vector and is like nothing (inner product 0).
+"""
+
+from recollect.errors import InvalidInput
+from recollect.platform.embedding.embedder import UNMEASURED, Embedder, Floors
+from recollect.platform.embedding.failure import EmbeddingFailed, Fault
+from recollect.platform.embedding.minilm import MiniLMEmbedder
+from recollect.platform.embedding.openai import OpenAIEmbedder
+from recollect.platform.embedding.vectors import Vectors
+from recollect.platform.embedding.wordllama import WordLlamaEmbedder
+from recollect.settings import Settings
+
+__all__ = [
+    "UNMEASURED",
+    "Embedder",
+    "EmbeddingFailed",
+    "Fault",
+    "Floors",
+    "MiniLMEmbedder",
+    "OpenAIEmbedder",
+    "Vectors",
+    "WordLlamaEmbedder",
+    "create_embedder",
+    "create_previous_embedder",
+]
+
+
+def create_previous_embedder(settings: Settings) -> Embedder | None:
+    """The embedder that `RECOLLECT_PREVIOUS_EMBEDDER` names, loaded; None where none is named. Raises as the other."""
+    if settings.previous_embedder is None:
+        return None
+    before = {
+        "embedder": settings.previous_embedder,
+        "embedding_model": settings.previous_embedding_model or settings.embedding_model,
+        "embedding_dimensions": settings.previous_embedding_dimensions or settings.embedding_dimensions,
+    }
+    return create_embedder(settings.model_copy(update=before))
+
+
+def create_embedder(settings: Settings) -> Embedder:
+    """The embedder that `RECOLLECT_EMBEDDER` names, loaded.
+
+    Raises InvalidInput for another name, Unavailable (embedder_unavailable) where its weights are not those expected.
+    """
+    match settings.embedder:
+        case "wordllama":
+            return WordLlamaEmbedder()
+        case "minilm":
+            return MiniLMEmbedder(threads=settings.embedding_threads)
+        case "openai":
+            return OpenAIEmbedder(settings)
+    raise InvalidInput(
+        f"There is no embedder {settings.embedder!r}: set RECOLLECT_EMBEDDER to minilm, wordllama or openai.",
+        path="RECOLLECT_EMBEDDER",
+    )

@@ -1,0 +1,149 @@
+"""MiniLM's encoder as a graph whose matrix products are of integers, made of the package's file of weights.
+
+That file holds each matrix as int8 with a scale per column, but multiplies in float32, which takes four times as
+long. Here the activations become uint8 as they pass (one scale per product) and the weights 7-bit: the sums of
+two products then fit the 16 bits that processors without VNNI instructions add them in, so that all compute alike.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+import onnx
+from numpy.typing import NDArray
+from onnx import TensorProto, helper, numpy_helper
+
+Array = NDArray[Any]
+
+_LAYERS = 6
+_HEADS = 12
+_EPSILON = 1e-12
+_OURS = "com.microsoft"
+"""Where the operators live that ONNX Runtime adds to those of ONNX."""
+
+
+def encoder(weights: bytes) -> bytes:
+    """The graph: from `tokens`, int64 (1, n), to `mean`, float32 (1, 384), the last layer's mean over the tokens.
+
+    `weights` is the package's ONNX file. It must have been checked: names and order in it are taken as known.
+    """
+    read = Weights.of(weights)
+    graph = _Graph()
+    states = _embedded(graph, read)
+    for layer in range(_LAYERS):
+        states = _layer(graph, read, states, layer)
+    return graph.model(graph.op("ReduceMean", states, graph.constant(np.array([1])), keepdims=0))
+
+
+def _embedded(graph: "_Graph", weights: "Weights") -> str:
+    """The vector of each token, plus that of its position and of the one segment that there is."""
+    table, positions = weights.tables
+    steps = graph.op("Cast", graph.op("Gather", graph.constant(table.steps), "tokens"), to=TensorProto.FLOAT)
+    scale = graph.op("Gather", graph.constant(table.scale), "tokens")
+    first = graph.constant(np.array([0]))
+    count = graph.op("Shape", "tokens", start=1, end=2)
+    placed = graph.constant(positions.values() + weights.floats["embeddings.token_type_embeddings.weight"][0])
+    states = graph.op("Add", graph.op("Mul", steps, scale), graph.op("Slice", placed, first, count, first))
+    return _normalised(graph, weights, states, "embeddings.LayerNorm")
+
+
+def _layer(graph: "_Graph", weights: "Weights", states: str, layer: int) -> str:
+    query, key, value, out, up, down = weights.matrices[6 * layer : 6 * layer + 6]
+    name = f"encoder.layer.{layer}"
+
+    def product(states: str, matrix: Matrix, part: str) -> str:
+        return graph.product(states, matrix, weights.floats[f"{name}.{part}.bias"])
+
+    attended = graph.op(
+        "MultiHeadAttention",
+        product(states, query, "attention.self.query"),
+        product(states, key, "attention.self.key"),
+        product(states, value, "attention.self.value"),
+        domain=_OURS,
+        num_heads=_HEADS,
+    )
+    attended = graph.op("Add", states, product(attended, out, "attention.output.dense"))
+    states = _normalised(graph, weights, attended, f"{name}.attention.output.LayerNorm")
+    raised = graph.op("Gelu", product(states, up, "intermediate.dense"), domain=_OURS)
+    lowered = graph.op("Add", states, product(raised, down, "output.dense"))
+    return _normalised(graph, weights, lowered, f"{name}.output.LayerNorm")
+
+
+def _normalised(graph: "_Graph", weights: "Weights", states: str, name: str) -> str:
+    weight, bias = (graph.constant(weights.floats[f"{name}.{part}"]) for part in ("weight", "bias"))
+    return graph.op("LayerNormalization", states, weight, bias, axis=-1, epsilon=_EPSILON)
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """`steps * scale`: int8 steps, and a float32 scale per column (or per row, in a table of vectors)."""
+
+    steps: Array
+    scale: Array
+
+    def values(self) -> Array:
+        """What the steps stand for, as float32."""
+        return self.steps * self.scale
+
+    def seven_bit(self) -> Self:
+        """The nearest with steps from -63 to 63."""
+        steps = np.round(self.steps * np.float32(63 / 127)).astype(np.int8)
+        return replace(self, steps=steps, scale=self.scale * np.float32(127 / 63))
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """What the file holds: the tables of tokens and positions, six matrices a layer, and the rest by name."""
+
+    tables: list[Matrix]
+    matrices: list[Matrix]
+    floats: dict[str, Array]
+
+    @classmethod
+    def of(cls, file: bytes) -> Self:
+        """Read the package's ONNX file."""
+        tensors = onnx.load_from_string(file).graph.initializer
+        arrays = {tensor.name: numpy_helper.to_array(tensor) for tensor in tensors}
+        stems = [name.removesuffix("_q") for name in arrays if name.endswith("_q")]
+        matrices = [Matrix(arrays[f"{stem}_q"], arrays[f"{stem}_scale"]) for stem in stems]
+        return cls(matrices[:2], matrices[2:], {name.removeprefix("inner."): array for name, array in arrays.items()})
+
+
+class _Graph:
+    """A graph in the making: operators in order, each named by the one value that comes out of it."""
+
+    def __init__(self) -> None:
+        self._nodes: list[onnx.NodeProto] = []
+        self._constants: list[onnx.TensorProto] = []
+
+    def op(self, kind: str, *inputs: str, domain: str = "", **attributes: Any) -> str:
+        """Append an operator; the name of its result."""
+        result = f"value_{len(self._nodes)}"
+        self._nodes.append(helper.make_node(kind, inputs, [result], domain=domain, **attributes))
+        return result
+
+    def constant(self, array: Array) -> str:
+        """Append a constant; its name."""
+        name = f"constant_{len(self._constants)}"
+        self._constants.append(numpy_helper.from_array(np.ascontiguousarray(array), name))
+        return name
+
+    def product(self, states: str, matrix: Matrix, bias: Array) -> str:
+        """`states @ matrix + bias`, with `states` brought to uint8 by one scale for all of them."""
+        narrow = matrix.seven_bit()
+        steps, scale, added = (self.constant(part) for part in (narrow.steps, narrow.scale.reshape(-1), bias))
+        return self.op("DynamicQuantizeMatMul", states, steps, scale, "", added, domain=_OURS)
+
+    def model(self, mean: str) -> bytes:
+        """The finished model, whose result is `mean`."""
+        self._nodes.append(helper.make_node("Identity", [mean], ["mean"]))
+        graph = helper.make_graph(
+            self._nodes,
+            "minilm",
+            [helper.make_tensor_value_info("tokens", TensorProto.INT64, [1, "n"])],
+            [helper.make_tensor_value_info("mean", TensorProto.FLOAT, [1, 384])],
+            self._constants,
+        )
+        versions = [helper.make_opsetid("", 18), helper.make_opsetid(_OURS, 1)]
+        model: bytes = helper.make_model(graph, opset_imports=versions, ir_version=9).SerializeToString()
+        return model

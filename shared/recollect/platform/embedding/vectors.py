@@ -1,0 +1,30 @@
+"""The rules that every embedder's input and output follow."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recollect.platform.embedding.failure import EmbeddingFailed
+
+Vectors = NDArray[np.float32]
+
+
+def encodable(text: str) -> str:
+    """`text` without lone surrogates, which have no UTF-8 form and which tokenizers refuse."""
+    return text.encode(errors="replace").decode()
+
+
+def worded(texts: Sequence[str]) -> list[int]:
+    """The rows whose text is not blank."""
+    return [row for row, text in enumerate(texts) if text and not text.isspace()]
+
+
+def unit(vectors: NDArray[np.floating[Any]]) -> Vectors:
+    """Each row divided by its length; a zero row stays zero. Raises EmbeddingFailed if a number is not finite."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    if not np.isfinite(lengths).all():
+        raise EmbeddingFailed("answered numbers that are not finite")
+    return (vectors / np.where(lengths == 0, 1, lengths)).astype(np.float32)

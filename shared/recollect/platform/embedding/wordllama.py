@@ -1,0 +1,48 @@
+"""The embedder that is static token vectors, averaged."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import anyio
+import numpy as np
+
+from recollect.platform.embedding.embedder import Floors
+from recollect.platform.embedding.vectors import Vectors, encodable, unit, worded
+
+
+class WordLlamaEmbedder:
+    """Static token vectors, averaged: in this process, from weights inside the wheel (about 0.1 ms per text)."""
+
+    model = "wordllama/l2_supercat_256"
+    dimensions = 256
+    floors = Floors(meaning=0.2, best=0.3)  # Measured: docs/adr/0006-embedders.md.
+
+    _inline_bytes = 2_000  # Below this a hop to a thread costs more than it frees the event loop of.
+    _padded_bytes = 16_384  # Texts are padded to the longest of their batch, 1 kB a token: bounds that to 16 MB.
+
+    def __init__(self) -> None:
+        # Imported here because the package configures the root logger when it is imported.
+        import wordllama
+
+        package = Path(wordllama.__file__).parent
+        self._model: Any = wordllama.WordLlama.load(cache_dir=package, disable_download=True)
+
+    async def embed(self, texts: Sequence[str]) -> Vectors:
+        """See Embedder. Long inputs are embedded in a thread, so that the event loop goes on."""
+        readable = [encodable(text) for text in texts]
+        if sum(len(text.encode()) for text in readable) <= self._inline_bytes:
+            return self._embed(readable)
+        return await anyio.to_thread.run_sync(self._embed, readable)
+
+    def _embed(self, texts: list[str]) -> Vectors:
+        vectors = np.zeros((len(texts), self.dimensions), np.float32)
+        rows = worded(texts)
+        if rows:
+            longest = max(len(texts[row].encode()) for row in rows)
+            batch = max(1, min(64, self._padded_bytes // longest))
+            vectors[rows] = unit(self._model.embed([texts[row] for row in rows], batch_size=batch))
+        return vectors
+
+    async def close(self) -> None:
+        """Nothing to give back."""

@@ -1,0 +1,129 @@
+"""Recollect's own metrics, as OpenTelemetry instruments: `docs/metrics.md` lists them.
+
+Without `RECOLLECT_OTLP_ENDPOINT` they go nowhere. An attribute is a word of the code, such as a tool's or a cache's
+name: never a tenant, a graph, an id or a text.
+"""
+
+from dataclasses import dataclass
+from functools import cache
+
+from opentelemetry import metrics
+from opentelemetry.metrics import Counter, Histogram
+
+_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
+_PASSAGES = (0, 1, 10, 100, 1_000, 10_000)
+_SHARES = (0.5, 0.8, 0.9, 0.95, 0.98, 0.99, 0.999, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Instruments:
+    """Every instrument, by what it measures."""
+
+    cache_requests: Counter
+    tool_seconds: Histogram
+    passages_embedded: Counter
+    passages_refused: Counter
+    passages_waiting: Histogram
+    recall_audit: Histogram
+    calls_uncounted: Counter
+    job_steps: Counter
+    job_seconds: Histogram
+
+
+@cache
+def _instruments() -> Instruments:
+    # Made when first used: the API's proxies find the provider whether it was set before or comes later.
+    meter = metrics.get_meter("recollect")
+    return Instruments(
+        meter.create_counter("recollect.cache.requests", "{request}", "Look-ups in a cache"),
+        meter.create_histogram(
+            "mcp.server.operation.duration",
+            "s",
+            "How long calls of tools take",
+            explicit_bucket_boundaries_advisory=_SECONDS,
+        ),
+        meter.create_counter("recollect.passages.embedded", "{passage}", "Passages given their vectors"),
+        meter.create_counter("recollect.passages.refused", "{passage}", "Passages that the embedder does not take"),
+        meter.create_histogram(
+            "recollect.passages.waiting",
+            "{passage}",
+            "Passages without a vector in the graph that a recall searched",
+            explicit_bucket_boundaries_advisory=_PASSAGES,
+        ),
+        meter.create_histogram(
+            "recollect.recall.audit",
+            "1",
+            "Share of the exact search's best k that the index found too, of sampled recalls",
+            explicit_bucket_boundaries_advisory=_SHARES,
+        ),
+        meter.create_counter("recollect.usage.uncounted", "{call}", "Calls that are missing from the usage of tenants"),
+        meter.create_counter("recollect.job.steps", "{step}", "Steps of jobs"),
+        meter.create_histogram(
+            "recollect.job.step.duration",
+            "s",
+            "How long steps of jobs take",
+            explicit_bucket_boundaries_advisory=_SECONDS,
+        ),
+    )
+
+
+@dataclass(slots=True)
+class CacheTally:
+    """How often this process found something in a cache, since it started."""
+
+    cache: str
+    hits: int = 0
+    misses: int = 0
+
+    def count(self, *, hits: int = 0, misses: int = 0) -> None:
+        """Count look-ups, here and as the metric."""
+        self.hits += hits
+        self.misses += misses
+        for outcome, number in (("hit", hits), ("miss", misses)):
+            if number:
+                _instruments().cache_requests.add(
+                    number, {"recollect.cache.name": self.cache, "recollect.cache.outcome": outcome}
+                )
+
+    @property
+    def hit_rate(self) -> float:
+        """Hits of all look-ups, 0 to 1; 0 before the first."""
+        return self.hits / (self.hits + self.misses) if self.hits else 0.0
+
+
+def record_tool(tool: str, seconds: float, error: str | None) -> None:
+    """One call of a tool, a name of the catalogue, and the code of its error, if it failed."""
+    attributes = {"mcp.method.name": "tools/call", "gen_ai.tool.name": tool}
+    _instruments().tool_seconds.record(seconds, attributes if error is None else attributes | {"error.type": error})
+
+
+def record_embedded(passages: int) -> None:
+    """So many passages were given their vectors."""
+    _instruments().passages_embedded.add(passages)
+
+
+def record_refused(count: int) -> None:
+    """Passages were set aside."""
+    _instruments().passages_refused.add(count)
+
+
+def record_waiting(passages: int) -> None:
+    """So many passages of the searched graph could be found by their words only."""
+    _instruments().passages_waiting.record(passages)
+
+
+def record_audit(share: float, *, k: int) -> None:
+    """recall@k of one sampled recall: the share of the exact search's best `k` that the index found too, 0 to 1."""
+    _instruments().recall_audit.record(share, {"recollect.recall.k": k})
+
+
+def record_uncounted(calls: int) -> None:
+    """So many calls will not be found in the usage of their tenants."""
+    _instruments().calls_uncounted.add(calls)
+
+
+def record_job_step(kind: str, outcome: str, seconds: float) -> None:
+    """One step of a job: its kind, a name of the code, and `done`, `finished`, `failed` or `lost` with its lease."""
+    attributes = {"recollect.job.kind": kind, "recollect.job.outcome": outcome}
+    _instruments().job_steps.add(1, attributes)
+    _instruments().job_seconds.record(seconds, attributes)

@@ -1,0 +1,1 @@
+"""Recall: memories by words, meaning and what surrounds them."""

@@ -1,0 +1,200 @@
+"""What a recall asks, and what it finds."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from uuid import UUID
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recollect.graphs.model import Graph, Moment
+from recollect.platform.embedding import UNMEASURED, Floors
+from recollect.recall.ranking import Hit
+
+MIN_CLOSE = 0.75
+"""Cosine from which a new memory is close enough to an older one to be worth a look."""
+
+MAX_CLOSE = 3
+"""Close memories told per remembered item."""
+
+SOUGHT = 50
+"""Passages that are compared by their own vectors, once found near by those that their neighbours share in."""
+
+FUSION_K = 60
+"""The constant of reciprocal-rank fusion (Cormack, Clarke and Büttcher, SIGIR 2009)."""
+
+_STOPS = ".,;:!?\"'()[]{}…“”‘’«»¿¡。，、；：！？「」『』（）؟،؛।"
+"""What ends or encloses words of a sentence, in many scripts."""
+
+CHARACTERS_PER_TOKEN = 4
+"""A token of English, roughly; budgets need no more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One question with its vector (None: the embedder is away, so that words alone must do).
+
+    `asker`: who asks, where the question speaks of them; None else, so that all who ask the same share an answer.
+    `floors`: what the model's cosines are worth. `older`: the same question as the previous embedder has it, if
+    there is one.
+    """
+
+    text: str
+    vector: NDArray[np.float32] | None
+    model: str
+    asker: str | None = None
+    floors: Floors = UNMEASURED
+    older: "Question | None" = None
+
+    def asked_of(self, model: str | None) -> "Question":
+        """This question as the model that serves a graph has it; without a vector, where that one is not at hand."""
+        known = (asked for asked in (self, self.older) if asked is not None and asked.model == model)
+        return next(known, replace(self, vector=None))
+
+
+@dataclass(frozen=True, slots=True)
+class RecallFilter:
+    """What a memory must be to be considered. Empty tuples and None filter nothing.
+
+    `status`: only memories whose node has it; `named`: only those of entities (True), or only facts (False).
+    `under`: only memories about this entity or what stands below it.
+    """
+
+    kinds: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    about: tuple[str, ...] = ()
+    min_importance: float | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+    fresh_only: bool = False
+    include_outdated: bool = False
+    status: str | None = None
+    named: bool | None = None
+    under: str | None = None
+
+    @property
+    def depends_on_clock(self) -> bool:
+        """Whether the answer may change with time alone, expiry aside: what is fresh now is stale later."""
+        return self.fresh_only
+
+    @property
+    def narrows(self) -> bool:
+        """Whether only some of a graph's memories are considered."""
+        chosen = self.kinds or self.tags or self.about or self.status or self.under or self.fresh_only
+        bounds = (self.min_importance, self.since, self.until, self.named)
+        return bool(chosen) or any(bound is not None for bound in bounds)
+
+
+@dataclass(frozen=True, slots=True)
+class GraphState:
+    """What an answer depends on beside its question: as long as it is the same, so is the answer.
+
+    Every write moves `revision`, and everything that a worker derives moves `index_epoch`. `at` is the revision's time:
+    a database that was set back to an earlier backup reaches the same revisions again, but not at the same times.
+    `next_expiry` is when the next memory or node expires: until then the clock changes nothing. `passages_counted` is
+    what the graph's term counts are of; `vector_model` and `vector_dimensions` are of its vector index, if it has one.
+    `model` is whose vectors serve it.
+    """
+
+    graph_id: UUID
+    revision: int
+    at: datetime
+    index_epoch: int
+    passages_counted: int
+    vector_model: str | None
+    vector_dimensions: int | None
+    next_expiry: datetime | None
+    model: str | None = None
+
+    def dimensions(self, model: str) -> int | None:
+        """Of the vector index, where it is of this model's vectors."""
+        return self.vector_dimensions if self.vector_model == model else None
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Where a recall looks: a graph (`at`: as it was) through a filter.
+
+    `under`: the nodes that it leaves, where it asks for those below one. `state`: None where no vector index may serve.
+    `audited`: what the index finds is measured by what there is.
+    """
+
+    graph: Graph
+    only: RecallFilter
+    at: Moment | None
+    under: list[UUID] | None
+    state: GraphState | None
+    audited: bool = False
+
+    def dimensions(self, model: str) -> int | None:
+        """Of the vector index that may serve a question embedded by this model, if there is one."""
+        return None if self.state is None else self.state.dimensions(model)
+
+
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """What recall answers: hits, best first, whether there were more, and how many passages wait for a vector."""
+
+    hits: list[Hit]
+    more: bool
+    waiting: int
+
+
+@dataclass(frozen=True, slots=True)
+class Close:
+    """An older memory that says nearly the same."""
+
+    memory_id: UUID
+    text: str
+    score: float
+
+
+def fuse(rankings: Sequence[Sequence[Hit]]) -> list[Hit]:
+    """Several rankings as one, by reciprocal-rank fusion; ties in order of first appearance.
+
+    What is outdated comes after all that is not, however many of the rankings found it.
+    """
+    scores: dict[UUID, float] = {}
+    first: dict[UUID, Hit] = {}
+    for ranking in rankings:
+        for rank, hit in enumerate(ranking, start=1):
+            scores[hit.memory_id] = scores.get(hit.memory_id, 0.0) + 1 / (FUSION_K + rank)
+            first.setdefault(hit.memory_id, hit)
+    best = sorted(scores.items(), key=lambda item: (first[item[0]].outdated, -item[1]))
+    return [replace(first[key], score=score) for key, score in best]
+
+
+def folded(hits: Sequence[Hit]) -> list[Hit]:
+    """Hits without those that say again, of the same entity, what a better one says: whatever their case and stops."""
+    best: dict[tuple[str | None, str], Hit] = {}
+    for hit in hits:
+        best.setdefault((hit.name, plain(hit.text)), hit)
+    return list(best.values())
+
+
+def plain(text: str) -> str:
+    """A text's words in small letters, without the stops and quotes around them. A text of nothing else stays as it is.
+
+    Only those: C++ is not C, -5 is not 5, and what stands above or below letters of many scripts is no letter.
+    """
+    words = (word.strip(_STOPS) for word in text.casefold().split())
+    return " ".join(word for word in words if word) or text
+
+
+def agreement(hits: Sequence[Hit], exact: Sequence[Hit], k: int) -> float:
+    """recall@k: the share of the first `k` of an exact answer, which is not empty, among the first `k` of another."""
+    wanted = {hit.memory_id for hit in exact[:k]}
+    return len(wanted & {hit.memory_id for hit in hits[:k]}) / len(wanted)
+
+
+def within_budget(hits: Sequence[Hit], *, limit: int, token_budget: int) -> list[Hit]:
+    """The best hits that fit the budget; the best one always does."""
+    kept: list[Hit] = []
+    spent = 0
+    for hit in hits[:limit]:
+        spent += len(hit.text) // CHARACTERS_PER_TOKEN + 1
+        if kept and spent > token_budget:
+            break
+        kept.append(hit)
+    return kept

@@ -1,0 +1,80 @@
+"""Which texts a fuzzy search must look at: bounds that lose none that is near enough.
+
+A text of n characters is near to a query of m where `1 - distance / max(m, n) >= threshold`, as the enhanced memory
+server has it. Levenshtein's distance is exact and reckoned in Python; what it is reckoned for is found by index.
+
+*By length.* The distance is at least the difference of the lengths, which bounds n from both sides.
+
+*By trigrams.* pg_trgm takes a text for a set of trigrams, w + 1 for each word of w letters or digits, padded with two
+spaces before and one after. One edit takes away at most three of them: those that hold the character that is changed
+or left out, or the three around a space that comes or goes; an insertion takes away at most two. A text at distance d,
+of which at least n - m are insertions, has therefore lost at most 3d - (n - m) of the query's trigrams, and shares the
+others with it. A text of n characters has at most n + 1 trigrams, so that the similarity of pg_trgm (shared by union)
+of a near text has a least value. Where that is not above zero (short queries, low thresholds, words that repeat),
+trigrams say nothing and length alone must do.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from rapidfuzz.distance import Levenshtein
+
+_LOST_BY_EDIT = 3
+
+_LONGEST = 10_000_000
+"""More characters than any text has."""
+
+_ROUNDING = 0.999
+"""pg_trgm reckons in four bytes: its threshold is set a little below what is meant."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What every near text keeps: `least` to `most` characters, and `similarity` to the query (None: says nothing)."""
+
+    least: int
+    most: int
+    similarity: float | None
+
+
+def bounds(length: int, trigrams: int, threshold: float) -> Bounds:
+    """The bounds for a query of so many characters (one at least) and distinct trigrams."""
+    least, most = length - edits(length, threshold), _most(length, threshold)
+    return Bounds(least, most, _similarity(length, trigrams, most, threshold))
+
+
+def edits(longest: int, threshold: float) -> int:
+    """The greatest distance of near texts of which the longer has `longest` characters."""
+    distance = min(longest, int((1 - threshold) * longest) + 1)
+    while distance > 0 and 1 - distance / longest < threshold:
+        distance -= 1
+    return distance
+
+
+def nearness(query: str, texts: Iterable[str], threshold: float) -> float | None:
+    """How near the nearest of these texts is to the query, 0..1; None where none is near enough."""
+    best: float | None = None
+    for text in texts:
+        longest = max(len(query), len(text))
+        distance = Levenshtein.distance(query, text, score_cutoff=edits(longest, threshold))
+        similarity = 1 - distance / longest
+        if similarity >= threshold and (best is None or similarity > best):
+            best = similarity
+    return best
+
+
+def _most(length: int, threshold: float) -> int:
+    if threshold * _LONGEST <= length:
+        return _LONGEST
+    most = int(length / threshold) + 1
+    while most > length and most - edits(most, threshold) > length:
+        most -= 1
+    return most
+
+
+def _similarity(length: int, trigrams: int, most: int, threshold: float) -> float | None:
+    if most > 3 * length:  # So low a threshold that trigrams cannot tell: each edit may take three.
+        return None
+    lost = max(_LOST_BY_EDIT * edits(n, threshold) - (n - length) for n in range(length, most + 1))
+    shared = trigrams - lost
+    return _ROUNDING * shared / (trigrams + most + 1 - shared) if shared > 0 else None

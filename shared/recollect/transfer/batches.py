@@ -1,0 +1,139 @@
+"""A file of any format and size as bounded batches, each to be written in one revision.
+
+A batch is the same each time the file is read: an import that was interrupted reads again and passes over as many as it
+had written. Memory is that of a batch, and of the names that were seen.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import msgspec
+
+from recollect.errors import ErrorCode, InvalidInput, TooLarge
+from recollect.transfer.formats import IMPORTED, format_named
+from recollect.transfer.formats.reading import Item, Read, decoded
+from recollect.transfer.model import Problem
+from recollect.transfer.records import EntityRecord, Placement
+
+BATCH_ITEMS = 500
+BATCH_OBSERVATIONS = 2_000
+BATCH_CHARACTERS = 1024 * 1024
+"""What a batch holds at most, but always one item: it is one transaction, and the graph's other writers wait for it."""
+
+MAX_LATE = 100_000
+"""Entities of one file whose parents come after them, at most: they are kept until the end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Items to write in one revision, and what was found on the way that cannot be imported. `number` counts from 0."""
+
+    number: int
+    items: tuple[Item, ...]
+    problems: tuple[Problem, ...]
+
+
+def read_items(format_name: str, chunks: Iterable[bytes]) -> Read:
+    """The items of a file, one after the other; those that place an entity come last.
+
+    Raises InvalidInput for a format that cannot be read, and for what makes the rest of the file unreadable.
+    """
+    read = format_named(format_name).read
+    if read is None:
+        raise InvalidInput(f"It cannot be imported; one of {', '.join(IMPORTED)} can", path="format")
+    return _placed(read(decoded(chunks)))
+
+
+def read_batches(format_name: str, chunks: Iterable[bytes]) -> Iterator[Batch]:
+    """The file in batches, in order; raises InvalidInput as `read_items` does."""
+    number, filling = 0, _Filling()
+    for item in read_items(format_name, chunks):
+        if not filling.has_room(item):
+            yield filling.batch(number)
+            number, filling = number + 1, _Filling()
+        filling.add(item)
+    if filling.items or filling.problems:
+        yield filling.batch(number)
+
+
+def read_small(
+    format_name: str, chunks: Iterable[bytes], *, max_items: int, max_observations: int
+) -> tuple[list[Item], list[Problem]]:
+    """All items of a file, and its problems; raises TooLarge for more than so many."""
+    items: list[Item] = []
+    problems: list[Problem] = []
+    observations = 0
+    for item in read_items(format_name, chunks):
+        if isinstance(item, Problem):
+            problems.append(item)
+        else:
+            items.append(item)
+            observations += _observations(item)
+        if len(items) + len(problems) > max_items or observations > max_observations:
+            raise TooLarge(
+                f"More than {max_items} entities, facts and relations, or {max_observations} observations, at once. "
+                "Use `recollect import`, several requests to POST /v1/graphs/{graph}/import, or a job: "
+                "POST /v1/graphs/{graph}/imports",
+                code=ErrorCode.REQUEST_TOO_LARGE,
+            )
+    return items, problems
+
+
+def _placed(items: Read) -> Read:
+    """The items with each parent that was not met before taken out, and told at the end."""
+    met: set[int] = set()  # hashes: a name may be long
+    late: list[Item] = []
+    for item in items:
+        if isinstance(item, Item) and isinstance(item.record, Placement):
+            late.append(item)
+            continue
+        if isinstance(item, Item) and isinstance(item.record, EntityRecord):
+            met.add(hash(item.record.name))
+            parent = item.record.parent_id
+            if parent is not None and hash(parent) not in met:
+                late.append(Item(f"{item.where}.parentId", Placement(name=item.record.name, parent_id=parent)))
+                item = Item(item.where, msgspec.structs.replace(item.record, parent_id=None))
+        if len(late) > MAX_LATE:
+            raise TooLarge(f"The parents of more than {MAX_LATE} entities come after them: put parents first")
+        yield item
+    yield from late
+
+
+@dataclass(slots=True)
+class _Filling:
+    items: list[Item]
+    problems: list[Problem]
+    observations: int
+    characters: int
+
+    def __init__(self) -> None:
+        self.items, self.problems, self.observations, self.characters = [], [], 0, 0
+
+    def has_room(self, item: Item | Problem) -> bool:
+        if isinstance(item, Problem):
+            return len(self.problems) < BATCH_ITEMS
+        return not self.items or (
+            len(self.items) < BATCH_ITEMS
+            and self.observations + _observations(item) <= BATCH_OBSERVATIONS
+            and self.characters + _characters(item) <= BATCH_CHARACTERS
+        )
+
+    def add(self, item: Item | Problem) -> None:
+        if isinstance(item, Problem):
+            self.problems.append(item)
+            return
+        self.items.append(item)
+        self.observations += _observations(item)
+        self.characters += _characters(item)
+
+    def batch(self, number: int) -> Batch:
+        return Batch(number, tuple(self.items), tuple(self.problems))
+
+
+def _observations(item: Item) -> int:
+    return len(item.record.observations) if isinstance(item.record, EntityRecord) else 0
+
+
+def _characters(item: Item) -> int:
+    texts = item.record.observations if isinstance(item.record, EntityRecord) else []
+    return sum(map(len, texts)) + len(getattr(item.record, "text", None) or "")

@@ -1,0 +1,69 @@
+"""Relations that an import brings, between names and facts. A name that nothing has becomes a placeholder."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from uuid import UUID
+
+from recollect.graphs.model import Revision
+from recollect.nodes import service as nodes
+from recollect.nodes.model import unique
+from recollect.platform.db import Transaction
+from recollect.relations import service as relations
+from recollect.relations.model import Edge, NewEdge
+from recollect.transfer import store
+from recollect.transfer.formats.reading import Item
+from recollect.transfer.model import Imported, Problem, Strategy
+from recollect.transfer.records import End, FactEnd, RelationRecord
+
+NO_SUCH_FACT = "no fact says this"
+
+
+async def import_relations(tx: Transaction, revision: Revision, items: Sequence[Item], strategy: Strategy) -> Imported:
+    """Write the relations of some items; what became of them."""
+    records = [(item.where, item.record) for item in items if isinstance(item.record, RelationRecord)]
+    ends = unique(end for _, record in records for end in (record.from_, record.to))
+    facts = [end for end in ends if isinstance(end, FactEnd)]
+    said = await store.find_facts(tx, revision.graph, facts) if facts else {}
+    found: dict[End, UUID] = dict(said.items())
+    missing = {end for end in facts if end not in found}
+    sound = [record for _, record in records if not {record.from_, record.to} & missing]
+    problems = [Problem(where, NO_SUCH_FACT) for where, r in records if {r.from_, r.to} & missing]
+    names = unique(end for record in sound for end in (record.from_, record.to) if isinstance(end, str))
+    named = await nodes.ensure_named(tx, revision, names) if names else {}
+    found |= {name: node.id for name, node in named.items()}
+    wanted = [_edge(record, found) for record in sound]
+    stored = await relations.put_edges(tx, revision, wanted) if wanted else []
+    fresh = {edge.id for edge in stored if edge.created_at == revision.at}
+    known = {edge.id: (edge, new) for edge, new in zip(stored, wanted, strict=True) if edge.id not in fresh}
+    changed = [
+        (edge, then) for edge, new in known.values() if (then := _then(edge, new, strategy)) and _differs(edge, then)
+    ]
+    await relations.rewrite_edges(tx, revision, changed)
+    return Imported(
+        relations_created=len(fresh),
+        relations_updated=len(changed),
+        relations_skipped=len(sound) - len(fresh) - len(changed),
+        problems=tuple(problems),
+    )
+
+
+def _edge(record: RelationRecord, ends: Mapping[End, UUID]) -> NewEdge:
+    return NewEdge(
+        ends[record.from_], ends[record.to], record.relation_type, metadata=record.metadata, ordinal=record.ordinal
+    )
+
+
+def _then(edge: Edge, new: NewEdge, strategy: Strategy) -> NewEdge | None:
+    """What takes the place of an edge that is there."""
+    kept = replace(new, actor=edge.created_by)
+    match strategy:
+        case Strategy.REPLACE:
+            return kept
+        case Strategy.MERGE:
+            ordinal = new.ordinal if edge.ordinal is None else edge.ordinal
+            return replace(kept, metadata={**new.metadata, **edge.metadata}, ordinal=ordinal)
+    return None
+
+
+def _differs(edge: Edge, new: NewEdge) -> bool:
+    return (edge.metadata, edge.ordinal) != (new.metadata, new.ordinal)

@@ -1,0 +1,226 @@
+"""Entities that an import brings: made, or given to those that are there as the strategy says."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+from uuid import UUID
+
+from recollect.aliases import service as aliases
+from recollect.graphs.model import Revision
+from recollect.hierarchy import service as hierarchy
+from recollect.nodes import service as nodes
+from recollect.nodes.model import NodeFields, NodeHead, NodeRef, Rewrite, unique
+from recollect.observations import service as observations
+from recollect.observations.model import NewObservation, Observation
+from recollect.platform.db import Transaction
+from recollect.transfer.formats.reading import Item
+from recollect.transfer.model import Imported, Problem, Strategy
+from recollect.transfer.records import EntityRecord, Placement
+from recollect.transfer.wanted import Wanted, enriched, fields_of, said_of, taken, wanted_entities
+
+NO_SUCH_PARENT = "no entity has this name"
+CYCLE = "it would stand below itself"
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """An entity that is there, and what it is to become."""
+
+    head: NodeHead
+    record: EntityRecord
+    fields: NodeFields
+
+
+async def import_entities(
+    tx: Transaction, revision: Revision, items: Sequence[Item], strategy: Strategy
+) -> tuple[Imported, set[str]]:
+    """Write the entities of some items; what became of them, and the names of those that were left alone.
+
+    Raises Conflict under FAIL for a name that is there, or comes twice.
+    """
+    wanted = wanted_entities(items, strategy)
+    parents = [w.record.parent_id for w in wanted.values() if w.record.parent_id]
+    found = await nodes.find_named(tx, revision.graph, unique([*wanted, *parents]))
+    there = {name for name in wanted if name in found and not found[name].placeholder}
+    if strategy is Strategy.FAIL and there:
+        name = next(name for name in wanted if name in there)
+        raise taken(name, wanted[name].where)
+    fresh = {name: w.record for name, w in wanted.items() if name not in there}
+    known = await _known(tx, revision, {name: wanted[name].record for name in there}, found, strategy)
+    ids = await _create(tx, revision, fresh, found) | {name: one.head.id for name, one in known.items()}
+    changed = await _rewrite(tx, revision, ids, fresh, known, strategy)
+    touched, added = await _observe(tx, revision, fresh, known, strategy)
+    placed, problems = await _place(tx, revision, wanted, ids, found, known, strategy)
+    updated = changed | touched | placed
+    left = there if strategy in (Strategy.SKIP, Strategy.FAIL) else set()
+    return _counted(wanted, set(fresh), updated, added, problems), left
+
+
+async def import_placements(
+    tx: Transaction, revision: Revision, items: Sequence[Item], strategy: Strategy, *, left: set[str]
+) -> Imported:
+    """Put entities under their parents, those left alone excepted; only REPLACE takes one from another parent."""
+    links = [(i.where, i.record) for i in items if isinstance(i.record, Placement) and i.record.name not in left]
+    found = await nodes.find_named(tx, revision.graph, unique(n for _, p in links for n in (p.name, p.parent_id)))
+    ids = {name: node.id for name, node in found.items() if not node.placeholder}
+    problems = [Problem(where, NO_SUCH_PARENT) for where, p in links if not {p.name, p.parent_id} <= ids.keys()]
+    parents = {ids[p.name]: ids[p.parent_id] for _, p in links if {p.name, p.parent_id} <= ids.keys()}
+    heads = await nodes.read_heads(tx, revision.graph, list(parents))
+    moving = {
+        i: parent
+        for i, parent in parents.items()
+        if i in heads and (strategy is Strategy.REPLACE or heads[i].fields.parent_id is None)
+    }
+    moved = await hierarchy.set_parents(tx, revision, moving)
+    refused = {i for i in moving if i not in moved and heads[i].fields.parent_id != moving[i]}
+    problems += [Problem(where, CYCLE) for where, p in links if ids.get(p.name) in refused]
+    return Imported(problems=tuple(problems))
+
+
+async def _known(
+    tx: Transaction,
+    revision: Revision,
+    records: Mapping[str, EntityRecord],
+    found: Mapping[str, NodeRef],
+    strategy: Strategy,
+) -> dict[str, _Known]:
+    """The entities that are there and are to be changed."""
+    if strategy in (Strategy.SKIP, Strategy.FAIL) or not records:
+        return {}
+    heads = await nodes.read_heads(tx, revision.graph, [found[name].id for name in records])
+    known = {}
+    for name, record in records.items():
+        head = heads.get(found[name].id)
+        if head is None:  # it has expired this very moment
+            continue
+        fields = fields_of(record, head.fields.parent_id)
+        if strategy is Strategy.MERGE:
+            fields = enriched(head.fields, fields)
+        known[name] = _Known(head, record, replace(fields, last_dedup_at=head.fields.last_dedup_at))
+    return known
+
+
+async def _create(
+    tx: Transaction, revision: Revision, fresh: Mapping[str, EntityRecord], found: Mapping[str, NodeRef]
+) -> dict[str, UUID]:
+    """Make entities, under parents that are there already; their ids by name."""
+    parents = {name: node.id for name, node in found.items() if not node.placeholder}
+    wanted = [fields_of(record, parents.get(record.parent_id or "")) for record in fresh.values()]
+    began = [record.created_at for record in fresh.values()]
+    return dict(zip(fresh, await nodes.create_nodes(tx, revision, wanted, began=began), strict=True))
+
+
+async def _rewrite(
+    tx: Transaction,
+    revision: Revision,
+    ids: Mapping[str, UUID],
+    fresh: Mapping[str, EntityRecord],
+    known: Mapping[str, _Known],
+    strategy: Strategy,
+) -> set[str]:
+    """Give entities their fields and aliases; the names of those known ones that changed."""
+    records = {**fresh, **{name: one.record for name, one in known.items()}}
+    others = {ids[name]: [a for a in record.aliases if a != name] for name, record in records.items()}
+    bare = [one.head.id for one in known.values()] if strategy is Strategy.REPLACE else []
+    renamed: set[UUID] = set()
+    if bare or any(others.values()):
+        renamed = await aliases.alias(tx, revision, others, replaced=bare)
+    changed = {n: one for n, one in known.items() if one.fields != one.head.fields or one.head.id in renamed}
+    await nodes.rewrite(tx, revision, [Rewrite(one.head, one.fields) for one in changed.values()])
+    return set(changed)
+
+
+async def _observe(
+    tx: Transaction,
+    revision: Revision,
+    fresh: Mapping[str, EntityRecord],
+    known: Mapping[str, _Known],
+    strategy: Strategy,
+) -> tuple[set[str], list[Observation]]:
+    """Attach observations and, under REPLACE, take others away; the names that this changed, and what is new."""
+    removed = await _unsay(tx, revision, known) if strategy is Strategy.REPLACE else set()
+    records = [*fresh.values(), *(one.record for one in known.values())]
+    added: list[Observation] = []
+    for told in (True, False):  # a file that knows no threads says a statement once, whichever it came from
+        new = [said for record in records if bool(record.said) is told for said in _statements(record)]
+        if new:
+            added += await observations.add_observations(tx, revision, new, across_threads=not told)
+    return removed | {observation.entity for observation in added}, added
+
+
+async def _unsay(tx: Transaction, revision: Revision, known: Mapping[str, _Known]) -> set[str]:
+    """Take away what the file does not say so of entities that are there; their names."""
+    kept = {one.head.id: _said_so(one.record) for one in known.values()}
+    stored = await observations.list_observations(tx, list(kept))
+    gone = [observation for observation in stored if kept[observation.node_id].isdisjoint(_forms(observation))]
+    if gone:
+        await observations.remove_observations_by_id(tx, revision, [observation.id for observation in gone])
+    return {observation.entity for observation in gone}
+
+
+def _said_so(record: EntityRecord) -> set[tuple[Any, ...]]:
+    """What an entity says, with where and when each was said as far as the file tells."""
+    if not record.said:
+        return {(content,) for content in record.observations}
+    said = zip(record.observations, record.said, strict=True)
+    return {(content, one.thread, one.at, one.expires_at) for content, one in said}
+
+
+def _forms(observation: Observation) -> Iterable[tuple[Any, ...]]:
+    """All that a file may say of an observation, as `_said_so` has it: with or without its time, or its text alone."""
+    content, thread, expires_at = observation.content, observation.thread, observation.expires_at
+    return ((content,), (content, thread, None, expires_at), (content, thread, observation.said_at, expires_at))
+
+
+def _statements(record: EntityRecord) -> Iterable[NewObservation]:
+    for content, said in zip(record.observations, said_of(record), strict=True):
+        yield NewObservation(record.name, content, said.thread, said.at, said.expires_at)
+
+
+async def _place(
+    tx: Transaction,
+    revision: Revision,
+    wanted: Mapping[str, Wanted],
+    ids: Mapping[str, UUID],
+    found: Mapping[str, NodeRef],
+    known: Mapping[str, _Known],
+    strategy: Strategy,
+) -> tuple[set[str], list[Problem]]:
+    """Put entities under parents that came with them, and known ones under theirs; whom that moved, and what failed."""
+    live = {name: node.id for name, node in found.items() if not node.placeholder} | dict(ids)
+    links: dict[UUID, UUID | None] = {}
+    problems = []
+    for name, node_id in ids.items():
+        parent, head = wanted[name].record.parent_id, known[name].head if name in known else None
+        if parent and parent not in live:
+            problems.append(Problem(f"{wanted[name].where}.parentId", NO_SUCH_PARENT))
+        elif head is None and parent and (parent not in found or found[parent].placeholder):
+            links[node_id] = live[parent]
+        elif head and (strategy is Strategy.REPLACE or (parent and head.fields.parent_id is None)):
+            links[node_id] = live[parent] if parent else None
+    moved = await hierarchy.set_parents(tx, revision, links) if links else set()
+    names = {node_id: name for name, node_id in ids.items()}
+    for node_id in links.keys() - moved:
+        before = known[names[node_id]].head.fields.parent_id if names[node_id] in known else None
+        if before != links[node_id]:
+            problems.append(Problem(f"{wanted[names[node_id]].where}.parentId", CYCLE))
+    return {names[node_id] for node_id in moved if names[node_id] in known}, problems
+
+
+def _counted(
+    wanted: Mapping[str, Wanted], fresh: set[str], updated: set[str], added: list[Observation], problems: list[Problem]
+) -> Imported:
+    """What became of each record, in order: a later one of a name counts where it brought an observation."""
+    brought = {(observation.entity, observation.content) for observation in added}
+    created, changed, skipped = len(fresh), 0, 0
+    for name, one in wanted.items():
+        for place, record in enumerate(one.given):
+            new = {(name, content) for content in record.observations} & brought
+            brought -= new
+            if place == 0 and name in fresh:
+                continue
+            if new or (place == 0 and name in updated):
+                changed += 1
+            else:
+                skipped += 1
+    return Imported(created, changed, skipped, len(added), problems=tuple(problems))

@@ -1,0 +1,178 @@
+"""Use cases of export: a graph as a file, in steps of one short transaction each.
+
+A step is given where the one before ended, and keeps nothing: the same export may go on in another process. All steps
+show one revision, whatever is written meanwhile, since rows carry their revisions.
+"""
+
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass, field
+from uuid import UUID
+
+import msgspec
+
+from recollect.caller import Caller
+from recollect.graphs import service as graphs
+from recollect.platform.db import Database, Transaction
+from recollect.transfer import store
+from recollect.transfer.formats import format_named
+from recollect.transfer.formats.writer import ExportedEdge, ExportedNode, Marks, Stage, Writer
+from recollect.transfer.model import Filter, Snapshot
+
+PAGE_ITEMS = 500
+PAGE_BYTES = 1024 * 1024
+"""What a step reads at once: it bounds its memory, and the length of its transaction."""
+
+NUMBERED = 1_000
+"""Nodes of a graph up to which they are numbered where a format marks them (n0, n1, …); beyond, their ids are taken."""
+
+_FIRST = UUID(int=0)
+_ORDER = tuple(Stage)
+
+
+@dataclass(frozen=True, slots=True)
+class Export:
+    """What is exported, how."""
+
+    snapshot: Snapshot
+    format: str
+    only: Filter = field(default_factory=Filter)
+
+    @property
+    def facts_left_out(self) -> int:
+        """How many facts the graph has that the format does not hold."""
+        return 0 if format_named(self.format).writer.holds_facts else self.snapshot.facts
+
+
+@dataclass(frozen=True, slots=True)
+class Cursor:
+    """Where a step begins: in which part of the file, after which id, and whether the part has items before."""
+
+    stage: Stage = Stage.ENTITIES
+    after: UUID = _FIRST
+    begun: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A piece of the file, how many nodes and relations it holds, and where the next begins; None: it was the last."""
+
+    text: str
+    items: int
+    next: Cursor | None
+
+
+START = Cursor()
+
+
+async def open_export(
+    tx: Transaction, graph_name: str, format_name: str, *, only: Filter | None = None, as_of: str | None = None
+) -> Export:
+    """What a graph's export (`as_of`: of a past state) is to be.
+
+    Raises NotFound, Forbidden, and InvalidInput for a format that is none, or an `as_of` that is no revision or time.
+    """
+    format_named(format_name)
+    graph = await graphs.get_graph(tx, graph_name)
+    at = await graphs.moment(tx, graph, as_of)
+    if at is None:
+        snapshot = await store.find_snapshot(tx, graph.id)
+    else:
+        head = await graphs.head_of(tx, graph, at=at)
+        snapshot = Snapshot(graph.id, at.revision, at.at, head.entities, head.facts, head.placeholders, head.relations)
+    return Export(snapshot, format_name, only or Filter())
+
+
+async def export_step(
+    tx: Transaction, export: Export, cursor: Cursor, *, page_items: int = PAGE_ITEMS, page_bytes: int = PAGE_BYTES
+) -> Step:
+    """The next piece of the file."""
+    writer = format_named(export.format).writer
+    nothing_yet = cursor.after == _FIRST
+    text = writer.opening(cursor.stage) if nothing_yet else ""
+    if cursor.stage is Stage.RELATIONS:
+        edges = await store.relations_as_of(
+            tx, export.snapshot, export.only, named=not writer.holds_facts, after=cursor.after, limit=page_items
+        )
+        marks = await _marks(tx, export, writer) if edges.items else {}
+        return _stepped(writer, cursor, text + writer.edges(edges.items, marks, first=not cursor.begun), edges)
+    named = cursor.stage is Stage.ENTITIES
+    if not named and not writer.holds_facts:
+        return Step("", 0, Cursor(Stage.RELATIONS))
+    nodes = await store.nodes_as_of(
+        tx, export.snapshot, export.only, named=named, after=cursor.after, limit=page_items, max_bytes=page_bytes
+    )
+    shown = [node for node in nodes.items if node.record or writer.holds_placeholders]
+    marks = await _marks(tx, export, writer) if shown else {}
+    page = store.Page(shown, nodes.last)
+    return _stepped(writer, cursor, text + writer.nodes(shown, marks, first=not cursor.begun), page)
+
+
+async def export_chunks(
+    db: Database, caller: Caller, export: Export, *, page_items: int = PAGE_ITEMS
+) -> AsyncIterator[bytes]:
+    """The file, in pieces that are never empty.
+
+    No transaction is open while a piece is handed out: the reader may be slow, and a connection held at its pace would
+    be one less for everybody.
+    """
+    cursor: Cursor | None = START
+    while cursor is not None:
+        async with db.transaction(caller, read_only=True) as tx:
+            step = await export_step(tx, export, cursor, page_items=page_items)
+        if step.text:
+            yield step.text.encode()
+        cursor = step.next
+
+
+async def export_whole(tx: Transaction, export: Export, *, max_bytes: int) -> str | None:
+    """The file, if it has at most so many bytes as JSON text; else None."""
+    pieces, size = [], 0
+    cursor: Cursor | None = START
+    while cursor is not None:
+        step = await export_step(tx, export, cursor)
+        size += encoded_size(step.text)
+        if size > max_bytes:
+            return None
+        pieces.append(step.text)
+        cursor = step.next
+    return "".join(pieces)
+
+
+def encoded_size(text: str) -> int:
+    """Bytes that a text takes inside JSON."""
+    return len(msgspec.json.encode(text)) - 2
+
+
+def empty(format_name: str) -> str:
+    """The file of a graph that holds nothing."""
+    writer = format_named(format_name).writer
+    stages = [stage for stage in Stage if writer.holds_facts or stage is not Stage.FACTS]
+    return "".join(writer.opening(stage) + writer.closing(stage) for stage in stages)
+
+
+def _stepped(
+    writer: Writer, cursor: Cursor, text: str, page: store.Page[ExportedNode] | store.Page[ExportedEdge]
+) -> Step:
+    """What was written, and where to go on: behind the page or, where it was the last, with the next part."""
+    if page.last is not None:
+        return Step(text, len(page.items), Cursor(cursor.stage, page.last, cursor.begun or bool(page.items)))
+    text += writer.closing(cursor.stage)
+    if cursor.stage is _ORDER[-1]:
+        return Step(text, len(page.items), None)
+    return Step(text, len(page.items), Cursor(_ORDER[_ORDER.index(cursor.stage) + 1]))
+
+
+async def _marks(tx: Transaction, export: Export, writer: Writer) -> Mapping[UUID, str]:
+    """How nodes are marked where relations mean them by a mark."""
+    snapshot = export.snapshot
+    if not writer.numbers_nodes or snapshot.entities + snapshot.placeholders > NUMBERED:
+        return Marks()
+    marks: dict[UUID, str] = {}
+    after: UUID | None = _FIRST
+    while after is not None:
+        page = await store.nodes_as_of(
+            tx, snapshot, export.only, named=True, after=after, limit=NUMBERED, max_bytes=2**62
+        )
+        marks |= {node.id: f"n{number}" for number, node in enumerate(page.items, len(marks))}
+        after = page.last
+    return marks

@@ -1,0 +1,72 @@
+"""Facts that an import brings. One that says the same, in the same thread and with the same status, is the same."""
+
+from collections.abc import Sequence
+
+from recollect.errors import Conflict, ErrorCode
+from recollect.graphs.model import Revision
+from recollect.nodes import service as nodes
+from recollect.nodes.model import NodeFields, Rewrite
+from recollect.platform.db import Transaction
+from recollect.transfer import store
+from recollect.transfer.formats.reading import Item
+from recollect.transfer.model import Imported, Strategy
+from recollect.transfer.records import FactEnd, FactRecord
+from recollect.transfer.wanted import enriched
+
+
+async def import_facts(tx: Transaction, revision: Revision, items: Sequence[Item], strategy: Strategy) -> Imported:
+    """Write the facts of some items; what became of them. Raises Conflict under FAIL for one that is there."""
+    wanted: dict[FactEnd, FactRecord] = {}
+    places: dict[FactEnd, str] = {}
+    for item in items:
+        assert isinstance(item.record, FactRecord)
+        end = item.record.end
+        if end in wanted and strategy is Strategy.FAIL:
+            raise _known(item.where)
+        if end not in wanted or strategy is Strategy.REPLACE:
+            wanted[end] = item.record
+        places.setdefault(end, item.where)
+    found = await store.find_facts(tx, revision.graph, list(wanted)) if wanted else {}
+    if found and strategy is Strategy.FAIL:
+        raise _known(next(where for end, where in places.items() if end in found))
+    fresh = [record for end, record in wanted.items() if end not in found]
+    fields = [_fields(record) for record in fresh]
+    await nodes.create_nodes(tx, revision, fields, began=[record.created_at for record in fresh])
+    updated = 0
+    if strategy in (Strategy.MERGE, Strategy.REPLACE) and found:
+        heads = await nodes.read_heads(tx, revision.graph, list(found.values()))
+        rewrites = []
+        for end, node_id in found.items():
+            if node_id not in heads:  # it has expired this very moment
+                continue
+            head, fields_then = heads[node_id], _fields(wanted[end])
+            if strategy is Strategy.MERGE:
+                fields_then = enriched(head.fields, fields_then)
+            if fields_then != head.fields:
+                rewrites.append(Rewrite(head, fields_then))
+        await nodes.rewrite(tx, revision, rewrites)
+        updated = len(rewrites)
+    skipped = len(items) - len(fresh) - updated
+    return Imported(facts_created=len(fresh), facts_updated=updated, facts_skipped=skipped)
+
+
+def _fields(record: FactRecord) -> NodeFields:
+    return NodeFields(
+        kind=record.kind or None,
+        content=record.text,
+        summary=record.summary,
+        tags=tuple(record.tags),
+        importance=record.importance,
+        metadata=record.metadata,
+        status=record.status,
+        source=record.source,
+        thread=record.thread,
+        said_at=record.at,
+        freshness_at=record.freshness_at,
+        ttl_days=record.ttl_days,
+        expires_at=record.expires_at,
+    )
+
+
+def _known(where: str) -> Conflict:
+    return Conflict("There is a fact that says the same already.", code=ErrorCode.NAME_TAKEN, path=where)

@@ -1,0 +1,61 @@
+"""The formats of transfer: one module each, with a writer of pieces and, where it can be read, a reader of items.
+
+    json      everything                             read
+    jsonl     the official memory server's file      read
+    csv       tables for spreadsheets                read
+    graphml   for networkx, Gephi, yEd               read
+    gexf      for Gephi, networkx
+    dot       for Graphviz
+    markdown  for people
+    mermaid   for people
+
+What each holds stands in docs/transfer.md. `writer.py` is what writers are asked for; `reading.py`, `cells.py`,
+`lines.py` and `xml.py` are what several share.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from recollect.errors import InvalidInput
+from recollect.transfer.formats import csv, graphml, json, jsonl
+from recollect.transfer.formats.dot import DotWriter
+from recollect.transfer.formats.gexf import GexfWriter
+from recollect.transfer.formats.markdown import MarkdownWriter
+from recollect.transfer.formats.mermaid import MermaidWriter
+from recollect.transfer.formats.reading import Read
+from recollect.transfer.formats.writer import Writer
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """One format. `suffixes` of files, the usual one first; `read` None: it cannot be imported."""
+
+    name: str
+    media_type: str
+    suffixes: tuple[str, ...]
+    writer: Writer
+    read: Callable[[Iterator[str]], Read] | None = None
+
+
+_ALL = (
+    Format("json", "application/json", (".json",), json.JsonWriter(), json.read),
+    Format("jsonl", "application/x-ndjson", (".jsonl", ".ndjson"), jsonl.JsonlWriter(), jsonl.read),
+    Format("csv", "text/csv", (".csv",), csv.CsvWriter(), csv.read),
+    Format("graphml", "application/graphml+xml", (".graphml",), graphml.GraphmlWriter(), graphml.read),
+    Format("gexf", "application/gexf+xml", (".gexf",), GexfWriter()),
+    Format("dot", "text/vnd.graphviz", (".dot", ".gv"), DotWriter()),
+    Format("markdown", "text/markdown", (".md", ".markdown"), MarkdownWriter()),
+    Format("mermaid", "text/vnd.mermaid", (".mmd", ".mermaid"), MermaidWriter()),
+)
+
+FORMATS = {format_.name: format_ for format_ in _ALL}
+"""By name."""
+IMPORTED = tuple(format_.name for format_ in _ALL if format_.read)
+"""Names of those that can be read."""
+
+
+def format_named(name: str) -> Format:
+    """The format of that name; raises InvalidInput."""
+    if name not in FORMATS:
+        raise InvalidInput(f"One of {', '.join(FORMATS)} is needed", path="format")
+    return FORMATS[name]

@@ -1,0 +1,134 @@
+"""CSV: entities, facts and relations as three tables in one file, each after a line that names it.
+
+    # ENTITIES
+    name,entityType,observations,createdAt,lastModified,tags,importance,…
+    Ada,person,"[""writes notes""]",…
+    # RELATIONS
+    from,relationType,to,createdAt,lastModified,metadata,…
+
+The first columns are the enhanced memory server's. A list is a JSON array in its cell (`a; b`, as that server writes
+it, is read too). A cell that a spreadsheet would take for a formula is written with ' before it, which reading takes
+away.
+"""
+
+import csv
+import io
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+from uuid import UUID
+
+import msgspec
+
+from recollect.errors import InvalidInput
+from recollect.transfer.formats.cells import COLUMNS, as_cell, read_cells
+from recollect.transfer.formats.lines import whole_lines
+from recollect.transfer.formats.reading import MAX_CELL, Item, Read
+from recollect.transfer.formats.writer import ExportedEdge, ExportedNode, Stage, Writer
+from recollect.transfer.model import Problem, Unreadable
+from recollect.transfer.records import AnyRecord
+
+MARKS = {f"# {stage.upper()}": stage for stage in Stage}
+
+_FORMULA = re.compile(r"'*[=+\-@\t\r\n＝＋－＠]")
+"""How what a spreadsheet may take for a formula begins, with the quotes that an export put before it."""
+
+
+class CsvWriter(Writer):
+    """Writes a table for each stage."""
+
+    holds_facts = True
+
+    def opening(self, stage: Stage) -> str:
+        """The table's name and its columns."""
+        return f"# {stage.upper()}\r\n" + _rows([COLUMNS[stage]])
+
+    def nodes(self, nodes: Sequence[ExportedNode], marks: Mapping[UUID, str], *, first: bool) -> str:
+        """A row each."""
+        return _rows([_cells(node.record) for node in nodes if node.record])
+
+    def edges(self, edges: Sequence[ExportedEdge], marks: Mapping[UUID, str], *, first: bool) -> str:
+        """A row each."""
+        return _rows([_cells(edge.record) for edge in edges])
+
+
+def guarded(cell: str) -> str:
+    """The cell as text in every spreadsheet. `unguarded` gives the same cell back."""
+    return f"'{cell}" if _FORMULA.match(cell) else cell
+
+
+def unguarded(cell: str) -> str:
+    """The cell as it was before it was guarded."""
+    return cell[1:] if cell.startswith("'") and _FORMULA.match(cell) else cell
+
+
+def read(texts: Iterator[str]) -> Read:
+    """The rows of every table; raises InvalidInput for columns that are unknown, doubled or missing."""
+    csv.field_size_limit(MAX_CELL)  # the module's own bound, a setting of the process: 131,072 characters
+    reader = csv.reader(whole_lines(texts), strict=True)
+    stage: Stage | None = None
+    columns: Sequence[str] = ()
+    for cells in _parsed_rows(reader):
+        where = f"line {reader.line_num}"
+        if not any(cells):
+            continue
+        if len(cells) == 1 and cells[0] in MARKS:
+            stage, columns = MARKS[cells[0]], ()
+        elif not columns:
+            stage = stage or _stage_of(cells)
+            columns = _header(stage, cells, where)
+        else:
+            assert stage is not None
+            yield _read_row(stage, columns, cells, where)
+
+
+def _parsed_rows(reader: Any) -> Iterator[list[str]]:
+    try:
+        yield from reader
+    except csv.Error as error:
+        raise InvalidInput(f"Not CSV: {error}", path=f"line {reader.line_num}") from None
+
+
+def _stage_of(cells: Sequence[str]) -> Stage:
+    """The table that a file without a name for it holds."""
+    if "from" in cells or "fromFact" in cells:
+        return Stage.RELATIONS
+    return Stage.ENTITIES if "name" in cells else Stage.FACTS
+
+
+def _header(stage: Stage, cells: Sequence[str], where: str) -> Sequence[str]:
+    known = {*COLUMNS[stage], *(("lastModified",) if stage is Stage.RELATIONS else ())}
+    for number, column in enumerate(cells, 1):
+        place = f"{where}.column {number}"
+        if column not in known:
+            raise InvalidInput(f"Unknown column; there are {', '.join(COLUMNS[stage])}", path=place)
+        if column in cells[: number - 1]:
+            raise InvalidInput("The column stands there twice", path=place)
+    return tuple(cells)
+
+
+def _read_row(stage: Stage, columns: Sequence[str], cells: Sequence[str], where: str) -> Item | Problem:
+    if len(cells) != len(columns):
+        return Problem(where, f"{len(cells)} cells instead of {len(columns)}")
+    try:
+        return Item(where, read_cells(stage, dict(zip(columns, map(unguarded, cells), strict=True))))
+    except Unreadable as error:
+        return Problem(where, error.reason)
+
+
+def _cells(record: AnyRecord) -> list[str]:
+    fields: dict[str, Any] = msgspec.to_builtins(record)
+    stage = next(stage for stage in Stage if fields.keys() & {_KEYS[stage]})
+    for end in ("from", "to"):
+        if isinstance(fields.get(end), dict):
+            fields[f"{end}Fact"] = fields.pop(end)
+    return [guarded(as_cell(fields.get(column))) for column in COLUMNS[stage]]
+
+
+_KEYS = {Stage.ENTITIES: "name", Stage.FACTS: "text", Stage.RELATIONS: "relationType"}
+
+
+def _rows(rows: Sequence[Sequence[str]]) -> str:
+    written = io.StringIO()
+    csv.writer(written).writerows(rows)
+    return written.getvalue()

@@ -1,0 +1,43 @@
+"""DOT, Graphviz's language: names and the relations between them, as the mcp-memory crate draws them."""
+
+from collections.abc import Mapping, Sequence
+from uuid import UUID
+
+from recollect.transfer.formats.writer import ExportedEdge, ExportedNode, Stage, Writer
+
+
+class DotWriter(Writer):
+    """Writes one digraph."""
+
+    holds_placeholders = True
+    numbers_nodes = True
+
+    def opening(self, stage: Stage) -> str:
+        """The head, once."""
+        return "digraph G {\n" if stage is Stage.ENTITIES else ""
+
+    def nodes(self, nodes: Sequence[ExportedNode], marks: Mapping[UUID, str], *, first: bool) -> str:
+        """A node a line."""
+        return "".join(f"  {marks[node.id]} [label={_quoted(node.name or '')}];\n" for node in nodes)
+
+    def edges(self, edges: Sequence[ExportedEdge], marks: Mapping[UUID, str], *, first: bool) -> str:
+        """An edge a line."""
+        return "".join(
+            f"  {marks[edge.from_node]} -> {marks[edge.to_node]} [label={_quoted(edge.record.relation_type)}];\n"
+            for edge in edges
+        )
+
+    def closing(self, stage: Stage) -> str:
+        """The tail, once."""
+        return "}\n" if stage is Stage.RELATIONS else ""
+
+
+def _quoted(text: str) -> str:
+    """A label that shows the text as it is.
+
+    A quoted label knows `\\"` for a quote, escapes such as `\\N` for the node's name, and HTML's character entities; it
+    is never HTML itself, which stands between < and >.
+    """
+    shown = text.replace("\\", "\\\\").replace('"', '\\"').replace("&", "&amp;")
+    shown = shown.replace("\r\n", "\\n").replace("\n", "\\n").replace("\r", "\\n")
+    return '"' + "".join(character if ord(character) >= 32 else " " for character in shown) + '"'

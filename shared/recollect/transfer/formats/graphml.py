@@ -1,0 +1,257 @@
+"""GraphML: a graph whose nodes and edges carry every field as data; networkx, Gephi, yEd and others read it.
+
+An entity's id is its name, so that edges say whom they relate; a fact's begins with `fact:`. A list is a JSON array.
+Document types, and with them entities and references to other files, are refused, and depth and sizes are bounded.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+from uuid import UUID
+from xml.sax import SAXException  # nosec - what defusedxml's parser raises
+from xml.sax.handler import ContentHandler
+from xml.sax.xmlreader import AttributesImpl
+
+import msgspec
+from defusedxml.common import DefusedXmlException
+from defusedxml.expatreader import DefusedExpatParser
+
+from recollect.errors import InvalidInput
+from recollect.transfer.formats.cells import COLUMNS, NUMBERS, as_cell, read_cells
+from recollect.transfer.formats.reading import MAX_CELL, Item, Read
+from recollect.transfer.formats.writer import ExportedEdge, ExportedNode, Stage, Writer
+from recollect.transfer.formats.xml import FACT, entity_id, restored, xml_attribute, xml_text
+from recollect.transfer.model import Problem, Unreadable
+from recollect.transfer.records import End, FactEnd, FactRecord
+
+MAX_DEPTH = 8
+MAX_FACTS = 64 * 1024 * 1024
+"""Characters of facts that a reader keeps, since edges mean them by their ids."""
+
+_PLACEHOLDER = "placeholder"
+_NODE_KEYS = tuple(dict.fromkeys([*COLUMNS[Stage.ENTITIES][1:], *COLUMNS[Stage.FACTS], _PLACEHOLDER]))
+_EDGE_KEYS = tuple(key for key in COLUMNS[Stage.RELATIONS] if key not in ("from", "to", "fromFact", "toFact"))
+_TYPES = {**dict.fromkeys(NUMBERS, "double"), "ordinal": "int", _PLACEHOLDER: "boolean"}
+
+
+class GraphmlWriter(Writer):
+    """Writes one graph."""
+
+    holds_facts = True
+    holds_placeholders = True
+
+    def opening(self, stage: Stage) -> str:
+        """The head, once."""
+        return _HEAD if stage is Stage.ENTITIES else ""
+
+    def nodes(self, nodes: Sequence[ExportedNode], marks: Mapping[UUID, str], *, first: bool) -> str:
+        """A node a line."""
+        return "".join(map(_node, nodes))
+
+    def edges(self, edges: Sequence[ExportedEdge], marks: Mapping[UUID, str], *, first: bool) -> str:
+        """An edge a line."""
+        return "".join(map(_edge, edges))
+
+    def closing(self, stage: Stage) -> str:
+        """The tail, once."""
+        return "</graph>\n</graphml>\n" if stage is Stage.RELATIONS else ""
+
+
+def node_id(end: End, node: UUID) -> str:
+    """The id of a node, as an attribute's value in its quotes."""
+    return entity_id(end) if isinstance(end, str) else f'"{FACT}{node}"'
+
+
+def _keys(of: str, names: Sequence[str]) -> str:
+    return "".join(
+        f'<key id="{of}_{name}" for="{of}" attr.name="{name}" attr.type="{_TYPES.get(name, "string")}"/>\n'
+        for name in names
+    )
+
+
+_HEAD = (
+    '<?xml version="1.0" encoding="UTF-8"?>\n<graphml xmlns="http://graphml.graphdrawing.org/xmlns">\n'
+    f'{_keys("node", _NODE_KEYS)}{_keys("edge", _EDGE_KEYS)}<graph edgedefault="directed">\n'
+)
+
+
+def _node(node: ExportedNode) -> str:
+    if node.record is None:
+        return f'<node id={entity_id(node.name or "")}><data key="node_{_PLACEHOLDER}">true</data></node>\n'
+    end: End = node.record.end if isinstance(node.record, FactRecord) else node.record.name
+    fields: dict[str, Any] = msgspec.to_builtins(node.record)
+    return f"<node id={node_id(end, node.id)}>{_data('node', _NODE_KEYS, fields)}</node>\n"
+
+
+def _edge(edge: ExportedEdge) -> str:
+    source, target = node_id(edge.record.from_, edge.from_node), node_id(edge.record.to, edge.to_node)
+    fields: dict[str, Any] = msgspec.to_builtins(edge.record)
+    label = xml_attribute(str(edge.id))
+    return f"<edge id={label} source={source} target={target}>{_data('edge', _EDGE_KEYS, fields)}</edge>\n"
+
+
+def _data(of: str, names: Sequence[str], fields: Mapping[str, Any]) -> str:
+    given = [(name, fields[name]) for name in names if name in fields]
+    return "".join(f'<data key="{of}_{name}">{xml_text(as_cell(value))}</data>' for name, value in given)
+
+
+def read(texts: Iterator[str]) -> Read:
+    """Nodes and edges as they stand; raises InvalidInput for what is no GraphML, or refused."""
+    # An incremental parser: what a piece of text completes is handed on before the next is read.
+    parser = DefusedExpatParser(forbid_dtd=True, forbid_entities=True, forbid_external=True)
+    handler = _Handler(parser)
+    parser.setContentHandler(handler)
+    for text in texts:
+        _fed(parser, lambda text=text: parser.feed(text))
+        yield from handler.taken()
+    _fed(parser, parser.close)
+    if not handler.has_begun:
+        raise InvalidInput("Not XML: no element found", path="line 1")
+    yield from handler.taken()
+
+
+def _fed(parser: Any, step: Any) -> None:
+    try:
+        step()
+    except DefusedXmlException:
+        place = f"line {parser.getLineNumber()}"
+        raise InvalidInput("Document types and entities are not taken", path=place) from None
+    except SAXException as error:
+        raise InvalidInput(f"Not XML: {error.getMessage()}", path=f"line {parser.getLineNumber()}") from None
+
+
+class _Handler(ContentHandler):
+    """Collects the data of the node or edge that is being read."""
+
+    def __init__(self, parser: Any) -> None:
+        super().__init__()
+        self._parser = parser
+        self._items: list[Item | Problem] = []
+        self.has_begun = False
+        self._open: list[str] = []
+        self._keys: dict[str, str] = {}
+        self._attributes: Mapping[str, str] = {}
+        self._where = ""
+        self._key = ""
+        self._fields: dict[str, str] = {}
+        self._said: list[str] = []
+        self._size = 0
+        self._ends: dict[str, End] = {}
+        self._held = 0
+
+    def taken(self) -> list[Item | Problem]:
+        """What was read since it was last asked for."""
+        items, self._items = self._items, []
+        return items
+
+    def startElement(self, name: str, attrs: AttributesImpl) -> None:
+        """An element begins."""
+        local = name.rpartition(":")[2]
+        if len(self._open) >= MAX_DEPTH or self._open[-1:] not in _INSIDE.get(local, ()):
+            self._refuse("An element that is not taken here")
+        self.has_begun = True
+        self._open.append(local)
+        given: dict[str, str] = dict(attrs.items())
+        if local == "key":
+            self._declare(given)
+        elif local in ("node", "edge"):
+            self._attributes, self._where, self._fields = given, self._place(), {}
+        elif local == "data":
+            self._key = self._named(given.get("key", ""))
+            self._said, self._size = [], 0
+
+    def characters(self, content: str) -> None:
+        """Text."""
+        if self._open[-1:] == ["data"]:
+            self._size += len(content)
+            if self._size > MAX_CELL:
+                self._refuse(f"More than {MAX_CELL} characters")
+            self._said.append(content)
+
+    def endElement(self, name: str) -> None:
+        """An element ends."""
+        match self._open.pop():
+            case "data" if self._open[-1] in ("node", "edge"):
+                if self._key in self._fields:
+                    self._refuse("Its data holds a key twice")
+                self._fields[self._key] = restored("".join(self._said))
+            case "node":
+                self._keep(self._read_node)
+            case "edge":
+                self._keep(self._read_edge)
+
+    def _keep(self, read: Any) -> None:
+        try:
+            record = read()
+        except Unreadable as error:
+            self._items.append(Problem(self._where, error.reason))
+        else:
+            if record is not None:
+                self._items.append(Item(self._where, record))
+
+    def _read_node(self) -> Any:
+        mark, fields = self._required("id"), dict(self._fields)
+        if fields.pop(_PLACEHOLDER, "") == "true":
+            return None
+        if mark.startswith(FACT):
+            record = read_cells(Stage.FACTS, fields)
+            assert isinstance(record, FactRecord)
+            self._remember(mark, record.end)
+            return record
+        name = fields.setdefault("name", restored(mark))
+        if name != restored(mark):
+            self._remember(mark, name)
+        return read_cells(Stage.ENTITIES, fields)
+
+    def _read_edge(self) -> Any:
+        fields: dict[str, str] = dict(self._fields)
+        for end, attribute in (("from", "source"), ("to", "target")):
+            mark = self._required(attribute)
+            meant = self._ends.get(mark)
+            if isinstance(meant, FactEnd):
+                fields[f"{end}Fact"] = as_cell(msgspec.to_builtins(meant))
+            elif mark.startswith(FACT):
+                raise Unreadable(f"{attribute}: no node before it has this id")
+            else:
+                fields[end] = meant or restored(mark)
+        return read_cells(Stage.RELATIONS, fields)
+
+    def _remember(self, mark: str, end: End) -> None:
+        self._held += len(mark) + len(end if isinstance(end, str) else end.text)
+        if self._held > MAX_FACTS:
+            self._refuse(f"Facts of more than {MAX_FACTS} characters: use JSON for such a graph")
+        self._ends[mark] = end
+
+    def _required(self, attribute: str) -> str:
+        if not self._attributes.get(attribute):
+            raise Unreadable(f"{attribute}: Required")
+        return self._attributes[attribute]
+
+    def _declare(self, given: Mapping[str, str]) -> None:
+        name, of = given.get("attr.name", given.get("id", "")), given.get("for", "all")
+        known = {"name", *_NODE_KEYS} if of == "node" else {*_EDGE_KEYS, "lastModified"}
+        if of not in ("node", "edge") or name not in known:
+            self._refuse("Unknown key")
+        self._keys[given.get("id", "")] = name
+
+    def _named(self, key: str) -> str:
+        if key not in self._keys:
+            self._refuse("Its key was not declared")
+        return self._keys[key]
+
+    def _place(self) -> str:
+        return f"line {self._parser.getLineNumber()}"
+
+    def _refuse(self, reason: str) -> Any:
+        raise InvalidInput(reason, path=self._place())
+
+
+_INSIDE: dict[str, tuple[list[str], ...]] = {
+    "graphml": ([],),
+    "key": (["graphml"],),
+    "graph": (["graphml"],),
+    "desc": (["graphml"], ["graph"], ["node"], ["edge"], ["key"]),
+    "node": (["graph"],),
+    "edge": (["graph"],),
+    "data": (["node"], ["edge"]),
+}
+"""Which element each may stand in. What GraphML has beside these (ports, hyperedges, graphs in nodes) is not taken."""

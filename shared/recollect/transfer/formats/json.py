@@ -1,0 +1,184 @@
+"""JSON: everything that a transfer knows, one item a line.
+
+    {"entities":[
+    {"name":"Ada","entityType":"person","observations":["writes notes"],"tags":["vip"],"createdAt":"…"}
+    ],"facts":[
+    {"text":"Bees make honey","thread":"standup"}
+    ],"relations":[
+    {"from":"Ada","to":"Babbage","relationType":"knows"}
+    ]}
+
+The parts may stand in any order when it is read, with `hierarchy` ({name, parentId}) beside them. Each item is decoded
+when it is reached, so that the memory used is that of the largest item.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NoReturn
+from uuid import UUID
+
+import msgspec
+
+from recollect.errors import InvalidInput
+from recollect.transfer.formats.reading import MAX_CELL, Item, Read
+from recollect.transfer.formats.writer import ExportedEdge, ExportedNode, Stage, Writer
+from recollect.transfer.model import Problem, Unreadable
+from recollect.transfer.records import AnyRecord, EntityRecord, FactRecord, Placement, RelationRecord, parsed
+
+PARTS: dict[str, type[AnyRecord]] = {
+    "entities": EntityRecord,
+    "facts": FactRecord,
+    "relations": RelationRecord,
+    "hierarchy": Placement,
+}
+
+
+class JsonWriter(Writer):
+    """Writes one object with a list for each stage."""
+
+    holds_facts = True
+
+    def opening(self, stage: Stage) -> str:
+        """The name of the part, after what ended the one before."""
+        return f'{"{" if stage is Stage.ENTITIES else ","}"{stage}":['
+
+    def nodes(self, nodes: Sequence[ExportedNode], marks: Mapping[UUID, str], *, first: bool) -> str:
+        """Items, a line each."""
+        return _lines([node.record for node in nodes if node.record], first)
+
+    def edges(self, edges: Sequence[ExportedEdge], marks: Mapping[UUID, str], *, first: bool) -> str:
+        """Items, a line each."""
+        return _lines([edge.record for edge in edges], first)
+
+    def closing(self, stage: Stage) -> str:
+        """The end of the list and, after the last, of the object."""
+        return "\n]}\n" if stage is Stage.RELATIONS else "\n]"
+
+
+def read(texts: Iterator[str]) -> Read:
+    """The items of every part, as they stand; raises InvalidInput where it is no JSON object of lists."""
+    source = _Source(texts)
+    for part in source.names():
+        if part not in PARTS:
+            raise InvalidInput(f"Unknown part; there are {', '.join(PARTS)}", path=source.place)
+        for number, value in enumerate(source.values()):
+            where = f"{part}.{number}"
+            try:
+                yield Item(where, parsed(PARTS[part], value))
+            except Unreadable as error:
+                yield Problem(where, error.reason)
+    source.end()
+
+
+def write_items(records: Sequence[AnyRecord]) -> bytes:
+    """Records as one such document: how a part of a long import is sent."""
+    parts: dict[str, list[AnyRecord]] = {}
+    for record in records:
+        parts.setdefault(next(part for part, type_ in PARTS.items() if isinstance(record, type_)), []).append(record)
+    return msgspec.json.encode(parts)
+
+
+def _lines(records: Sequence[Any], first: bool) -> str:
+    if not records:
+        return ""
+    return ("\n" if first else ",\n") + ",\n".join(msgspec.json.encode(record).decode() for record in records)
+
+
+class _Source:
+    """JSON text that arrives in pieces, read item by item with the standard library's decoder."""
+
+    _BLANK = re.compile(r"[ \t\r\n]*")
+
+    def __init__(self, texts: Iterator[str]) -> None:
+        self._texts = texts
+        self._text, self._at, self._line = "", 0, 1
+        self._decoder = json.JSONDecoder(parse_constant=self._refuse)
+
+    @property
+    def place(self) -> str:
+        """The line that was reached, for an error's path."""
+        return f"line {self._line + self._text.count(chr(10), 0, self._at)}"
+
+    def names(self) -> Iterator[str]:
+        """The names in the object; each list is to be read before the next."""
+        self._take("{")
+        if self._peek() == "}":
+            self._at += 1
+            return
+        while True:
+            key = self._value()
+            if not isinstance(key, str):
+                self._refuse()
+            self._take(":")
+            yield key
+            if self._take(",}") == "}":
+                return
+
+    def values(self) -> Iterator[Any]:
+        """The items of a list."""
+        self._take("[")
+        if self._peek() == "]":
+            self._at += 1
+            return
+        while True:
+            yield self._value()
+            if self._take(",]") == "]":
+                return
+
+    def end(self) -> None:
+        """Refuse what follows the object."""
+        if self._peek():
+            self._refuse()
+
+    def _peek(self) -> str:
+        while True:
+            blank = self._BLANK.match(self._text, self._at)
+            assert blank is not None
+            self._at = blank.end()
+            if self._at < len(self._text):
+                return self._text[self._at]
+            if not self._more():
+                return ""
+
+    def _take(self, wanted: str) -> str:
+        found = self._peek()
+        if not found or found not in wanted:
+            self._refuse()
+        self._at += 1
+        return found
+
+    def _value(self) -> Any:
+        if self._peek() not in ("{", "[", '"'):  # numbers and words may go on in the next piece; no item is one
+            self._refuse()
+        while True:
+            try:
+                value, self._at = self._decoder.raw_decode(self._text, self._at)
+                return value
+            except RecursionError:
+                raise InvalidInput("Nested too deep", path=self.place) from None
+            except ValueError as error:
+                # What is broken in the middle stays so; what is broken at the end may only not have arrived.
+                if not self._may_be_cut(error) or not self._more(double=True):
+                    self._refuse()
+
+    def _may_be_cut(self, error: ValueError) -> bool:
+        if not isinstance(error, json.JSONDecodeError):
+            return False
+        return error.msg.startswith("Unterminated string") or error.pos >= len(self._text) - 16
+
+    def _more(self, *, double: bool = False) -> bool:
+        """Read on, as much again as there is (so that a long item is not decoded once for each piece)."""
+        rest = self._text[self._at :]
+        self._line += self._text.count("\n", 0, self._at)
+        if len(rest) > MAX_CELL:
+            raise InvalidInput(f"An item of more than {MAX_CELL} characters", path=self.place)
+        pieces, wanted = [rest], len(rest) if double else 1
+        while wanted > 0 and (piece := next(self._texts, None)) is not None:
+            pieces.append(piece)
+            wanted -= len(piece)
+        self._text, self._at = "".join(pieces), 0
+        return len(self._text) > len(rest)
+
+    def _refuse(self, _: str = "") -> NoReturn:
+        raise InvalidInput("Not a JSON object of lists", path=self.place) from None

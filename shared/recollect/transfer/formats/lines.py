@@ -1,0 +1,23 @@
+"""Text that arrives in pieces, as whole lines."""
+
+from collections.abc import Iterator
+
+from recollect.errors import InvalidInput
+from recollect.transfer.formats.reading import MAX_CELL
+
+
+def whole_lines(texts: Iterator[str]) -> Iterator[str]:
+    """Lines with the end that they have; only `\\n` ends one. Raises InvalidInput for one that is too long."""
+    pieces: list[str] = []
+    held, number = 0, 1
+    for text in texts:
+        *lines, rest = text.split("\n")
+        for line in lines:
+            yield "".join([*pieces, line, "\n"])
+            pieces, held, number = [], 0, number + 1
+        pieces.append(rest)
+        held += len(rest)
+        if held > MAX_CELL:
+            raise InvalidInput(f"More than {MAX_CELL} characters", path=f"line {number}")
+    if held:
+        yield "".join(pieces)

@@ -1,0 +1,67 @@
+"""Markdown for people: a heading for each entity with what is known of it, the facts, and the relations."""
+
+import re
+from collections.abc import Mapping, Sequence
+from uuid import UUID
+
+from recollect.transfer.formats.writer import ExportedEdge, ExportedNode, Stage, Writer
+from recollect.transfer.records import End, EntityRecord, FactRecord
+
+_HEADINGS = {
+    Stage.ENTITIES: "# Knowledge graph\n\n## Entities\n",
+    Stage.FACTS: "\n## Facts\n\n",
+    Stage.RELATIONS: "\n## Relations\n\n",
+}
+_PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
+_BLANK = re.compile(r"\s+")
+
+
+class MarkdownWriter(Writer):
+    """Writes one document."""
+
+    holds_facts = True
+
+    def opening(self, stage: Stage) -> str:
+        """A heading."""
+        return _HEADINGS[stage]
+
+    def nodes(self, nodes: Sequence[ExportedNode], marks: Mapping[UUID, str], *, first: bool) -> str:
+        """A section for each entity, a point for each fact."""
+        return "".join(
+            _fact(n.record) if isinstance(n.record, FactRecord) else _entity(n.record) for n in nodes if n.record
+        )
+
+    def edges(self, edges: Sequence[ExportedEdge], marks: Mapping[UUID, str], *, first: bool) -> str:
+        """A point each."""
+        relations = [edge.record for edge in edges]
+        return "".join(f"- {_end(r.from_)} → *{plain(r.relation_type)}* → {_end(r.to)}\n" for r in relations)
+
+
+def plain(text: str) -> str:
+    """A text in one line that means nothing to Markdown: every mark of punctuation has a backslash before it.
+
+    No HTML, link, image, code or emphasis comes of it; whatever stands between words is one space.
+    """
+    shown = "".join(character if character.isprintable() or character.isspace() else " " for character in text)
+    return _PUNCTUATION.sub(r"\\\1", _BLANK.sub(" ", shown).strip())
+
+
+def _entity(entity: EntityRecord) -> str:
+    facts = [
+        f"- **Type**: {plain(entity.entity_type)}\n" if entity.entity_type else "",
+        f"- **Tags**: {', '.join(map(plain, entity.tags))}\n" if entity.tags else "",
+        f"- **Importance**: {entity.importance:g}\n" if entity.importance is not None else "",
+        f"- **Parent**: {plain(entity.parent_id)}\n" if entity.parent_id else "",
+        f"\n{plain(entity.text)}\n" if entity.text else "",
+    ]
+    said = "".join(f"- {plain(text)}\n" for text in entity.observations)
+    told = "".join(facts)
+    return f"\n### {plain(entity.name)}\n\n{told}{chr(10) if told and said else ''}{said}"
+
+
+def _fact(fact: FactRecord) -> str:
+    return f"- {plain(fact.text)}\n"
+
+
+def _end(end: End) -> str:
+    return f"**{plain(end)}**" if isinstance(end, str) else f"“{plain(end.text)}”"

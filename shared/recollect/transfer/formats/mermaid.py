@@ -1,0 +1,75 @@
+"""Mermaid: a flowchart of names and the relations between them, as the mcp-memory crate draws it."""
+
+import re
+from collections.abc import Mapping, Sequence
+from uuid import UUID
+
+from recollect.transfer.formats.writer import ExportedEdge, ExportedNode, Stage, Writer
+
+_BARE = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
+"""What may stand between bars without quotes …"""
+_RESERVED = frozenset(
+    {
+        *(
+            "call",
+            "class",
+            "classdef",
+            "click",
+            "default",
+            "direction",
+            "end",
+            "flowchart",
+            "graph",
+            "href",
+            "interpolate",
+        ),
+        *("linkstyle", "style", "subgraph", "o", "x", "v", "tb", "td", "bt", "rl", "lr", "br"),
+    }
+)
+"""… but for Mermaid's own words."""
+
+_KEPT = "°¶"
+"""Of what Mermaid itself writes for `#35;` until it draws (`ﬂ°°35¶ß`): a text that holds it would be taken for it."""
+
+
+class MermaidWriter(Writer):
+    """Writes one flowchart."""
+
+    holds_placeholders = True
+    numbers_nodes = True
+
+    def opening(self, stage: Stage) -> str:
+        """The head, once."""
+        return "graph LR\n" if stage is Stage.ENTITIES else ""
+
+    def nodes(self, nodes: Sequence[ExportedNode], marks: Mapping[UUID, str], *, first: bool) -> str:
+        """A node a line."""
+        return "".join(f"  {marks[node.id]}[{_quoted(node.name or '')}]\n" for node in nodes)
+
+    def edges(self, edges: Sequence[ExportedEdge], marks: Mapping[UUID, str], *, first: bool) -> str:
+        """An edge a line."""
+        return "".join(
+            f"  {marks[edge.from_node]} -->|{_label(edge.record.relation_type)}| {marks[edge.to_node]}\n"
+            for edge in edges
+        )
+
+
+def _label(text: str) -> str:
+    return text if _BARE.fullmatch(text) and text not in _RESERVED else _quoted(text)
+
+
+def _quoted(text: str) -> str:
+    """A label that shows the text as it is: no Markdown, HTML, mathematics, directive or end of the quotes.
+
+    All but letters, digits and plain punctuation is written by its number, as `#35;`; what has no look of its own, such
+    as a line's end, becomes a space.
+    """
+    return '"' + ("".join(map(_shown, text)) or " ") + '"'
+
+
+def _shown(character: str) -> str:
+    if character.isalnum() or character in " _,.'":
+        return character
+    if not character.isprintable():
+        return " "
+    return character if ord(character) > 127 and character not in _KEPT else f"#{ord(character)};"

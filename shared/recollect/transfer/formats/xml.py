@@ -1,0 +1,40 @@
+"""Text in XML: escaped so that every text which can be stored comes back, and read without what makes XML dangerous.
+
+XML 1.0 has no place for most control characters. They are written as `_x0001_`, as in Office Open XML (ECMA-376,
+ST_Xstring), and a text that looks so already has its first character written so.
+"""
+
+import re
+from xml.sax.saxutils import escape, quoteattr  # writing only
+
+FACT = "fact:"
+"""Ids of facts begin so; an entity whose name does has its first letter escaped."""
+
+_ILLEGAL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
+_LOOKS_SO = re.compile(r"_(?=x[0-9A-F]{4}_)")
+_ESCAPED = re.compile(r"_x(00[01][0-9A-F]|005F|0066|FFF[EF])_")
+
+
+def xml_text(text: str) -> str:
+    """A text between tags."""
+    return escape(_legal(text), {"\r": "&#13;"})
+
+
+def xml_attribute(text: str) -> str:
+    """A text as an attribute's value, in its quotes."""
+    return quoteattr(_legal(text))
+
+
+def entity_id(name: str) -> str:
+    """An entity's name as a node's id."""
+    legal = _legal(name)
+    return quoteattr(f"_x0066_{legal[1:]}" if legal.startswith(FACT) else legal)
+
+
+def restored(text: str) -> str:
+    """The text as it was before it was escaped."""
+    return _ESCAPED.sub(lambda found: chr(int(found[1], 16)), text)
+
+
+def _legal(text: str) -> str:
+    return _ILLEGAL.sub(lambda found: f"_x{ord(found[0]):04X}_", _LOOKS_SO.sub("_x005F_", text))

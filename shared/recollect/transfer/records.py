@@ -1,0 +1,229 @@
+"""What an export writes and an import reads, whatever the format: entities, facts, relations, places in the hierarchy.
+
+An entity is meant by its name; a fact, which has none, by what it says, in which thread, and its status: that is what
+makes two facts the same one. So a relation can be read in any part of a file, with nothing but itself.
+"""
+
+import re
+from collections.abc import Iterator
+from datetime import datetime
+from math import isfinite
+from typing import Annotated, Any, TypeVar
+
+import msgspec
+from msgspec import Meta, Struct, field
+
+from recollect.times import in_plain_words, storable
+from recollect.transfer.model import MAX_KIND, MAX_NAME, MAX_RELATION_TYPE, MAX_TEXT, Unreadable
+
+R = TypeVar("R", bound="Record")
+
+MAX_STATEMENTS = 600_000
+"""Observations of one entity at most: more than an export can write into what a reader takes at once (MAX_CELL), so
+that every entity which fits there comes back."""
+MAX_CONTENT = 100_000
+MAX_METADATA_BYTES = 100_000
+MAX_DEPTH = 32
+"""Nesting of metadata at most."""
+
+Name = Annotated[str, Meta(min_length=1, max_length=MAX_NAME)]
+Kind = Annotated[str, Meta(max_length=MAX_KIND)]
+Text = Annotated[str, Meta(max_length=MAX_TEXT)]
+Content = Annotated[str, Meta(min_length=1, max_length=MAX_CONTENT)]
+Label = Annotated[str, Meta(max_length=256)]
+Summary = Annotated[str, Meta(max_length=MAX_TEXT)]
+Tags = Annotated[list[Annotated[str, Meta(min_length=1, max_length=128)]], Meta(max_length=1_000)]
+Importance = Annotated[float, Meta(ge=0, le=10)]
+Days = Annotated[float, Meta(gt=0, le=36_500)]
+Time = Annotated[datetime, Meta(tz=True)]
+ACTIVE = "active"
+"""The status of what is neither outdated nor archived. It is left out where it is this very object, as defaults are."""
+Status = Annotated[str, Meta(pattern="^(active|outdated|archived)$")]
+
+
+class Record(Struct, rename="camel", omit_defaults=True, forbid_unknown_fields=True, frozen=True, kw_only=True):
+    """Base of what a file holds. What is not there is left out."""
+
+
+class Said(Record, frozen=True):
+    """Where an observation came from, when it was said, and when it ends."""
+
+    thread: Label | None = None
+    at: Time | None = None
+    expires_at: Time | None = None
+
+
+class EntityRecord(Record, frozen=True):
+    """An entity. `said` has one entry for each observation, or none at all; `parent_id` is the parent's name."""
+
+    name: Name
+    entity_type: Kind
+    observations: Annotated[list[Text], Meta(max_length=MAX_STATEMENTS)]
+    tags: Tags = []
+    importance: Importance | None = None
+    created_at: Time | None = None
+    last_modified: Time | None = None
+    parent_id: Name | None = None
+    aliases: Annotated[list[Name], Meta(max_length=1_000)] = []
+    said: Annotated[list[Said], Meta(max_length=MAX_STATEMENTS)] = []
+    text: Content | None = None
+    summary: Summary | None = None
+    status: Status = ACTIVE
+    metadata: dict[str, Any] = {}
+    source: Label | None = None
+    thread: Label | None = None
+    at: Time | None = None
+    freshness_at: Time | None = None
+    ttl_days: Days | None = None
+    expires_at: Time | None = None
+
+    def __post_init__(self) -> None:
+        if self.said and len(self.said) != len(self.observations):
+            raise ValueError("`said` has not as many entries as `observations`")
+
+
+class FactRecord(Record, frozen=True):
+    """A node without a name: a fact."""
+
+    text: Content
+    kind: Kind = ""
+    thread: Label | None = None
+    at: Time | None = None
+    tags: Tags = []
+    importance: Importance | None = None
+    created_at: Time | None = None
+    last_modified: Time | None = None
+    summary: Summary | None = None
+    status: Status = ACTIVE
+    metadata: dict[str, Any] = {}
+    source: Label | None = None
+    freshness_at: Time | None = None
+    ttl_days: Days | None = None
+    expires_at: Time | None = None
+
+    @property
+    def end(self) -> "FactEnd":
+        """How relations mean it."""
+        return FactEnd(text=self.text, thread=self.thread, status=self.status)
+
+
+class FactEnd(Record, frozen=True):
+    """The fact at an end of a relation, by what makes it the same as another."""
+
+    text: Content
+    thread: Label | None = None
+    status: Status = ACTIVE
+
+
+End = Name | FactEnd
+
+
+class RelationRecord(Record, frozen=True):
+    """A relation between entities, by their names, and facts."""
+
+    from_: End = field(name="from")
+    to: End
+    relation_type: Annotated[str, Meta(min_length=1, max_length=MAX_RELATION_TYPE)]
+    metadata: dict[str, Any] = {}
+    ordinal: Annotated[int, Meta(ge=-(2**31), lt=2**31)] | None = None
+    created_at: Time | None = None
+
+
+class Placement(Record, frozen=True):
+    """An entity's parent, told after both are."""
+
+    name: Name
+    parent_id: Name
+
+
+AnyRecord = EntityRecord | FactRecord | RelationRecord | Placement
+
+
+def parsed(type_: type[R], value: Any, *, strict: bool = True) -> R:
+    """A record from what a parser made of it; raises Unreadable, whose reason begins with the path of what is wrong."""
+    _refuse_unstorable(value)
+    try:
+        record = msgspec.convert(value, type_, strict=strict)
+    except msgspec.ValidationError as error:
+        raise Unreadable(_told(str(error), type_, value)) from error
+    record = _storable(record)
+    metadata = getattr(record, "metadata", None)
+    if metadata and len(msgspec.json.encode(metadata)) > MAX_METADATA_BYTES:
+        raise Unreadable(f"metadata: more than {MAX_METADATA_BYTES} bytes of JSON")
+    return record
+
+
+_FIELDS = frozenset(
+    name
+    for type_ in (EntityRecord, Said, FactRecord, FactEnd, RelationRecord, Placement)
+    for name in type_.__struct_encode_fields__
+)
+"""Keys that are told by their names. Any other is a text of the file, and told by its number."""
+
+_PLACE = re.compile(rf" - at `\$((?:\[(?:\d+|\.\.\.)\]|\.(?:{'|'.join(sorted(_FIELDS))}))+)`$")
+"""Where msgspec says that something is: the end of its message, and never what looks so in an unknown field's name."""
+
+
+def _told(said: str, type_: type[Record], value: Any) -> str:
+    """What msgspec says, with the path first and as the tools write it: `observations.2: Expected …`."""
+    place = _PLACE.search(said)
+    message = in_plain_words(said[: place.start()] if place else said)
+    path = place[1].replace("[", ".").replace("]", "").replace("...", "*").strip(".") if place else ""
+    if message.startswith("Object contains unknown field `"):
+        unknown = (number for number, key in enumerate(value, 1) if key not in type_.__struct_encode_fields__)
+        return f"{path or f'field {next(unknown)}'}: Unknown"
+    if message.startswith(missing := "Object missing required field `"):
+        return f"{f'{path}.' if path else ''}{message.removeprefix(missing).rstrip('`')}: Required"
+    return f"{path}: {message}" if path else message
+
+
+def _refuse_unstorable(value: Any) -> None:
+    for path, text in _texts(value, ""):
+        if "\0" in text or not _encodable(text):
+            where = path.strip(".")
+            raise Unreadable(f"{f'{where}: ' if where else ''}holds a NUL or half a character, which cannot be stored")
+
+
+def _storable(record: R, path: str = "") -> R:
+    """The record with moments that can be stored; raises Unreadable for one outside the calendar."""
+    changed: dict[str, Any] = {}
+    for field_name, name in zip(record.__struct_fields__, record.__struct_encode_fields__, strict=True):
+        value = getattr(record, field_name)
+        if isinstance(value, datetime):
+            try:
+                moment = storable(value)
+            except OverflowError:
+                raise Unreadable(f"{path}{name}: outside the years 1 to 9999") from None
+            if moment != value:
+                changed[field_name] = moment
+    if isinstance(record, EntityRecord) and record.said:
+        changed["said"] = [_storable(said, f"said.{place}.") for place, said in enumerate(record.said)]
+    return msgspec.structs.replace(record, **changed) if changed else record
+
+
+def _texts(value: Any, path: str, depth: int = 0) -> Iterator[tuple[str, str]]:
+    if depth > MAX_DEPTH:
+        raise Unreadable(f"nested deeper than {MAX_DEPTH} levels")
+    if isinstance(value, str):
+        yield path, value
+    elif isinstance(value, float) and not isfinite(value):
+        where = path.strip(".")
+        raise Unreadable(f"{f'{where}: ' if where else ''}is a number that cannot be stored")
+    elif isinstance(value, dict):
+        for number, (key, item) in enumerate(value.items(), 1):
+            where = f"{path}.{key if key in _FIELDS else f'field {number}'}"
+            yield where, key
+            yield from _texts(item, where, depth + 1)
+    elif isinstance(value, list):
+        for place, item in enumerate(value):
+            yield from _texts(item, f"{path}.{place}", depth + 1)
+
+
+def _encodable(text: str) -> bool:
+    if text.isascii():
+        return True
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -1,0 +1,106 @@
+"""What a file says of each entity, taken together: a name may come several times."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import reduce
+from uuid import UUID
+
+import msgspec
+
+from recollect.errors import Conflict, ErrorCode
+from recollect.nodes.model import NodeFields, unique, unique_by
+from recollect.transfer.formats.reading import Item
+from recollect.transfer.model import Strategy
+from recollect.transfer.records import EntityRecord, Said
+
+
+@dataclass(slots=True)
+class Wanted:
+    """All that a file says of one name: what it comes to, and the record of each time, with its place."""
+
+    where: str
+    record: EntityRecord
+    given: list[EntityRecord] = field(default_factory=list)
+
+
+def wanted_entities(items: Sequence[Item], strategy: Strategy) -> dict[str, Wanted]:
+    """What is wanted of each name, in order; raises Conflict under FAIL for one that comes twice."""
+    wanted: dict[str, Wanted] = {}
+    for item in items:
+        assert isinstance(item.record, EntityRecord)
+        one = wanted.setdefault(item.record.name, Wanted(item.where, item.record))
+        if one.given and strategy is Strategy.FAIL:
+            raise taken(item.record.name, item.where)
+        one.given.append(item.record)
+    for one in wanted.values():
+        if strategy is Strategy.MERGE:
+            one.record = reduce(_joined, one.given)
+        elif strategy is Strategy.REPLACE:
+            one.record = one.given[-1]
+    return wanted
+
+
+def taken(name: str, where: str) -> Conflict:
+    """What is said of a name that an entity has already."""
+    return Conflict(f"There is an entity named {name!r} already.", code=ErrorCode.NAME_TAKEN, path=where)
+
+
+def fields_of(record: EntityRecord, parent_id: UUID | None = None) -> NodeFields:
+    """The fields of the node that an entity is."""
+    return NodeFields(
+        name=record.name,
+        kind=record.entity_type or None,
+        content=record.text,
+        summary=record.summary,
+        tags=tuple(record.tags),
+        importance=record.importance,
+        metadata=record.metadata,
+        parent_id=parent_id,
+        status=record.status,
+        source=record.source,
+        thread=record.thread,
+        said_at=record.at,
+        freshness_at=record.freshness_at,
+        ttl_days=record.ttl_days,
+        expires_at=record.expires_at,
+    )
+
+
+def enriched(fields: NodeFields, others: NodeFields) -> NodeFields:
+    """Fields with what they lack of others: what is there stays, tags and metadata add up, importance the greater."""
+    tags = {tag.lower() for tag in fields.tags}
+    importances = [i for i in (fields.importance, others.importance) if i is not None]
+    return replace(
+        fields,
+        kind=fields.kind or others.kind,
+        content=fields.content or others.content,
+        summary=fields.summary or others.summary,
+        tags=(*fields.tags, *(tag for tag in unique_by(str.lower, others.tags) if tag.lower() not in tags)),
+        importance=max(importances, default=None),
+        metadata={**others.metadata, **fields.metadata},
+        source=fields.source or others.source,
+    )
+
+
+def said_of(record: EntityRecord) -> Sequence[Said]:
+    """Where each of an entity's observations came from."""
+    return record.said or [Said()] * len(record.observations)
+
+
+def _joined(first: EntityRecord, second: EntityRecord) -> EntityRecord:
+    """One entity of two that a file has of one name."""
+    fields = enriched(fields_of(first), fields_of(second))
+    return msgspec.structs.replace(
+        first,
+        entity_type=fields.kind or "",
+        observations=[*first.observations, *second.observations],
+        said=[*said_of(first), *said_of(second)] if first.said or second.said else [],
+        tags=list(fields.tags),
+        importance=fields.importance,
+        parent_id=first.parent_id or second.parent_id,
+        aliases=unique([*first.aliases, *second.aliases]),
+        text=fields.content,
+        summary=fields.summary,
+        metadata=fields.metadata,
+        source=fields.source,
+    )

@@ -1,0 +1,67 @@
+-- name: try_lock
+-- Be the only one who sees to the indexes, until the connection ends or gives it back.
+SELECT pg_try_advisory_lock(7234017283807667044) AS held;
+
+-- name: unlock
+-- Let others see to the indexes.
+SELECT pg_advisory_unlock(7234017283807667044) AS held;
+
+-- name: count_passages
+-- How many passages a graph has, roughly: as many as memories, or as there were when its words were counted.
+SELECT greatest(h.entities + h.facts + h.observations, i.passages_counted) AS passages
+FROM graph_heads h
+JOIN graph_indexes i ON i.tenant_id = h.tenant_id AND i.graph_id = h.graph_id
+WHERE h.tenant_id = $1 AND h.graph_id = $2;
+
+-- name: give_memory
+-- Let this connection build indexes in so much memory, with others to help it. PostgreSQL's own default, 64 MB, holds 50,000
+-- passages.
+SELECT set_config('maintenance_work_mem', $1, false) AS memory,
+    set_config('max_parallel_maintenance_workers', s.reset_val, false) AS others
+FROM pg_settings s
+WHERE s.name = 'max_parallel_maintenance_workers';
+
+-- name: build_alone
+-- Let this connection build indexes without others to help it.
+SELECT set_config('max_parallel_maintenance_workers', '0', false) AS others;
+
+-- name: list_indexes
+-- Vector indexes that there are, with those that a killed worker left half built.
+SELECT c.relname AS name, i.indisvalid AS valid
+FROM pg_index i
+JOIN pg_class c ON c.oid = i.indexrelid
+WHERE i.indrelid = 'passages'::regclass AND c.relname LIKE 'passages\_vectors\_%'
+ORDER BY c.relname;
+
+-- name: list_noted
+-- Graphs that search by an index.
+SELECT i.tenant_id, i.graph_id, i.vector_model AS model, i.vector_dimensions AS dimensions
+FROM graph_indexes i
+WHERE i.vector_model IS NOT NULL;
+
+-- name: find_large
+-- The graphs with the most memories, $1 or more, of tenants in good standing: at most $2.
+SELECT h.tenant_id, h.graph_id
+FROM graph_heads h
+JOIN tenants t ON t.id = h.tenant_id AND t.status = 'active'
+WHERE h.entities + h.facts + h.observations >= $1
+ORDER BY h.entities + h.facts + h.observations DESC
+LIMIT $2;
+
+-- name: find_model
+-- The model that most of a graph's live passages are embedded by, judged by a sample, and the length of its vectors.
+SELECT s.tenant_id, s.graph_id, s.embedding_model AS model, s.dimensions
+FROM (
+    SELECT tenant_id, graph_id, embedding_model, vector_dims(embedding) AS dimensions
+    FROM passages
+    WHERE tenant_id = $1 AND graph_id = $2 AND removed_revision IS NULL AND embedding IS NOT NULL
+    LIMIT 1000
+) AS s
+GROUP BY s.tenant_id, s.graph_id, s.embedding_model, s.dimensions
+ORDER BY count(*) DESC
+LIMIT 1;
+
+-- name: note_index
+-- Let a graph's searches use its index ($3 of $4), or none; every cached search of it is void then.
+UPDATE graph_indexes SET vector_model = $3, vector_dimensions = $4, index_epoch = index_epoch + 1
+WHERE tenant_id = $1 AND graph_id = $2;

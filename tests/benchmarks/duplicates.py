@@ -1,0 +1,157 @@
+"""Group `duplicates`: how long it takes to compare all entities of a graph for duplicates.
+
+One graph of one type, the hardest case: entities with two statements of their own, one that all share, a tag of ten,
+and a name of two or three words; one of ten is another with a letter changed. A pass over it runs in the steps of the
+job, on one core. Beside it stand, of the same run, what the full comparison of the names alone would take (extrapolated
+from some rows of it), and the reading of the entities. The pass is to find what was planted.
+"""
+
+import random
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import asyncpg
+from rapidfuzz.distance import Levenshtein
+from rapidfuzz.process import cdist
+from rich.table import Table
+
+from recollect.caller import Caller
+from recollect.curation import deduplication, store
+from recollect.curation.model import PassCursor
+from recollect.entities import service as entities
+from recollect.entities.model import NewEntity
+from recollect.graphs import service as graphs
+from recollect.graphs.model import NewGraph
+from recollect.identity.model import operator_caller
+from recollect.platform.db import Database, Operator
+from recollect.platform.migrate import migrate
+from recollect.settings import Settings
+from recollect.tenants.service import create_tenant
+from recollect_local.postgres import LocalPostgres
+
+BATCH = 1_000
+SAMPLED_ROWS = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One graph: seconds of the pass, of a core in it, of its slowest step, of reading, of all names; pairs found."""
+
+    entities: int
+    planted: int
+    found: int
+    steps: int
+    seconds: float
+    core_seconds: float
+    slowest_step: float
+    reading: float
+    all_names: float
+
+
+def crowd(size: int, chance: random.Random) -> tuple[list[NewEntity], int]:
+    """Entities, and how many of them are another with a letter changed."""
+    words = ["".join(chance.choices("abcdefghijklmnopqrstuvwxyz", k=chance.randint(4, 9))) for _ in range(5_000)]
+    made: dict[str, NewEntity] = {}
+    originals: list[NewEntity] = []
+    planted = 0
+    while len(made) < size:
+        if originals and chance.random() < 0.1:
+            like = originals[chance.randrange(len(originals))]
+            place = chance.randrange(len(like.name))
+            name = like.name[:place] + chance.choice("0123456789") + like.name[place + 1 :]
+            entity = NewEntity(name, "company", like.observations, like.tags)
+            planted += name not in made
+        else:
+            name = " ".join(chance.sample(words, chance.randint(2, 3)))
+            own = tuple(f"{chance.choice(words)} {chance.randrange(10**9)}" for _ in range(2))
+            entity = NewEntity(name, "company", (*own, "is a company"), (f"tag {chance.randrange(10)}",))
+            originals.append(entity)
+        made.setdefault(entity.name, entity)
+    return list(made.values()), planted
+
+
+async def measure(url: str, settings: Settings, size: int) -> Measured:
+    """Fill a graph of a tenant of its own, and run a pass over it."""
+    async with Operator.connect(settings.migration_url, settings) as operator:
+        caller = operator_caller(await create_tenant(operator, f"duplicates-{size}", "Benchmark"))
+    crowded, planted = crowd(size, random.Random(size))
+    async with Database.connect(settings.database_url, settings=settings) as db:
+        await _fill(db, caller, crowded)
+        await _tidy(url)
+        names = [entity.name.lower() for entity in crowded]
+        reading = await _seconds_of_reading(db, caller)
+        seconds = [0.0]
+        core = time.process_time()
+        cursor: PassCursor | None = None
+        while len(seconds) == 1 or cursor is not None:
+            begun = time.perf_counter()
+            async with db.transaction(caller) as tx:
+                graph = await graphs.get_graph(tx, "companies")
+                cursor = (await deduplication.deduplicate(tx, graph.id, cursor)).cursor
+            seconds.append(time.perf_counter() - begun)
+        core = time.process_time() - core
+        async with db.transaction(caller, read_only=True) as tx:
+            stored = len(await deduplication.list_proposals(tx, "companies", limit=10**7))
+    all_names = _seconds_of_all_names(names)
+    slowest = max(seconds)
+    return Measured(size, planted, stored, len(seconds) - 1, sum(seconds), core, slowest, reading, all_names)
+
+
+async def _fill(db: Database, caller: Caller, crowded: Sequence[NewEntity]) -> None:
+    async with db.transaction(caller) as tx:
+        wanted = {"dedup": {"mode": "propose", "threshold": 0.8}}
+        await graphs.create_graph(tx, NewGraph("companies", metadata=wanted))
+    for start in range(0, len(crowded), BATCH):
+        async with db.transaction(caller) as tx, graphs.write_graph(tx, "companies", "benchmark") as revision:
+            await entities.create_entities(tx, revision, crowded[start : start + BATCH])
+
+
+async def _tidy(url: str) -> None:
+    superuser = await asyncpg.connect(url)
+    await superuser.execute("VACUUM ANALYZE")
+    await superuser.close()
+
+
+async def _seconds_of_reading(db: Database, caller: Caller) -> float:
+    async with db.transaction(caller, read_only=True) as tx:
+        begun = time.perf_counter()
+        await store.list_profiles(tx, await graphs.get_graph(tx, "companies"), None)
+        return time.perf_counter() - begun
+
+
+def _seconds_of_all_names(names: Sequence[str]) -> float:
+    """All names with all, each pair once, from some rows."""
+    rows = names[: min(SAMPLED_ROWS, len(names))]
+    begun = time.perf_counter()
+    cdist(rows, names, scorer=Levenshtein.normalized_similarity)
+    return (time.perf_counter() - begun) * len(names) / len(rows) / 2
+
+
+async def measure_duplicates(sizes: Sequence[int], rows: list[Measured]) -> None:
+    """Measure each size, on a server of its own, into `rows`, which are of use whenever this ends."""
+    with tempfile.TemporaryDirectory(prefix="recollect-bench-") as folder:
+        postgres = LocalPostgres(Path(folder))
+        postgres.start()
+        try:
+            await migrate(postgres.url())
+            settings = Settings(
+                database_url=postgres.url("recollect_app"), owner_database_url=postgres.url("recollect_owner")
+            )
+            for size in sizes:
+                rows.append(await measure(postgres.url(), settings, size))
+        finally:
+            postgres.stop()
+
+
+def duplicates_table(rows: Sequence[Measured]) -> Table:
+    """What was measured, for people."""
+    figures = ("pass s", "of a core s", "slowest step s", "reading s", "names s")
+    table = Table("entities", "planted", "pairs found", "steps", *figures, title="Duplicates: a pass over a graph")
+    for m in rows:
+        counts = [f"{m.entities:,}", f"{m.planted:,}", f"{m.found:,}", str(m.steps)]
+        seconds = [m.seconds, m.core_seconds, m.slowest_step, m.reading, m.all_names]
+        table.add_row(*counts, *(f"{figure:.1f}" for figure in seconds))
+    return table

@@ -1,0 +1,207 @@
+"""Group `embedding`: passages embedded per second by the worker, beside the bare embedder.
+
+Two graphs: entities with an observation each, which nothing surrounds, and talk in threads of twenty turns, each of
+which is settled with those around it. The worker's job embeds them in turns, as a sweep does; before and after, the
+same embedder is given some of the same texts in batches of the same size, and nothing else. Of a core: the seconds of
+processor time of this process, and of PostgreSQL's.
+"""
+
+import asyncio
+import tempfile
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import asyncpg
+import psutil
+from rich import box
+from rich.table import Table
+
+from recollect.caller import Caller
+from recollect.entities import service as entities
+from recollect.entities.model import NewEntity
+from recollect.graphs import service as graphs
+from recollect.identity.model import operator_caller
+from recollect.observations import service as observations
+from recollect.platform.cache import connect_redis
+from recollect.platform.db import Database, Operator
+from recollect.platform.embedding import Embedder, create_embedder
+from recollect.platform.migrate import migrate
+from recollect.platform.queue import Wakeups
+from recollect.settings import Settings
+from recollect.tenants.service import create_tenant
+from recollect_local.postgres import LocalPostgres
+from recollect_workers.context import WorkerContext
+from recollect_workers.jobs import embedding
+from tests.benchmarks.corpus import Corpus
+from tests.benchmarks.latency.talk import Talk, create_talk
+
+EMBEDDERS = ("wordllama", "minilm")
+"""The second, which takes the time itself whatever the size, at the smallest size only."""
+
+FILLED_AT_ONCE = 1_000
+BARE_AT_MOST = 2_000
+"""Texts that the bare embedder is given, before and after."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How long so many passages took: seconds, and of a core, in this process and in PostgreSQL's."""
+
+    passages: int
+    seconds: float
+    core_seconds: float
+    database_seconds: float
+
+    @property
+    def rate(self) -> float:
+        """A second."""
+        return self.passages / self.seconds
+
+    @property
+    def core_rate(self) -> float:
+        """A second of a core, wherever it was spent."""
+        return self.passages / (self.core_seconds + self.database_seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredEmbedding:
+    """The bare embedder, before and after, and the worker, on one graph."""
+
+    embedder: str
+    shape: str
+    bare: tuple[Pace, Pace]
+    worker: Pace
+
+    def share(self, of: Callable[[Pace], float]) -> float:
+        """The worker's pace in the bare embedder's, which is the mean of both."""
+        return of(self.worker) / (sum(of(pace) for pace in self.bare) / 2)
+
+
+async def measure_embedding(sizes: Sequence[int], rows: list[MeasuredEmbedding]) -> None:
+    """Measure each embedder, shape and size, on one server, into `rows`, which are of use whenever this ends."""
+    talk, corpus = await create_talk(), Corpus()
+    with tempfile.TemporaryDirectory(prefix="recollect-bench-") as folder:
+        postgres = LocalPostgres(Path(folder))
+        postgres.start()
+        try:
+            await migrate(postgres.url())
+            settings = Settings(
+                database_url=postgres.url("recollect_app"), owner_database_url=postgres.url("recollect_owner")
+            )
+            for name in EMBEDDERS:
+                embedder = create_embedder(settings.model_copy(update={"embedder": name}))
+                for size in sizes if name == EMBEDDERS[0] else sizes[:1]:
+                    for shape in ("observations", "threads"):
+                        bench = _Bench(postgres, settings, embedder, talk, corpus)
+                        rows.append(await bench.measure(name, shape, size))
+                await embedder.close()
+        finally:
+            postgres.stop()
+
+
+def embedding_table(rows: Sequence[MeasuredEmbedding]) -> Table:
+    """What was measured, for people."""
+    table = Table(
+        box=box.SIMPLE,
+        title="Embedding: passages a second, and a second of a core",
+        caption="bare: the embedder alone, on the same texts, in the same run. PG: its share of the worker's cores.",
+    )
+    figures = ("bare / s", "worker / s", "of it", "bare / core", "worker / core", "of it", "PG")
+    for column in ("embedder", "graph", "passages", *figures):
+        table.add_column(column, justify="left" if column in ("embedder", "graph") else "right", no_wrap=True)
+    for row in rows:
+        worker = row.worker
+        of_database = worker.database_seconds / (worker.core_seconds + worker.database_seconds)
+        table.add_row(
+            row.embedder,
+            row.shape,
+            f"{worker.passages:,}",
+            *_beside(row, lambda pace: pace.rate),
+            *_beside(row, lambda pace: pace.core_rate),
+            f"{of_database:.0%}",
+        )
+    return table
+
+
+def _beside(row: MeasuredEmbedding, of: Callable[[Pace], float]) -> tuple[str, str, str]:
+    share = row.share(of)
+    return f"{of(row.worker) / share:,.0f}", f"{of(row.worker):,.0f}", f"{share:.0%}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Bench:
+    postgres: LocalPostgres
+    settings: Settings
+    embedder: Embedder
+    talk: Talk
+    corpus: Corpus
+
+    async def measure(self, name: str, shape: str, size: int) -> MeasuredEmbedding:
+        """A graph of that shape and size, of a tenant of its own."""
+        async with Operator.connect(self.settings.migration_url, self.settings) as operator:
+            caller = operator_caller(await create_tenant(operator, f"{name}-{shape}-{size}", "Benchmark"))
+        async with (
+            connect_redis(self.settings) as redis,
+            Database.connect(self.settings.database_url, settings=self.settings) as db,
+        ):
+            for start in range(0, size, FILLED_AT_ONCE):
+                await self._fill(db, caller, shape, range(start, min(size, start + FILLED_AT_ONCE)))
+            texts = await self._texts(caller)
+            wakeups = Wakeups(redis)
+            context = WorkerContext(self.settings, db, self.embedder, wakeups, asyncio.Event())
+            await self.embedder.embed(texts[:64])
+            before = await self._paced(len(texts), lambda: self._embed(texts))
+            worked = await self._paced(size, lambda: _work(context, caller))
+            after = await self._paced(len(texts), lambda: self._embed(texts))
+            await wakeups.aclose()
+        return MeasuredEmbedding(name, shape, (before, after), worked)
+
+    async def _fill(self, db: Database, caller: Caller, shape: str, numbers: range) -> None:
+        async with db.transaction(caller) as tx, graphs.write_graph(tx, None, "fill") as revision:
+            if shape == "observations":
+                await entities.create_entities(tx, revision, [self.corpus.entity(number) for number in numbers])
+            else:
+                turns = [self.talk.turn(number) for number in numbers]
+                people = dict.fromkeys(turn.entity for turn in turns)
+                await entities.create_entities(tx, revision, [NewEntity(name, "person") for name in people])
+                await observations.add_observations(tx, revision, turns, across_threads=False)
+
+    async def _texts(self, caller: Caller) -> list[str]:
+        """What is to be embedded, as far as the bare embedder is given it; statistics are brought up to date before."""
+        superuser = await asyncpg.connect(self.postgres.url(), server_settings={"search_path": "recollect, public"})
+        try:
+            await superuser.execute("VACUUM ANALYZE")
+            await superuser.execute("CHECKPOINT")
+            rows = await superuser.fetch(
+                "SELECT n.name || ': ' || p.text AS text FROM passages p JOIN nodes n ON n.id = p.node_id "
+                "WHERE p.tenant_id = $1 AND p.removed_revision IS NULL ORDER BY p.id LIMIT $2",
+                caller.tenant_id,
+                BARE_AT_MOST,
+            )
+        finally:
+            await superuser.close()
+        return [row["text"] for row in rows]
+
+    async def _embed(self, texts: Sequence[str]) -> None:
+        for start in range(0, len(texts), self.settings.embedding_batch):
+            await self.embedder.embed(texts[start : start + self.settings.embedding_batch])
+
+    async def _paced(self, passages: int, work: Callable[[], Awaitable[None]]) -> Pace:
+        begun, core, database = time.perf_counter(), time.process_time(), self._database_seconds()
+        await work()
+        seconds = time.perf_counter() - begun
+        return Pace(passages, seconds, time.process_time() - core, self._database_seconds() - database)
+
+    def _database_seconds(self) -> float:
+        """Of all of PostgreSQL's processes, and of those that ended."""
+        server = psutil.Process(self.postgres.pid)
+        ended = server.cpu_times()
+        times = [child.cpu_times() for child in server.children(recursive=True)]
+        return sum(t.user + t.system for t in [ended, *times]) + ended.children_user + ended.children_system
+
+
+async def _work(context: WorkerContext, caller: Caller) -> None:
+    while await embedding.embed_passages(context, caller.tenant_id, {}):
+        pass

@@ -1,0 +1,103 @@
+"""Latencies and agreements, as a table for people and as JSON for programs."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from tests.benchmarks.latency import AGREEMENT, TARGETS
+from tests.benchmarks.latency.ways import LIMIT, Taken
+from tests.benchmarks.report import milliseconds, quantile
+
+FLOOR = "floor"
+
+
+@dataclass(slots=True)
+class Size:
+    """What was measured at so many passages: the turns of each way, and, for each question, the share of the exact
+    path's answers that the index path gave."""
+
+    passages: int
+    taken: dict[str, list[Taken]] = field(default_factory=dict)
+    agreements: list[float] = field(default_factory=list)
+
+    def quantile(self, way: str, share: float) -> float:
+        """Seconds, by nearest rank."""
+        return quantile([one.seconds for one in self.taken[way]], share)
+
+    @property
+    def agreement(self) -> float:
+        """The mean; 0 where nothing was compared."""
+        return sum(self.agreements) / max(1, len(self.agreements))
+
+
+@dataclass(slots=True)
+class LatencyReport:
+    """All sizes of a run."""
+
+    embedder: str
+    sizes: list[Size] = field(default_factory=list)
+
+
+def print_latency(report: LatencyReport, console: Console) -> None:
+    """One table; nothing where nothing was measured."""
+    if not report.sizes:
+        return
+    questions = len(report.sizes[0].taken[FLOOR])
+    table = Table(
+        box=box.SIMPLE,
+        pad_edge=False,
+        title=f"recall: milliseconds, {questions} questions a way, embedder {report.embedder}",
+        caption="floor: one row by its primary key in a transaction of the same shape. × floor: in p50 of the floor. "
+        f"same {LIMIT}: the share of the exact path's first {LIMIT} that the indexes give too, aim ≥ {AGREEMENT}.",
+    )
+    for column in ("passages", "way", "p50", "p95", "p99", "p50 × floor", "p95 × floor", "aim p95", "empty"):
+        table.add_column(column, justify="left" if column == "way" else "right", no_wrap=True)
+    table.add_column(f"same {LIMIT}", justify="right")
+    for size in report.sizes:
+        for way in size.taken:
+            table.add_row(*_row(size, way))
+        table.add_section()
+    console.print(table)
+
+
+def latency_document(report: LatencyReport) -> dict[str, Any]:
+    """Every turn, in seconds, with quantiles and agreements."""
+    return {"embedder": report.embedder, "sizes": [_document(size) for size in report.sizes]}
+
+
+def _row(size: Size, way: str) -> Sequence[str]:
+    floor = size.quantile(FLOOR, 0.5)
+    p50, p95, p99 = (size.quantile(way, share) for share in (0.5, 0.95, 0.99))
+    target = TARGETS.get(size.passages) if way not in (FLOOR, "exact") else None
+    missed = target is not None and p95 > target
+    empty = sum(one.found == 0 for one in size.taken[way]) / len(size.taken[way])
+    agreement = f"{size.agreement:.3f}" if way == "service" and size.agreements else ""
+    return [
+        f"{size.passages:,}",
+        way,
+        milliseconds(p50),
+        f"[bold red]{milliseconds(p95)}[/]" if missed else milliseconds(p95),
+        milliseconds(p99),
+        f"{p50 / floor:.1f}",
+        f"{p95 / floor:.1f}",
+        f"{1_000 * target:g}" if target else "",
+        f"{empty:.2f}",
+        f"[bold red]{agreement}[/]" if agreement and size.agreement < AGREEMENT else agreement,
+    ]
+
+
+def _document(size: Size) -> dict[str, Any]:
+    ways = {
+        way: {
+            "p50": size.quantile(way, 0.5),
+            "p95": size.quantile(way, 0.95),
+            "samples": [one.seconds for one in taken],
+        }
+        for way, taken in size.taken.items()
+    }
+    agreement = {"agreement": size.agreement, "compared": len(size.agreements)} if size.agreements else {}
+    return {"passages": size.passages, "ways": ways, **agreement}

@@ -1,0 +1,65 @@
+"""One run: listen to talk up to each size, and there let every way of answering take turns."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rich.console import Console
+from rich.progress import MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from tests.benchmarks.latency.report import FLOOR, LatencyReport, Size
+from tests.benchmarks.latency.talk import Talk, create_talk
+from tests.benchmarks.latency.ways import Ways, open_ways
+from tests.benchmarks.memory import measured_memory
+from tests.benchmarks.stack import Stack
+
+_WARM_UP = 10
+
+
+@dataclass(frozen=True, slots=True)
+class LatencyPlan:
+    """Sizes in passages, questions a way, and questions that are answered with and without indexes of vectors."""
+
+    sizes: Sequence[int]
+    questions: int
+    compared: int
+
+
+async def run(stack: Stack, plan: LatencyPlan, report: LatencyReport, console: Console) -> None:
+    """Measure all of it, into `report`, which is of use whenever this ends."""
+    columns = (TextColumn("{task.description}"), MofNCompleteColumn(), TimeElapsedColumn())
+    talk = await create_talk()
+    async with measured_memory(stack) as memory:
+        await stack.serve()
+        with Progress(*columns, console=console) as progress:
+            for passages in plan.sizes:
+                await memory.listen(talk, passages, progress)
+                # Connections of its own, since servers close one that was idle while the graph grew.
+                async with open_ways(stack.settings, memory.caller, memory.key) as ways:
+                    size = await _measure(ways, talk, passages, plan, progress)
+                    report.sizes.append(size)
+                    await _compare(ways, talk, size, plan, progress)
+
+
+async def _measure(ways: Ways, talk: Talk, passages: int, plan: LatencyPlan, progress: Progress) -> Size:
+    """The ways take turns, since a shared machine's speed wanders; no two ask the same."""
+    size = Size(passages)
+    turns = {FLOOR: ways.floor, "service": ways.service, "exact": ways.exact, "MCP": ways.mcp}
+    asked = {way: talk.questions(passages, _WARM_UP + plan.questions, way) for way in turns}
+    measuring = progress.add_task(f"{passages:,}: measuring", total=plan.questions)
+    for number in range(_WARM_UP + plan.questions):
+        taken = {way: await turn(asked[way][number]) for way, turn in turns.items()}
+        if number >= _WARM_UP:
+            for way, one in taken.items():
+                size.taken.setdefault(way, []).append(one)
+            progress.advance(measuring)
+    return size
+
+
+async def _compare(ways: Ways, talk: Talk, size: Size, plan: LatencyPlan, progress: Progress) -> None:
+    """Answer the same questions with and without indexes of vectors; those that find nothing without tell nothing."""
+    comparing = progress.add_task(f"{size.passages:,}: comparing with the exact path", total=plan.compared)
+    for text in talk.questions(size.passages, plan.compared, "compared"):
+        exact = await ways.answer(text, exact=True)
+        if exact:
+            size.agreements.append(len(set(exact) & set(await ways.answer(text))) / len(exact))
+        progress.advance(comparing)

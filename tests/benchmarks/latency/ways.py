@@ -1,0 +1,96 @@
+"""The ways of answering that take turns: each answers one question, or does what a question cannot go below."""
+
+import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from uuid import UUID
+
+import asyncpg
+
+from recollect.caller import Caller
+from recollect.platform.db import Database
+from recollect.platform.embedding import Embedder, create_embedder
+from recollect.recall import service as recall
+from recollect.recall.model import Question, RecallFilter
+from recollect.settings import Settings
+from tests.benchmarks.recording import Statement, bare_connection, replay
+from tests.benchmarks.wire import LEGACY, McpConnection
+
+LIMIT = 10
+_BUDGET = 1_500
+_ROW = "SELECT * FROM nodes WHERE tenant_id = $1 AND id = $2"
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """One turn: seconds, and how many memories came back."""
+
+    seconds: float
+    found: int
+
+
+@dataclass(frozen=True, slots=True)
+class Ways:
+    """Connections of their own for each way; `node_id`: a node that is there."""
+
+    caller: Caller
+    db: Database
+    embedder: Embedder
+    bare: asyncpg.Connection
+    gateway: McpConnection
+    node_id: UUID
+
+    async def floor(self, _: str) -> Taken:
+        """One row by its primary key, in a transaction of the same shape."""
+        begin = (
+            "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; "
+            f"SELECT set_config('recollect.tenant_id', '{self.caller.tenant_id}', true)"
+        )
+        statements = [
+            Statement("execute", begin, ()),
+            Statement("fetch", _ROW, (self.caller.tenant_id, self.node_id)),
+            Statement("execute", "COMMIT", ()),
+        ]
+        return Taken(await replay(self.bare, statements), LIMIT)
+
+    async def service(self, text: str) -> Taken:
+        """The use case in this process, the embedding of the question included."""
+        start = time.perf_counter()
+        found = await self.answer(text)
+        return Taken(time.perf_counter() - start, len(found))
+
+    async def exact(self, text: str) -> Taken:
+        """The use case without the index of vectors."""
+        start = time.perf_counter()
+        found = await self.answer(text, exact=True)
+        return Taken(time.perf_counter() - start, len(found))
+
+    async def mcp(self, text: str) -> Taken:
+        """The tool through the gateway."""
+        exchange = await self.gateway.call("recall", {"query": text, "limit": LIMIT})
+        return Taken(exchange.seconds, len(exchange.result()["structuredContent"]["memories"]))
+
+    async def answer(self, text: str, *, exact: bool = False) -> Sequence[UUID]:
+        """The memories, best first. `exact`: without the index of vectors, if the graph has one."""
+        (vector,) = await self.embedder.embed([text])
+        question = Question(text, vector if vector.any() else None, self.embedder.model)
+        async with self.db.transaction(self.caller, read_only=True) as tx:
+            recalled = await recall.recall(
+                tx, None, [question], RecallFilter(), limit=LIMIT, token_budget=_BUDGET, exact=exact
+            )
+        return [hit.memory_id for hit in recalled.hits]
+
+
+@asynccontextmanager
+async def open_ways(settings: Settings, caller: Caller, key: str) -> AsyncIterator[Ways]:
+    """All ways, connected; there must be a node."""
+    async with AsyncExitStack() as stack:
+        db = await stack.enter_async_context(Database.connect(settings.database_url, settings=settings))
+        embedder = create_embedder(settings)
+        stack.push_async_callback(embedder.close)
+        bare = await stack.enter_async_context(bare_connection(settings))
+        gateway = await stack.enter_async_context(McpConnection(settings.port, "/mcp/x/agent", LEGACY, key))
+        async with db.transaction(caller, read_only=True) as tx:
+            node_id = await tx.fetchval("SELECT id FROM nodes WHERE tenant_id = $1 LIMIT 1", caller.tenant_id)
+        yield Ways(caller, db, embedder, bare, gateway, node_id)

@@ -1,0 +1,117 @@
+"""`python -m tests.benchmarks.quality`: start the service, remember conversations, ask, compare, stop everything."""
+
+import argparse
+import asyncio
+import signal
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from types import FrameType
+
+import uvloop
+from rich.console import Console
+from rich.progress import MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from recollect.platform.embedding import create_embedder
+from recollect.settings import Settings
+from tests.benchmarks.quality.conversations import Conversation, read_conversations
+from tests.benchmarks.quality.invented import invent_conversations
+from tests.benchmarks.quality.loaded import open_loaded
+from tests.benchmarks.quality.report import print_quality, write_questions
+from tests.benchmarks.quality.run import Asked, Run
+from tests.benchmarks.quality.service import ABOUT, SHAPES, Service
+from tests.benchmarks.report import WIDTH
+from tests.benchmarks.stack import Stack, running_stack
+
+INVENTED = 15
+"""Conversations that are made up where no other number is asked for."""
+
+_FORGETFUL = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure as the arguments say; the exit code: 1 if the time was up."""
+    options = _parser().parse_args(arguments)
+    signal.signal(signal.SIGTERM, _leave)
+    try:
+        uvloop.run(_within(options))
+    except TimeoutError:
+        print(f"The {options.limit_seconds:g} s were up.", file=sys.stderr)
+        return 1
+    return 0
+
+
+async def _within(options: argparse.Namespace) -> None:
+    async with asyncio.timeout(options.limit_seconds):
+        conversations = _conversations(options)
+        with _folder(options.keep) as folder, _stack(folder, options.embedder) as stack:
+            found = await _measure(options, conversations, stack, folder)
+    turns = sum(len(conversation.turns) for conversation in conversations)
+    title = f"{len(conversations)} conversations of {turns:,} turns, embedder {stack.settings.embedder}"
+    print_quality(found, title, Console(width=WIDTH))
+    if options.json:
+        write_questions(found, options.json)
+
+
+async def _measure(
+    options: argparse.Namespace, conversations: Sequence[Conversation], stack: Stack, folder: Path
+) -> Mapping[str, Sequence[Asked]]:
+    found: dict[str, Sequence[Asked]] = {}
+    kept_at = folder / "loaded.json"
+    loaded = await open_loaded(kept_at, stack.settings)
+    await stack.serve()
+    service = Service(stack.settings.port, loaded.key, stack.worker)
+    columns = (TextColumn("{task.description}"), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True)) as progress:
+        run = Run(conversations, service, loaded, kept_at, options.concurrency, options.explain, progress)
+        for shape in options.shape or [ABOUT]:
+            found[f"recall ({shape})"] = await run.ask_service(shape)
+        if not options.no_baselines:
+            found |= await run.ask_baselines(create_embedder(stack.settings))
+    return found
+
+
+def _conversations(options: argparse.Namespace) -> list[Conversation]:
+    if options.conversations:
+        return read_conversations(options.conversations)[: options.limit_conversations]
+    return invent_conversations(options.limit_conversations or INVENTED, options.seed)
+
+
+def _stack(folder: Path, embedder: str | None) -> AbstractContextManager[Stack]:
+    return running_stack(folder, embedder=embedder or Settings().embedder, postgres_settings=_FORGETFUL)
+
+
+@contextmanager
+def _folder(kept: Path | None) -> Iterator[Path]:
+    if kept is not None:
+        kept.mkdir(parents=True, exist_ok=True)
+        yield kept
+        return
+    with tempfile.TemporaryDirectory(prefix="recollect-quality-") as folder:
+        yield Path(folder)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.quality", description=__doc__)
+    parser.add_argument("--conversations", type=Path, metavar="FILE", help="a file in the shape of LoCoMo's JSON")
+    parser.add_argument("--limit-conversations", type=int, metavar="N", help=f"only so many (made up: {INVENTED})")
+    parser.add_argument("--seed", type=int, default=1, help="another number, other conversations (1)")
+    parser.add_argument("--embedder", help="another than RECOLLECT_EMBEDDER names")
+    parser.add_argument("--shape", action="append", choices=SHAPES, help=f"how to remember; repeatable ({ABOUT})")
+    parser.add_argument("--concurrency", type=int, default=2, help="questions under way at a time (2)")
+    parser.add_argument("--explain", action="store_true", help="ask for the terms of each score too (for --json)")
+    parser.add_argument("--no-baselines", action="store_true", help="measure the service only")
+    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="keep what was remembered there, or use what is")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write every question there, one a line")
+    parser.add_argument("--limit-seconds", type=float, default=1_500, help="stop after so long (1500)")
+    return parser
+
+
+def _leave(_: int, __: FrameType | None) -> None:
+    sys.exit(1)  # An exception, so that every server is stopped on the way out.
+
+
+if __name__ == "__main__":
+    sys.exit(main())

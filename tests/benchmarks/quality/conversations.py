@@ -1,0 +1,97 @@
+"""Conversations with labelled questions, and how to read them from a file in the shape of LoCoMo's JSON."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop", 5: "adversarial"}
+"""What LoCoMo calls its categories (Maharana et al., ACL 2024)."""
+
+ABSTENTION = "abstention"
+"""Questions about what nobody ever said."""
+
+APART = frozenset({"adversarial", ABSTENTION})
+"""Categories that no overall figure counts: their questions have no answer."""
+
+_TIMES = ("%I:%M %p on %d %B, %Y", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S", "%Y-%m-%d")
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What one of the two said: an id in its conversation, the session, when, who, and the words."""
+
+    id: str
+    session: int
+    at: datetime
+    speaker: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Labelled:
+    """A question, its category, and the ids of the turns that hold its answer (none: nothing was said about it)."""
+
+    text: str
+    category: str
+    evidence: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """Turns in order, and what is asked about them."""
+
+    id: str
+    turns: Sequence[Turn]
+    questions: Sequence[Labelled]
+
+
+def read_conversations(path: Path) -> list[Conversation]:
+    """The conversations of a file: a list of {sample_id, conversation, qa}.
+
+    `conversation` has session_N (turns with speaker, dia_id, text, and blip_caption where there is an image) and
+    session_N_date_time; `qa` has question, category (1 to 5) and evidence. Questions without evidence are left out.
+    """
+    return [_conversation(sample) for sample in msgspec.json.decode(path.read_bytes())]
+
+
+def _conversation(sample: dict[str, Any]) -> Conversation:
+    turns = list(_turns(sample["conversation"]))
+    ids = {turn.id for turn in turns}
+    questions = [
+        Labelled(question["question"], CATEGORIES[question["category"]], evidence)
+        for question in sample["qa"]
+        if (evidence := frozenset(_repaired(question.get("evidence") or ())) & ids)
+    ]
+    return Conversation(str(sample["sample_id"]), turns, questions)
+
+
+def _turns(sessions: dict[str, Any]) -> Iterator[Turn]:
+    numbers = sorted(int(match[1]) for key in sessions if (match := re.fullmatch(r"session_(\d+)", key)))
+    for number in numbers:
+        start = _time(sessions[f"session_{number}_date_time"])
+        for place, turn in enumerate(sessions[f"session_{number}"]):
+            caption = turn.get("blip_caption")
+            image = f" [shared image: {caption}]" if caption else ""
+            text = f"{turn.get('text') or ''}{image}".strip() or "…"
+            yield Turn(turn["dia_id"], number, start + timedelta(seconds=place), turn["speaker"], text)
+
+
+def _repaired(evidence: Sequence[str]) -> Iterator[str]:
+    # Some labels of the published file are malformed: "D8:6; D9:17", "D:11:26", "D30:05".
+    for label in evidence:
+        for session, turn in re.findall(r"D:?(\d+):(\d+)", label):
+            yield f"D{int(session)}:{int(turn)}"
+
+
+def _time(text: str) -> datetime:
+    for form in _TIMES:
+        try:
+            return datetime.strptime(text.strip(), form).replace(tzinfo=UTC)
+        except ValueError:
+            continue
+    raise ValueError(f"{text!r} is no time that is known here")

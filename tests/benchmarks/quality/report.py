@@ -1,0 +1,82 @@
+"""What was found, as a table for people and as JSON for programs."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from tests.benchmarks.quality.conversations import APART
+from tests.benchmarks.quality.run import Asked
+from tests.benchmarks.quality.scores import DEPTH, mean
+
+OVERALL = "all with an answer"
+
+
+def print_quality(found: Mapping[str, Sequence[Asked]], title: str, console: Console) -> None:
+    """One table: each way of answering, each category."""
+    table = Table(box=box.SIMPLE, pad_edge=False, title=title)
+    for column in (
+        "",
+        "category",
+        "questions",
+        f"recall@{DEPTH}",
+        f"complete@{DEPTH}",
+        "MRR",
+        f"nDCG@{DEPTH}",
+        "empty",
+    ):
+        table.add_column(column, justify="right" if column not in ("", "category") else "left", no_wrap=True)
+    for way, asked in found.items():
+        for category, group in by_category(asked).items():
+            table.add_row(way, category, str(len(group)), *_cells(group))
+        table.add_section()
+    console.print(table)
+    for way, asked in found.items():
+        if any(one.seconds for one in asked):
+            console.print(f"{way}: {_latency(asked)}")
+
+
+def by_category(asked: Sequence[Asked]) -> dict[str, list[Asked]]:
+    """All with an answer first, then each category."""
+    groups = {OVERALL: [one for one in asked if one.question.category not in APART]}
+    for one in sorted(asked, key=lambda one: (one.question.category in APART, one.question.category)):
+        groups.setdefault(one.question.category, []).append(one)
+    return {category: group for category, group in groups.items() if group}
+
+
+def write_questions(found: Mapping[str, Sequence[Asked]], path: Path) -> None:
+    """Every question with what was found, one JSON object a line."""
+    rows = [
+        {
+            "way": way,
+            "conversation": one.conversation,
+            "category": one.question.category,
+            "question": one.question.text,
+            "evidence": sorted(one.question.evidence),
+            "wanted": sorted(one.wanted),
+            "ranked": one.ranked,
+            "scores": one.scores,
+            "memories": one.memories,
+            "seconds": one.seconds,
+        }
+        for way, asked in found.items()
+        for one in asked
+    ]
+    path.write_bytes(msgspec.json.Encoder().encode_lines(rows))
+
+
+def _cells(group: Sequence[Asked]) -> list[str]:
+    scores = [one.scores for one in group if one.scores is not None]
+    empty = f"{sum(not one.ranked for one in group) / len(group):.2f}"
+    if not scores:
+        return ["", "", "", "", empty]
+    means = mean(scores)
+    return [*(f"{value:.3f}" for value in (means.recall, means.complete, means.mrr, means.ndcg)), empty]
+
+
+def _latency(asked: Sequence[Asked]) -> str:
+    seconds = sorted(one.seconds for one in asked)
+    return ", ".join(f"p{share} {1_000 * seconds[len(seconds) * share // 100]:.1f} ms" for share in (50, 95))

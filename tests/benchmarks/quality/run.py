@@ -1,0 +1,105 @@
+"""One run: every conversation in every shape, remembered and asked, and the baselines on the same texts."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.progress import Progress
+
+from recollect.platform.embedding import Embedder
+from tests.benchmarks.quality.baselines import rank_by_meaning, rank_by_words
+from tests.benchmarks.quality.conversations import Conversation, Labelled
+from tests.benchmarks.quality.loaded import Loaded, keep
+from tests.benchmarks.quality.scores import Scores, score
+from tests.benchmarks.quality.service import LIMIT, Answer, Service
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question and what a way of answering found: ids of memories or turns, best first. `scores`: none without
+    evidence. `memories`: as the service told them."""
+
+    conversation: str
+    question: Labelled
+    ranked: Sequence[str]
+    wanted: frozenset[str]
+    seconds: float
+    memories: Sequence[Mapping[str, Any]] = ()
+
+    @property
+    def scores(self) -> Scores | None:
+        """Of the ranking."""
+        return score(self.ranked, self.wanted) if self.wanted else None
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What the ways of answering share."""
+
+    conversations: Sequence[Conversation]
+    service: Service
+    loaded: Loaded
+    kept_at: Path
+    concurrency: int
+    explain: bool
+    progress: Progress
+
+    async def ask_service(self, shape: str) -> list[Asked]:
+        """Remember what is not there yet, wait for the worker, ask everything."""
+        task = self.progress.add_task(f"{shape}: remembering", total=len(self.conversations))
+        for conversation in self.conversations:
+            await self._remember(conversation, shape)
+            self.progress.advance(task)
+        task = self.progress.add_task(f"{shape}: embedding and asking", total=len(self.conversations))
+        asked: list[Asked] = []
+        for conversation in self.conversations:
+            asked += await self._ask(conversation, shape)
+            self.progress.advance(task)
+        return asked
+
+    async def ask_baselines(self, embedder: Embedder) -> dict[str, list[Asked]]:
+        """The same questions without the service."""
+        task = self.progress.add_task("baselines", total=len(self.conversations))
+        words: list[Asked] = []
+        meaning: list[Asked] = []
+        for conversation in self.conversations:
+            rank = rank_by_words(conversation, LIMIT)
+            texts = [question.text for question in conversation.questions]
+            nearest = await rank_by_meaning(embedder, conversation, texts, LIMIT)
+            for question, near in zip(conversation.questions, nearest, strict=True):
+                words.append(_of_turns(conversation, question, rank(question.text)))
+                meaning.append(_of_turns(conversation, question, near))
+            self.progress.advance(task)
+        return {"BM25": words, "vectors": meaning}
+
+    async def _remember(self, conversation: Conversation, shape: str) -> None:
+        graph = _graph(conversation, shape)
+        if graph not in self.loaded.graphs:
+            self.loaded.graphs[graph] = await self.service.remember(conversation, graph, shape)
+            keep(self.kept_at, self.loaded)
+
+    async def _ask(self, conversation: Conversation, shape: str) -> list[Asked]:
+        graph = _graph(conversation, shape)
+        await self.service.wait(graph)
+        memories = dict(zip([turn.id for turn in conversation.turns], self.loaded.graphs[graph], strict=True))
+        answers = await self.service.ask(
+            conversation.questions, graph, concurrency=self.concurrency, explain=self.explain
+        )
+        return [_of_memories(conversation, answer, memories) for answer in answers]
+
+
+def _graph(conversation: Conversation, shape: str) -> str:
+    return f"{re.sub('[^A-Za-z0-9_@-]', '-', conversation.id)[:100]}--{shape}"
+
+
+def _of_memories(conversation: Conversation, answer: Answer, memories: Mapping[str, str]) -> Asked:
+    # Two turns of the same words are one memory, so that what is found and wanted are memories.
+    wanted = frozenset(memories[turn] for turn in answer.question.evidence)
+    return Asked(conversation.id, answer.question, answer.ids, wanted, answer.seconds, answer.memories)
+
+
+def _of_turns(conversation: Conversation, question: Labelled, places: Sequence[int]) -> Asked:
+    ranked = [conversation.turns[place].id for place in places]
+    return Asked(conversation.id, question, ranked, question.evidence, 0.0)

@@ -1,0 +1,107 @@
+"""The real service as it is measured: conversations remembered and questions asked through MCP."""
+
+import asyncio
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from recollect_local.server import Server
+from tests.benchmarks.quality.conversations import Conversation, Labelled, Turn
+from tests.benchmarks.wire import LEGACY, McpConnection
+
+BATCH = 100
+"""Items of one call of `remember`, which is as many as it takes."""
+
+LIMIT = 20
+"""Memories of one answer: MRR looks further down than recall@10."""
+
+ABOUT = "about"
+PREFIXED = "prefixed"
+
+Item = dict[str, Any]
+
+SHAPES: dict[str, Callable[[Turn], Item]] = {
+    ABOUT: lambda turn: {"text": turn.text, "about": [turn.speaker]},
+    PREFIXED: lambda turn: {"text": f"{turn.speaker}: {turn.text}"},
+}
+"""How a turn may be remembered: as something about its speaker, or as a text that names the speaker."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came back for a question: memories, best first, as `recall` tells them, and the seconds that it took."""
+
+    question: Labelled
+    memories: Sequence[dict[str, Any]]
+    seconds: float
+
+    @property
+    def ids(self) -> list[str]:
+        """Of the memories."""
+        return [memory["id"] for memory in self.memories]
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """A gateway and the worker beside it; `key` opens a tenant of our own."""
+
+    port: int
+    key: str
+    worker: Server
+
+    async def remember(self, conversation: Conversation, graph: str, shape: str) -> list[str]:
+        """Remember every turn; the id of each turn's memory. The same words said twice in a session share one."""
+        ids: list[str] = []
+        async with self._connection() as connection:
+            for batch in _batches([_item(turn, conversation.id, shape) for turn in conversation.turns]):
+                exchange = await connection.call("remember", {"graph": graph, "items": batch})
+                ids += [memory["id"] for memory in exchange.result()["structuredContent"]["memories"]]
+        return ids
+
+    async def wait(self, graph: str) -> None:
+        """Return when every memory of the graph has its vector."""
+        async with self._connection() as connection:
+            while await self._waiting(connection, graph):
+                if not self.worker.is_running():
+                    raise RuntimeError(f"the worker ended; its log: {self.worker.log.read_text()[-2000:]}")
+                await asyncio.sleep(0.2)
+
+    async def ask(
+        self, questions: Sequence[Labelled], graph: str, *, concurrency: int, explain: bool = False
+    ) -> list[Answer]:
+        """An answer for each question, in order; `concurrency` of them are under way at a time."""
+        answers: dict[int, Answer] = {}
+        waiting = iter(enumerate(questions))
+
+        async def ask_in_turn() -> None:
+            async with self._connection() as connection:
+                for place, question in waiting:
+                    answers[place] = await _ask(connection, question, graph, explain)
+
+        async with asyncio.TaskGroup() as tasks:
+            for _ in range(concurrency):
+                tasks.create_task(ask_in_turn())
+        return [answers[place] for place in range(len(questions))]
+
+    def _connection(self) -> McpConnection:
+        return McpConnection(self.port, "/mcp/x/agent", LEGACY, self.key)
+
+    async def _waiting(self, connection: McpConnection, graph: str) -> int:
+        exchange = await connection.call("recall", {"graph": graph, "query": f"are you there {time.time_ns()}"})
+        return int(exchange.result()["structuredContent"]["waiting"])
+
+
+async def _ask(connection: McpConnection, question: Labelled, graph: str, explain: bool) -> Answer:
+    arguments = {"graph": graph, "query": question.text, "limit": LIMIT, "token_budget": 10_000, "explain": explain}
+    exchange = await connection.call("recall", arguments)
+    return Answer(question, exchange.result()["structuredContent"]["memories"], exchange.seconds)
+
+
+def _item(turn: Turn, conversation_id: str, shape: str) -> Item:
+    return SHAPES[shape](turn) | {"thread": f"{conversation_id}/{turn.session}", "at": turn.at.isoformat()}
+
+
+def _batches(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
+    for start in range(0, len(items), BATCH):
+        yield items[start : start + BATCH]

@@ -1,0 +1,126 @@
+"""Toolset `admin`: the log of a graph, and undoing what somebody changed."""
+
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from mcp import Client
+
+from recollect.caller import Caller
+from recollect.platform.db import Database
+from tests.gateway import MODES, Gateway, NewApiKey, error_of, held, revision_of
+
+
+@pytest.fixture(params=MODES)
+async def client(request: pytest.FixtureRequest, gateway: Gateway, key: str) -> AsyncIterator[Client]:
+    async with held(gateway.client(key, "/mcp/x/all", revision=request.param)) as client:
+        yield client
+
+
+@pytest.fixture
+async def colleague(gateway: Gateway, issue: NewApiKey, caller: Caller) -> AsyncIterator[Client]:
+    """Another key of the same tenant."""
+    async with held(gateway.client((await issue(caller)).secret, "/mcp/x/all")) as client:
+        yield client
+
+
+async def answer(client: Client, tool: str, /, **arguments: Any) -> Any:
+    """The structured content of a success."""
+    result = await client.call_tool(tool, arguments)
+    assert not result.is_error, result.content
+    return result.structured_content
+
+
+async def create(client: Client, name: str, *said: str) -> None:
+    await answer(client, "create_entities", entities=[{"name": name, "entityType": "person", "observations": [*said]}])
+
+
+async def names(client: Client) -> list[str]:
+    return [entity["name"] for entity in (await answer(client, "read_graph"))["entities"]]
+
+
+class TestRecentChanges:
+    async def test_the_log_comes_in_pages_oldest_first(self, client: Client, colleague: Client) -> None:
+        await create(client, "Ada", "writes")
+        await create(colleague, "Babbage")
+        await answer(client, "delete_entities", entityNames=["Babbage"])
+        first = await answer(client, "recent_changes", since_revision=0, limit=2)
+        assert [(c["revision"], c["operation"]) for c in first["changes"]] == [
+            (1, "create_entities"),
+            (2, "create_entities"),
+        ]
+        assert first["more"]
+        assert first["changes"][0]["actor"] != first["changes"][1]["actor"]
+        assert first["changes"][0]["counts"] == {"entities_added": 1, "observations_added": 1}
+        assert len(first["changes"][0]["ids"]) == 2
+        rest = await answer(client, "recent_changes", since_revision=2)
+        assert ([c["operation"] for c in rest["changes"]], rest["more"]) == (["delete_entities"], False)
+        assert await answer(client, "recent_changes", since_revision=3) == {"changes": [], "more": False}
+
+    async def test_it_holds_no_text_and_few_ids_of_a_change(self, client: Client) -> None:
+        entities = [{"name": f"secret {n}", "entityType": "secret", "observations": []} for n in range(101)]
+        await answer(client, "create_entities", entities=entities)
+        told = await answer(client, "recent_changes", since_revision=0)
+        [change] = told["changes"]
+        assert (len(change["ids"]), change["ids_cut"], change["counts"]) == (100, True, {"entities_added": 101})
+        assert "secret" not in json.dumps(told)
+
+    async def test_a_graph_that_is_not_there_has_none(self, client: Client) -> None:
+        nothing = await answer(client, "recent_changes", graph="nowhere", since_revision=0)
+        assert nothing == {"changes": [], "more": False}
+
+
+class TestUndoChanges:
+    async def test_what_one_actor_wrote_goes_and_the_others_stays(self, client: Client, colleague: Client) -> None:
+        await create(client, "Ada", "writes")
+        await create(colleague, "Babbage", "builds")
+        await create(client, "Grace")
+        log = (await answer(client, "recent_changes", since_revision=0))["changes"]
+        told = await answer(client, "undo_changes", since_revision=0, actor=log[1]["actor"])
+        assert told == {
+            "dry_run": False,
+            "nodes_restored": 0,
+            "nodes_removed": 1,
+            "observations_restored": 0,
+            "observations_removed": 0,
+            "relations_restored": 0,
+            "relations_removed": 0,
+            "skipped": [],
+            "skipped_count": 0,
+        }
+        assert await names(client) == ["Ada", "Grace"]
+
+    async def test_a_dry_run_tells_and_writes_nothing(self, client: Client, db: Database, caller: Caller) -> None:
+        await create(client, "Ada", "writes")
+        await answer(client, "delete_entities", entityNames=["Ada"])
+        revision = await revision_of(db, caller)
+        dry = await answer(client, "undo_changes", since_revision=1, dry_run=True)
+        assert await revision_of(db, caller) == revision
+        wet = await answer(client, "undo_changes", since_revision=1)
+        assert (dry["dry_run"], wet["dry_run"]) == (True, False)
+        assert dry | {"dry_run": False} == wet
+        assert (wet["nodes_restored"], wet["observations_restored"]) == (1, 1)
+        opened = await answer(client, "open_nodes", names=["Ada"])
+        assert opened["entities"][0]["observations"] == ["writes"]
+
+    async def test_a_compression_is_undone(self, client: Client) -> None:
+        await create(client, "Acme Inc", "makes anvils")
+        await create(client, "Acme Inc.", "makes anvils")
+        assert (await answer(client, "compress_graph"))["entitiesMerged"] == 1
+        await answer(client, "undo_changes", since_revision=2)
+        assert await names(client) == ["Acme Inc", "Acme Inc."]
+
+    async def test_what_is_left_alone_is_told(self, client: Client, colleague: Client) -> None:
+        await create(client, "Ada", "writes")
+        await create(colleague, "Babbage")
+        await answer(client, "add_observations", observations=[{"entityName": "Babbage", "contents": ["builds"]}])
+        log = (await answer(client, "recent_changes", since_revision=0))["changes"]
+        told = await answer(client, "undo_changes", since_revision=0, actor=log[1]["actor"])
+        assert told["skipped"] == [{"id": log[1]["ids"][0], "reason": "changed_later"}]
+        assert told["skipped_count"] == 1
+        assert await names(client) == ["Ada", "Babbage"]
+
+    async def test_a_span_that_ends_before_it_begins(self, client: Client) -> None:
+        result = await client.call_tool("undo_changes", {"since_revision": 5, "until_revision": 4})
+        assert error_of(result) == {"code": "invalid_input", "path": "until_revision"}

@@ -1,0 +1,320 @@
+"""Jobs as the tools of toolset `admin` and the routes under /v1/jobs show them, with a worker at work beside them."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from typing import Any
+from uuid import uuid4
+
+import httpx2
+import pytest
+
+from recollect.caller import Caller, Scope
+from recollect.identity.model import operator_caller
+from recollect.jobs import service as jobs
+from recollect.jobs.model import JobBounds, NewJob
+from recollect.passages.model import REINDEX_PASSAGES
+from recollect.platform.db import Database
+from recollect.settings import Settings
+from recollect_gateway.kinds import KINDS
+from recollect_gateway.mcp_endpoint.errors import ERROR_META
+from recollect_workers.context import WorkerContext
+from recollect_workers.jobs import turns
+from tests.conftest import NewTenant
+from tests.gateway import MODES, Gateway, NewApiKey, eventually, rpc_headers
+from tests.jobs import COPY, COUNT, REFUSE, Desk, effects, employed, has_begun
+
+PATH = "/mcp/x/admin"
+
+
+@pytest.fixture
+async def worker(settings: Settings, db: Database) -> AsyncIterator[WorkerContext]:
+    async with employed(settings, db) as context:
+        yield context
+
+
+@pytest.fixture
+def desk(db: Database, caller: Caller) -> Desk:
+    return Desk(db, caller)
+
+
+@pytest.fixture
+async def http(gateway: Gateway, key: str) -> AsyncIterator[httpx2.AsyncClient]:
+    async with gateway.http(key, **rpc_headers()) as http:
+        yield http
+
+
+@pytest.fixture
+async def stranger(gateway: Gateway, issue: NewApiKey, new_tenant: NewTenant) -> AsyncIterator[httpx2.AsyncClient]:
+    """Another tenant's admin."""
+    issued = await issue(operator_caller(await new_tenant()), kind="admin")
+    async with gateway.http(issued.secret, **rpc_headers()) as http:
+        yield http
+
+
+class TestTools:
+    async def call(self, gateway: Gateway, http: httpx2.AsyncClient, tool: str, **arguments: Any) -> dict[str, Any]:
+        result = await gateway.call(http, tool, arguments, path=PATH)
+        assert not result["isError"], result
+        answer: dict[str, Any] = result["structuredContent"]
+        return answer
+
+    async def refused(self, gateway: Gateway, http: httpx2.AsyncClient, tool: str, **arguments: Any) -> str:
+        result = await gateway.call(http, tool, arguments, path=PATH)
+        assert result["isError"], result
+        code: str = result["_meta"][ERROR_META]["code"]
+        return code
+
+    async def test_a_job_is_started_once_watched_and_done(
+        self, gateway: Gateway, http: httpx2.AsyncClient, worker: WorkerContext
+    ) -> None:
+        entities = [{"name": "Ada", "entityType": "person", "observations": ["likes tea"]}]
+        await gateway.call(http, "create_entities", {"entities": entities})
+        started = await self.call(gateway, http, "reindex")
+        assert (started["kind"], started["status"], started["graph"]) == ("reindex_passages", "queued", "default")
+        assert started["created_by"].startswith("key:")
+        assert (await self.call(gateway, http, "reindex"))["id"] == started["id"]
+        await turns.sweep(worker)
+        done = await self.call(gateway, http, "get_job", id=started["id"])
+        assert (done["status"], done["done"], done["total"], done["result"]) == ("succeeded", 1, 1, {"nodes": 1})
+        assert "error" not in done
+        assert (await self.call(gateway, http, "reindex"))["id"] != started["id"]
+
+    async def test_a_graph_that_is_not_there(self, gateway: Gateway, http: httpx2.AsyncClient) -> None:
+        assert await self.refused(gateway, http, "reindex", graph="nowhere") == "graph_not_found"
+        assert await self.call(gateway, http, "list_jobs", graph="nowhere") == {"jobs": [], "more": False}
+
+    async def test_they_are_listed_newest_first_in_pages_and_filtered(
+        self, gateway: Gateway, http: httpx2.AsyncClient, desk: Desk
+    ) -> None:
+        made = [str((await desk.start(kind, graph=graph)).id) for kind, graph in ((COUNT, None), (REFUSE, "default"))]
+        made.append((await self.call(gateway, http, "reindex"))["id"])
+        await self.call(gateway, http, "cancel_job", id=made[0])
+
+        async def listed(**arguments: Any) -> list[str]:
+            return [job["id"] for job in (await self.call(gateway, http, "list_jobs", **arguments))["jobs"]]
+
+        assert await listed() == made[::-1]
+        assert (await self.call(gateway, http, "list_jobs", limit=2))["more"] is True
+        assert await listed(before=made[1]) == [made[0]]
+        assert await listed(status="cancelled") == [made[0]]
+        assert await listed(kind=REINDEX_PASSAGES) == [made[2]]
+        assert await listed(kind=REINDEX_PASSAGES, before=made[2]) == []
+        assert await listed(graph="default") == [made[2], made[1]]
+
+    async def test_a_kind_that_is_none_is_refused_with_those_that_are(
+        self, gateway: Gateway, http: httpx2.AsyncClient
+    ) -> None:
+        result = await gateway.call(http, "list_jobs", {"kind": "odd"}, path=PATH)
+        assert result["_meta"][ERROR_META] == {"code": "invalid_input", "path": "kind"}
+        assert result["content"][0]["text"].endswith(", ".join(KINDS))
+
+    @pytest.mark.parametrize("revision", MODES)
+    async def test_waiting_for_one_tells_its_progress(
+        self, gateway: Gateway, key: str, desk: Desk, worker: WorkerContext, revision: str
+    ) -> None:
+        job = await desk.start(COUNT, steps=20, seconds=0.15)
+        told: list[tuple[float, float | None]] = []
+
+        async def tell(progress: float, total: float | None, message: str | None) -> None:
+            told.append((progress, total))
+
+        sweeping = asyncio.create_task(turns.sweep(worker))
+        async with gateway.client(key, PATH, revision=revision) as client:
+            arguments = {"id": str(job.id), "wait_seconds": 60}
+            result = await client.call_tool("get_job", arguments, progress_callback=tell)
+        await sweeping
+        assert result.structured_content is not None
+        assert (result.structured_content["status"], result.structured_content["done"]) == ("succeeded", 20)
+        assert len(told) > 2
+        assert [progress for progress, _ in told] == sorted({progress for progress, _ in told}), "it rises each time"
+        assert told[-1] == (20, 20)
+
+    @pytest.mark.parametrize("revision", MODES)
+    async def test_who_asked_for_no_progress_waits_all_the_same(
+        self, gateway: Gateway, key: str, desk: Desk, worker: WorkerContext, revision: str
+    ) -> None:
+        job = await desk.start(COUNT, steps=2, seconds=0.3)
+        sweeping = asyncio.create_task(turns.sweep(worker))
+        async with gateway.client(key, PATH, revision=revision) as client:
+            result = await client.call_tool("get_job", {"id": str(job.id), "wait_seconds": 60})
+        await sweeping
+        assert result.structured_content is not None
+        assert result.structured_content["status"] == "succeeded"
+
+    async def test_the_wait_ends_when_it_is_over(self, gateway: Gateway, http: httpx2.AsyncClient, desk: Desk) -> None:
+        job, started = await desk.start(COUNT), time.monotonic()
+        shown = await self.call(gateway, http, "get_job", id=str(job.id), wait_seconds=1.2)
+        assert shown["status"] == "queued"
+        assert time.monotonic() - started >= 1.2
+
+    async def test_one_that_waits_is_cancelled_for_good(
+        self, gateway: Gateway, http: httpx2.AsyncClient, desk: Desk, worker: WorkerContext
+    ) -> None:
+        job = await desk.start(COUNT, steps=1)
+        for _ in range(2):
+            ended = await self.call(gateway, http, "cancel_job", id=str(job.id))
+            assert (ended["status"], ended["cancel_requested"], ended["done"]) == ("cancelled", True, 0)
+        await turns.sweep(worker)
+        assert (await self.call(gateway, http, "get_job", id=str(job.id)))["status"] == "cancelled"
+
+    async def test_why_one_failed(
+        self, gateway: Gateway, http: httpx2.AsyncClient, desk: Desk, worker: WorkerContext
+    ) -> None:
+        job = await desk.start(REFUSE)
+        await turns.sweep(worker)
+        shown = await self.call(gateway, http, "get_job", id=str(job.id))
+        assert shown["error"] == {"code": "invalid_input", "message": "It is not to be done."}
+
+    async def test_one_of_another_graph_another_tenant_or_of_nobody_is_not_there(
+        self, gateway: Gateway, http: httpx2.AsyncClient, stranger: httpx2.AsyncClient, desk: Desk
+    ) -> None:
+        job = await desk.start(COUNT)
+        for tool in ("get_job", "cancel_job"):
+            assert await self.refused(gateway, http, tool, id=str(job.id), graph="other") == "job_not_found"
+            theirs = await gateway.call(stranger, tool, {"id": str(job.id)}, path=PATH)
+            nobodys = await gateway.call(stranger, tool, {"id": str(uuid4())}, path=PATH)
+            assert theirs == nobodys
+        await desk.start(REINDEX_PASSAGES)
+        for wanted in ({}, {"kind": REINDEX_PASSAGES}):
+            assert (await self.call(gateway, stranger, "list_jobs", **wanted))["jobs"] == []
+        assert (await desk.look(job)).status == "queued"
+
+
+class TestRoutes:
+    async def done(self, http: httpx2.AsyncClient, method: str, path: str, status: int = 200) -> Any:
+        response = await http.request(method, path)
+        assert response.status_code == status, response.text
+        return response.json()
+
+    async def refused(self, http: httpx2.AsyncClient, method: str, path: str) -> tuple[int, str]:
+        response = await http.request(method, path)
+        return response.status_code, response.json()["code"]
+
+    async def test_the_life_of_a_job(
+        self, http: httpx2.AsyncClient, db: Database, caller: Caller, worker: WorkerContext
+    ) -> None:
+        started = await self.done(http, "POST", "/v1/graphs/default/reindex", 202)
+        assert (started["status"], started["graph"], started["total"]) == ("queued", "default", None)
+        assert await self.done(http, "GET", f"/v1/jobs/{started['id']}") == started
+        assert await self.done(http, "GET", "/v1/jobs") == {"items": [started], "next_cursor": None}
+        await turns.sweep(worker)
+        ended = await self.done(http, "GET", f"/v1/jobs/{started['id']}")
+        assert (ended["status"], ended["result"], ended["error"]) == ("succeeded", {"nodes": 0}, None)
+        assert await self.done(http, "POST", f"/v1/jobs/{started['id']}/cancel") == ended
+
+    @pytest.mark.parametrize("limit", [1, 2, 3])
+    async def test_pages_are_newest_first_and_whole(self, http: httpx2.AsyncClient, desk: Desk, limit: int) -> None:
+        made = [str((await desk.start(COUNT)).id) for _ in range(3)]
+        found: list[str] = []
+        page = await self.done(http, "GET", f"/v1/jobs?limit={limit}")
+        while True:
+            assert len(page["items"]) <= limit
+            found += [job["id"] for job in page["items"]]
+            if page["next_cursor"] is None:
+                break
+            page = await self.done(http, "GET", f"/v1/jobs?limit={limit}&cursor={page['next_cursor']}")
+        assert found == made[::-1]
+
+    async def test_filters(self, http: httpx2.AsyncClient, desk: Desk) -> None:
+        tenants, graphs = await desk.start(COUNT, graph=None), await desk.start(COUNT)
+        await desk.cancel(tenants)
+        for query, job in (("graph=default", graphs), ("status=cancelled", tenants), ("status=queued", graphs)):
+            page = await self.done(http, "GET", f"/v1/jobs?{query}")
+            assert [item["id"] for item in page["items"]] == [str(job.id)]
+        assert await self.refused(http, "GET", "/v1/jobs?graph=nowhere") == (404, "graph_not_found")
+        assert await self.refused(http, "GET", "/v1/jobs?status=odd") == (400, "invalid_input")
+        odd = (await http.get("/v1/jobs?kind=odd")).json()
+        assert (odd["code"], odd["path"]) == ("invalid_input", "kind")
+        assert odd["detail"].endswith(", ".join(KINDS))
+
+    async def test_a_page_is_of_the_kind_that_is_asked_for(
+        self, http: httpx2.AsyncClient, stranger: httpx2.AsyncClient, desk: Desk
+    ) -> None:
+        older, newer = await desk.start(REINDEX_PASSAGES), await desk.start(REINDEX_PASSAGES, graph=None)
+        for _ in range(2):
+            await desk.start(COUNT)
+        query = f"/v1/jobs?kind={REINDEX_PASSAGES}&limit=1"
+        first = await self.done(http, "GET", query)
+        assert [job["id"] for job in first["items"]] == [str(newer.id)]
+        second = await self.done(http, "GET", f"{query}&cursor={first['next_cursor']}")
+        assert [job["id"] for job in second["items"]] == [str(older.id)]
+        assert second["next_cursor"] is None
+        assert await self.done(stranger, "GET", query) == {"items": [], "next_cursor": None}
+
+    async def test_what_a_job_left_is_fetched_whole(
+        self, http: httpx2.AsyncClient, desk: Desk, worker: WorkerContext, settings: Settings
+    ) -> None:
+        chunks = [bytes([number]) * 300_000 for number in range(20)]
+        async with desk.writing() as tx:
+            job = await jobs.schedule(tx, NewJob(COPY, held=True))
+            await jobs.append_input(tx, job.id, chunks, JobBounds.of(settings))
+            await jobs.start(tx, job.id)
+        path = f"/v1/jobs/{job.id}/output"
+        assert await self.refused(http, "GET", path) == (409, "job_not_finished")
+        await turns.sweep(worker)
+        response = await http.get(path)
+        assert response.status_code == 200
+        assert response.headers["Content-Length"] == "6000000"
+        assert response.headers["X-Content-Type-Options"] == "nosniff"
+        assert response.headers["Content-Disposition"] == f'attachment; filename="{job.id}"'
+        assert response.content == b"".join(chunks)
+
+    async def test_a_job_that_left_nothing(self, http: httpx2.AsyncClient, desk: Desk, worker: WorkerContext) -> None:
+        job = await desk.start(COUNT, steps=1)
+        await turns.sweep(worker)
+        assert await self.refused(http, "GET", f"/v1/jobs/{job.id}/output") == (404, "job_has_no_output")
+
+    async def test_one_of_another_tenant_is_not_there(
+        self, http: httpx2.AsyncClient, stranger: httpx2.AsyncClient, desk: Desk, worker: WorkerContext
+    ) -> None:
+        job = await desk.start(COUNT, steps=1, output=True)
+        await turns.sweep(worker)
+        assert (await http.get(f"/v1/jobs/{job.id}/output")).content == b"0\n"
+        for method, rest in (("GET", ""), ("POST", "/cancel"), ("GET", "/output")):
+            theirs = await stranger.request(method, f"/v1/jobs/{job.id}{rest}")
+            nobodys = await stranger.request(method, f"/v1/jobs/{uuid4()}{rest}")
+            assert (theirs.status_code, theirs.json()) == (nobodys.status_code, nobodys.json())
+            assert theirs.json()["code"] == "job_not_found"
+        assert await self.done(stranger, "GET", "/v1/jobs") == {"items": [], "next_cursor": None}
+
+    async def test_scopes(self, gateway: Gateway, issue: NewApiKey, caller: Caller, desk: Desk) -> None:
+        job = await desk.start(COUNT, steps=1)
+        reading = (await issue(caller, scopes=frozenset({Scope.MEMORY_READ}))).secret
+        writing = (await issue(caller, scopes=frozenset({Scope.MEMORY_WRITE}))).secret
+        async with gateway.http(reading) as reader, gateway.http(writing) as writer:
+            for method, path, allowed, barred in (
+                ("GET", "/v1/jobs", reader, writer),
+                ("GET", f"/v1/jobs/{job.id}", reader, writer),
+                ("GET", f"/v1/jobs/{job.id}/output", reader, writer),
+                ("POST", f"/v1/jobs/{job.id}/cancel", writer, reader),
+                ("POST", "/v1/graphs/default/reindex", writer, reader),
+            ):
+                assert await self.refused(barred, method, path) == (403, "scope_required")
+                assert (await allowed.request(method, path)).status_code in (200, 202, 409)
+
+    async def test_an_allow_list_holds(
+        self, gateway: Gateway, issue: NewApiKey, caller: Caller, desk: Desk, db: Database
+    ) -> None:
+        seen, hidden = await desk.start(COUNT), await desk.start(COUNT, graph=None)
+        assert seen.graph_id is not None
+        narrow = (await issue(caller, graph_ids=(seen.graph_id,))).secret
+        async with gateway.http(narrow) as http:
+            page = await self.done(http, "GET", "/v1/jobs")
+            assert [item["id"] for item in page["items"]] == [str(seen.id)]
+            assert await self.refused(http, "GET", f"/v1/jobs/{hidden.id}") == (404, "job_not_found")
+            assert await self.refused(http, "POST", "/v1/graphs/other/reindex") == (403, "graph_not_allowed")
+
+    async def test_cancelled_while_it_runs(self, http: httpx2.AsyncClient, desk: Desk, worker: WorkerContext) -> None:
+        job = await desk.start(COUNT, steps=1_000, seconds=0.02)
+        sweeping = asyncio.create_task(turns.sweep(worker))
+        await eventually(lambda: has_begun(desk, job))
+        shown = await self.done(http, "GET", f"/v1/jobs/{job.id}")
+        assert (shown["status"], shown["total"]) == ("running", 1_000)
+        asked = await self.done(http, "POST", f"/v1/jobs/{job.id}/cancel")
+        assert (asked["status"], asked["cancel_requested"]) == ("running", True)
+        await asyncio.wait_for(sweeping, 20)
+        ended = await self.done(http, "GET", f"/v1/jobs/{job.id}")
+        assert ended["status"] == "cancelled"
+        async with desk.db.transaction(desk.caller, read_only=True) as tx:
+            assert await effects(tx, desk.caller.tenant_id) == list(range(ended["done"]))

@@ -1,0 +1,185 @@
+"""Tool `compact`, and erasure over the management API and by the operator."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import asyncpg
+import httpx2
+import pytest
+from mcp import Client
+
+from recollect.caller import Caller
+from recollect.identity.model import operator_caller
+from recollect.jobs import service as jobs
+from recollect.jobs.model import NewJob
+from recollect.platform.db import Database, Operator
+from recollect.retention import service as compaction
+from recollect.retention.model import COMPACT_GRAPH
+from recollect.tenants import service as tenants
+from recollect.tenants.model import Tenant
+from recollect_workers.jobs.compaction import compact_graph
+from tests.conftest import NewTenant
+from tests.gateway import MODES, Gateway, NewApiKey, held
+
+OLD = "interval '31 days'"
+
+
+@pytest.fixture(params=MODES)
+async def client(request: pytest.FixtureRequest, gateway: Gateway, key: str) -> AsyncIterator[Client]:
+    async with held(gateway.client(key, "/mcp/x/all", revision=request.param)) as client:
+        yield client
+
+
+@pytest.fixture
+async def admin(gateway: Gateway, admin_key: str) -> AsyncIterator[httpx2.AsyncClient]:
+    async with gateway.http(admin_key) as http:
+        yield http
+
+
+async def answer(client: Client, tool: str, /, **arguments: Any) -> Any:
+    """The structured content of a success."""
+    result = await client.call_tool(tool, arguments)
+    assert not result.is_error, result.content
+    return result.structured_content
+
+
+async def create(client: Client, *names: str) -> None:
+    entities = [{"name": name, "entityType": "person", "observations": ["likes tea"]} for name in names]
+    await answer(client, "create_entities", entities=entities)
+
+
+async def age(owner: asyncpg.Connection, caller: Caller) -> None:
+    """Let all that was written be 31 days old."""
+    await owner.execute(f"UPDATE changes SET at = at - {OLD} WHERE tenant_id = $1", caller.tenant_id)
+    await owner.execute(f"UPDATE graph_heads SET at = at - {OLD} WHERE tenant_id = $1", caller.tenant_id)
+
+
+class TestCompact:
+    async def test_what_is_beyond_the_retention_goes_and_is_counted(
+        self, client: Client, owner: asyncpg.Connection, caller: Caller
+    ) -> None:
+        await create(client, "Ada", "Babbage", "Grace")
+        await answer(client, "delete_entities", entityNames=["Babbage"])
+        await age(owner, caller)
+        await answer(client, "delete_entities", entityNames=["Grace"])
+        before = await answer(client, "read_graph")
+        told = await answer(client, "compact", dry_run=True)
+        done = await answer(client, "compact")
+        assert done == {
+            "dry_run": False,
+            "freed": {
+                "nodes": 1,
+                "versions": 2,
+                "observations": 1,
+                "relations": 0,
+                "aliases": 0,
+                "passages": 1,
+                "vectors": 0,
+            },
+            "readable_from_revision": 2,
+            "job": None,
+        }
+        assert told == {**done, "dry_run": True}
+        assert await answer(client, "read_graph") == before
+        past = await answer(client, "read_graph", as_of="2")
+        assert [entity["name"] for entity in past["entities"]] == ["Ada", "Grace"]
+        refused = await client.call_tool("read_graph", {"as_of": "1"})
+        assert refused.is_error
+        assert "back to revision 2" in str(refused.content)
+        assert sum((await answer(client, "compact"))["freed"].values()) == 0
+
+    async def test_a_graph_that_is_not_there_is_not_made(self, client: Client) -> None:
+        assert (await answer(client, "compact", graph="nowhere"))["readable_from_revision"] == 0
+        assert "nowhere" not in str(await answer(client, "list_graphs"))
+
+    async def test_what_is_too_much_for_a_call_follows_as_a_job(
+        self, client: Client, owner: asyncpg.Connection, caller: Caller, db: Database, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        await create(client, *(f"entity {n}" for n in range(7)))
+        await answer(client, "delete_entities", entityNames=[f"entity {n}" for n in range(6)])
+        await age(owner, caller)
+        monkeypatch.setitem(compaction.compact.__kwdefaults__ or {}, "limit", 2)
+        async with db.transaction(caller) as tx:
+            graph_id = await owner.fetchval("SELECT id FROM graphs WHERE tenant_id = $1", caller.tenant_id)
+            new = NewJob(COMPACT_GRAPH, graph_id, {"retention_days": 30.0})
+            job = await jobs.schedule(tx, new)
+        steps = 0
+        while True:
+            async with db.transaction(caller) as tx:
+                step = await compact_graph(tx, job)
+            steps, job.cursor["freed"] = steps + 1, step.cursor["freed"]
+            if step.finished:
+                break
+        assert steps >= 3
+        assert step.result == step.cursor["freed"]
+        assert (step.cursor["freed"]["nodes"], step.cursor["freed"]["observations"]) == (6, 6)
+
+
+class TestErasure:
+    async def test_a_person_goes_with_a_receipt(self, client: Client, admin: httpx2.AsyncClient) -> None:
+        await create(client, "Ada", "Grace")
+        observations = [{"entityName": "Grace", "contents": ["knows Ada"]}]
+        await answer(client, "add_observations", observations=observations)
+        for dry in (True, False):
+            response = await admin.post("/v1/graphs/default/erase", json={"name": "Ada", "dry_run": dry})
+            assert response.status_code == 200, response.text
+            said = response.json()
+            assert (said["dry_run"], said["revision"], said["names"]) == (dry, None if dry else 3, ["Ada"])
+            assert (said["erased"]["nodes"], said["erased"]["observations"], said["kept"]) == (1, 2, {})
+        left = await answer(client, "read_graph")
+        assert [(e["name"], e["observations"]) for e in left["entities"]] == [("Grace", ["likes tea"])]
+
+    async def test_a_graph_goes_with_a_receipt(self, client: Client, admin: httpx2.AsyncClient) -> None:
+        await answer(client, "create_graph", name="diary")
+        for dry in (True, False):
+            response = await admin.request("DELETE", "/v1/graphs/diary", params={"dry_run": str(dry).lower()})
+            assert (response.status_code, response.json()["erased"]["graphs"]) == (200, 1)
+        assert (await admin.request("DELETE", "/v1/graphs/diary")).status_code == 404
+
+    async def test_refusals(self, client: Client, admin: httpx2.AsyncClient) -> None:
+        await create(client, "Ada")
+        for path, body, status in (
+            ("default", {}, 400),
+            ("default", {"name": ""}, 400),
+            ("default", {"name": "a\x00"}, 400),
+            ("default", {"name": "Grace"}, 404),
+            ("nowhere", {"name": "Ada"}, 404),
+        ):
+            response = await admin.post(f"/v1/graphs/{path}/erase", json=body)
+            assert response.status_code == status, response.text
+
+    async def test_only_an_admin_erases(self, gateway: Gateway, key: str) -> None:
+        async with gateway.http(key) as http:
+            assert (await http.post("/v1/graphs/default/erase", json={"name": "Ada"})).status_code == 403
+            assert (await http.request("DELETE", "/v1/graphs/default")).status_code == 403
+
+    async def test_another_tenants_graph_is_not_there(
+        self, gateway: Gateway, admin: httpx2.AsyncClient, issue: NewApiKey, new_tenant: NewTenant
+    ) -> None:
+        assert (await admin.post("/v1/graphs", json={"name": "secret"})).status_code == 201
+        other = await issue(operator_caller(await new_tenant()), kind="admin")
+        async with gateway.http(other.secret) as http:
+            assert (await http.request("DELETE", "/v1/graphs/secret")).status_code == 404
+        assert (await admin.get("/v1/graphs/secret")).status_code == 200
+
+
+class TestTenant:
+    async def test_it_goes_from_every_table(
+        self, client: Client, tenant: Tenant, operator: Operator, owner: asyncpg.Connection, new_tenant: NewTenant
+    ) -> None:
+        other = await new_tenant()
+        await create(client, "Ada")
+        await answer(client, "reindex")
+        told = await tenants.erase_tenant(operator, tenant.slug, dry_run=True)
+        erased = await tenants.erase_tenant(operator, tenant.slug)
+        assert erased == told
+        assert min(erased[table] for table in ("nodes", "passages", "jobs", "api_keys", "changes", "tenants")) > 0
+        tables = await owner.fetch(
+            """SELECT t.table_name FROM information_schema.tables t
+            JOIN information_schema.columns c USING (table_schema, table_name)
+            WHERE t.table_schema = 'recollect' AND t.table_type = 'BASE TABLE' AND c.column_name = 'tenant_id'"""
+        )
+        assert {table for (table,) in tables} | {"tenants"} == erased.keys()
+        for (table,) in tables:
+            assert await owner.fetchval(f"SELECT count(*) FROM {table} WHERE tenant_id = $1", tenant.id) == 0
+        assert (await tenants.find_tenant(operator, other.slug)) == other

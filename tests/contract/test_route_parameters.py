@@ -1,0 +1,57 @@
+"""Plain routes refuse what they do not know in their query: a misspelt dry run must not become a real one."""
+
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from recollect.times import NEEDED
+from tests.contract.test_route_toolsets import ROUTES
+from tests.gateway import Gateway
+
+
+@pytest.mark.parametrize("name", ROUTES)
+async def test_a_parameter_that_a_route_does_not_have_is_refused(gateway: Gateway, admin_key: str, name: str) -> None:
+    method, path = name.split(" ")
+    address = path.format(job_id=uuid4(), key_id=uuid4(), name="nowhere")
+    async with gateway.http(admin_key) as http:
+        response = await http.request(method, address, params={"dryRun": "true"})
+    assert response.status_code == 400
+    assert (response.json()["code"], response.json()["path"]) == ("invalid_input", "dryRun")
+
+
+async def test_a_graph_outlives_a_misspelt_dry_run(gateway: Gateway, admin_key: str) -> None:
+    async with gateway.http(admin_key) as http:
+        assert (await http.post("/v1/graphs", json={"name": "kept"})).status_code == 201
+        refused = await http.delete("/v1/graphs/kept?dryRun=true")
+        assert "dry_run" in refused.json()["detail"], "what it takes is told"
+        assert (await http.delete("/v1/graphs/kept?dry_run=true")).json()["dry_run"] is True
+        assert [graph["name"] for graph in (await http.get("/v1/graphs")).json()["items"]].count("kept") == 1
+
+
+async def test_a_body_that_holds_defaults_only_may_be_left_out(gateway: Gateway, admin_key: str) -> None:
+    async with gateway.http(admin_key) as http:
+        assert (await http.post("/v1/graphs", json={"name": "old"})).status_code == 201
+        bare = await http.post("/v1/graphs/old/reembed")
+        assert bare.status_code == 202, bare.text
+        assert (await http.post("/v1/graphs/old/reembed", json={})).json()["id"] == bare.json()["id"]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "said"),
+    [
+        ("GET", "/v1/graphs/default/export?since=2026-11-20", None, "since"),
+        ("GET", "/v1/graphs/default/export?until=2026-11-20", None, "until"),
+        ("GET", "/v1/usage?from=2026-11-20", None, "from"),
+        ("GET", "/v1/usage?to=2026-11-20", None, "to"),
+        ("POST", "/v1/keys", {"name": "k", "expires_at": "2026-11-20"}, "expires_at"),
+        ("POST", "/v1/graphs/default/exports", {"filter": {"since": "2026-11-20"}}, "filter.since"),
+    ],
+)
+async def test_a_time_that_is_none_is_refused_by_its_name_with_an_example(
+    gateway: Gateway, admin_key: str, method: str, path: str, body: Any, said: str
+) -> None:
+    async with gateway.http(admin_key) as http:
+        response = await http.request(method, path, json=body)
+    assert response.status_code == 400
+    assert (response.json()["code"], response.json()["detail"]) == ("invalid_input", f"{said}: {NEEDED}")

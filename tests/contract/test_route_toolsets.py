@@ -1,0 +1,197 @@
+"""A key that is confined to some toolsets: its tools, its routes, and the keys that it may make."""
+
+import asyncio
+import os
+import re
+import sys
+from collections.abc import Iterator
+from uuid import uuid4
+
+import asyncpg
+import httpx2
+import pytest
+from litestar.handlers import HTTPRouteHandler
+from litestar.routes import HTTPRoute
+
+from recollect.caller import Caller, Scope
+from recollect.errors import Forbidden
+from recollect.identity import service as identity
+from recollect.identity.model import NewKey
+from recollect.platform.db import Database
+from recollect.settings import Settings
+from recollect_gateway.app import create_app
+from recollect_gateway.guards import TOOLSETS_OPT, within_toolsets
+from recollect_gateway.mcp_endpoint.catalogue import CATALOGUE, TOOLS, TOOLSETS
+from tests.gateway import Gateway, NewApiKey, rpc_headers
+from tests.workers import environment
+
+DESCRIPTION = "GET /v1/openapi.json"
+OPEN = {"GET /health/live", "GET /health/ready", DESCRIPTION, f"{DESCRIPTION}/openapi.json", f"{DESCRIPTION}/{{path}}"}
+"""Routes that ask for no credential."""
+
+BY_SCOPE = {
+    "GET /v1/keys",
+    "POST /v1/keys",
+    "DELETE /v1/keys/{key_id}",
+    "POST /v1/graphs/{name}/erase",
+}
+"""Routes that manage what no tool does, all for `tenant:admin` only: a new one is named here by intent."""
+
+
+def handlers() -> Iterator[tuple[str, HTTPRouteHandler]]:
+    """Every route of the application but the MCP endpoint's, as method and path."""
+    for route in create_app(Settings(embedder="wordllama")).routes:
+        for handler in route.route_handlers if isinstance(route, HTTPRoute) else ():
+            for method in handler.http_methods:
+                if method != "OPTIONS":
+                    yield f"{method} {route.path_format}", handler
+
+
+HANDLERS = dict(handlers())
+ROUTES = {name: HANDLERS[name].opt.get(TOOLSETS_OPT, "undeclared") for name in sorted(set(HANDLERS) - OPEN)}
+CONFINED = [name for name, toolsets in ROUTES.items() if toolsets is not None]
+
+
+class TestDeclarations:
+    @pytest.mark.parametrize("name", ROUTES)
+    def test_each_route_says_where_it_belongs_and_is_guarded(self, name: str) -> None:
+        assert name.partition(" ")[2].startswith("/v1/")
+        toolsets = ROUTES[name]
+        assert toolsets != "undeclared", "say mirrors(…), belongs_to(…) or BY_SCOPE as its opt"
+        assert toolsets is None or (toolsets and set(toolsets) <= TOOLSETS)
+        assert within_toolsets in [getattr(guard, "func", guard) for guard in HANDLERS[name].resolve_guards()]
+
+    def test_what_needs_no_credential_and_what_goes_by_scope_are_closed_lists(self) -> None:
+        assert {name for name, toolsets in ROUTES.items() if toolsets is None} == BY_SCOPE
+        assert set(HANDLERS) >= OPEN
+        assert len(ROUTES) > 20
+
+    def test_a_route_named_like_a_tool_is_of_its_toolsets(self) -> None:
+        """`POST …/recall` is `recall`: what a route is called and what it declares go together."""
+        named = {name: re.sub(r"[^a-z]", "", name.rpartition("/")[2]) for name in CONFINED}
+        alike = {name: TOOLS[last].toolsets for name, last in named.items() if last in TOOLS}
+        assert {name: ROUTES[name] for name in alike} == alike
+        assert len(alike) >= 4
+
+
+@pytest.fixture
+async def confined(issue: NewApiKey, caller: Caller) -> dict[str, str]:
+    """Secrets of keys with every scope, each confined to one toolset."""
+    return {toolset: (await issue(caller, kind="admin", toolsets=(toolset,))).secret for toolset in sorted(TOOLSETS)}
+
+
+async def answered(http: httpx2.AsyncClient, name: str) -> httpx2.Response:
+    """What the route answers to a call that makes little sense."""
+    method, path = name.split(" ")
+    ids = {"job_id": str(uuid4()), "key_id": str(uuid4()), "name": "nowhere"}
+    body = {} if method == "GET" else {"json": {"nothing": "of that kind"}}
+    return await http.request(method, path.format(**ids), **body)  # type: ignore[arg-type]
+
+
+class TestRoutes:
+    async def test_each_is_for_its_own_toolsets_and_for_no_other(
+        self, gateway: Gateway, confined: dict[str, str]
+    ) -> None:
+        refused: dict[str, set[str]] = {name: set() for name in ROUTES}
+        for toolset, secret in confined.items():
+            async with gateway.http(secret) as http:
+                for name in ROUTES:
+                    response = await answered(http, name)
+                    if response.status_code == 403:
+                        assert response.headers["content-type"].startswith("application/problem+json")
+                        assert response.json()["code"] == "toolset_not_allowed", (name, response.text)
+                        refused[name].add(toolset)
+                    assert response.status_code < 500
+        assert refused == {name: set() if own is None else TOOLSETS - own for name, own in ROUTES.items()}
+
+    async def test_who_is_not_confined_may_use_each(self, gateway: Gateway, admin_key: str) -> None:
+        async with gateway.http(admin_key) as http:
+            for name in ROUTES:
+                assert (await answered(http, name)).status_code != 403, name
+
+    async def test_nothing_is_written_by_who_may_not(
+        self, gateway: Gateway, confined: dict[str, str], owner: asyncpg.Connection, caller: Caller
+    ) -> None:
+        async with gateway.http(confined["memory"]) as http:
+            body = {"items": [{"text": "tea is hot"}]}
+            response = await http.post("/v1/graphs/default/memories", json=body)
+        assert (response.status_code, response.json()["code"]) == (403, "toolset_not_allowed")
+        assert "agent" in response.json()["detail"]
+        assert await owner.fetchval("SELECT count(*) FROM nodes WHERE tenant_id = $1", caller.tenant_id) == 0
+
+    async def test_the_methods_of_an_address_are_no_secret(self, gateway: Gateway, confined: dict[str, str]) -> None:
+        async with gateway.http(confined["memory"]) as http:
+            assert (await http.request("OPTIONS", "/v1/usage")).status_code == 204
+
+
+class TestTools:
+    async def test_a_confined_key_is_offered_its_toolsets_whatever_the_address(
+        self, gateway: Gateway, confined: dict[str, str]
+    ) -> None:
+        for toolset, secret in confined.items():
+            async with gateway.http(secret, **rpc_headers()) as http:
+                answer = await gateway.post(http, "tools/list", {}, path="/mcp/x/all")
+                listed = [tool["name"] for tool in answer["result"]["tools"]]
+                assert listed == [tool.name for tool in CATALOGUE if toolset in tool.toolsets]
+
+    async def test_what_is_not_offered_is_unknown(self, gateway: Gateway, confined: dict[str, str]) -> None:
+        async with gateway.http(confined["memory"], **rpc_headers()) as http:
+            called = {"name": "recall", "arguments": {"query": "tea"}}
+            answer = await gateway.post(http, "tools/call", called, path="/mcp/x/all")
+        assert answer["error"]["message"] == "Unknown tool: recall"
+
+
+class TestKeys:
+    async def test_they_are_made_and_listed_with_their_toolsets(self, gateway: Gateway, admin_key: str) -> None:
+        async with gateway.http(admin_key) as http:
+            made = await http.post("/v1/keys", json={"name": "reader", "toolsets": ["memory", "agent", "memory"]})
+            assert made.json()["toolsets"] == ["memory", "agent"]
+            listed = {key["name"]: key["toolsets"] for key in (await http.get("/v1/keys")).json()["items"]}
+            assert listed == {"test": None, "reader": ["memory", "agent"]}
+            refused = await http.post("/v1/keys", json={"name": "reader", "toolsets": ["agent", "kitchen"]})
+        assert (refused.status_code, refused.json()["path"]) == (400, "toolsets.1")
+
+    async def test_one_that_is_confined_makes_none_that_is_less_so(
+        self, gateway: Gateway, confined: dict[str, str]
+    ) -> None:
+        async with gateway.http(confined["agent"]) as http:
+            for toolsets in (None, ["memory"], ["agent", "memory"]):
+                refused = await http.post("/v1/keys", json={"name": "escape", "toolsets": toolsets})
+                assert (refused.status_code, refused.json()["code"]) == (403, "toolset_not_allowed")
+            assert (await http.post("/v1/keys", json={"name": "child", "toolsets": ["agent"]})).status_code == 201
+            assert (await http.post("/v1/keys", json={"name": "child", "toolsets": []})).status_code == 201
+
+    async def test_one_that_is_confined_to_nothing_reaches_nothing_but_what_goes_by_scope(
+        self, gateway: Gateway, issue: NewApiKey, caller: Caller
+    ) -> None:
+        nothing = await issue(caller, kind="admin", toolsets=())
+        async with gateway.http(nothing.secret, **rpc_headers()) as http:
+            assert (await http.get("/v1/graphs")).status_code == 403
+            assert (await http.get("/v1/keys")).status_code == 200
+            answer = await gateway.post(http, "tools/list", {}, path="/mcp/x/all")
+        assert answer["result"]["tools"] == []
+
+    async def test_the_command_makes_them_too(self, gateway: Gateway, settings: Settings, caller: Caller) -> None:
+        async def create(toolset: str) -> tuple[int, str, str]:
+            command = ["-m", "recollect_cli.main", "keys", "create", caller.tenant, "reader", "--toolset", toolset]
+            command += ["--scope", "memory:read"]
+            pipes = {"stdout": asyncio.subprocess.PIPE, "stderr": asyncio.subprocess.PIPE}
+            variables = os.environ | environment(settings)
+            process = await asyncio.create_subprocess_exec(sys.executable, *command, env=variables, **pipes)  # type: ignore[arg-type]
+            out, err = await asyncio.wait_for(process.communicate(), 60)
+            return process.returncode or 0, out.decode().strip(), err.decode()
+
+        code, secret, _ = await create("agent")
+        assert code == 0
+        async with gateway.http(secret) as http:
+            assert (await http.get("/v1/usage")).json()["code"] == "toolset_not_allowed"
+            assert (await http.post("/v1/graphs/default/recall", json={"query": "tea"})).status_code == 200
+        code, _, told = await create("kitchen")
+        assert code != 0
+        assert "Unknown toolset 'kitchen'" in told
+
+    async def test_the_use_case_itself_holds_it(self, db: Database, caller: Caller) -> None:
+        maker = Caller(caller.tenant_id, caller.tenant, "key:x", frozenset(Scope), toolsets=frozenset({"agent"}))
+        with pytest.raises(Forbidden, match="every toolset"):
+            async with db.transaction(maker) as tx:
+                await identity.create_key(tx, NewKey("escape"), pepper=b"pepper")

@@ -1,0 +1,275 @@
+"""The searches of toolset `organize`, as the enhanced memory server has them, and `batch_search` of toolset `lineage`.
+
+Sources of truth: that server's description of its data flow (search operations), and the memgraph package's batch
+search.
+"""
+
+import json
+import math
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from mcp import Client
+from mcp_types import CallToolResult, TextContent
+
+from tests.gateway import MODES, Gateway, error_of, held, text_of
+
+PEOPLE = [
+    ("Alice", "person", ["Engineer", "likes tea", "likes chess"], ["VIP"], 8),
+    ("Bob", "person", ["likes tea"], ["friend"], 3),
+    ("Teahouse", "place", ["serves green tea", "open daily"], [], None),
+    ("Chess club", "group", ["meets on Monday"], ["vip"], 5),
+]
+KNOWS = {"from": "Alice", "to": "Bob", "relationType": "knows"}
+EMPTY: dict[str, list[Any]] = {"entities": [], "relations": []}
+
+
+@pytest.fixture(params=MODES)
+async def client(request: pytest.FixtureRequest, gateway: Gateway, key: str) -> AsyncIterator[Client]:
+    async with held(gateway.client(key, "/mcp/x/all", revision=request.param)) as client:
+        entities = [
+            {"name": name, "entityType": kind, "observations": said, "tags": tags, "importance": importance}
+            for name, kind, said, tags, importance in PEOPLE
+        ]
+        await answer(client, "create_entities", entities=entities)
+        await answer(client, "create_relations", relations=[KNOWS])
+        yield client
+
+
+async def answer(client: Client, tool: str, /, **arguments: Any) -> Any:
+    """The structured content of a success."""
+    result = await client.call_tool(tool, arguments)
+    assert not result.is_error, result.content
+    return result.structured_content
+
+
+async def refused(client: Client, tool: str, /, **arguments: Any) -> tuple[str, str]:
+    """Code and text of an error."""
+    result = await client.call_tool(tool, arguments)
+    return error_of(result)["code"], text_of(result)
+
+
+async def found(client: Client, tool: str, /, **arguments: Any) -> list[str]:
+    return [entity["name"] for entity in (await answer(client, tool, **arguments))["entities"]]
+
+
+def texts_of(result: CallToolResult) -> list[str]:
+    return [content.text for content in result.content if isinstance(content, TextContent)]
+
+
+class TestRanked:
+    async def test_entities_scores_and_matched_fields(self, client: Client) -> None:
+        result = await client.call_tool("search_nodes_ranked", {"query": "likes CHESS"})
+        results = (result.structured_content or {})["results"]
+        assert json.loads(text_of(result)) == results
+        assert [one["entity"]["name"] for one in results] == ["Alice", "Bob", "Chess club"]
+        alice, bob, club = results
+        assert set(alice) == {"entity", "score", "matchedFields"}
+        assert alice["entity"]["tags"] == ["vip"]
+        assert alice["matchedFields"] == {"observations": ["likes tea", "likes chess"]}
+        assert club["matchedFields"] == {"name": True}
+        assert bob["matchedFields"] == {"observations": ["likes tea"]}
+
+    async def test_the_score_is_the_sum_of_tf_times_idf(self, client: Client) -> None:
+        """Alice: 2 of 7 words are `likes`, which 2 of 4 entities hold, and 1 is `chess`, which 2 hold."""
+        results = (await answer(client, "search_nodes_ranked", query="likes chess"))["results"]
+        scores = {one["entity"]["name"]: one["score"] for one in results}
+        wanted = {
+            "Alice": 2 / 7 * math.log(4 / 2) + 1 / 7 * math.log(4 / 2),
+            "Bob": 1 / 4 * math.log(4 / 2),
+            "Chess club": 1 / 6 * math.log(4 / 2),
+        }
+        assert scores == pytest.approx(wanted)
+
+    async def test_filters_come_before_the_documents_are_counted(self, client: Client) -> None:
+        results = (await answer(client, "search_nodes_ranked", query="chess", tags=["VIP"]))["results"]
+        assert {one["entity"]["name"]: one["score"] for one in results} == {"Alice": 0, "Chess club": 0}
+        few = await answer(client, "search_nodes_ranked", query="likes", minImportance=3, maxImportance=4)
+        assert [one["entity"]["name"] for one in few["results"]] == ["Bob"]
+
+    async def test_the_limit_says_how_to_go_on(self, client: Client) -> None:
+        result = await client.call_tool("search_nodes_ranked", {"query": "likes chess", "limit": 2})
+        assert (result.structured_content or {})["nextOffset"] == 2
+        assert texts_of(result)[1:] == ["More follow: offset=2."]
+        rest = await answer(client, "search_nodes_ranked", query="likes chess", limit=2, offset=2)
+        assert [one["entity"]["name"] for one in rest["results"]] == ["Chess club"]
+        assert "nextOffset" not in rest
+
+    async def test_a_query_without_words_finds_nothing(self, client: Client) -> None:
+        for query in ("", " ", "%", "..."):
+            assert await answer(client, "search_nodes_ranked", query=query) == {"results": []}
+
+
+class TestBoolean:
+    @pytest.mark.parametrize(
+        ("query", "names"),
+        [
+            ("name:Alice AND (type:person OR observation:engineer)", ["Alice"]),
+            ("type:person", ["Alice", "Bob"]),
+            ("type:person NOT observation:chess", ["Bob"]),
+            ("tea", ["Alice", "Bob", "Teahouse"]),
+            ("NOT tea", ["Chess club"]),
+            ("tag:vip", ["Alice", "Chess club"]),
+            ("TAG:VIP AND NOT type:PERSON", ["Chess club"]),
+            ('observation:"likes tea" OR name:"Chess club"', ["Alice", "Bob", "Chess club"]),
+            ("vip", ["Alice", "Chess club"]),
+            ("NOT (type:person OR type:place)", ["Chess club"]),
+            ("a AND NOT a", []),
+        ],
+    )
+    async def test_what_it_holds_of(self, client: Client, query: str, names: list[str]) -> None:
+        assert await found(client, "boolean_search", query=query) == names
+
+    async def test_a_graph_comes_back(self, client: Client) -> None:
+        result = await client.call_tool("boolean_search", {"query": "name:bob"})
+        graph = result.structured_content or {}
+        assert json.loads(text_of(result)) == graph
+        assert graph["relations"] == [KNOWS]
+        assert set(graph["entities"][0]) >= {"name", "entityType", "observations", "tags", "createdAt", "lastModified"}
+
+    async def test_filters_and_pages(self, client: Client) -> None:
+        assert await found(client, "boolean_search", query="tea", tags=["Friend"]) == ["Bob"]
+        assert await found(client, "boolean_search", query="tea", minImportance=4) == ["Alice"]
+        assert await found(client, "boolean_search", query="tea", maxImportance=4) == ["Bob"]
+        first = await answer(client, "boolean_search", query="tea", limit=2)
+        assert first["nextOffset"] == 2
+        assert await found(client, "boolean_search", query="tea", limit=2, offset=2) == ["Teahouse"]
+
+    async def test_a_fault_is_told_with_its_place(self, client: Client) -> None:
+        assert await refused(client, "boolean_search", query="name:Alice AND (tea") == (
+            "invalid_input",
+            "query: Ends before a )",
+        )
+        assert await refused(client, "boolean_search", query="tea OR )") == (
+            "invalid_input",
+            "query: Unexpected ) at character 8",
+        )
+
+
+class TestFuzzy:
+    @pytest.mark.parametrize(
+        ("query", "more", "names"),
+        [
+            ("Alcie", {}, []),  # 1 - 2/5 = 0.6
+            ("Alcie", {"threshold": 0.6}, ["Alice"]),
+            ("alic", {}, ["Alice"]),
+            ("persn", {}, ["Alice", "Bob"]),
+            ("liked tea", {}, ["Alice", "Bob"]),
+            ("Teahuose", {}, ["Teahouse"]),  # 1 - 2/8 = 0.75
+            ("chess", {}, []),  # a word of a field is not the field
+            ("BOB", {"threshold": 1}, ["Bob"]),
+        ],
+    )
+    async def test_what_is_near_enough(
+        self, client: Client, query: str, more: dict[str, Any], names: list[str]
+    ) -> None:
+        assert await found(client, "fuzzy_search", query=query, **more) == names
+
+    async def test_the_nearest_first_with_relations(self, client: Client) -> None:
+        await answer(client, "create_entities", entities=[{"name": "Bobb", "entityType": "", "observations": []}])
+        graph = await answer(client, "fuzzy_search", query="bobb")
+        assert [entity["name"] for entity in graph["entities"]] == ["Bobb", "Bob"]
+        assert graph["relations"] == [KNOWS]
+
+    async def test_filters_and_pages(self, client: Client) -> None:
+        assert await found(client, "fuzzy_search", query="persn", tags=["vip"]) == ["Alice"]
+        assert await found(client, "fuzzy_search", query="persn", maxImportance=5) == ["Bob"]
+        assert (await answer(client, "fuzzy_search", query="persn", limit=1))["nextOffset"] == 1
+        assert await found(client, "fuzzy_search", query="persn", limit=1, offset=1) == ["Bob"]
+
+
+class TestDateRange:
+    async def test_made_or_changed_in_it(self, client: Client) -> None:
+        everyone = [name for name, *_ in PEOPLE]
+        assert await found(client, "search_by_date_range") == everyone
+        assert await found(client, "search_by_date_range", startDate="2000-01-01", endDate="2999-12-31") == everyone
+        assert await answer(client, "search_by_date_range", endDate="2000-01-01") == EMPTY
+        assert await answer(client, "search_by_date_range", startDate="2999-01-01T00:00:00Z") == EMPTY
+
+    async def test_a_day_is_all_of_it(self, client: Client) -> None:
+        [alice, *_] = (await answer(client, "search_by_date_range"))["entities"]
+        day = alice["createdAt"][:10]
+        assert "Alice" in await found(client, "search_by_date_range", startDate=day, endDate=day)
+
+    async def test_filters_and_pages(self, client: Client) -> None:
+        assert await found(client, "search_by_date_range", entityType="person", tags=["vip"]) == ["Alice"]
+        page = await answer(client, "search_by_date_range", limit=3)
+        assert page["nextOffset"] == 3
+        assert page["relations"] == [KNOWS]
+        assert await found(client, "search_by_date_range", limit=3, offset=3) == ["Chess club"]
+
+    @pytest.mark.parametrize(
+        "date", ["yesterday", "2026-02-30", "2026-13-01T00:00:00Z", "", "0001-01-01T00:00:00+14:00"]
+    )
+    async def test_what_is_no_date_is_refused(self, client: Client, date: str) -> None:
+        code, told = await refused(client, "search_by_date_range", endDate=date)
+        assert (code, told.split(": ")[0]) == ("invalid_input", "endDate")
+
+
+class TestThePast:
+    async def test_every_search_as_it_was(self, client: Client) -> None:
+        searches: list[tuple[str, dict[str, Any]]] = [
+            ("search_nodes_ranked", {"query": "chess"}),
+            ("boolean_search", {"query": "chess"}),
+            ("fuzzy_search", {"query": "Alise"}),
+            ("search_by_date_range", {}),
+        ]
+        then = [await answer(client, tool, **arguments) for tool, arguments in searches]
+        await answer(client, "delete_entities", entityNames=["Alice", "Chess club", "Bob", "Teahouse"])
+        for (tool, arguments), was in zip(searches, then, strict=True):
+            assert await answer(client, tool, **arguments, as_of="2") == was
+            assert not any((await answer(client, tool, **arguments)).values())
+
+
+class TestBatchSearch:
+    async def test_hits_are_fused_by_rank(self, client: Client) -> None:
+        queries = [{"text": "Who likes tea?"}, {"text": "Monday"}, {"text": "who meets on Monday?"}]
+        batch = await answer(client, "batch_search", queries=queries)
+        singles = [
+            [hit["node"]["lineage_id"] for hit in (await answer(client, "search_graph", text=query["text"]))["hits"]]
+            for query in queries
+        ]
+        assert batch["query_count"] == 3
+        assert batch["per_query_hits"] == [len(single) for single in singles]
+        assert batch["unique_hits"] == len({lineage for single in singles for lineage in single})
+        for hit in batch["hits"]:
+            ranks = {n: single.index(hit["node"]["lineage_id"]) + 1 for n, single in enumerate(singles)
+                     if hit["node"]["lineage_id"] in single}  # fmt: skip
+            assert hit["queries_matched"] == list(ranks)
+            assert hit["score"] == pytest.approx(sum(1 / (60 + rank) for rank in ranks.values()))
+        scores = [hit["score"] for hit in batch["hits"]]
+        assert scores == sorted(scores, reverse=True)
+        assert batch["hits"][0]["queries_matched"] == [1, 2] or batch["hits"][0]["queries_matched"] == [0, 1, 2]
+
+    async def test_each_query_has_its_filters_and_limit(self, client: Client) -> None:
+        batch = await answer(
+            client,
+            "batch_search",
+            queries=[
+                {"text": "likes tea", "limit": 1},
+                {"text": "tea", "kinds": ["place"]},
+                {"text": "tea", "tags": ["FRIEND"]},
+            ],
+        )
+        assert batch["per_query_hits"] == [1, 1, 1]
+        by_query = {n: hit["node"]["name"] for hit in batch["hits"] for n in hit["queries_matched"]}
+        assert (by_query[1], by_query[2]) == ("Teahouse", "Bob")
+
+    async def test_limits_are_brought_back_to_their_bounds(self, client: Client) -> None:
+        queries = [{"text": "tea", "limit": 1_000}, {"text": "tea", "limit": 0}, {"text": "tea", "limit": -5}]
+        batch = await answer(client, "batch_search", queries=queries, limit=1_000)
+        assert len(set(batch["per_query_hits"])) == 1
+        assert len((await answer(client, "batch_search", queries=queries, limit=1))["hits"]) == 1
+        assert len((await answer(client, "batch_search", queries=queries, limit=0))["hits"]) == len(batch["hits"])
+
+    async def test_one_to_eight_queries(self, client: Client) -> None:
+        assert await refused(client, "batch_search", queries=[]) == (
+            "invalid_input",
+            "queries: Expected `array` of length >= 1",
+        )
+        code, told = await refused(client, "batch_search", queries=[{"text": "tea"}] * 9)
+        assert (code, told.split(": ")[0]) == ("invalid_input", "queries")
+        assert (await answer(client, "batch_search", queries=[{"text": "tea"}] * 8))["query_count"] == 8
+        nowhere = await answer(client, "batch_search", queries=[{"text": "tea"}], graph="nowhere")
+        assert (nowhere["hits"], nowhere["per_query_hits"]) == ([], [0])

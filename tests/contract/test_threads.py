@@ -1,0 +1,150 @@
+"""Threads, over the wire: what stands beside a memory is what was said before and after it in its thread, and without
+one, what else is known of its entity. `explain` shows it: `near` is above 0 where a word stands within twenty words, as
+long as something else was found that it is farther from: each term is scaled within one answer."""
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import httpx2
+import pytest
+
+from recollect.caller import Caller
+from recollect.platform.db import Database
+from recollect.recall.ranking import WEIGHTS
+from tests import memories
+from tests.gateway import Gateway, rpc_headers
+
+PATH = "/mcp/x/agent,facts"
+WORDS = ("anvil", "bellows", "crucible", "dynamo", "engine", "furnace")
+
+
+def told(word: str) -> str:
+    """A text of thirty words, one of which no other has: only those right beside it are within twenty words of it."""
+    return " ".join([f"{word}filler{n}" for n in range(15)] + [word] + [f"{word}padding{n}" for n in range(14)])
+
+
+@dataclass(frozen=True)
+class Agent:
+    """Calls tools, and settles what they wrote as the worker does."""
+
+    gateway: Gateway
+    http: httpx2.AsyncClient
+    below: memories.Agent
+
+    async def __call__(self, tool: str, **arguments: Any) -> dict[str, Any]:
+        result = await self.gateway.call(self.http, tool, arguments, path=PATH)
+        assert not result["isError"], result
+        answer: dict[str, Any] = result["structuredContent"]
+        return answer
+
+    async def explained(self, word: str) -> dict[str, dict[str, float]]:
+        """The memories that a word finds, each by its own word, with the terms of their scores."""
+        await self.below.embed()
+        found = (await self("recall", query=word, limit=50, token_budget=10_000, explain=True))["memories"]
+        return {memory["text"].split()[15]: memory["why"] for memory in found}
+
+    async def beside(self, word: str) -> set[str]:
+        """The memories right beside that of this word."""
+        return {other for other, why in (await self.explained(word)).items() if why["near"] > 0 and other != word}
+
+
+@pytest.fixture
+async def agent(gateway: Gateway, key: str, db: Database, caller: Caller) -> AsyncIterator[Agent]:
+    async with gateway.http(key, **rpc_headers()) as http, memories.at_work(db, caller) as below:
+        yield Agent(gateway, http, below)
+
+
+def items(words: Sequence[str], **more: Any) -> list[dict[str, Any]]:
+    return [{"text": told(word), **more} for word in words]
+
+
+async def test_a_batch_is_in_the_order_in_which_it_was_told(agent: Agent) -> None:
+    await agent("remember", items=items(WORDS, thread="shop", at="2026-01-31T09:00:00Z"))
+    for place, word in enumerate(WORDS):
+        assert await agent.beside(word) == {*WORDS[max(0, place - 1) : place], *WORDS[place + 1 : place + 2]}
+
+
+@pytest.mark.parametrize("tool", ["remember", "create_node"])
+async def test_at_orders_what_was_written_in_another_order(agent: Agent, tool: str) -> None:
+    for minute, word in ((3, "crucible"), (5, "engine"), (1, "anvil"), (4, "dynamo"), (2, "bellows")):
+        if tool == "remember":
+            await agent(tool, items=items([word], thread="shop", at=f"2026-01-31T09:0{minute}:00Z"))
+        else:
+            await agent(tool, text=told(word), thread="shop", at=1_769_850_000_000 + minute * 60_000)
+    assert await agent.beside("anvil") == {"bellows"}
+    assert await agent.beside("crucible") == {"bellows", "dynamo"}
+    assert await agent.beside("engine") == {"dynamo"}
+
+
+async def test_a_thread_leads_from_entity_to_entity_and_to_facts(agent: Agent) -> None:
+    about: tuple[list[str], ...] = (["Grace"], [], ["Ada"], ["Grace"], [])
+    for word, names in zip(WORDS, about, strict=False):
+        await agent("remember", items=items([word], thread="shop", about=names))
+    assert await agent.beside("crucible") == {"bellows", "dynamo"}
+
+
+async def test_two_threads_are_two(agent: Agent) -> None:
+    await agent("remember", items=items(WORDS[:3], thread="shop") + items(WORDS[3:], thread="yard"))
+    assert await agent.beside("crucible") == {"bellows"}
+    assert await agent.beside("dynamo") == {"engine"}
+
+
+async def test_without_a_thread_an_entity_s_other_observations_are_beside(agent: Agent) -> None:
+    for word, name in zip(WORDS, ("Ada", "Grace") * 3, strict=True):
+        await agent("remember", items=items([word], about=[name]))
+    assert await agent.beside("anvil") == {"crucible"}
+    assert await agent.beside("furnace") == {"dynamo"}
+
+
+async def test_explain_returns_every_term_and_the_score_is_their_sum(agent: Agent) -> None:
+    await agent("remember", items=items(WORDS, thread="shop"))
+    await agent.below.embed()
+    plain = (await agent("recall", query="anvil"))["memories"]
+    explained = (await agent("recall", query="anvil", explain=True))["memories"]
+    assert [memory["id"] for memory in plain] == [memory["id"] for memory in explained]
+    assert all("why" not in memory for memory in plain)
+    for memory in explained:
+        assert memory["why"].keys() == WEIGHTS.keys()
+        assert all(0 <= term <= 1 for term in memory["why"].values())
+        score = sum(weight * memory["why"][name] for name, weight in WEIGHTS.items()) / sum(WEIGHTS.values())
+        assert memory["score"] == pytest.approx(score, abs=1e-3)
+
+
+async def test_a_fact_tells_its_thread_and_when_it_was_said(agent: Agent) -> None:
+    said = {"thread": "shop", "at": 1_769_850_000_000}
+    made = (await agent("create_node", text="Bees make honey", **said))["node"]
+    assert made.items() >= said.items()
+    assert (await agent("get_node", node_id=made["id"]))["node"] == made
+    assert (await agent("update_node", node_id=made["id"], text="Bees make wax"))["node"].items() >= said.items()
+    [memory] = (await agent("recall", query="bees"))["memories"]
+    assert (memory["text"], memory["at"]) == ("Bees make wax", "2026-01-31T09:00:00Z")
+
+
+async def test_what_was_said_now_and_nowhere_tells_neither(agent: Agent) -> None:
+    node = (await agent("create_node", text="Bees make honey"))["node"]
+    assert {"thread", "at"}.isdisjoint(node)
+
+
+async def test_a_fact_is_told_once_a_thread(agent: Agent) -> None:
+    threads = (None, "shop", "yard", "shop")
+    ids = [(await agent("create_node", text="it rained", thread=thread))["node"]["id"] for thread in threads]
+    assert len(set(ids)) == 3
+    assert ids[1] == ids[3]
+
+
+async def test_said_before_1970(agent: Agent) -> None:
+    made = (await agent("create_node", text="Ada published her notes", at=-4_000_000_000_000))["node"]
+    assert made["at"] == -4_000_000_000_000
+
+
+@pytest.mark.parametrize("at", ["0001-01-01T00:00:00Z", "9999-12-31T23:59:59.999999Z"])
+async def test_the_ends_of_the_calendar_come_back_as_times(agent: Agent, gateway: Gateway, key: str, at: str) -> None:
+    await agent("remember", items=[{"text": "the anvil rings", "at": at}])
+    (found,) = (await agent("recall", query="anvil"))["memories"]
+    assert found["at"][:4] == at[:4]
+    assert found["at"].endswith("Z"), "a time names its zone"
+    async with gateway.http(key) as http:
+        out = await http.get("/v1/graphs/default/export", params={"format": "json"})
+        back = await http.post("/v1/graphs/copy/import", params={"format": "json"}, json=out.json())
+    assert (back.json()["facts_created"], back.json()["errors"]) == (1, [])

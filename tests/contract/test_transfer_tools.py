@@ -1,0 +1,368 @@
+"""`export_graph` and `import_graph`: the enhanced memory server's and, of the first, the mcp-memory crate's."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import httpx2
+import networkx
+import pytest
+
+from recollect.caller import Caller, Scope
+from recollect.identity.model import operator_caller
+from recollect.platform.db import Database
+from recollect.settings import Settings
+from recollect_gateway.mcp_endpoint.errors import ERROR_META
+from recollect_gateway.mcp_endpoint.toolsets.admin import jobs as admin_jobs
+from recollect_gateway.mcp_endpoint.toolsets.organize import transfer
+from recollect_workers.context import WorkerContext
+from recollect_workers.jobs import turns
+from tests.conftest import NewTenant
+from tests.gateway import Gateway, NewApiKey, revision_of, rpc_headers, serving
+from tests.jobs import employed
+
+ALICE = {"name": "Alice", "entityType": "person", "observations": ["likes tea"], "tags": ["vip"], "importance": 5}
+BOB = {"name": "Bob", "entityType": "person", "observations": []}
+KNOWS = {"from": "Alice", "to": "Bob", "relationType": "knows"}
+
+
+class Tools:
+    """Whoever calls tools of one toolset."""
+
+    def __init__(self, gateway: Gateway, http: httpx2.AsyncClient, toolset: str) -> None:
+        self.gateway, self.http, self.path = gateway, http, f"/mcp/x/{toolset}"
+
+    async def result(self, tool: str, **arguments: Any) -> dict[str, Any]:
+        return await self.gateway.call(self.http, tool, arguments, path=self.path)
+
+    async def text(self, tool: str, **arguments: Any) -> str:
+        result = await self.result(tool, **arguments)
+        assert not result["isError"], result
+        return str(result["content"][0]["text"])
+
+    async def said(self, tool: str, **arguments: Any) -> dict[str, Any]:
+        result = await self.result(tool, **arguments)
+        assert not result["isError"], result
+        structured: dict[str, Any] = result["structuredContent"]
+        return structured
+
+    async def error(self, tool: str, **arguments: Any) -> tuple[dict[str, Any], str]:
+        result = await self.result(tool, **arguments)
+        assert result["isError"], result
+        return result["_meta"][ERROR_META], result["content"][0]["text"]
+
+
+@pytest.fixture
+async def memory(gateway: Gateway, key: str) -> AsyncIterator[Tools]:
+    async with gateway.http(key, **rpc_headers()) as http:
+        tools = Tools(gateway, http, "memory")
+        await tools.said("create_entities", entities=[ALICE, BOB])
+        await tools.said("create_relations", relations=[KNOWS])
+        yield tools
+
+
+@pytest.fixture
+def organize(memory: Tools) -> Tools:
+    return Tools(memory.gateway, memory.http, "organize")
+
+
+class TestExportGraph:
+    async def test_json_is_entities_and_relations(self, memory: Tools) -> None:
+        said = json.loads(await memory.text("export_graph", format="json"))
+        assert [entity["name"] for entity in said["entities"]] == ["Alice", "Bob"]
+        assert said["entities"][0].items() >= ALICE.items()
+        assert said["entities"][0].keys() >= {"createdAt", "lastModified"}
+        assert [edge.items() >= KNOWS.items() for edge in said["relations"]] == [True]
+
+    async def test_mermaid_and_dot_as_the_crate_draws_them(self, memory: Tools) -> None:
+        assert await memory.text("export_graph", format="mermaid") == (
+            'graph LR\n  n0["Alice"]\n  n1["Bob"]\n  n0 -->|knows| n1\n'
+        )
+        assert await memory.text("export_graph", format="dot") == (
+            'digraph G {\n  n0 [label="Alice"];\n  n1 [label="Bob"];\n  n0 -> n1 [label="knows"];\n}\n'
+        )
+
+    async def test_jsonl_is_the_official_servers_file(self, organize: Tools) -> None:
+        lines = (await organize.text("export_graph", format="jsonl")).splitlines()
+        assert [json.loads(line)["type"] for line in lines] == ["entity", "entity", "relation"]
+        assert lines[2] == '{"type":"relation","from":"Alice","to":"Bob","relationType":"knows"}'
+
+    async def test_others_read_graphml_and_gexf(self, organize: Tools) -> None:
+        graph = networkx.parse_graphml(await organize.text("export_graph", format="graphml"))
+        assert graph.nodes["Alice"]["observations"] == '["likes tea"]'
+        assert graph.edges["Alice", "Bob"]["relationType"] == "knows"
+        assert "<gexf" in await organize.text("export_graph", format="gexf")
+
+    async def test_csv_and_markdown(self, organize: Tools) -> None:
+        lines = (await organize.text("export_graph", format="csv")).splitlines()
+        assert lines[0] == "# ENTITIES"
+        assert lines[1].startswith("name,entityType,observations,createdAt,lastModified,tags,importance,parentId")
+        assert "# RELATIONS" in lines
+        assert "### Alice\n" in await organize.text("export_graph", format="markdown")
+
+    async def test_the_file_stands_in_the_structured_content_too(self, memory: Tools) -> None:
+        said = await memory.said("export_graph", format="mermaid")
+        assert said["data"] == await memory.text("export_graph", format="mermaid")
+        assert (said["mediaType"], said["revision"], said["factsLeftOut"]) == ("text/vnd.mermaid", 2, 0)
+
+    async def test_a_filter_keeps_entities_and_the_relations_among_them(self, memory: Tools) -> None:
+        said = json.loads(await memory.text("export_graph", format="json", filter={"tags": ["VIP"]}))
+        assert ([entity["name"] for entity in said["entities"]], said["relations"]) == (["Alice"], [])
+        none = await memory.text("export_graph", format="jsonl", filter={"endDate": "2020-01-01T00:00:00Z"})
+        assert none == ""
+
+    async def test_a_day_is_all_of_it(self, organize: Tools) -> None:
+        [alice, _] = json.loads(await organize.text("export_graph", format="json"))["entities"]
+        day = alice["lastModified"][:10]
+        for only in ({"startDate": day}, {"startDate": day, "endDate": day}):
+            assert "Alice" in await organize.text("export_graph", format="json", filter=only)
+        result = await organize.result("export_graph", format="json", filter={"endDate": "yesterday"})
+        assert result["_meta"][ERROR_META] == {"code": "invalid_input", "path": "filter.endDate"}
+        assert "2027-01-31" in result["content"][0]["text"]
+
+    async def test_the_past(self, memory: Tools) -> None:
+        assert "knows" not in await memory.text("export_graph", format="dot", as_of="1")
+
+    async def test_facts_left_out_are_told(self, memory: Tools) -> None:
+        await Tools(memory.gateway, memory.http, "agent").said("remember", items=[{"text": "Rain is expected"}])
+        result = await memory.result("export_graph", format="dot")
+        assert result["content"][1]["text"] == "1 facts were left out: this format holds entities."
+        assert "Rain" in await memory.text("export_graph", format="json")
+
+    @pytest.mark.parametrize("format_name", ["json", "csv", "dot"])
+    async def test_a_graph_that_is_not_there_is_empty(self, memory: Tools, format_name: str) -> None:
+        assert "Alice" not in await memory.text("export_graph", format=format_name, graph="nowhere")
+
+    async def test_a_large_one_is_refused_with_the_way_to_have_it(
+        self, settings: Settings, memory: Tools, key: str
+    ) -> None:
+        for small in ({"max_reply_items": 2}, {"max_reply_bytes": 1_100}):
+            with serving(settings.model_copy(update=small)) as gateway:
+                async with gateway.http(key, **rpc_headers()) as http:
+                    error, text = await Tools(gateway, http, "memory").error("export_graph", format="json")
+            assert error == {"code": "reply_too_large"}
+            assert "call start_export with the same arguments" in text
+            assert "recollect export --graph default --format json" in text
+            assert "GET /v1/graphs/default/export?format=json" in text
+
+
+class TestStartExport:
+    """What is too large for a reply, by tools alone."""
+
+    @pytest.fixture
+    async def worker(self, settings: Settings, db: Database) -> AsyncIterator[WorkerContext]:
+        async with employed(settings, db) as context:
+            yield context
+
+    @pytest.mark.parametrize("format_name", ["json", "graphml"])
+    async def test_the_file_is_read_in_pieces(self, organize: Tools, worker: WorkerContext, format_name: str) -> None:
+        await organize.said("add_tags", entityName="Alice", tags=["größe €", "𝄞 clef"])
+        whole = await organize.text("export_graph", format=format_name)
+        started = await organize.result("start_export", format=format_name)
+        job = started["structuredContent"]
+        assert (job["kind"], job["status"], job["graph"]) == ("export_graph", "queued", "default")
+        assert f"get_job with id {job['id']}" in started["content"][1]["text"]
+        assert "output" not in await organize.said("get_job", id=job["id"], output_offset=0)
+        await turns.sweep(worker)
+        pieces: list[str] = []
+        offset: int | None = 0
+        while offset is not None:
+            said = await organize.said("get_job", id=job["id"], output_offset=offset, output_limit=101)
+            pieces.append(said["output"]["text"])
+            assert len(pieces[-1].encode()) <= 101
+            offset = said["output"].get("next_offset")
+        assert ("".join(pieces), len(pieces) > 3) == (whole, True)
+        assert said["output"]["path"] == f"/v1/jobs/{job['id']}/output"
+        fetched = await organize.http.get(said["output"]["path"])
+        assert fetched.text == whole
+        assert fetched.headers["Content-Type"].split(";")[0] == said["output"]["media_type"]
+        beyond = await organize.said("get_job", id=job["id"], output_offset=10**9)
+        assert (beyond["output"]["text"], beyond["output"].get("next_offset")) == ("", None)
+
+    async def test_a_piece_takes_no_more_than_a_reply_may(
+        self, settings: Settings, organize: Tools, worker: WorkerContext, key: str
+    ) -> None:
+        whole = await organize.text("export_graph", format="json")
+        job = await organize.said("start_export", format="json")
+        await turns.sweep(worker)
+        pieces: list[str] = []
+        with serving(settings.model_copy(update={"max_reply_bytes": 1_100})) as gateway:
+            async with gateway.http(key, **rpc_headers()) as http:
+                offset: int | None = 0
+                while offset is not None:
+                    tools = Tools(gateway, http, "admin")
+                    output = (await tools.said("get_job", id=job["id"], output_offset=offset))["output"]
+                    pieces.append(output["text"])
+                    offset = output.get("next_offset")
+        assert "".join(pieces) == whole
+        assert len(pieces) > 1
+
+    async def test_an_equal_one_under_way_is_found(self, organize: Tools, worker: WorkerContext) -> None:
+        first = await organize.said("start_export", format="csv", filter={"tags": ["VIP"]})
+        assert (await organize.said("start_export", format="csv", filter={"tags": ["vip"]}))["id"] == first["id"]
+        others: list[dict[str, Any]] = [{"format": "csv"}, {"format": "json", "filter": {"tags": ["vip"]}}]
+        assert first["id"] not in [(await organize.said("start_export", **each))["id"] for each in others]
+        await organize.said("add_tags", entityName="Bob", tags=["vip"])
+        assert (await organize.said("start_export", format="csv", filter={"tags": ["vip"]}))["id"] != first["id"]
+        await turns.sweep(worker)
+        read = await organize.said("get_job", id=first["id"], output_offset=0)
+        assert "Bob" not in read["output"]["text"], "as it was when it was asked for"
+
+    async def test_waiting_for_it_tells_progress(
+        self, organize: Tools, gateway: Gateway, key: str, worker: WorkerContext, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        entities = [{"name": f"e{n}", "entityType": "thing", "observations": []} for n in range(40)]
+        await organize.said("import_graph", format="json", data=json.dumps({"entities": entities}))
+        monkeypatch.setattr("recollect.transfer.exports.PAGE_ITEMS", 1)
+        monkeypatch.setattr(admin_jobs, "POLL_SECONDS", 0.02)
+        told: list[tuple[float, float | None]] = []
+
+        watched = asyncio.Event()
+
+        async def tell(progress: float, total: float | None, message: str | None) -> None:
+            told.append((progress, total))
+            watched.set()
+
+        async def begin() -> None:
+            await watched.wait()
+            await turns.sweep(worker)
+
+        job = await organize.said("start_export", format="jsonl")
+        sweeping = asyncio.create_task(begin())
+        async with gateway.client(key, "/mcp/x/organize") as client:
+            arguments = {"id": job["id"], "wait_seconds": 60, "output_offset": 0}
+            result = await client.call_tool("get_job", arguments, progress_callback=tell)
+        await sweeping
+        assert result.structured_content is not None
+        assert len(result.structured_content["output"]["text"].splitlines()) == 43
+        assert len(told) > 1
+        assert [progress for progress, _ in told] == sorted({progress for progress, _ in told}), "it rises each time"
+        assert (told[0][0], told[-1][0]) == (0, 43)
+
+    async def test_who_may_only_read_starts_none(
+        self, organize: Tools, gateway: Gateway, issue: NewApiKey, caller: Caller
+    ) -> None:
+        job = await organize.said("start_export", format="json")
+        reader = await issue(caller, scopes=frozenset({Scope.MEMORY_READ}))
+        async with gateway.http(reader.secret, **rpc_headers()) as http:
+            answer = await gateway.post(http, "tools/call", {"name": "start_export"}, path="/mcp/x/organize")
+            assert "Unknown tool" in answer["error"]["message"]
+            assert (await Tools(gateway, http, "organize").said("get_job", id=job["id"]))["status"] == "queued"
+
+    async def test_a_neighbour_reads_nothing_of_it(
+        self, organize: Tools, gateway: Gateway, issue: NewApiKey, new_tenant: NewTenant, worker: WorkerContext
+    ) -> None:
+        job = await organize.said("start_export", format="json")
+        await turns.sweep(worker)
+        issued = await issue(operator_caller(await new_tenant()))
+        async with gateway.http(issued.secret, **rpc_headers()) as http:
+            stranger = Tools(gateway, http, "organize")
+            error, _ = await stranger.error("get_job", id=job["id"], output_offset=0)
+            assert error == {"code": "job_not_found"}
+            assert (await stranger.said("start_export", format="json"))["id"] != job["id"]
+
+
+class TestImportGraph:
+    @pytest.mark.parametrize("format_name", ["json", "csv", "graphml", "jsonl"])
+    async def test_what_was_exported_comes_back(self, organize: Tools, format_name: str) -> None:
+        data = await organize.text("export_graph", format=format_name)
+        said = await organize.said("import_graph", format=format_name, data=data, graph="copy")
+        assert (said["entitiesCreated"], said["relationsCreated"], said["errors"]) == (2, 1, [])
+        again = await organize.said("import_graph", format=format_name, data=data, graph="copy")
+        assert (again["entitiesSkipped"], again["relationsSkipped"], again["entitiesCreated"]) == (2, 1, 0)
+        assert await organize.text("export_graph", format="dot", graph="copy") == await organize.text(
+            "export_graph", format="dot"
+        )
+
+    async def test_strategies(self, organize: Tools) -> None:
+        data = json.dumps({"entities": [{**ALICE, "entityType": "robot", "observations": ["hums"], "tags": ["old"]}]})
+
+        async def alice() -> dict[str, Any]:
+            found = json.loads(await organize.text("export_graph", format="json"))["entities"]
+            return next(entity for entity in found if entity["name"] == "Alice")
+
+        said = await organize.said("import_graph", format="json", data=data)
+        assert (said["entitiesSkipped"], (await alice())["observations"]) == (1, ["likes tea"])
+        error, text = await organize.error("import_graph", format="json", data=data, mergeStrategy="fail")
+        assert error == {"code": "name_taken", "path": "entities.0"}
+        assert "There is an entity named 'Alice' already." in text
+        said = await organize.said("import_graph", format="json", data=data, mergeStrategy="merge")
+        found = await alice()
+        assert said["entitiesUpdated"] == 1
+        assert (found["entityType"], found["observations"]) == ("person", ["likes tea", "hums"])
+        assert found["tags"] == ["vip", "old"]
+        said = await organize.said("import_graph", format="json", data=data, mergeStrategy="replace")
+        found = await alice()
+        assert said["entitiesUpdated"] == 1
+        assert (found["entityType"], found["observations"], found["tags"]) == ("robot", ["hums"], ["old"])
+
+    async def test_a_dry_run_tells_and_writes_nothing(self, organize: Tools, db: Database, caller: Caller) -> None:
+        before = await revision_of(db, caller)
+        data = json.dumps({"entities": [ALICE, {**BOB, "name": "Carol"}, {"name": 7}], "relations": [KNOWS]})
+        said = await organize.said("import_graph", format="json", data=data, dryRun=True)
+        assert (said["dryRun"], said["entitiesCreated"], said["entitiesSkipped"]) == (True, 1, 1)
+        assert said["relationsSkipped"] == 1
+        assert said["errors"] == [{"path": "data.entities.2", "reason": "name: Expected `str`, got `int`"}]
+        said = await organize.said("import_graph", format="json", data=data, dryRun=True, graph="new")
+        assert said["entitiesCreated"] == 2
+        assert await revision_of(db, caller) == before
+        assert await revision_of(db, caller, "new") == 0
+
+    @pytest.mark.parametrize(
+        ("format_name", "data", "path", "said"),
+        [
+            ("json", '{"entities":[{"name":"x"}]}', "data.entities.0", "entityType: Required. Nothing was imported"),
+            ("json", "[]", "line 1", "Not a JSON object of lists"),
+            ("csv", "name,importance\nx,high\n", "data.line 2", "importance: is no number. Nothing was imported"),
+            ("csv", "name,name\n", "line 1.column 2", "The column stands there twice"),
+            ("csv", "name,size\n", "line 1.column 2", "Unknown column"),
+            ("jsonl", "{}", "data.line 1", "Object missing required field `type`"),
+            ("graphml", "<!DOCTYPE a [<!ENTITY b 'c'>]><a/>", "line 1", "Document types and entities are not taken"),
+        ],
+    )
+    async def test_what_is_broken_is_told_by_its_place_and_nothing_is_written(
+        self, organize: Tools, db: Database, caller: Caller, format_name: str, data: str, path: str, said: str
+    ) -> None:
+        before = await revision_of(db, caller)
+        error, text = await organize.error("import_graph", format=format_name, data=data)
+        assert error == {"code": "invalid_input", "path": path}
+        assert said in text
+        assert await revision_of(db, caller) == before
+
+    @pytest.mark.parametrize("dry_run", [False, True])
+    async def test_too_much_at_once_is_a_job(
+        self, settings: Settings, organize: Tools, db: Database, caller: Caller, dry_run: bool
+    ) -> None:
+        data = "name\n" + "".join(f"e{number}\n" for number in range(transfer.MAX_ITEMS + 1))
+        async with employed(settings, db) as worker:
+            said = await organize.said("import_graph", format="csv", data=data, dryRun=dry_run)
+            assert (said["entitiesCreated"], said["job"]["kind"], said["dryRun"]) == (0, "import_graph", dry_run)
+            before = await revision_of(db, caller)
+            await turns.sweep(worker)
+            job = await organize.said("get_job", id=said["job"]["id"], output_offset=0)
+        assert (job["status"], job["result"]["entities_created"]) == ("succeeded", transfer.MAX_ITEMS + 1)
+        assert job["output"]["text"] == ""
+        assert (await revision_of(db, caller) == before) is dry_run
+
+    async def test_of_too_much_nothing_is_imported_where_something_is_broken(
+        self, settings: Settings, organize: Tools, db: Database, caller: Caller
+    ) -> None:
+        data = (
+            "name,importance\n" + "".join(f"e{number},1\n" for number in range(transfer.MAX_ITEMS + 1)) + "secret,x\n"
+        )
+        async with employed(settings, db) as worker:
+            said = await organize.said("import_graph", format="csv", data=data)
+            before = await revision_of(db, caller)
+            await turns.sweep(worker)
+            job = await organize.said("get_job", id=said["job"]["id"])
+        assert (job["status"], job["error"]["code"]) == ("failed", "invalid_input")
+        assert "secret" not in job["error"]["message"]
+        assert await revision_of(db, caller) == before
+
+    async def test_it_is_one_revision(self, organize: Tools, db: Database, caller: Caller) -> None:
+        data = "name\n" + "".join(f"e{number}\n" for number in range(1_200))
+        before = await revision_of(db, caller)
+        said = await organize.said("import_graph", format="csv", data=data)
+        assert said["entitiesCreated"] == 1_200
+        assert await revision_of(db, caller) == before + 1

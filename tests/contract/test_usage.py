@@ -1,0 +1,296 @@
+"""Usage as its tool and routes tell it, counted by gateways and a worker."""
+
+from collections.abc import AsyncIterator, Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import asyncpg
+import httpx2
+import pytest
+
+from recollect.caller import Caller, Scope
+from recollect.graphs import service as graphs
+from recollect.graphs.model import NewGraph
+from recollect.identity.model import operator_caller
+from recollect.platform.db import Database
+from recollect.settings import Settings
+from recollect_gateway.mcp_endpoint.errors import ERROR_META
+from tests.conftest import NewTenant
+from tests.gateway import Gateway, NewApiKey, eventually, rpc_headers, serving
+from tests.memories import Agent
+
+ADMIN = "/mcp/x/admin"
+JANUARY, MARCH = "2026-01-01T00:00:00Z", "2026-03-01T00:00:00Z"
+ROWS = [
+    ("2026-01-01T10:00:00Z", "tool", "recall", 3, 1, 0, 30),
+    ("2026-01-01T10:00:00Z", "tool", "remember", 2, 0, 0, 20),
+    ("2026-01-01T11:00:00Z", "tool", "recall", 4, 0, 0, 40),
+    ("2026-01-02T00:00:00Z", "route", "GET /v1/graphs/{name}", 5, 5, 0, 0),
+    ("2026-02-28T23:00:00Z", "work", "embed_passages", 1, 0, 250, 0),
+]
+"""Since, kind, name, calls, errors, passages, bytes."""
+
+
+@pytest.fixture(scope="module")
+def gateways(settings: Settings) -> Iterator[tuple[Gateway, Gateway]]:
+    """Two that write down at once what they count."""
+    quick = settings.model_copy(update={"usage_flush_seconds": 0.05})
+    with serving(quick) as one, serving(quick) as other:
+        yield one, other
+
+
+@pytest.fixture
+async def http(gateway: Gateway, key: str) -> AsyncIterator[httpx2.AsyncClient]:
+    async with gateway.http(key, **rpc_headers()) as http:
+        yield http
+
+
+@pytest.fixture
+async def past(owner: asyncpg.Connection, caller: Caller) -> None:
+    """What was counted of the tenant some months ago."""
+    for since, *rest in ROWS:
+        hour = datetime.fromisoformat(since)
+        await owner.execute(
+            "INSERT INTO usage_hourly VALUES ($1, $2, $3, $4, $5, $6, $7, $8)", caller.tenant_id, hour, *rest
+        )
+
+
+async def told(gateway: Gateway, http: httpx2.AsyncClient, **arguments: Any) -> dict[str, Any]:
+    result = await gateway.call(http, "usage", arguments, path=ADMIN)
+    assert not result["isError"], result
+    answer: dict[str, Any] = result["structuredContent"]
+    return answer
+
+
+async def refused(gateway: Gateway, http: httpx2.AsyncClient, **arguments: Any) -> dict[str, str]:
+    result = await gateway.call(http, "usage", arguments, path=ADMIN)
+    assert result["isError"], result
+    error: dict[str, str] = result["_meta"][ERROR_META]
+    return error
+
+
+def flat(rows: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
+    return [tuple(row.values()) for row in rows]
+
+
+async def counted(owner: asyncpg.Connection, caller: Caller) -> dict[tuple[str, str], tuple[int, int]]:
+    """Calls and errors of the tenant, by kind and name, whatever the hour."""
+    rows = await owner.fetch(
+        "SELECT kind, name, sum(calls)::int AS calls, sum(errors)::int AS errors FROM usage_hourly "
+        "WHERE tenant_id = $1 GROUP BY kind, name",
+        caller.tenant_id,
+    )
+    return {(row["kind"], row["name"]): (row["calls"], row["errors"]) for row in rows}
+
+
+class TestCounting:
+    async def test_calls_of_tools_and_routes_are_counted_with_their_errors(
+        self, gateways: tuple[Gateway, Gateway], key: str, owner: asyncpg.Connection, caller: Caller
+    ) -> None:
+        gateway, _ = gateways
+        expected = {
+            ("tool", "remember"): (1, 0),
+            ("tool", "recall"): (2, 1),
+            ("resource", "resources/read"): (1, 0),
+            ("route", "GET /v1/graphs/{name}"): (2, 1),
+            ("route", "POST /v1/graphs/{name}/recall"): (1, 0),
+            ("route", "GET /v1/graphs/{name}/export"): (1, 0),
+        }
+
+        async def all_there() -> bool:
+            return await counted(owner, caller) == expected
+
+        async with gateway.http(key, **rpc_headers()) as http:
+            await gateway.call(http, "remember", {"items": [{"text": "tea is hot"}]}, path="/mcp")
+            await gateway.call(http, "recall", {"query": "tea"}, path="/mcp")
+            await gateway.call(http, "recall", {}, path="/mcp")
+            await gateway.post(http, "tools/call", {"name": "tea", "arguments": {}}, path="/mcp")
+            await gateway.post(http, "tools/list", {}, path="/mcp")
+            await gateway.post(http, "resources/read", {"uri": "memory://knowledge-graph"})
+            assert (await http.get("/v1/graphs/default")).status_code == 200
+            assert (await http.get("/v1/graphs/nowhere")).status_code == 404
+            assert (await http.get("/v1/nowhere")).status_code == 404
+            assert (await http.post("/v1/graphs/default/recall", json={"query": "tea"})).status_code == 200
+            assert (await http.get("/v1/graphs/default/export")).status_code == 200
+        async with gateway.http("rcl_agent_wrong") as stranger:
+            assert (await stranger.get("/v1/graphs/default")).status_code == 401
+        await eventually(all_there)
+
+    async def test_the_bytes_that_were_sent_are_counted(
+        self, gateways: tuple[Gateway, Gateway], key: str, owner: asyncpg.Connection, caller: Caller
+    ) -> None:
+        gateway, text = gateways[0], "tea " * 1_000
+        query = "SELECT min(bytes_received) FROM usage_hourly WHERE tenant_id = $1 HAVING count(*) = 2"
+
+        async def all_there() -> bool:
+            least = await owner.fetchval(query, caller.tenant_id)
+            return least is not None and len(text) < least < len(text) + 1_000
+
+        async with gateway.http(key, **rpc_headers()) as http:
+            await gateway.call(http, "remember", {"items": [{"text": text}]}, path="/mcp")
+            await http.post("/v1/graphs/default/memories", json={"items": [{"text": text}]})
+        await eventually(all_there)
+
+    async def test_two_gateways_add_up(
+        self, gateways: tuple[Gateway, Gateway], key: str, owner: asyncpg.Connection, caller: Caller
+    ) -> None:
+        async def all_there() -> bool:
+            return await counted(owner, caller) == {("route", "GET /v1/graphs"): (40, 0)}
+
+        for gateway in gateways:
+            async with gateway.http(key) as http:
+                for _ in range(20):
+                    assert (await http.get("/v1/graphs")).status_code == 200
+        await eventually(all_there)
+
+    async def test_what_is_counted_is_written_down_when_a_gateway_stops(
+        self, settings: Settings, key: str, owner: asyncpg.Connection, caller: Caller
+    ) -> None:
+        late = settings.model_copy(update={"usage_flush_seconds": 3600})
+        with serving(late) as gateway:
+            async with gateway.http(key) as http:
+                assert (await http.get("/v1/graphs")).status_code == 200
+            assert await counted(owner, caller) == {}
+        assert await counted(owner, caller) == {("route", "GET /v1/graphs"): (1, 0)}
+        used = "SELECT last_used_at IS NOT NULL FROM api_keys WHERE tenant_id = $1"
+        assert await owner.fetchval(used, caller.tenant_id)
+
+
+@pytest.mark.usefixtures("past")
+class TestUsage:
+    async def test_it_is_told_hour_by_hour_oldest_first(self, gateway: Gateway, http: httpx2.AsyncClient) -> None:
+        answer = await told(gateway, http, **{"from": JANUARY, "to": MARCH})
+        assert flat(answer["usage"]) == ROWS
+        assert answer["next_cursor"] is None
+
+    async def test_it_begins_with_the_hour_of_from_and_ends_before_to(
+        self, gateway: Gateway, http: httpx2.AsyncClient
+    ) -> None:
+        answer = await told(gateway, http, **{"from": "2026-01-01T16:29:00+05:30", "to": "2026-01-02T00:00:00Z"})
+        assert flat(answer["usage"]) == ROWS[:3]
+        assert {row["name"] for row in (await told(gateway, http))["usage"]} <= {"usage"}, "the last day has no more"
+
+    @pytest.mark.parametrize(
+        ("per", "sums"),
+        [
+            ("day", [("2026-01-01", "recall", 7), ("2026-01-01", "remember", 2)]),
+            ("month", [("2026-01-01", "GET /v1/graphs/{name}", 5), ("2026-01-01", "recall", 7)]),
+            ("all", [("2025-12-31", "GET /v1/graphs/{name}", 5), ("2025-12-31", "recall", 7)]),
+        ],
+    )
+    async def test_it_is_told_in_sums(
+        self, gateway: Gateway, http: httpx2.AsyncClient, per: str, sums: list[tuple[str, str, int]]
+    ) -> None:
+        answer = await told(gateway, http, **{"from": "2025-12-31T10:00:00Z", "to": MARCH, "per": per})
+        assert [(row["since"][:10], row["name"], row["calls"]) for row in answer["usage"]][:2] == sums
+
+    @pytest.mark.parametrize("per", ["hour", "day", "month", "all"])
+    async def test_pages_are_the_whole(self, gateway: Gateway, http: httpx2.AsyncClient, per: str) -> None:
+        asked: dict[str, Any] = {"from": JANUARY, "to": MARCH, "per": per}
+        whole = await told(gateway, http, **asked)
+        rows, cursor = list[Any](), None
+        while True:
+            page = await told(gateway, http, **asked, limit=1, **({"cursor": cursor} if cursor else {}))
+            assert bool(page["stored"]) is (cursor is None)
+            rows += page["usage"]
+            if (cursor := page["next_cursor"]) is None:
+                break
+        assert rows == whole["usage"]
+        params = asked | {"limit": 2}
+        first = (await http.get("/v1/usage", params=params)).json()
+        rest = (await http.get("/v1/usage", params=params | {"limit": 50, "cursor": first["next_cursor"]})).json()
+        assert first["items"] + rest["items"] == whole["usage"]
+
+    @pytest.mark.parametrize("per", ["hour", "all"])
+    async def test_a_cursor_keeps_from_and_to_as_time_goes_on(
+        self, gateway: Gateway, http: httpx2.AsyncClient, per: str
+    ) -> None:
+        """Without them, the page that follows would be of the day before another hour: rows came twice."""
+        asked: dict[str, Any] = {"from": JANUARY, "to": MARCH, "per": per}
+        whole = await told(gateway, http, **asked)
+        first = await told(gateway, http, **asked, limit=2)
+        rest = await told(gateway, http, per=per, cursor=first["next_cursor"])
+        assert first["usage"] + rest["usage"] == whole["usage"]
+        page = (await http.get("/v1/usage", params=asked | {"limit": 2})).json()
+        rest = (await http.get("/v1/usage", params={"per": per, "cursor": page["next_cursor"]})).json()
+        assert page["items"] + rest["items"] == whole["usage"]
+
+    @pytest.mark.parametrize(
+        ("asked", "path"),
+        [
+            ({"from": MARCH, "to": JANUARY}, "to"),
+            ({"from": "2020-01-01T00:00:00Z", "to": MARCH}, "from"),
+            ({"cursor": "x"}, "cursor"),
+        ],
+    )
+    async def test_what_makes_no_sense_is_refused(
+        self, gateway: Gateway, http: httpx2.AsyncClient, asked: dict[str, Any], path: str
+    ) -> None:
+        assert await refused(gateway, http, **asked) == {"code": "invalid_input", "path": path}
+        problem = (await http.get("/v1/usage", params=asked)).json()
+        assert (problem["status"], problem["code"], problem["path"]) == (400, "invalid_input", path)
+
+    async def test_a_time_needs_its_offset(self, http: httpx2.AsyncClient) -> None:
+        problem = (await http.get("/v1/usage", params={"from": "2026-01-01T00:00:00"})).json()
+        assert (problem["status"], problem["path"]) == (400, "from")
+
+    async def test_another_tenants_is_not_told(self, gateway: Gateway, issue: NewApiKey, new_tenant: NewTenant) -> None:
+        stranger = await issue(operator_caller(await new_tenant()), kind="admin")
+        async with gateway.http(stranger.secret, **rpc_headers()) as http:
+            assert (await told(gateway, http, **{"from": JANUARY, "to": MARCH}))["usage"] == []
+            assert (await http.get("/v1/usage", params={"from": JANUARY, "to": MARCH})).json()["items"] == []
+
+    async def test_who_is_confined_to_some_graphs_is_not_told_of_the_whole_tenant(
+        self, gateway: Gateway, issue: NewApiKey, caller: Caller, db: Database
+    ) -> None:
+        async with db.transaction(caller) as tx:
+            default = await graphs.get_graph(tx, "default")
+            await graphs.create_graph(tx, NewGraph("other"))
+        confined = await issue(caller, graph_ids=(default.id,))
+        async with gateway.http(confined.secret, **rpc_headers()) as http:
+            assert (await refused(gateway, http))["code"] == "graph_not_allowed"
+            assert (await http.get("/v1/usage")).status_code == 403
+            stored = (await http.get("/v1/usage/stored")).json()
+        assert [each["graph"] for each in stored["items"]] == ["default"]
+
+    async def test_reading_it_takes_the_scope_of_a_reader(
+        self, gateway: Gateway, issue: NewApiKey, caller: Caller
+    ) -> None:
+        writer = await issue(caller, scopes=frozenset({Scope.MEMORY_WRITE}))
+        async with gateway.http(writer.secret) as http:
+            for path in ("/v1/usage", "/v1/usage/stored"):
+                assert (await http.get(path)).json()["code"] == "scope_required"
+
+
+class TestStored:
+    async def test_what_graphs_hold_is_told_by_name(
+        self, gateway: Gateway, http: httpx2.AsyncClient, db: Database, caller: Caller
+    ) -> None:
+        agent, other = Agent(db, caller), Agent(db, caller, "other")
+        await agent.create("Ada", "Babbage")
+        await agent.observe("Ada", "likes tea", "writes programs", "is a countess")
+        await agent.relate(("Ada", "Babbage", "knows"))
+        await other.remember("the engine was never built")
+        expected = [("default", 2, 0, 3, 1), ("other", 0, 1, 0, 0)]
+        answer = await told(gateway, http)
+        assert [row[:5] for row in flat(answer["stored"])] == expected
+        assert answer["stored_more"] is False
+        assert [row["passages"] for row in answer["stored"]] == [4, 1], "Babbage is found by his name"
+        for row in answer["stored"]:
+            assert 100 < row["passage_bytes"] / row["passages"] < 2_000
+        assert flat((await told(gateway, http, graph="other"))["stored"])[0][:5] == expected[1]
+        assert (await told(gateway, http, graph="nowhere"))["stored"] == []
+        first = (await http.get("/v1/usage/stored", params={"limit": 1})).json()
+        assert first["next_cursor"] == "default"
+        rest = (await http.get("/v1/usage/stored", params={"cursor": "default"})).json()
+        assert first["items"] + rest["items"] == answer["stored"]
+        assert rest["next_cursor"] is None
+
+    async def test_an_empty_graph_holds_nothing(self, gateway: Gateway, http: httpx2.AsyncClient) -> None:
+        assert flat((await told(gateway, http))["stored"]) == [("default", 0, 0, 0, 0, 0, 0)]
+        assert (await http.get("/v1/usage/stored", params={"limit": 0})).status_code == 400
+
+
+def test_rows_are_of_the_past() -> None:
+    """So that nothing of them is swept or counted while a test looks."""
+    assert all(datetime.fromisoformat(row[0]) < datetime.now(UTC) for row in ROWS)

@@ -1,0 +1,106 @@
+"""`recollect tenants erase` as an operator types it: told first, done at last, and nobody else is touched."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+
+import asyncpg
+import pytest
+
+from recollect.entities.model import NewEntity
+from recollect.identity.model import operator_caller
+from recollect.platform.db import Database
+from recollect.settings import Settings
+from recollect.tenants.model import Tenant
+from tests.conftest import NewTenant
+from tests.gateway import Gateway, NewApiKey
+from tests.memories import Agent, at_work
+from tests.workers import environment
+
+SECRET = "qzxsecretqz"
+SECONDS = 60
+
+
+@pytest.fixture
+def settings_of_operators(settings: Settings) -> dict[str, str]:
+    """Variables of somebody who operates the tests' database, whatever the machine's own say."""
+    own = {name: value for name, value in os.environ.items() if not name.startswith("RECOLLECT_")}
+    return own | environment(settings)
+
+
+def typed(variables: dict[str, str], *words: str) -> subprocess.CompletedProcess[str]:
+    """The command at its end."""
+    command = [sys.executable, "-m", "recollect_cli.main", "tenants", *words]
+    return subprocess.run(command, env=variables, capture_output=True, text=True, timeout=SECONDS, check=False)
+
+
+def table(lines: Sequence[str]) -> dict[str, int]:
+    """How many rows of each table the command told of."""
+    told = {name: int(rows) for name, rows in (line.split("\t") for line in lines)}
+    return {name: count for name, count in told.items() if name != "usage_hourly"}
+
+
+async def rows(owner: asyncpg.Connection, tenant: Tenant) -> dict[str, int]:
+    """How many rows the tenant has in each table that has any; its calls are counted beside what the test does."""
+    tables = await owner.fetch(
+        """SELECT c.relname AS name FROM pg_class c
+        JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'tenant_id'
+        WHERE c.relnamespace = 'recollect'::regnamespace AND c.relkind IN ('r', 'p')"""
+    )
+    counts = {
+        row["name"]: await owner.fetchval(f"SELECT count(*) FROM {row['name']} WHERE tenant_id = $1", tenant.id)
+        for row in tables
+    }
+    counts["tenants"] = await owner.fetchval("SELECT count(*) FROM tenants WHERE id = $1", tenant.id)
+    return {name: count for name, count in counts.items() if count and name != "usage_hourly"}
+
+
+async def filled(db: Database, tenant: Tenant) -> Agent:
+    """A tenant that remembers something."""
+    agent = Agent(db, operator_caller(tenant))
+    await agent.create(NewEntity("Ada", "person", (f"likes {SECRET}",)), NewEntity("Grace", "person"))
+    await agent.relate(("Ada", "Grace", "knows"))
+    await agent.delete("Grace")
+    return agent
+
+
+async def test_a_tenant_is_erased_by_the_command(
+    settings_of_operators: dict[str, str],
+    db: Database,
+    owner: asyncpg.Connection,
+    new_tenant: NewTenant,
+    gateway: Gateway,
+    issue: NewApiKey,
+) -> None:
+    mine, other = await new_tenant(), await new_tenant()
+    async with at_work(db, operator_caller(other)):
+        for tenant in (mine, other):
+            await filled(db, tenant)
+        key = (await issue(operator_caller(mine), kind="admin")).secret
+        before, others = await rows(owner, mine), await rows(owner, other)
+
+        refused = typed(settings_of_operators, "erase", mine.slug)
+        assert refused.returncode != 0
+        assert "--yes" in refused.stderr
+        told = typed(settings_of_operators, "erase", mine.slug, "--dry-run")
+        assert (told.returncode, told.stderr) == (0, "")
+        assert table(told.stdout.splitlines()) == before == await rows(owner, mine)
+        async with gateway.http(key) as http:
+            assert (await http.get("/v1/graphs")).status_code == 200, "a dry run leaves it as it is"
+
+        done = typed(settings_of_operators, "erase", mine.slug, "--yes")
+        assert (done.returncode, done.stderr) == (0, "")
+        assert table(done.stdout.splitlines()) == before
+        assert SECRET not in told.stdout + done.stdout
+        assert (await rows(owner, mine), await rows(owner, other)) == ({}, others)
+        async with gateway.http(key) as http:
+            assert (await http.get("/v1/graphs")).status_code == 401
+        again = typed(settings_of_operators, "erase", mine.slug, "--yes")
+        assert again.returncode != 0
+        assert mine.slug in again.stderr
+        assert "Traceback" not in refused.stderr + again.stderr
+        listed = typed(settings_of_operators, "list").stdout.split()
+        assert other.slug in listed
+        assert mine.slug not in listed
+        assert typed(settings_of_operators, "create", mine.slug).returncode == 0, "its slug is free again"

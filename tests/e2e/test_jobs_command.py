@@ -1,0 +1,98 @@
+"""`recollect jobs` as a user types it, against a gateway that listens and a worker beside it."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+
+from recollect.caller import Caller
+from recollect.identity.model import operator_caller
+from recollect.passages.model import REINDEX_PASSAGES
+from recollect.platform.db import Database
+from recollect.settings import Settings
+from recollect_workers.context import WorkerContext
+from recollect_workers.jobs import turns
+from tests.conftest import NewTenant
+from tests.e2e.test_import_export import Shell
+from tests.gateway import Gateway, NewApiKey
+from tests.jobs import COUNT, REFUSE, Desk, employed
+
+
+@pytest.fixture
+def shell(gateway: Gateway, key: str, tmp_path: Path) -> Shell:
+    return Shell(tmp_path, {"RECOLLECT_URL": gateway.url, "RECOLLECT_API_KEY": key})
+
+
+@pytest.fixture
+def desk(db: Database, caller: Caller) -> Desk:
+    return Desk(db, caller)
+
+
+@pytest.fixture
+async def worker(settings: Settings, db: Database) -> AsyncIterator[WorkerContext]:
+    async with employed(settings, db) as context:
+        yield context
+
+
+async def test_they_are_listed_shown_and_cancelled(shell: Shell, desk: Desk, worker: WorkerContext) -> None:
+    first = await desk.start(COUNT, steps=3)
+    second = await desk.start(REFUSE, graph=None)
+    listed = await shell.run("jobs", "list")
+    assert (listed.code, listed.err) == (0, "")
+    rows = [line.split("\t") for line in listed.out.decode().splitlines()]
+    assert [row[:5] for row in rows] == [
+        [str(second.id), REFUSE, "-", "queued", "0"],
+        [str(first.id), COUNT, "default", "queued", "0"],
+    ]
+    only = await shell.run("jobs", "list", "--graph", "default", "--status", "queued", "--json")
+    assert [job["id"] for job in json.loads(only.out)["items"]] == [str(first.id)]
+    of_kind = await shell.run("jobs", "list", "--kind", REINDEX_PASSAGES, "--json")
+    assert json.loads(of_kind.out)["items"] == []
+    odd = await shell.run("jobs", "list", "--kind", REFUSE)
+    assert (odd.code, REINDEX_PASSAGES in odd.err) == (1, True)
+    ended = await shell.run("jobs", "cancel", str(first.id))
+    assert (ended.code, b"status\tcancelled\n" in ended.out) == (0, True)
+    shown = await shell.run("jobs", "show", str(first.id), "--json")
+    assert (shown.code, json.loads(shown.out)["status"]) == (0, "cancelled")
+    await turns.sweep(worker)
+    failed = await shell.run("jobs", "show", str(second.id))
+    assert (failed.code, b"error\tinvalid_input: It is not to be done." in failed.out) == (1, True)
+
+
+async def test_waiting_shows_progress_until_the_end(shell: Shell, desk: Desk, worker: WorkerContext) -> None:
+    job = await desk.start(COUNT, steps=8, seconds=0.3, output=True)
+    waiting = asyncio.create_task(shell.run("jobs", "show", str(job.id), "--wait"))
+    await asyncio.sleep(1)  # it looks while nothing is done yet
+    await turns.sweep(worker)
+    said = await waiting
+    assert said.code == 0
+    told = said.err.splitlines()
+    assert len(told) > 1
+    assert told[-1] == f"{COUNT}: 8 done"
+    lines = dict(line.split("\t") for line in said.out.decode().splitlines())
+    assert (lines["status"], lines["done"], lines["result"]) == ("succeeded", "8/8", "steps=8")
+    assert lines["output"] == f"16 bytes at /v1/jobs/{job.id}/output"
+
+
+async def test_what_is_not_there_and_what_is_anothers(
+    shell: Shell, desk: Desk, issue: NewApiKey, new_tenant: NewTenant, worker: WorkerContext
+) -> None:
+    job = await desk.start(COUNT, steps=1)
+    stranger = shell.with_variables(RECOLLECT_API_KEY=(await issue(operator_caller(await new_tenant()))).secret)
+    for who, job_id in ((shell, uuid4()), (stranger, job.id)):
+        for command in ("show", "cancel"):
+            refused = await who.run("jobs", command, str(job_id))
+            assert refused.code == 1
+            assert refused.err.startswith("recollect: There is no such job.")
+    assert (await stranger.run("jobs", "list")).out == b""
+    assert (await desk.look(job)).status == "queued"
+
+
+async def test_a_gateway_that_was_never_there_is_told(shell: Shell) -> None:
+    nowhere = shell.with_variables(RECOLLECT_URL="http://127.0.0.1:9")
+    refused = await nowhere.run("jobs", "list")
+    assert refused.code == 1
+    assert "does not answer" in refused.err

@@ -1,0 +1,126 @@
+"""Recollect's own metrics, as a collector gets them from a gateway and a worker."""
+
+import asyncio
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import asyncpg
+import httpx2
+
+from recollect.caller import Caller
+from recollect.settings import Settings
+from tests.e2e.test_trace import free_port, gateway
+from tests.gateway import eventually
+from tests.otlp import Collector, collecting
+from tests.workers import embedded_within, environment, working
+
+SECRET_TEXT = "the heron nests in the third alder"
+QUESTION = "where is the heron's own nest"
+DOCUMENTED = Path(__file__).parents[2] / "docs" / "metrics.md"
+
+
+async def test_a_gateway_and_a_worker_tell_what_they_did(
+    settings: Settings, key: str, caller: Caller, owner: asyncpg.Connection, tmp_path: Path
+) -> None:
+    with collecting() as collector:
+        traced = settings.model_copy(
+            update={"otlp_endpoint": collector.endpoint, "port": free_port(), "cache_search_wait_seconds": 1.0}
+        )
+        with working(traced, tmp_path) as worker, gateway(traced) as address:
+            call(address, key, "remember", {"items": [{"text": SECRET_TEXT}, {"text": "rain"}]})
+            assert await embedded_within(owner, caller, 20)
+            for _ in range(3):
+                call(address, key, "recall", {"query": QUESTION})
+                await asyncio.sleep(0.2)  # What a recall found is kept in the background.
+            call(address, key, "recall", {"query": QUESTION, "queries": [QUESTION] * 8})
+            await exported(address, key)
+            worker.stop()
+        assert collector.points("recollect.passages.embedded")[frozenset()].as_int >= 2
+        assert collector.points("recollect.passages.waiting")[frozenset()].count == 3
+        step = frozenset({("recollect.job.kind", "export_graph"), ("recollect.job.outcome", "finished")})
+        assert collector.points("recollect.job.steps")[step].as_int == 1
+        assert collector.points("recollect.job.step.duration")[step].count == 1
+        looked_up = {
+            (dict(at)["recollect.cache.name"], dict(at)["recollect.cache.outcome"]): point.as_int
+            for at, point in collector.points("recollect.cache.requests").items()
+        }
+        assert looked_up == {
+            ("embeddings", "hit"): 2,
+            ("embeddings", "miss"): 1,
+            ("search", "hit"): 2,
+            ("search", "miss"): 1,
+        }
+        assert calls(collector) == {("remember", None): 1, ("recall", None): 3, ("recall", "invalid_input"): 1}
+    # Attributes are words of the code; a tenant's own come nowhere.
+    told = b"".join(metric.SerializeToString() for metric in collector.metrics)
+    for word in (SECRET_TEXT, QUESTION, caller.tenant, str(caller.tenant_id)):
+        assert word.encode() not in told
+    own = {metric.name for metric in collector.metrics if metric.name.startswith(("recollect.", "mcp."))}
+    assert own == {
+        "recollect.passages.embedded",
+        "recollect.passages.waiting",
+        "recollect.cache.requests",
+        "recollect.job.steps",
+        "recollect.job.step.duration",
+        "mcp.server.operation.duration",
+    }
+    assert all(f"`{name}`" in DOCUMENTED.read_text() for name in own)
+
+
+async def exported(address: str, key: str) -> None:
+    """Return when a job of the tenant has exported its graph."""
+    async with httpx2.AsyncClient(base_url=address, headers={"Authorization": f"Bearer {key}"}) as http:
+        job = (await http.post("/v1/graphs/default/exports", json={})).json()
+
+        async def has_ended() -> bool:
+            shown = (await http.get(f"/v1/jobs/{job['id']}")).json()
+            return bool(shown["status"] == "succeeded")
+
+        await eventually(has_ended)
+
+
+def test_an_audit_is_told_whenever_the_instruments_were_made(settings: Settings) -> None:
+    """The first record comes before the provider is there, and must not keep later ones from it."""
+    code = """
+from recollect.platform.metrics import record_audit
+from recollect.platform.telemetry import configure_tracing
+from recollect.settings import Settings
+record_audit(0.1, k=10)
+shutdown = configure_tracing(Settings(), "recollect-test")
+record_audit(0.9, k=10)
+record_audit(1.0, k=10)
+shutdown()
+"""
+    with collecting() as collector:
+        traced = settings.model_copy(update={"otlp_endpoint": collector.endpoint})
+        command = [sys.executable, "-W", "error", "-c", code]
+        subprocess.run(command, env=os.environ | environment(traced), check=True, timeout=30)
+        [(attributes, point)] = collector.points("recollect.recall.audit").items()
+    assert attributes == {("recollect.recall.k", 10)}
+    assert (point.count, point.sum) == (2, 1.9)
+    assert "`recollect.recall.audit`" in DOCUMENTED.read_text()
+
+
+def call(address: str, key: str, tool: str, arguments: dict[str, Any]) -> None:
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": tool, "arguments": arguments}}
+    headers = {
+        "Authorization": f"Bearer {key}",
+        "Accept": "application/json, text/event-stream",
+        "MCP-Protocol-Version": "2025-11-25",
+    }
+    response = httpx2.post(f"{address}/mcp", json=message, headers=headers, timeout=15)
+    assert response.status_code == 200, response.text
+
+
+def calls(collector: Collector) -> dict[tuple[str, str | None], int]:
+    """How many calls of each tool ended with which error, if any."""
+    told = {}
+    for attributes, point in collector.points("mcp.server.operation.duration").items():
+        said = dict(attributes)
+        assert said["mcp.method.name"] == "tools/call"
+        assert point.sum > 0
+        told[said["gen_ai.tool.name"], said.get("error.type")] = point.count
+    return told

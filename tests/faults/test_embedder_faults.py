@@ -1,0 +1,175 @@
+"""Workers whose embedder answers 429, 500, garbage and nothing, and who are killed meanwhile.
+
+In the end every passage has its vector, or is set aside if the embedder never takes it; none is lost, and none is
+embedded twice but for batches that were in hand when a worker was killed. What is left to chance follows from the seed.
+"""
+
+import asyncio
+import random
+import signal
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+import asyncpg
+import pytest
+
+from recollect.caller import Caller
+from recollect.identity.model import operator_caller
+from recollect.platform.db import Database
+from recollect.settings import Settings
+from tests.conftest import NewTenant
+from tests.embedding_server import DIMENSIONS, Answer, EmbeddingServer, embeddings, serving_embeddings
+from tests.gateway import eventually
+from tests.workers import embedded_within, remember, waiting, working
+
+PATIENCE_SECONDS = 90
+TROUBLES: tuple[Callable[[random.Random], Answer], ...] = (
+    lambda chance: Answer(b"", 429, {"Retry-After": str(chance.choice((0.2, 1)))}),
+    lambda chance: Answer(b"", 429),
+    lambda chance: Answer(b"", chance.choice((500, 502, 503))),
+    lambda chance: Answer(b'{"data": [{"index": 0, "embedding": "?"}]}'),
+    lambda chance: embeddings((0, [1.0] * DIMENSIONS), (0, [1.0] * DIMENSIONS)),
+    lambda chance: Answer(b""),
+)
+
+
+@pytest.fixture
+def server() -> Iterator[EmbeddingServer]:
+    with serving_embeddings() as server:
+        yield server
+
+
+@pytest.fixture
+def remote(settings: Settings, server: EmbeddingServer) -> Settings:
+    """Settings of a worker that uses it, in batches of seven."""
+    changed = {
+        "embedder": "openai",
+        "embedding_url": server.url,
+        "embedding_dimensions": DIMENSIONS,
+        "embedding_batch": 7,
+        "embedding_timeout_seconds": 1,
+        "embedding_lease_seconds": 4,
+        "sweep_seconds": 1,
+    }
+    return settings.model_copy(update=changed)
+
+
+@pytest.fixture(autouse=True)
+async def nobody_elses(owner: asyncpg.Connection) -> None:
+    """Workers work for every tenant: those of other tests have nothing to do."""
+    await owner.execute("DELETE FROM passages")
+
+
+async def refused(owner: asyncpg.Connection, caller: Caller) -> int:
+    """Passages of the caller's tenant that were set aside."""
+    query = "SELECT count(*) FROM passages WHERE tenant_id = $1 AND refused IS NOT NULL"
+    return int(await owner.fetchval(query, caller.tenant_id))
+
+
+async def has_refused(owner: asyncpg.Connection, caller: Caller, number: int) -> bool:
+    return await refused(owner, caller) == number
+
+
+async def test_in_the_end_each_is_embedded_and_what_is_never_taken_is_set_aside(
+    remote: Settings,
+    server: EmbeddingServer,
+    db: Database,
+    new_tenant: NewTenant,
+    owner: asyncpg.Connection,
+    tmp_path: Path,
+    seed: int,
+) -> None:
+    """Two tenants, one with a text that the embedder refuses; an embedder that misbehaves in runs; a worker killed."""
+    chance = random.Random(seed)
+    callers = [operator_caller(await new_tenant()) for _ in range(2)]
+    people = [f"person {number}" for number in range(chance.randint(10, 40))]
+    place = chance.randrange(len(people))
+    await remember(db, callers[0], *people[:place], "poison", *people[place:])
+    await remember(db, callers[1], *people)
+    server.poison, server.mischief = "poison", mischief(chance, server)
+    for _ in range(2):
+        with working(remote, tmp_path) as worker:
+            await asyncio.to_thread(worker.wait_for, "worker started", seconds=60)
+            await asyncio.sleep(chance.uniform(0, 2))
+            worker.stop(signal.SIGKILL)
+    with working(remote, tmp_path), working(remote, tmp_path):
+        await eventually(partial(has_refused, owner, callers[0], 2), seconds=PATIENCE_SECONDS)
+        assert await embedded_within(owner, callers[1], PATIENCE_SECONDS)
+        await eventually(partial(is_done, owner, callers[0]), seconds=PATIENCE_SECONDS)
+    assert await refused(owner, callers[1]) == 0
+    for caller in callers:
+        query = "SELECT count(*) FROM passage_vectors WHERE tenant_id = $1"
+        assert await owner.fetchval(query, caller.tenant_id) == 2 * len(people)
+    texts = {f"{person}: likes {liking}" for person in people for liking in ("coffee", "tea")}
+    # Twice for two tenants; more often only where a worker was killed, or a claim ran out, with the answer in hand.
+    assert all(server.vouched[text] >= 2 for text in texts)
+    assert sum(server.vouched[text] - 2 for text in texts) <= 2 * 4 * 7
+
+
+async def is_done(owner: asyncpg.Connection, caller: Caller) -> bool:
+    return await waiting(owner, caller) == 2
+
+
+def mischief(chance: random.Random, server: EmbeddingServer) -> Callable[[], Answer | None]:
+    """Every now and then a run of requests that go wrong in one way, or that nobody answers in time."""
+    left = 0
+    trouble = TROUBLES[0]
+
+    def decide() -> Answer | None:
+        nonlocal left, trouble
+        server.seconds = 0
+        if left == 0 and chance.random() < 0.1:
+            left, trouble = chance.randint(1, 6), chance.choice(TROUBLES)
+            if chance.random() < 0.15:
+                left, server.seconds = 0, 1.5
+        if left == 0:
+            return None
+        left -= 1
+        return trouble(chance)
+
+    return decide
+
+
+async def test_one_that_asks_for_a_pause_gets_it(
+    remote: Settings, server: EmbeddingServer, db: Database, caller: Caller, owner: asyncpg.Connection, tmp_path: Path
+) -> None:
+    await remember(db, caller, "Alice")
+    server.answers = [Answer(b"", 429, {"Retry-After": "6"})]
+    with working(remote, tmp_path) as worker:
+        await asyncio.to_thread(worker.wait_for, "the embedder is left alone")
+        server.answers = []
+        asked = len(server.requests)
+        await asyncio.sleep(3)
+        assert len(server.requests) == asked
+        assert await embedded_within(owner, caller, 15)
+        assert worker.lines("the embedder is left alone")[0]["seconds"] == 6
+        assert worker.stop() == 0
+
+
+@pytest.mark.timeout(1_500)  # In a soak run, filling and embedding the many takes minutes.
+async def test_ten_of_one_tenant_do_not_wait_for_the_many_of_another(
+    remote: Settings,
+    server: EmbeddingServer,
+    db: Database,
+    new_tenant: NewTenant,
+    owner: asyncpg.Connection,
+    tmp_path: Path,
+    pytestconfig: pytest.Config,
+) -> None:
+    """Valkey is away, so that no wake-up helps: the ten come while the worker is at the many, and are done before."""
+    many = 100_000 if pytestconfig.getoption("soak") else 3_000
+    busy, other = [operator_caller(await new_tenant()) for _ in range(2)]
+    for start in range(0, many // 2, 500):
+        await remember(db, busy, *[f"person {number}" for number in range(start, start + 500)])
+    server.seconds = 0.1
+    alone = remote.model_copy(update={"redis_url": "redis://127.0.0.1:1/0", "embedding_batch": 25})
+    with working(alone, tmp_path):
+        await asyncio.to_thread(server.asked.wait, 30)
+        await remember(db, other, *[f"friend {number}" for number in range(5)])
+        assert await embedded_within(owner, other, 60)
+        left = await waiting(owner, busy)
+        assert left > many / 3
+        server.seconds = 0
+        assert await embedded_within(owner, busy, 30 + many / 100)
+    assert all(count == 1 for text, count in server.vouched.items() if text.startswith(("person", "friend")))

@@ -1,0 +1,339 @@
+"""Jobs when workers, Valkey and PostgreSQL go away at any moment: in the end each is done, and each step once.
+
+What is left to chance follows from the seed: `make test` tries a few, `make soak` many.
+"""
+
+import asyncio
+import random
+import signal
+from collections.abc import AsyncIterator, Iterator
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+
+import asyncpg
+import pytest
+
+from recollect.caller import Caller
+from recollect.curation import deduplication
+from recollect.entities import service as entities
+from recollect.entities.model import NewEntity
+from recollect.graphs import service as graphs
+from recollect.graphs.model import NewGraph
+from recollect.identity.model import operator_caller
+from recollect.jobs import service as jobs
+from recollect.jobs.model import Job, JobBounds
+from recollect.passages.model import REINDEX_PASSAGES
+from recollect.platform.cache import connect_redis
+from recollect.platform.db import Database, Operator
+from recollect.platform.migrate import migrate
+from recollect.platform.queue import Wakeups
+from recollect.settings import Settings
+from recollect.tenants import service as tenants
+from recollect.transfer import exports, tasks
+from recollect.transfer.jsonl import write_line
+from recollect.transfer.model import Strategy
+from recollect_local.postgres import LocalPostgres
+from recollect_local.valkey import LocalValkey
+from tests.gateway import eventually
+from tests.jobs import COUNT, Desk, effects, has_begun
+from tests.workers import WorkerProcess, working
+
+WORKER = "tests.jobs"
+HASTY = {
+    "sweep_seconds": 1,
+    "job_lease_seconds": 2,
+    "lock_timeout_seconds": 1,
+    "statement_timeout_seconds": 2,
+    "database_acquire_seconds": 2,
+}
+"""Short waits, so that what was lost comes back soon."""
+
+PATIENCE_SECONDS = 60
+
+
+@pytest.fixture
+def hasty(settings: Settings) -> Settings:
+    return settings.model_copy(update=HASTY)
+
+
+@pytest.fixture(autouse=True)
+async def nobody_elses(owner: asyncpg.Connection) -> None:
+    """Workers work for every tenant: those of other tests have nothing to do."""
+    await owner.execute("DELETE FROM jobs")
+
+
+@pytest.fixture
+def desk(db: Database, caller: Caller) -> Desk:
+    return Desk(db, caller)
+
+
+async def has_ended(desk: Desk, job: Job) -> bool:
+    return (await desk.look(job)).is_finished
+
+
+async def ended(desk: Desk, *started: Job) -> list[Job]:
+    """The jobs, each of which must end in time."""
+    for job in started:
+        await eventually(partial(has_ended, desk, job), seconds=PATIENCE_SECONDS)
+    return [await desk.look(job) for job in started]
+
+
+async def done_once(desk: Desk, started: list[Job]) -> None:
+    """Each job succeeded, and each of its steps had its effect once."""
+    for job in await ended(desk, *started):
+        assert (job.status, job.done) == ("succeeded", job.arguments["steps"]), job
+    async with desk.db.transaction(desk.caller, read_only=True) as tx:
+        assert await effects(tx, desk.caller.tenant_id) == sorted(
+            number for job in started for number in range(job.arguments["steps"])
+        )
+    for job in started:
+        if job.arguments.get("output"):
+            assert await desk.output(job) == "".join(f"{n}\n" for n in range(job.arguments["steps"])).encode()
+
+
+async def begun(worker: WorkerProcess) -> None:
+    await asyncio.to_thread(worker.wait_for, "worker started", seconds=60)
+
+
+class TestWorkers:
+    async def test_killed_at_random_moments(self, hasty: Settings, desk: Desk, tmp_path: Path, seed: int) -> None:
+        chance = random.Random(seed)
+        started = [
+            await desk.start(COUNT, steps=chance.randint(20, 60), seconds=chance.choice((0, 0.02)), output=True)
+            for _ in range(3)
+        ]
+        for _ in range(2):
+            with working(hasty, tmp_path, WORKER) as worker:
+                await begun(worker)
+                await asyncio.sleep(chance.uniform(0, 0.8))
+                worker.stop(signal.SIGKILL)
+        with working(hasty, tmp_path, WORKER), working(hasty, tmp_path, WORKER):
+            await done_once(desk, started)
+
+    async def test_killed_while_it_makes_passages_anew(
+        self, hasty: Settings, desk: Desk, owner: asyncpg.Connection, tmp_path: Path, seed: int
+    ) -> None:
+        chance = random.Random(seed)
+        async with desk.writing() as tx, graphs.write_graph(tx, None, "test") as revision:
+            made = [NewEntity(f"e{number}", "thing", (f"says {number}",)) for number in range(2_000)]
+            await entities.create_entities(tx, revision, made)
+        tenant_id = desk.caller.tenant_id
+        await owner.execute("DELETE FROM passages WHERE tenant_id = $1 AND random() < 0.5", tenant_id)
+        job = await desk.start(REINDEX_PASSAGES)
+        for _ in range(2):
+            with working(hasty, tmp_path) as worker:
+                await begun(worker)
+                await asyncio.sleep(chance.uniform(0, 0.5))
+                worker.stop(signal.SIGKILL)
+        with working(hasty, tmp_path):
+            [shown] = await ended(desk, job)
+        assert (shown.status, shown.done, shown.result) == ("succeeded", 2_000, {"nodes": 2_000})
+        texts = await owner.fetch(
+            "SELECT text FROM passages WHERE tenant_id = $1 AND removed_revision IS NULL", tenant_id
+        )
+        async with owner.transaction():  # In the order in which a session of a killed worker may still lock them.
+            await owner.execute("SELECT 1 FROM graph_indexes WHERE tenant_id = $1 FOR UPDATE", tenant_id)
+            await owner.execute("DELETE FROM passages WHERE tenant_id = $1", tenant_id)
+        assert sorted(row["text"] for row in texts) == sorted(f"says {number}" for number in range(2_000))
+
+    async def test_killed_while_it_imports_and_exports(
+        self, hasty: Settings, desk: Desk, owner: asyncpg.Connection, tmp_path: Path, seed: int
+    ) -> None:
+        chance = random.Random(seed)
+        bounds, said = JobBounds.of(hasty), [f"says {number}" for number in range(2_000)]
+        file = b"".join(write_line(NewEntity(f"e{number}", "thing", (text,))) for number, text in enumerate(said))
+        async with desk.writing() as tx:
+            held = await tasks.hold_import(tx, "default", "jsonl", Strategy.MERGE)
+            await jobs.append_input(tx, held.id, [file[at : at + 10_000] for at in range(0, len(file), 10_000)], bounds)
+            await jobs.start(tx, held.id)
+        imported = await self.outlives_kills(hasty, desk, held, tmp_path, chance)
+        assert (imported.done, imported.result and imported.result["entities_created"]) == (2_000, 2_000)
+        texts = await owner.fetch(
+            "SELECT content FROM observations WHERE tenant_id = $1 AND removed_revision IS NULL", desk.caller.tenant_id
+        )
+        assert sorted(row["content"] for row in texts) == sorted(said)
+        async with desk.writing() as tx:
+            assert (await graphs.head_of(tx, await graphs.get_graph(tx, "default"))).revision == 4, "500 in each"
+            export = await exports.open_export(tx, "default", "jsonl")
+            started = await tasks.start_export(tx, export, bounds)
+        await self.outlives_kills(hasty, desk, started, tmp_path, chance)
+        assert await desk.output(started) == file
+        await owner.execute("DELETE FROM passages WHERE tenant_id = $1", desk.caller.tenant_id)
+
+    async def test_killed_while_it_merges_duplicates(
+        self, hasty: Settings, desk: Desk, owner: asyncpg.Connection, tmp_path: Path, seed: int
+    ) -> None:
+        chance = random.Random(seed)
+        dedup = {"dedup": {"mode": "merge", "threshold": 0.65}}
+        async with desk.writing() as tx:
+            await graphs.create_graph(tx, NewGraph("crowd", metadata=dedup))
+            async with graphs.write_graph(tx, "crowd", "test") as revision:
+                stems = ["".join(chance.choices("abcdefghijklmnopqrstuvwxyz", k=16)) for _ in range(150)]
+                made = [NewEntity(f"{stem}{end}", "x") for stem in stems for end in "01"]
+                await entities.create_entities(tx, revision, made)
+            job = await deduplication.start_pass(tx, "crowd")
+        await self.outlives_kills(hasty, desk, job, tmp_path, chance)
+        left = await owner.fetchval(
+            "SELECT count(*) FROM nodes WHERE tenant_id = $1 AND removed_revision IS NULL AND name IS NOT NULL",
+            desk.caller.tenant_id,
+        )
+        merges = await owner.fetchval(
+            "SELECT count(*) FROM changes WHERE tenant_id = $1 AND counts ? 'nodes_removed'", desk.caller.tenant_id
+        )
+        assert (left, merges) == (150, 150), "each merge once, in a revision of its own"
+        await owner.execute("DELETE FROM passages WHERE tenant_id = $1", desk.caller.tenant_id)
+
+    async def outlives_kills(self, hasty: Settings, desk: Desk, job: Job, tmp_path: Path, chance: random.Random) -> Job:
+        """The job, which succeeds however many workers are killed at it."""
+        for _ in range(2):
+            with working(hasty, tmp_path) as worker:
+                await begun(worker)
+                await asyncio.sleep(chance.uniform(0, 0.8))
+                worker.stop(signal.SIGKILL)
+        with working(hasty, tmp_path):
+            [shown] = await ended(desk, job)
+        assert shown.status == "succeeded", shown
+        return shown
+
+    async def test_one_that_is_told_to_stop_gives_its_jobs_back(
+        self, hasty: Settings, desk: Desk, tmp_path: Path
+    ) -> None:
+        patient = hasty.model_copy(update={"job_lease_seconds": 600})
+        job = await desk.start(COUNT, steps=100, seconds=0.02)
+        with working(patient, tmp_path, WORKER) as worker:
+            await eventually(lambda: has_begun(desk, job), seconds=PATIENCE_SECONDS)
+            assert await asyncio.to_thread(worker.stop) == 0
+        assert 0 < (await desk.look(job)).done < 100
+        with working(patient, tmp_path, WORKER):
+            await done_once(desk, [job])
+
+    async def test_one_that_stalls_is_overtaken_and_commits_nothing_more(
+        self, hasty: Settings, desk: Desk, postgres: LocalPostgres, tmp_path: Path, seed: int
+    ) -> None:
+        chance = random.Random(seed)
+        job = await desk.start(COUNT, steps=60, seconds=0.05)
+        with working(hasty, tmp_path, WORKER) as stalled:
+            await eventually(lambda: has_begun(desk, job), seconds=PATIENCE_SECONDS)
+            await asyncio.sleep(chance.uniform(0, 0.3))
+            await stall(stalled, postgres)
+            done = (await desk.look(job)).done
+            with working(hasty, tmp_path, WORKER) as other:
+                await begun(other)
+                await eventually(lambda: is_past(desk, job, done + 2), seconds=PATIENCE_SECONDS)
+                stalled.send(signal.SIGCONT)
+                await done_once(desk, [job])
+
+
+async def stall(worker: WorkerProcess, postgres: LocalPostgres) -> None:
+    """Stop a worker, but not between the messages of one statement.
+
+    PostgreSQL ends a session that idles in a transaction; one whose client has sent half of what makes a statement (the
+    driver prepares one by itself first) keeps its locks until the connection ends.
+    """
+    superuser = await asyncpg.connect(postgres.url())
+    try:
+        while True:
+            worker.send(signal.SIGSTOP)
+            await asyncio.sleep(0.1)
+            query = "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND wait_event = 'ClientRead'"
+            if not await superuser.fetchval(query):
+                return
+            worker.send(signal.SIGCONT)
+            await asyncio.sleep(0.01)
+    finally:
+        await superuser.close()
+
+
+class TestServers:
+    """On servers of the test's own, with what a power cut would leave kept."""
+
+    @pytest.fixture
+    def valkey(self, tmp_path: Path) -> Iterator[LocalValkey]:
+        server = LocalValkey(tmp_path)
+        server.start()
+        yield server
+        server.stop()
+
+    @pytest.fixture
+    def own_postgres(self, tmp_path: Path) -> Iterator[LocalPostgres]:
+        server = LocalPostgres(tmp_path)
+        server.start()
+        yield server
+        server.stop()
+
+    @pytest.fixture
+    async def own(self, settings: Settings, own_postgres: LocalPostgres, valkey: LocalValkey) -> Settings:
+        await migrate(own_postgres.url())
+        addresses = {
+            "database_url": own_postgres.url("recollect_app"),
+            "owner_database_url": own_postgres.url("recollect_owner"),
+            "redis_url": valkey.url,
+        }
+        return settings.model_copy(update=HASTY | addresses)
+
+    @pytest.fixture
+    async def desk(self, own: Settings) -> AsyncIterator[Desk]:
+        async with Operator.connect(own.migration_url, own) as operator:
+            caller = operator_caller(await tenants.create_tenant(operator, "fault", "Fault"))
+        async with connect_redis(own) as redis:
+            wakeups = Wakeups(redis)
+            async with Database.connect(own.database_url, settings=own, on_commit=wakeups.notify) as db:
+                yield Desk(db, caller)
+            await wakeups.aclose()
+
+    async def test_flushed_stopped_restarted_and_killed_at_random_moments(
+        self, own: Settings, desk: Desk, own_postgres: LocalPostgres, valkey: LocalValkey, tmp_path: Path, seed: int
+    ) -> None:
+        chance = random.Random(seed)
+        started = [await desk.start(COUNT, steps=150, seconds=0.02, output=True) for _ in range(3)]
+        with ExitStack() as stack:
+            workers = [stack.enter_context(working(own, tmp_path, WORKER)) for _ in range(2)]
+            for worker in workers:
+                await begun(worker)
+            happenings = ["flush", "valkey", "postgres", "worker"]
+            chance.shuffle(happenings)
+            for happening in happenings:
+                await asyncio.sleep(chance.uniform(0.1, 1))
+                match happening:
+                    case "flush":
+                        async with connect_redis(own) as redis:
+                            await redis.flushall()
+                    case "valkey":
+                        await asyncio.to_thread(valkey.stop)
+                        await asyncio.sleep(chance.uniform(0, 1))
+                        await asyncio.to_thread(valkey.start)
+                    case "postgres":
+                        await asyncio.to_thread(own_postgres.stop)
+                        await asyncio.sleep(chance.uniform(0, 1))
+                        await asyncio.to_thread(own_postgres.start)
+                    case "worker":
+                        workers[0].stop(signal.SIGKILL)
+                        workers[0] = stack.enter_context(working(own, tmp_path, WORKER))
+            await eventually(lambda: answers(desk), seconds=PATIENCE_SECONDS)
+            await done_once(desk, started)
+
+    async def test_a_job_begins_at_once_when_it_is_announced(self, own: Settings, desk: Desk, tmp_path: Path) -> None:
+        """Sweeps are a minute apart here: what is done before was woken."""
+        with working(own.model_copy(update={"sweep_seconds": 60}), tmp_path, WORKER) as worker:
+            await asyncio.to_thread(worker.wait_for, "listening for wake-ups", seconds=60)
+            await asyncio.sleep(1)  # past the first sweep
+            for _ in range(3):
+                await done_before(desk, await desk.start(COUNT, steps=1), seconds=20)
+
+
+async def done_before(desk: Desk, job: Job, *, seconds: float) -> None:
+    await eventually(partial(has_ended, desk, job), seconds=seconds)
+
+
+async def is_past(desk: Desk, job: Job, done: int) -> bool:
+    return (await desk.look(job)).done >= done
+
+
+async def answers(desk: Desk) -> bool:
+    """Whether PostgreSQL is back for the test's own connections."""
+    try:
+        await desk.db.ping()
+    except Exception:
+        return False
+    return True

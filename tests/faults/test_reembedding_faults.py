@@ -1,0 +1,84 @@
+"""A change of the embedding model, when its worker is killed at any moment: in the end the new model serves all of it.
+
+What is left to chance follows from the seed: `make test` tries a few, `make soak` many.
+"""
+
+import random
+from functools import partial
+from pathlib import Path
+
+import asyncpg
+import pytest
+
+from recollect.caller import Caller
+from recollect.entities.model import NewEntity
+from recollect.passages.model import REEMBED_PASSAGES
+from recollect.platform.db import Database
+from recollect.platform.embedding import create_embedder
+from recollect.settings import Settings
+from tests.embedding_server import DIMENSIONS, serving_embeddings
+from tests.jobs import Desk
+from tests.memories import at_work
+from tests.restless import HASTY, has_succeeded, outlived
+
+
+@pytest.fixture(autouse=True)
+async def nobody_elses(owner: asyncpg.Connection) -> None:
+    """Workers work for every tenant: those of other tests have nothing to do."""
+    await owner.execute("DELETE FROM jobs")
+
+
+@pytest.fixture
+def desk(db: Database, caller: Caller) -> Desk:
+    return Desk(db, caller)
+
+
+@pytest.fixture
+def changed(settings: Settings) -> Settings:
+    """A worker after a change of the embedder, which asks its server for 20 texts at a time."""
+    return settings.model_copy(
+        update=HASTY
+        | {
+            "embedder": "openai",
+            "embedding_dimensions": DIMENSIONS,
+            "embedding_batch": 20,
+            "previous_embedder": settings.embedder,
+        }
+    )
+
+
+async def test_every_passage_is_searched_by_the_new_model(
+    changed: Settings, desk: Desk, owner: asyncpg.Connection, tmp_path: Path, seed: int
+) -> None:
+    chance = random.Random(seed)
+    async with at_work(desk.db, desk.caller) as agent:
+        await agent.create(*[NewEntity(f"e{number}", "thing", (f"says {number}",)) for number in range(400)])
+        assert await agent.embed() == 400
+        with serving_embeddings() as server:
+            server.seconds = 0.05
+            await change_over(changed.model_copy(update={"embedding_url": server.url}), desk, tmp_path, chance)
+            await is_complete(owner, desk)
+
+
+async def change_over(settings: Settings, desk: Desk, folder: Path, chance: random.Random) -> None:
+    job = await desk.start(REEMBED_PASSAGES)
+    await outlived(settings, folder, chance, partial(has_succeeded, desk, job))
+    shown = await desk.look(job)
+    assert shown.result == {"model": create_embedder(settings).model, "passages": 400, "embedded": 400}
+
+
+async def is_complete(owner: asyncpg.Connection, desk: Desk) -> None:
+    rows = await owner.fetch(
+        """SELECT p.embedding_model, i.model, p.settled, p.refused, array_agg(v.model ORDER BY v.model) AS kept
+        FROM passages p JOIN graph_indexes i USING (tenant_id, graph_id)
+        LEFT JOIN passage_vectors v ON v.tenant_id = p.tenant_id AND v.passage_id = p.id
+        WHERE p.tenant_id = $1 AND p.removed_revision IS NULL GROUP BY p.tenant_id, p.id, i.model""",
+        desk.caller.tenant_id,
+    )
+    new, old = create_embedder(Settings(embedder="openai", embedding_dimensions=DIMENSIONS)).model, "wordllama"
+    assert len(rows) == 400
+    for row in rows:
+        assert (row["embedding_model"], row["model"], row["settled"], row["refused"]) == (new, new, True, None)
+        assert len(row["kept"]) == 2, "the old vectors are the way back"
+        assert new in row["kept"]
+        assert old in "".join(row["kept"])

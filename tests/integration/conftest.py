@@ -1,0 +1,50 @@
+"""Who is at work: agents below the transports, a desk that starts jobs, a worker, and a client of the routes."""
+
+from collections.abc import AsyncIterator
+
+import httpx2
+import pytest
+
+from recollect.caller import Caller
+from recollect.identity.model import operator_caller
+from recollect.platform.db import Database
+from recollect.settings import Settings
+from recollect_workers.context import WorkerContext
+from tests.conftest import NewTenant
+from tests.gateway import Gateway
+from tests.jobs import Desk, employed
+from tests.memories import Agent, at_work
+
+
+@pytest.fixture
+async def agent(db: Database, caller: Caller) -> AsyncIterator[Agent]:
+    """The test's tenant's."""
+    async with at_work(db, caller) as agent:
+        yield agent
+
+
+@pytest.fixture
+async def other(db: Database, new_tenant: NewTenant) -> AsyncIterator[Agent]:
+    """Another tenant's."""
+    async with at_work(db, operator_caller(await new_tenant())) as agent:
+        yield agent
+
+
+@pytest.fixture
+def desk(db: Database, caller: Caller) -> Desk:
+    """Where the test's tenant starts jobs."""
+    return Desk(db, caller)
+
+
+@pytest.fixture
+async def context(settings: Settings, db: Database) -> AsyncIterator[WorkerContext]:
+    """A worker's parts."""
+    async with employed(settings, db) as context:
+        yield context
+
+
+@pytest.fixture
+async def http(gateway: Gateway, key: str) -> AsyncIterator[httpx2.AsyncClient]:
+    """A client of the plain routes, with the key of an agent of the test's tenant."""
+    async with gateway.http(key) as http:
+        yield http

@@ -1,0 +1,193 @@
+"""New facts are related to the entities that they are like once they are embedded; what waits is in PostgreSQL."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from uuid import UUID
+
+import asyncpg
+import pytest
+
+from recollect.caller import Caller
+from recollect.entities.model import NewEntity
+from recollect.graphs import store
+from recollect.identity.model import operator_caller
+from recollect.lineages.model import Version
+from recollect.memory import facts
+from recollect.memory.facts import Change
+from recollect.memory.links import MENTIONS_ENTITY
+from recollect.nodes.model import NewFact
+from recollect.platform.cache import connect_redis
+from recollect.platform.db import Database
+from recollect.platform.queue import Wakeups
+from recollect.relations import service as relations
+from recollect.settings import Settings
+from recollect_workers.context import WorkerContext
+from recollect_workers.jobs import linking
+from tests.conftest import NewTenant
+from tests.memories import Agent, at_work, embedder
+
+TEXT = "the harbour crane was repaired in March"
+
+
+@pytest.fixture
+async def context(settings: Settings, db: Database) -> AsyncIterator[WorkerContext]:
+    async with connect_redis(settings) as redis:
+        wakeups = Wakeups(redis)
+        yield WorkerContext(settings, db, embedder(), wakeups, asyncio.Event())
+        await wakeups.aclose()
+
+
+async def fact(agent: Agent, text: str = TEXT, threshold: float | None = None, *, auto_link: bool = True) -> Version:
+    async with agent.writing() as (tx, revision):
+        return await facts.create_fact(tx, revision, NewFact(text), auto_link=auto_link, threshold=threshold)
+
+
+async def known(agent: Agent) -> None:
+    """Entities of which one has something to say that is like the fact."""
+    await agent.create(
+        NewEntity("Crane 4", "machine", ("the harbour crane was repaired in April", "is blue")),
+        NewEntity("Bakery", "shop", ("sells rye bread",)),
+    )
+
+
+async def mentioned(owner: asyncpg.Connection, fact_id: UUID) -> list[str]:
+    """Names of what a fact is related to."""
+    rows = await owner.fetch(
+        "SELECT n.name FROM relations r JOIN nodes n ON n.id = r.to_node WHERE r.from_node = $1 AND r.type = $2 "
+        "AND r.removed_revision IS NULL ORDER BY 1",
+        fact_id,
+        MENTIONS_ENTITY,
+    )
+    return [row["name"] for row in rows]
+
+
+async def queued(owner: asyncpg.Connection, caller: Caller) -> int:
+    return int(await owner.fetchval("SELECT count(*) FROM autolinks WHERE tenant_id = $1", caller.tenant_id))
+
+
+async def test_to_what_it_is_like_once_embedded_and_once_only(
+    agent: Agent, context: WorkerContext, owner: asyncpg.Connection
+) -> None:
+    await known(agent)
+    made = await fact(agent)
+    await linking.sweep(context)
+    assert (await mentioned(owner, made.node_id), await queued(owner, agent.caller)) == ([], 1)
+    await agent.embed()
+    await linking.sweep(context)
+    assert (await mentioned(owner, made.node_id), await queued(owner, agent.caller)) == (["Crane 4"], 0)
+    head = await agent.head()
+    await fact(agent)
+    await linking.sweep(context)
+    assert await mentioned(owner, made.node_id) == ["Crane 4"]
+    assert (await agent.head()).relations == head.relations
+
+
+async def test_the_change_tells_who_did_it(agent: Agent, context: WorkerContext, owner: asyncpg.Connection) -> None:
+    await known(agent)
+    await fact(agent)
+    await agent.embed()
+    await linking.sweep(context)
+    row = await owner.fetchrow(
+        "SELECT operation, actor FROM changes WHERE tenant_id = $1 ORDER BY revision DESC LIMIT 1",
+        agent.caller.tenant_id,
+    )
+    assert row is not None
+    assert dict(row) == {"operation": "auto_link", "actor": "worker"}
+
+
+async def test_to_what_is_made_later_only_when_the_fact_is_made_again(
+    agent: Agent, context: WorkerContext, owner: asyncpg.Connection
+) -> None:
+    """And then to what was taken away by hand, too: docs/embedding.md says so."""
+    await agent.create("Crane 4")
+    made = await fact(agent, "Crane 4 stands beside Crane 5")
+    await agent.embed()
+    await linking.sweep(context)
+    async with agent.writing() as (tx, revision):
+        taken = await owner.fetch("SELECT id FROM relations WHERE from_node = $1", made.node_id)
+        assert await relations.delete_edges(tx, revision, [row["id"] for row in taken]) == 1
+    await agent.create("Crane 5")
+    await agent.embed()
+    await linking.sweep(context)
+    assert await mentioned(owner, made.node_id) == []
+    assert (await fact(agent, "Crane 4 stands beside Crane 5")).node_id == made.node_id
+    assert await mentioned(owner, made.node_id) == ["Crane 4", "Crane 5"]
+
+
+@pytest.mark.parametrize(("threshold", "named"), [(0.0, ["Bakery", "Crane 4"]), (1.0, []), (None, ["Crane 4"])])
+async def test_as_near_as_it_says(
+    agent: Agent, context: WorkerContext, owner: asyncpg.Connection, threshold: float | None, named: list[str]
+) -> None:
+    await known(agent)
+    made = await fact(agent, threshold=threshold)
+    await agent.embed()
+    await linking.sweep(context)
+    assert await mentioned(owner, made.node_id) == named
+
+
+async def test_only_where_it_is_asked_for(agent: Agent, context: WorkerContext, owner: asyncpg.Connection) -> None:
+    await known(agent)
+    made = await fact(agent, auto_link=False)
+    assert await queued(owner, agent.caller) == 0
+    await agent.embed()
+    await linking.sweep(context)
+    assert await mentioned(owner, made.node_id) == []
+
+
+@pytest.mark.parametrize("status", ["outdated", "archived"])
+async def test_one_that_holds_no_more_is_related_to_nothing(
+    agent: Agent, context: WorkerContext, owner: asyncpg.Connection, status: str
+) -> None:
+    await known(agent)
+    made = await fact(agent)
+    async with agent.writing() as (tx, revision):
+        await facts.change(tx, revision, made.node_id, Change(status=status))
+    await agent.embed()
+    await linking.sweep(context)
+    assert (await mentioned(owner, made.node_id), await queued(owner, agent.caller)) == ([], 0)
+
+
+async def test_one_that_was_deleted_and_a_graph_that_was_deleted_leave_nothing(
+    agent: Agent, context: WorkerContext, owner: asyncpg.Connection
+) -> None:
+    await known(agent)
+    made = await fact(agent)
+    async with agent.writing() as (tx, revision):
+        await facts.delete(tx, revision, made.node_id)
+    await agent.embed()
+    await linking.sweep(context)
+    assert (await mentioned(owner, made.node_id), await queued(owner, agent.caller)) == ([], 0)
+
+
+async def test_many_at_once_and_what_fails_comes_back(
+    agent: Agent, context: WorkerContext, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await known(agent)
+    made = [await fact(agent, f"{TEXT}, the {number}th time", threshold=0.4) for number in range(45)]
+    await agent.embed()
+    recorded = store.record_revision
+
+    async def fails(*_: object) -> None:
+        raise RuntimeError("the power went")
+
+    monkeypatch.setattr(store, "record_revision", fails)
+    await linking.sweep(context)
+    assert await queued(owner, agent.caller) == 45
+    monkeypatch.setattr(store, "record_revision", recorded)
+    await asyncio.gather(*[linking.sweep(context) for _ in range(2)])
+    assert await queued(owner, agent.caller) == 0
+    assert [await mentioned(owner, one.node_id) for one in made] == [["Crane 4"]] * 45
+
+
+async def test_each_tenants_facts_to_its_own_entities(
+    db: Database, context: WorkerContext, new_tenant: NewTenant, owner: asyncpg.Connection
+) -> None:
+    callers = [operator_caller(await new_tenant()) for _ in range(2)]
+    async with at_work(db, callers[0]) as mine, at_work(db, callers[1]) as theirs:
+        made = []
+        for agent, name in ((mine, "mine"), (theirs, "theirs")):
+            await agent.create(NewEntity(name, "machine", (TEXT,)))
+            made.append(await fact(agent, threshold=0.0))
+            await agent.embed()
+        await linking.sweep(context)
+        assert [await mentioned(owner, one.node_id) for one in made] == [["mine"], ["theirs"]]

@@ -1,0 +1,377 @@
+"""The classic searches find what their plain definitions find, now and in the past, and nothing that is not there."""
+
+import itertools
+import math
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from rapidfuzz.distance import Levenshtein
+
+from recollect.caller import Caller
+from recollect.entities.model import Entity, NewEntity
+from recollect.errors import InvalidInput
+from recollect.identity.model import operator_caller
+from recollect.nodes import service as nodes
+from recollect.nodes.model import NodeFields
+from recollect.platform.db import Database
+from recollect.search import service as search
+from recollect.search import store
+from recollect.search.boolean import Expression, Term
+from recollect.search.fuzzy import bounds
+from recollect.search.model import BooleanQuery, DateQuery, FuzzyQuery, RankedQuery, SubstringQuery, TextsPage
+from recollect.search.words import WORD
+from tests.conftest import NewTenant
+from tests.expressions import expressions, holds, written
+from tests.memories import Agent, at_work, names, triples
+
+_graphs = itertools.count(1)
+
+TEXTS = st.text(alphabet="aAbßé %_\\'\"-京東😀\u0301", min_size=1, max_size=8)
+SOME_WORDS = ["tea", "Tea", "teapot", "TEA-time", "café", "東京", "of", "a_b"]
+PHRASES = st.one_of(TEXTS, st.lists(st.sampled_from(SOME_WORDS), min_size=1, max_size=5).map(" ".join))
+TAGS = st.lists(st.sampled_from(["New", "new", "old%", "a\nb"]), max_size=2).map(tuple)
+IMPORTANCES = st.sampled_from([None, 1.0, 5.0, 9.0])
+ENTITIES = st.lists(
+    st.builds(
+        NewEntity,
+        name=PHRASES,
+        kind=st.one_of(st.none(), st.sampled_from(["tea", "person", "Person"])),
+        observations=st.lists(PHRASES, max_size=3).map(tuple),
+        tags=TAGS,
+        importance=IMPORTANCES,
+    ),
+    max_size=6,
+    unique_by=lambda entity: entity.name,
+)
+FILTERS = st.fixed_dictionaries(
+    {}, optional={"tags": TAGS, "min_importance": IMPORTANCES, "max_importance": IMPORTANCES, "kind": st.just("tea")}
+)
+PROPERTY = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+@pytest.fixture(scope="module")
+async def searching(db: Database, new_tenant: NewTenant) -> AsyncIterator[Agent]:
+    """An agent whose graphs the examples share out among themselves."""
+    async with at_work(db, operator_caller(await new_tenant())) as agent:
+        yield agent
+
+
+async def filled(agent: Agent, entities: Sequence[NewEntity]) -> Agent:
+    """The agent on a graph of its own with these entities, and others that are gone, expired or never were."""
+    agent = replace(agent, graph=f"graph-{next(_graphs)}")
+    await agent.create(*entities, NewEntity("deleted tea", "tea", ("tea",), tags=("new",), importance=5))
+    await agent.relate(*[(entity.name, "placeholder tea", "of") for entity in entities[:1]])
+    await agent.delete("deleted tea")
+    async with agent.writing() as (tx, revision):
+        gone = datetime.now(UTC) - timedelta(hours=1)
+        await nodes.create_nodes(tx, revision, [NodeFields(name="expired tea", kind="tea", expires_at=gone)])
+    return agent
+
+
+async def entities_of(agent: Agent, only: dict[str, Any]) -> list[Entity]:
+    """What read_graph shows, filtered in Python."""
+    return [entity for entity in (await agent.read()).entities if passes(entity, **only)]
+
+
+def passes(
+    entity: Entity,
+    *,
+    kind: str | None = None,
+    tags: Sequence[str] = (),
+    min_importance: float | None = None,
+    max_importance: float | None = None,
+) -> bool:
+    wanted = {tag.lower() for tag in tags}
+    return (
+        (kind is None or entity.kind == kind)
+        and (not wanted or bool(wanted & {tag.lower() for tag in entity.tags}))
+        and (min_importance is None or (entity.importance is not None and entity.importance >= min_importance))
+        and (max_importance is None or (entity.importance is not None and entity.importance <= max_importance))
+    )
+
+
+def fields(entity: Entity) -> list[str]:
+    return [entity.name, entity.kind or "", *entity.observations]
+
+
+async def reading(agent: Agent, use_case: Callable[..., Awaitable[Any]], query: Any, as_of: str | None = None) -> Any:
+    async with agent.db.transaction(agent.caller, read_only=True) as tx:
+        return await use_case(tx, agent.graph, query, as_of=as_of)
+
+
+async def now_and_then(agent: Agent, use_case: Callable[..., Awaitable[Any]], query: Any) -> Any:
+    """What is found now; it is found again, as it was, after all was deleted."""
+    now = await reading(agent, use_case, query)
+    head = await agent.head()
+    await agent.delete(*names(await agent.read()))
+    assert await reading(agent, use_case, query, str(head.revision)) == now
+    return now
+
+
+# Substring
+
+
+@PROPERTY
+@given(entities=ENTITIES, text=TEXTS, only=FILTERS)
+async def test_a_substring_is_found_where_it_stands(
+    searching: Agent, entities: list[NewEntity], text: str, only: dict[str, Any]
+) -> None:
+    agent = await filled(searching, entities)
+    wanted = {
+        e.name for e in await entities_of(agent, only) if any(text.lower() in field.lower() for field in fields(e))
+    }
+    found = await now_and_then(agent, search.search_nodes, SubstringQuery(text, **only))
+    assert set(names(found)) == wanted
+
+
+# Ranked
+
+
+def tf_idf(entities: Sequence[Entity], query: str) -> dict[str, float]:
+    """As the enhanced memory server writes it: names and scores of the entities that hold a word of the query."""
+    documents = {entity.name: re.findall(WORD, " ".join(fields(entity)).lower()) for entity in entities}
+    scores: dict[str, float] = {}
+    for word in re.findall(WORD, query.lower()):
+        holding = [name for name, document in documents.items() if word in document]
+        for name in holding:
+            tf = documents[name].count(word) / len(documents[name])
+            scores[name] = scores.get(name, 0.0) + tf * math.log(len(documents) / len(holding))
+    return scores
+
+
+@PROPERTY
+@given(entities=ENTITIES, query=PHRASES, only=FILTERS)
+async def test_ranked_scores_are_those_of_the_formula(
+    searching: Agent, entities: list[NewEntity], query: str, only: dict[str, Any]
+) -> None:
+    agent = await filled(searching, entities)
+    wanted = tf_idf(await entities_of(agent, only), query)
+    found = await now_and_then(agent, search.search_ranked, RankedQuery(query, **only))
+    assert {hit.entity.name: hit.score for hit in found.hits} == pytest.approx(wanted)
+    scores = [hit.score for hit in found.hits]
+    assert scores == sorted(scores, reverse=True)
+
+
+async def test_an_expired_entity_does_not_count_as_a_document(agent: Agent) -> None:
+    agent = await filled(agent, [NewEntity("rare"), NewEntity("common"), NewEntity("other common")])
+    [hit] = (await reading(agent, search.search_ranked, RankedQuery("rare"))).hits
+    assert hit.score == pytest.approx(math.log(3 / 1))
+
+
+async def test_pages_of_a_ranked_search(agent: Agent) -> None:
+    await agent.create(*[NewEntity(f"tea {n}", None, ("x " * n,)) for n in range(5)], NewEntity("none"))
+    whole = await reading(agent, search.search_ranked, RankedQuery("tea"))
+    pages = [await reading(agent, search.search_ranked, RankedQuery("tea", offset=n, limit=2)) for n in (0, 2, 4)]
+    assert [hit for page in pages for hit in page.hits] == whole.hits
+    assert [page.next_offset for page in pages] == [2, 4, None]
+
+
+# Boolean
+
+FIELDS = st.sampled_from([None, "name", "type", "observation", "tag"])
+
+
+def matches(entity: Entity, term: Term) -> bool:
+    texts = {
+        "name": [entity.name],
+        "type": [entity.kind or ""],
+        "observation": list(entity.observations),
+        "tag": list(entity.tags),
+    }
+    chosen = texts.values() if term.field is None else [texts[term.field]]
+    return any(term.text.lower() in text.lower() for of in chosen for text in of)
+
+
+@PROPERTY
+@given(
+    entities=ENTITIES,
+    expression=expressions(st.one_of(TEXTS, st.sampled_from(["tea", "e", "new", "ld%", "a\nb"])), FIELDS),
+    only=FILTERS,
+)
+async def test_a_boolean_query_finds_what_it_holds_of(
+    searching: Agent, entities: list[NewEntity], expression: Expression, only: dict[str, Any]
+) -> None:
+    agent = await filled(searching, entities)
+    everything = await entities_of(agent, only)
+    wanted = [entity.name for entity in everything if holds(expression, partial(matches, entity))]
+    found = await now_and_then(agent, search.search_boolean, BooleanQuery(written(expression), **only))
+    assert names(found) == wanted
+
+
+async def test_a_tag_that_is_found_across_two_is_none(agent: Agent) -> None:
+    """Tags are searched by one index over all of them, one after the other."""
+    await agent.create(NewEntity("Ada", tags=("red", "blue")), NewEntity("Bob", tags=("red\nblue",)))
+    assert names(await reading(agent, search.search_boolean, BooleanQuery('tag:"d\nb"'))) == ["Bob"]
+
+
+async def test_a_fault_is_told_even_where_there_is_no_graph(agent: Agent) -> None:
+    with pytest.raises(InvalidInput, match="character 1"):
+        await reading(replace(agent, graph="nowhere"), search.search_boolean, BooleanQuery(")"))
+
+
+# Fuzzy
+
+WORDS = st.text(alphabet="abcé 東-", min_size=1, max_size=14)
+
+
+def typos(query: str) -> st.SearchStrategy[str]:
+    """Texts at a few edits from a query."""
+    edit = st.tuples(st.integers(0, len(query)), st.sampled_from(["", "x", "a", " "]), st.integers(0, 1))
+
+    def edited(edits: list[tuple[int, str, int]]) -> str:
+        text = query
+        for place, new, cut in edits:
+            text = text[:place] + new + text[place + cut :]
+        return text or query
+
+    return st.lists(edit, max_size=4).map(edited)
+
+
+@st.composite
+def near_corpora(draw: st.DrawFn) -> tuple[str, list[NewEntity]]:
+    """A query, and entities of which some hold nearly it."""
+    query = draw(WORDS)
+    texts = st.one_of(typos(query), WORDS)
+    entity = st.builds(
+        NewEntity, name=texts, kind=st.one_of(st.none(), texts), observations=st.lists(texts, max_size=2).map(tuple)
+    )
+    return query, draw(st.lists(entity, max_size=6, unique_by=lambda entity: entity.name))
+
+
+def nearness(entity: Entity, query: str) -> float:
+    """As the enhanced memory server writes it, whatever the case: of the nearest of its fields."""
+    distances = [(Levenshtein.distance(query.lower(), field.lower()), len(field)) for field in fields(entity)]
+    return max(1 - distance / max(len(query), length) for distance, length in distances)
+
+
+@PROPERTY
+@given(corpus=near_corpora(), threshold=st.one_of(st.just(0.7), st.sampled_from([0.0, 0.4, 0.6, 0.8, 0.9, 1.0])))
+async def test_a_fuzzy_search_finds_what_a_full_scan_finds(
+    searching: Agent, corpus: tuple[str, list[NewEntity]], threshold: float
+) -> None:
+    query, entities = corpus
+    agent = await filled(searching, entities)
+    scanned = {entity.name: nearness(entity, query) for entity in await entities_of(agent, {})}
+    wanted = {name for name, similarity in scanned.items() if similarity >= threshold}
+    found = await now_and_then(agent, search.search_fuzzy, FuzzyQuery(query, threshold))
+    assert set(names(found)) == wanted
+    similarities = [scanned[name] for name in names(found)]
+    assert similarities == sorted(similarities, reverse=True)
+
+
+@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    pair=WORDS.flatmap(lambda query: st.tuples(st.just(query), typos(query))),
+    threshold=st.one_of(st.just(0.7), st.floats(0.5, 1)),
+)
+async def test_a_near_text_is_as_similar_by_trigrams_as_the_bound_says(
+    db: Database, caller: Caller, pair: tuple[str, str], threshold: float
+) -> None:
+    """The bound itself, beside what pg_trgm makes of both texts."""
+    query, text = pair
+    if 1 - Levenshtein.distance(query, text) / max(len(query), len(text)) < threshold:
+        return
+    async with db.transaction(caller, read_only=True) as tx:
+        _, trigrams = await store.count_trigrams(tx, query)
+        similarity = await tx.fetchval("SELECT similarity($1, $2)", query, text)
+    within = bounds(len(query), trigrams, threshold)
+    assert within.similarity is None or similarity >= within.similarity
+
+
+async def test_fuzzy_candidates_come_in_pages_and_none_is_lost(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
+    wanted = [f"tea {n}" for n in range(7)]
+    await agent.create(*[NewEntity(name, "tee", (f"taa {name[-1]}", "tea of it")) for name in wanted])
+    monkeypatch.setattr(search, "TextsPage", lambda: TextsPage(limit=2))
+    found = await reading(agent, search.search_fuzzy, FuzzyQuery("tea 9", 0.5))
+    assert names(found) == wanted
+    some = await reading(agent, search.search_fuzzy, FuzzyQuery("tea 9", 0.5, offset=2, limit=3))
+    assert (names(some), some.next_offset) == (wanted[2:5], 5)
+
+
+async def test_the_similarity_that_a_search_sets_ends_with_it(agent: Agent, db: Database) -> None:
+    await agent.create("lighthouse")
+    await reading(agent, search.search_fuzzy, FuzzyQuery("lihgthouse"))
+    async with db.transaction(agent.caller, read_only=True) as tx:
+        assert await tx.fetchval("SELECT current_setting('pg_trgm.similarity_threshold', true)") in ("0.3", "", None)
+
+
+# Dates
+
+
+async def test_a_date_range_finds_what_was_made_or_last_changed_in_it(agent: Agent) -> None:
+    await agent.create("old")
+    made = (await agent.open("old")).entities[0].created_at
+    await agent.create("new")
+    later = (await agent.open("new")).entities[0].created_at
+    await agent.observe("old", "changed")
+    changed = (await agent.open("old")).entities[0].updated_at
+    tick = timedelta(microseconds=1)
+    expected: list[tuple[tuple[datetime | None, datetime | None], list[str]]] = [
+        ((None, None), ["old", "new"]),
+        ((made, made), ["old"]),
+        ((None, made - tick), []),
+        ((made + tick, later - tick), []),
+        ((later, later), ["new"]),
+        ((later + tick, None), ["old"]),
+        ((changed, changed), ["old"]),
+        ((changed + tick, None), []),
+    ]
+    for (since, until), found in expected:
+        assert names(await reading(agent, search.search_dates, DateQuery(since, until))) == found, (since, until)
+    before = str((await agent.head()).revision - 1)
+    assert names(await reading(agent, search.search_dates, DateQuery(later + tick), before)) == []
+
+
+@PROPERTY
+@given(entities=ENTITIES, only=FILTERS)
+async def test_a_date_range_without_ends_finds_every_entity(
+    searching: Agent, entities: list[NewEntity], only: dict[str, Any]
+) -> None:
+    agent = await filled(searching, entities)
+    wanted = [entity.name for entity in await entities_of(agent, only)]
+    assert names(await reading(agent, search.search_dates, DateQuery(**only))) == wanted
+
+
+# All of them
+
+USE_CASES: dict[str, tuple[Callable[..., Awaitable[Any]], Any]] = {
+    "substring": (search.search_nodes, SubstringQuery("tea")),
+    "ranked": (search.search_ranked, RankedQuery("tea")),
+    "boolean": (search.search_boolean, BooleanQuery("tea OR NOT tea")),
+    "fuzzy": (search.search_fuzzy, FuzzyQuery("teq", 0.5)),
+    "dates": (search.search_dates, DateQuery()),
+}
+
+
+@pytest.mark.parametrize("kind", USE_CASES)
+async def test_a_graph_that_is_not_there_is_empty(agent: Agent, kind: str) -> None:
+    use_case, query = USE_CASES[kind]
+    found = await reading(replace(agent, graph="nowhere"), use_case, query)
+    assert found in (await reading(replace(agent, graph="nobody"), use_case, query),)
+    assert not getattr(found, "entities", getattr(found, "hits", None))
+
+
+@pytest.mark.parametrize("kind", USE_CASES)
+async def test_what_is_not_there_is_not_found(agent: Agent, db: Database, new_tenant: NewTenant, kind: str) -> None:
+    """Deleted, expired, placeholders, facts, expired and deleted observations, other graphs and other tenants."""
+    async with at_work(db, operator_caller(await new_tenant())) as stranger:
+        await stranger.create(NewEntity("foreign tea", "tea", ("tea",)))
+        await replace(agent, graph="other").create(NewEntity("elsewhere tea", "tea", ("tea",)))
+        agent = await filled(agent, [NewEntity("tea", "tea", ("tea",))])
+        await agent.remember("a fact about tea")
+        await agent.create(NewEntity("silent", None, ("tea",)))
+        await agent.unobserve(("silent", "tea"))
+        await agent.relate(("tea", "tea placeholder", "of"))
+        use_case, query = USE_CASES[kind]
+        found = await reading(agent, use_case, query)
+    entities = [hit.entity for hit in found.hits] if kind == "ranked" else found.entities
+    assert {entity.name for entity in entities} == ({"tea", "silent"} if kind in ("boolean", "dates") else {"tea"})
+    if kind != "ranked":
+        assert ("tea", "tea placeholder", "of") in triples(found)

@@ -1,0 +1,269 @@
+"""Passes over duplicates: in steps as in one, each entity again only when it changed, each merge undone alone."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from typing import Any
+
+import asyncpg
+import pytest
+
+from recollect.caller import Caller
+from recollect.curation import deduplication, duplicates, undoing
+from recollect.curation.model import Deduplication, DedupStep, PassCursor, Span
+from recollect.entities import service as entities
+from recollect.entities.model import NewEntity
+from recollect.errors import InvalidInput, TooLarge
+from recollect.graphs import service as graphs
+from recollect.graphs.model import NewGraph
+from recollect.nodes import service as nodes
+from recollect.nodes.model import Rewrite
+from recollect.platform.db import Database
+from tests.laws import assert_laws
+from tests.memories import Agent, at_work, names, triples
+
+ALIKE = (
+    NewEntity("Acme Inc", "company", ("makes anvils", "is in Oslo")),
+    NewEntity("Acme Inc.", "company", ("makes anvils", "is in Oslo")),
+    NewEntity("ACME INC", "company", ("makes anvils", "is in Oslo")),
+    NewEntity("Bolt Ltd", "company", ("makes bolts",)),
+    NewEntity("Bolts Ltd", "company", ("makes bolts",)),
+    NewEntity("Acme Inc!", "cat", ("makes anvils", "is in Oslo")),
+    NewEntity("Ada", "person", ("writes",)),
+)
+ACME, BOLT = ["Acme Inc", "Acme Inc.", "ACME INC"], ["Bolt Ltd", "Bolts Ltd"]
+
+
+@pytest.fixture
+async def agent(db: Database, caller: Caller, owner: asyncpg.Connection) -> AsyncIterator[Agent]:
+    async with at_work(db, caller) as agent:
+        agent = replace(agent, graph="companies")
+        yield agent
+        await assert_laws(agent, owner)
+
+
+async def settle(agent: Agent, **dedup: Any) -> None:
+    """Make the graph, with what it asks for, and its entities."""
+    async with agent.db.transaction(agent.caller) as tx:
+        await graphs.create_graph(tx, NewGraph("companies", metadata={"dedup": {"threshold": 0.8, **dedup}}))
+    await agent.create(*ALIKE)
+
+
+async def step(agent: Agent, cursor: PassCursor | None, limit: int) -> DedupStep:
+    async with agent.db.transaction(agent.caller) as tx:
+        graph = await graphs.get_graph(tx, "companies")
+        return await deduplication.deduplicate(tx, graph.id, cursor, limit=limit)
+
+
+async def run(agent: Agent, limit: int = 5_000) -> list[DedupStep]:
+    """A pass from end to end."""
+    steps, cursor = list[DedupStep](), None
+    while not steps or cursor is not None:
+        steps.append(await step(agent, cursor, limit))
+        cursor = steps[-1].cursor
+        assert len(steps) < 50
+    return steps
+
+
+async def proposed(agent: Agent) -> set[frozenset[str]]:
+    async with agent.db.transaction(agent.caller, read_only=True) as tx:
+        found = await deduplication.list_proposals(tx, "companies")
+    assert all(0.8 <= pair.likeness <= 1 for pair in found)
+    return {frozenset((pair.name, pair.other)) for pair in found}
+
+
+def pairs(*group: str) -> set[frozenset[str]]:
+    return {frozenset((one, other)) for one in group for other in group if one < other}
+
+
+def compared(steps: list[DedupStep]) -> int:
+    return sum(step.compared for step in steps)
+
+
+@pytest.mark.parametrize("limit", [1, 2, 5_000])
+async def test_a_pass_proposes_what_is_alike_however_small_its_steps(agent: Agent, limit: int) -> None:
+    await settle(agent, mode="propose")
+    steps = await run(agent, limit)
+    assert compared(steps) == len(ALIKE)
+    assert all(step.compared <= limit for step in steps)
+    assert await proposed(agent) == pairs(*ACME) | pairs(*BOLT)
+    assert len(names(await agent.read())) == len(ALIKE)
+    assert (await agent.head()).revision == 1, "proposals are no change of the graph"
+
+
+async def test_only_what_changed_is_compared_again(agent: Agent) -> None:
+    await settle(agent, mode="propose")
+    await run(agent)
+    assert compared(await run(agent)) == 0
+    await agent.observe("Bolts Ltd", "sells nuts", "sells screws", "is in Bergen")
+    await agent.create(NewEntity("Ada.", "person", ("writes",)))
+    assert compared(await run(agent)) == 2
+    assert await proposed(agent) == pairs(*ACME) | pairs("Ada", "Ada.")
+    await agent.unobserve(*(("Bolts Ltd", text) for text in ("sells nuts", "sells screws", "is in Bergen")))
+    assert compared(await run(agent)) == 1
+    assert await proposed(agent) == pairs(*ACME) | pairs(*BOLT) | pairs("Ada", "Ada.")
+    await agent.delete("Ada.")
+    assert await proposed(agent) == pairs(*ACME) | pairs(*BOLT)
+
+
+async def test_what_changes_during_a_pass_is_the_next_ones(agent: Agent) -> None:
+    await settle(agent, mode="propose")
+    first = await step(agent, None, 1)
+    await agent.observe("Ada", "rides")
+    cursor = first.cursor
+    while cursor is not None:
+        cursor = (await step(agent, cursor, 5_000)).cursor
+    assert compared(await run(agent)) == 1
+
+
+async def test_alike_entities_are_related_where_asked(agent: Agent) -> None:
+    await settle(agent, mode="propose", similar_to=True)
+    await run(agent)
+    assert sorted(triples(await agent.read())) == [
+        ("ACME INC", "Acme Inc", "SIMILAR_TO"),
+        ("ACME INC", "Acme Inc.", "SIMILAR_TO"),
+        ("Acme Inc.", "Acme Inc", "SIMILAR_TO"),
+        ("Bolts Ltd", "Bolt Ltd", "SIMILAR_TO"),
+    ]
+    assert (await agent.head()).revision > 1
+    revision = (await agent.head()).revision
+    await run(agent)
+    assert (await agent.head()).revision == revision
+
+
+@pytest.mark.parametrize("limit", [1, 5_000])
+async def test_merging_leaves_the_oldest_of_each_group(agent: Agent, limit: int) -> None:
+    await settle(agent, mode="merge")
+    steps = await run(agent, limit)
+    assert sum(step.merged for step in steps) == 3
+    assert sorted(names(await agent.read())) == ["Acme Inc", "Acme Inc!", "Ada", "Bolt Ltd"]
+    assert await proposed(agent) == set()
+    assert compared(await run(agent)) <= 2, "those that took others over"
+
+
+async def test_each_merge_is_undone_alone(agent: Agent) -> None:
+    await settle(agent, mode="merge")
+    await run(agent)
+    async with agent.db.transaction(agent.caller, read_only=True) as tx:
+        changes, _ = await graphs.recent_changes(tx, "companies", since=1, limit=10)
+    assert [change.operation for change in changes] == ["deduplicate", "deduplicate"]
+    async with agent.db.transaction(agent.caller) as tx:
+        span = Span(changes[1].revision - 1, changes[1].revision)
+        await undoing.undo_changes(tx, "companies", "undo", span, dry_run=False)
+    assert sorted(names(await agent.read())) == ["Acme Inc", "Acme Inc!", "Ada", *BOLT]
+
+
+async def test_more_groups_than_one_step_merges(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(deduplication, "MAX_MERGED", 1)
+    await settle(agent, mode="merge")
+    steps = await run(agent)
+    assert [step.merged for step in steps if step.merged] == [2, 1]
+
+
+async def test_passes_at_once_merge_once(agent: Agent) -> None:
+    await settle(agent, mode="merge")
+    passes = await asyncio.gather(*(run(agent) for _ in range(5)))
+    assert sum(one.merged for steps in passes for one in steps) == 3
+    assert sorted(names(await agent.read())) == ["Acme Inc", "Acme Inc!", "Ada", "Bolt Ltd"]
+
+
+async def test_a_step_that_fails_leaves_its_work_to_be_done(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
+    await settle(agent, mode="merge")
+
+    async def fail(*_: Any) -> None:
+        raise RuntimeError("killed")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(entities, "mark_compared", fail)
+        with pytest.raises(RuntimeError):
+            await step(agent, None, 5_000)
+    assert len(names(await agent.read())) == len(ALIKE)
+    assert sum(one.merged for one in await run(agent)) == 3
+
+
+async def test_nothing_is_done_where_nobody_asked(agent: Agent) -> None:
+    await settle(agent)
+    assert await run(agent) == [DedupStep(0, 0, 0, None)]
+
+
+@pytest.mark.parametrize(
+    ("dedup", "path"),
+    [
+        ("merge", ""),
+        (["merge"], ""),
+        ({"mode": "always"}, ".mode"),
+        ({"mode": "merge", "threshold": 0.1}, ".threshold"),
+        ({"threshold": "high"}, ".threshold"),
+        ({"mode": "merge", "every_hours": 0}, ".every_hours"),
+        ({"mode": "merge", "every_hours": 1e9}, ".every_hours"),
+    ],
+)
+async def test_a_configuration_that_cannot_be_read_is_told(agent: Agent, dedup: Any, path: str) -> None:
+    async with agent.db.transaction(agent.caller) as tx:
+        await graphs.create_graph(tx, NewGraph("companies", metadata={"dedup": dedup}))
+    with pytest.raises(InvalidInput) as refused:
+        await step(agent, None, 10)
+    assert refused.value.path == f"metadata.dedup{path}"
+    assert "$" not in str(refused.value)
+    async with agent.db.transaction(agent.caller, read_only=True) as tx:
+        assert await deduplication.graphs_with_deduplication_due(tx) == []
+
+
+def test_what_a_configuration_leaves_out() -> None:
+    assert deduplication.deduplication_of({"dedup": {"mode": "propose"}}) == Deduplication("propose", 0.9, 24, False)
+    assert deduplication.deduplication_of({"for": "anything else"}) == Deduplication()
+
+
+async def test_a_graph_is_due_as_often_as_it_asks(agent: Agent, owner: asyncpg.Connection) -> None:
+    await settle(agent, mode="propose", every_hours=2)
+
+    async def due() -> bool:
+        tenants = await deduplication.tenants_with_deduplication_due(agent.db)
+        async with agent.db.transaction(agent.caller, read_only=True) as tx:
+            named = await deduplication.graphs_with_deduplication_due(tx)
+        assert (agent.caller.tenant_id in tenants) is (named == ["companies"])
+        return bool(named)
+
+    assert await due()
+    await run(agent)
+    assert not await due()
+    for hours, expected in ((1, False), (3, True)):
+        await owner.execute(
+            "UPDATE deduplications SET finished_at = now() - make_interval(hours => $2) WHERE tenant_id = $1",
+            agent.caller.tenant_id,
+            hours,
+        )
+        assert await due() is expected
+
+
+async def test_a_large_graph_is_answered_from_what_a_pass_proposed(
+    agent: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(duplicates, "MAX_COMPARED", 3)
+    await settle(agent, mode="propose")
+
+    async def found() -> list[list[str]]:
+        async with agent.db.transaction(agent.caller, read_only=True) as tx:
+            return (await duplicates.find_duplicates(tx, "companies", threshold=0.8, offset=0, limit=10)).groups
+
+    with pytest.raises(TooLarge, match="dedup"):
+        await found()
+    await run(agent)
+    assert await found() == [ACME, BOLT]
+    await amend(agent, ACME[0], status="archived")
+    await amend(agent, BOLT[1], kind="other")
+    assert await found() == [ACME[1:]], "none is alike with what is in use no longer, or of another type"
+
+
+async def amend(agent: Agent, name: str, **fields: Any) -> None:
+    async with agent.writing() as (tx, revision):
+        node = (await nodes.require_entities(tx, revision.graph, [name]))[name]
+        head = (await nodes.read_heads(tx, revision.graph, [node.id]))[node.id]
+        await nodes.rewrite(tx, revision, [Rewrite(head, replace(head.fields, **fields))])
+
+
+async def test_too_many_of_one_type_are_refused(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(deduplication, "MAX_HELD", 2)
+    await settle(agent, mode="propose")
+    with pytest.raises(TooLarge):
+        await run(agent)

@@ -1,0 +1,486 @@
+"""A receipt is true: after an erasure the word that was written everywhere is in no column of any table."""
+
+import asyncio
+import unicodedata
+from dataclasses import replace
+from typing import Any
+
+import asyncpg
+import pytest
+
+from recollect.aliases import service as aliases
+from recollect.caller import Caller
+from recollect.curation import keeping, undoing
+from recollect.curation.model import Span
+from recollect.entities import service as entities
+from recollect.entities.model import NewEntity
+from recollect.errors import InvalidInput, NotFound
+from recollect.graphs import service as graphs
+from recollect.graphs.model import NewGraph
+from recollect.hierarchy import service as hierarchy
+from recollect.hierarchy.model import Page
+from recollect.identity.model import operator_caller
+from recollect.jobs import service as jobs
+from recollect.jobs.model import JobBounds, NewJob
+from recollect.lineages import service as lineages
+from recollect.lineages.model import Draft
+from recollect.memory import service as memory
+from recollect.memory.model import Amendment, Item, Target
+from recollect.nodes import service as nodes
+from recollect.nodes.model import NodeFields, Rewrite
+from recollect.passages import service as passages
+from recollect.platform.db import Database
+from recollect.relations import service as relations
+from recollect.relations.model import NewRelation
+from recollect.retention import erasure
+from recollect.retention.model import Receipt, redacted
+from recollect.retention.spelling import pattern_of
+from recollect.settings import Settings
+from tests.conftest import NewTenant
+from tests.laws import assert_laws
+from tests.memories import Agent, at_work, embedder, names
+
+MARK = "qzxmarkqz"
+SECRET = "vqkelderberryvq"
+"""A word of the person's memories that is no name: neighbours and word counts held it, too."""
+
+
+STORED = {
+    "李明": ("李明喜欢茶", "昨天李明来了"),
+    "田中": ("田中さんは来た",),
+    "สมชาย": ("ฉันชอบสมชายมาก",),
+    "김철수": ("김철수는 왔다", unicodedata.normalize("NFD", "김철수가")),
+    "José": ("so Jose\u0301 left", "JOSÉ"),
+    "Jose\u0301": ("so José left",),
+    "straße": ("in STRASSE now", "STRAẞE"),
+    "STRASSE": ("in straße now",),
+    "Anne Marie": ("so Anne  Marie left", "Anne\nMarie", "ANNE\u00a0MARIE"),
+    "İbrahim": ("İBRAHİM left", "with ibrahim", "i\u0307brahim"),
+    "ΓΙΏΡΓΟΣ": ("ο Γιώργος ήρθε",),
+    "Γιώργος": ("Ο ΓΙΏΡΓΟΣ ΉΡΘΕ",),
+    "Anne\u00a0Marie": ("Anne Marie left",),
+}
+"""Names, and what is said with them in other forms, or in scripts without spaces."""
+
+
+async def holding(owner: asyncpg.Connection, agent: Agent, word: str) -> dict[str, int]:
+    """How many of the tenant's rows hold a word in any column, by table; bytes are looked through, too."""
+    tables = await owner.fetch(
+        """SELECT t.table_name FROM information_schema.tables t
+        JOIN information_schema.columns c USING (table_schema, table_name)
+        WHERE t.table_schema = 'recollect' AND t.table_type = 'BASE TABLE' AND c.column_name = 'tenant_id'"""
+    )
+    found = {}
+    for (table,) in tables:
+        count = await owner.fetchval(
+            f"SELECT count(*) FROM {table} x WHERE tenant_id = $1 AND (x::text ILIKE $2 OR x::text ILIKE $3)",
+            agent.caller.tenant_id,
+            f"%{word}%",
+            f"%{word.encode().hex()}%",
+        )
+        if count:
+            found[table] = count
+    return found
+
+
+async def erase(agent: Agent, name: str | None, created_by: str | None = None) -> Receipt:
+    async with agent.db.transaction(agent.caller) as tx:
+        return await erasure.erase_person(tx, agent.graph or "default", name, created_by=created_by)
+
+
+async def write_everywhere(agent: Agent, mark: str) -> None:
+    """Use a name wherever a text can go."""
+    await agent.create(
+        NewEntity(mark, "person", (f"likes {SECRET}", "drinks tea"), tags=(f"{mark}-tag",)),
+        NewEntity(f"{mark} the elder", "person", (f"ate {SECRET}",)),
+        NewEntity("Grace", "person", ("writes programs", f"knows {mark} well", f"once met {mark}")),
+        NewEntity("Bystander", "person", ("was there",)),
+    )
+    await agent.unobserve(("Grace", f"once met {mark}"), (mark, "drinks tea"))
+    await agent.relate((mark, "Grace", "knows"), ("Grace", mark, "admires"), (mark, "Placeholder", "seeks"))
+    async with agent.writing() as (tx, revision):
+        told = NewRelation("Grace", "Bystander", "saw", metadata={"with": [mark]})
+        await relations.create_relations(tx, revision, [told])
+    await agent.unrelate((mark, "Grace", "knows"))
+    await agent.merge([mark, f"{mark} the elder"])
+    (fact,) = await agent.remember(Item(f"the {SECRET} was picked", about=(mark,), thread="monday"))
+    await agent.remember(Item("a harmless neighbour", thread="monday"), Item(f"{mark} left", thread="monday"))
+    await agent.remember(Item("said elsewhere", about=("Bystander",), thread=f"talk with {mark}"))
+    (amended,) = await agent.remember(f"{mark} came back")
+    async with agent.writing() as (tx, revision):
+        await memory.revise(tx, revision, Target(id=amended.id), Amendment(text="somebody came back"))
+        await memory.revise(tx, revision, Target(id=fact.id), Amendment(text=f"the {SECRET} was eaten"))
+    async with agent.writing() as (tx, revision):
+        (head,) = (await _heads(agent, tx, revision.graph, ["Bystander"])).values()
+        fields = replace(
+            head.fields,
+            summary=f"a friend of {mark}",
+            tags=("kept", mark),
+            metadata={"kept": 1, "friend": {"of": [mark]}, mark: True},
+            source=f"{mark}'s diary",
+        )
+        await nodes.rewrite(tx, revision, [Rewrite(head, fields)])
+        gone = NodeFields(name="Gone", content=f"{mark} was here", summary=mark, metadata={mark: mark})
+        await lineages.put_node(tx, revision, Draft(gone))
+    await agent.delete("Gone")
+    async with agent.writing() as (tx, revision):
+        (head,) = (await _heads(agent, tx, revision.graph, [mark])).values()
+        await aliases.keep_name(tx, revision, head.id)
+        await nodes.rewrite(tx, revision, [Rewrite(head, replace(head.fields, name="Countess"))])
+    await agent.observe("Countess", f"grows {SECRET}")
+    await agent.remember("the Countess waved")
+    await _job(agent, f"export of {mark} and {SECRET}".encode())
+    await agent.embed()
+
+
+async def _heads(agent: Agent, tx: Any, graph: Any, wanted: list[str]) -> Any:
+    found = await nodes.require_entities(tx, graph, wanted)
+    return await nodes.read_heads(tx, graph, [found[name].id for name in wanted])
+
+
+async def _job(agent: Agent, text: bytes) -> None:
+    async with agent.db.transaction(agent.caller) as tx:
+        graph = await graphs.get_graph(tx, agent.graph or "default")
+        job = await jobs.schedule(tx, NewJob("nobodys_kind", graph.id, held=True))
+        await jobs.append_input(tx, job.id, [text], JobBounds.of(Settings()))
+
+
+@pytest.mark.parametrize("at_once", [1, 5_000])
+async def test_nothing_of_a_person_is_left_in_any_table(
+    agent: Agent, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch, at_once: int
+) -> None:
+    monkeypatch.setattr(erasure, "TAKEN_AT_ONCE", at_once)
+    await write_everywhere(agent, MARK)
+    before = await holding(owner, agent, MARK)
+    assert before.keys() >= {
+        "nodes", "node_versions", "observations", "relations", "aliases", "passages", "job_inputs", "terms",
+    }  # fmt: skip
+    receipt = await erase(agent, "countess")
+    assert set(receipt.names) == {"countess", "Countess", MARK, f"{MARK} the elder"}
+    assert receipt.kept == {}
+    for word in (MARK, SECRET, "countess"):
+        assert await holding(owner, agent, word) == {}, word
+    await assert_laws(agent, owner, whole=False)
+    await agent.embed()
+    for word in (MARK, SECRET):
+        assert await holding(owner, agent, word) == {}, "the worker brings nothing back"
+    left = await agent.read()
+    assert names(left) == ["Grace", "Bystander"]
+    assert [entity.observations for entity in left.entities] == [("writes programs",), ("was there",)]
+    assert (left.entities[1].tags, left.relations) == (("kept",), [])
+    assert await agent.recalled("harmless neighbour") == ["a harmless neighbour"]
+
+
+@pytest.mark.parametrize("name", STORED, ids=range(len(STORED)))
+async def test_nothing_is_left_of_a_name_in_any_of_its_forms(
+    agent: Agent, owner: asyncpg.Connection, name: str
+) -> None:
+    said = STORED[name]
+    for form in said:
+        await agent.create(NewEntity(f"knows {said.index(form)}", "person", ("was there", form), tags=("kept", form)))
+        await agent.remember(form, Item("a harmless neighbour", thread=form))
+        async with agent.writing() as (tx, revision):
+            (head,) = (await _heads(agent, tx, revision.graph, [f"knows {said.index(form)}"])).values()
+            fields = replace(head.fields, summary=form, metadata={"of": [form], form: 1, "kept": 1})
+            await nodes.rewrite(tx, revision, [Rewrite(head, fields)])
+            told = NewRelation("knows 0", f"knows {said.index(form)}", "saw", metadata={"with": form})
+            await relations.create_relations(tx, revision, [told])
+    await write_everywhere(agent, name)
+    await agent.embed()
+    receipt = await erase(agent, "Countess")
+    assert (receipt.kept, name in receipt.names) == ({}, True)
+    for word in (name, SECRET, *said):
+        assert await holding(owner, agent, word) == {}, word
+    left = await agent.read()
+    assert names(left) == [*(f"knows {place}" for place in range(len(said))), "Grace", "Bystander"]
+    assert [entity.tags for entity in left.entities[: len(said)]] == [("kept",)] * len(said)
+    assert left.entities[0].observations == ("was there",)
+    await assert_laws(agent, owner, whole=False)
+
+
+@pytest.mark.parametrize("name", STORED, ids=range(len(STORED)))
+async def test_a_name_is_known_by_any_of_its_forms(agent: Agent, name: str) -> None:
+    forms = {name, name.upper(), name.lower(), *(unicodedata.normalize(form, name) for form in ("NFC", "NFD"))}
+    for form in sorted(forms):
+        await agent.create("Grace", name)
+        assert name in (await erase(agent, form)).names
+        assert names(await agent.read()) == ["Grace"]
+
+
+async def test_no_reader_finds_half_of_it_done(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many statements it takes: everything until it is committed, nothing from then on."""
+    monkeypatch.setattr(erasure, "TAKEN_AT_ONCE", 1)
+    async with agent.writing() as (tx, revision):
+        made = [NewEntity(f"e{number}", "thing", ("likes tea",)) for number in range(9)]
+        await entities.create_entities(tx, revision, made)
+    async with agent.db.transaction(agent.caller) as tx:
+        await erasure.erase_person(tx, "default", None, created_by=agent.caller.subject)
+        assert (len(names(await agent.read())), len(await agent.recalled("likes tea"))) == (9, 9)
+    assert (names(await agent.read()), await agent.recalled("likes tea")) == ([], [])
+
+
+async def test_the_log_tells_an_erasure_by_ids(agent: Agent) -> None:
+    await agent.create(NewEntity("Ada", "person", ("likes tea",)))
+    receipt = await erase(agent, "Ada")
+    assert receipt.revision == 2
+    assert {table: count for table, count in receipt.erased.items() if count} == {
+        "nodes": 1, "versions": 2, "observations": 1, "passages": 1,
+    }  # fmt: skip
+    async with agent.db.transaction(agent.caller, read_only=True) as tx:
+        changes, _ = await graphs.recent_changes(tx, None, since=1, limit=9)
+        (change,) = changes
+        assert (change.operation, change.counts["nodes_erased"], change.actor) == ("erase", 1, agent.caller.subject)
+        assert names(await memory.read_graph(tx, None, max_items=9, as_of="1")) == []
+    async with agent.db.transaction(agent.caller) as tx:
+        undone = await undoing.undo_changes(tx, None, "undo", Span(0), dry_run=False)
+    assert {skipped.reason for skipped in undone.skipped} == {"compacted"}
+    assert await agent.create("Ada") == ["Ada"], "the name is free"
+
+
+async def test_a_dry_run_tells_the_same_and_leaves_everything(agent: Agent, owner: asyncpg.Connection) -> None:
+    await write_everywhere(agent, MARK)
+    before = await holding(owner, agent, MARK)
+    told = await erasure.preview_person(agent.db, agent.caller, "default", "Countess")
+    assert await holding(owner, agent, MARK) == before
+    assert replace(await erase(agent, "Countess"), revision=None) == told
+    assert told.erased["observations"] > 3
+
+
+async def test_what_a_subject_made_goes_too(agent: Agent, owner: asyncpg.Connection) -> None:
+    other = replace(agent, caller=replace(agent.caller, subject="key:other"))
+    await agent.create("Ada")
+    await agent.observe("Ada", "likes tea")
+    await other.observe("Ada", "likes coffee", "likes milk")
+    await other.unobserve(("Ada", "likes milk"))
+    await other.create("Grace")
+    await agent.observe("Grace", "writes")
+    await other.remember("it rained")
+    await agent.relate(("Ada", "Grace", "knows"))
+    await other.relate(("Ada", "Ada", "is"))
+    receipt = await erase(agent, None, "key:other")
+    left = await agent.read()
+    assert (names(left), left.relations) == (["Ada"], [])
+    assert left.entities[0].observations == ("likes tea",)
+    kept = await holding(owner, agent, "key:other")
+    assert kept.keys() == {"changes"}, "who wrote what, by ids"
+    assert receipt.kept == {}
+    await assert_laws(agent, owner, whole=False)
+
+
+async def test_what_a_subject_said_goes_whoever_attached_it_again(agent: Agent, owner: asyncpg.Connection) -> None:
+    other = replace(agent, caller=replace(agent.caller, subject="key:other"))
+    await agent.create("Ship", "Raft")
+    for name in ("Ship", "Raft"):
+        await other.observe(name, f"{MARK} wrote of the {name}")
+    for writer, name, text in ((agent, "Boat", "floats"), (other, "Ark", f"{MARK} wrote an ark")):
+        async with writer.writing() as (tx, revision):
+            await nodes.create_nodes(tx, revision, [NodeFields(name, "thing", content=text)])
+    await agent.merge(["Boat", "Ship", "Ark"])
+    since = (await agent.head()).revision
+    await agent.delete("Raft")
+    async with agent.db.transaction(agent.caller) as tx:
+        await undoing.undo_changes(tx, None, "undo", Span(since), dry_run=False)
+    said = {text for entity in (await agent.read()).entities for text in entity.observations}
+    assert said == {f"{MARK} wrote {what}" for what in ("of the Ship", "of the Raft", "an ark")}
+    receipt = await erase(agent, None, "key:other")
+    assert await holding(owner, agent, MARK) == {}
+    assert (sorted(names(await agent.read())), receipt.kept) == (["Boat", "Raft"], {})
+    await assert_laws(agent, owner, whole=False)
+
+
+async def test_what_another_said_instead_is_the_others(agent: Agent) -> None:
+    other = replace(agent, caller=replace(agent.caller, subject="key:other"))
+    (said,) = await other.remember(Item("floats", about=("Boat",)))
+    async with agent.writing() as (tx, revision):
+        await memory.revise(tx, revision, Target(id=said.id), Amendment(text="sank"))
+    assert (await erase(agent, None, agent.caller.subject)).erased["observations"] == 1
+    assert await agent.recalled("sank") == []
+
+
+async def test_jobs_that_ended_with_an_error_go_and_others_stay(agent: Agent, owner: asyncpg.Connection) -> None:
+    """Older versions repeated there what stood in the file of an import, whose input was gone by then."""
+    await agent.create(MARK, "Ada")
+    async with agent.db.transaction(agent.caller) as tx:
+        graph = await graphs.get_graph(tx, "default")
+        failed, finished, waiting = [
+            (await jobs.schedule(tx, NewJob("nobodys_kind", graph.id, {"number": number}))).id for number in range(3)
+        ]
+    end = "UPDATE jobs SET status = $3, error_message = $4, finished_at = now() WHERE tenant_id = $1 AND id = $2"
+    await owner.execute(end, agent.caller.tenant_id, failed, "failed", f"line 1.{MARK}: Unknown column")
+    await owner.execute(end, agent.caller.tenant_id, finished, "succeeded", None)
+    receipt = await erase(agent, MARK)
+    assert receipt.erased["jobs"] == 1
+    left = await owner.fetch("SELECT id FROM jobs WHERE tenant_id = $1", agent.caller.tenant_id)
+    assert {row["id"] for row in left} == {finished, waiting}
+    assert await holding(owner, agent, MARK) == {}
+
+
+async def test_a_subject_that_made_nothing_costs_a_graph_nothing(agent: Agent, owner: asyncpg.Connection) -> None:
+    await agent.create("Ada")
+    async with agent.db.transaction(agent.caller) as tx:
+        graph = await graphs.get_graph(tx, "default")
+        await jobs.schedule(tx, NewJob("count", graph.id))
+    with pytest.raises(NotFound) as refused:
+        await erase(agent, None, "key:typo")
+    assert refused.value.path == "created_by"
+    assert await owner.fetchval("SELECT count(*) FROM jobs WHERE tenant_id = $1", agent.caller.tenant_id) == 1
+
+
+async def test_what_a_subject_changed_in_others_entities_is_told(agent: Agent) -> None:
+    other = replace(agent, caller=replace(agent.caller, subject="key:other"))
+    await agent.create("Ada")
+    async with other.writing() as (tx, revision):
+        (head,) = (await _heads(other, tx, revision.graph, ["Ada"])).values()
+        await nodes.rewrite(tx, revision, [Rewrite(head, replace(head.fields, importance=9.0))])
+    assert (await erase(agent, None, "key:other")).kept == {"versions_by_subject": 1}
+
+
+async def test_who_has_the_name_in_ones_own_name_stays_and_is_told(agent: Agent) -> None:
+    await agent.create("Ada", NewEntity("Ada Memorial Library", "place", ("is quiet",)), "Adamant")
+    receipt = await erase(agent, "Ada")
+    assert names(await agent.read()) == ["Ada Memorial Library", "Adamant"]
+    assert receipt.kept == {"versions": 1}
+
+
+async def test_another_who_took_a_name_that_was_given_up_stays(agent: Agent) -> None:
+    await agent.create("Ada", "Countess")
+    await agent.merge(["Countess", "Ada"])
+    await agent.create(NewEntity("Lovelace", "person"))
+    async with agent.writing() as (tx, revision):
+        (head,) = (await _heads(agent, tx, revision.graph, ["Lovelace"])).values()
+        await aliases.keep_name(tx, revision, head.id)
+        await nodes.rewrite(tx, revision, [Rewrite(head, replace(head.fields, name="Grace"))])
+    assert set((await erase(agent, "Countess")).names) == {"Ada", "Countess"}
+    assert names(await agent.read()) == ["Grace"]
+
+
+async def test_a_worker_that_was_embedding_meanwhile_brings_nothing_back(
+    agent: Agent, owner: asyncpg.Connection
+) -> None:
+    await agent.create("Grace")
+    await agent.remember(Item("a harmless neighbour", thread="monday"), Item(f"{MARK} left", thread="monday"))
+    await agent.create(NewEntity(MARK, "person", (f"likes {SECRET}",)))
+    model = embedder().model
+    async with agent.db.transaction(agent.caller) as tx:
+        claimed = await passages.claim_pending(tx, model=model, limit=1_000, lease_seconds=60)
+    vectors = await embedder().embed([passage.text or "" for passage in claimed])
+    await erase(agent, MARK)
+    async with agent.db.transaction(agent.caller) as tx:
+        ids = [passage.id for passage in claimed]
+        assert await passages.settle(tx, claimed, model=model, ids=ids, vectors=vectors) == 2
+    await agent.embed()
+    for word in (MARK, SECRET):
+        assert await holding(owner, agent, word) == {}
+    assert await agent.recalled("harmless neighbour") == ["a harmless neighbour"]
+
+
+async def test_children_of_whom_is_gone_stand_as_after_a_deletion(agent: Agent) -> None:
+    read = []
+    for graph, goes in (("erased", erase), ("deleted", lambda agent, name: agent.delete(name))):
+        one = replace(agent, graph=graph)
+        await one.create("Ada", "Child")
+        async with one.writing() as (tx, revision):
+            await hierarchy.set_parent(tx, revision, "Child", "Ada")
+        await goes(one, "Ada")
+        async with agent.db.transaction(agent.caller, read_only=True) as tx:
+            roots = await hierarchy.get_roots(tx, graph, Page())
+            faults = await keeping.validate_graph(tx, graph)
+        read.append((names(await one.read()), str(roots).count("Child"), [fault.fault for fault in faults]))
+    assert read[0] == read[1]
+
+
+async def test_refusals(agent: Agent) -> None:
+    await agent.create("Ada")
+    async with agent.db.transaction(agent.caller) as tx:
+        with pytest.raises(InvalidInput):
+            await erasure.erase_person(tx, "default", None)
+    for graph, name in (("default", "Grace"), ("nowhere", "Ada")):
+        with pytest.raises(NotFound):
+            async with agent.db.transaction(agent.caller) as tx:
+                await erasure.erase_person(tx, graph, name)
+
+
+async def test_a_graph_goes_whole(agent: Agent, owner: asyncpg.Connection) -> None:
+    async with agent.db.transaction(agent.caller) as tx:
+        graph = await graphs.create_graph(tx, NewGraph("diary", metadata={"of": MARK}))
+    await write_everywhere(replace(agent, graph="diary"), MARK)
+    async with agent.db.transaction(agent.caller) as tx:
+        told = await erasure.erase_graph(tx, "diary", dry_run=True)
+    assert (await holding(owner, agent, MARK)) != {}
+    async with agent.db.transaction(agent.caller) as tx:
+        receipt = await erasure.erase_graph(tx, "diary")
+    assert receipt == told
+    assert min(receipt.erased[table] for table in ("nodes", "vectors", "terms", "changes", "jobs", "graphs")) > 0
+    for word in (MARK, SECRET, str(graph.id)):
+        assert await holding(owner, agent, word) == {}
+    with pytest.raises(NotFound):
+        async with agent.db.transaction(agent.caller) as tx:
+            await erasure.erase_graph(tx, "diary")
+
+
+async def test_another_tenants_equal_names_stay(
+    agent: Agent, owner: asyncpg.Connection, db: Database, new_tenant: NewTenant
+) -> None:
+    async with at_work(db, operator_caller(await new_tenant())) as other:
+        for one in (agent, other):
+            await write_everywhere(one, MARK)
+        before = await holding(owner, other, MARK), await holding(owner, other, SECRET), await other.read()
+        await erase(agent, "Countess")
+        async with agent.db.transaction(agent.caller) as tx:
+            await erasure.erase_graph(tx, "default")
+        assert (await holding(owner, other, MARK), await holding(owner, other, SECRET), await other.read()) == before
+
+
+def test_names_are_found_as_whole_words_and_taken_from_texts() -> None:
+    pattern = pattern_of(["Ada", "C++ (x)"])
+    fields = NodeFields(
+        name="Ada", content="ADA's engine", summary="Adamant", source="of c++ (x)!", tags=("ada", "b"),
+        metadata={"a": {"b": ["x", "Ada"]}, "n": 1, "c": "Adage"},
+    )  # fmt: skip
+    assert redacted(fields, pattern) == NodeFields(
+        name="Ada", summary="Adamant", tags=("b",), metadata={"n": 1, "c": "Adage"}
+    )
+    assert redacted(fields, pattern_of([])) == fields
+
+
+@pytest.mark.parametrize(("bound", "inside"), [(0.5, "10min"), (3600.0, "1h")])
+async def test_its_statements_may_run_for_long_and_no_others(
+    settings: Settings, caller: Caller, bound: float, inside: str
+) -> None:
+    narrow = settings.model_copy(update={"statement_timeout_seconds": bound, "database_pool_size": 1})
+    async with Database.connect(settings.database_url, settings=narrow) as db, at_work(db, caller) as agent:
+        await agent.create("Ada")
+        async with db.transaction(caller) as tx:
+            outside = await tx.fetchval("SHOW statement_timeout")
+            await erasure.erase_person(tx, "default", "Ada")
+            assert await tx.fetchval("SHOW statement_timeout") == inside
+        async with db.transaction(caller) as tx:
+            assert await tx.fetchval("SHOW statement_timeout") == outside
+            await graphs.create_graph(tx, NewGraph("diary"))
+            await erasure.erase_graph(tx, "diary")
+            assert await tx.fetchval("SHOW statement_timeout") == inside
+        async with db.transaction(caller) as tx:
+            assert await tx.fetchval("SHOW statement_timeout") == outside
+
+
+async def test_words_do_not_come_back_by_who_counts_them_meanwhile(
+    db: Database, caller: Caller, owner: asyncpg.Connection
+) -> None:
+    async with at_work(db, caller) as agent:
+        await agent.remember(*(f"{MARK} saw {SECRET} {number}" for number in range(20)))
+        await agent.create(MARK)
+        await agent.embed()
+        await owner.execute("UPDATE graph_indexes SET memories_counted = 0 WHERE tenant_id = $1", caller.tenant_id)
+
+        async def count() -> None:
+            async with db.transaction(caller) as tx:
+                await passages.recount_terms(tx)
+
+        async with db.transaction(caller) as tx:
+            receipt = await erasure.erase_person(tx, "default", MARK)
+            counting = asyncio.create_task(count())
+            done, _ = await asyncio.wait([counting], timeout=1)
+            assert done, "it leaves a graph alone that somebody else counts"
+        left = await owner.fetch("SELECT lexeme FROM terms WHERE tenant_id = $1", caller.tenant_id)
+        assert receipt.kept == {}
+        assert {MARK, SECRET}.isdisjoint(row["lexeme"] for row in left)

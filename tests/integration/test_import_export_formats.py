@@ -1,0 +1,589 @@
+"""Graphs that go out in a format and come back: on a real database, whatever was written, with every strategy."""
+
+import itertools
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import asyncpg
+import msgspec
+import pytest
+from hypothesis import HealthCheck, Phase, given
+from hypothesis import settings as hypothesis
+
+from recollect.caller import Caller
+from recollect.entities.model import NewEntity
+from recollect.errors import Conflict, InvalidInput, NotFound
+from recollect.graphs import service as graphs
+from recollect.graphs.model import NewGraph
+from recollect.identity.model import operator_caller
+from recollect.nodes import service as nodes
+from recollect.nodes.model import Rewrite
+from recollect.platform.db import Database
+from recollect.transfer import exports
+from recollect.transfer import service as transfer
+from recollect.transfer.batches import read_batches
+from recollect.transfer.formats import FORMATS, IMPORTED
+from recollect.transfer.formats.reading import Item
+from recollect.transfer.model import Filter, Imported, Problem, Strategy
+from recollect.transfer.records import (
+    AnyRecord,
+    EntityRecord,
+    FactEnd,
+    FactRecord,
+    Placement,
+    RelationRecord,
+    Said,
+)
+from tests.conftest import NewTenant
+from tests.histories import HISTORIES, written
+from tests.laws import assert_laws
+from tests.memories import Agent
+
+LOSSLESS = [name for name in IMPORTED if name != "jsonl"]
+
+UNEXPLAINED = (Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink)
+"""Without tracing each line of a failure, which takes minutes here."""
+
+_serial = itertools.count(1)
+
+
+@pytest.fixture
+def agent(db: Database, caller: Caller) -> Agent:
+    return Agent(db, caller)
+
+
+@pytest.fixture
+def new_graph(agent: Agent) -> Callable[[], Agent]:
+    return lambda: Agent(agent.db, agent.caller, f"format-{next(_serial)}")
+
+
+async def ready(agent: Agent) -> Agent:
+    async with agent.db.transaction(agent.caller) as tx:
+        await graphs.create_graph(tx, NewGraph(str(agent.graph)))
+    return agent
+
+
+async def exported(
+    agent: Agent,
+    format_name: str = "json",
+    *,
+    only: Filter | None = None,
+    as_of: str | None = None,
+    page_items: int = 3,
+) -> bytes:
+    async with agent.db.transaction(agent.caller, read_only=True) as tx:
+        export = await exports.open_export(tx, agent.graph or "default", format_name, only=only, as_of=as_of)
+    return b"".join([c async for c in exports.export_chunks(agent.db, agent.caller, export, page_items=page_items)])
+
+
+async def imported(
+    agent: Agent, file: bytes, format_name: str = "json", strategy: Strategy = Strategy.SKIP, *, keep: bool = True
+) -> Imported:
+    said = Imported()
+    for batch in read_batches(format_name, [file[i : i + 100] for i in range(0, len(file), 100)]):
+        said += Imported(problems=batch.problems)
+        async with agent.db.transaction(agent.caller, keep=keep) as tx:
+            said += await transfer.import_batch(tx, agent.graph or "default", batch.items, strategy)
+    return said
+
+
+async def brought(agent: Agent, *records: AnyRecord, strategy: Strategy = Strategy.SKIP) -> Imported:
+    items = [Item(f"item {number}", record) for number, record in enumerate(records)]
+    async with agent.db.transaction(agent.caller) as tx:
+        return await transfer.import_batch(tx, agent.graph or "default", items, strategy)
+
+
+def entity(name: str, *said: str, **fields: Any) -> EntityRecord:
+    return EntityRecord(**{"name": name, "entity_type": "thing", "observations": list(said), **fields})
+
+
+def relation(source: str | FactEnd, target: str | FactEnd, **fields: Any) -> RelationRecord:
+    return RelationRecord(**{"from_": source, "to": target, "relation_type": "knows", **fields})
+
+
+def told(file: bytes) -> dict[str, Any]:
+    """What a JSON export says, but for when things were written here; facts and relations that are alike once."""
+    said: dict[str, Any] = json.loads(file)
+    for part in ("entities", "facts"):
+        for item in said[part]:
+            item.pop("lastModified")
+    facts = {json.dumps([f["text"], f.get("thread"), f.get("status")]): f for f in reversed(said["facts"])}
+    said["facts"] = list(reversed(facts.values()))
+    edges = {json.dumps([r["from"], r["to"], r["relationType"]]): r for r in reversed(said["relations"])}
+    for edge in edges.values():
+        edge.pop("createdAt")
+    said["relations"] = list(reversed(edges.values()))
+    return said
+
+
+RICH: Sequence[AnyRecord] = (
+    entity(
+        "Ada",
+        "writes notes",
+        "writes notes",
+        "=HYPERLINK(1)",
+        "-1 degrees",
+        entity_type="person",
+        tags=["VIP", "old; new"],
+        importance=7.25,
+        created_at=datetime(2020, 2, 3, 4, 5, 6, 789012, UTC),
+        aliases=["Countess", "A. L."],
+        said=[
+            Said(thread="one", at=datetime(1840, 1, 2, tzinfo=UTC)),
+            Said(thread="two", at=datetime(1841, 1, 2, tzinfo=UTC)),
+            Said(at=datetime(1842, 1, 2, 3, 4, 5, 6, UTC), expires_at=datetime(2999, 1, 1, tzinfo=UTC)),
+            Said(at=datetime(1843, 1, 2, tzinfo=UTC)),
+        ],
+        text="A mathematician",
+        summary="in short",
+        metadata={"a": [1, {"b": None}], "=x": "\x01"},
+        source="a book",
+        freshness_at=datetime(2998, 1, 1, tzinfo=UTC),
+        ttl_days=3.5,
+        expires_at=datetime(2997, 1, 1, tzinfo=UTC),
+    ),
+    entity("Lab", parent_id="Ada", status="outdated"),
+    entity("Loft", parent_id="Lab"),
+    FactRecord(
+        text="Rain is expected",
+        kind="weather",
+        thread="one",
+        at=datetime(1840, 5, 6, tzinfo=UTC),
+        tags=["Sky"],
+        importance=1.0,
+        created_at=datetime(2021, 2, 3, tzinfo=UTC),
+        metadata={"p": 0.5},
+        source="window",
+    ),
+    FactRecord(
+        text="Rain is expected", at=datetime(1840, 5, 7, tzinfo=UTC), created_at=datetime(2021, 2, 4, tzinfo=UTC)
+    ),
+    relation("Ada", "Lab", metadata={"since": 1840, "x": ["y"]}, ordinal=3),
+    relation("Ada", "nobody yet", relation_type="waits for"),
+    relation(FactEnd(text="Rain is expected", thread="one"), "Ada", relation_type="MENTIONS"),
+    relation(FactEnd(text="Rain is expected"), FactEnd(text="Rain is expected", thread="one"), relation_type="repeats"),
+)
+
+
+class TestThereAndBack:
+    @pytest.mark.parametrize("format_name", LOSSLESS)
+    async def test_everything_comes_back(
+        self, new_graph: Callable[[], Agent], owner: asyncpg.Connection, format_name: str
+    ) -> None:
+        first, second = new_graph(), new_graph()
+        said = await brought(first, *RICH)
+        assert said == Imported(entities_created=3, observations_added=4, facts_created=2, relations_created=4)
+        before = json.loads(await exported(first))
+        assert [e["said"][0].get("thread") for e in before["entities"][:1]] == ["one"]
+        assert before["entities"][0]["createdAt"] == "2020-02-03T04:05:06.789012Z"
+        assert before["entities"][2]["parentId"] == "Lab"
+        again = await imported(second, await exported(first, format_name), format_name)
+        assert again == said
+        assert told(await exported(second)) == told(await exported(first))
+        await assert_laws(second, owner)
+
+    @pytest.mark.parametrize("format_name", LOSSLESS)
+    @given(history=HISTORIES)
+    @hypothesis(
+        max_examples=15, deadline=None, phases=UNEXPLAINED, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    )
+    async def test_whatever_was_written_comes_back(
+        self, new_graph: Callable[[], Agent], owner: asyncpg.Connection, format_name: str, history: Any
+    ) -> None:
+        first, second = await ready(new_graph()), await ready(new_graph())
+        for step in history:
+            await written(first, step)
+        out = await exported(first, format_name)
+        assert (await imported(second, out, format_name)).problems == ()
+        assert told(await exported(second)) == told(await exported(first))
+        await assert_laws(second, owner)
+        for strategy in (Strategy.SKIP, Strategy.MERGE, Strategy.REPLACE):
+            before = await second.head()
+            again = await imported(second, out, format_name, strategy)
+            assert again.entities_created == again.facts_created == again.relations_created == 0
+            assert again.problems == ()
+            if strategy is not Strategy.REPLACE:  # of two facts that are alike the last would be taken
+                assert await second.head() == before, strategy
+        await assert_laws(second, owner)
+
+    @given(history=HISTORIES)
+    @hypothesis(
+        max_examples=10, deadline=None, phases=UNEXPLAINED, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    )
+    async def test_an_export_of_the_past_is_what_was_exported_then(
+        self, new_graph: Callable[[], Agent], history: Any
+    ) -> None:
+        agent = await ready(new_graph())
+        seen: dict[int, bytes] = {}
+        for step in history:
+            if await written(agent, step):
+                seen[(await agent.head()).revision] = await exported(agent)
+        for revision, then in seen.items():
+            assert json.loads(await exported(agent, as_of=str(revision))) == json.loads(then)
+
+    @given(history=HISTORIES, later=HISTORIES)
+    @hypothesis(
+        max_examples=10, deadline=None, phases=UNEXPLAINED, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    )
+    async def test_no_write_shows_in_an_export_that_began_before(
+        self, new_graph: Callable[[], Agent], history: Any, later: Any
+    ) -> None:
+        agent, steps = await ready(new_graph()), iter(later)
+        for step in history:
+            await written(agent, step)
+        before = await exported(agent)
+        async with agent.db.transaction(agent.caller, read_only=True) as tx:
+            export = await exports.open_export(tx, str(agent.graph), "json")
+        found = b""
+        async for chunk in exports.export_chunks(agent.db, agent.caller, export, page_items=1):
+            found += chunk
+            for step in itertools.islice(steps, 2):
+                await written(agent, step)
+        assert json.loads(found) == json.loads(before)
+
+    async def test_the_past_has_those_that_lost_their_names_since(self, agent: Agent) -> None:
+        await agent.create(NewEntity("Ada", "person", ("writes",)))
+        before = await exported(agent, "jsonl")
+        async with agent.writing() as (tx, revision):
+            ids = [node.id for node in (await nodes.find_named(tx, revision.graph, ["Ada"])).values()]
+            [head] = (await nodes.read_heads(tx, revision.graph, ids)).values()
+            await nodes.rewrite(tx, revision, [Rewrite(head, replace(head.fields, name=None, content="was Ada"))])
+        assert await exported(agent, "jsonl") == b""
+        assert await exported(agent, "jsonl", as_of="1") == before
+
+    @pytest.mark.parametrize("format_name", FORMATS)
+    async def test_pages_make_no_difference(self, new_graph: Callable[[], Agent], format_name: str) -> None:
+        agent = new_graph()
+        await brought(agent, *RICH)
+        whole = await exported(agent, format_name, page_items=500)
+        assert [await exported(agent, format_name, page_items=n) for n in (1, 2, 5)] == [whole] * 3
+        async with agent.db.transaction(agent.caller, read_only=True) as tx:
+            export = await exports.open_export(tx, str(agent.graph), format_name)
+            assert await exports.export_whole(tx, export, max_bytes=1_000_000) == whole.decode()
+            assert await exports.export_whole(tx, export, max_bytes=100) is None
+        assert export.facts_left_out == (0 if FORMATS[format_name].writer.holds_facts else 2)
+
+    @pytest.mark.parametrize("format_name", FORMATS)
+    async def test_an_export_goes_on_wherever_its_state_is_kept(
+        self, new_graph: Callable[[], Agent], format_name: str
+    ) -> None:
+        """As a job keeps it, in a row, whichever process takes the next step."""
+        agent = new_graph()
+        await brought(agent, *RICH)
+        async with agent.db.transaction(agent.caller, read_only=True) as tx:
+            export = await exports.open_export(tx, str(agent.graph), format_name, only=Filter(tags=("vip", "sky")))
+        row, text = msgspec.json.encode([export, exports.START]), ""
+        while row:
+            export, cursor = msgspec.json.decode(row, type=tuple[exports.Export, exports.Cursor])
+            async with agent.db.transaction(agent.caller, read_only=True) as tx:
+                step = await exports.export_step(tx, export, cursor, page_items=1)
+            text += step.text
+            row = msgspec.json.encode([export, step.next]) if step.next else b""
+        assert text.encode() == await exported(agent, format_name, only=Filter(tags=("vip", "sky")), page_items=500)
+
+    async def test_an_import_that_was_interrupted_goes_on_with_the_batch_that_it_had_not_written(
+        self, new_graph: Callable[[], Agent]
+    ) -> None:
+        first, whole, broken_off = new_graph(), new_graph(), new_graph()
+        await brought(first, *[entity(f"e{n}", f"says {n}", parent_id=f"e{n * 7 % 1_300}") for n in range(1_300)])
+        out = await exported(first, "csv", page_items=500)
+        said = await imported(whole, out, "csv")
+        done = Imported()
+        for batch in itertools.islice(read_batches("csv", [out]), 2):  # and then it is killed
+            async with first.db.transaction(first.caller) as tx:
+                done += await transfer.import_batch(tx, str(broken_off.graph), batch.items, Strategy.FAIL)
+        for batch in read_batches("csv", [out]):
+            if batch.number >= 2:
+                async with first.db.transaction(first.caller) as tx:
+                    done += await transfer.import_batch(tx, str(broken_off.graph), batch.items, Strategy.FAIL)
+        assert done == said
+        assert told(await exported(broken_off, page_items=500)) == told(await exported(whole, page_items=500))
+
+    async def test_nodes_are_numbered_in_small_graphs_and_marked_by_their_ids_in_large_ones(
+        self, agent: Agent, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        await agent.create("Alice", "Bob")
+        await agent.relate(("Alice", "Bob", "knows"), ("Bob", "Carol", "knows"))
+        assert (await exported(agent, "mermaid")).decode() == (
+            'graph LR\n  n0["Alice"]\n  n1["Bob"]\n  n2["Carol"]\n  n0 -->|knows| n1\n  n1 -->|knows| n2\n'
+        )
+        monkeypatch.setattr(exports, "NUMBERED", 2)
+        lines = (await exported(agent, "dot")).decode().splitlines()
+        marks = [line.split()[0] for line in lines[1:4]]
+        assert all(len(mark) == 33 for mark in marks)
+        assert lines[4].split()[:3] == [marks[0], "->", marks[1]]
+
+
+class TestStrategies:
+    """On Ada, a thing that is there: with an observation, a tag, an importance and an alias."""
+
+    @pytest.fixture
+    async def there(self, agent: Agent) -> Agent:
+        ada = entity(
+            "Ada", "old", tags=["Old"], importance=5.0, aliases=["A"], metadata={"k": 1, "l": 1}, source="first"
+        )
+        fact = FactRecord(text="fact", tags=["Old"], metadata={"k": 1})
+        await brought(agent, ada, entity("Top"), fact, relation("Ada", "Top", metadata={"k": 1}))
+        return agent
+
+    NEW: Sequence[AnyRecord] = (
+        entity(
+            *("Ada", "old", "new"),
+            entity_type="person",
+            tags=["OLD", "New"],
+            importance=3.0,
+            aliases=["B"],
+            metadata={"k": 2, "m": 2},
+            text="text",
+            parent_id="Top",
+        ),
+        entity("Bob"),
+        FactRecord(text="fact", tags=["New"], metadata={"k": 2}),
+        FactRecord(text="other"),
+        relation("Ada", "Top", metadata={"k": 2, "m": 2}),
+        relation("Ada", "Bob"),
+    )
+
+    async def ada(self, agent: Agent) -> dict[str, Any]:
+        said: dict[str, Any] = json.loads(await exported(agent))
+        return {
+            "ada": next(e for e in said["entities"] if e["name"] == "Ada"),
+            "fact": next(f for f in said["facts"] if f["text"] == "fact"),
+            "edge": next(r for r in said["relations"] if r["to"] == "Top"),
+        }
+
+    async def test_skip_leaves_what_is_there(self, there: Agent, owner: asyncpg.Connection) -> None:
+        before = await self.ada(there)
+        said = await brought(there, *self.NEW)
+        assert said == Imported(
+            entities_created=1,
+            entities_skipped=1,
+            facts_created=1,
+            facts_skipped=1,
+            relations_created=1,
+            relations_skipped=1,
+        )
+        assert await self.ada(there) == before
+        await assert_laws(there, owner)
+
+    async def test_merge_adds_what_is_missing(self, there: Agent, owner: asyncpg.Connection) -> None:
+        said = await brought(there, *self.NEW, strategy=Strategy.MERGE)
+        assert said == Imported(
+            entities_created=1,
+            entities_updated=1,
+            facts_created=1,
+            facts_updated=1,
+            relations_created=1,
+            relations_updated=1,
+            observations_added=1,
+        )
+        found = await self.ada(there)
+        ada = found["ada"]
+        assert (ada["entityType"], ada["observations"], ada["tags"]) == ("thing", ["old", "new"], ["Old", "New"])
+        assert (ada["importance"], ada["aliases"], ada["parentId"]) == (5, ["A", "B"], "Top")
+        assert (ada["metadata"], ada["text"], ada["source"]) == ({"k": 1, "l": 1, "m": 2}, "text", "first")
+        assert (found["fact"]["tags"], found["fact"]["metadata"]) == (["Old", "New"], {"k": 1})
+        assert found["edge"]["metadata"] == {"k": 1, "m": 2}
+        await assert_laws(there, owner)
+
+    async def test_replace_makes_it_what_the_file_says(self, there: Agent, owner: asyncpg.Connection) -> None:
+        said = await brought(there, *self.NEW, strategy=Strategy.REPLACE)
+        assert (said.entities_updated, said.facts_updated, said.relations_updated) == (1, 1, 1)
+        found = await self.ada(there)
+        ada = found["ada"]
+        assert (ada["entityType"], ada["observations"], ada["tags"]) == ("person", ["old", "new"], ["OLD", "New"])
+        assert (ada["importance"], ada["aliases"], ada["parentId"]) == (3, ["B"], "Top")
+        assert (ada["metadata"], ada["text"], ada.get("source")) == ({"k": 2, "m": 2}, "text", None)
+        assert (found["fact"]["tags"], found["fact"]["metadata"]) == (["New"], {"k": 2})
+        assert found["edge"]["metadata"] == {"k": 2, "m": 2}
+        await assert_laws(there, owner)
+        await brought(there, entity("Ada"), strategy=Strategy.REPLACE)
+        bare = (await self.ada(there))["ada"]
+        assert set(bare) == {"name", "entityType", "observations", "createdAt", "lastModified"}
+        assert bare["observations"] == []
+        await assert_laws(there, owner)
+
+    async def test_fail_writes_nothing(self, there: Agent) -> None:
+        before = await there.head()
+        for place, records in ((0, self.NEW), (1, [entity("new"), self.NEW[2]]), (1, [entity("x"), entity("x")])):
+            with pytest.raises(Conflict) as refused:
+                await brought(there, *records, strategy=Strategy.FAIL)
+            assert refused.value.path == f"item {place}"
+        assert await there.head() == before
+        said = await brought(there, entity("new"), relation("Ada", "Top"), strategy=Strategy.FAIL)
+        assert (said.entities_created, said.relations_skipped) == (1, 1)
+
+    @pytest.mark.parametrize("strategy", Strategy)
+    async def test_a_dry_run_tells_the_same_and_writes_nothing(self, there: Agent, strategy: Strategy) -> None:
+        items = [Item("x", record) for record in (self.NEW if strategy is not Strategy.FAIL else [entity("new")])]
+        before = await there.head(), await exported(there)
+        said = []
+        for keep in (False, True):
+            async with there.db.transaction(there.caller, keep=keep) as tx:
+                said.append(await transfer.import_batch(tx, "default", items, strategy))
+            if not keep:
+                assert (await there.head(), await exported(there)) == before
+        assert said[0] == said[1]
+        assert said[0].entities_created > 0
+        assert (await there.head()).revision == before[0].revision + 1
+
+    async def test_a_name_that_comes_twice(self, agent: Agent) -> None:
+        twice = [entity("Ada", "1", tags=["a"]), entity("Ada", "2", tags=["b"], importance=3.0), entity("Ada", "1")]
+        said = await brought(agent, *twice)
+        assert (said.entities_created, said.entities_skipped, said.observations_added) == (1, 2, 1)
+        merging = Agent(agent.db, agent.caller, "merging")
+        said = await brought(merging, *twice, strategy=Strategy.MERGE)
+        assert (said.entities_created, said.entities_updated, said.entities_skipped) == (1, 1, 1)
+        [ada] = json.loads(await exported(merging))["entities"]
+        assert (ada["observations"], ada["tags"], ada["importance"]) == (["1", "2"], ["a", "b"], 3)
+
+
+class TestWhatCannotBeKept:
+    async def test_kinds_that_the_graph_leaves_out(self, agent: Agent) -> None:
+        async with agent.db.transaction(agent.caller) as tx:
+            await graphs.create_graph(tx, NewGraph("people", kind_whitelist=("person",)))
+        people = Agent(agent.db, agent.caller, "people")
+        said = await brought(people, entity("a"), entity("b", entity_type="person"), FactRecord(text="c"))
+        assert [problem.where for problem in said.problems] == ["item 0", "item 2"]
+        assert said.entities_created == 1
+
+    async def test_relations_of_facts_that_nobody_said(self, agent: Agent) -> None:
+        await brought(agent, FactRecord(text="said", thread="one"))
+        said = await brought(
+            agent,
+            relation(FactEnd(text="said"), "Ada"),
+            relation("Ada", FactEnd(text="said", thread="one")),
+            relation(FactEnd(text="said", thread="one", status="outdated"), "Bob"),
+        )
+        assert said == Imported(
+            relations_created=1,
+            problems=(Problem("item 0", "no fact says this"), Problem("item 2", "no fact says this")),
+        )
+        assert (await agent.head()).placeholders == 1
+
+    async def test_parents_that_are_not_there_and_circles(self, agent: Agent, owner: asyncpg.Connection) -> None:
+        circle = [entity("a", parent_id="c"), entity("b", parent_id="a"), entity("c", parent_id="b")]
+        file = json.dumps({"entities": [json.loads(_json(e)) for e in [*circle, entity("d", parent_id="e")]]}).encode()
+        said = await imported(agent, file)
+        assert said.entities_created == 4
+        assert set(said.problems) == {
+            Problem("entities.3.parentId", "no entity has this name"),
+            Problem("entities.0.parentId", "it would stand below itself"),
+        }
+        parents = {e["name"]: e.get("parentId") for e in json.loads(await exported(agent))["entities"]}
+        assert parents == {"a": None, "b": "a", "c": "b", "d": None}
+        await assert_laws(agent, owner)
+        both = [entity("x", parent_id="y"), entity("y", parent_id="x"), entity("z", parent_id="z")]
+        said = await brought(agent, *both)
+        assert len(said.problems) == 2
+        await assert_laws(agent, owner)
+
+    async def test_a_placement_leaves_those_that_have_a_parent(self, agent: Agent) -> None:
+        await brought(agent, entity("top"), entity("other"), entity("a", parent_id="top"), entity("b"))
+        moves = [Placement(name=name, parent_id="other") for name in ("a", "b")]
+        for strategy, parents in ((Strategy.SKIP, ["top", "other"]), (Strategy.REPLACE, ["other", "other"])):
+            assert (await brought(agent, *moves, strategy=strategy)).problems == ()
+            said = json.loads(await exported(agent))["entities"]
+            assert [e.get("parentId") for e in said if e["name"] in "ab"] == parents
+
+    async def test_parents_later_in_a_long_file(self, agent: Agent) -> None:
+        chain = [entity(f"e{n}", parent_id=f"e{n + 1}") for n in range(1_200)] + [entity("e1200")]
+        raw = json.dumps({"entities": [json.loads(_json(e)) for e in chain]}).encode()
+        said = await imported(agent, raw)
+        assert (said.entities_created, said.problems) == (1_201, ())
+        parents = {e["name"]: e.get("parentId") for e in json.loads(await exported(agent, page_items=500))["entities"]}
+        assert parents == {f"e{n}": f"e{n + 1}" if n < 1_200 else None for n in range(1_201)}
+
+    @pytest.mark.parametrize("strategy", Strategy)
+    async def test_what_has_expired_since_is_skipped(
+        self, agent: Agent, owner: asyncpg.Connection, strategy: Strategy
+    ) -> None:
+        past = datetime.now(UTC) - timedelta(days=1)
+        gone = entity("gone", "x", expires_at=past)
+        said = await brought(
+            agent,
+            *(
+                gone,
+                entity("Ada", "1", "2", said=[Said(expires_at=past), Said()]),
+                FactRecord(text="f", expires_at=past),
+            ),
+            *(relation("Ada", "gone"), relation(FactEnd(text="f"), "Ada")),
+            strategy=strategy,
+        )
+        assert (said.entities_created, said.entities_skipped, said.facts_skipped) == (1, 1, 1)
+        assert said.problems == (Problem("item 4", "no fact says this"),)
+        found = json.loads(await exported(agent))
+        assert [(e["name"], e["observations"]) for e in found["entities"]] == [("Ada", ["2"])]
+        await assert_laws(agent, owner)
+
+    async def test_nobody_is_older_than_now(self, agent: Agent) -> None:
+        await brought(agent, entity("a", created_at=datetime.now(UTC) + timedelta(days=5)))
+        [a] = json.loads(await exported(agent))["entities"]
+        assert a["createdAt"] == a["lastModified"]
+
+
+class TestFilter:
+    @pytest.fixture
+    async def agent(self, db: Database, caller: Caller) -> Agent:
+        agent = Agent(db, caller)
+        await agent.create(NewEntity("old", "thing", ("x",), ("Red",)))
+        await brought(
+            agent,
+            entity("Ada", entity_type="person", tags=["VIP"]),
+            entity("Bob", entity_type="person"),
+            FactRecord(text="vip fact", tags=["vip"]),
+            *[relation(a, b) for a, b in itertools.permutations(["old", "Ada", "Bob", "nobody"], 2)],
+        )
+        return agent
+
+    async def names(self, agent: Agent, only: Filter) -> tuple[list[str], list[str], int]:
+        said = json.loads(await exported(agent, only=only))
+        names = [e["name"] for e in said["entities"]]
+        assert all(r["from"] in names and r["to"] in names for r in said["relations"])
+        return names, [f["text"] for f in said["facts"]], len(said["relations"])
+
+    async def test_by_kind_tags_and_times(self, agent: Agent) -> None:
+        assert await self.names(agent, Filter(kind="person")) == (["Ada", "Bob"], [], 2)
+        assert await self.names(agent, Filter(tags=("vip",))) == (["Ada"], ["vip fact"], 0)
+        assert await self.names(agent, Filter(tags=("vip", "red"))) == (["old", "Ada"], ["vip fact"], 2)
+        async with agent.db.transaction(agent.caller, read_only=True) as tx:
+            at = await tx.fetchval("SELECT at FROM changes WHERE tenant_id = $1 AND revision = 2", tx.tenant_id)
+        assert await self.names(agent, Filter(since=at)) == (["Ada", "Bob"], ["vip fact"], 2)
+        assert await self.names(agent, Filter(until=at - timedelta(microseconds=1))) == (["old"], [], 0)
+        await agent.observe("old", "changed")
+        assert await self.names(agent, Filter(since=at)) == (["old", "Ada", "Bob"], ["vip fact"], 6)
+        assert b"nobody" not in await exported(agent, "dot", only=Filter(kind="person"))
+
+
+class TestTenants:
+    async def test_another_tenants_graph_looks_like_none(
+        self, new_graph: Callable[[], Agent], new_tenant: NewTenant
+    ) -> None:
+        agent = new_graph()
+        stranger = Agent(agent.db, operator_caller(await new_tenant()), agent.graph)
+        await brought(agent, *RICH)
+        for format_name in FORMATS:
+            with pytest.raises(NotFound):
+                await exported(stranger, format_name)
+        async with agent.db.transaction(agent.caller, read_only=True) as tx:
+            leaked = await exports.open_export(tx, str(agent.graph), "json")
+        chunks = [c async for c in exports.export_chunks(agent.db, stranger.caller, leaked)]
+        assert json.loads(b"".join(chunks)) == {"entities": [], "facts": [], "relations": []}
+        before = await agent.head(), await exported(agent)
+        for strategy in (Strategy.SKIP, Strategy.MERGE, Strategy.REPLACE):
+            await brought(stranger, entity("Ada"), relation(FactEnd(text="Rain is expected"), "Ada"), strategy=strategy)
+        assert (await agent.head(), await exported(agent)) == before
+        assert (await stranger.head()).relations == 0
+
+
+async def test_a_format_that_is_none(agent: Agent) -> None:
+    await agent.create("a")
+    with pytest.raises(InvalidInput, match="One of json, jsonl, csv"):
+        await exported(agent, "pdf")
+
+
+def _json(record: AnyRecord) -> bytes:
+    return msgspec.json.encode(record)

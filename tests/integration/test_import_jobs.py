@@ -1,0 +1,244 @@
+"""Imports by a job that are tried first: a dry run, the strategy `fail`, and none of a file that is broken."""
+
+import json
+from typing import Any
+
+import httpx2
+import pytest
+
+from recollect.graphs import service as graphs
+from recollect.graphs.model import NewGraph
+from recollect.identity.model import operator_caller
+from recollect.transfer.formats import FORMATS, IMPORTED
+from recollect_workers.context import WorkerContext
+from recollect_workers.jobs import turns
+from tests.conftest import NewTenant
+from tests.gateway import Gateway, NewApiKey
+from tests.jobs import Desk, import_by_another, look, started
+from tests.memories import Agent
+
+JSON = {"Content-Type": "application/json"}
+COUNTS = [f"{what}_{how}" for what in ("entities", "facts", "relations") for how in ("created", "updated", "skipped")]
+COUNTS.append("observations_added")
+
+
+@pytest.fixture(autouse=True)
+def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What belongs together lies in several batches."""
+    monkeypatch.setattr("recollect.transfer.batches.BATCH_ITEMS", 4)
+
+
+def entity(number: int, **more: Any) -> dict[str, Any]:
+    parent = {"parentId": f"e{number - 1}"} if number % 3 else {}
+    return {"name": f"e{number}", "entityType": "thing", "observations": [f"says {number}"], **parent, **more}
+
+
+WHOLE: dict[str, list[dict[str, Any]]] = {
+    "entities": [entity(number) for number in range(14)],
+    "facts": [{"text": f"fact {number}", "kind": "note"} for number in range(6)],
+    "relations": [
+        *({"from": f"e{n}", "to": f"e{n + 1}", "relationType": "before"} for n in range(13)),
+        *({"from": f"e{n}", "to": {"text": f"fact {n}"}, "relationType": "about"} for n in range(6)),
+    ],
+}
+THERE = {"entities": [entity(2, tags=["old"]), entity(9, observations=["says else"])], "facts": [{"text": "fact 3"}]}
+
+
+async def put(http: httpx2.AsyncClient, graph: str, content: Any, **params: Any) -> httpx2.Response:
+    """Import at once."""
+    return await http.post(f"/v1/graphs/{graph}/import", content=json.dumps(content), headers=JSON, params=params)
+
+
+async def done(
+    http: httpx2.AsyncClient, context: WorkerContext, graph: str, content: bytes, headers: Any, **params: Any
+) -> dict[str, Any]:
+    """The job of an import, at its end."""
+    job = await started(await http.post(f"/v1/graphs/{graph}/imports", content=content, headers=headers, params=params))
+    await turns.sweep(context)
+    return await look(http, job)
+
+
+async def revision(http: httpx2.AsyncClient, graph: str) -> str:
+    answer = await http.get(f"/v1/graphs/{graph}/export")
+    assert answer.status_code == 200
+    return str(answer.headers["Recollect-Revision"])
+
+
+def counts(said: dict[str, Any]) -> dict[str, int]:
+    return {name: said[name] for name in COUNTS}
+
+
+@pytest.mark.parametrize(
+    ("format_name", "content", "place"),
+    [
+        ("csv", "secret,name\n", "line 1.column 1: Unknown column"),
+        ("csv", "# ENTITIES\nname,secret\n", "line 2.column 2: Unknown column"),
+        ("graphml", "<secret/>", "line 1: An element"),
+        ("graphml", '<graphml><key id="a" for="node" attr.name="secret"/></graphml>', "line 1: Unknown key"),
+        ("graphml", '<graphml><graph><node id="a"><data key="secret"/></node></graph></graphml>', "line 1: Its key"),
+        ("json", '{"secret":[]}', "line 1: Unknown part"),
+    ],
+)
+async def test_why_it_cannot_be_read_says_where_and_nothing_of_what_stands_there(
+    http: httpx2.AsyncClient, context: WorkerContext, format_name: str, content: str, place: str
+) -> None:
+    headers = {"Content-Type": FORMATS[format_name].media_type}
+    job = await done(http, context, "default", content.encode(), headers)
+    assert job["status"] == "failed"
+    assert job["error"]["message"].startswith(place)
+    assert "secret" not in json.dumps(job)
+
+
+async def test_what_was_not_imported_is_told_without_what_stands_there(
+    http: httpx2.AsyncClient, context: WorkerContext
+) -> None:
+    known = {"name": "Ada", "entityType": "", "observations": []}
+    broken = [{**known, "secret": 1}, {**known, "said": [{"secret": 1}]}, {**known, "metadata": {"secret": "\0"}}]
+    job = await done(http, context, "default", json.dumps({"entities": broken}).encode(), JSON)
+    assert (job["status"], job["result"]["problems"]) == ("succeeded", 3)
+    told = (await http.get(f"/v1/jobs/{job['id']}/output")).text
+    assert [json.loads(line)["reason"].partition(":")[0] for line in told.splitlines()] == [
+        "field 4",
+        "said.0",
+        "metadata.field 1",
+    ]
+
+
+class TestAsAtOnce:
+    """A job answers what the same import answers at once."""
+
+    async def file(self, http: httpx2.AsyncClient, format_name: str) -> tuple[bytes, dict[str, str]]:
+        if format_name == "json":
+            return json.dumps(WHOLE).encode(), JSON
+        assert (await put(http, "source", WHOLE)).status_code == 200
+        answer = await http.get("/v1/graphs/source/export", params={"format": format_name})
+        return answer.content, {"Content-Type": FORMATS[format_name].media_type}
+
+    @pytest.mark.parametrize("strategy", ["skip", "merge", "replace"])
+    @pytest.mark.parametrize("format_name", IMPORTED)
+    async def test_what_is_there_is_counted_alike(
+        self, http: httpx2.AsyncClient, context: WorkerContext, format_name: str, strategy: str
+    ) -> None:
+        content, headers = await self.file(http, format_name)
+        for graph in ("direct", "job"):
+            assert (await put(http, graph, THERE)).status_code == 200
+        for check in (True, False):
+            params = {"strategy": strategy, "check": check}
+            before = await revision(http, "job")
+            direct = await http.post("/v1/graphs/direct/import", content=content, headers=headers, params=params)
+            job = await done(http, context, "job", content, headers, **params)
+            assert job["status"] == "succeeded", job
+            assert counts(job["result"]) == counts(direct.json()), check
+            assert (job["result"]["problems"], direct.json()["errors"]) == (0, [])
+            assert job["result"].get("dry_run", False) is check
+            assert (await revision(http, "job") == before) is check
+
+    @pytest.mark.parametrize("format_name", IMPORTED)
+    async def test_fail(self, http: httpx2.AsyncClient, context: WorkerContext, format_name: str) -> None:
+        content, headers = await self.file(http, format_name)
+        assert (await put(http, "direct", {"entities": []})).status_code == 200
+        assert (await put(http, "job", {"entities": []})).status_code == 200
+        direct = await http.post(
+            "/v1/graphs/direct/import", content=content, headers=headers, params={"strategy": "fail"}
+        )
+        job = await done(http, context, "job", content, headers, strategy="fail")
+        assert (job["status"], counts(job["result"])) == ("succeeded", counts(direct.json()))
+        assert job["done"] == job["total"] > 0
+        before = await revision(http, "job")
+        direct = await http.post(
+            "/v1/graphs/direct/import", content=content, headers=headers, params={"strategy": "fail"}
+        )
+        for check in (False, True):
+            job = await done(http, context, "job", content, headers, strategy="fail", check=check)
+            assert (direct.status_code, job["status"], job["error"]["code"]) == (409, "failed", direct.json()["code"])
+        assert await revision(http, "job") == before
+
+
+class TestFail:
+    @pytest.mark.parametrize("there", ["e13", "e0"])
+    async def test_nothing_is_written_where_one_is_there(
+        self, http: httpx2.AsyncClient, context: WorkerContext, there: str
+    ) -> None:
+        await put(http, "default", {"entities": [{"name": there, "entityType": "", "observations": []}]})
+        before = await revision(http, "default")
+        job = await done(http, context, "default", json.dumps(WHOLE).encode(), JSON, strategy="fail")
+        assert (job["status"], job["error"]["code"]) == ("failed", "name_taken")
+        assert job["error"]["message"].startswith(f"entities.{there[1:]}: It is there already")
+        assert await revision(http, "default") == before
+
+    async def test_nothing_is_written_where_a_name_comes_twice(
+        self, http: httpx2.AsyncClient, context: WorkerContext
+    ) -> None:
+        twice = {"entities": [*WHOLE["entities"], entity(1)]}
+        before = await revision(http, "default")
+        job = await done(http, context, "default", json.dumps(twice).encode(), JSON, strategy="fail")
+        assert (job["status"], job["error"]["code"]) == ("failed", "name_taken")
+        assert job["error"]["message"].startswith("entities.14: ")
+        assert await revision(http, "default") == before
+
+    @pytest.mark.parametrize("moment", ["while it is tried", "while it is written"])
+    async def test_what_somebody_makes_meanwhile(
+        self, http: httpx2.AsyncClient, desk: Desk, context: WorkerContext, agent: Agent, moment: str
+    ) -> None:
+        """As many workers as steps, so that each reads the file from its beginning."""
+        await agent.create("other")
+        content = json.dumps(WHOLE).encode()
+        job = await started(await http.post("/v1/graphs/default/imports?strategy=fail", content=content, headers=JSON))
+        made = False
+        while job["status"] in ("queued", "running"):
+            tried = job["total"] is not None
+            if not made and job["done"] >= 8 and (tried or moment == "while it is tried"):
+                await agent.create("e1" if not tried else "e13")
+                made = True
+                before = (await agent.head()).revision
+            await import_by_another(context, desk)
+            job = await look(http, job)
+        assert made
+        if moment == "while it is tried":
+            assert (job["status"], job["error"]["code"]) == ("failed", "name_taken")
+            assert (await agent.head()).revision == before
+        else:
+            assert (job["status"], job["result"]["problems"], job["result"]["entities_created"]) == ("succeeded", 1, 13)
+            told = await http.get(f"/v1/jobs/{job['id']}/output")
+            assert told.json() == {"path": "entities.13", "reason": "somebody else made it while this was imported"}
+            assert (await agent.head()).entities == 15
+
+
+class TestStrict:
+    @pytest.mark.parametrize("broken", [{"name": 7}, entity(20, parentId="nobody")])
+    async def test_nothing_is_written_where_something_is_broken(
+        self, http: httpx2.AsyncClient, context: WorkerContext, broken: dict[str, Any]
+    ) -> None:
+        content = json.dumps({"entities": [*WHOLE["entities"], broken]}).encode()
+        before = await revision(http, "default")
+        job = await done(http, context, "default", content, JSON, strict=True)
+        assert (job["status"], job["error"]["code"]) == ("failed", "invalid_input")
+        assert job["error"]["message"].startswith("entities.14")
+        assert await revision(http, "default") == before
+        job = await done(http, context, "default", content, JSON, check=True)
+        told = await http.get(f"/v1/jobs/{job['id']}/output")
+        assert told.json()["path"].startswith("entities.14")
+        assert (job["status"], job["result"]["problems"]) == ("succeeded", 1)
+
+    async def test_a_whitelist_is_in_no_trial_s_way(
+        self, http: httpx2.AsyncClient, context: WorkerContext, desk: Desk
+    ) -> None:
+        async with desk.writing() as tx:
+            await graphs.create_graph(tx, NewGraph("narrow", kind_whitelist=("thing", "note")))
+        job = await done(http, context, "narrow", json.dumps(WHOLE).encode(), JSON, strict=True)
+        assert (job["status"], job["result"]["problems"], job["result"]["relations_created"]) == ("succeeded", 0, 19)
+
+
+async def test_a_dry_run_makes_no_graph(http: httpx2.AsyncClient) -> None:
+    refused = await http.post("/v1/graphs/absent/imports?check=true", content=b"{}", headers=JSON)
+    assert (refused.status_code, refused.json()["code"]) == (404, "graph_not_found")
+    assert (await http.get("/v1/graphs/absent")).status_code == 404
+
+
+async def test_what_a_neighbour_has_is_not_there(
+    http: httpx2.AsyncClient, context: WorkerContext, gateway: Gateway, issue: NewApiKey, new_tenant: NewTenant
+) -> None:
+    await put(http, "default", WHOLE)
+    async with gateway.http((await issue(operator_caller(await new_tenant()))).secret) as foreign:
+        job = await done(foreign, context, "default", json.dumps(WHOLE).encode(), JSON, strategy="fail")
+    assert (job["status"], job["result"]["entities_created"]) == ("succeeded", 14)

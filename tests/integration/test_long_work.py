@@ -1,0 +1,438 @@
+"""What the worker does of its own accord or for a call: expiry, duplicates, exports and imports in steps."""
+
+import json
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import asyncpg
+import httpx2
+import pytest
+
+from recollect.caller import Caller, Scope
+from recollect.curation import deduplication, duplicates
+from recollect.curation import expiry as core_expiry
+from recollect.curation.deduplication import OPERATION as DEDUPLICATE
+from recollect.entities.model import NewEntity
+from recollect.errors import ErrorCode, TooLarge
+from recollect.graphs import service as graphs
+from recollect.graphs.model import GraphPatch, NewGraph
+from recollect.jobs.model import Job
+from recollect.nodes import service as nodes
+from recollect.nodes.model import NewFact
+from recollect.settings import Settings
+from recollect.transfer import exports, tasks
+from recollect.transfer import service as transfer
+from recollect.transfer.formats import FORMATS
+from recollect_workers.context import WorkerContext
+from recollect_workers.jobs import duplicates as duplicate_jobs
+from recollect_workers.jobs import expiry, turns
+from tests.gateway import Gateway, NewApiKey, serving
+from tests.jobs import Desk, import_by_another, look, started
+from tests.memories import Agent, names
+
+HOUR = timedelta(hours=1)
+
+
+async def expire(agent: Agent, owner: asyncpg.Connection, count: int, *, ago: timedelta = HOUR) -> None:
+    """So many facts that expired so long ago."""
+    expires_at = datetime.now(UTC) + HOUR
+    async with agent.writing() as (tx, revision):
+        await nodes.create_facts(tx, revision, [NewFact(f"fact {n}", expires_at=expires_at) for n in range(count)])
+    for table in ("nodes", "node_versions", "passages"):
+        await owner.execute(
+            f"UPDATE {table} SET expires_at = expires_at - $2::interval WHERE tenant_id = $1 AND expires_at > now()",
+            agent.caller.tenant_id,
+            HOUR + ago,
+        )
+
+
+async def statuses(agent: Agent, owner: asyncpg.Connection) -> dict[str, int]:
+    rows = await owner.fetch(
+        "SELECT status, count(*) FROM nodes WHERE tenant_id = $1 AND removed_revision IS NULL GROUP BY 1",
+        agent.caller.tenant_id,
+    )
+    return {row["status"]: row["count"] for row in rows}
+
+
+class TestExpiry:
+    async def test_what_has_expired_is_archived_step_by_step_for_every_tenant(
+        self,
+        agent: Agent,
+        other: Agent,
+        owner: asyncpg.Connection,
+        context: WorkerContext,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        taken = list[tuple[str, int]]()
+        archive = core_expiry.archive_expired
+
+        async def in_small_steps(tx: Any, graph: str) -> Any:
+            step = await archive(tx, graph, limit=10)
+            if tx.tenant_id in (agent.caller.tenant_id, other.caller.tenant_id):
+                taken.append((str(tx.tenant_id), step.nodes))
+            return step
+
+        monkeypatch.setattr(core_expiry, "archive_expired", in_small_steps)
+        await expire(agent, owner, 25)
+        await expire(other, owner, 5)
+        await expiry.archive(context)
+        for each, count in ((agent, 25), (other, 5)):
+            assert await statuses(each, owner) == {"archived": count}
+        assert sorted(count for tenant, count in taken if tenant == str(agent.caller.tenant_id)) == [5, 10, 10]
+        assert str(other.caller.tenant_id) in [tenant for tenant, _ in taken[:2]], "each has its turn"
+
+    async def test_one_that_fails_keeps_no_other_from_its_turn(
+        self,
+        agent: Agent,
+        other: Agent,
+        owner: asyncpg.Connection,
+        context: WorkerContext,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        archive = core_expiry.archive_expired
+
+        async def fail(tx: Any, graph: str) -> Any:
+            if tx.tenant_id == agent.caller.tenant_id:
+                raise LookupError
+            return await archive(tx, graph)
+
+        monkeypatch.setattr(core_expiry, "archive_expired", fail)
+        await expire(agent, owner, 1)
+        await expire(other, owner, 1)
+        await expiry.archive(context)
+        assert (await statuses(agent, owner), await statuses(other, owner)) == ({"active": 1}, {"archived": 1})
+
+    async def test_it_is_deleted_after_the_retention_and_not_before(
+        self, agent: Agent, owner: asyncpg.Connection, context: WorkerContext
+    ) -> None:
+        await expire(agent, owner, 3)
+        await expiry.archive(context)
+        await expiry.purge(context)
+        assert await statuses(agent, owner) == {"archived": 3}
+        hasty = replace(context, settings=context.settings.model_copy(update={"retention_days": 1 / 48}))
+        await expiry.purge(hasty)
+        assert await statuses(agent, owner) == {}
+        async with agent.db.transaction(agent.caller, read_only=True) as tx:
+            changes, _ = await graphs.recent_changes(tx, "default", since=0, limit=10)
+        assert [change.operation for change in changes] == ["test", "archive_expired", "purge_expired"]
+
+
+CROWD = [NewEntity("Acme Corp", "company"), NewEntity("Acme Corp.", "company"), NewEntity("Zuse KG", "company")]
+
+
+class TestDuplicates:
+    async def ask(self, agent: Agent, **dedup: Any) -> None:
+        async with agent.db.transaction(agent.caller) as tx:
+            await graphs.configure_graph(tx, "default", GraphPatch(metadata={"dedup": dedup}), "configure")
+
+    async def test_a_graph_that_asks_for_it_is_gone_over_once(
+        self, agent: Agent, desk: Desk, context: WorkerContext
+    ) -> None:
+        await agent.create(*CROWD)
+        await self.ask(agent, mode="merge", threshold=0.6)
+        await duplicate_jobs.schedule(context)
+        await duplicate_jobs.schedule(context)
+        [job] = await desk.list()
+        assert (job.kind, job.graph, job.status, job.created_by) == (DEDUPLICATE, "default", "queued", "worker")
+        await turns.sweep(context)
+        [shown] = await desk.list()
+        assert (shown.status, shown.done, shown.result) == (
+            "succeeded",
+            3,
+            {"compared": 3, "proposed": 0, "merged": 1},
+        )
+        assert names(await agent.read()) == ["Acme Corp", "Zuse KG"]
+        await duplicate_jobs.schedule(context)
+        assert len(await desk.list()) == 1
+
+    async def test_one_that_failed_is_not_begun_again_at_once(
+        self, agent: Agent, desk: Desk, owner: asyncpg.Connection, context: WorkerContext, monkeypatch: Any
+    ) -> None:
+        await agent.create(*CROWD)
+        await self.ask(agent, mode="propose")
+        monkeypatch.setattr(deduplication, "MAX_HELD", 1)
+        await duplicate_jobs.schedule(context)
+        await turns.sweep(context)
+        [failed] = await desk.list()
+        assert (failed.status, failed.error_code) == ("failed", "reply_too_large")
+        await duplicate_jobs.schedule(context)
+        assert len(await desk.list()) == 1
+        await owner.execute("UPDATE jobs SET finished_at = finished_at - interval '2 hours' WHERE id = $1", failed.id)
+        await duplicate_jobs.schedule(context)
+        assert len(await desk.list()) == 2
+
+    async def test_the_sweep_leaves_room_for_what_people_ask_for(
+        self, agent: Agent, desk: Desk, context: WorkerContext, monkeypatch: Any
+    ) -> None:
+        monkeypatch.setattr(deduplication, "MOST_PENDING", 2)
+        async with desk.writing() as tx:
+            for n in range(4):
+                await graphs.create_graph(tx, NewGraph(f"g{n}", metadata={"dedup": {"mode": "propose"}}))
+        await duplicate_jobs.schedule(context)
+        assert len(await desk.list()) == 2
+        await turns.sweep(context)
+        await duplicate_jobs.schedule(context)
+        assert len(await desk.list()) == 4
+
+    async def test_it_goes_on_by_the_id_of_a_graph_that_was_renamed(
+        self, agent: Agent, desk: Desk, context: WorkerContext
+    ) -> None:
+        await agent.create(*CROWD)
+        job = await desk.start(DEDUPLICATE, mode="propose")
+        async with desk.writing() as tx:
+            await graphs.configure_graph(tx, "default", GraphPatch(name="renamed"), "configure")
+        await turns.sweep(context)
+        assert (await desk.look(job)).status == "succeeded"
+        async with desk.db.transaction(desk.caller, read_only=True) as tx:
+            assert await graphs.open_graph(tx, "default") is None, "nothing made it anew"
+
+    async def test_a_graph_too_large_for_a_call_is_compared_by_a_job_that_a_call_starts(
+        self, agent: Agent, http: httpx2.AsyncClient, context: WorkerContext, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        await agent.create(NewEntity("Acme Corporation", "company"), NewEntity("Acme Corporatiom", "company"))
+        monkeypatch.setattr(duplicates, "MAX_COMPARED", 1)
+
+        async def found() -> list[list[str]]:
+            async with agent.db.transaction(agent.caller, read_only=True) as tx:
+                return (await duplicates.find_duplicates(tx, None, threshold=0.6, offset=0, limit=10)).groups
+
+        with pytest.raises(TooLarge, match="POST /v1/graphs/default/deduplicate"):
+            await found()
+        async with agent.db.transaction(agent.caller) as tx:
+            dedup = {"dedup": {"mode": "off", "threshold": 0.6}}
+            await graphs.configure_graph(tx, "default", GraphPatch(metadata=dedup), "configure")
+        job = await started(await http.post("/v1/graphs/default/deduplicate"))
+        assert (await started(await http.post("/v1/graphs/default/deduplicate")))["id"] == job["id"]
+        await turns.sweep(context)
+        assert (await look(http, job))["result"] == {"compared": 2, "proposed": 1, "merged": 0}
+        assert await found() == [["Acme Corporation", "Acme Corporatiom"]]
+        assert (await http.post("/v1/graphs/absent/deduplicate")).status_code == 404
+
+
+def lines(count: int) -> bytes:
+    """A `memory.jsonl` of so many entities with an observation each, every other related to the one before."""
+    said: list[dict[str, Any]] = []
+    for n in range(count):
+        said.append({"type": "entity", "name": f"e{n}", "entityType": "thing", "observations": [f"says {n}"]})
+        if n % 2:
+            said.append({"type": "relation", "from": f"e{n - 1}", "to": f"e{n}", "relationType": "before"})
+    return b"".join(json.dumps(line).encode() + b"\n" for line in said)
+
+
+JSONL = {"Content-Type": "application/x-ndjson"}
+
+
+class TestTransfer:
+    @pytest.fixture(autouse=True)
+    def small_batches(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("recollect.transfer.batches.BATCH_ITEMS", 7)
+
+    async def test_a_graph_goes_in_and_out_by_jobs(
+        self, http: httpx2.AsyncClient, desk: Desk, context: WorkerContext
+    ) -> None:
+        file = lines(60)
+        job = await started(await http.post("/v1/graphs/new/imports", content=file, headers=JSONL))
+        assert (job["kind"], job["graph"], job["status"]) == (tasks.IMPORT, "new", "queued")
+        await turns.sweep(context)
+        shown = await look(http, job)
+        assert (shown["status"], shown["done"], shown["total"]) == ("succeeded", 90, 90)
+        assert (shown["result"]["entities_created"], shown["result"]["relations_created"]) == (60, 30)
+        out = await started(await http.post("/v1/graphs/new/exports", json={"format": "jsonl"}))
+        await turns.sweep(context)
+        answer = await http.get(f"/v1/jobs/{out['id']}/output")
+        assert answer.headers["Content-Type"].startswith("application/x-ndjson")
+        at_once = await http.get("/v1/graphs/new/export", params={"format": "jsonl"})
+        assert answer.content == at_once.content
+        assert len(answer.content.splitlines()) == 90
+        again = await started(await http.post("/v1/graphs/new/imports", content=file, headers=JSONL))
+        await turns.sweep(context)
+        result = (await look(http, again))["result"]
+        assert (result["entities_created"], result["entities_skipped"], result["relations_skipped"]) == (0, 60, 30)
+
+    @pytest.mark.parametrize("format_name", ["json", "csv", "graphml", "gexf", "dot", "markdown", "mermaid"])
+    async def test_a_job_writes_what_a_stream_does(
+        self, agent: Agent, http: httpx2.AsyncClient, context: WorkerContext, format_name: str, monkeypatch: Any
+    ) -> None:
+        await agent.create(*(NewEntity(f"e{n}", "thing", (f"says {n}",)) for n in range(20)))
+        await agent.relate(("e1", "e2", "knows"), ("e2", "nobody", "knows"))
+        await agent.remember("a fact")
+        monkeypatch.setattr("recollect.transfer.exports.PAGE_ITEMS", 6)
+        job = await started(await http.post("/v1/graphs/default/exports", json={"format": format_name}))
+        await agent.create("later")
+        await turns.sweep(context)
+        answer = await http.get(f"/v1/jobs/{job['id']}/output")
+        as_of = str((await look(http, job))["result"]["revision"])
+        stream = await http.get("/v1/graphs/default/export", params={"format": format_name, "as_of": as_of})
+        assert answer.content == stream.content
+        assert answer.headers["Content-Type"] == stream.headers["Content-Type"]
+
+    @pytest.mark.parametrize("format_name", sorted(FORMATS))
+    async def test_of_a_graph_that_holds_nothing_there_is_an_empty_file(
+        self, http: httpx2.AsyncClient, context: WorkerContext, format_name: str
+    ) -> None:
+        job = await started(await http.post("/v1/graphs/default/exports", json={"format": format_name}))
+        await turns.sweep(context)
+        answer = await http.get(f"/v1/jobs/{job['id']}/output")
+        assert (answer.status_code, answer.text) == (200, exports.empty(format_name))
+        assert answer.headers["Content-Length"] == str(len(answer.content))
+        assert answer.headers["Content-Type"].split(";")[0] == FORMATS[format_name].media_type
+        assert (answer.content == b"") == (format_name == "jsonl")
+
+    async def test_a_filter_holds_and_is_told_nowhere(
+        self, agent: Agent, http: httpx2.AsyncClient, context: WorkerContext, owner: asyncpg.Connection
+    ) -> None:
+        await agent.create(NewEntity("Ada", "secret kind"), NewEntity("Bob", "other"))
+        wanted = {"format": "jsonl", "filter": {"kind": "secret kind"}}
+        job = await started(await http.post("/v1/graphs/default/exports", json=wanted))
+        await turns.sweep(context)
+        answer = await http.get(f"/v1/jobs/{job['id']}/output")
+        assert [json.loads(line)["name"] for line in answer.content.splitlines()] == ["Ada"]
+        row = await owner.fetchval("SELECT to_jsonb(j)::text FROM jobs j WHERE id = $1", job["id"])
+        assert "secret kind" not in row
+        assert await owner.fetchval("SELECT count(*) FROM job_inputs WHERE job_id = $1", job["id"]) == 0
+
+    async def test_what_is_not_imported_is_left_to_be_fetched(
+        self, http: httpx2.AsyncClient, context: WorkerContext, owner: asyncpg.Connection
+    ) -> None:
+        file = (
+            lines(10)
+            + b"a broken secret\n"
+            + b'{"type": "entity", "name": "last", "entityType": "", "observations": []}'
+        )
+        job = await started(await http.post("/v1/graphs/default/imports", content=file, headers=JSONL))
+        await turns.sweep(context)
+        shown = await look(http, job)
+        assert (shown["status"], shown["result"]["entities_created"], shown["result"]["problems"]) == (
+            "succeeded",
+            11,
+            1,
+        )
+        answer = await http.get(f"/v1/jobs/{job['id']}/output")
+        [told] = [json.loads(line) for line in answer.content.splitlines()]
+        assert told["path"] == "line 16"
+        assert "secret" not in answer.text
+
+    async def test_an_empty_file_imports_nothing(self, http: httpx2.AsyncClient, context: WorkerContext) -> None:
+        job = await started(await http.post("/v1/graphs/default/imports", content=b"", headers=JSONL))
+        await turns.sweep(context)
+        shown = await look(http, job)
+        assert (shown["status"], set(shown["result"].values())) == ("succeeded", {0})
+        problems = await http.get(f"/v1/jobs/{job['id']}/output")
+        assert (problems.status_code, problems.content) == (200, b"")
+
+    async def test_a_file_that_cannot_be_read_fails_with_its_place(
+        self, http: httpx2.AsyncClient, context: WorkerContext
+    ) -> None:
+        headers = {"Content-Type": "application/json"}
+        file = b'{"entities": [{"name": "Ada", "entityType": "x", "observations": []}, secret'
+        job = await started(await http.post("/v1/graphs/default/imports", content=file, headers=headers))
+        await turns.sweep(context)
+        shown = await look(http, job)
+        assert (shown["status"], shown["error"]["code"]) == ("failed", "invalid_input")
+        assert "secret" not in shown["error"]["message"]
+
+    async def test_another_worker_goes_on_where_one_left_off(
+        self, http: httpx2.AsyncClient, desk: Desk, context: WorkerContext, agent: Agent
+    ) -> None:
+        """As many workers as steps: none has its place in the file."""
+        job = await started(await http.post("/v1/graphs/default/imports", content=lines(40), headers=JSONL))
+        steps = 0
+        while (await look(http, job))["status"] != "succeeded":
+            await import_by_another(context, desk)
+            steps += 1
+        assert steps > 8
+        assert (await agent.head()).entities == 40
+        assert (await agent.head()).revision == steps - 1
+
+    async def test_a_step_that_fails_is_done_again(
+        self, http: httpx2.AsyncClient, desk: Desk, context: WorkerContext, agent: Agent, monkeypatch: Any
+    ) -> None:
+        imported, broken = transfer.import_items, iter((True, False, True, True))
+
+        async def wavering(*given: Any) -> Any:
+            done = await imported(*given)
+            if next(broken, False):
+                raise OSError
+            return done
+
+        monkeypatch.setattr(transfer, "import_items", wavering)
+        monkeypatch.setattr("recollect.jobs.model.FIRST_WAIT_SECONDS", 0.01)
+        job = await started(await http.post("/v1/graphs/default/imports", content=lines(20), headers=JSONL))
+        while (await look(http, job))["status"] in ("queued", "running"):
+            await turns.sweep(context)
+        shown = await look(http, job)
+        assert (shown["status"], shown["done"], shown["result"]["entities_created"]) == ("succeeded", 30, 20)
+        assert (await agent.head()).entities == 20
+
+    async def test_what_is_too_much_to_store_is_refused_and_leaves_nothing(
+        self, settings: Settings, key: str, desk: Desk
+    ) -> None:
+        tight = settings.model_copy(update={"job_storage_bytes": 1_048_576, "max_request_bytes": 10_000})
+        with serving(tight) as gateway:
+            async with gateway.http(key) as http:
+                much = await http.post("/v1/graphs/default/imports", content=b"\n" * 3_000_000, headers=JSONL)
+                some = await http.post("/v1/graphs/default/imports", content=b"\n" * 500_000, headers=JSONL)
+        assert (much.status_code, much.json()["code"]) == (413, ErrorCode.JOB_STORAGE_FULL)
+        assert some.status_code == 202, "larger than any other request may be"
+        assert sorted(job.status for job in await desk.list()) == ["cancelled", "queued"]
+
+    async def test_what_cannot_be_a_job_is_refused(self, http: httpx2.AsyncClient, desk: Desk, agent: Agent) -> None:
+        await agent.create("Ada")
+        refused = [
+            await http.post("/v1/graphs/absent/imports?check=true", content=lines(1), headers=JSONL),
+            await http.post("/v1/graphs/default/imports", content=b"x", headers={"Content-Type": "text/html"}),
+            await http.post("/v1/graphs/absent/exports", json={}),
+            await http.post("/v1/graphs/default/exports", json={"format": "docx"}),
+            await http.post("/v1/graphs/default/exports", json={"filter": {"since": "2027-01-01T00:00:00"}}),
+            await http.post("/v1/graphs/default/exports", json={"filter": {"tag": ["x"]}}),
+        ]
+        assert [response.status_code for response in refused] == [404, 415, 404, 400, 400, 400]
+        assert await desk.list() == []
+
+    async def test_scopes_and_allow_lists_hold(
+        self, gateway: Gateway, issue: NewApiKey, caller: Caller, agent: Agent, desk: Desk
+    ) -> None:
+        await agent.create("Ada")
+        async with desk.writing() as tx:
+            mine = await graphs.create_graph(tx, NewGraph("mine"))
+        reader = await issue(caller, scopes=frozenset({Scope.MEMORY_READ}))
+        confined = await issue(caller, graph_ids=(mine.id,), default_graph_id=mine.id)
+        for issued, graph in ((reader, "default"), (confined, "default"), (confined, "absent")):
+            async with gateway.http(issued.secret) as http:
+                for part in ("deduplicate", "exports", "imports"):
+                    answer = await http.post(f"/v1/graphs/{graph}/{part}", content=b"{}", headers=TYPES[part])
+                    assert answer.status_code == 403, (graph, part, answer.text)
+        assert await desk.list() == []
+
+    async def test_a_neighbour_reaches_none_of_it(
+        self, agent: Agent, gateway: Gateway, issue: NewApiKey, other: Agent, http: httpx2.AsyncClient, context: Any
+    ) -> None:
+        await agent.create("Ada")
+        job = await started(await http.post("/v1/graphs/default/exports", json={}))
+        await turns.sweep(context)
+        async with gateway.http((await issue(other.caller)).secret) as foreign:
+            for path in (f"/v1/jobs/{job['id']}", f"/v1/jobs/{job['id']}/output"):
+                assert (await foreign.get(path)).status_code == 404
+            own = await started(await foreign.post("/v1/graphs/default/exports", json={}))
+            taken = await foreign.post("/v1/graphs/default/imports", content=lines(2), headers=JSONL)
+            assert taken.status_code == 202
+            await turns.sweep(context)
+            assert "Ada" not in (await foreign.get(f"/v1/jobs/{own['id']}/output")).text
+        assert names(await agent.read()) == ["Ada"]
+        assert names(await other.read()) == ["e0", "e1"]
+
+
+TYPES = {"deduplicate": {}, "exports": {"Content-Type": "application/json"}, "imports": JSONL}
+
+
+def test_a_job_knows_the_type_of_its_output(job_of: Any) -> None:
+    assert tasks.media_type_of(job_of(tasks.EXPORT, {"format": "graphml"})) == "application/graphml+xml"
+    assert tasks.media_type_of(job_of(tasks.IMPORT, {"format": "graphml"})) == "application/x-ndjson"
+    assert tasks.media_type_of(job_of("reindex_passages", {})) is None
+
+
+@pytest.fixture
+def job_of() -> Any:
+    blank = dict.fromkeys(Job.__dataclass_fields__)
+    return lambda kind, arguments: Job(**{**blank, "kind": kind, "arguments": arguments})

@@ -1,0 +1,327 @@
+"""The search cache: what it answers is what a search of the same snapshot answers, whatever happens meanwhile."""
+
+import asyncio
+import os
+import random
+import signal
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+
+from recollect.graphs.model import Graph
+from recollect.identity.model import operator_caller
+from recollect.memory import service as memory
+from recollect.memory.model import Amendment, Item, Target
+from recollect.platform import shared_cache
+from recollect.platform.db import Database, Transaction
+from recollect.platform.shared_cache import MAX_BYTES
+from recollect.recall import store
+from recollect.recall.cache import decode, encode
+from recollect.recall.model import GraphState
+from recollect.recall.ranking import RankedPassage
+from recollect.settings import Settings
+from recollect_local.valkey import LocalValkey
+from tests.conftest import NewTenant
+from tests.histories import HISTORIES, written
+from tests.memories import Agent, at_work, embedder
+from tests.recalls import Stack, stack
+
+FORESTS = ("the heron nests in the alder", "the owl sleeps in the oak", "a fox lives below the alder")
+
+
+@pytest.fixture(scope="module")
+def valkey(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalValkey]:
+    """One of this file's own: it is flushed, filled and stopped."""
+    server = LocalValkey(tmp_path_factory.mktemp("valkey"))
+    server.start()
+    yield server
+    server.stop()
+
+
+@pytest.fixture(scope="module")
+def own(settings: Settings, valkey: LocalValkey) -> Settings:
+    return settings.model_copy(update={"redis_url": valkey.url})
+
+
+@pytest.fixture
+async def stacks(own: Settings) -> AsyncIterator[list[Stack]]:
+    """Two gateways, as far as recalling goes."""
+    async with AsyncExitStack() as both:
+        yield [await both.enter_async_context(stack(own)) for _ in range(2)]
+
+
+class TestEqualsTheSearch:
+    @given(history=HISTORIES, embed=st.lists(st.booleans(), min_size=13, max_size=13))
+    @hypothesis_settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    async def test_after_each_write_of_any_history_on_two_gateways(
+        self, stacks: list[Stack], db: Database, new_tenant: NewTenant, history: Any, embed: list[bool]
+    ) -> None:
+        async with at_work(db, operator_caller(await new_tenant())) as agent:
+            for step, vectors in zip(history, embed, strict=False):
+                await written(agent, step)
+                if vectors:
+                    await agent.embed()
+                for each in (*stacks, *stacks):
+                    for questions in (("who likes tea",), ("Ada writes programs", "who likes tea"), ("Babbage",)):
+                        answer = await each.recall(agent.caller, *questions)
+                        assert answer.cached == answer.searched
+                assert answer.hits == 1, "nothing was written since this gateway last asked"
+
+    async def test_while_others_write(self, stacks: list[Stack], agent: Agent) -> None:
+        dice = random.Random(7)
+        await agent.remember(*FORESTS)
+        writing = asyncio.create_task(_write(agent, dice))
+        answers = []
+        while not writing.done():
+            answers += await asyncio.gather(*(each.recall(agent.caller, "who is in the alder") for each in stacks))
+        await writing
+        assert [answer for answer in answers if answer.cached != answer.searched] == []
+        found = {tuple(answer.texts) for answer in answers}
+        assert len(found) > 3, "the answers changed meanwhile"
+        assert 0 < sum(answer.hits for answer in answers) < len(answers)
+
+    @pytest.mark.parametrize(
+        "blind_to",
+        [{"revision": 1, "at": datetime(2000, 1, 1, tzinfo=UTC)}, {"index_epoch": 0, "model": embedder().model}],
+    )
+    async def test_a_state_that_leaves_something_out_is_found_out(
+        self, stacks: list[Stack], agent: Agent, monkeypatch: pytest.MonkeyPatch, blind_to: dict[str, Any]
+    ) -> None:
+        """That the two tests above can fail: without the revision, and without the epoch, stale answers are served."""
+        find_state = store.find_state
+
+        async def blinded(tx: Transaction, graph: Graph) -> GraphState:
+            return replace(await find_state(tx, graph), **blind_to)
+
+        monkeypatch.setattr(store, "find_state", blinded)
+        await agent.remember(*FORESTS)
+        await stacks[0].cached(agent.caller, "who is in the alder")
+        if "revision" in blind_to:
+            await agent.remember("a wren sings in the alder")
+        else:
+            await agent.embed()
+        answer = await stacks[0].recall(agent.caller, "who is in the alder")
+        assert answer.hits == 1
+        assert answer.cached.hits != answer.searched.hits
+
+    async def test_what_one_gateway_searched_the_other_need_not(self, stacks: list[Stack], agent: Agent) -> None:
+        first, second = stacks
+        await agent.remember(*FORESTS)
+        await first.recall(agent.caller, "alder")
+        await second.recall(agent.caller, "owl")  # It has not seen the graph's state before.
+        answer = await second.recall(agent.caller, "alder")
+        assert (answer.hits, answer.cached) == (1, answer.searched)
+        await first.recall(agent.caller, "fox")
+        assert (await second.recall(agent.caller, "fox", "alder", "nothing of the kind")).hits == 2
+
+    async def test_what_was_kept_before_a_write_stays_out_of_reach(self, stacks: list[Stack], agent: Agent) -> None:
+        """Also for a gateway that has learned the new state by another question."""
+        await agent.remember(*FORESTS)
+        await stacks[0].cached(agent.caller, "alder")
+        await agent.remember("a wren sings in the alder")
+        for each in stacks:
+            await each.recall(agent.caller, "owl")
+            answer = await each.recall(agent.caller, "alder")
+            assert answer.cached == answer.searched
+            assert "a wren sings in the alder" in answer.texts
+
+    async def test_every_filter_and_the_way_of_asking_is_told_apart(self, stacks: list[Stack], agent: Agent) -> None:
+        at = datetime(2026, 1, 1, tzinfo=UTC)
+        await agent.remember(
+            Item("likes green tea", about=("Ada",), kind="person", tags=("drinks",), importance=5, at=at),
+            Item("likes black tea", about=("Grace",), kind="cat", at=at + timedelta(days=9)),
+            "tea is a plant",
+        )
+        [archived] = await agent.remember("tea is a drug")
+        async with agent.writing() as (tx, revision):
+            await memory.revise(tx, revision, Target(archived.id), Amendment(status="archived"))
+        asks: list[dict[str, Any]] = [
+            {},
+            {"kinds": ("person",)},
+            {"tags": ("drinks",)},
+            {"about": ("Grace",)},
+            {"min_importance": 4.0},
+            {"since": at + timedelta(days=1)},
+            {"until": at + timedelta(days=1)},
+            {"include_outdated": True},
+            {"status": "active"},
+            {"status": "archived"},
+            {"named": True},
+            {"named": False},
+        ]
+        await stacks[0].recall(agent.caller, "coffee")
+        for hits in (0, 1):
+            for only in asks:
+                answer = await stacks[0].recall(agent.caller, "tea", **only)
+                assert answer.cached == answer.searched, only
+                assert answer.hits == hits, only
+
+    async def test_what_depends_on_the_clock_is_not_kept(self, stacks: list[Stack], agent: Agent) -> None:
+        await agent.remember(*FORESTS)
+        for _ in range(3):
+            answer = await stacks[0].recall(agent.caller, "alder", fresh_only=True)
+            assert answer.lookup is None
+        assert await stacks[0].redis.keys(f"recollect:recall:*{agent.caller.tenant_id}*") == []
+
+    async def test_an_answer_holds_until_the_next_expiry(self, stacks: list[Stack], agent: Agent) -> None:
+        """Of what was found and of what was not: with its last observation gone, an entity answers by its name."""
+        seconds = 1 / 86_400
+        alders = [f"an alder, an alder, the alder of number {number}" for number in range(60)]
+        unlike = "drinks black tea on Mondays with the neighbours of an aunt from Yorkshire, who talks of nothing else"
+        await agent.remember(*alders, Item(unlike, about=("alder",), ttl_days=4 * seconds))
+        await agent.embed()
+        before = await stacks[0].cached(agent.caller, "alder")
+        assert {"alder", unlike}.isdisjoint(before)
+        assert unlike in await stacks[0].cached(agent.caller, "who drinks black tea")
+        await asyncio.sleep(4)
+        for question in ("alder", "who drinks black tea"):
+            answer = await stacks[0].recall(agent.caller, question)
+            assert (answer.hits, answer.cached) == (0, answer.searched)
+            assert unlike not in answer.texts
+        assert "alder" in await stacks[0].cached(agent.caller, "alder")
+
+
+async def _write(agent: Agent, dice: random.Random) -> None:
+    for number in range(40):
+        match dice.randrange(4):
+            case 0:
+                await agent.embed()
+            case 1:
+                await agent.delete(f"Bird {number - 1}", f"Bird {number - 2}")
+            case _:
+                await agent.remember(Item(f"sits in the alder, {number}", about=(f"Bird {number}",)))
+        await asyncio.sleep(dice.choice([0, 0.005, 0.02]))
+
+
+class TestRedis:
+    """Away, slow, full or full of lies: slower at most."""
+
+    @pytest.mark.parametrize(
+        "garbage",
+        [b"", b"\x01", b"\x00" * 40, b"\x01" + b"\x00" * 40, b"\x80\x04K*.", b"\x01" * (MAX_BYTES + 10), None],
+        ids=["empty", "a version", "zeros", "sealed with zeros", "a pickle", "too long", "a list"],
+    )
+    async def test_what_is_not_a_value_of_ours(self, stacks: list[Stack], agent: Agent, garbage: bytes | None) -> None:
+        one = stacks[0]
+        await agent.remember(*FORESTS)
+        expected = await one.cached(agent.caller, "alder")
+        [key] = await one.keys(agent.caller)
+        await one.redis.delete(key)
+        if garbage is None:
+            untyped: Any = one.redis
+            await untyped.rpush(key, "x")
+        else:
+            await one.redis.set(key, garbage)
+        answer = await one.recall(agent.caller, "alder")
+        assert (answer.hits, answer.texts) == (0, expected)
+        assert await one.cached(agent.caller, "alder") == expected, "a good value takes its place"
+
+    async def test_every_bit_counts(self, stacks: list[Stack], agent: Agent) -> None:
+        one = stacks[0]
+        await agent.remember(*FORESTS)
+        await one.cached(agent.caller, "alder")
+        [key] = await one.keys(agent.caller)
+        value: bytes = await one.redis.get(key)
+        for place in range(0, len(value), 7):
+            await one.redis.set(key, value[:place] + bytes([value[place] ^ 1]) + value[place + 1 :])
+            assert (await one.recall(agent.caller, "alder")).hits == 0
+
+    async def test_it_holds_no_text(self, stacks: list[Stack], agent: Agent) -> None:
+        one = stacks[0]
+        await agent.remember(Item("nests in the alder", about=("Heron",)))
+        await one.cached(agent.caller, "Heron alder")
+        held = [*await one.redis.keys("*"), *[await one.redis.get(key) for key in await one.keys(agent.caller)]]
+        assert len(held) > 2
+        for word in (b"alder", b"Heron", b"nests", b"default"):
+            assert not any(word in value for value in held)
+
+    async def test_entries_end_and_are_bounded(self, own: Settings, agent: Agent) -> None:
+        await agent.remember(*FORESTS)
+        async with stack(own, max_entries=3, ttl_seconds=30) as one:
+            for number in range(6):
+                await one.recall(agent.caller, f"alder {number}")
+                assert len(await one.keys(agent.caller)) == min(number + 1, 3)
+            assert await one.cache.shared.size(agent.caller.tenant_id) == 3
+            assert [(await one.recall(agent.caller, f"alder {number}")).hits for number in (5, 4, 3)] == [1, 1, 1]
+            everything = await one.redis.keys(f"recollect:recall:*{agent.caller.tenant_id}*")
+            assert len(everything) == 4
+            assert all([0 < await one.redis.ttl(key) <= 30 for key in everything])
+            one.cache.shared.put(agent.caller.tenant_id, b"long", b"x" * MAX_BYTES)
+            await one.cache.shared.settle()
+            assert await one.cache.shared.get(agent.caller.tenant_id, [b"long"]) == [None]
+
+    async def test_flushed_full_stopped_and_back(
+        self, stacks: list[Stack], agent: Agent, valkey: LocalValkey, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(shared_cache, "REST_SECONDS", 0.0)
+        one = stacks[0]
+        await agent.remember(*FORESTS)
+        expected = await one.cached(agent.caller, "alder")
+        await one.redis.flushall()
+        answer = await one.recall(agent.caller, "alder")
+        assert (answer.hits, answer.texts) == (0, expected)
+        await one.redis.flushall()
+        await one.redis.config_set("maxmemory", 1)
+        try:
+            for _ in range(3):
+                answer = await one.recall(agent.caller, "alder")
+                assert (answer.hits, answer.texts) == (0, expected)
+        finally:
+            await one.redis.config_set("maxmemory", 0)
+        assert await one.cached(agent.caller, "alder") == expected
+        await asyncio.to_thread(valkey.stop)
+        try:
+            for _ in range(3):
+                answer = await one.recall(agent.caller, "alder")
+                assert (answer.hits, answer.texts) == (0, expected)
+            assert await one.cache.shared.size(agent.caller.tenant_id) == 0
+        finally:
+            await asyncio.to_thread(valkey.start)
+        assert await one.cached(agent.caller, "alder") == expected
+
+    async def test_one_that_hangs_is_asked_once_in_a_while(
+        self, stacks: list[Stack], agent: Agent, valkey: LocalValkey, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(shared_cache, "REST_SECONDS", 3600.0)
+        one = stacks[0]
+        await agent.remember(*FORESTS)
+        expected = await one.cached(agent.caller, "alder")
+        assert valkey.pid is not None
+        os.kill(valkey.pid, signal.SIGSTOP)
+        try:
+            answers = await asyncio.gather(*(one.recall(agent.caller, "alder") for _ in range(20)))
+            assert [(answer.hits, answer.texts) for answer in answers] == [(0, expected)] * 20
+        finally:
+            os.kill(valkey.pid, signal.SIGCONT)
+        assert (await one.recall(agent.caller, "alder")).hits == 0, "it rests"
+        one.cache.shared._rests_until = 0
+        assert await one.cached(agent.caller, "owl") == await one.cached(agent.caller, "owl")
+        assert await one.cached(agent.caller, "alder") == expected
+
+
+RANKED = st.builds(
+    RankedPassage,
+    st.uuids(),
+    st.floats(allow_nan=False),
+    st.floats(allow_nan=False),
+    st.fixed_dictionaries({"own": st.floats(allow_nan=False), "far": st.floats(allow_nan=False)}),
+)
+
+
+@given(st.lists(RANKED, max_size=100))
+def test_a_ranking_comes_back_as_it_was(ranking: list[RankedPassage]) -> None:
+    assert decode(encode(ranking)) == ranking
+    assert len(encode(ranking)) < MAX_BYTES
+
+
+@given(st.binary(max_size=200))
+def test_bytes_that_are_no_ranking_are_none(value: bytes) -> None:
+    ranking = decode(value)
+    assert ranking is None or decode(encode(ranking)) is not None

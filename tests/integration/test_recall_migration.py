@@ -1,0 +1,60 @@
+"""Memories that were there before recall looked at what surrounds them: found meanwhile, and settled by the worker."""
+
+import tempfile
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import asyncpg
+import pytest
+
+from recollect.identity.model import operator_caller
+from recollect.platform import migrate as migrating
+from recollect.platform.db import Database, Operator
+from recollect.settings import Settings
+from recollect.tenants import service as tenants
+from recollect_local.postgres import LocalPostgres
+from tests.memories import Agent
+from tests.windows import assert_windows
+
+OLD = """
+    WITH new_node AS (
+        INSERT INTO nodes (tenant_id, graph_id, id, version_id, version, content, added_revision, created_at,
+            updated_at, created_by)
+        SELECT tenant_id, id, gen_random_uuid(), gen_random_uuid(), 1, $1, 1, now(), now(), 'test' FROM graphs LIMIT 1
+        RETURNING *
+    )
+    INSERT INTO passages (tenant_id, graph_id, id, node_id, memory_id, source, place, thread, text, tsv, added_revision)
+    SELECT tenant_id, graph_id, gen_random_uuid(), id, id, 'fact', 0, 'monday', $1, to_tsvector('english', $1), 1
+    FROM new_node"""
+
+
+@pytest.fixture
+async def cluster() -> AsyncIterator[LocalPostgres]:
+    with tempfile.TemporaryDirectory(prefix="recollect-") as folder:
+        server = LocalPostgres(Path(folder), settings={"fsync": "off", "synchronous_commit": "off"})
+        server.start()
+        yield server
+        server.stop()
+
+
+async def test_what_was_there_before_is_found_and_settled(
+    cluster: LocalPostgres, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    released = migrating.migrations()
+    monkeypatch.setattr(migrating, "migrations", lambda: released[:2])
+    await migrating.migrate(cluster.url())
+    settings = Settings(database_url=cluster.url("recollect_app"), owner_database_url=cluster.url("recollect_owner"))
+    async with Operator.connect(settings.migration_url, settings) as operator:
+        tenant = await tenants.create_tenant(operator, "old", "Old")
+    owner = await asyncpg.connect(cluster.url("recollect_owner"), server_settings={"search_path": "recollect, public"})
+    for text in ("the platypus left", "it rained", "tea was cold"):
+        await owner.execute(OLD, text)
+    monkeypatch.setattr(migrating, "migrations", lambda: released)
+    await migrating.migrate(cluster.url())
+    async with Database.connect(settings.database_url, settings=settings) as db:
+        agent = Agent(db, operator_caller(tenant))
+        assert await agent.recalled("platypus") == ["the platypus left"]
+        assert await agent.embed() == 3
+        await assert_windows(agent, owner)
+        assert (await agent.recalled("platypus"))[0] == "the platypus left"
+    await owner.close()

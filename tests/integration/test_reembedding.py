@@ -1,0 +1,353 @@
+"""A change of model: new vectors beside the old, which serve until then; the switch, and the way back."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+
+import asyncpg
+import numpy as np
+import pytest
+
+from recollect.caller import Caller, Scope
+from recollect.graphs import service as graphs
+from recollect.identity.model import operator_caller
+from recollect.jobs.model import Job
+from recollect.passages.model import REEMBED_PASSAGES
+from recollect.platform.cache import connect_redis
+from recollect.platform.db import Database
+from recollect.platform.embedding import UNMEASURED, EmbeddingFailed, Fault, Vectors
+from recollect.platform.queue import Wakeups
+from recollect.recall import service as recall
+from recollect.recall.model import Question, RecallFilter
+from recollect.retention import service as retention
+from recollect.retention.model import Compaction, Freed
+from recollect.settings import Settings
+from recollect_workers.context import WorkerContext
+from recollect_workers.jobs import embedding, reembedding, turns
+from recollect_workers.jobs.compaction import schedule
+from recollect_workers.kinds import KINDS
+from tests.conftest import NewTenant
+from tests.gateway import Gateway, NewApiKey
+from tests.jobs import Desk
+from tests.workers import remember
+
+PEOPLE = [f"person {number}" for number in range(7)]
+
+
+class Toy:
+    """An embedder of its own model and dimensions, whose vectors tell texts apart; it does not take `refused`."""
+
+    floors = UNMEASURED
+
+    def __init__(self, model: str, dimensions: int) -> None:
+        self.model, self.dimensions = model, dimensions
+        self.refused: str | None = None
+        self.away = False
+        self.texts: list[str] = []
+
+    async def embed(self, texts: Sequence[str]) -> Vectors:
+        if self.away:
+            raise EmbeddingFailed("is away", fault=Fault.AWAY)
+        if self.refused is not None and any(self.refused in text for text in texts):
+            raise EmbeddingFailed("answered HTTP 400", fault=Fault.TEXT)
+        self.texts += texts
+        rows = [np.random.default_rng(abs(hash(text)) % 2**32).normal(size=self.dimensions) for text in texts]
+        return np.array([row / np.linalg.norm(row) for row in rows], np.float32).reshape(len(texts), self.dimensions)
+
+    async def close(self) -> None:
+        """Nothing to give back."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """A tenant whose memories `old` embedded, and workers before, during and after the change to `new`."""
+
+    desk: Desk
+    owner: asyncpg.Connection
+    old: Toy
+    new: Toy
+    before: WorkerContext
+    during: WorkerContext
+    after: WorkerContext
+
+    async def models(self) -> dict[str | None, int]:
+        """How many live passages are searched by each model's vectors."""
+        rows = await self.owner.fetch(
+            "SELECT embedding_model, count(*) FROM passages WHERE tenant_id = $1 AND removed_revision IS NULL "
+            "GROUP BY 1",
+            self.desk.caller.tenant_id,
+        )
+        return {row["embedding_model"]: row["count"] for row in rows}
+
+    async def kept(self) -> dict[str, int]:
+        """How many vectors of each model passages have by themselves."""
+        rows = await self.owner.fetch(
+            "SELECT model, count(*) FROM passage_vectors WHERE tenant_id = $1 GROUP BY 1", self.desk.caller.tenant_id
+        )
+        return {row["model"]: row["count"] for row in rows}
+
+    async def start(self, model: str | None = None, *, drop_old: bool = False) -> Job:
+        return await self.desk.start(REEMBED_PASSAGES, model=model, drop_old=drop_old)
+
+    async def run(self, context: WorkerContext, model: str | None = None, *, drop_old: bool = False) -> Job:
+        """Start the job and have it done."""
+        job = await self.start(model, drop_old=drop_old)
+        await turns.sweep(context)
+        return await self.desk.look(job)
+
+    async def meanings(self) -> set[float | None]:
+        """What the cosines are of hits that mean exactly what is asked, as a gateway with both embedders asks."""
+        text = "person 3: likes tea"
+        asked, older = [
+            Question(text, (await one.embed([text]))[0], one.model, floors=one.floors) for one in (self.new, self.old)
+        ]
+        async with self.desk.db.transaction(self.desk.caller, read_only=True) as tx:
+            found = await recall.recall(
+                tx, None, [replace(asked, older=older)], RecallFilter(), limit=100, token_budget=10_000
+            )
+        return {round(hit.meaning, 2) for hit in found.hits if hit.name == "person 3" and hit.text == "likes tea"}
+
+
+@pytest.fixture
+async def change(
+    settings: Settings, db: Database, caller: Caller, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[Change]:
+    monkeypatch.setattr(reembedding, "SWITCHED_AT_ONCE", 5)
+    await owner.execute("DELETE FROM jobs")
+    old, new = Toy("toy/old", 4), Toy("toy/new", 6)
+    small = settings.model_copy(update={"embedding_batch": 3})
+    async with connect_redis(settings) as redis:
+        wakeups = Wakeups(redis)
+        before = WorkerContext(small, db, old, wakeups, asyncio.Event(), KINDS)
+        after = replace(before, embedder=new)
+        desk = Desk(db, caller)
+        await remember(db, caller, *PEOPLE)
+        await embedding.embed_passages(before, caller.tenant_id, {})
+        yield Change(desk, owner, old, new, before, replace(after, previous=old), after)
+        await wakeups.aclose()
+    await owner.execute("DELETE FROM passages WHERE tenant_id = $1", caller.tenant_id)
+
+
+class TestChange:
+    async def test_old_vectors_serve_until_the_new_are_complete(
+        self, change: Change, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(turns, "TURN_SECONDS", 0)
+        alone = await change.meanings()
+        assert len(alone) == 1
+        job = await change.start()
+        seen = []
+        while not (await change.desk.look(job)).is_finished:
+            context = replace(change.during, kinds={REEMBED_PASSAGES: change.during.kinds[REEMBED_PASSAGES]})
+            claimed = await turns._attempt_claim(context, change.desk.caller.tenant_id)
+            assert claimed is not None
+            await turns.take_turn(context, change.desk.caller.tenant_id, claimed)
+            shown = await change.desk.look(job)
+            seen.append((shown.cursor.get("phase", "embed"), await change.models()))
+            if shown.cursor.get("phase") is None:
+                assert await change.meanings() == alone
+        assert [models for phase, models in seen if phase == "embed"] == [{"toy/old": 14}] * 4
+        assert await change.models() == {"toy/new": 14}
+        assert await change.kept() == {"toy/old": 14, "toy/new": 14}
+        shown = await change.desk.look(job)
+        assert (shown.status, shown.done, shown.total) == ("succeeded", 28, 28)
+        assert shown.result == {"model": "toy/new", "passages": 14, "embedded": 14}
+        assert len(await change.meanings()) == 1
+        assert sorted(change.new.texts).count("person 3: likes tea") >= 1
+
+    async def test_searched_vectors_are_what_the_worker_would_have_made(self, change: Change) -> None:
+        await change.run(change.during)
+        query = "SELECT text, embedding::text, near, settled FROM passages WHERE tenant_id = $1 ORDER BY id"
+        switched = await change.owner.fetch(query, change.desk.caller.tenant_id)
+        await change.owner.execute(
+            "UPDATE passages SET settled = false WHERE tenant_id = $1", change.desk.caller.tenant_id
+        )
+        asked = len(change.new.texts)
+        await embedding.embed_passages(change.after, change.desk.caller.tenant_id, {})
+        assert await change.owner.fetch(query, change.desk.caller.tenant_id) == switched
+        assert len(change.new.texts) == asked
+
+    async def test_the_way_back_embeds_nothing(self, change: Change) -> None:
+        await change.run(change.during)
+        asked = len(change.old.texts)
+        back = await change.run(change.during, "toy/old")
+        assert back.result == {"model": "toy/old", "passages": 14, "embedded": 0}
+        assert await change.models() == {"toy/old": 14}
+        assert len(change.old.texts) == asked
+
+    async def test_without_the_previous_embedder_too(self, change: Change) -> None:
+        assert (await change.run(change.after)).status == "succeeded"
+        assert await change.models() == {"toy/new": 14}
+
+    async def test_old_vectors_go_when_told(self, change: Change) -> None:
+        done = await change.run(change.during, drop_old=True)
+        assert done.status == "succeeded"
+        assert await change.kept() == {"toy/new": 14}
+
+    async def test_a_model_that_is_not_at_hand_is_refused(self, change: Change) -> None:
+        refused = await change.run(change.during, "toy/other")
+        assert (refused.status, refused.error_code) == ("failed", "invalid_input")
+        assert await change.models() == {"toy/old": 14}
+
+    async def test_an_embedder_that_is_away_is_waited_for(self, change: Change) -> None:
+        change.new.away = True
+        job = await change.run(change.during)
+        assert (job.status, job.error_code) == ("running", "embedder_unavailable")
+        change.new.away = False
+        await change.owner.execute("UPDATE jobs SET next_attempt_at = now() WHERE id = $1", job.id)
+        await turns.sweep(change.during)
+        assert (await change.desk.look(job)).status == "succeeded"
+
+
+class TestRetention:
+    """What the model before left is the way back for as long as the past is kept."""
+
+    async def test_the_way_back_ends_with_the_retention(self, change: Change) -> None:
+        await change.run(change.during)
+        assert await compacted(change) == Compaction(None, Freed())
+        assert await change.kept() == {"toy/old": 14, "toy/new": 14}
+        await let_pass(change)
+        async with change.desk.db.transaction(change.desk.caller, read_only=True) as tx:
+            graph = await graphs.get_graph(tx, "default")
+            assert (await retention.preview(tx, graph, before=retained_since())).freed == Freed(vectors=14)
+        assert (await compacted(change)).freed == Freed(vectors=14)
+        assert (await change.kept(), await change.models()) == ({"toy/new": 14}, {"toy/new": 14})
+        assert await compacted(change) == Compaction(None, Freed()), "once"
+        embedded = (await change.run(change.during, "toy/old")).result
+        assert (embedded or {})["embedded"] == 14, "there still is a way back, which costs embedding"
+
+    async def test_the_worker_sees_to_it(self, change: Change) -> None:
+        await change.run(change.during)
+        await let_pass(change)
+        await schedule(change.during)
+        await turns.sweep(change.during)
+        assert await change.kept() == {"toy/new": 14}
+        await let_pass(change)
+        before = len(await change.desk.list())
+        await schedule(change.during)
+        assert len(await change.desk.list()) == before
+
+    async def test_a_step_at_a_time(self, change: Change) -> None:
+        await change.run(change.during)
+        await let_pass(change)
+        steps = [await compacted(change, limit=5) for _ in range(3)]
+        assert [(step.freed.vectors, step.more) for step in steps] == [(5, True), (5, True), (4, False)]
+
+    async def test_a_change_that_is_taken_back_begins_it_anew(self, change: Change) -> None:
+        await change.run(change.during)
+        await let_pass(change)
+        await change.run(change.during, "toy/old")
+        assert (await compacted(change)).freed == Freed()
+        await let_pass(change)
+        assert (await compacted(change)).freed == Freed(vectors=14)
+        assert await change.kept() == {"toy/old": 14}
+
+    async def test_a_change_under_way_loses_nothing(self, change: Change) -> None:
+        await change.run(change.during)
+        await let_pass(change)
+        job = await change.start("toy/old")
+        assert (await compacted(change)).freed == Freed()
+        await change.desk.cancel(job)
+        assert (await compacted(change)).freed == Freed(vectors=14)
+
+    async def test_a_change_that_was_given_up_leaves_nothing_for_ever(
+        self, change: Change, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(turns, "TURN_SECONDS", 0.0)
+        job = await change.start()
+        under_way: turns.Turns = set()
+        await turns._start_round(change.during, under_way)
+        await asyncio.gather(*under_way)
+        await change.desk.cancel(job)
+        assert 0 < (await change.kept())["toy/new"] < 14
+        await let_pass(change)
+        await compacted(change)
+        assert (await change.kept(), await change.models()) == ({"toy/old": 14}, {"toy/old": 14})
+
+    async def test_what_is_searched_by_stays_whatever_its_model(self, change: Change) -> None:
+        """New passages have the configured model's vectors where nobody changed their graph over."""
+        await change.run(change.during)
+        other = replace(change.during, embedder=Toy("toy/third", 3), previous=None)
+        await remember(change.desk.db, change.desk.caller, "person 99")
+        await embedding.embed_passages(other, change.desk.caller.tenant_id, {})
+        await let_pass(change)
+        assert (await compacted(change)).freed == Freed(vectors=14)
+        assert await change.kept() == {"toy/new": 14, "toy/third": 2}
+
+
+async def let_pass(change: Change) -> None:
+    """Let the change of model be 31 days ago, and the graph's turn come."""
+    tenant_id = change.desk.caller.tenant_id
+    await change.owner.execute(
+        "UPDATE graph_indexes SET others_since = others_since - interval '31 days' WHERE tenant_id = $1", tenant_id
+    )
+    await change.owner.execute("UPDATE graphs SET compaction_check_at = now() WHERE tenant_id = $1", tenant_id)
+
+
+def retained_since() -> datetime:
+    """When the retention of what is over now began."""
+    return datetime.now(UTC) - timedelta(days=30)
+
+
+async def compacted(change: Change, *, limit: int = 100) -> Compaction:
+    """One step of a compaction."""
+    async with change.desk.writing() as tx:
+        graph = await graphs.get_graph(tx, "default")
+        return await retention.compact(tx, graph.id, before=retained_since(), limit=limit)
+
+
+class TestMeanwhile:
+    async def test_new_memories_are_embedded_by_the_model_that_serves(self, change: Change) -> None:
+        caller = change.desk.caller
+        await remember(change.desk.db, caller, "late")
+        await embedding.embed_passages(change.during, caller.tenant_id, {})
+        assert await change.models() == {"toy/old": 16}
+        await change.run(change.during)
+        await remember(change.desk.db, caller, "later")
+        await embedding.embed_passages(change.during, caller.tenant_id, {})
+        assert await change.models() == {"toy/new": 18}
+
+    async def test_what_waits_at_the_switch_is_embedded_by_the_new_one(self, change: Change) -> None:
+        caller = change.desk.caller
+        await remember(change.desk.db, caller, "late")
+        await change.run(change.during)
+        await embedding.embed_passages(change.during, caller.tenant_id, {})
+        assert await change.models() == {"toy/new": 16}
+
+    async def test_a_text_that_the_new_one_does_not_take_is_set_aside_and_tried_again(self, change: Change) -> None:
+        change.new.refused = "person 3"
+        caller = change.desk.caller
+        assert (await change.run(change.during)).status == "succeeded"
+        await embedding.embed_passages(change.during, caller.tenant_id, {})
+        query = "SELECT count(*) FROM passages WHERE tenant_id = $1 AND refused IS NOT NULL AND settled"
+        assert await change.owner.fetchval(query, caller.tenant_id) == 2
+        assert await change.models() == {"toy/new": 12, "toy/old": 2}
+        change.new.refused = None
+        assert (await change.run(change.during)).result == {"model": "toy/new", "passages": 14, "embedded": 2}
+        await embedding.embed_passages(change.during, caller.tenant_id, {})
+        assert await change.models() == {"toy/new": 14}
+        assert await change.owner.fetchval(query, caller.tenant_id) == 0
+
+    async def test_another_tenants_graph_stays_as_it_is(self, change: Change, new_tenant: NewTenant) -> None:
+        other = operator_caller(await new_tenant())
+        await remember(change.desk.db, other, "Alice")
+        await embedding.embed_passages(change.before, other.tenant_id, {})
+        await change.run(change.during)
+        rows = await change.owner.fetch("SELECT embedding_model FROM passages WHERE tenant_id = $1", other.tenant_id)
+        assert {row["embedding_model"] for row in rows} == {"toy/old"}
+        await change.owner.execute("DELETE FROM passages WHERE tenant_id = $1", other.tenant_id)
+
+
+async def test_over_http(gateway: Gateway, caller: Caller, issue: NewApiKey, db: Database) -> None:
+    await remember(db, caller, "Alice")
+    reader = (await issue(caller, scopes=frozenset({Scope.MEMORY_READ}))).secret
+    async with gateway.http((await issue(caller)).secret) as http:
+        started = (await http.post("/v1/graphs/default/reembed", json={"drop_old": True})).json()
+        assert (started["kind"], started["status"], started["graph"]) == ("reembed_passages", "queued", "default")
+        again = await http.post("/v1/graphs/default/reembed", json={"drop_old": True})
+        assert (again.status_code, again.json()["id"]) == (202, started["id"])
+        assert (await http.post("/v1/graphs/nowhere/reembed", json={})).status_code == 404
+        assert (await http.post("/v1/graphs/default/reembed", json={"models": "x"})).status_code == 400
+    async with gateway.http(reader) as http:
+        assert (await http.post("/v1/graphs/default/reembed", json={})).status_code == 403

@@ -1,0 +1,275 @@
+"""Texts that the embedder does not take: set aside with a reason, listed, and tried again when told."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
+from typing import Any
+
+import asyncpg
+import httpx2
+import pytest
+
+from recollect.caller import Caller, Scope
+from recollect.entities import service as entities
+from recollect.entities.model import NewEntity
+from recollect.graphs import service as graphs
+from recollect.graphs.model import NewGraph
+from recollect.identity.model import operator_caller
+from recollect.memory import service as memory
+from recollect.passages import service as passages
+from recollect.passages.model import MAX_FAILURES, FailedPassage, PendingPassage
+from recollect.platform.cache import connect_redis
+from recollect.platform.db import Database, Transaction
+from recollect.platform.embedding import OpenAIEmbedder
+from recollect.platform.queue import Wakeups
+from recollect.settings import Settings
+from recollect_workers.context import WorkerContext
+from recollect_workers.jobs import embedding
+from tests.conftest import NewTenant
+from tests.embedding_server import DIMENSIONS, Answer, EmbeddingServer, embeddings, serving_embeddings
+from tests.gateway import Gateway, NewApiKey, rpc_headers
+from tests.memories import at_work, embedder
+from tests.workers import remember, waiting
+
+PEOPLE = [f"person {number}" for number in range(30)]
+
+
+@pytest.fixture
+def server() -> Iterator[EmbeddingServer]:
+    """An embedder that does not take what holds the word."""
+    with serving_embeddings() as server:
+        server.poison = "poison"
+        yield server
+
+
+@pytest.fixture
+async def context(settings: Settings, db: Database, server: EmbeddingServer) -> AsyncIterator[WorkerContext]:
+    changed = {"embedding_url": server.url, "embedding_dimensions": DIMENSIONS}
+    remote = settings.model_copy(update=changed)
+    async with connect_redis(remote) as redis:
+        wakeups, embedder = Wakeups(redis), OpenAIEmbedder(remote)
+        yield WorkerContext(remote, db, embedder, wakeups, asyncio.Event())
+        await embedder.close()
+        await wakeups.aclose()
+
+
+async def rows(owner: asyncpg.Connection, caller: Caller) -> list[asyncpg.Record]:
+    """The tenant's passages that have no vector."""
+    return await owner.fetch(
+        "SELECT * FROM passages WHERE tenant_id = $1 AND embedding IS NULL ORDER BY id", caller.tenant_id
+    )
+
+
+async def retry_at_once(owner: asyncpg.Connection, caller: Caller) -> None:
+    await owner.execute("UPDATE passages SET claimed_until = NULL WHERE tenant_id = $1", caller.tenant_id)
+
+
+async def test_the_others_of_its_batch_go_on(
+    context: WorkerContext, caller: Caller, owner: asyncpg.Connection, server: EmbeddingServer
+) -> None:
+    await remember(context.database, caller, *PEOPLE[:20], "poison", *PEOPLE[20:])
+    assert not await embedding.embed_passages(context, caller.tenant_id, {})
+    refused = await rows(owner, caller)
+    assert [(row["text"], row["refused"]) for row in refused] == [
+        ("likes coffee", "The embedder answered HTTP 400."),
+        ("likes tea", "The embedder answered HTTP 400."),
+    ]
+    assert all(row["settled"] and row["near"] and row["claimed_until"] is None for row in refused)
+    assert not context.patience.waiting
+    asked = len(server.requests)
+    assert not await embedding.embed_passages(context, caller.tenant_id, {})
+    assert len(server.requests) == asked
+    texts = {f"{name}: likes {liking}" for name in PEOPLE for liking in ("coffee", "tea")}
+    assert {text: server.vouched[text] for text in texts} == dict.fromkeys(texts, 1)
+
+
+@pytest.mark.parametrize("answer", [Answer(b"garbage"), Answer(b"", 500), embeddings((0, [1.0]))])
+async def test_what_may_not_be_its_fault_is_tried_again_before(
+    context: WorkerContext, caller: Caller, owner: asyncpg.Connection, server: EmbeddingServer, answer: Answer
+) -> None:
+    server.poisoned = answer
+    await remember(context.database, caller, "poison", "Alice")
+    for number in range(1, MAX_FAILURES + 1):
+        await embedding.embed_passages(context, caller.tenant_id, {})
+        left = await rows(owner, caller)
+        assert [row["failures"] for row in left] == [number, number]
+        if number < MAX_FAILURES:
+            assert all(row["refused"] is None and row["claimed_until"] is not None for row in left)
+            await retry_at_once(owner, caller)
+    assert all(row["refused"] and row["settled"] for row in left)
+
+
+async def test_an_embedder_that_refuses_everything_is_to_blame_itself(
+    context: WorkerContext, caller: Caller, owner: asyncpg.Connection, server: EmbeddingServer
+) -> None:
+    server.poison = ""
+    await remember(context.database, caller, "Alice")
+    await embedding.sweep(context)
+    assert context.patience.waiting
+    assert all(row["refused"] is None and row["claimed_until"] is None for row in await rows(owner, caller))
+
+
+async def test_another_tenants_poison_is_in_nobodys_way(
+    context: WorkerContext, new_tenant: NewTenant, owner: asyncpg.Connection
+) -> None:
+    callers = [operator_caller(await new_tenant()) for _ in range(3)]
+    for name, caller in zip(("Alice", "poison", "Bob"), callers, strict=True):
+        await remember(context.database, caller, name)
+    await embedding.sweep(context)
+    assert [await waiting(owner, caller) for caller in callers] == [0, 2, 0]
+
+
+async def test_tried_again_when_told_and_when_the_text_has_changed(
+    context: WorkerContext, caller: Caller, owner: asyncpg.Connection, server: EmbeddingServer
+) -> None:
+    await remember(context.database, caller, "poison")
+    await embedding.sweep(context)
+    server.poison = None
+    await embedding.sweep(context)
+    assert await waiting(owner, caller) == 2
+    async with context.database.transaction(caller) as tx:
+        assert await passages.retry_refused(tx, (await graphs.get_graph(tx, "default")).id) == 2
+    await embedding.sweep(context)
+    assert await waiting(owner, caller) == 0
+
+
+async def test_a_removal_beside_it_does_not_bring_it_back_into_the_queue_for_good(
+    context: WorkerContext, caller: Caller, owner: asyncpg.Connection, server: EmbeddingServer
+) -> None:
+    await remember(context.database, caller, "poison")
+    await embedding.sweep(context)
+    asked = len(server.requests)
+    await owner.execute("UPDATE passages SET settled = false WHERE tenant_id = $1", caller.tenant_id)
+    await embedding.sweep(context)
+    assert len(server.requests) == asked
+    assert all(row["settled"] and row["refused"] for row in await rows(owner, caller))
+
+
+async def test_a_claim_that_was_lost_notes_nothing(context: WorkerContext, caller: Caller) -> None:
+    await remember(context.database, caller, "poison")
+    async with context.database.transaction(caller) as tx:
+        claimed = await passages.claim_pending(tx, model="m", limit=10, lease_seconds=0.001)
+    await asyncio.sleep(0.01)
+    async with context.database.transaction(caller) as tx:
+        await passages.claim_pending(tx, model="m", limit=10, lease_seconds=60)
+    failed = [FailedPassage(passage.id, "No.", certain=True) for passage in claimed]
+    async with context.database.transaction(caller) as tx:
+        assert await passages.note_failures(tx, failed, claimed) == set()
+        await passages.give_back(tx, claimed)
+    async with context.database.transaction(caller) as tx:
+        assert await passages.claim_pending(tx, model="m", limit=10, lease_seconds=60) == []
+
+
+class TestListing:
+    @pytest.fixture
+    async def refused(self, context: WorkerContext, caller: Caller) -> None:
+        await remember(context.database, caller, "poison", "Alice", "poison too")
+        await embedding.sweep(context)
+
+    async def page(self, http: httpx2.AsyncClient, query: str = "") -> dict[str, Any]:
+        response = await http.get(f"/v1/graphs/default/passages/refused{query}")
+        assert response.status_code == 200, response.text
+        body: dict[str, Any] = response.json()
+        return body
+
+    async def test_tells_why_and_no_text(
+        self, refused: None, gateway: Gateway, key: str, caller: Caller, owner: asyncpg.Connection
+    ) -> None:
+        async with gateway.http(key) as http:
+            whole = await self.page(http)
+            first = await self.page(http, "?limit=3")
+            rest = await self.page(http, f"?limit=3&cursor={first['next_cursor']}")
+        assert first["items"] + rest["items"] == whole["items"]
+        assert rest["next_cursor"] is None
+        stored = await rows(owner, caller)
+        assert [(item["id"], item["memory_id"]) for item in whole["items"]] == [
+            (str(row["id"]), str(row["memory_id"])) for row in stored
+        ]
+        assert {item["reason"] for item in whole["items"]} == {"The embedder answered HTTP 400."}
+        assert "likes" not in str(whole)
+
+    async def test_to_those_who_may_read_the_graph(
+        self, refused: None, gateway: Gateway, caller: Caller, issue: NewApiKey, new_tenant: NewTenant
+    ) -> None:
+        writer = (await issue(caller, scopes=frozenset({Scope.MEMORY_WRITE}))).secret
+        stranger = (await issue(operator_caller(await new_tenant()))).secret
+        async with gateway.http(writer) as http:
+            assert (await http.get("/v1/graphs/default/passages/refused")).status_code == 403
+        async with gateway.http(stranger) as http:
+            answer = await http.get("/v1/graphs/default/passages/refused")
+            assert answer.json() == {"items": [], "next_cursor": None}
+
+
+class TestCounts:
+    """`refused` of `get_stats` and `health_check`."""
+
+    async def told(self, gateway: Gateway, secret: str, **arguments: str) -> tuple[int, int]:
+        async with gateway.http(secret, **rpc_headers()) as http:
+            stats = await gateway.call(http, "get_stats", arguments, path="/mcp/x/facts")
+            health = await gateway.call(http, "health_check", {}, path="/mcp/x/facts")
+        return stats["structuredContent"]["stats"]["refused"], health["structuredContent"]["refused"]
+
+    async def test_of_a_graph_and_of_all_that_a_credential_reaches(
+        self, context: WorkerContext, gateway: Gateway, caller: Caller, issue: NewApiKey, new_tenant: NewTenant
+    ) -> None:
+        key = (await issue(caller)).secret
+        await remember(context.database, caller, "Alice")
+        await embedding.sweep(context)
+        assert await self.told(gateway, key) == (0, 0)
+        await remember(context.database, caller, "poison")
+        async with context.database.transaction(caller) as tx:
+            mine = await graphs.create_graph(tx, NewGraph("mine"))
+            async with graphs.write_graph(tx, "mine", "test") as revision:
+                await entities.create_entities(tx, revision, [NewEntity("poison too", "person", ("poison",))])
+        await embedding.sweep(context)
+        reached = await self.told(gateway, key, graph="mine")
+        assert (await self.told(gateway, key), reached) == ((2, 2 + reached[0]), (reached[0], 2 + reached[0]))
+        assert reached[0] > 0
+        confined = await issue(caller, graph_ids=(mine.id,), default_graph_id=mine.id)
+        assert await self.told(gateway, confined.secret) == (reached[0], reached[0])
+        stranger = await issue(operator_caller(await new_tenant()))
+        assert await self.told(gateway, stranger.secret) == (0, 0)
+        async with context.database.transaction(caller) as tx, graphs.write_graph(tx, None, "test") as revision:
+            await memory.delete_entities(tx, revision, ["poison"])
+        assert await self.told(gateway, key) == (0, reached[0])
+
+
+async def test_a_batch_that_takes_too_long_to_sift_comes_back_smaller(
+    context: WorkerContext, caller: Caller, owner: asyncpg.Connection
+) -> None:
+    hasty = replace(context, settings=context.settings.model_copy(update={"embedding_lease_seconds": 0.001}))
+    await remember(context.database, caller, "poison", *PEOPLE[:3])
+    await embedding.embed_batch(hasty, caller.tenant_id)
+    assert hasty.patience.batch(caller.tenant_id, 256) == 4
+    for _ in range(40):
+        await embedding.embed_batch(hasty, caller.tenant_id)
+    assert await waiting(owner, caller) == 2
+    assert all(row["refused"] for row in await rows(owner, caller))
+
+
+async def test_two_workers_do_not_wait_for_each_other_in_a_circle(db: Database, caller: Caller) -> None:
+    """One has noted the failure of a passage of the second graph when the other settles passages of both."""
+    async with at_work(db, caller) as agent:
+        for name in ("first", "second"):
+            await replace(agent, graph=name).remember(*(f"{name} says thing {number}" for number in range(2)))
+        async with db.transaction(caller) as tx:
+            claimed = await passages.claim_pending(tx, model=embedder().model, limit=10, lease_seconds=60)
+            rows = await tx.fetch("SELECT id, graph_id FROM passages ORDER BY graph_id, id")
+        known = {passage.id: passage for passage in claimed}
+        (one, two), (three, four) = ([known[row["id"]] for row in rows[half : half + 2]] for half in (0, 2))
+
+        async def settle(tx: Transaction, batch: list[PendingPassage]) -> None:
+            texts = [passage.text or "" for passage in batch]
+            vectors = await embedder().embed(texts)
+            ids = [passage.id for passage in batch]
+            await passages.settle(tx, batch, model=embedder().model, ids=ids, vectors=vectors)
+
+        async def other() -> None:
+            async with db.transaction(caller) as tx:
+                await settle(tx, [two, four])
+
+        async with asyncio.TaskGroup() as tasks, db.transaction(caller) as tx:
+            await passages.note_failures(tx, [FailedPassage(three.id, "poison", certain=True)], [one, three])
+            tasks.create_task(other())
+            await asyncio.sleep(0.5)
+            await settle(tx, [one])

@@ -1,0 +1,161 @@
+"""The plans of the classic searches on a large table: by index, and by nothing that grows with the square of a graph.
+
+What is asserted is which index serves and how many rows are looked at, never how long that takes.
+"""
+
+from collections.abc import AsyncIterator, Sequence
+from typing import Any
+from uuid import UUID
+
+import asyncpg
+import msgspec
+import pytest
+
+from recollect.entities.model import NewEntity
+from recollect.graphs import service as graphs
+from recollect.identity.model import operator_caller
+from recollect.platform.db import Database
+from recollect.platform.sql import Queries
+from recollect.search import boolean
+from recollect.search.fuzzy import bounds
+from recollect.search.model import like_pattern
+from recollect.search.words import WORD, word_pattern
+from recollect_local.postgres import LocalPostgres
+from tests.conftest import NewTenant
+from tests.memories import Agent, at_work
+from tests.plans import looked_at, steps
+
+SIZE = 10_000
+BATCH = 1_000
+NEEDLE = "zyxwvut"
+"""Stands in one entity's observation, and its letters next to each other nowhere else."""
+
+queries = Queries("recollect.search")
+NO_FILTER: tuple[Any, ...] = (None, [], None, None)
+PAGE = (0, 101)
+
+
+def entity(number: int) -> NewEntity:
+    said = f"entity {number} likes tea with {number * 7919 % 1009} others" + (
+        f" and {NEEDLE}" if number == 4_321 else ""
+    )
+    tags = (f"tag{number}",) if number % 100 == 0 else ()
+    return NewEntity(f"name of {number * 104_729 % 99_991}", f"kind {number % 7}", (said,), tags)
+
+
+@pytest.fixture(scope="module")
+async def crowd(db: Database, new_tenant: NewTenant) -> AsyncIterator[Agent]:
+    """An agent whose graph has 10,000 entities, in tables that others are in, too."""
+    async with at_work(db, operator_caller(await new_tenant())) as agent:
+        for first in range(0, SIZE, BATCH):
+            await agent.create(*[entity(number) for number in range(first, first + BATCH)])
+        yield agent
+
+
+async def gather_statistics(postgres: LocalPostgres, *, known: bool) -> None:
+    """Let PostgreSQL know what is in the tables that are searched, or nothing of it, as after a large import."""
+    superuser = await asyncpg.connect(postgres.url(), server_settings={"search_path": "recollect, public"})
+    try:
+        await superuser.execute("ANALYZE nodes, observations")
+        if not known:
+            await superuser.execute(
+                "DELETE FROM pg_statistic WHERE starelid IN ('nodes'::regclass, 'observations'::regclass) "
+                "OR starelid IN (SELECT indexrelid FROM pg_index WHERE indrelid IN ('nodes'::regclass, "
+                "'observations'::regclass))"
+            )
+    finally:
+        await superuser.close()
+
+
+async def plan(agent: Agent, query: str, *arguments: Any, similarity: float = 0.3) -> dict[str, Any]:
+    """What PostgreSQL did for a query on what is now, as recollect_app."""
+    async with agent.db.transaction(agent.caller, read_only=True) as tx:
+        graph = await graphs.get_graph(tx, "default")
+        await tx.execute(queries.set_similarity, str(similarity))
+        explain = f"EXPLAIN (ANALYZE, FORMAT JSON) {getattr(queries, query)}"
+        told = await tx.fetchval(explain, tx.tenant_id, graph.id, None, None, *NO_FILTER, *arguments)
+    found: dict[str, Any] = msgspec.json.decode(told)[0]["Plan"]
+    return found
+
+
+def indexes(plan: dict[str, Any]) -> set[str]:
+    """Those that were read."""
+    return {step["Index Name"] for step in steps(plan) if "Index Name" in step and step["Actual Loops"]}
+
+
+def substring(text: str) -> tuple[str, Sequence[Any]]:
+    pattern = like_pattern(text)
+    return "search_substring", (pattern, pattern[1:-1], *PAGE)
+
+
+def ranked(*words: str) -> tuple[str, Sequence[Any]]:
+    likes, patterns = [like_pattern(word) for word in words], [word_pattern(word) for word in words]
+    return "search_ranked", (likes, patterns, WORD, SIZE, *PAGE)
+
+
+def expression(query: str) -> tuple[str, Sequence[Any]]:
+    asked = boolean.plan(boolean.parse(query))
+    terms = [term.field for term in asked.terms], [like_pattern(term.text) for term in asked.terms]
+    ways = [way[0] for way in asked.ways], [way[1] for way in asked.ways], asked.is_universal
+    return "search_boolean", (*terms, *ways, *PAGE)
+
+
+def fuzzy(kind: str, text: str) -> tuple[str, Sequence[Any]]:
+    within = bounds(len(text), len(text) + 1, 0.9)
+    assert within.similarity is not None
+    near = (text, within.least, within.most, True, UUID(int=0), 10_000)
+    return f"fuzzy_{kind}", near if kind == "entities" else (*near, within.similarity)
+
+
+RARE = {
+    "substring of an observation": (substring(NEEDLE), "observations_trigrams"),
+    "substring of a name": (substring("name of 58420"), "nodes_trigrams"),
+    "ranked": (ranked(NEEDLE), "observations_trigrams"),
+    "boolean on observations": (expression(f"observation:{NEEDLE}"), "observations_trigrams"),
+    "boolean on names": (expression("name:58420"), "nodes_trigrams"),
+    "boolean on tags": (expression("tag:tag4300"), "nodes_tag_trigrams"),
+    "boolean on anything": (expression(f"{NEEDLE} OR tag4300"), "nodes_tag_trigrams"),
+    "fuzzy on observations": (fuzzy("statements", "entity 1 likes tee with"), "observations_length"),
+}
+"""Searches that find little, and the index that finds it."""
+
+COMMON = {
+    "substring of one character": substring("a"),
+    "substring of two characters": substring("zy"),
+    "ranked by common words": ranked("likes", "tea"),
+    "boolean on anything, and not": expression("tea NOT type:1"),
+    "fuzzy on names": fuzzy("entities", "name of 58420"),
+    "boolean that all but a few hold of": expression("NOT tag:tag4300"),
+}
+"""Searches that must look at a whole graph."""
+
+
+@pytest.mark.parametrize("search", RARE)
+async def test_what_is_rare_is_found_by_its_index(crowd: Agent, postgres: LocalPostgres, search: str) -> None:
+    (query, arguments), index = RARE[search]
+    await gather_statistics(postgres, known=True)
+    done = await plan(crowd, query, *arguments)
+    assert index in indexes(done)
+    assert looked_at(done) < SIZE / 10
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["with statistics", "without"])
+@pytest.mark.parametrize("search", [*RARE, *COMMON])
+async def test_no_search_compares_everything_with_everything(
+    crowd: Agent, postgres: LocalPostgres, search: str, known: bool
+) -> None:
+    """Each row is looked at a few times: the square of the graph would be a hundred million."""
+    query, arguments = COMMON[search] if search in COMMON else RARE[search][0]
+    await gather_statistics(postgres, known=known)
+    assert looked_at(await plan(crowd, query, *arguments)) < 40 * SIZE
+
+
+async def test_few_names_are_compared_with_a_fuzzy_query(crowd: Agent, postgres: LocalPostgres) -> None:
+    """Whether an index or a scan of the graph finds them is for the planner to say; most names are about as long."""
+    query, arguments = fuzzy("entities", "name of 58420")
+    similarity = bounds(len("name of 58420"), 14, 0.9).similarity
+    assert similarity is not None
+    await gather_statistics(postgres, known=True)
+    candidates = (await plan(crowd, query, *arguments, similarity=similarity))["Actual Rows"]
+    everything = (await plan(crowd, query, *arguments, similarity=0))["Actual Rows"]
+    assert 0 < candidates < everything / 10

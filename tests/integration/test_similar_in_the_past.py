@@ -1,0 +1,124 @@
+"""What was similar at a revision is what `as_of` that revision finds, whatever was written since."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from recollect.caller import Caller
+from recollect.errors import InvalidInput, NotFound
+from recollect.identity.model import operator_caller
+from recollect.lineages.model import Version
+from recollect.memory import facts, finding, relating
+from recollect.memory.facts import Change
+from recollect.memory.finding import Similar
+from recollect.nodes.model import NewFact
+from recollect.platform.db import Database
+from recollect.relations.model import NewEdge
+from tests.conftest import NewTenant
+from tests.gateway import revision_of
+from tests.memories import Agent, at_work
+
+SOFA, COUCH, RUG = "the cat sleeps on the sofa", "the cat is sleeping on the couch", "a cat slept on the rug"
+
+
+async def fact(agent: Agent, text: str, **fields: Any) -> UUID:
+    async with agent.writing() as (tx, revision):
+        made: Version = await facts.create_fact(tx, revision, NewFact(text, **fields), (), auto_link=False)
+    await agent.embed()
+    return made.node_id
+
+
+async def change(agent: Agent, node_id: UUID, **wanted: Any) -> None:
+    async with agent.writing() as (tx, revision):
+        await facts.change(tx, revision, node_id, Change(**wanted))
+    await agent.embed()
+
+
+async def similar(agent: Agent, node_id: UUID, as_of: str | None = None, threshold: float = 0.3) -> list[Similar]:
+    async with agent.db.transaction(agent.caller, read_only=True) as tx:
+        return await finding.find_similar(tx, None, node_id, threshold=threshold, limit=9, edges=True, as_of=as_of)
+
+
+def told(found: list[Similar]) -> list[Any]:
+    """What is told of them, whichever revision superseded it since."""
+    return [
+        (one.node.node_id, one.node.content, one.node.version, round(one.score, 6), [edge.type for edge in one.edges])
+        for one in found
+    ]
+
+
+async def test_each_past_revision_finds_what_was_similar_then(agent: Agent, db: Database, caller: Caller) -> None:
+    seen: dict[str, list[Any]] = {}
+    sofa = await fact(agent, SOFA)
+
+    async def look() -> None:
+        seen[str(await revision_of(db, caller))] = told(await similar(agent, sofa))
+
+    await look()
+    couch = await fact(agent, COUCH)
+    await look()
+    rug = await fact(agent, RUG)
+    await look()
+    async with agent.writing() as (tx, revision):
+        await relating.relate(tx, revision, NewEdge(sofa, couch, "SIMILAR_TO"))
+    await look()
+    await change(agent, couch, text="interest rates rose in March")
+    await look()
+    await change(agent, rug, status="outdated")
+    await look()
+    await change(agent, couch, text=COUCH)
+    await change(agent, rug, status="active")
+    await look()
+    await change(agent, sofa, text="rates of interest went up in March")
+    await look()
+    async with agent.writing() as (tx, revision):
+        await facts.delete(tx, revision, couch)
+    await look()
+    assert len({str(found) for found in seen.values()}) >= 6, "the states differ"
+    assert {len(found) for found in seen.values()} == {0, 1, 2}
+    assert {then: told(await similar(agent, sofa, as_of=then)) for then in seen} == seen
+    assert told(await similar(agent, sofa, as_of=datetime.now(UTC).isoformat())) == told(await similar(agent, sofa))
+
+
+async def test_what_had_expired_then_is_left_out_and_what_expired_since_is_not(agent: Agent) -> None:
+    now = datetime.now(UTC)
+    sofa = await fact(agent, SOFA)
+    await fact(agent, COUCH, expires_at=now + timedelta(days=1))
+    then = datetime.now(UTC)
+    assert [one.node.content for one in await similar(agent, sofa, as_of=then.isoformat())] == [COUCH]
+    later = (now + timedelta(days=2)).isoformat()
+    assert await similar(agent, sofa, as_of=later) == []
+
+
+async def test_the_threshold_and_the_limit_hold_in_the_past(agent: Agent) -> None:
+    sofa = await fact(agent, SOFA)
+    for text in (COUCH, RUG, "interest rates rose in March"):
+        await fact(agent, text)
+    [best, *_] = found = await similar(agent, sofa, as_of="4")
+    assert [one.score for one in found] == sorted((one.score for one in found), reverse=True)
+    assert [one.node.content for one in await similar(agent, sofa, as_of="4", threshold=best.score - 1e-9)] == [
+        best.node.content
+    ]
+    async with agent.db.transaction(agent.caller, read_only=True) as tx:
+        [first] = await finding.find_similar(tx, None, sofa, threshold=0.3, limit=1, edges=False, as_of="4")
+    assert first.node == best.node
+
+
+async def test_before_it_was_a_fact_is_not_found(agent: Agent) -> None:
+    await fact(agent, COUCH)
+    sofa = await fact(agent, SOFA)
+    with pytest.raises(NotFound):
+        await similar(agent, sofa, as_of="1")
+    with pytest.raises(InvalidInput):
+        await similar(agent, sofa, as_of="99")
+
+
+async def test_another_tenants_past_is_not_similar(agent: Agent, db: Database, new_tenant: NewTenant) -> None:
+    async with at_work(db, operator_caller(await new_tenant())) as other:
+        foreign = await fact(other, COUCH)
+        sofa = await fact(agent, SOFA)
+        assert await similar(agent, sofa, as_of="1", threshold=0) == []
+        with pytest.raises(NotFound):
+            await similar(agent, foreign, as_of="1")

@@ -1,0 +1,252 @@
+"""No call compares everything with everything, whatever PostgreSQL knows of the tables when it plans.
+
+Where it has no statistics, or only such in which a tenant does not occur yet, it takes a tenant to have next to nothing
+and every index to be as good as another: the first minute of an installation, of a new tenant, of an import. What is
+asserted is how many rows each statement looks at, never how long that takes.
+"""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from urllib.parse import urlsplit, urlunsplit
+
+import asyncpg
+import pytest
+
+from recollect.curation import deduplication, duplicates, keeping, undoing
+from recollect.curation.model import Criteria, Span
+from recollect.entities.model import NewEntity
+from recollect.graphs import service as graphs
+from recollect.hierarchy import service as hierarchy
+from recollect.hierarchy.model import Page
+from recollect.identity.model import operator_caller
+from recollect.memory import service as memory
+from recollect.memory.model import Item
+from recollect.platform.db import Operator
+from recollect.platform.migrate import migrate
+from recollect.recall import store
+from recollect.relations import service as relations
+from recollect.relations.model import RelationFilter
+from recollect.retention import erasure
+from recollect.retention import service as retention
+from recollect.settings import Settings
+from recollect.tenants import service as tenants
+from recollect.tenants.model import Tenant
+from recollect.transfer import exports
+from recollect.transfer import service as transfer
+from recollect.transfer.formats.reading import Item as Imported
+from recollect.transfer.model import Strategy
+from recollect.transfer.records import EntityRecord, RelationRecord
+from recollect.traversal import service as traversal
+from recollect_local.postgres import LocalPostgres
+from tests.memories import Agent
+from tests.plans import Watch, watched
+
+BATCH = 500
+"""Items in a call; comparing each with each is BATCH² rows."""
+
+FEW = 50
+"""Items that are embedded beside two thousand others."""
+
+PER_ITEM = 300
+
+PER_EMBEDDED = 1_500
+"""A thousand passages are settled at once, each with up to thirty of its neighbours, in a dozen steps."""
+
+PER_COMPACTED = 2_000
+"""What is taken away at once is compared with the entities that it was taken from, two thousand at most."""
+
+STATES = ("none", "unread", "others", "own")
+"""What there are statistics of: nothing, in tables that are empty, or hold five thousand passages of ten tenants; forty
+small tenants, but not the one at work; its own thousand as well."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """An agent with nothing in its graph, or a thousand entities of which PostgreSQL knows, and who watches it."""
+
+    agent: Agent
+    watch: Watch
+    owner: asyncpg.Connection
+
+
+@pytest.fixture(params=STATES)
+async def work(request: pytest.FixtureRequest, postgres: LocalPostgres, settings: Settings) -> AsyncIterator[Work]:
+    """In a database of its own, in which statistics are gathered when the test says so."""
+    name, state = f"statistics_{request.param}", request.param
+    url = urlunsplit(urlsplit(postgres.url())._replace(path=f"/{name}"))
+    await _administer(postgres.url(), f"CREATE DATABASE {name}")
+    await migrate(url)
+    owner = await asyncpg.connect(url, server_settings={"search_path": "recollect, public"})
+    for table in await owner.fetch("SELECT relname FROM pg_stat_user_tables WHERE schemaname = 'recollect'"):
+        await owner.execute(f"ALTER TABLE {table['relname']} SET (autovacuum_enabled = off)")
+    try:
+        async with watched(url, settings) as (db, watch):
+            if state == "unread":
+                for number in range(10):
+                    await _large(Agent(db, operator_caller(await _tenant(owner, f"large-{number}"))))
+            elif state != "none":
+                for number in range(40):
+                    await _small(Agent(db, operator_caller(await _tenant(owner, f"small-{number}"))))
+                await owner.execute("ANALYZE")
+            agent = Agent(db, operator_caller(await _tenant(owner, "big")))
+            if state == "own":
+                await agent.create(*_entities("old", 2 * BATCH))
+                await agent.embed()
+                await owner.execute("ANALYZE")
+            yield Work(agent, watch, owner)
+    finally:
+        await owner.close()
+        await _administer(postgres.url(), f"DROP DATABASE {name} WITH (FORCE)")
+
+
+async def _administer(url: str, statement: str) -> None:
+    superuser = await asyncpg.connect(url)
+    await superuser.execute(statement)
+    await superuser.close()
+
+
+async def _tenant(owner: asyncpg.Connection, slug: str) -> Tenant:
+    return await tenants.create_tenant(Operator(owner), slug, slug)
+
+
+async def _small(agent: Agent) -> None:
+    await agent.create(*_entities("entity", 8))
+    await agent.relate(*(("entity 0", f"entity {n}", "to") for n in range(1, 8)))
+    await agent.remember(*(Item(f"something {n} of entity {n}", thread="talk") for n in range(5)))
+    await agent.embed()
+
+
+async def _large(agent: Agent) -> None:
+    await agent.remember(*(_turn(number) for number in range(BATCH)))
+    await agent.embed()
+
+
+def _turn(number: int) -> Item:
+    return Item(f"turn {number} is about {number * 7919 % 1009}", thread=f"thread {number // 10}")
+
+
+def _entities(name: str, count: int) -> list[NewEntity]:
+    return [
+        NewEntity(f"{name} {n}", "thing", (f"likes tea {n}", f"drinks tea {n}", "and wine"), (f"tag {n}",))
+        for n in range(count)
+    ]
+
+
+async def test_a_few_are_embedded_beside_many(work: Work) -> None:
+    for first in range(0, 4 * BATCH, BATCH):
+        await work.agent.remember(*(_turn(number) for number in range(first, first + BATCH)))
+    await work.agent.embed()
+    await work.agent.remember(*(_turn(number) for number in range(4 * BATCH, 4 * BATCH + FEW)))
+    work.watch.clear()
+    assert await work.agent.embed() == FEW
+    assert {name: rows / FEW for name, rows in work.watch.rows.items() if rows / FEW > PER_ITEM} == {}
+
+
+@pytest.mark.parametrize("work", ["none"], indirect=True)
+@pytest.mark.parametrize("about", [(), ("entity",)], ids=["nothing", "an entity"])
+async def test_few_of_many_are_compared_with_what_is_remembered(
+    work: Work, about: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many passages share a word with it, or are of the same entity, once PostgreSQL knows of them."""
+    monkeypatch.setattr(store, "MAX_MATCHED", 10)
+    for first in range(0, 6 * BATCH, BATCH):
+        items = (replace(_turn(number), about=about) for number in range(first, first + BATCH))
+        await work.agent.remember(*items)
+    await work.agent.embed()
+    await work.owner.execute("ANALYZE")
+    work.watch.clear()
+    told = (_turn(number) for number in range(FEW))
+    await work.agent.remember(*(Item(f"{turn.text} again", about=about) for turn in told))
+    assert work.watch.rows["recall.find_close"] > 0
+    assert {name: rows / FEW for name, rows in work.watch.rows.items() if rows / FEW > PER_ITEM} == {}
+
+
+async def test_nothing_is_compared_with_everything(work: Work) -> None:
+    agent, names = work.agent, [f"entity {n}" for n in range(BATCH)]
+    edges = [("entity 0", name, "to") for name in names[1:]]
+    elsewhere = [(f"from {n}", f"to {n}", "to") for n in range(BATCH)]
+    said = [f"says {n}" for n in range(BATCH)]
+    imported: list[Imported] = [
+        Imported(f"item {n}", EntityRecord(name=f"entity {n} of a file", entity_type="thing", observations=["is new"]))
+        for n in range(BATCH)
+    ] + [
+        Imported(f"tie {n}", RelationRecord(from_="entity 0 of a file", to=f"entity {n} of a file", relation_type="to"))
+        for n in range(1, BATCH)
+    ]
+
+    async def reading(use_case: Callable[..., Awaitable[object]], *arguments: object, **named: object) -> None:
+        async with agent.db.transaction(agent.caller, read_only=True) as tx:
+            await use_case(tx, None, *arguments, **named)
+
+    async def writing(use_case: Callable[..., Awaitable[object]], *arguments: object) -> None:
+        async with agent.db.transaction(agent.caller) as tx:
+            await use_case(tx, *arguments)
+
+    async def export() -> None:
+        async with agent.db.transaction(agent.caller, read_only=True) as tx:
+            assert await exports.export_whole(
+                tx, await exports.open_export(tx, "default", "json"), max_bytes=10_000_000
+            )
+
+    async def compare() -> None:
+        async with agent.db.transaction(agent.caller) as tx:
+            graph = await graphs.get_graph(tx, "default")
+            await deduplication.deduplicate(tx, graph.id, mode="propose", threshold=0.9)
+
+    async def compact() -> None:
+        async with agent.db.transaction(agent.caller) as tx:
+            graph = await graphs.get_graph(tx, "default")
+            await retention.compact(tx, graph.id, before=datetime.now(UTC))
+
+    async def count_again() -> None:
+        await work.owner.execute("UPDATE graph_indexes SET passages_counted = 0, memories_counted = 0")
+        await agent.embed()
+
+    calls: dict[str, Callable[[], Awaitable[object]]] = {
+        "create": lambda: agent.create(*_entities("entity", BATCH)),
+        "create again": lambda: agent.create(*_entities("entity", BATCH)),
+        "relate": lambda: agent.relate(*edges),
+        "relate again": lambda: agent.relate(*edges),
+        "relate what is not there yet": lambda: agent.relate(*elsewhere),
+        "observe": lambda: agent.observe("entity 1", *said),
+        "observe again": lambda: agent.observe("entity 1", *said),
+        "remember": lambda: agent.remember(*(Item(f"fact {n} of {names[n]}", thread="talk") for n in range(20))),
+        "remember about": lambda: agent.remember(*(Item(f"It is {n}", about=(names[n],)) for n in range(20))),
+        "embed": agent.embed,
+        "count words again": count_again,
+        "read": agent.read,
+        "open": lambda: agent.open(*names),
+        "search": lambda: agent.found("tea"),
+        "recall": lambda: agent.recall("Who likes tea 7?"),
+        "read the past": lambda: reading(memory.read_graph, max_items=10_000, as_of="3"),
+        "search relations": lambda: reading(relations.find_relations, RelationFilter(), offset=0, limit=BATCH),
+        "find a path": lambda: reading(traversal.find_path, names[7], names[8]),
+        "extract": lambda: reading(traversal.extract_subgraph, names[:1], depth=1, max_nodes=BATCH),
+        "list roots": lambda: reading(hierarchy.get_roots, Page()),
+        "find duplicates": lambda: reading(duplicates.find_duplicates, threshold=0.9, offset=0, limit=10),
+        "look at an undo": lambda: reading(undoing.undo_changes, "undo", Span(1, 5), dry_run=True),
+        "import": lambda: writing(transfer.import_batch, "default", imported, Strategy.SKIP),
+        "import again": lambda: writing(transfer.import_batch, "default", imported, Strategy.MERGE),
+        "export": export,
+        "compare": compare,
+        "archive": lambda: reading(keeping.archive_entities, "archive", Criteria(tags=("nobody",)), dry_run=True),
+        "validate": lambda: reading(keeping.validate_graph),
+        "unobserve": lambda: agent.unobserve(*((name, "and wine") for name in names)),
+        "unrelate": lambda: agent.unrelate(*edges),
+        "merge": lambda: agent.merge(names[1:11]),
+        "delete": lambda: agent.delete(*names[:1], *names[11:]),
+        "compact": compact,
+        "erase somebody": lambda: writing(erasure.erase_person, "default", "from 7"),
+        "erase": lambda: writing(erasure.erase_graph, "default"),
+    }
+    found: dict[str, float] = {}
+    for name, call in calls.items():
+        work.watch.clear()
+        await call()
+        assert work.watch.rows
+        found |= {f"{name}: {query}": rows / BATCH for query, rows in work.watch.rows.items()}
+    much = {name: per_item for name, per_item in found.items() if per_item > PER_ITEM}
+    assert much.pop("embed: passages.settle") <= PER_EMBEDDED
+    assert much.pop("compact: retention.compact_observations", 0) <= PER_COMPACTED
+    assert much == {}

@@ -1,0 +1,51 @@
+"""A filter finds a tag whatever its case, however PostgreSQL and Python write it in small letters."""
+
+import pytest
+
+from recollect.curation import keeping
+from recollect.curation import service as curation
+from recollect.curation.model import Criteria, Retagging
+from recollect.entities.model import NewEntity
+from recollect.graphs import service as graphs
+from recollect.lineages import service as lineages
+from recollect.lineages.model import VersionFilter
+from recollect.transfer import exports
+from recollect.transfer.model import Filter
+from tests.memories import Agent
+
+TAGS = ("İstanbul", "ΟΔΟΣ", "Οδος", "İΣ", "Tea")
+
+
+async def found(agent: Agent, tag: str) -> dict[str, list[str | None]]:
+    """The entities that each of the filters finds, by name."""
+    async with agent.db.transaction(agent.caller, read_only=True) as tx:
+        graph = await graphs.get_graph(tx, "default")
+        only = VersionFilter(tags=(tag,))
+        now, _ = await lineages.list_nodes(tx, graph, only)
+        past, _ = await lineages.list_nodes(tx, graph, only, at=await graphs.moment(tx, graph, "3"))
+        kept = await keeping.archive_entities(tx, "default", "archive", Criteria(tags=(tag,)), dry_run=True)
+        export = await exports.open_export(tx, "default", "jsonl", only=Filter(tags=(tag,)))
+        file = await exports.export_whole(tx, export, max_bytes=10_000) or ""
+    return {
+        "list_nodes": [node.name for node in now],
+        "list_nodes as_of": [node.name for node in past],
+        "archive_entities": list(kept.names),
+        "search_nodes": list(await agent.found("likes", tags=(tag,))),
+        "recall": [hit.name for hit in (await agent.recall("likes", tags=(tag,))).hits],
+        "export": [name for name in ("given", "small", "other") if name in file],
+        "export's relations": ["knows"] * file.count('"knows"'),
+    }
+
+
+@pytest.mark.parametrize("tag", TAGS, ids=range(len(TAGS)))
+async def test_every_filter_finds_a_tag_in_any_case(agent: Agent, tag: str) -> None:
+    entities = [NewEntity(name, "place", ("likes tea",)) for name in ("small", "other")]
+    await agent.create(NewEntity("given", "place", ("likes tea",), tags=(tag,)), *entities)
+    async with agent.writing() as (tx, revision):
+        await curation.retag(tx, revision, [Retagging("small", add=(tag.lower(),)), Retagging("other", add=("else",))])
+    await agent.relate(("given", "small", "knows"), ("given", "other", "knows"))
+    await agent.embed()
+    for written in (tag, tag.upper(), tag.lower()):
+        for where, names in (await found(agent, written)).items():
+            expected = ["knows"] if "relations" in where else ["given", "small"]
+            assert sorted(name or "" for name in names) == expected, (where, written)

@@ -1,0 +1,227 @@
+"""Usage is written down beside the calls, whatever the database does, and goes when it is old."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from typing import NoReturn
+from uuid import UUID
+
+import asyncpg
+import pytest
+import structlog.testing
+
+from recollect.caller import Caller
+from recollect.errors import Unavailable
+from recollect.identity.model import IssuedKey, operator_caller
+from recollect.platform.db import Database, Operator, Transaction
+from recollect.settings import Settings
+from recollect.tenants import service as tenants
+from recollect.usage import service as usage
+from recollect.usage import store
+from recollect.usage.model import Counts
+from recollect.usage.tally import Tally
+from recollect_workers.jobs import embedding
+from recollect_workers.jobs import usage as forgetting
+from tests.conftest import NewTenant
+from tests.gateway import NewApiKey, eventually
+from tests.jobs import employed
+from tests.memories import Agent
+
+CALL = Counts(calls=1, bytes_received=10)
+TOTAL = "SELECT coalesce(sum(calls), 0)::int FROM usage_hourly WHERE tenant_id = $1"
+
+
+@pytest.fixture
+async def key(issue: NewApiKey, caller: Caller) -> IssuedKey:
+    return await issue(caller)
+
+
+async def total(owner: asyncpg.Connection, caller: Caller) -> int:
+    calls: int = await owner.fetchval(TOTAL, caller.tenant_id)
+    return calls
+
+
+async def test_each_flush_adds_what_is_new(db: Database, caller: Caller, owner: asyncpg.Connection) -> None:
+    tally = Tally()
+    for _ in range(3):
+        tally.count(caller.tenant_id, "tool", "recall", CALL)
+        tally.count(caller.tenant_id, "tool", "recall", Counts(calls=1, errors=1))
+        await usage.flush(db, tally)
+        await usage.flush(db, tally)
+    rows = await owner.fetch(
+        "SELECT sum(calls) AS c, sum(errors) AS e, sum(bytes_received) AS b FROM usage_hourly WHERE tenant_id = $1",
+        caller.tenant_id,
+    )
+    assert [tuple(row) for row in rows] == [(6, 3, 30)]
+
+
+async def test_what_one_tenants_rows_hold_up_comes_with_the_next_flush(
+    settings: Settings, caller: Caller, new_tenant: NewTenant, owner: asyncpg.Connection
+) -> None:
+    """And the others' is written down meanwhile; nothing is counted twice."""
+    other, tally = operator_caller(await new_tenant()), Tally()
+    hasty = settings.model_copy(update={"lock_timeout_seconds": 0.1})
+    async with Database.connect(settings.database_url, settings=hasty) as db:
+        for each in (caller, other):
+            tally.count(each.tenant_id, "tool", "recall", CALL)
+        await usage.flush(db, tally)
+        for each in (caller, other):
+            tally.count(each.tenant_id, "tool", "recall", CALL)
+        async with owner.transaction():
+            await owner.execute("SELECT 1 FROM usage_hourly WHERE tenant_id = $1 FOR UPDATE", caller.tenant_id)
+            await usage.flush(db, tally)
+        assert (await total(owner, caller), await total(owner, other)) == (1, 2)
+        await usage.flush(db, tally)
+    assert (await total(owner, caller), await total(owner, other)) == (2, 2)
+    assert tally.tenants() == []
+
+
+async def test_a_database_that_is_away_keeps_nothing_from_being_counted_later(
+    db: Database, settings: Settings, caller: Caller, owner: asyncpg.Connection
+) -> None:
+    tally = Tally()
+    tally.count(caller.tenant_id, "tool", "recall", CALL)
+    async with Database.connect("postgresql://127.0.0.1:1/nowhere", settings=settings) as away:
+        await usage.flush(away, tally)
+    assert await total(owner, caller) == 0
+    await usage.flush(db, tally)
+    assert await total(owner, caller) == 1
+
+
+async def test_a_database_that_is_away_is_not_waited_for_once_a_tenant(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tally, asked = Tally(), list[UUID]()
+    for number in range(10):
+        tally.count(UUID(int=number), "tool", "recall", CALL)
+
+    def away(self: Database, caller: Caller) -> NoReturn:
+        asked.append(caller.tenant_id)
+        raise Unavailable("The database is away. Try again in a moment.")
+
+    monkeypatch.setattr(Database, "transaction", away)
+    async with Database.connect(settings.database_url, settings=settings) as db:
+        await usage.flush(db, tally)
+        await usage.flush(db, tally)
+    assert [tenant_id.int for tenant_id in asked] == [0, 1, 2, 3, 4, 5], "the next flush begins with others"
+    assert len(tally.tenants()) == 10
+
+
+async def test_a_commit_without_an_answer_is_not_repeated(
+    db: Database, caller: Caller, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may have come through: what is counted is counted once at most."""
+    tally = Tally()
+    tally.count(caller.tenant_id, "tool", "recall", CALL)
+    original = Database.transaction
+
+    @asynccontextmanager
+    async def unanswered(self: Database, caller: Caller) -> AsyncIterator[Transaction]:
+        async with original(self, caller) as tx:
+            yield tx
+        raise Unavailable("The database is away. Try again in a moment.")
+
+    monkeypatch.setattr(Database, "transaction", unanswered)
+    await usage.flush(db, tally)
+    monkeypatch.undo()
+    await usage.flush(db, tally)
+    assert await total(owner, caller) == 1
+
+
+async def test_two_that_write_the_same_at_once_add_up_and_none_is_held_up_for_long(
+    db: Database, caller: Caller, key: IssuedKey, owner: asyncpg.Connection
+) -> None:
+    tallies = [Tally() for _ in range(4)]
+    names = [f"tool_{number}" for number in range(30)]
+    for nth, tally in enumerate(tallies):
+        for name in names if nth % 2 else reversed(names):
+            tally.count(caller.tenant_id, "tool", name, CALL)
+        tally.note_key(caller.tenant_id, key.key.id, datetime.now(UTC))
+    await asyncio.gather(*(usage.flush(db, tally) for tally in tallies))
+    assert [tally.tenants() for tally in tallies] == [[]] * 4
+    assert await total(owner, caller) == 120
+
+
+async def test_a_tenant_that_was_erased_is_counted_no_more(
+    db: Database, new_tenant: NewTenant, operator: Operator, owner: asyncpg.Connection
+) -> None:
+    tenant, tally = await new_tenant(), Tally()
+    tally.count(tenant.id, "tool", "recall", CALL)
+    await usage.flush(db, tally)
+    tally.count(tenant.id, "tool", "recall", CALL)
+    assert (await tenants.erase_tenant(operator, tenant.slug))["usage_hourly"] == 1
+    await usage.flush(db, tally)
+    assert tally.tenants() == []
+    assert await owner.fetchval(TOTAL, tenant.id) == 0
+
+
+async def test_a_tenant_that_is_erased_meanwhile_takes_its_counts_along_and_nobody_elses(
+    db: Database, caller: Caller, new_tenant: NewTenant, owner: asyncpg.Connection
+) -> None:
+    tenant, tally = await new_tenant(), Tally()
+    for tenant_id in (tenant.id, caller.tenant_id):
+        tally.count(tenant_id, "tool", "recall", CALL)
+    waiting = "SELECT count(*) FROM pg_locks WHERE NOT granted AND $1 = ANY (pg_blocking_pids(pid))"
+
+    async def held_up() -> bool:
+        return bool(await owner.fetchval(waiting, owner.get_server_pid()))
+
+    with structlog.testing.capture_logs() as told:
+        async with owner.transaction():
+            await tenants.erase_tenant(Operator(owner), tenant.slug)
+            flushing = asyncio.create_task(usage.flush(db, tally))
+            await eventually(held_up)
+        await flushing
+    assert [entry["log_level"] for entry in told] == ["info"]
+    assert tally.tenants() == []
+    assert (await total(owner, caller), await owner.fetchval(TOTAL, tenant.id)) == (1, 0)
+
+
+async def test_passages_are_counted_as_they_are_embedded(
+    settings: Settings, db: Database, caller: Caller, owner: asyncpg.Connection
+) -> None:
+    await Agent(db, caller).remember("tea is hot", "coffee is hot")
+    async with employed(settings, db) as context:
+        await embedding.embed_batch(context, caller.tenant_id)
+    [row] = await owner.fetch(
+        "SELECT kind, name, calls, passages FROM usage_hourly WHERE tenant_id = $1", caller.tenant_id
+    )
+    assert tuple(row) == ("work", "embed_passages", 1, 2)
+
+
+async def test_what_is_older_than_it_is_kept_goes_in_steps(
+    settings: Settings, db: Database, caller: Caller, new_tenant: NewTenant, owner: asyncpg.Connection
+) -> None:
+    other = operator_caller(await new_tenant())
+    for each in (caller, other):
+        await owner.execute(
+            "INSERT INTO usage_hourly "
+            "SELECT $1, date_trunc('hour', now(), 'UTC') - h * interval '1 day', 'tool', 'recall', 1 "
+            "FROM generate_series(1, 20) AS h",
+            each.tenant_id,
+        )
+    kept = timedelta(days=10.5)
+    async with db.transaction(caller) as tx:
+        assert await usage.forget_old(tx, kept=kept, limit=4)
+    assert (await total(owner, caller), await total(owner, other)) == (16, 20)
+    oldest = await owner.fetchval("SELECT min(hour) FROM usage_hourly WHERE tenant_id = $1", caller.tenant_id)
+    assert oldest > datetime.now(UTC) - timedelta(days=17)
+    brief = settings.model_copy(update={"usage_retention_days": 10.5})
+    async with employed(brief, db) as context:
+        await forgetting.forget(context)
+    assert (await total(owner, caller), await total(owner, other)) == (10, 10)
+
+
+async def test_two_that_forget_at_once_take_different_rows(
+    db: Database, caller: Caller, owner: asyncpg.Connection
+) -> None:
+    await owner.execute(
+        "INSERT INTO usage_hourly SELECT $1, '2020-01-01Z'::timestamptz + h * interval '1 hour', 'tool', 'recall', 1 "
+        "FROM generate_series(1, 10) AS h",
+        caller.tenant_id,
+    )
+    async with db.transaction(caller) as one, db.transaction(caller) as other:
+        gone = [await store.forget_usage(tx, kept=timedelta(days=400), limit=6) for tx in (one, other)]
+    assert gone == [6, 4]
+    assert await total(owner, caller) == 0

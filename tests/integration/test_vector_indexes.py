@@ -1,0 +1,246 @@
+"""Vector indexes: built for graphs that outgrew an exact scan, used by recall, dropped when they are not needed."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from uuid import UUID
+
+import asyncpg
+import numpy as np
+import pytest
+
+from recollect.caller import Caller
+from recollect.graphs import service as graphs
+from recollect.identity.model import operator_caller
+from recollect.memory import service as memory
+from recollect.memory.model import Item, Target
+from recollect.platform.cache import connect_redis
+from recollect.platform.db import Database, Operator
+from recollect.platform.queue import Wakeups
+from recollect.recall import service as recall
+from recollect.recall.model import Question, RecallFilter
+from recollect.settings import Settings
+from recollect.upkeep import service as upkeep
+from recollect.upkeep.model import VectorIndex, create_statement, index_name
+from recollect_local.postgres import LocalPostgres
+from recollect_workers.context import WorkerContext
+from recollect_workers.jobs.indexes import tend as tend_job
+from tests.conftest import NewTenant
+from tests.memories import Agent, asked, embedder
+
+MEMORIES = 120
+
+
+@pytest.fixture
+async def agent(db: Database, new_tenant: NewTenant) -> Agent:
+    """One whose graph holds MEMORIES facts, embedded."""
+    agent = Agent(db, operator_caller(await new_tenant()))
+    chance = np.random.default_rng(7)
+    words = ["tea", "coffee", "engine", "garden", "violin", "harbour", "winter", "letter", "bridge", "market"]
+    facts = (" ".join(chance.choice(words, 5)) + f" number {n}" for n in range(MEMORIES))
+    await agent.remember(*(Item(fact, thread=f"thread {n // 10}") for n, fact in enumerate(facts)))
+    await agent.embed()
+    return agent
+
+
+@asynccontextmanager
+async def operator(settings: Settings) -> AsyncIterator[Operator]:
+    async with Operator.connect(settings.migration_url, settings) as operator:
+        yield operator
+
+
+async def tend(settings: Settings, memories: int = 100) -> list[str]:
+    async with operator(settings) as connection:
+        return await upkeep.tend_indexes(connection, from_memories=memories, memory_mb=64)
+
+
+async def graph_of(owner: asyncpg.Connection, caller: Caller) -> asyncpg.Record:
+    row = await owner.fetchrow("SELECT * FROM graph_indexes WHERE tenant_id = $1", caller.tenant_id)
+    assert row is not None
+    return row
+
+
+async def answers(agent: Agent, text: str, *, exact: bool) -> list[str]:
+    questions = await asked(text)
+    async with agent.db.transaction(agent.caller, read_only=True) as tx:
+        found = await recall.recall(tx, None, questions, RecallFilter(), limit=10, token_budget=10_000, exact=exact)
+        return [hit.text for hit in found.hits]
+
+
+@pytest.fixture
+async def no_index(settings: Settings) -> AsyncIterator[None]:
+    """Leaves none behind: other tests look at plans."""
+    yield
+    await tend(settings, memories=1_000_000)
+
+
+def test_an_index_is_built_in_as_much_memory_as_it_takes_and_may_have() -> None:
+    index = VectorIndex(UUID(int=1), UUID(int=2), "a model", 256)
+    assert [index.memory_mb(passages, 512) for passages in (0, 10_000, 100_000, 1_000_000)] == [64, 64, 164, 512]
+    assert index.memory_mb(1_000_000, 2_000) == 1_640
+    assert index.memory_mb(1_000_000, 1) == 1
+
+
+@pytest.mark.usefixtures("no_index")
+class TestIndexes:
+    async def test_a_graph_that_grew_is_searched_by_its_index_and_one_that_shrank_is_not(
+        self, agent: Agent, settings: Settings, owner: asyncpg.Connection
+    ) -> None:
+        before = await graph_of(owner, agent.caller)
+        name = index_name(before["graph_id"])
+        assert f"built {name}" in await tend(settings)
+        noted = await graph_of(owner, agent.caller)
+        assert (noted["vector_model"], noted["vector_dimensions"]) == (embedder().model, embedder().dimensions)
+        assert noted["index_epoch"] > before["index_epoch"]
+        assert await self.plan_uses(agent, name)
+        exact, by_index = [await answers(agent, "violin in the garden", exact=exact) for exact in (True, False)]
+        assert exact
+        assert by_index == exact
+        assert await tend(settings) == []
+        assert f"dropped {name}" in await tend(settings, memories=1_000)
+        assert (await graph_of(owner, agent.caller))["vector_model"] is None
+        assert await answers(agent, "violin in the garden", exact=False) == exact
+
+    async def plan_uses(self, agent: Agent, name: str) -> bool:
+        """Whether the planner can serve the nearest passages by the index, as the one who may not own it."""
+        vector = f"halfvec({embedder().dimensions})"
+        async with agent.db.transaction(agent.caller, read_only=True) as tx:
+            graph_id = await tx.fetchval("SELECT id FROM graphs")
+            await tx.execute("SET LOCAL enable_seqscan = off; SET LOCAL enable_sort = off")
+            rows = await tx.fetch(
+                f"""EXPLAIN SELECT id FROM search_passages
+                WHERE tenant_id = $1 AND graph_id = $2 AND removed_revision IS NULL AND embedding_model = $3
+                ORDER BY embedding::{vector} <=> $4::{vector} LIMIT 5""",
+                agent.caller.tenant_id,
+                graph_id,
+                embedder().model,
+                np.ones(embedder().dimensions, np.float16),
+            )
+        return any(name in row[0] for row in rows)
+
+    async def test_an_audited_answer_is_measured_by_the_exact_one(
+        self, agent: Agent, settings: Settings, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        audits: list[tuple[float, int]] = []
+        monkeypatch.setattr(recall, "record_audit", lambda share, *, k: audits.append((share, k)))
+        questions = await asked("violin in the garden")
+
+        async def ask(audited: bool) -> None:
+            async with agent.db.transaction(agent.caller, read_only=True) as tx:
+                await recall.recall(tx, None, questions, RecallFilter(), limit=10, token_budget=10_000, audited=audited)
+
+        await ask(True)
+        assert audits == [], "what no index served needs no audit"
+        await tend(settings)
+        await ask(False)
+        await ask(True)
+        assert audits == [(1.0, 10)]
+
+    async def test_what_is_written_afterwards_is_found_by_it_and_what_is_deleted_is_not(
+        self, agent: Agent, settings: Settings
+    ) -> None:
+        await tend(settings)
+        (kept,) = await agent.remember("a lighthouse keeper collects porcelain owls")
+        await agent.embed()
+        assert (await answers(agent, "owl figurines", exact=False))[0].startswith("a lighthouse keeper")
+        async with agent.writing() as (tx, revision):
+            await memory.forget(tx, revision, [Target(id=kept.id)], delete=True)
+        assert not any("lighthouse" in text for text in await answers(agent, "owl figurines", exact=False))
+
+    async def test_another_embedder_is_not_asked_of_the_index_of_the_old_one(
+        self, agent: Agent, settings: Settings
+    ) -> None:
+        await tend(settings)
+        question = Question("violin number 7", np.ones(embedder().dimensions * 2, np.float32), "another model")
+        async with agent.db.transaction(agent.caller, read_only=True) as tx:
+            found = await recall.recall(tx, None, [question], RecallFilter(), limit=10, token_budget=10_000)
+        assert found.hits
+
+    async def test_a_recall_through_a_filter_compares_every_vector_that_passes_it(
+        self, agent: Agent, settings: Settings, owner: asyncpg.Connection
+    ) -> None:
+        await tend(settings)
+        # Who uses the index now compares vectors of different lengths.
+        await owner.execute(
+            "UPDATE graph_indexes SET vector_dimensions = 7, index_epoch = index_epoch + 1 WHERE tenant_id = $1",
+            agent.caller.tenant_id,
+        )
+        assert await agent.recalled("violin in the garden", named=False) == await answers(
+            agent, "violin in the garden", exact=True
+        )
+        with pytest.raises(asyncpg.DataError):
+            await agent.recalled("violin in the garden")
+        await tend(settings, memories=1_000_000)
+
+    async def test_it_is_built_beside_a_transaction_that_lasts(
+        self, agent: Agent, settings: Settings, owner: asyncpg.Connection, db: Database
+    ) -> None:
+        name = index_name((await graph_of(owner, agent.caller))["graph_id"])
+        hasty = settings.model_copy(
+            update={
+                "maintenance_database_url": settings.migration_url,
+                "vector_index_memories": 100,
+                "lock_timeout_seconds": 0.2,
+            }
+        )
+        async with connect_redis(hasty) as redis, asyncio.TaskGroup() as tasks:
+            context = WorkerContext(hasty, db, embedder(), Wakeups(redis), asyncio.Event())
+            async with db.transaction(agent.caller, read_only=True) as lasting:
+                await lasting.fetchval("SELECT count(*) FROM graphs")
+                tending = tasks.create_task(tend_job(context))
+                await asyncio.sleep(1)
+                assert not tending.done()
+        assert await owner.fetchval("SELECT indisvalid FROM pg_index WHERE indexrelid = $1::regclass", name)
+
+    async def test_several_workers_build_it_once(self, agent: Agent, settings: Settings) -> None:
+        done = [line for lines in await asyncio.gather(*(tend(settings) for _ in range(4))) for line in lines]
+        assert len([line for line in done if line.startswith("built")]) == len(set(done))
+
+    async def test_what_a_killed_worker_left_half_built_is_made_anew(
+        self, agent: Agent, settings: Settings, owner: asyncpg.Connection, postgres: LocalPostgres
+    ) -> None:
+        graph = await graph_of(owner, agent.caller)
+        index = VectorIndex(agent.caller.tenant_id, graph["graph_id"], embedder().model, embedder().dimensions)
+        await owner.execute(create_statement(index))
+        administrator = await asyncpg.connect(postgres.url())
+        try:
+            await administrator.execute(
+                "UPDATE pg_index SET indisvalid = false WHERE indexrelid = $1::regclass", f"recollect.{index.name}"
+            )
+        finally:
+            await administrator.close()
+        assert set(await tend(settings)) >= {f"dropped {index.name}", f"built {index.name}"}
+
+    async def test_where_shared_memory_is_too_small_one_process_builds_it(
+        self, agent: Agent, settings: Settings, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        name = index_name((await graph_of(owner, agent.caller))["graph_id"])
+        await owner.execute("ALTER TABLE passages SET (parallel_workers = 1)")
+        try:
+            with pytest.raises(asyncpg.DiskFullError):  # No machine has a terabyte of it.
+                await self.build_in(owner, agent, megabytes=2_000_000)
+            monkeypatch.setattr(VectorIndex, "memory_mb", lambda *_: 2_000_000)
+            assert f"built {name}" in await tend(settings)
+        finally:
+            await owner.execute("ALTER TABLE passages RESET (parallel_workers)")
+
+    async def build_in(self, owner: asyncpg.Connection, agent: Agent, *, megabytes: int) -> None:
+        graph = await graph_of(owner, agent.caller)
+        await owner.execute("SELECT set_config('maintenance_work_mem', $1, false)", f"{megabytes}MB")
+        try:
+            await owner.execute(
+                create_statement(
+                    VectorIndex(agent.caller.tenant_id, graph["graph_id"], embedder().model, embedder().dimensions)
+                )
+            )
+        finally:
+            await owner.execute("RESET maintenance_work_mem")
+
+    async def test_a_graph_that_is_gone_takes_its_index_along(
+        self, agent: Agent, settings: Settings, owner: asyncpg.Connection
+    ) -> None:
+        name = index_name((await graph_of(owner, agent.caller))["graph_id"])
+        await tend(settings)
+        async with agent.db.transaction(agent.caller) as tx:
+            assert await graphs.delete_graph(tx, "default", "test")
+        assert f"dropped {name}" in await tend(settings)

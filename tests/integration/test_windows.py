@@ -1,0 +1,237 @@
+"""What surrounds a memory: whatever is written, taken away and embedded, in whatever order, by several workers."""
+
+import asyncio
+import itertools
+import os
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import asyncpg
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from recollect.graphs import service as graphs
+from recollect.identity.model import operator_caller
+from recollect.memory import service as memory
+from recollect.memory.model import Amendment, Item, Target
+from recollect.passages import service as passages
+from recollect.passages import store
+from recollect.passages.model import PendingPassage
+from recollect.platform.db import Database
+from tests.conftest import NewTenant
+from tests.histories import STEPS, remember, written
+from tests.memories import Agent, at_work, embedder
+from tests.windows import assert_windows
+
+MONDAY = datetime(2026, 3, 2, 9, tzinfo=UTC)
+EXAMPLES = int(os.environ.get("RECOLLECT_TEST_EXAMPLES", "40"))
+"""Random histories; more of them find more (a soak run sets thousands)."""
+
+_graphs = itertools.count(1)
+
+
+@dataclass
+class Worker:
+    """Workers of one tenant, who may be killed or slow between a claim and what becomes of it."""
+
+    agent: Agent
+    claims: list[list[PendingPassage]] = field(default_factory=list)
+
+    async def claim(self, limit: int) -> None:
+        """Take up to `limit` passages in hand."""
+        async with self.agent.db.transaction(self.agent.caller) as tx:
+            model = embedder().model
+            claimed = await passages.claim_pending(tx, model=model, limit=limit, lease_seconds=60)
+        if claimed:
+            self.claims.append(claimed)
+
+    async def settle(self, place: int) -> None:
+        """Settle one of the claims, maybe one whose lease is over."""
+        if not self.claims:
+            return
+        claimed = self.claims.pop(place % len(self.claims))
+        bare = {passage.id: passage.text for passage in claimed if passage.text is not None}
+        vectors = await embedder().embed(list(bare.values()))
+        async with self.agent.db.transaction(self.agent.caller) as tx:
+            await passages.settle(tx, claimed, model=embedder().model, ids=list(bare), vectors=vectors)
+
+    async def drop(self, place: int) -> None:
+        """Be killed with a claim in hand."""
+        if self.claims:
+            self.claims.pop(place % len(self.claims))
+
+
+async def lapse(owner: asyncpg.Connection, agent: Agent) -> None:
+    """Let every lease of the tenant end."""
+    await owner.execute(
+        "UPDATE passages SET claimed_until = claimed_until - interval '1 hour' WHERE tenant_id = $1",
+        agent.caller.tenant_id,
+    )
+
+
+LONG = " ".join(f"word{n}" for n in range(79))
+HALF = " ".join(f"half{n}" for n in range(50))
+ALL = ("Ada", "Grace", "Babbage")
+SAID = st.sampled_from(
+    ["likes tea", "Ada: likes tea", "Grace: " + LONG, LONG, f"{LONG[:300]} at last", "Ada: so", HALF, "so", LONG * 3]
+)
+TURNS = st.builds(
+    Item,
+    text=SAID,
+    about=st.sampled_from([(), (), ("Ada",), ALL]),
+    thread=st.sampled_from(["monday", "monday", "monday", None]),
+    at=st.one_of(st.none(), st.integers(0, 5).map(lambda hours: MONDAY + timedelta(hours=hours))),
+)
+SPOKEN = st.tuples(st.just(remember), st.tuples(st.lists(TURNS, min_size=1, max_size=4)))
+WORK = st.one_of(
+    st.tuples(st.just("claim"), st.integers(1, 4)),
+    st.tuples(st.just("settle"), st.integers(0, 3)),
+    st.tuples(st.just("settle"), st.integers(0, 3)),
+    st.tuples(st.just("drop"), st.integers(0, 3)),
+    st.tuples(st.just("lapse"), st.just(0)),
+)
+WORKED = st.lists(st.one_of(SPOKEN, SPOKEN, STEPS, WORK, WORK), min_size=3, max_size=20)
+
+
+@pytest.fixture(scope="module")
+async def replaying(db: Database, new_tenant: NewTenant) -> AsyncIterator[Agent]:
+    """An agent whose graphs the examples share out among themselves."""
+    async with at_work(db, operator_caller(await new_tenant())) as agent:
+        yield agent
+
+
+def say(*texts: str, hours: int = 0, about: tuple[str, ...] = ()) -> Any:
+    """A step: turns of one thread, an hour apart; of several entities, each said once of each."""
+    return remember, ([Item(t, about, "monday", MONDAY + timedelta(hours=hours + n)) for n, t in enumerate(texts)],)
+
+
+CATCH_UP = [("claim", 9), ("settle", 0)]
+
+
+@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(history=WORKED)
+@example(history=[say("so"), say(HALF, hours=1, about=ALL), *CATCH_UP, say("at last", hours=9)])  # It counts once.
+@example(history=[say("so"), say(LONG, "so", hours=1, about=ALL), *CATCH_UP, say("end", hours=9)])  # Nor does its own.
+@example(history=[say("so", "Ada: " + LONG), *CATCH_UP, say("at last", hours=9)])  # A label is no word of the window.
+async def test_what_surrounds_a_memory_is_right_once_the_worker_caught_up(
+    replaying: Agent, owner: asyncpg.Connection, history: list[Any]
+) -> None:
+    agent = replace(replaying, graph=f"worked-{next(_graphs)}")
+    worker = Worker(agent)
+    for step, arguments in history:
+        if step == "lapse":
+            await lapse(owner, agent)
+        elif isinstance(step, str):
+            await getattr(worker, step)(arguments)
+        else:
+            await written(agent, (step, arguments))
+    await lapse(owner, agent)
+    await agent.embed()
+    await assert_windows(agent, owner)
+    async with agent.db.transaction(agent.caller) as tx:
+        await tx.execute("DELETE FROM passages")
+
+
+@pytest.fixture(scope="module")
+async def talks(replaying: Agent, owner_url: str) -> list[UUID]:
+    """The ids of what was said in two long talks, in turn, all settled."""
+    agent = replace(replaying, graph="talks")
+    turns = [
+        Item(f"turn {n} of talk {m}", thread=f"talk {m}", at=MONDAY + timedelta(n // 3))
+        for n in range(60)
+        for m in "ab"
+    ]
+    told = await agent.remember(*turns)
+    owner = await asyncpg.connect(owner_url, server_settings={"search_path": "recollect, public"})
+    await owner.execute("UPDATE passages SET settled = true WHERE tenant_id = $1", agent.caller.tenant_id)
+    await owner.close()
+    return [one.id for one in told]
+
+
+@settings(max_examples=EXAMPLES // 2, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(runs=st.lists(st.tuples(st.integers(0, 119), st.integers(1, 40)), min_size=1, max_size=5))
+@example(runs=[(0, 120)])
+@example(runs=[(place, 1) for place in range(0, 120, 3)])
+async def test_the_same_is_made_anew_however_many_went_together(
+    replaying: Agent, talks: list[UUID], monkeypatch: pytest.MonkeyPatch, runs: list[tuple[int, int]]
+) -> None:
+    """A run of removed passages is looked beside once, where many went, and each on its own, where few did."""
+    agent = replace(replaying, graph="talks")
+    doomed = sorted({place % 120 for start, length in runs for place in range(start, start + length)})
+    found = []
+    for each in (1_000, 3, 0):
+        monkeypatch.setattr(store, "LOOKED_BESIDE", each)
+        async with agent.db.transaction(agent.caller, keep=False) as tx:
+            async with graphs.write_graph(tx, agent.graph, "test") as revision:
+                await memory.forget(tx, revision, [Target(id=talks[place]) for place in doomed], delete=True)
+            rows = await tx.fetch("SELECT id FROM passages WHERE NOT settled AND removed_revision IS NULL ORDER BY id")
+            found.append([row["id"] for row in rows])
+    assert found[0] == found[1] == found[2]
+    assert found[0] or len(doomed) == 120
+
+
+async def settled_late(agent: Agent, worker: Worker) -> asyncio.Task[None]:
+    """A worker that begins to settle its claim, and gets as far as it can."""
+    task = asyncio.create_task(worker.settle(0))
+    await asyncio.sleep(0.3)
+    return task
+
+
+async def test_what_is_deleted_while_its_neighbours_are_settled_is_around_nothing(
+    agent: Agent, owner: asyncpg.Connection
+) -> None:
+    """The worker looks at a passage that an open transaction takes away."""
+    told = await agent.remember(
+        *(Item(text, thread="m") for text in ("it rained", "the platypus left", "tea was cold"))
+    )
+    worker = Worker(agent)
+    await worker.claim(9)
+    async with agent.writing() as (tx, revision):
+        await memory.forget(tx, revision, [Target(id=told[1].id)], delete=True)
+        task = await settled_late(agent, worker)
+    await task
+    await lapse(owner, agent)
+    await agent.embed()
+    await assert_windows(agent, owner)
+
+
+async def test_workers_and_writers_at_once_neither_wait_for_each_other_for_ever_nor_lose_anything(
+    agent: Agent, owner: asyncpg.Connection
+) -> None:
+    """No call fails, for a writer that is refused by a deadlock is one too many."""
+    await agent.create("Ada", "Grace", "Babbage")
+    worker, rounds = Worker(agent), 6
+
+    async def speak(speaker: str) -> None:
+        for n in range(rounds):
+            turns = [Item(f"{speaker}: turn {n} of {m}", thread="m", at=MONDAY + timedelta(m)) for m in range(6)]
+            told = await agent.remember(*turns, Item(f"said {n}", about=(speaker,)))
+            async with agent.writing() as (tx, revision):
+                await memory.forget(tx, revision, [Target(id=one.id) for one in told[n % 2 :: 2]], delete=True)
+            kept = told[1 - n % 2]
+            async with agent.writing() as (tx, revision):
+                await memory.revise(tx, revision, Target(id=kept.id), Amendment(text=f"{speaker}: no, {n}"))
+
+    async def work(limit: int) -> None:
+        while not done.is_set():
+            await worker.claim(limit)
+            await worker.settle(0)
+            async with agent.db.transaction(agent.caller) as tx:
+                await passages.recount_terms(tx)
+
+    done = asyncio.Event()
+    workers = [asyncio.create_task(work(limit)) for limit in (64, 16)]
+    try:
+        async with asyncio.timeout(60):
+            await asyncio.gather(*(speak(speaker) for speaker in ("Ada", "Grace", "Babbage")))
+    finally:
+        done.set()
+        failed = await asyncio.gather(*workers, return_exceptions=True)
+    assert failed == [None, None]
+    await lapse(owner, agent)
+    await agent.embed()
+    await assert_windows(agent, owner)

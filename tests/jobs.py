@@ -1,0 +1,178 @@
+"""Jobs for tests: kinds whose effects can be counted, and a worker that knows them (`python -m tests.jobs`)."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+from uuid import UUID, uuid4
+
+import asyncpg
+import httpx2
+
+from recollect.caller import Caller
+from recollect.entities import service as entities
+from recollect.entities.model import NewEntity
+from recollect.errors import Unavailable
+from recollect.graphs import service as graphs
+from recollect.jobs import service as jobs
+from recollect.jobs import turns as job_turns
+from recollect.jobs.model import Job, JobBounds, NewJob, Step, StepRefused
+from recollect.platform.cache import connect_redis
+from recollect.platform.db import Database, Operator, Transaction
+from recollect.platform.embedding import create_embedder
+from recollect.platform.queue import Wakeups
+from recollect.settings import Settings
+from recollect.transfer import tasks
+from recollect_workers import kinds
+from recollect_workers.context import WorkerContext
+from recollect_workers.jobs import turns
+from recollect_workers.jobs.transfer import Imports
+from recollect_workers.main import main
+
+COUNT = "count_steps"
+COPY = "copy_input"
+REFUSE = "refuse"
+WAVER = "waver"
+BREAK = "break_down"
+
+
+async def count_steps(tx: Transaction, job: Job) -> Step:
+    """Make one entity a step, of a name of its own and with the step's number for a kind: a step done twice shows."""
+    number = job.cursor.get("number", 0)
+    assert job.graph_id is not None
+    async with graphs.write_graph_of(tx, job.graph_id, job.kind) as revision:
+        await entities.create_entities(tx, revision, [NewEntity(str(uuid4()), str(number))])
+    await asyncio.sleep(job.arguments.get("seconds", 0))
+    total = job.arguments["steps"]
+    finished = number + 1 == total
+    output = (f"{number}\n".encode(),) if job.arguments.get("output") else ()
+    result = {"steps": total} if finished else None
+    return Step({"number": number + 1}, number + 1, total, finished, result, output)
+
+
+async def copy_input(tx: Transaction, job: Job) -> Step:
+    """Give back what was put in, a chunk a step."""
+    place = job.cursor.get("place", 0)
+    chunk = await jobs.read_input(tx, job, place)
+    if chunk is None:
+        return Step({}, place, place, finished=True, result={"chunks": place})
+    return Step({"place": place + 1}, place + 1, output=(chunk,))
+
+
+async def refuse(tx: Transaction, job: Job) -> Step:
+    """Can never succeed."""
+    raise StepRefused("It is not to be done.")
+
+
+async def waver(tx: Transaction, job: Job) -> Step:
+    """Fails as if something were away, as often as its arguments say."""
+    if job.attempts <= job.arguments["times"]:
+        raise Unavailable("A secret is away.")
+    return Step({}, 1, 1, finished=True)
+
+
+async def break_down(tx: Transaction, job: Job) -> Step:
+    """Has a fault, after it has written."""
+    await count_steps(tx, job)
+    raise LookupError("secret")
+
+
+KINDS = {COUNT: count_steps, COPY: copy_input, REFUSE: refuse, WAVER: waver, BREAK: break_down}
+
+
+@dataclass(frozen=True)
+class Desk:
+    """Starts jobs for a caller and looks at them."""
+
+    db: Database
+    caller: Caller
+
+    @asynccontextmanager
+    async def writing(self) -> AsyncIterator[Transaction]:
+        async with self.db.transaction(self.caller) as tx:
+            yield tx
+
+    async def start(self, kind: str, *, graph: str | None = "default", unique: bool = False, **arguments: Any) -> Job:
+        """A job of a graph, or of none."""
+        async with self.writing() as tx:
+            graph_id = (await graphs.get_graph(tx, graph)).id if graph else None
+            return await jobs.schedule(tx, NewJob(kind, graph_id, arguments, unique=unique))
+
+    async def look(self, job: Job) -> Job:
+        """The job as it stands."""
+        async with self.db.transaction(self.caller, read_only=True) as tx:
+            return await jobs.get_job(tx, job.id)
+
+    async def cancel(self, job: Job) -> Job:
+        async with self.writing() as tx:
+            return await jobs.cancel_job(tx, job.id, JobBounds.of(Settings()))
+
+    async def cancel_all(self) -> None:
+        for job in await self.list():
+            await self.cancel(job)
+
+    async def list(self) -> list[Job]:
+        async with self.db.transaction(self.caller, read_only=True) as tx:
+            return await jobs.list_jobs(tx)
+
+    async def output(self, job: Job) -> bytes:
+        async with self.db.transaction(self.caller, read_only=True) as tx:
+            opened = await jobs.open_output(tx, job.id)
+        return b"".join([chunk async for chunk in jobs.read_output(self.db, self.caller, opened)])
+
+
+async def has_begun(desk: Desk, job: Job) -> bool:
+    """Whether a step of the job is done."""
+    return (await desk.look(job)).done > 0
+
+
+@asynccontextmanager
+async def employed(settings: Settings, db: Database) -> AsyncIterator[WorkerContext]:
+    """A worker's parts, which know every kind. What other tests left is gone: a sweep works for every tenant."""
+    async with Operator.connect(settings.migration_url, settings) as operator:
+        await operator.execute("DELETE FROM jobs")
+    async with connect_redis(settings) as redis:
+        wakeups = Wakeups(redis)
+        yield WorkerContext(settings, db, create_embedder(settings), wakeups, asyncio.Event(), {**kinds.KINDS, **KINDS})
+        await wakeups.aclose()
+
+
+async def started(response: httpx2.Response) -> dict[str, Any]:
+    """The job that a route has started."""
+    assert response.status_code == 202, response.text
+    job: dict[str, Any] = response.json()
+    return job
+
+
+async def look(http: httpx2.AsyncClient, job: dict[str, Any]) -> dict[str, Any]:
+    """The job as its route shows it."""
+    shown: dict[str, Any] = (await http.get(f"/v1/jobs/{job['id']}")).json()
+    return shown
+
+
+async def import_by_another(context: WorkerContext, desk: Desk) -> None:
+    """A step of the tenant's import by a worker that has no place in its file: it reads it from its beginning."""
+    newcomer = replace(context, kinds={tasks.IMPORT: Imports().step})
+    claimed = await turns._attempt_claim(newcomer, desk.caller.tenant_id)
+    assert claimed is not None
+    try:
+        taken = await turns.take_step(newcomer, desk.caller, claimed)
+    except Exception as error:
+        await turns._note_failure(newcomer, desk.caller, claimed, error)
+        return
+    if not taken.is_finished:
+        async with desk.writing() as tx:
+            await job_turns.give_back(tx, taken, JobBounds.of(context.settings))
+
+
+async def effects(connection: asyncpg.Connection | Transaction, tenant_id: UUID) -> list[int]:
+    """The steps of the tenant's `count_steps` that had an effect, each as often as it had one."""
+    rows = await connection.fetch(
+        "SELECT kind::integer AS number FROM nodes WHERE tenant_id = $1 AND kind ~ '^[0-9]+$' ORDER BY 1", tenant_id
+    )
+    return [row["number"] for row in rows]
+
+
+if __name__ == "__main__":
+    main({**kinds.KINDS, **KINDS})

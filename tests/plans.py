@@ -1,0 +1,85 @@
+"""What PostgreSQL did for every statement of a piece of work: the plans, and how many rows were looked at."""
+
+import re
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import asyncpg
+import msgspec
+
+from recollect.platform.db import APP_ROLE, Database, register_types, session_settings
+from recollect.settings import Settings
+
+AUTO_EXPLAIN = {
+    "session_preload_libraries": "auto_explain",
+    "auto_explain.log_min_duration": "0",
+    "auto_explain.log_analyze": "on",
+    "auto_explain.log_timing": "off",
+    "auto_explain.log_format": "json",
+    "auto_explain.log_level": "notice",
+    "client_min_messages": "notice",
+}
+
+Plan = dict[str, Any]
+
+
+def steps(plan: Plan) -> Iterator[Plan]:
+    """The plan and all below it."""
+    yield plan
+    for below in plan.get("Plans", []):
+        yield from steps(below)
+
+
+def looked_at(plan: Plan) -> float:
+    """Rows that came out of all steps or were thrown away by them, times their loops."""
+    thrown = ("Rows Removed by Filter", "Rows Removed by Join Filter", "Rows Removed by Index Recheck")
+    return sum(
+        float(step["Actual Loops"] * (step["Actual Rows"] + sum(step.get(rows, 0) for rows in thrown)))
+        for step in steps(plan)
+    )
+
+
+class Watch:
+    """How many rows each statement looked at, at most, since the last `clear`; by its name in a `queries.sql`."""
+
+    def __init__(self) -> None:
+        self.rows: dict[str, float] = {}
+
+    def clear(self) -> None:
+        """Forget what was seen."""
+        self.rows.clear()
+
+    def __call__(self, _: object, message: asyncpg.PostgresLogMessage) -> None:
+        text = str(message)
+        named = re.search(r"/\* (\S+) \*/", text)
+        if not (named and "{" in text):
+            return
+        told = msgspec.json.decode(text[text.index("{") : text.rindex("}") + 1])
+        self.rows[named[1]] = max(looked_at(told["Plan"]), self.rows.get(named[1], 0))
+
+
+class _OneConnection:
+    """A pool of one connection: PostgreSQL tells its listener what it did."""
+
+    def __init__(self, connection: asyncpg.Connection) -> None:
+        self._connection = connection
+
+    @asynccontextmanager
+    async def acquire(self, *, timeout: float) -> AsyncIterator[asyncpg.Connection]:
+        del timeout
+        yield self._connection
+
+
+@asynccontextmanager
+async def watched(superuser_url: str, settings: Settings) -> AsyncIterator[tuple[Database, Watch]]:
+    """A database as the gateway sees it, and what its statements looked at. One transaction at a time."""
+    session = session_settings(APP_ROLE, settings) | AUTO_EXPLAIN
+    connection, watch = await asyncpg.connect(superuser_url, server_settings=session), Watch()
+    try:
+        await register_types(connection)
+        connection.add_log_listener(watch)
+        yield Database(_OneConnection(connection), settings), watch  # type: ignore[arg-type]
+        connection.remove_log_listener(watch)
+    finally:
+        await connection.close()

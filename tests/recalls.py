@@ -1,0 +1,96 @@
+"""A gateway's way of recalling, through the cache and past it, in one snapshot."""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from redis.asyncio import Redis
+
+from recollect.caller import Caller
+from recollect.platform.cache import connect_redis
+from recollect.platform.db import Database
+from recollect.platform.shared_cache import SharedCache
+from recollect.recall import service as recall
+from recollect.recall.cache import Lookup, RecallCache, encode, key_material
+from recollect.recall.model import Recalled, RecallFilter
+from recollect.recall.ranking import RankedPassage
+from recollect.settings import Settings
+from tests.memories import asked
+
+SECRET = b"of these tests"
+
+
+@dataclass(frozen=True)
+class Twice:
+    """One recall, answered through the cache and past it."""
+
+    cached: Recalled
+    searched: Recalled
+    lookup: Lookup | None
+
+    @property
+    def hits(self) -> int:
+        """How many of its questions the cache answered."""
+        return self.lookup.hits if self.lookup else 0
+
+    @property
+    def texts(self) -> list[str]:
+        """What was found, best first."""
+        return [hit.text for hit in self.cached.hits]
+
+
+@dataclass(frozen=True)
+class Stack:
+    """What a gateway has: a pool of its own, a connection to Redis of its own, a cache of its own."""
+
+    db: Database
+    redis: Redis
+    cache: RecallCache
+
+    async def recall(self, caller: Caller, *texts: str, graph: str | None = None, **only: Any) -> Twice:
+        """Recall as a tool does it, and, in the same snapshot, without the cache."""
+        questions, wanted = await asked(*texts), RecallFilter(**only)
+        lookup = await self.cache.look_up(caller, graph or caller.default_graph, questions, wanted)
+        async with self.db.transaction(caller, read_only=True) as tx:
+            cached, searched = [
+                await recall.recall(tx, graph, questions, wanted, limit=100, token_budget=50_000, cached=known)
+                for known in (lookup, None)
+            ]
+        self.cache.keep(lookup)
+        await self.cache.shared.settle()
+        return Twice(cached, searched, lookup)
+
+    async def cached(self, caller: Caller, *texts: str, **only: Any) -> list[str]:
+        """What is found, once the cache has it: asserts that it came from there and is what a search finds."""
+        for _ in range(2):
+            await self.recall(caller, *texts, **only)
+        answer = await self.recall(caller, *texts, **only)
+        assert answer.cached == answer.searched
+        assert answer.hits == len(texts)
+        return answer.texts
+
+    async def keys(self, caller: Caller) -> list[bytes]:
+        """The keys of the tenant's values in Redis."""
+        return sorted(await self.redis.keys(f"recollect:recall:*{caller.tenant_id}*:*"))
+
+    async def forge(self, caller: Caller, text: str, ranking: Sequence[RankedPassage]) -> None:
+        """Keep a ranking as the answer to a question, as one could who holds the secret."""
+        state = self.cache._states[(caller.tenant_id, caller.default_graph)]
+        [question] = await asked(text)
+        self.cache.shared.put(caller.tenant_id, key_material(state, question, RecallFilter()), encode(ranking))
+        await self.cache.shared.settle()
+
+
+@asynccontextmanager
+async def stack(settings: Settings, *, max_entries: int = 1000, ttl_seconds: int = 60) -> AsyncIterator[Stack]:
+    """A stack on the servers of these settings; it waits longer for Redis than gateways do, for slow machines."""
+    async with (
+        Database.connect(settings.database_url, settings=settings) as db,
+        connect_redis(settings) as redis,
+    ):
+        shared = SharedCache(
+            redis, "recall", secret=SECRET, max_entries=max_entries, ttl_seconds=ttl_seconds, wait_seconds=1.0
+        )
+        yield Stack(db, redis, RecallCache(shared))
+        await shared.settle()

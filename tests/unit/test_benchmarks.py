@@ -1,0 +1,133 @@
+"""What a figure of the benchmarks rests on: scores, labels, and that what is made up is the same in every run."""
+
+import json
+import math
+import random
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from tests.benchmarks.latency.talk import KINDS, OWNER, create_talk, person
+from tests.benchmarks.quality.baselines import rank_by_words
+from tests.benchmarks.quality.conversations import ABSTENTION, Conversation, Turn, read_conversations
+from tests.benchmarks.quality.invented import FIRST_PERSON, TWO, USER, invent_conversations
+from tests.benchmarks.quality.scores import Scores, mean, score
+
+
+def test_a_ranking_is_scored_by_its_first_ten() -> None:
+    ranked = ["x", "a", *"1234567", "y", "b"]
+    assert score(ranked, {"a", "b"}) == Scores(
+        recall=0.5, complete=0.0, mrr=0.5, ndcg=(1 / math.log2(3)) / (1 + 1 / math.log2(3))
+    )
+
+
+def test_the_best_and_the_worst_ranking() -> None:
+    assert score(["a", "b", "c"], {"a", "b"}) == Scores(1.0, 1.0, 1.0, 1.0)
+    assert score(["c"], {"a", "b"}) == score([], {"a"}) == Scores(0.0, 0.0, 0.0, 0.0)
+
+
+def test_what_is_found_twice_counts_once() -> None:
+    assert score(["a", "a", "b"], {"a", "b"}) == Scores(1.0, 1.0, 1.0, 1.0)
+
+
+def test_means_are_of_each_score() -> None:
+    assert mean([Scores(1, 1, 1, 1), Scores(0, 0, 0.5, 0)]) == Scores(0.5, 0.5, 0.75, 0.5)
+
+
+@pytest.fixture
+def published(tmp_path: Path) -> Path:
+    """One conversation in the shape of LoCoMo's, with its malformed labels."""
+    turns = [{"speaker": "Ann", "dia_id": f"D1:{n}", "text": f"turn {n}"} for n in range(1, 6)]
+    turns[4] |= {"text": "look", "blip_caption": "a boat"}
+    questions = [
+        {"question": "repaired?", "evidence": ["D1:1; D:1:02", "D9:9"], "category": 1},
+        {"question": "dropped?", "evidence": ["D9:9", "D"], "category": 4},
+        {"question": "unlabelled?", "category": 5},
+    ]
+    sample = {
+        "sample_id": "one",
+        "conversation": {"speaker_a": "Ann", "speaker_b": "Bob", "session_1": turns}
+        | {"session_1_date_time": "1:56 pm on 8 May, 2023", "session_2_date_time": "1:56 pm on 9 May, 2023"},
+        "qa": questions,
+    }
+    path = tmp_path / "conversations.json"
+    path.write_text(json.dumps([sample]))
+    return path
+
+
+def test_published_conversations_are_read_with_their_labels_repaired(published: Path) -> None:
+    (conversation,) = read_conversations(published)
+    (question,) = conversation.questions
+    assert (question.text, question.category) == ("repaired?", "multi-hop")
+    assert question.evidence == {"D1:1", "D1:2"}
+    last = conversation.turns[-1]
+    assert last.text == "look [shared image: a boat]"
+    assert last.at.isoformat() == "2023-05-08T13:56:04+00:00"
+
+
+@pytest.fixture(scope="module")
+def invented() -> list[Conversation]:
+    return invent_conversations(6, seed=1)
+
+
+def test_the_same_seed_makes_the_same_conversations(invented: list[Conversation]) -> None:
+    assert invent_conversations(6, seed=1) == invented
+    assert invent_conversations(1, seed=2) != invented[:1]
+
+
+def test_every_question_has_evidence_but_those_about_nothing_that_was_said(invented: list[Conversation]) -> None:
+    for conversation in invented:
+        ids = {turn.id for turn in conversation.turns}
+        assert len(ids) == len(conversation.turns)
+        for question in conversation.questions:
+            assert bool(question.evidence) == (question.category != ABSTENTION), question
+            assert question.evidence <= ids
+            assert question.category != TWO or len(question.evidence) >= 2, question
+            assert not {"{", "}"} & set(question.text), question
+
+
+def test_nobody_said_anything_in_templates(invented: list[Conversation]) -> None:
+    assert not [turn for conversation in invented for turn in conversation.turns if {"{", "}"} & set(turn.text)]
+
+
+def test_evidence_is_what_the_person_in_question_said(invented: list[Conversation]) -> None:
+    for conversation in invented:
+        said = {turn.id: turn for turn in conversation.turns}
+        for question in conversation.questions:
+            speakers = {said[turn].speaker for turn in question.evidence}
+            if question.category == FIRST_PERSON:
+                assert speakers == {USER}, question
+            assert all(speaker in question.text for speaker in speakers - {USER}), question
+
+
+def test_words_rank_the_turn_that_holds_the_rarest_of_them_first() -> None:
+    texts = ["we saw the boat", "we saw the sea and the boat", "we saw a heron"]
+    turns = [_turn(n, text) for n, text in enumerate(texts)]
+    rank = rank_by_words(Conversation("c", turns, []), limit=2)
+    assert rank("who saw herons?")[0] == 2
+    assert rank("boats")[0] == 0
+    assert rank("submarine") == []
+
+
+async def test_talk_is_the_same_in_every_run_and_at_every_size() -> None:
+    talk, again = await create_talk(), await create_talk()
+    assert [talk.turn(n) for n in (0, 1, 12_345)] == [again.turn(n) for n in (0, 1, 12_345)]
+    assert talk.questions(1_000, 20, "x") == again.questions(1_000, 20, "x")
+    assert talk.questions(1_000, 20, "x") != talk.questions(1_000, 20, "y")
+
+
+async def test_questions_have_one_to_twelve_words_and_turns_five_to_forty() -> None:
+    talk, chance = await create_talk(), random.Random(7)
+    assert all(1 <= len(kind(talk, chance, 1_000).split()) <= 12 for kind in KINDS for _ in range(100))
+    assert all(5 <= len(talk.turn(number).content.split()) <= 40 for number in range(200))
+
+
+def test_names_differ() -> None:
+    names = {person(number) for number in range(5_000)}
+    assert len(names) == 5_000
+    assert OWNER not in names
+
+
+def _turn(number: int, text: str) -> Turn:
+    return Turn(f"D1:{number}", 1, datetime(2025, 1, 7, tzinfo=UTC), "Ann", text)

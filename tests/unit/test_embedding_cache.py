@@ -1,0 +1,152 @@
+"""The memory of questions' vectors: bounds, single flight, and what is never remembered."""
+
+import asyncio
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recollect.errors import ErrorCode, Unavailable
+from recollect.platform.embedding import UNMEASURED, Vectors
+from recollect.platform.embedding_cache import MAX_CHARACTERS, CachedEmbedder, Recent
+
+DIMENSIONS = 4
+
+
+class Recording:
+    """An embedder that notes what it was asked, and answers when `gate` is open; "bad" texts fail."""
+
+    model = "recording"
+    dimensions = DIMENSIONS
+    floors = UNMEASURED
+
+    def __init__(self) -> None:
+        self.asked: list[list[str]] = []
+        self.gate = asyncio.Event()
+        self.gate.set()
+        self.closed = False
+
+    async def embed(self, texts: Sequence[str]) -> Vectors:
+        self.asked.append(list(texts))
+        await self.gate.wait()
+        if "bad" in texts:
+            raise Unavailable("away", code=ErrorCode.EMBEDDER_UNAVAILABLE)
+        return np.array([vector_of(text) for text in texts], np.float32).reshape(len(texts), DIMENSIONS)
+
+    async def close(self) -> None:
+        self.closed = True
+
+
+def vector_of(text: str) -> list[float]:
+    return [float(len(text)), float(sum(map(ord, text)) % 997), 1.0, 0.0]
+
+
+def cached(embedder: Recording, *, max_entries: int = 100, max_bytes: int = 100_000) -> CachedEmbedder:
+    return CachedEmbedder(embedder, max_entries=max_entries, max_bytes=max_bytes)
+
+
+async def test_a_text_is_embedded_once_and_every_row_is_in_its_place() -> None:
+    inner = Recording()
+    cache = cached(inner)
+    for texts in (["tea", "rain"], ["rain", "sun", "rain"], ["sun"], []):
+        rows = await cache.embed(texts)
+        assert rows.shape == (len(texts), DIMENSIONS)
+        assert rows.tolist() == [vector_of(text) for text in texts]
+        rows.fill(0)  # The caller's own: what is remembered stays.
+    assert inner.asked == [["tea", "rain"], ["sun"]]
+    assert (cache.tally.hits, cache.tally.misses) == (2, 3)
+
+
+async def test_equal_texts_asked_at_once_are_embedded_once() -> None:
+    inner = Recording()
+    cache = cached(inner)
+    inner.gate.clear()
+    calls = [asyncio.create_task(cache.embed(texts)) for texts in (["tea", "rain"], ["tea"], ["rain", "sun"])]
+    await asyncio.sleep(0.01)
+    assert inner.asked == [["tea", "rain"], ["sun"]]
+    inner.gate.set()
+    answers = await asyncio.gather(*calls)
+    assert [rows.tolist() for rows in answers] == [
+        [vector_of("tea"), vector_of("rain")],
+        [vector_of("tea")],
+        [vector_of("rain"), vector_of("sun")],
+    ]
+
+
+async def test_one_who_leaves_takes_nothing_from_those_who_wait() -> None:
+    inner = Recording()
+    cache = cached(inner)
+    inner.gate.clear()
+    first, second = (asyncio.create_task(cache.embed(["tea"])) for _ in range(2))
+    await asyncio.sleep(0.01)
+    first.cancel()
+    await asyncio.sleep(0.01)
+    inner.gate.set()
+    assert (await second).tolist() == [vector_of("tea")]
+    assert first.cancelled()
+    assert inner.asked == [["tea"]]
+
+
+async def test_a_failure_is_told_to_all_who_wait_and_not_remembered() -> None:
+    inner = Recording()
+    cache = cached(inner)
+    for _ in range(2):
+        answers = await asyncio.gather(cache.embed(["bad"]), cache.embed(["bad"]), return_exceptions=True)
+        assert [type(answer) for answer in answers] == [Unavailable, Unavailable]
+    assert inner.asked == [["bad"], ["bad"]]
+    assert cache.recent.rows == {}
+
+
+async def test_a_long_text_is_no_question() -> None:
+    inner = Recording()
+    cache = cached(inner)
+    for _ in range(2):
+        await cache.embed(["x" * (MAX_CHARACTERS + 1)])
+        await cache.embed(["y" * MAX_CHARACTERS])
+    assert [len(texts[0]) for texts in inner.asked] == [MAX_CHARACTERS + 1, MAX_CHARACTERS, MAX_CHARACTERS + 1]
+
+
+async def test_closing_ends_what_is_under_way_and_closes_the_embedder() -> None:
+    inner = Recording()
+    cache = cached(inner)
+    inner.gate.clear()
+    waiting = asyncio.create_task(cache.embed(["tea"]))
+    await asyncio.sleep(0.01)
+    await cache.close()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    assert inner.closed
+
+
+async def test_the_least_recently_used_leaves_first() -> None:
+    inner = Recording()
+    cache = cached(inner, max_entries=2)
+    for text in ("a", "b", "a", "c", "a", "b"):
+        await cache.embed([text])
+    assert inner.asked == [["a"], ["b"], ["c"], ["b"]]
+
+
+async def test_more_texts_at_once_than_are_kept() -> None:
+    cache = cached(Recording(), max_entries=2)
+    texts = [str(number) for number in range(10)]
+    assert (await cache.embed(texts)).tolist() == [vector_of(text) for text in texts]
+    assert len(cache.recent.rows) == 2
+
+
+@given(
+    st.lists(st.tuples(st.text("ab", max_size=3), st.integers(0, 12), st.booleans()), max_size=40),
+    st.integers(1, 5),
+    st.integers(0, 200),
+)
+def test_bounds_hold_after_every_step(steps: list[tuple[str, int, bool]], max_entries: int, max_bytes: int) -> None:
+    recent = Recent(max_entries, max_bytes)
+    for text, length, put in steps:
+        if put:
+            recent.put(("model", text), np.zeros(length, np.float32))
+        else:
+            recent.get(("model", text))
+        held = sum(row.nbytes + 4 * (len(key[0]) + len(key[1])) for key, row in recent.rows.items())
+        assert recent.bytes == held <= max_bytes
+        assert len(recent.rows) <= max_entries

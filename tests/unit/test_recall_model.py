@@ -1,0 +1,315 @@
+"""How recall ranks, fuses, folds and keeps to a budget."""
+
+from collections.abc import Sequence
+from uuid import UUID
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recollect.passages.model import is_dated, speaker
+from recollect.recall.asking import Asked, speaks_of_self, stated
+from recollect.recall.model import FUSION_K, agreement, folded, fuse, within_budget
+from recollect.recall.ranking import (
+    MIN_BEST_COVERAGE,
+    MIN_COVERAGE,
+    WEIGHTS,
+    Candidate,
+    Hit,
+    Term,
+    any_of,
+    rank,
+    selective,
+    weigh,
+)
+
+IDS = st.lists(st.integers(0, 20), unique=True, max_size=15)
+
+
+def hit(number: int, text: str = "", *, outdated: bool = False) -> Hit:
+    key = UUID(int=number)
+    return Hit(key, key, key, None, text, None, outdated=outdated, score=1.0, meaning=0.0, terms={})
+
+
+def ranking(numbers: Sequence[int]) -> list[Hit]:
+    return [hit(number) for number in numbers]
+
+
+def order(hits: Sequence[Hit]) -> list[int]:
+    return [found.memory_id.int for found in hits]
+
+
+def test_what_several_rankings_agree_on_comes_first() -> None:
+    assert order(fuse([ranking([1, 2, 3]), ranking([4, 2, 5]), ranking([6, 2])])) == [2, 1, 4, 6, 3, 5]
+
+
+def test_a_fused_score_is_the_sum_of_reciprocal_ranks() -> None:
+    assert {found.memory_id.int: found.score for found in fuse([ranking([1, 2]), ranking([2])])} == {
+        1: pytest.approx(1 / (FUSION_K + 1)),
+        2: pytest.approx(1 / (FUSION_K + 2) + 1 / (FUSION_K + 1)),
+    }
+
+
+@given(st.lists(IDS, min_size=1, max_size=5), st.sets(st.integers(0, 20)))
+def test_what_is_outdated_comes_last_however_many_questions_find_it(rankings: list[list[int]], old: set[int]) -> None:
+    fused = fuse([[hit(number, outdated=number in old) for number in numbers] for numbers in rankings])
+    assert [found.outdated for found in fused] == sorted(found.outdated for found in fused)
+
+
+@given(IDS)
+def test_fusing_one_ranking_or_one_with_itself_keeps_its_order(numbers: list[int]) -> None:
+    assert order(fuse([ranking(numbers)])) == order(fuse([ranking(numbers)] * 3)) == numbers
+
+
+@given(st.lists(IDS, max_size=5))
+def test_fusion_loses_nothing_doubles_nothing_and_falls(rankings: list[list[int]]) -> None:
+    fused = fuse([ranking(numbers) for numbers in rankings])
+    assert sorted(order(fused)) == sorted({number for numbers in rankings for number in numbers})
+    scores = [found.score for found in fused]
+    assert scores == sorted(scores, reverse=True)
+
+
+LENGTHS = st.lists(st.integers(0, 400), max_size=20)
+
+
+@given(lengths=LENGTHS, limit=st.integers(1, 20), budget=st.integers(0, 500))
+def test_the_best_that_fit_are_kept_and_the_best_always(lengths: list[int], limit: int, budget: int) -> None:
+    hits = [hit(number, "x" * length) for number, length in enumerate(lengths)]
+    kept = within_budget(hits, limit=limit, token_budget=budget)
+    assert kept == hits[: len(kept)]
+    assert len(kept) <= limit
+    assert bool(kept) == bool(hits)
+    costs = [length // 4 + 1 for length in lengths]
+    assert len(kept) <= 1 or sum(costs[: len(kept)]) <= budget
+    assert len(kept) == min(limit, len(hits)) or sum(costs[: len(kept) + 1]) > budget
+
+
+def candidate(number: int, **known: object) -> Candidate:
+    nothing = {"own": 0.0, "near": 0.0, "far": 0.0, "covered": 0.0, "about": False, "words": 5, "dated": False}
+    key = UUID(int=number)
+    what = {"memory_id": key, "node_id": key, "name": None, "text": "", "at": None, "outdated": False}
+    what |= {"meaning": None, "alone": None}
+    return Candidate(id=key, **(what | nothing | known))  # type: ignore[arg-type]
+
+
+NOTHING = Asked()
+
+TERMS = [Term("cello", 3.0, 2), Term("play", 1.0, 50)]
+CANDIDATES = st.lists(
+    st.builds(
+        lambda number, own, covered, meaning, alone, about, outdated: candidate(
+            number,
+            own=own,
+            near=own,
+            far=own,
+            covered=covered,
+            meaning=meaning,
+            alone=alone,
+            about=about,
+            outdated=outdated,
+        ),
+        st.integers(0, 1_000),
+        st.floats(0, 5),
+        st.floats(0, 4),
+        st.none() | st.floats(-1, 1),
+        st.none() | st.floats(-1, 1),
+        st.booleans(),
+        st.booleans(),
+    ),
+    max_size=20,
+    unique_by=lambda c: c.id,
+)
+
+
+@given(CANDIDATES, st.booleans())
+def test_scores_are_between_0_and_1_and_fall_and_what_is_outdated_comes_last(
+    found: list[Candidate], when: bool
+) -> None:
+    hits = rank(found, TERMS, asked=Asked(time=when), min_meaning=0.25)
+    assert all(0 <= hit.score <= 1 and set(hit.terms) == set(WEIGHTS) for hit in hits)
+    assert [hit.outdated for hit in hits] == sorted(hit.outdated for hit in hits)
+    for outdated in (False, True):
+        scores = [hit.score for hit in hits if hit.outdated is outdated]
+        assert scores == sorted(scores, reverse=True)
+
+
+def near(c: Candidate) -> float:
+    return max(c.meaning or 0, c.alone or 0)
+
+
+@given(CANDIDATES)
+def test_what_has_no_evidence_is_no_answer(found: list[Candidate]) -> None:
+    evident = {c.id for c in found if near(c) >= 0.25 or c.covered / 4 >= MIN_COVERAGE}
+    assert {hit.passage_id for hit in rank(found, TERMS, asked=NOTHING, min_meaning=0.25)} == evident
+
+
+@given(CANDIDATES)
+def test_where_the_best_is_no_answer_there_is_none(found: list[Candidate]) -> None:
+    evident = [c for c in found if near(c) >= 0.25 or c.covered / 4 >= MIN_COVERAGE]
+    answered = any(
+        (c.meaning is None and c.alone is None) or near(c) >= 0.4 or c.covered / 4 >= MIN_BEST_COVERAGE for c in evident
+    )
+    hits = rank(found, TERMS, asked=NOTHING, min_meaning=0.25, min_best=0.4)
+    assert {hit.passage_id for hit in hits} == ({c.id for c in evident} if answered else set())
+
+
+@given(CANDIDATES, st.randoms())
+def test_the_order_in_which_candidates_come_does_not_matter(found: list[Candidate], chance: object) -> None:
+    mixed = list(found)
+    chance.shuffle(mixed)  # type: ignore[attr-defined]
+    ranked, again = (rank(some, TERMS, asked=NOTHING, min_meaning=0.25) for some in (found, mixed))
+    assert [hit.passage_id for hit in ranked] == [hit.passage_id for hit in again]
+
+
+def test_a_memory_answers_by_its_best_passage() -> None:
+    whole = UUID(int=9)
+    pieces = [candidate(1, memory_id=whole, own=1.0, covered=4.0), candidate(2, memory_id=whole, own=2.0, covered=4.0)]
+    (hit,) = rank(pieces, TERMS, asked=NOTHING, min_meaning=0.25)
+    assert (hit.memory_id, hit.passage_id) == (whole, UUID(int=2))
+
+
+def test_the_terms_are_the_score() -> None:
+    (hit, _) = rank(
+        [candidate(1, own=2.0, covered=4.0, meaning=0.5, about=True, words=40, dated=True), candidate(2, covered=4.0)],
+        TERMS,
+        asked=Asked(time=True),
+        min_meaning=0.25,
+    )
+    assert hit.score == pytest.approx(sum(WEIGHTS[name] * value for name, value in hit.terms.items()) / 20)
+    assert hit.terms["length"] == hit.terms["time"] == hit.terms["own"] == hit.terms["coverage"] == 1.0
+
+
+def test_rare_words_weigh_more_and_all_alike_before_they_are_counted() -> None:
+    rare, common = weigh({"play": 50, "cello": 2}, 100)
+    assert (rare.lexeme, common.lexeme) == ("cello", "play")
+    assert rare.idf > common.idf > 0
+    assert {term.idf for term in weigh({"play": 1, "cello": 1}, 0)} == {1.0}
+    assert weigh({"grown": 500}, 100)[0].idf > 0  # Counted before the graph shrank.
+
+
+def test_candidates_are_sought_by_the_words_that_few_passages_have() -> None:
+    terms = weigh({"a": 10, "b": 100, "c": 1_000}, 10_000)
+    assert [term.lexeme for term in selective(terms, 110)] == ["a", "b"]
+    assert selective(terms, 9) == []
+    assert any_of(selective(terms, 110)) == "'a' | 'b'"
+    assert any_of([Term("o'neil\\", 1.0, 1)]) == "'o''neil\\\\'"
+
+
+def test_what_was_asked_for_and_is_no_question_comes_first() -> None:
+    told = "We were in Lisbon with 40 people."
+    asked = [candidate(1, text="How was it in town?"), candidate(2, text="We were in town."), candidate(3, text=told)]
+    for question in ("Where were you?", "How many people were you?"):
+        hits = rank(asked, [], asked=Asked.by(question), min_meaning=0.0)
+        assert order(hits) == [3, 2, 1]
+        assert [hit.terms["answer"] for hit in hits] == [1, 0, 0]
+        assert [hit.terms["statement"] for hit in hits] == [1, 1, 0]
+
+
+@pytest.mark.parametrize(
+    ("question", "asked", "self"),
+    [
+        ("When did Ada leave?", Asked(time=True), False),
+        ("What year was it?", Asked(time=True), False),
+        ("how long have I lived here", Asked(time=True), True),
+        ("how many days did it take?", Asked(time=True, number=True), False),
+        ("how many cats has Ada", Asked(number=True), False),
+        ("Whenever, my dear", Asked(), True),
+        ("What is the time signature of US?", Asked(), False),
+        ("Where is the US embassy?", Asked(name=True), False),
+        ("What happened in World War I?", Asked(), False),
+        ("Do I like what happened in World War I?", Asked(), True),
+        ("what did Mira and I do", Asked(), True),
+        ("which of us", Asked(name=True), True),
+        ("Who built the engine?", Asked(name=True), False),
+        ("What is the name of her cat and how old is it?", Asked(number=True, name=True), False),
+    ],
+)
+def test_what_a_question_asks_for(question: str, asked: Asked, self: bool) -> None:
+    assert (Asked.by(question), speaks_of_self(question)) == (asked, self)
+
+
+@pytest.mark.parametrize(
+    ("text", "number", "name"),
+    [
+        ("We went there. They were kind", False, False),
+        ("Ada: Hello! We went there", False, False),
+        ("we met Ada", False, True),
+        ("We read “the waves”", False, True),
+        ("Мы были в Минске", False, True),
+        ("three of us, twice", True, False),
+        ("It took 4 weeks", True, False),
+        ("someone often phoned", False, False),
+        ("", False, False),
+    ],
+)
+def test_what_a_text_tells(text: str, number: bool, name: bool) -> None:
+    assert (Asked(number=True).told_by(text), Asked(name=True).told_by(text)) == (number, name)
+    assert not Asked(time=True).told_by(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "share"),
+    [
+        ("", 1.0),
+        ("I do.", 1.0),
+        ("Do you?", 0.0),
+        ("I do. Do you?", 0.5),
+        ("你好吗？", 0.0),
+        ("Really?! I do not", 0.75),
+        ("???", 1.0),
+    ],
+)
+def test_how_much_of_a_text_is_no_question(text: str, share: float) -> None:
+    assert stated(text) == share
+
+
+@given(st.text())
+def test_of_any_text_some_share_is_a_question(text: str) -> None:
+    assert 0 <= stated(text) <= 1
+
+
+@pytest.mark.parametrize(
+    ("text", "who", "dated"),
+    [
+        ("Ada: I left yesterday.", "ada", True),
+        ("Ada Lovelace: hello", "ada lovelace", False),
+        ("https://example.com", None, False),
+        ("at 12:30 sharp", None, True),
+        ("one two three four: five", None, False),
+        ("Lastly, monthly", None, False),
+        ("in 1842", None, True),
+    ],
+)
+def test_who_speaks_and_whether_a_time_is_told(text: str, who: str | None, dated: bool) -> None:
+    assert (speaker(text), is_dated(text)) == (who, dated)
+
+
+def test_what_says_the_same_of_the_same_is_folded() -> None:
+    hits = [hit(1, "Likes tea."), hit(2, "likes TEA"), hit(3, "likes coffee"), hit(4, "!!!"), hit(5, "???")]
+    assert order(folded(hits)) == [1, 3, 4, 5]
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ("likes C++", "likes C", "likes C#"),
+        ("owes 5", "owes -5", "owes 5%"),
+        ("likes 🦙", "likes 🔥"),
+        ("राम की", "राम का"),
+        ("قِطة", "قُطة"),
+        ("1.5 litres", "15 litres"),
+        ("?", "!"),
+    ],
+)
+def test_what_only_looks_the_same_is_not_folded(texts: tuple[str, ...]) -> None:
+    assert len(folded([hit(number, text) for number, text in enumerate(texts)])) == len(texts)
+
+
+def test_case_stops_and_quotes_do_not_make_another_memory() -> None:
+    texts = ["Likes tea.", "likes  tea", "“Likes tea!”", "(likes, tea)"]
+    assert order(folded([hit(number, text) for number, text in enumerate(texts)])) == [0]
+
+
+def test_agreement_is_of_the_first_few() -> None:
+    assert agreement(ranking([1, 2, 3]), ranking([1, 3, 4]), 2) == 0.5
+    assert agreement(ranking([]), ranking([1]), 10) == 0.0

@@ -1,0 +1,128 @@
+"""The language of the boolean search: what it means, what it refuses, and the ways in which a query holds."""
+
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recollect.errors import InvalidInput
+from recollect.search.boolean import (
+    MAX_DEPTH,
+    MAX_TERMS,
+    MAX_WAYS,
+    AllOf,
+    AnyOf,
+    Expression,
+    Not,
+    Term,
+    parse,
+    plan,
+)
+from tests.expressions import EXPRESSIONS, holds, written
+
+
+def shape(expression: Expression) -> Any:
+    """Nested tuples, without depths."""
+    match expression:
+        case Term():
+            return expression.text if expression.field is None else (expression.field, expression.text)
+        case Not():
+            return ("NOT", shape(expression.of))
+        case AllOf():
+            return ("AND", *map(shape, expression.of))
+        case AnyOf():
+            return ("OR", *map(shape, expression.of))
+
+
+@pytest.mark.parametrize(
+    ("query", "meant"),
+    [
+        ("tea", "tea"),
+        ("name:Alice", ("name", "Alice")),
+        ("NAME:Alice", ("name", "Alice")),
+        ("entityType:person", ("type", "person")),
+        ("observations:x", ("observation", "x")),
+        ("tags:x", ("tag", "x")),
+        ("name: Alice", ("name", "Alice")),
+        ("a b", ("AND", "a", "b")),
+        ("a AND b AND c", ("AND", "a", "b", "c")),
+        ("a and b", ("AND", "a", "b")),
+        ("a OR b AND c", ("OR", "a", ("AND", "b", "c"))),
+        ("(a OR b) AND c", ("AND", ("OR", "a", "b"), "c")),
+        ("NOT a b", ("AND", ("NOT", "a"), "b")),
+        ("NOT (a b)", ("NOT", ("AND", "a", "b"))),
+        ("NOT NOT a", ("NOT", ("NOT", "a"))),
+        ("NOT(a)OR(b)", ("OR", ("NOT", "a"), "b")),
+        ('"AND" "a b"', ("AND", "AND", "a b")),
+        ('name:"Alice (the \\"first\\") \\\\ \\n"', ("name", 'Alice (the "first") \\ \\n')),
+        ("name:AND", ("name", "AND")),
+        ("android nothing ore", ("AND", "android", "nothing", "ore")),
+        ("https://example.org foo:bar", ("AND", "https://example.org", "foo:bar")),
+        ("100% it's _x_", ("AND", "100%", "it's", "_x_")),
+        ("東京 😀", ("AND", "東京", "😀")),
+        (
+            "name:Alice AND (type:person OR observation:engineer)",
+            ("AND", ("name", "Alice"), ("OR", ("type", "person"), ("observation", "engineer"))),
+        ),
+    ],
+)
+def test_what_a_query_means(query: str, meant: Any) -> None:
+    assert shape(parse(query)) == meant
+
+
+@pytest.mark.parametrize(
+    ("query", "told"),
+    [
+        ("", "Ends where a term is expected"),
+        (" ", "Ends where a term is expected"),
+        ("a OR", "Ends where a term is expected"),
+        ("NOT", "Ends where a term is expected"),
+        ("name:", "Ends where a term is expected"),
+        ("(a OR b", "Ends before a )"),
+        ("a )", "Unexpected ) at character 3"),
+        ("()", "Unexpected ) at character 2"),
+        ("AND a", "Unexpected AND at character 1"),
+        ("a AND OR b", "Unexpected OR at character 7"),
+        ('a "b c', 'The quote at character 3 is not closed with "'),
+        ("NOT " * (MAX_DEPTH + 1) + "a", f"Nests operators deeper than {MAX_DEPTH} levels"),
+    ],
+)
+def test_a_fault_is_told_with_its_place(query: str, told: str) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        parse(query)
+    assert (refused.value.message, refused.value.path) == (told, "query")
+
+
+@given(st.text(alphabet='ab ()":\\ANDORNOT', max_size=60))
+def test_any_text_is_understood_or_refused(query: str) -> None:
+    with suppress(InvalidInput):
+        assert plan(parse(query)).ways is not None
+
+
+def test_parentheses_nest_as_deep_as_a_query_is_long() -> None:
+    assert shape(parse("(" * 400 + "a" + ")" * 400)) == "a"
+
+
+def test_a_query_that_asks_too_much_is_refused() -> None:
+    with pytest.raises(InvalidInput, match=f"Has {MAX_TERMS + 1} terms"):
+        plan(parse(" ".join(f"t{n}" for n in range(MAX_TERMS + 1))))
+    with pytest.raises(InvalidInput, match=f"more than {MAX_WAYS} ways"):
+        plan(parse(" ".join(f"(a{n} OR b{n})" for n in range(10))))
+    assert len(plan(parse(" ".join(f"(a{n} OR b{n})" for n in range(9)))).ways) == 512
+
+
+@given(EXPRESSIONS)
+def test_what_is_written_is_read_back(expression: Expression) -> None:
+    assert shape(parse(written(expression))) == shape(expression)
+
+
+@given(expression=EXPRESSIONS, matched=st.sets(st.sampled_from("abcde")))
+def test_a_query_holds_where_one_of_its_ways_does(expression: Expression, matched: set[str]) -> None:
+    """For any set of terms that match, the bits of the plan say what the expression says."""
+    asked = plan(expression)
+    bits = sum(1 << n for n, term in enumerate(asked.terms) if term.text in matched)
+    by_ways = any(bits & required == required and not bits & forbidden for required, forbidden in asked.ways)
+    assert by_ways == holds(expression, lambda term: term.text in matched)
+    assert asked.is_universal or not holds(expression, lambda _: False)

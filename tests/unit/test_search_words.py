@@ -1,0 +1,56 @@
+"""Words, in any script."""
+
+import re
+import sys
+import unicodedata
+
+import pytest
+
+from recollect.errors import InvalidInput
+from recollect.search.words import MAX_WORDS, word_pattern, words_of
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("Ada writes programs", ["Ada", "writes", "programs"]),
+        ("  node.js, C++ & snake_case!", ["node", "js", "C", "snake_case"]),
+        ("it’s “quoted” – 100 %", ["it", "s", "quoted", "100"]),
+        ("Привет, мир!", ["Привет", "мир"]),
+        ("e\u0301lan élan", ["e\u0301lan", "élan"]),
+        ("हिन्दी भाषा।", ["हिन्दी", "भाषा"]),
+        ("東京タワー, Tokyo", ["東", "京", "タ", "ワ", "ー", "Tokyo"]),
+        ("日本語。「はい」", ["日", "本", "語", "は", "い"]),
+        ("👩\u200d🔬 works", ["👩\u200d🔬", "works"]),
+        ("tea tea", ["tea", "tea"]),
+        ("%_\\", ["_"]),
+        ("... --- !?", []),
+        ("", []),
+    ],
+)
+def test_the_words_of_a_text(text: str, words: list[str]) -> None:
+    assert words_of(text) == words
+
+
+def test_no_letter_number_or_mark_stands_between_words() -> None:
+    for code in range(1, sys.maxunicode):
+        character = chr(code)
+        if unicodedata.category(character)[0] in "LNM":
+            assert words_of(character) == [character], f"U+{code:04X}"
+
+
+def test_no_word_holds_a_character_that_means_something_to_an_expression() -> None:
+    for code in range(1, 128):
+        for word in words_of(chr(code)):
+            assert re.escape(word) == word
+
+
+@pytest.mark.parametrize(("word", "times"), [("art", 2), ("ART", 0), ("京", 2), ("é", 0), ("_", 0)])
+def test_a_word_is_found_whole(word: str, times: int) -> None:
+    assert len(re.findall(word_pattern(word), "art, party art 東京京都 café a_b")) == times
+
+
+def test_too_many_words_are_refused() -> None:
+    assert len(words_of("a " * MAX_WORDS)) == MAX_WORDS
+    with pytest.raises(InvalidInput, match="words"):
+        words_of("a " * (MAX_WORDS + 1))

@@ -1,0 +1,738 @@
+"""Each format's writer and reader by themselves: what is written is read again, or read by whom it is made for."""
+
+import io
+import json
+import re
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+import msgspec
+import networkx
+import pytest
+from hypothesis import example, given
+from hypothesis import settings as hypothesis
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+
+from recollect.errors import InvalidInput, TooLarge
+from recollect.times import NEEDED
+from recollect.transfer.batches import BATCH_ITEMS, BATCH_OBSERVATIONS, read_batches, read_items, read_small
+from recollect.transfer.exports import empty
+from recollect.transfer.formats import FORMATS, IMPORTED, format_named
+from recollect.transfer.formats import json as json_format
+from recollect.transfer.formats.csv import guarded, unguarded
+from recollect.transfer.formats.markdown import plain
+from recollect.transfer.formats.reading import MAX_CELL, Item, list_cell
+from recollect.transfer.formats.writer import ExportedEdge, ExportedNode, Marks, Stage
+from recollect.transfer.formats.xml import restored, xml_text
+from recollect.transfer.model import Problem
+from recollect.transfer.records import (
+    MAX_STATEMENTS,
+    AnyRecord,
+    EntityRecord,
+    FactEnd,
+    FactRecord,
+    Placement,
+    RelationRecord,
+    Said,
+)
+
+HUGE = 1.5e300
+"""Stands for a number that no machine holds."""
+LOSSLESS = [name for name in IMPORTED if name != "jsonl"]
+
+NASTY = [
+    *[
+        "=1+1",
+        "'=1+1",
+        "''@x",
+        "+1",
+        "-1",
+        "@SUM(A1)",
+        "\t=1",
+        "\r=1",
+        "\n=1",
+        "＝1",
+        "'",
+        "''",
+        "'quoted'",
+        "# RELATIONS",
+    ],
+    *[
+        'a"b',
+        "a,b",
+        "a;b",
+        "a; b",
+        "[1",
+        '["x"]',
+        "[]",
+        "a\r\nb",
+        "a\rb",
+        "a\nb",
+        " a ",
+        "\u2028",
+        "\x85",
+        "\ufeff",
+        "\ufffe",
+    ],
+    *["<b>&amp;</b>", "]]>", "<![CDATA[x]]>", "<!--", "&#0;", "&lol;", "_x0001_", "_x005F_x0001_", "_x0066_act:", "_x"],
+    *[
+        "fact:1",
+        "fact:00000000-0000-7000-8000-000000000001",
+        "\x01\x08\x0b\x1f\x7f",
+        "数据",
+        "שלום\u202e",
+        "e\u0301",
+        "👩‍👧",
+    ],
+    *[
+        "\\",
+        "\\n",
+        "\\N",
+        "\\",
+        "${x}",
+        "%%{init}%%",
+        "```",
+        "`x`",
+        "**b**",
+        "[a](javascript:x)",
+        "![i](x)",
+        "http://x.y",
+        "end",
+    ],
+]
+characters = st.characters(exclude_characters="\0", codec="utf-8")
+texts = st.text(characters, min_size=1, max_size=30) | st.sampled_from(NASTY)
+names = texts
+times = st.datetimes(datetime(1, 1, 2), datetime(9999, 12, 30), timezones=st.just(UTC))
+maybe = st.none() | texts
+values = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.floats(allow_nan=False, allow_infinity=False) | texts,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
+    max_leaves=6,
+)
+metadata = st.dictionaries(texts, values, max_size=3)
+importances = st.none() | st.floats(0, 10)
+shared = {
+    "tags": st.lists(texts, max_size=3),
+    "importance": importances,
+    "created_at": st.none() | times,
+    "last_modified": st.none() | times,
+    "summary": maybe,
+    "status": st.sampled_from(["active", "outdated", "archived"]),
+    "metadata": metadata,
+    "source": maybe,
+    "thread": maybe,
+    "at": st.none() | times,
+    "freshness_at": st.none() | times,
+    "ttl_days": st.none() | st.floats(0.001, 36_500),
+    "expires_at": st.none() | times,
+}
+
+
+def _entity(said: Sequence[Any], **fields: Any) -> EntityRecord:
+    if said and isinstance(said[0], tuple):
+        return EntityRecord(observations=[text for text, _ in said], said=[each for _, each in said], **fields)
+    return EntityRecord(observations=list(said), **fields)
+
+
+statements = st.text(characters, max_size=30) | texts
+saids = st.builds(Said, thread=maybe, at=st.none() | times, expires_at=st.none() | times)
+entities = st.builds(
+    _entity,
+    said=st.lists(st.tuples(statements, saids), max_size=4) | st.lists(statements, max_size=4),
+    name=names,
+    entity_type=st.just("") | texts,
+    parent_id=st.none() | names,
+    aliases=st.lists(names, max_size=2),
+    text=maybe,
+    **shared,
+)
+facts = st.builds(FactRecord, text=texts, kind=st.just("") | texts, **shared)
+ends = names | st.builds(FactEnd, text=texts, thread=maybe, status=st.sampled_from(["active", "outdated"]))
+relations = st.builds(
+    RelationRecord,
+    from_=ends,
+    to=ends,
+    relation_type=texts,
+    metadata=metadata,
+    ordinal=st.none() | st.integers(-(2**31), 2**31 - 1),
+    created_at=st.none() | times,
+)
+
+
+def identity(record: AnyRecord) -> UUID:
+    """An id of a fact that stays the same however relations mean it."""
+    return end_id(record.end if isinstance(record, FactRecord) else "")
+
+
+def written(format_name: str, records: Sequence[AnyRecord]) -> str:
+    """A whole file of these records, in two pages a stage."""
+    writer, marks = format_named(format_name).writer, Marks()
+    nodes = [
+        ExportedNode(identity(r), r.name if isinstance(r, EntityRecord) else None, r)
+        for r in records
+        if isinstance(r, EntityRecord | FactRecord)
+    ]
+    edges = [
+        ExportedEdge(UUID(int=number), end_id(r.from_), end_id(r.to), r)
+        for number, r in enumerate(records)
+        if isinstance(r, RelationRecord)
+    ]
+    pages: list[str] = []
+    for stage in Stage:
+        if stage is Stage.FACTS and not writer.holds_facts:
+            continue
+        of_stage: Sequence[Any] = (
+            edges
+            if stage is Stage.RELATIONS
+            else [node for node in nodes if (node.name is not None) is (stage is Stage.ENTITIES)]
+        )
+        write: Callable[..., str] = writer.edges if stage is Stage.RELATIONS else writer.nodes
+        middle = len(of_stage) // 2
+        pages += [writer.opening(stage), write(of_stage[:middle], marks, first=True)]
+        pages += [write(of_stage[middle:], marks, first=middle == 0), writer.closing(stage)]
+    return "".join(pages)
+
+
+def end_id(end: str | FactEnd) -> UUID:
+    return UUID(int=hash(end) % 2**128)
+
+
+def read_back(format_name: str, text: str, size: int = 7) -> list[AnyRecord]:
+    """The records of a file that arrives in small pieces."""
+    raw = text.encode()
+    found = list(read_items(format_name, (raw[start : start + size] for start in range(0, len(raw), size))))
+    assert all(isinstance(item, Item) for item in found), found
+    return [item.record for item in found if isinstance(item, Item)]
+
+
+def linked(records: Sequence[AnyRecord]) -> list[AnyRecord]:
+    """The records with every fact that relations mean, which GraphML needs; each fact once."""
+    meant = [
+        end for r in records if isinstance(r, RelationRecord) for end in (r.from_, r.to) if isinstance(end, FactEnd)
+    ]
+    known = {r.end: r for r in records if isinstance(r, FactRecord)}
+    for end in meant:
+        known.setdefault(end, FactRecord(text=end.text, thread=end.thread, status=end.status))
+    placed = [r for r in records if isinstance(r, EntityRecord)]
+    return [*placed, *known.values(), *(r for r in records if isinstance(r, RelationRecord))]
+
+
+def settled(records: Sequence[AnyRecord]) -> list[AnyRecord]:
+    """The records with parents told in the entities again."""
+    parents = {r.name: r.parent_id for r in records if isinstance(r, Placement)}
+    return [
+        EntityRecord(**{**_fields(r), "parent_id": r.parent_id or parents.get(r.name)})
+        if isinstance(r, EntityRecord)
+        else r
+        for r in records
+        if not isinstance(r, Placement)
+    ]
+
+
+def _fields(record: Any) -> dict[str, Any]:
+    return {name: getattr(record, name) for name in record.__struct_fields__}
+
+
+def unique_names(records: list[Any]) -> list[Any]:
+    firsts = {r.name: r for r in reversed(records) if isinstance(r, EntityRecord)}
+    return [*reversed(firsts.values()), *(r for r in records if not isinstance(r, EntityRecord))]
+
+
+some = st.lists(entities | facts | relations, max_size=6).map(unique_names).map(linked)
+
+
+@pytest.mark.parametrize("format_name", LOSSLESS)
+@given(records=some, size=st.sampled_from([1, 7, 10_000]))
+@hypothesis(max_examples=60, deadline=None)
+@example(
+    records=linked([_entity([text], name=text, entity_type=text, tags=[text]) for text in dict.fromkeys(NASTY)]), size=5
+)
+@example(
+    records=linked([RelationRecord(from_=t, to=FactEnd(text=t, thread=t), relation_type=t) for t in NASTY]), size=5
+)
+def test_what_is_written_is_read_again(format_name: str, records: list[AnyRecord], size: int) -> None:
+    text = written(format_name, records)
+    assert settled(read_back(format_name, text, size)) == records
+
+
+@pytest.mark.parametrize("format_name", IMPORTED)
+def test_an_entity_of_which_very_much_is_said_comes_back(format_name: str) -> None:
+    told = datetime(2026, 11, 20, 12, 0, 0, 123456, UTC)
+    boat = EntityRecord(
+        name="Boat",
+        entity_type="ship",
+        observations=[f"said {number}" for number in range(100_000)],
+        said=[Said(thread="log", at=told)] * 100_000,
+    )
+    [read] = read_back(format_name, written(format_name, [boat]), 1_000_000)
+    assert read == (boat if format_name in LOSSLESS else msgspec.structs.replace(boat, said=[]))
+
+
+def test_no_export_says_more_of_an_entity_than_an_import_takes() -> None:
+    least = msgspec.json.encode(Said(at=datetime(2026, 11, 20, tzinfo=UTC))) + b","
+    assert MAX_CELL // len(least) < MAX_STATEMENTS
+
+
+@given(records=some)
+@hypothesis(max_examples=30, deadline=None)
+def test_items_are_sent_and_read_again(records: list[AnyRecord]) -> None:
+    assert settled(read_back("json", json_format.write_items(records).decode(), 1_000)) == records
+
+
+@pytest.mark.parametrize("format_name", FORMATS)
+def test_a_graph_without_anything_is_a_sound_file(format_name: str) -> None:
+    text = empty(format_name)
+    assert text == written(format_name, [])
+    if format_name in IMPORTED:
+        assert read_back(format_name, text) == []
+
+
+class TestJson:
+    def test_any_reader_of_json_reads_it_and_items_stand_in_lines(self) -> None:
+        said = written("json", [_entity(["x"], name="Ada", entity_type="person"), FactRecord(text="rain")])
+        assert json.loads(said) == {
+            "entities": [{"name": "Ada", "entityType": "person", "observations": ["x"]}],
+            "facts": [{"text": "rain"}],
+            "relations": [],
+        }
+        assert said.splitlines()[1] == '{"name":"Ada","entityType":"person","observations":["x"]}'
+
+    def test_as_the_enhanced_memory_server_writes_it(self) -> None:
+        entity = {"name": "Ada", "entityType": "person", "observations": ["x"], "tags": ["vip"], "importance": 5}
+        entity |= {"createdAt": "2026-01-01T00:00:00.000Z", "lastModified": "2026-01-02T00:00:00.000Z"}
+        relation = {"from": "Ada", "to": "Bob", "relationType": "knows", "createdAt": "2026-01-01T00:00:00.000Z"}
+        found = read_back("json", json.dumps({"relations": [relation], "entities": [entity]}, indent=2))
+        assert isinstance(found[0], RelationRecord)
+        assert isinstance(found[1], EntityRecord)
+        assert (found[1].tags, found[1].importance) == (["vip"], 5)
+
+    @pytest.mark.parametrize(
+        ("raw", "place", "reason"),
+        [
+            ("", "line 1", "Not a JSON object of lists"),
+            ("7", "line 1", "Not a JSON object of lists"),
+            ("[]", "line 1", "Not a JSON object of lists"),
+            ('{"entities":{}}', "line 1", "Not a JSON object of lists"),
+            ('{"entities":[1]}', "line 1", "Not a JSON object of lists"),
+            ('{"entities":[\n{"a":nope}]}', "line 2", "Not a JSON object of lists"),
+            ('{"entities":[\n{"a":NaN}]}', "line 2", "Not a JSON object of lists"),
+            ('{"entities":[]', "line 1", "Not a JSON object of lists"),
+            ('{"entities":[]}x', "line 1", "Not a JSON object of lists"),
+            ('{"entities":[{"name":"a"', "line 1", "Not a JSON object of lists"),
+            ('\n{"things":[]}', "line 2", "Unknown part; there are entities, facts, relations, hierarchy"),
+            ('{"entities":[' + "[" * 100_000, "line 1", "Nested too deep"),
+        ],
+    )
+    def test_what_is_no_file_is_told_by_its_line(self, raw: str, place: str, reason: str) -> None:
+        with pytest.raises(InvalidInput) as refused:
+            read_back("json", raw)
+        assert (refused.value.path, refused.value.message) == (place, reason)
+
+    @pytest.mark.parametrize(
+        ("item", "reason"),
+        [
+            ({}, "name: Required"),
+            ({"name": "", "entityType": "", "observations": []}, "name: Expected `str` of length >= 1"),
+            ({"name": "a", "entityType": "", "observations": [], "x": 1}, "field 4: Unknown"),
+            (
+                {"name": "a", "entityType": "", "observations": ["b"], "said": [{"at": None, "x - at `$.name": 1}]},
+                "said.0: Unknown",
+            ),
+            ({"name": "a", "entityType": "", "observations": [], "x - at `$.y": 1}, "field 4: Unknown"),
+            ({"name": "a", "entityType": "", "observations": ["b", 7]}, "observations.1: Expected `str`, got `int`"),
+            (
+                {"name": "a", "entityType": "", "observations": [], "importance": 11},
+                "importance: Expected `float` <= 10.0",
+            ),
+            (
+                {"name": "a\0", "entityType": "", "observations": []},
+                "name: holds a NUL or half a character, which cannot be stored",
+            ),
+            (
+                {"name": "a", "entityType": "", "observations": ["\ud800"]},
+                "observations.0: holds a NUL or half a character, which cannot be stored",
+            ),
+            (
+                {"name": "a", "entityType": "", "observations": ["b"], "said": [{}, {}]},
+                "`said` has not as many entries as `observations`",
+            ),
+            (
+                {"name": "a", "entityType": "", "observations": [], "at": "2026-01-01"},
+                f"at: {NEEDED}",
+            ),
+            (
+                {"name": "a", "entityType": "", "observations": [], "metadata": {"b": [1, HUGE]}},
+                "metadata.field 1.1: is a number that cannot be stored",
+            ),
+            (
+                {"name": "a", "entityType": "", "observations": [], "createdAt": "0001-01-01T00:00:00+14:00"},
+                "createdAt: outside the years 1 to 9999",
+            ),
+            (
+                {"name": "a", "entityType": "", "observations": [], "expiresAt": "9999-12-31T23:59:59-01:00"},
+                "expiresAt: outside the years 1 to 9999",
+            ),
+            (
+                {
+                    "name": "a",
+                    "entityType": "",
+                    "observations": ["b", "c"],
+                    "said": [{}, {"at": "0001-01-01T00:00:00+14:00"}],
+                },
+                "said.1.at: outside the years 1 to 9999",
+            ),
+        ],
+    )
+    def test_what_is_no_entity_is_told_by_its_path(self, item: Any, reason: str) -> None:
+        sound = {"name": "a", "entityType": "", "observations": []}
+        raw = json.dumps({"entities": [sound, item, sound]}).replace(json.dumps(HUGE), "1e400").encode()
+        found = list(read_items("json", [raw]))
+        assert [isinstance(each, Item) for each in found] == [True, False, True]
+        assert found[1] == Problem("entities.1", reason)
+
+    def test_metadata_is_bounded(self) -> None:
+        deep: Any = 1
+        for _ in range(40):
+            deep = [deep]
+        raw = {"name": "a", "entityType": "", "observations": []}
+        for value, reason in (
+            (deep, "nested deeper than 32 levels"),
+            ("x" * 100_001, "metadata: more than 100000 bytes of JSON"),
+        ):
+            [found] = read_items("json", [json.dumps({"entities": [{**raw, "metadata": {"a": value}}]}).encode()])
+            assert found == Problem("entities.0", reason)
+
+    def test_an_item_that_does_not_end_is_refused_before_it_fills_the_memory(self) -> None:
+        def endless() -> Iterator[bytes]:
+            yield b'{"entities":[{"name":"'
+            while True:
+                yield b"x" * 1_000_000
+
+        with pytest.raises(InvalidInput, match=f"An item of more than {MAX_CELL} characters"):
+            list(read_items("json", endless()))
+
+
+class TestCsv:
+    @given(cell=st.text(characters, max_size=20) | st.sampled_from(NASTY))
+    def test_no_cell_is_a_formula_and_each_comes_back(self, cell: str) -> None:
+        safe = guarded(cell)
+        assert not re.match(r"[=+\-@\t\r\n＝＋－＠]", safe)
+        assert unguarded(safe) == cell
+
+    def test_as_spreadsheets_and_the_enhanced_memory_server_have_it(self) -> None:
+        raw = (
+            "# ENTITIES\nname,entityType,observations,createdAt,lastModified,tags,importance\n"
+            'Ada,person,"writes; reads",2026-01-01T00:00:00.000Z,2026-01-02T00:00:00.000Z,a; b,5\n\n'
+            "# RELATIONS\nfrom,relationType,to,createdAt,lastModified\nAda,knows,Bob,2026-01-01T00:00:00.000Z,\n"
+        )
+        entity, relation = read_back("csv", raw)
+        assert isinstance(entity, EntityRecord)
+        assert (entity.observations, entity.tags, entity.importance) == (["writes", "reads"], ["a", "b"], 5)
+        assert isinstance(relation, RelationRecord)
+        assert (relation.from_, relation.to) == ("Ada", "Bob")
+
+    @pytest.mark.parametrize(
+        ("raw", "place", "reason"),
+        [
+            ("name,name\n", "line 1.column 2", "The column stands there twice"),
+            ("# ENTITIES\nname,colour\n", "line 2.column 2", "Unknown column; there are name, entityType"),
+            ('name\n"a\n', "line 2", "Not CSV: unexpected end of data"),
+            ('name\n"a"b\n', "line 2", "Not CSV: ',' expected after '\"'"),
+            ("name\na\0b\n", "line 2", "Holds the character NUL"),
+        ],
+    )
+    def test_what_is_no_table_is_told_by_its_line(self, raw: str, place: str, reason: str) -> None:
+        with pytest.raises(InvalidInput) as refused:
+            read_back("csv", raw)
+        assert refused.value.path == place
+        assert refused.value.message.startswith(reason)
+
+    @pytest.mark.parametrize(
+        ("row", "reason"),
+        [
+            ("a", "1 cells instead of 3"),
+            ("a,b,c,d", "4 cells instead of 3"),
+            (",person,", "name: Required"),
+            ("a,person,much", "importance: is no number"),
+            ("a,person,nan", "importance: is a number that cannot be stored"),
+        ],
+    )
+    def test_what_is_no_row_is_told_by_its_line(self, row: str, reason: str) -> None:
+        raw = f"name,entityType,importance\r\nAda,person,1\r\n{row}\r\nBob,person,2\r\n"
+        found = list(read_items("csv", [raw.encode()]))
+        assert [isinstance(item, Item) for item in found] == [True, False, True]
+        assert found[1] == Problem("line 3", reason)
+
+    def test_a_cell_that_does_not_end_is_refused_before_it_fills_the_memory(self) -> None:
+        def endless() -> Iterator[bytes]:
+            yield b'name\n"'
+            while True:
+                yield b"x" * 1_000_000
+
+        with pytest.raises(InvalidInput, match=f"More than {MAX_CELL} characters"):
+            list(read_items("csv", endless()))
+
+    def test_lists_in_cells(self) -> None:
+        assert list_cell('["a; b","c"]') == ["a; b", "c"]
+        assert list_cell("a; b") == ["a", "b"]
+        assert list_cell("[a; b") == ["[a", "b"]
+
+
+HEAD = (
+    '<graphml xmlns="http://graphml.graphdrawing.org/xmlns">'
+    '<key id="o" for="node" attr.name="observations" attr.type="string"/>'
+)
+
+
+def graphml(inside: str, head: str = HEAD) -> str:
+    return f'<?xml version="1.0"?>{head}<graph edgedefault="directed">{inside}</graph></graphml>'
+
+
+class TestGraphml:
+    @given(text=st.text(characters, max_size=20) | st.sampled_from(NASTY))
+    def test_every_text_has_a_place_in_xml(self, text: str) -> None:
+        said = xml_text(text)
+        assert not re.search("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]", said)
+        assert (
+            restored(
+                re.sub(r"&(lt|gt|amp|#13);", lambda e: {"lt": "<", "gt": ">", "amp": "&", "#13": "\r"}[e[1]], said)
+            )
+            == text
+        )
+
+    @given(records=some)
+    @hypothesis(max_examples=30, deadline=None)
+    def test_networkx_reads_it(self, records: list[AnyRecord]) -> None:
+        self.check(
+            records, networkx.read_graphml(io.BytesIO(written("graphml", records).encode()), force_multigraph=True)
+        )
+
+    @given(records=some)
+    @hypothesis(max_examples=30, deadline=None)
+    def test_networkx_reads_gexf(self, records: list[AnyRecord]) -> None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            graph = networkx.read_gexf(io.BytesIO(written("gexf", records).encode()), version="1.3")
+        labels = {restored(str(label)) for _, label in graph.nodes(data="label") if label}
+        assert labels >= {r.name for r in records if isinstance(r, EntityRecord)}
+        self.check(records, graph)
+
+    @staticmethod
+    def check(records: list[AnyRecord], graph: Any) -> None:
+        ends = {end for r in records if isinstance(r, RelationRecord) for end in (r.from_, r.to)}
+        nodes = {
+            r.name if isinstance(r, EntityRecord) else r.end
+            for r in records
+            if isinstance(r, EntityRecord | FactRecord)
+        }
+        assert graph.is_directed()
+        assert graph.number_of_nodes() == len(nodes | ends)
+        edges = [r for r in records if isinstance(r, RelationRecord)]
+        assert graph.number_of_edges() == len(edges)
+        types = sorted(restored(said) for _, _, said in graph.edges(data="relationType"))
+        assert types == sorted(r.relation_type for r in edges)
+
+    def test_an_entity_is_meant_by_its_name(self) -> None:
+        ada, knows = (
+            _entity(["writes"], name="Ada", entity_type="person", importance=3.5),
+            RelationRecord(from_="Ada", to="Bob", relation_type="knows"),
+        )
+        graph = networkx.read_graphml(io.BytesIO(written("graphml", [ada, knows]).encode()))
+        assert graph.nodes["Ada"] == {"entityType": "person", "observations": '["writes"]', "importance": 3.5}
+        assert graph.edges["Ada", "Bob"]["relationType"] == "knows"
+
+    def test_placeholders_are_there_for_others_and_passed_over_here(self) -> None:
+        writer = format_named("graphml").writer
+        text = writer.opening(Stage.ENTITIES) + writer.nodes([ExportedNode(UUID(int=1), "Bob", None)], {}, first=True)
+        text += writer.closing(Stage.RELATIONS)
+        assert networkx.read_graphml(io.BytesIO(text.encode())).nodes["Bob"] == {"placeholder": True}
+        assert read_back("graphml", text) == []
+
+    def test_as_networkx_writes_it(self) -> None:
+        graph: networkx.DiGraph[str] = networkx.DiGraph()
+        graph.add_node("Ada", entityType="person", tags="vip; old")
+        graph.add_edge("Ada", "Bob", relationType="knows")
+        found = read_back("graphml", "\n".join(networkx.generate_graphml(graph)))
+        assert [getattr(record, "tags", None) for record in found] == [["vip", "old"], [], None]
+
+    @pytest.mark.parametrize(
+        ("attack", "reason"),
+        [
+            ('<!DOCTYPE g [<!ENTITY a "b">]><graphml/>', "Document types and entities are not taken"),
+            ('<!DOCTYPE g SYSTEM "file:///etc/passwd"><graphml/>', "Document types and entities are not taken"),
+            (
+                '<!DOCTYPE g [<!ENTITY a SYSTEM "file:///etc/passwd">]><graphml/>',
+                "Document types and entities are not taken",
+            ),
+            (
+                '<!DOCTYPE g [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;&a;&a;">'
+                '<!ENTITY c "&b;&b;&b;&b;&b;&b;&b;&b;&b;&b;">]><graphml>&c;</graphml>',
+                "Document types and entities are not taken",
+            ),
+            ("<graphml>&undefined;</graphml>", "Not XML: undefined entity"),
+            (
+                '<graphml xmlns:x="http://www.w3.org/2001/XInclude"><x:include href="/etc/passwd"/></graphml>',
+                "An element that is not taken here",
+            ),
+            ("<graphml>" + "<graph>" * 50, "An element that is not taken here"),
+            ("<a>" * 50, "An element that is not taken here"),
+            ("<graphml><graph></graphml>", "Not XML: mismatched tag"),
+            ("<graphml>", "Not XML: no element found"),
+            ("", "Not XML: no element found"),
+            ("\x01", "Not XML: not well-formed (invalid token)"),
+            (graphml('<node id="a"><data key="x">1</data></node>'), "Its key was not declared"),
+            (graphml('<node id="a"><data key="o">1</data><data key="o">1</data></node>'), "Its data holds a key twice"),
+            (graphml("", HEAD + '<key id="c" for="node" attr.name="colour"/>'), "Unknown key"),
+            (graphml('<node id="a"><port name="b"/></node>'), "An element that is not taken here"),
+            (graphml('<node id="a"><graph/></node>'), "An element that is not taken here"),
+        ],
+    )
+    def test_attacks_and_nonsense_are_refused(self, attack: str, reason: str) -> None:
+        with pytest.raises(InvalidInput) as refused:
+            read_back("graphml", attack)
+        assert refused.value.message.startswith(reason)
+        assert refused.value.path == "line 1"
+
+    def test_what_is_no_node_is_told_by_its_line(self) -> None:
+        raw = graphml('\n<node/>\n<edge source="a" target="b"/>\n<edge source="fact:1" target="b"/>\n<node id="ok"/>')
+        found = list(read_items("graphml", [raw.encode()]))
+        assert found[:3] == [
+            Problem("line 2", "id: Required"),
+            Problem("line 3", "relationType: Required"),
+            Problem("line 4", "source: no node before it has this id"),
+        ]
+        assert isinstance(found[3], Item)
+
+    def test_another_encoding_by_declaration_changes_nothing(self) -> None:
+        raw = graphml('<node id="é"/>').replace('version="1.0"', 'version="1.0" encoding="utf-7"')
+        [found] = read_back("graphml", raw)
+        assert isinstance(found, EntityRecord)
+        assert found.name == "é"
+
+
+class TestForPeople:
+    def test_dot_and_mermaid_as_the_crate_draws_them(self) -> None:
+        marks = {UUID(int=1): "n0", UUID(int=2): "n1"}
+        nodes = [ExportedNode(UUID(int=1), "Alice", None), ExportedNode(UUID(int=2), "Bob", None)]
+        edge = RelationRecord(from_="Alice", to="Bob", relation_type="knows")
+        edges = [ExportedEdge(UUID(int=3), UUID(int=1), UUID(int=2), edge)]
+        drawn = {}
+        for name in ("dot", "mermaid"):
+            writer = format_named(name).writer
+            parts = [writer.opening(Stage.ENTITIES), writer.nodes(nodes, marks, first=True)]
+            drawn[name] = "".join([*parts, writer.edges(edges, marks, first=True), writer.closing(Stage.RELATIONS)])
+        assert drawn["dot"] == (
+            'digraph G {\n  n0 [label="Alice"];\n  n1 [label="Bob"];\n  n0 -> n1 [label="knows"];\n}\n'
+        )
+        assert drawn["mermaid"] == 'graph LR\n  n0["Alice"]\n  n1["Bob"]\n  n0 -->|knows| n1\n'
+
+    @given(text=texts)
+    def test_nothing_ends_a_label_of_dot_or_mermaid(self, text: str) -> None:
+        nodes = [ExportedNode(UUID(int=1), text, None)]
+        for name in ("dot", "mermaid"):
+            line = format_named(name).writer.nodes(nodes, {UUID(int=1): "n0"}, first=True)
+            assert line.count("\n") == 1
+            inside = re.fullmatch(r'  n0 ?\[(?:label=)?"(.*)"\];?\n', line, re.DOTALL)
+            assert inside is not None
+            assert not re.search(r'(?<!\\)(\\\\)*"', inside[1]), line
+            if name == "mermaid":
+                assert not re.search(r'["<>`$|{}\[\]()%\\&]', inside[1]), line
+
+    @given(text=texts)
+    @example(text="<script>alert(1)</script>")
+    @example(text="[x](javascript:alert(1))")
+    @example(text="# heading\n- point\n\n    code")
+    @example(text="1. one")
+    @example(text="a  \nb")
+    def test_markdown_shows_texts_and_nothing_else(self, text: str) -> None:
+        parser = MarkdownIt("commonmark").enable(["table", "strikethrough"])
+        tokens = parser.parse(f"- {plain(text)}\n")
+        kinds = {token.type for token in tokens} | {child.type for token in tokens for child in token.children or []}
+        assert kinds <= {"bullet_list_open", "list_item_open", "paragraph_open", "inline", "text", "text_special"} | {
+            "paragraph_close",
+            "list_item_close",
+            "bullet_list_close",
+        }
+        shown = "".join(child.content for token in tokens for child in token.children or [])
+        assert " ".join(shown.split()) == " ".join(
+            re.sub(r"[^\S ]", " ", "".join(c if c.isprintable() or c.isspace() else " " for c in text)).split()
+        )
+
+    def test_markdown_has_a_section_for_each_entity(self) -> None:
+        entity = _entity(
+            ["writes notes"], name="Ada", entity_type="person", tags=["vip"], importance=5.0, parent_id="Lab"
+        )
+        text = written(
+            "markdown", [entity, FactRecord(text="rain"), RelationRecord(from_="Ada", to="Bob", relation_type="knows")]
+        )
+        assert text == (
+            "# Knowledge graph\n\n## Entities\n\n### Ada\n\n- **Type**: person\n- **Tags**: vip\n- **Importance**: 5\n"
+            "- **Parent**: Lab\n\n- writes notes\n\n## Facts\n\n- rain\n\n"
+            "## Relations\n\n- **Ada** → *knows* → **Bob**\n"
+        )
+
+
+class TestBatches:
+    @pytest.mark.parametrize("head", [b"\x1f\x8b\x08", b"PK\x03\x04", b"BZh9", b"\xfd7zXZ\x00", b"\x28\xb5\x2f\xfd"])
+    @pytest.mark.parametrize("format_name", IMPORTED)
+    def test_compressed_input_is_not_taken(self, format_name: str, head: bytes) -> None:
+        with pytest.raises(InvalidInput, match="Compressed input is not taken"):
+            list(read_batches(format_name, [head + b"x" * 100]))
+
+    @pytest.mark.parametrize("format_name", IMPORTED)
+    def test_only_utf_8_is_taken(self, format_name: str) -> None:
+        for raw in ("{}".encode("utf-16"), b"\n\xff", b"\n\xc3"):
+            with pytest.raises(InvalidInput, match="Not UTF-8"):
+                list(read_batches(format_name, [raw]))
+
+    @pytest.mark.parametrize("format_name", ["gexf", "dot", "markdown", "mermaid"])
+    def test_some_formats_are_written_only(self, format_name: str) -> None:
+        with pytest.raises(InvalidInput, match="cannot be imported; one of json, jsonl, csv, graphml can"):
+            list(read_batches(format_name, [b""]))
+
+    def test_batches_are_bounded_and_the_same_each_time(self) -> None:
+        many = [_entity([f"{n} {m}" for m in range(n % 40)], name=f"e{n}", entity_type="") for n in range(1_500)]
+        raw = written("json", many).encode()
+        batches = list(read_batches("json", [raw[i : i + 1000] for i in range(0, len(raw), 1000)]))
+        assert [batch.number for batch in batches] == list(range(len(batches)))
+        assert [item.record for batch in batches for item in batch.items] == many
+        for batch in batches:
+            assert len(batch.items) <= BATCH_ITEMS
+            said = [len(i.record.observations) for i in batch.items if isinstance(i.record, EntityRecord)]
+            assert sum(said) <= BATCH_OBSERVATIONS
+        assert list(read_batches("json", [raw])) == batches
+
+    def test_parents_that_come_later_are_told_at_the_end(self) -> None:
+        a, b = (
+            _entity([], name="a", entity_type="", parent_id="b"),
+            _entity([], name="b", entity_type="", parent_id="c"),
+        )
+        c, d = _entity([], name="c", entity_type=""), _entity([], name="d", entity_type="", parent_id="c")
+        found = read_back("csv", written("csv", [a, b, c, d, RelationRecord(from_="a", to="b", relation_type="x")]))
+        assert [getattr(record, "parent_id", "—") for record in found] == [None, None, None, "c", "—", "b", "c"]
+        assert [type(record) for record in found[-2:]] == [Placement, Placement]
+
+    def test_what_is_small_is_bounded(self) -> None:
+        raw = written("csv", [_entity(["x", "y"], name=f"e{n}", entity_type="") for n in range(10)]).encode()
+        items, problems = read_small("csv", [raw], max_items=10, max_observations=20)
+        assert (len(items), problems) == (10, [])
+        for bounds in ({"max_items": 9, "max_observations": 20}, {"max_items": 10, "max_observations": 19}):
+            with pytest.raises(TooLarge, match="recollect import"):
+                read_small("csv", [raw], **bounds)
+
+    @pytest.mark.parametrize("format_name", IMPORTED)
+    @given(
+        raw=st.binary(max_size=300)
+        | st.text(st.sampled_from("{}[]\":,<>/=gn# \n'\\u0dentiesgraphml"), max_size=80).map(str.encode)
+    )
+    @hypothesis(max_examples=100, deadline=None)
+    def test_nothing_brings_a_reader_down(self, format_name: str, raw: bytes) -> None:
+        with suppress(InvalidInput):
+            for batch in read_batches(format_name, [raw[:50], raw[50:]]):
+                assert all(problem.where and 0 < len(problem.reason) < 500 for problem in batch.problems)

@@ -1,0 +1,160 @@
+"""What is counted in memory, and what may be asked for."""
+
+from collections import Counter as Sums
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta, timezone
+from uuid import UUID
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recollect.errors import InvalidInput
+from recollect.usage.model import Counter, Counts, Per, TenantUsage, UsageRow, cursor_of, usage_span
+from recollect.usage.tally import Tally
+
+NOW = datetime(2026, 11, 20, 20, 30, tzinfo=UTC)
+TENANTS = [UUID(int=number) for number in range(1, 5)]
+
+calls = st.tuples(st.sampled_from(TENANTS), st.sampled_from(["recall", "remember", "forget"]), st.booleans())
+steps = st.lists(calls | st.just("flush") | st.just("fail"), max_size=60)
+
+
+@given(steps)
+def test_whatever_fails_and_comes_back_each_call_is_counted_once(steps: list[object]) -> None:
+    tally, written, expected = Tally(), Sums[tuple[UUID, str]](), Sums[tuple[UUID, str]]()
+    errors = 0
+
+    def write(usage: TenantUsage, tenant_id: UUID) -> int:
+        for counter, counts in usage.counted.items():
+            written[tenant_id, counter.name] += counts.calls
+        return sum(counts.errors for counts in usage.counted.values())
+
+    found = 0
+    for step in [*steps, "flush"]:
+        if isinstance(step, tuple):
+            tenant_id, name, failed = step
+            tally.count(tenant_id, "tool", name, Counts(calls=1, errors=int(failed)))
+            expected[tenant_id, name] += 1
+            errors += failed
+            continue
+        for tenant_id in tally.tenants():
+            usage = tally.take(tenant_id)
+            tally.count(tenant_id, "tool", "meanwhile", Counts(calls=1))
+            expected[tenant_id, "meanwhile"] += 1
+            if step == "fail":
+                tally.give_back(tenant_id, usage)
+            else:
+                found += write(usage, tenant_id)
+    for tenant_id in tally.tenants():
+        found += write(tally.take(tenant_id), tenant_id)
+    assert written == expected
+    assert found == errors
+
+
+def test_it_holds_so_much_and_no_more_and_what_it_knows_goes_on() -> None:
+    tally = Tally(max_entries=2)
+    for _ in range(3):
+        for name in ("a", "b", "c"):
+            tally.count(TENANTS[0], "tool", name, Counts(calls=1))
+    tally.note_key(TENANTS[1], TENANTS[1], NOW)
+    assert {counter.name: counts.calls for counter, counts in tally.take(TENANTS[0]).counted.items()} == {
+        "a": 3,
+        "b": 3,
+    }
+    assert tally.take(TENANTS[1]).keys == {}
+    tally.count(TENANTS[0], "tool", "c", Counts(calls=1))
+    assert len(tally.take(TENANTS[0]).counted) == 1, "what was taken made room"
+
+
+def test_what_comes_back_has_no_more_place_than_anything_else() -> None:
+    tally = Tally(max_entries=2)
+    for name in ("a", "b"):
+        tally.count(TENANTS[0], "tool", name, Counts(calls=1))
+    usage = tally.take(TENANTS[0])
+    for name in ("c", "d"):
+        tally.count(TENANTS[1], "tool", name, Counts(calls=1))
+    tally.give_back(TENANTS[0], usage)
+    assert tally.take(TENANTS[0]).counted == {}
+    assert len(tally.take(TENANTS[1]).counted) == 2
+
+
+def test_who_failed_comes_after_the_others() -> None:
+    tally = Tally()
+    for tenant_id in TENANTS:
+        tally.count(tenant_id, "tool", "a", Counts(calls=1))
+    tally.give_back(TENANTS[0], tally.take(TENANTS[0]))
+    assert tally.tenants() == [*TENANTS[1:], TENANTS[0]]
+
+
+def test_the_last_use_of_a_key_is_kept() -> None:
+    tally, later = Tally(), NOW + timedelta(seconds=5)
+    tally.note_key(TENANTS[0], TENANTS[1], NOW)
+    older = tally.take(TENANTS[0])
+    tally.note_key(TENANTS[0], TENANTS[1], later)
+    tally.give_back(TENANTS[0], older)
+    assert tally.take(TENANTS[0]).keys == {TENANTS[1]: later}
+
+
+def test_an_hour_is_of_utc() -> None:
+    counter = Counter(int(NOW.timestamp()) // 3600, "tool", "recall")
+    assert counter.since == datetime(2026, 11, 20, 20, tzinfo=UTC)
+
+
+class TestSpan:
+    def test_the_default_is_the_last_day(self) -> None:
+        span = usage_span(None, None, "hour", now=NOW)
+        assert (span.since, span.until) == (datetime(2026, 11, 19, 20, tzinfo=UTC), NOW)
+
+    def test_it_begins_with_an_hour_whatever_the_offset(self) -> None:
+        india = timezone(timedelta(hours=5, minutes=30))
+        span = usage_span(datetime(2026, 1, 1, 12, 45, tzinfo=india), NOW, "day", now=NOW)
+        assert span.since == datetime(2026, 1, 1, 7, tzinfo=UTC)
+
+    @pytest.mark.parametrize(
+        ("since", "until", "path"),
+        [
+            (NOW, NOW - timedelta(hours=1), "to"),
+            (NOW - timedelta(days=367), None, "from"),
+            (datetime(2026, 1, 1), None, "from"),
+            (None, datetime(2026, 1, 1), "to"),
+            (datetime.min.replace(tzinfo=timezone(timedelta(hours=1))), None, "from"),
+            (None, datetime.max.replace(tzinfo=timezone(-timedelta(hours=1))), "to"),
+        ],
+    )
+    def test_what_makes_no_sense_is_refused(self, since: datetime | None, until: datetime | None, path: str) -> None:
+        with pytest.raises(InvalidInput) as refused:
+            usage_span(since, until, "hour", now=NOW)
+        assert refused.value.path == path
+
+    @given(st.datetimes(timezones=st.just(UTC)), st.sampled_from(["hour", "day", "month", "all"]))
+    def test_any_end_has_a_day_before_it_or_the_beginning_of_time(self, until: datetime, per: Per) -> None:
+        span = usage_span(None, until, per, now=NOW)
+        assert timedelta(0) <= span.until - span.since < timedelta(days=1, hours=1)
+
+
+class TestCursor:
+    @pytest.mark.parametrize("per", ["hour", "day", "month", "all"])
+    def test_it_stands_for_its_row_and_its_span_whatever_the_time_is(self, per: Per) -> None:
+        span = usage_span(None, None, per, now=NOW)
+        cursor = cursor_of(span, UsageRow(NOW, "route", "GET /v1/graphs/{name}", 1, 0, 0, 0))
+        rest = usage_span(None, None, per, now=NOW + timedelta(hours=2), cursor=cursor)
+        assert rest == replace(span, after=(NOW, "route", "GET /v1/graphs/{name}"))
+
+    @pytest.mark.parametrize(
+        "cursor",
+        [
+            "",
+            "x",
+            "2026-01-01",
+            "2026-01-01T00:00:00Z a b",
+            "2026-01-01T00:00:00Z 2026-01-02T00:00:00Z 2026-01-01 a b",
+            "2026-01-02T00:00:00Z 2026-01-01T00:00:00Z 2026-01-01T00:00:00Z a b",
+            "2020-01-01T00:00:00Z 2026-01-01T00:00:00Z 2026-01-01T00:00:00Z a b",
+            "2026-01-01T00:00:00Z 2026-01-02T00:00:00Z 9999-12-31T23:59:59-12:00 a b",
+        ],
+    )
+    def test_another_text_is_refused(self, cursor: str) -> None:
+        with pytest.raises(InvalidInput) as refused:
+            usage_span(None, None, "hour", now=NOW, cursor=cursor)
+        assert refused.value.path == "cursor"

@@ -1,0 +1,106 @@
+"""What surrounds a passage, computed once more, without SQL: to compare with what the worker stored."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+import asyncpg
+import numpy as np
+from numpy.typing import NDArray
+
+from tests.memories import Agent, embedder
+
+NEAR, FAR, NEIGHBOURS = 20, 80, 16
+
+LIVE = """
+    SELECT p.id, p.sequence, p.source, p.said_at, p.added_revision, p.text, p.speaker, n.name, p.settled,
+        p.claimed_until, p.near::text, p.far::text, p.embedding::text, p.embedding_model
+    FROM passages p JOIN nodes n ON n.tenant_id = p.tenant_id AND n.id = p.node_id
+    WHERE p.tenant_id = $1 AND p.removed_revision IS NULL ORDER BY p.said_at, p.added_revision, p.id"""
+
+
+@dataclass(frozen=True)
+class Said:
+    """A live passage: what it says, and what the worker made of what surrounds it."""
+
+    id: UUID
+    sequence: UUID
+    source: str
+    said_at: datetime | None
+    added_revision: int
+    text: str
+    speaker: str | None
+    name: str | None
+    settled: bool
+    claimed_until: datetime | None
+    near: str | None
+    far: str | None
+    embedding: str | None
+    embedding_model: str | None
+
+    @property
+    def words(self) -> list[str]:
+        label = f"{self.speaker}: "
+        return (self.text[len(label) :] if self.text.lower().startswith(label) else self.text).split()
+
+    @property
+    def to_embed(self) -> str:
+        return self.text if self.name is None or self.text.startswith(self.name) else f"{self.name}: {self.text}"
+
+
+async def assert_windows(agent: Agent, owner: asyncpg.Connection) -> None:
+    """Every live passage of the tenant is settled, with the words around it and the vector its neighbours share in."""
+    live = [Said(**row) for row in await owner.fetch(LIVE, agent.caller.tenant_id)]
+    own = await embedder().embed([said.to_embed for said in live])
+    vectors = {said.id: vector.astype(np.float16).astype(np.float64) for said, vector in zip(live, own, strict=True)}
+    places = list(_placed(live))
+    near = await _vectored(owner, [_window(*place, NEAR) for place in places])
+    far = await _vectored(owner, [_window(*place, FAR) for place in places])
+    for (said, before, after), near_words, far_words in zip(places, near, far, strict=True):
+        assert (said.settled, said.claimed_until, said.embedding_model) == (True, None, embedder().model), said
+        assert (said.near, said.far) == (near_words, far_words), (said, before, after)
+        shared = vectors[said.id] + sum(vectors[beside[0].id] for beside in (before, after) if beside) / 2
+        _assert_alike(np.array((said.embedding or "").strip("[]").split(","), np.float64), shared)
+
+
+def _placed(live: Sequence[Said]) -> Iterator[tuple[Said, list[Said], list[Said]]]:
+    """Each passage with those before it and those after it that count, nearest first."""
+    sequences: defaultdict[UUID, list[Said]] = defaultdict(list)
+    for said in live:
+        if said.source == "name":
+            yield said, [], []
+        else:
+            sequences[said.sequence].append(said)
+    for sequence in sequences.values():
+        for place, said in enumerate(sequence):
+            before = sequence[max(0, place - NEIGHBOURS) : place][::-1]
+            yield said, _once(said, before), _once(said, sequence[place + 1 : place + 1 + NEIGHBOURS])
+
+
+def _once(said: Said, beside: Sequence[Said]) -> list[Said]:
+    """Passages beside one, nearest first, each text once and not its own."""
+    nearest: dict[str, Said] = {}
+    for other in beside:
+        nearest.setdefault(other.text, other)
+    nearest.pop(said.text, None)
+    return list(nearest.values())
+
+
+def _window(said: Said, before: Sequence[Said], after: Sequence[Said], words: int) -> str:
+    preceding = [word for other in reversed(before) for word in other.words]
+    following = [word for other in after for word in other.words]
+    return " ".join([*preceding[-words:], *said.words, *following[:words]])
+
+
+async def _vectored(owner: asyncpg.Connection, texts: Sequence[str]) -> list[str]:
+    query = (
+        "SELECT to_tsvector('english', t)::text AS words FROM unnest($1::text[]) WITH ORDINALITY AS i (t, n) ORDER BY n"
+    )
+    return [row["words"] for row in await owner.fetch(query, texts)]
+
+
+def _assert_alike(stored: NDArray[np.float64], wanted: NDArray[np.float64]) -> None:
+    length = np.linalg.norm(wanted)
+    assert np.abs(stored - wanted / (length or 1.0)).max() < 2e-3

@@ -1,0 +1,65 @@
+"""Compact graphs: those of which something is beyond the retention, and where one call could not do all of it."""
+
+from dataclasses import asdict
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+import structlog
+
+from recollect.errors import RecollectError
+from recollect.identity.model import worker_caller
+from recollect.jobs.model import Job, Step, StepRefused
+from recollect.platform.db import Transaction
+from recollect.retention import service as compaction
+from recollect.retention.model import Freed
+from recollect_workers.context import WorkerContext
+
+MAX_ROUNDS = 100
+"""Looks at one tenant's graphs in one sweep, at most: what is left waits for the next."""
+
+log = structlog.get_logger(__name__)
+
+
+async def schedule(context: WorkerContext) -> None:
+    """Start a job for each graph of which something is to go, a few graphs of each tenant in turn.
+
+    Raises Unavailable when the database is away.
+    """
+    if not context.settings.compaction_enabled:
+        return
+    left = await compaction.tenants_to_check(context.database)
+    for _ in range(MAX_ROUNDS):
+        waiting = []
+        for tenant_id in left:
+            if context.stopping.is_set():
+                return
+            if await _attempt(context, tenant_id):
+                waiting.append(tenant_id)
+        left = waiting
+
+
+async def _attempt(context: WorkerContext, tenant_id: UUID) -> bool:
+    """Look at some graphs of a tenant; whether others wait. A failure must not keep other tenants from their turn."""
+    try:
+        async with context.database.transaction(worker_caller(tenant_id)) as tx:
+            checked = await compaction.check_graphs(tx, retention_days=context.settings.retention_days)
+    except RecollectError as error:
+        log.warning("graphs not looked at, will be tried again", tenant=str(tenant_id), reason=str(error))
+        return False
+    except Exception:
+        log.exception("graphs not looked at, will be tried again", tenant=str(tenant_id))
+        return False
+    if checked.started:
+        context.jobs_due.set()
+        log.info("graphs are compacted", tenant=str(tenant_id), graphs=checked.started)
+    return checked.more
+
+
+async def compact_graph(tx: Transaction, job: Job) -> Step:
+    """The next rows that nobody can read any more. Done counts rows; the cursor, those of each table."""
+    if job.graph_id is None:
+        raise StepRefused("A past is compacted graph by graph.")
+    before = datetime.now(UTC) - timedelta(days=job.arguments["retention_days"])
+    step = await compaction.compact(tx, job.graph_id, before=before)
+    freed = asdict(Freed(**job.cursor.get("freed", {})) + step.freed)
+    return Step({"freed": freed}, sum(freed.values()), finished=not step.more, result=freed)

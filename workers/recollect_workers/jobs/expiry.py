@@ -1,0 +1,87 @@
+"""Archive what has expired, and delete it after the retention.
+
+Work stands in the tables and nowhere else: any number of workers sweep at once, and of those that look at a graph at
+the same moment the one that holds its lock finds what there is. Each round gives every tenant one step.
+"""
+
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+from uuid import UUID
+
+import structlog
+
+from recollect.curation import expiry
+from recollect.curation.model import Expired
+from recollect.errors import NotFound, RecollectError
+from recollect.identity.model import worker_caller
+from recollect.platform.db import Transaction
+from recollect_workers.context import WorkerContext
+
+MAX_ROUNDS = 100
+"""Steps of one tenant in one sweep, at most: what is left waits for the next."""
+
+Find = Callable[[Transaction], Awaitable[list[str]]]
+Take = Callable[[Transaction, str], Awaitable[Expired]]
+
+log = structlog.get_logger(__name__)
+
+
+async def archive(context: WorkerContext) -> None:
+    """Archive whatever has expired. Raises Unavailable when the database is away."""
+    waiting = await expiry.tenants_with_expired(context.database)
+    await _rounds(context, waiting, expiry.graphs_with_expired, expiry.archive_expired, "archived")
+
+
+async def purge(context: WorkerContext) -> None:
+    """Delete what expired longer ago than the retention. Raises Unavailable when the database is away."""
+    retention = timedelta(days=context.settings.retention_days)
+
+    async def find(tx: Transaction) -> list[str]:
+        return await expiry.graphs_with_purgeable(tx, retention=retention)
+
+    async def take(tx: Transaction, graph: str) -> Expired:
+        return await expiry.purge_expired(tx, graph, retention=retention)
+
+    waiting = await expiry.tenants_with_purgeable(context.database, retention=retention)
+    await _rounds(context, waiting, find, take, "purged")
+
+
+async def _rounds(context: WorkerContext, tenants: list[UUID], find: Find, take: Take, done: str) -> None:
+    """A step of each tenant's first graph in turn, until none has more, or each had MAX_ROUNDS."""
+    left = {tenant_id: await _found(context, tenant_id, find) for tenant_id in tenants}
+    for _ in range(MAX_ROUNDS):
+        left = {tenant_id: graphs for tenant_id, graphs in left.items() if graphs}
+        for tenant_id, graphs in left.items():
+            if context.stopping.is_set():
+                return
+            if not await _attempt(context, tenant_id, graphs[0], take, done):
+                del graphs[0]
+
+
+async def _found(context: WorkerContext, tenant_id: UUID, find: Find) -> list[str]:
+    try:
+        async with context.database.transaction(worker_caller(tenant_id), read_only=True) as tx:
+            return await find(tx)
+    except RecollectError as error:
+        log.warning("expired memories not looked for, will be tried again", tenant=str(tenant_id), reason=str(error))
+    except Exception:
+        log.exception("expired memories not looked for, will be tried again", tenant=str(tenant_id))
+    return []
+
+
+async def _attempt(context: WorkerContext, tenant_id: UUID, graph: str, take: Take, done: str) -> bool:
+    """One step of one graph; whether another may find more. A failure must not keep others from their turn."""
+    try:
+        async with context.database.transaction(worker_caller(tenant_id)) as tx:
+            step = await take(tx, graph)
+    except NotFound:  # It was deleted while this waited for its lock.
+        return False
+    except RecollectError as error:
+        log.warning(f"expired memories not {done}, will be tried again", tenant=str(tenant_id), reason=str(error))
+        return False
+    except Exception:
+        log.exception(f"expired memories not {done}, will be tried again", tenant=str(tenant_id))
+        return False
+    if step.nodes or step.observations:
+        log.info(f"expired memories {done}", tenant=str(tenant_id), nodes=step.nodes, observations=step.observations)
+    return step.more

@@ -1,0 +1,68 @@
+"""Relate new facts to the entities that they are like, once they are embedded.
+
+The queue is in PostgreSQL: a fact leaves it in the transaction that relates it, so that none is lost or related twice.
+"""
+
+import time
+from uuid import UUID
+
+import structlog
+
+from recollect.errors import RecollectError
+from recollect.graphs import service as graphs
+from recollect.identity.model import worker_caller
+from recollect.memory import links
+from recollect.platform.telemetry import continued_span
+from recollect_workers.context import WorkerContext
+
+LINK_FACTS = "auto_link"
+"""The operation that changes tell."""
+
+FACTS_AT_ONCE = 20
+TURN_SECONDS = 3.0
+"""How long a tenant's facts are related before others have their turn."""
+
+log = structlog.get_logger(__name__)
+
+
+async def sweep(context: WorkerContext) -> None:
+    """Relate whatever waits: a turn for each tenant, until none has more.
+
+    Raises Unavailable when the database is away.
+    """
+    context.links_due.clear()
+    more = True
+    while more and not context.stopping.is_set():
+        waiting = await links.tenants_with_unlinked(context.database)
+        more = any([await _attempt_turn(context, tenant_id) for tenant_id in waiting])
+
+
+async def _attempt_turn(context: WorkerContext, tenant_id: UUID) -> bool:
+    # One tenant's failure must not keep the others from their turn.
+    try:
+        return await link_facts(context, tenant_id)
+    except RecollectError as error:
+        log.warning("facts not related, will be tried again", tenant=str(tenant_id), reason=str(error))
+    except Exception:
+        log.exception("facts not related, will be tried again", tenant=str(tenant_id))
+    return False
+
+
+async def link_facts(context: WorkerContext, tenant_id: UUID) -> bool:
+    """Relate a tenant's facts for TURN_SECONDS; whether there may be more."""
+    caller, ends = worker_caller(tenant_id), time.monotonic() + TURN_SECONDS
+    with continued_span(LINK_FACTS, {}) as span:
+        span.set_attribute("recollect.tenant_id", str(tenant_id))
+        async with context.database.transaction(caller, read_only=True) as tx:
+            waiting = await links.graphs_with_unlinked(tx)
+        for graph_id in waiting:
+            count = FACTS_AT_ONCE
+            while count == FACTS_AT_ONCE:
+                if context.stopping.is_set() or time.monotonic() >= ends:
+                    return True
+                async with (
+                    context.database.transaction(caller) as tx,
+                    graphs.write_graph_of(tx, graph_id, LINK_FACTS) as revision,
+                ):
+                    count = await links.link_alike(tx, revision, limit=FACTS_AT_ONCE)
+    return bool(waiting)

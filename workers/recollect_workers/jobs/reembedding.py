@@ -1,0 +1,100 @@
+"""Give a graph vectors of another model, while the old ones serve; then change over, and drop the old ones if told.
+
+Three phases, each page by page: `embed` keeps the new vectors beside the old, `switch` searches by them, `drop` forgets
+the others. Vectors that are there already are not made again: the way back is the same job with the model before.
+"""
+
+from functools import partial
+from uuid import UUID
+
+from recollect.caller import Caller
+from recollect.jobs.model import Job, Step, StepFunction, StepRefused
+from recollect.passages import generations
+from recollect.passages import service as passages
+from recollect.passages.model import PendingPassage
+from recollect.platform.db import Transaction
+from recollect.platform.embedding import Embedder, EmbeddingFailed
+from recollect_workers.context import WorkerContext
+from recollect_workers.sieve import Sifted, sift
+
+SWITCHED_AT_ONCE = 500
+DROPPED_AT_ONCE = 5_000
+
+
+async def prepare(context: WorkerContext, caller: Caller, job: Job) -> StepFunction:
+    """The next step; in the first phase, with the vectors that it will keep.
+
+    Raises StepRefused for a model that is not at hand, EmbeddingFailed where the embedder is away.
+    """
+    if job.graph_id is None:
+        raise StepRefused("Passages are embedded graph by graph.")
+    embedder = _embedder(context, job.cursor.get("model") or job.arguments.get("model"))
+    phase = job.cursor.get("phase", "embed")
+    if phase != "embed":
+        return partial(switch if phase == "switch" else drop, graph_id=job.graph_id, model=embedder.model)
+    limit = context.settings.embedding_batch
+    async with context.database.transaction(caller, read_only=True) as tx:
+        page = await generations.list_lacking(tx, job.graph_id, model=embedder.model, after=_after(job), limit=limit)
+    sifted = await sift(embedder, page, seconds=context.settings.job_lease_seconds / 3)
+    tried = {*sifted.ids, *(failed.id for failed in sifted.failed)}
+    if page and not tried:
+        raise sifted.stopped or EmbeddingFailed("took too long")
+    last = len(page) < limit and len(tried) == len(page)
+    done = [passage for passage in page if passage.id in tried]
+    return partial(keep, graph_id=job.graph_id, model=embedder.model, page=done, sifted=sifted, last=last)
+
+
+async def keep(
+    tx: Transaction, job: Job, *, graph_id: UUID, model: str, page: list[PendingPassage], sifted: Sifted, last: bool
+) -> Step:
+    """Keep the vectors of a page. Texts that the embedder does not take are left to the queue, which sets them aside.
+
+    After the last page the model serves the graph: whatever is written from then on is embedded by it.
+    """
+    cursor = dict(job.cursor)
+    if "passages" not in cursor:
+        cursor |= {"model": model, "passages": await generations.begin(tx, graph_id, model=model), "embedded": 0}
+        await passages.retry_refused(tx, graph_id)
+    cursor["embedded"] += await generations.keep(tx, model=model, ids=sifted.ids, vectors=sifted.vectors)
+    done = job.done + len(page)
+    if not last:
+        return Step(cursor | {"after": str(page[-1].id)}, done, max(done, 2 * cursor["passages"]))
+    await generations.serve(tx, graph_id, model=model)
+    cursor.pop("after", None)
+    return Step(cursor | {"phase": "switch"}, done, max(done, done + cursor["passages"]))
+
+
+async def switch(tx: Transaction, job: Job, *, graph_id: UUID, model: str) -> Step:
+    """Search the next page by its new vectors."""
+    page = await generations.switch_page(tx, graph_id, model=model, after=_after(job), limit=SWITCHED_AT_ONCE)
+    done = job.done + len(page)
+    total = max(done, job.total or 0)
+    if len(page) == SWITCHED_AT_ONCE:
+        return Step(job.cursor | {"after": str(page[-1])}, done, total)
+    # What lies beside a page is switched with it, and met no more.
+    if job.arguments.get("drop_old"):
+        return Step({**job.cursor, "phase": "drop"}, total, total)
+    return Step(job.cursor, total, total, finished=True, result=_result(job, model))
+
+
+async def drop(tx: Transaction, job: Job, *, graph_id: UUID, model: str) -> Step:
+    """Forget a page of the other models' vectors."""
+    dropped = await generations.drop_others(tx, graph_id, model=model, limit=DROPPED_AT_ONCE)
+    done = job.done + dropped
+    finished = dropped < DROPPED_AT_ONCE
+    return Step(job.cursor, done, done if finished else None, finished, _result(job, model) if finished else None)
+
+
+def _result(job: Job, model: str) -> dict[str, object]:
+    return {"model": model, "passages": job.cursor["passages"], "embedded": job.cursor["embedded"]}
+
+
+def _after(job: Job) -> UUID | None:
+    return UUID(job.cursor["after"]) if "after" in job.cursor else None
+
+
+def _embedder(context: WorkerContext, model: str | None) -> Embedder:
+    for embedder in context.embedders:
+        if model in (None, embedder.model):
+            return embedder
+    raise StepRefused("The worker has no embedder of that model: see RECOLLECT_EMBEDDER, RECOLLECT_PREVIOUS_EMBEDDER.")

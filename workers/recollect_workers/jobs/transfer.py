@@ -1,0 +1,230 @@
+"""Graphs out to files and in from files of any size, a step at a time."""
+
+import asyncio
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, fields, replace
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+import msgspec
+
+from recollect.errors import Conflict, InvalidInput, TooLarge
+from recollect.graphs import service as graphs
+from recollect.graphs.model import Revision
+from recollect.jobs import service as jobs
+from recollect.jobs.model import MAX_CHUNK, Job, Step, StepRefused
+from recollect.platform.db import Transaction
+from recollect.transfer import exports, tasks
+from recollect.transfer import service as transfer
+from recollect.transfer.batches import Batch, read_batches
+from recollect.transfer.model import Imported, Problem, Strategy
+from recollect.transfer.trials import Noted, made_meanwhile, require_none_added, try_items
+
+READING_SECONDS = 5.0
+"""How long one step reads on to the batch that it needs, before it says that it is still at it."""
+
+MAX_READERS = 8
+"""Files that a worker keeps its place in, at most."""
+
+MAX_TOLD = 10_000
+"""Things that were not imported which an import tells one by one, at most; the rest is counted."""
+
+COUNTED = tuple(each.name for each in fields(Imported) if each.name != "problems")
+_NOTHING = dict.fromkeys((*COUNTED, "problems"), 0)
+
+
+async def export_graph(tx: Transaction, job: Job) -> Step:
+    """The next piece of the file. Done and total count nodes and relations."""
+    export = await tasks.read_export(tx, job)
+    step = await exports.export_step(tx, export, tasks.cursor_of(job.cursor))
+    data, done = step.text.encode(), job.done + step.items
+    output = tuple(data[start : start + MAX_CHUNK] for start in range(0, len(data), MAX_CHUNK))
+    if step.next is not None:
+        total = None if job.total is None else max(job.total, done)
+        return Step(tasks.stored_cursor(step.next), done, total, output=output)
+    result = {"revision": export.snapshot.revision, "facts_left_out": export.facts_left_out}
+    return Step({}, done, done, finished=True, result=result, output=output)
+
+
+@dataclass(slots=True)
+class Reader:
+    """A place in the file of one job: the last batch that was read from it, and what follows.
+
+    `tx` is that of the step that reads: readers outlive steps, and only the text that is not read yet is with the job.
+    """
+
+    job: Job
+    tx: Transaction
+    loop: asyncio.AbstractEventLoop
+    batches: Iterator[Batch] = field(init=False)
+    batch: Batch | None = None
+    number: int = -1
+    ordinal: int = 0
+    noted: Noted | None = None
+    """What the batches before hold; None where that is of no interest."""
+
+    def __post_init__(self) -> None:
+        """Begin at the file's beginning."""
+        self.batches = read_batches(self.job.arguments["format"], self._chunks())
+
+    def _chunks(self) -> Iterator[bytes]:
+        # On a thread: the parser wants its chunks at once, and parsing must not keep the worker's other work waiting.
+        while True:
+            reading = jobs.read_input(self.tx, self.job, self.ordinal)
+            chunk = asyncio.run_coroutine_threadsafe(reading, self.loop).result()
+            if chunk is None:
+                return
+            self.ordinal += 1
+            yield chunk
+
+    def read_to(self, number: int) -> bool:
+        """Read on until `batch` is the one of that number, or None for the file's end; False: not yet."""
+        give_up = time.monotonic() + READING_SECONDS
+        while self.number < number:
+            if time.monotonic() > give_up:
+                return False
+            if self.noted is not None and self.batch is not None:
+                self.noted.note(self.batch.items)
+            self.batch, self.number = next(self.batches, None), self.number + 1
+            if self.batch is None:
+                self.number = number
+        return True
+
+
+class Imports:
+    """Imports of this worker. A batch is the same each time its file is read: the cursor is how many are written.
+
+    A worker keeps its place in the files that it reads, which saves it from reading them anew each step; that is all
+    that is kept, and another worker, or this one after a step that failed, reads from the beginning.
+    """
+
+    def __init__(self) -> None:
+        self._readers: dict[UUID, Reader] = {}
+
+    async def step(self, tx: Transaction, job: Job) -> Step:
+        """Write the next batch, in one revision, or try it. Done counts the items that were read."""
+        if job.graph_id is None:
+            raise StepRefused("A file is imported into a graph.")
+        trying = tasks.is_tried_first(job) and "tried" not in job.cursor
+        reader = await self._read(tx, job, job.cursor.get("batches", 0), Noted() if trying else None)
+        if reader is None:
+            return Step(job.cursor, job.done, job.total)
+        if trying:
+            return await self._try(tx, job, reader)
+        async with graphs.write_graph_of(tx, job.graph_id, "import") as revision:
+            return await self._write(tx, job, revision, reader)
+
+    async def _read(self, tx: Transaction, job: Job, number: int, noted: Noted | None) -> Reader | None:
+        """The file, read to the batch of that number; None: not yet."""
+        reader = self._reader(tx, job, number, noted)
+        try:
+            arrived = await asyncio.to_thread(reader.read_to, number)
+        except (InvalidInput, TooLarge) as error:  # None of the file's own text is in it.
+            raise StepRefused(f"{error.path or 'file'}: {error.message}", path=error.path) from None
+        # Only what was read to its end is gone on from: a step that was cut off leaves a thread with a reader behind.
+        self._keep(reader)
+        return reader if arrived else None
+
+    async def _try(self, tx: Transaction, job: Job, reader: Reader) -> Step:
+        """Find what the next batch would come to; behind the last, begin to write the file or end a check."""
+        assert job.graph_id is not None
+        assert reader.noted is not None
+        counts = job.cursor.get("counts", {})
+        if reader.batch is None:
+            if job.arguments.get("check"):
+                del self._readers[job.id]
+                return Step({}, job.done, job.done, finished=True, result={**_NOTHING, **counts, "dry_run": True})
+            return await self._begin(tx, job, reader.noted)
+        # Read before anything is tried: what others make and is not seen there is later than this.
+        since = job.cursor.get("since") or (await _head(tx, job.graph_id)).isoformat()
+        imported = Imported(problems=reader.batch.problems)
+        with _refusals():
+            imported += await try_items(tx, job.graph_id, reader.batch.items, _strategy(job), reader.noted)
+        if imported.problems and job.arguments.get("strict") and not job.arguments.get("check"):
+            raise StepRefused(f"{imported.problems[0].where}: It cannot be imported, and so nothing is")
+        step = _counted(job, reader.batch, imported, told=bool(job.arguments.get("check")))
+        return replace(step, cursor={**step.cursor, "since": since})
+
+    async def _begin(self, tx: Transaction, job: Job, noted: Noted) -> Step:
+        """Write the first batch of a file that was tried, unless what it brings was made meanwhile."""
+        assert job.graph_id is not None
+        tried = replace(job, cursor={"tried": True}, total=2 * job.done)
+        reader = await self._read(tx, tried, 0, None)
+        if reader is None:
+            return Step(job.cursor, job.done, job.total)
+        async with graphs.write_graph_of(tx, job.graph_id, "import") as revision:
+            if _strategy(job) is Strategy.FAIL and "since" in job.cursor:
+                with _refusals():
+                    await require_none_added(tx, revision, datetime.fromisoformat(job.cursor["since"]), noted)
+            return await self._write(tx, tried, revision, reader)
+
+    async def _write(self, tx: Transaction, job: Job, revision: Revision, reader: Reader) -> Step:
+        batch = reader.batch
+        if batch is None:
+            del self._readers[job.id]
+            result = {**_NOTHING, **job.cursor.get("counts", {})}
+            return Step({}, job.done, job.done, finished=True, result=result)
+        strategy, items, imported = _strategy(job), batch.items, Imported(problems=batch.problems)
+        if strategy is Strategy.FAIL:  # nothing was there when the first batch was written
+            meanwhile = await made_meanwhile(tx, revision, items)
+            places = {problem.where for problem in meanwhile}
+            items = tuple(item for item in items if item.where not in places)
+            imported += Imported(problems=tuple(meanwhile))
+        imported += await transfer.import_items(tx, revision, items, strategy)
+        return _counted(job, batch, imported)
+
+    def _reader(self, tx: Transaction, job: Job, number: int, noted: Noted | None) -> Reader:
+        reader = self._readers.pop(job.id, None)
+        if reader is None or reader.number > number or (reader.noted is None) != (noted is None):
+            return Reader(job, tx, asyncio.get_running_loop(), noted=noted)
+        reader.tx = tx
+        return reader
+
+    def _keep(self, reader: Reader) -> None:
+        while len(self._readers) >= MAX_READERS:
+            del self._readers[next(iter(self._readers))]
+        self._readers[reader.job.id] = reader
+
+
+def _counted(job: Job, batch: Batch, imported: Imported, *, told: bool = True) -> Step:
+    """The step that a batch is: its counts beside those before, and what was not imported where that is `told`."""
+    counts = job.cursor.get("counts", {})
+    before: int = counts.get("problems", 0)
+    counts = {name: counts.get(name, 0) + getattr(imported, name) for name in COUNTED} | {
+        "problems": before + len(imported.problems)
+    }
+    output = _lines(imported.problems[: max(MAX_TOLD - before, 0)]) if told else ()
+    done = job.done + len(batch.items) + len(batch.problems)
+    return Step({**job.cursor, "batches": batch.number + 1, "counts": counts}, done, job.total, output=output)
+
+
+def _strategy(job: Job) -> Strategy:
+    return Strategy(job.arguments["strategy"])
+
+
+async def _head(tx: Transaction, graph_id: UUID) -> datetime:
+    """When a graph was last written."""
+    return (await graphs.head_of(tx, await graphs.graph_of(tx, graph_id))).at
+
+
+@contextmanager
+def _refusals() -> Iterator[None]:
+    """A conflict as the reason why the job fails: its place, and nothing of what stands there."""
+    try:
+        yield
+    except Conflict as error:
+        said = "It is there already, or comes twice in the file" if error.path else error.message
+        raise StepRefused(f"{error.path or 'file'}: {said}. Nothing was imported", code=error.code) from None
+
+
+def _lines(problems: tuple[Problem, ...]) -> tuple[bytes, ...]:
+    """What was not imported, a JSON object a line, in chunks."""
+    text = b"".join(msgspec.json.encode(_told(problem)) + b"\n" for problem in problems)
+    return tuple(text[start : start + MAX_CHUNK] for start in range(0, len(text), MAX_CHUNK))
+
+
+def _told(problem: Problem) -> dict[str, Any]:
+    return {"path": problem.where, "reason": problem.reason}
