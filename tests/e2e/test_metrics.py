@@ -9,6 +9,7 @@ from typing import Any
 
 import asyncpg
 import httpx2
+import pytest
 
 from recollect.caller import Caller
 from recollect.settings import Settings
@@ -22,6 +23,7 @@ QUESTION = "where is the heron's own nest"
 DOCUMENTED = Path(__file__).parents[2] / "docs" / "metrics.md"
 
 
+@pytest.mark.usefixtures("no_backlog")
 async def test_a_gateway_and_a_worker_tell_what_they_did(
     settings: Settings, key: str, caller: Caller, owner: asyncpg.Connection, tmp_path: Path
 ) -> None:

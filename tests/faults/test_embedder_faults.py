@@ -55,12 +55,6 @@ def remote(settings: Settings, server: EmbeddingServer) -> Settings:
     return settings.model_copy(update=changed)
 
 
-@pytest.fixture(autouse=True)
-async def nobody_elses(owner: asyncpg.Connection) -> None:
-    """Workers work for every tenant: those of other tests have nothing to do."""
-    await owner.execute("DELETE FROM passages")
-
-
 async def refused(owner: asyncpg.Connection, caller: Caller) -> int:
     """Passages of the caller's tenant that were set aside."""
     query = "SELECT count(*) FROM passages WHERE tenant_id = $1 AND refused IS NOT NULL"
@@ -165,7 +159,7 @@ async def test_ten_of_one_tenant_do_not_wait_for_the_many_of_another(
     server.seconds = 0.1
     alone = remote.model_copy(update={"redis_url": "redis://127.0.0.1:1/0", "embedding_batch": 25})
     with working(alone, tmp_path):
-        await asyncio.to_thread(server.asked.wait, 30)
+        assert await asyncio.to_thread(server.asked.wait, 30)
         await remember(db, other, *[f"friend {number}" for number in range(5)])
         assert await embedded_within(owner, other, 60)
         left = await waiting(owner, busy)

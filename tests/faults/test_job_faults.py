@@ -57,12 +57,6 @@ def hasty(settings: Settings) -> Settings:
     return settings.model_copy(update=HASTY)
 
 
-@pytest.fixture(autouse=True)
-async def nobody_elses(owner: asyncpg.Connection) -> None:
-    """Workers work for every tenant: those of other tests have nothing to do."""
-    await owner.execute("DELETE FROM jobs")
-
-
 @pytest.fixture
 def desk(db: Database, caller: Caller) -> Desk:
     return Desk(db, caller)

@@ -34,13 +34,6 @@ def hasty(settings: Settings) -> Settings:
     return settings.model_copy(update=HASTY)
 
 
-@pytest.fixture(autouse=True)
-async def nobody_elses(owner: asyncpg.Connection) -> None:
-    """Workers work for every tenant: those of other tests have nothing to do."""
-    await owner.execute("DELETE FROM jobs")
-    await owner.execute("UPDATE graphs SET compaction_check_at = now() + interval '1 day'")
-
-
 @pytest.fixture
 def desk(db: Database, caller: Caller) -> Desk:
     return Desk(db, caller)

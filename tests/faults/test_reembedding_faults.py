@@ -22,12 +22,6 @@ from tests.memories import at_work
 from tests.restless import HASTY, has_succeeded, outlived
 
 
-@pytest.fixture(autouse=True)
-async def nobody_elses(owner: asyncpg.Connection) -> None:
-    """Workers work for every tenant: those of other tests have nothing to do."""
-    await owner.execute("DELETE FROM jobs")
-
-
 @pytest.fixture
 def desk(db: Database, caller: Caller) -> Desk:
     return Desk(db, caller)

@@ -62,10 +62,11 @@ async def test_a_worker_killed_in_the_middle_of_a_batch_loses_nothing(
 ) -> None:
     await remember(db, caller, *PEOPLE)
     with working(slow, tmp_path) as worker:
-        await asyncio.to_thread(server.asked.wait, 10)
+        assert await asyncio.to_thread(server.asked.wait, 10)
         assert worker.stop(signal.SIGKILL) == -signal.SIGKILL
     assert await waiting(owner, caller) == 40
-    assert await owner.fetchval("SELECT count(*) FROM passages WHERE claimed_until > now()")
+    claimed = "SELECT count(*) FROM passages WHERE tenant_id = $1 AND claimed_until IS NOT NULL"
+    assert await owner.fetchval(claimed, caller.tenant_id) > 0
     server.seconds = 0
     with working(slow, tmp_path) as worker:
         assert await embedded_within(owner, caller, 10)
@@ -77,7 +78,7 @@ async def test_sigterm_ends_a_worker_after_the_batch_in_hand(
 ) -> None:
     await remember(db, caller, *PEOPLE)
     with working(slow, tmp_path) as worker:
-        await asyncio.to_thread(server.asked.wait, 10)
+        assert await asyncio.to_thread(server.asked.wait, 10)
         assert await asyncio.to_thread(worker.stop) == 0
     assert await waiting(owner, caller) > 0
     assert worker.lines(CUT_OFF) == []
@@ -92,7 +93,7 @@ async def test_sigterm_does_not_wait_for_an_embedder_that_hangs(
     server.seconds = 600
     hanging = slow.model_copy(update={"embedding_timeout_seconds": 600})
     with working(hanging, tmp_path) as worker:
-        await asyncio.to_thread(server.asked.wait, 10)
+        assert await asyncio.to_thread(server.asked.wait, 10)
         assert await asyncio.to_thread(worker.stop) == 0
     assert len(worker.lines(CUT_OFF)) == 1
 

@@ -1,8 +1,10 @@
 """What every job is given."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import takewhile
+from typing import TypeVar
 
 from recollect.caller import Caller
 from recollect.jobs.model import Job, StepFunction
@@ -12,14 +14,16 @@ from recollect.platform.queue import Wakeups
 from recollect.settings import Settings
 from recollect_workers.patience import Patience
 
+T = TypeVar("T")
+
 
 @dataclass(frozen=True, slots=True)
 class WorkerContext:
     """The parts of a running worker. Once `stopping` is set, a job finishes what it has in hand and returns.
 
     `kinds` are the kinds of tenants' jobs that it can do; `jobs_due` is set when one may have become due. `patience` is
-    for the embedder; `previous` is the embedder
-    of graphs that are not changed over yet. `links_due` is set when facts were embedded that may have to be related.
+    for the embedder; `previous` is the embedder of graphs that are not changed over yet. `links_due` is set when facts
+    were embedded that may have to be related.
     """
 
     settings: Settings
@@ -37,6 +41,10 @@ class WorkerContext:
     def embedders(self) -> tuple[Embedder, ...]:
         """Those at hand: the one that is configured, and the one that was before."""
         return (self.embedder,) if self.previous is None else (self.embedder, self.previous)
+
+    def until_stopping(self, turns: Iterable[T]) -> Iterator[T]:
+        """Those of the turns that come before the worker is to stop."""
+        return takewhile(lambda _: not self.stopping.is_set(), turns)
 
 
 Preparation = Callable[[WorkerContext, Caller, Job], Awaitable[StepFunction]]

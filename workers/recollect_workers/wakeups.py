@@ -81,9 +81,21 @@ async def run_until_stopping(context: WorkerContext, worker: Worker) -> None:
         if polling.done():
             await polling
     finally:
-        polling.cancel()
         stopping.cancel()
-        await asyncio.gather(polling, stopping, *worker.tasks.values(), return_exceptions=True)
+        worker.allow_pick_jobs = False
+        await _end(polling)
+        await asyncio.gather(*worker.tasks.values(), return_exceptions=True)
+
+
+async def _end(polling: asyncio.Task[None]) -> None:
+    """Cancel it until it has ended.
+
+    Once is not enough: before Python 3.12 `asyncio.wait_for` loses a cancellation that comes together with its result
+    (python/cpython#86296), and redis-py sends every command by it.
+    """
+    while not polling.done():
+        polling.cancel()
+        await asyncio.wait({polling}, timeout=0.02)
 
 
 async def _embed_passages(ctx: dict[Any, Any], tenant_id: str, carrier: dict[str, str]) -> None:

@@ -6,12 +6,12 @@ from uuid import UUID
 
 import structlog
 
-from recollect.errors import RecollectError
 from recollect.identity.model import worker_caller
 from recollect.jobs.model import Job, Step, StepRefused
 from recollect.platform.db import Transaction
 from recollect.retention import service as compaction
 from recollect.retention.model import Freed
+from recollect_workers.attempts import Attempt
 from recollect_workers.context import WorkerContext
 
 MAX_ROUNDS = 100
@@ -29,30 +29,19 @@ async def schedule(context: WorkerContext) -> None:
         return
     left = await compaction.tenants_to_check(context.database)
     for _ in range(MAX_ROUNDS):
-        waiting = []
-        for tenant_id in left:
-            if context.stopping.is_set():
-                return
-            if await _attempt(context, tenant_id):
-                waiting.append(tenant_id)
-        left = waiting
+        left = [tenant_id for tenant_id in context.until_stopping(left) if await _check(context, tenant_id)]
 
 
-async def _attempt(context: WorkerContext, tenant_id: UUID) -> bool:
-    """Look at some graphs of a tenant; whether others wait. A failure must not keep other tenants from their turn."""
-    try:
+async def _check(context: WorkerContext, tenant_id: UUID) -> bool:
+    """Look at some graphs of a tenant; whether others wait."""
+    with Attempt("graphs not looked at", tenant_id):
         async with context.database.transaction(worker_caller(tenant_id)) as tx:
             checked = await compaction.check_graphs(tx, retention_days=context.settings.retention_days)
-    except RecollectError as error:
-        log.warning("graphs not looked at, will be tried again", tenant=str(tenant_id), reason=str(error))
-        return False
-    except Exception:
-        log.exception("graphs not looked at, will be tried again", tenant=str(tenant_id))
-        return False
-    if checked.started:
-        context.jobs_due.set()
-        log.info("graphs are compacted", tenant=str(tenant_id), graphs=checked.started)
-    return checked.more
+        if checked.started:
+            context.jobs_due.set()
+            log.info("graphs are compacted", tenant=str(tenant_id), graphs=checked.started)
+        return checked.more
+    return False
 
 
 async def compact_graph(tx: Transaction, job: Job) -> Step:

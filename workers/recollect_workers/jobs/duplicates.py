@@ -1,16 +1,14 @@
 """Go over graphs for duplicates: as their configuration asks for it, or because somebody did."""
 
-from uuid import UUID
-
 import msgspec
 import structlog
 
 from recollect.curation import deduplication
 from recollect.curation.model import PassCursor
-from recollect.errors import RecollectError
 from recollect.identity.model import worker_caller
 from recollect.jobs.model import Job, Step, StepRefused
 from recollect.platform.db import Transaction
+from recollect_workers.attempts import Attempt
 from recollect_workers.context import WorkerContext
 
 COUNTED = ("compared", "proposed", "merged")
@@ -20,26 +18,14 @@ log = structlog.get_logger(__name__)
 
 async def schedule(context: WorkerContext) -> None:
     """Start a job for each graph whose configuration asks for one by now. Raises Unavailable without a database."""
-    for tenant_id in await deduplication.tenants_with_deduplication_due(context.database):
-        if context.stopping.is_set():
-            return
-        await _attempt(context, tenant_id)
-
-
-async def _attempt(context: WorkerContext, tenant_id: UUID) -> None:
-    # One tenant's failure must not keep the others from their turn.
-    try:
-        async with context.database.transaction(worker_caller(tenant_id)) as tx:
-            started = await deduplication.schedule_passes(tx)
-    except RecollectError as error:
-        log.warning("duplicates not looked for, will be tried again", tenant=str(tenant_id), reason=str(error))
-        return
-    except Exception:
-        log.exception("duplicates not looked for, will be tried again", tenant=str(tenant_id))
-        return
-    if started:
-        context.jobs_due.set()
-        log.info("duplicates are looked for", tenant=str(tenant_id), graphs=started)
+    due = await deduplication.tenants_with_deduplication_due(context.database)
+    for tenant_id in context.until_stopping(due):
+        with Attempt("duplicates not looked for", tenant_id):
+            async with context.database.transaction(worker_caller(tenant_id)) as tx:
+                started = await deduplication.schedule_passes(tx)
+            if started:
+                context.jobs_due.set()
+                log.info("duplicates are looked for", tenant=str(tenant_id), graphs=started)
 
 
 async def deduplicate(tx: Transaction, job: Job) -> Step:

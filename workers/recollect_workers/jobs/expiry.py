@@ -5,6 +5,7 @@ the same moment the one that holds its lock finds what there is. Each round give
 """
 
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from datetime import timedelta
 from uuid import UUID
 
@@ -12,9 +13,10 @@ import structlog
 
 from recollect.curation import expiry
 from recollect.curation.model import Expired
-from recollect.errors import NotFound, RecollectError
+from recollect.errors import NotFound
 from recollect.identity.model import worker_caller
 from recollect.platform.db import Transaction
+from recollect_workers.attempts import Attempt
 from recollect_workers.context import WorkerContext
 
 MAX_ROUNDS = 100
@@ -48,40 +50,28 @@ async def purge(context: WorkerContext) -> None:
 
 async def _rounds(context: WorkerContext, tenants: list[UUID], find: Find, take: Take, done: str) -> None:
     """A step of each tenant's first graph in turn, until none has more, or each had MAX_ROUNDS."""
-    left = {tenant_id: await _found(context, tenant_id, find) for tenant_id in tenants}
+    left = {tenant_id: await _found(context, tenant_id, find) for tenant_id in context.until_stopping(tenants)}
     for _ in range(MAX_ROUNDS):
         left = {tenant_id: graphs for tenant_id, graphs in left.items() if graphs}
-        for tenant_id, graphs in left.items():
-            if context.stopping.is_set():
-                return
-            if not await _attempt(context, tenant_id, graphs[0], take, done):
+        for tenant_id, graphs in context.until_stopping(left.items()):
+            if not await _take(context, tenant_id, graphs[0], take, done):
                 del graphs[0]
 
 
 async def _found(context: WorkerContext, tenant_id: UUID, find: Find) -> list[str]:
-    try:
+    with Attempt("expired memories not looked for", tenant_id):
         async with context.database.transaction(worker_caller(tenant_id), read_only=True) as tx:
             return await find(tx)
-    except RecollectError as error:
-        log.warning("expired memories not looked for, will be tried again", tenant=str(tenant_id), reason=str(error))
-    except Exception:
-        log.exception("expired memories not looked for, will be tried again", tenant=str(tenant_id))
     return []
 
 
-async def _attempt(context: WorkerContext, tenant_id: UUID, graph: str, take: Take, done: str) -> bool:
-    """One step of one graph; whether another may find more. A failure must not keep others from their turn."""
-    try:
+async def _take(context: WorkerContext, tenant_id: UUID, graph: str, take: Take, done: str) -> bool:
+    """One step of one graph; whether another may find more."""
+    with Attempt(f"expired memories not {done}", tenant_id), suppress(NotFound):  # It may be deleted meanwhile.
         async with context.database.transaction(worker_caller(tenant_id)) as tx:
             step = await take(tx, graph)
-    except NotFound:  # It was deleted while this waited for its lock.
-        return False
-    except RecollectError as error:
-        log.warning(f"expired memories not {done}, will be tried again", tenant=str(tenant_id), reason=str(error))
-        return False
-    except Exception:
-        log.exception(f"expired memories not {done}, will be tried again", tenant=str(tenant_id))
-        return False
-    if step.nodes or step.observations:
-        log.info(f"expired memories {done}", tenant=str(tenant_id), nodes=step.nodes, observations=step.observations)
-    return step.more
+        if step.nodes or step.observations:
+            told = {"nodes": step.nodes, "observations": step.observations}
+            log.info(f"expired memories {done}", tenant=str(tenant_id), **told)
+        return step.more
+    return False

@@ -6,13 +6,11 @@ The queue is in PostgreSQL: a fact leaves it in the transaction that relates it,
 import time
 from uuid import UUID
 
-import structlog
-
-from recollect.errors import RecollectError
 from recollect.graphs import service as graphs
 from recollect.identity.model import worker_caller
 from recollect.memory import links
 from recollect.platform.telemetry import continued_span
+from recollect_workers.attempts import Attempt
 from recollect_workers.context import WorkerContext
 
 LINK_FACTS = "auto_link"
@@ -21,8 +19,6 @@ LINK_FACTS = "auto_link"
 FACTS_AT_ONCE = 20
 TURN_SECONDS = 3.0
 """How long a tenant's facts are related before others have their turn."""
-
-log = structlog.get_logger(__name__)
 
 
 async def sweep(context: WorkerContext) -> None:
@@ -34,17 +30,12 @@ async def sweep(context: WorkerContext) -> None:
     more = True
     while more and not context.stopping.is_set():
         waiting = await links.tenants_with_unlinked(context.database)
-        more = any([await _attempt_turn(context, tenant_id) for tenant_id in waiting])
+        more = any([await _take_turn(context, tenant_id) for tenant_id in context.until_stopping(waiting)])
 
 
-async def _attempt_turn(context: WorkerContext, tenant_id: UUID) -> bool:
-    # One tenant's failure must not keep the others from their turn.
-    try:
+async def _take_turn(context: WorkerContext, tenant_id: UUID) -> bool:
+    with Attempt("facts not related", tenant_id):
         return await link_facts(context, tenant_id)
-    except RecollectError as error:
-        log.warning("facts not related, will be tried again", tenant=str(tenant_id), reason=str(error))
-    except Exception:
-        log.exception("facts not related, will be tried again", tenant=str(tenant_id))
     return False
 
 

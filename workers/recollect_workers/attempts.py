@@ -1,0 +1,34 @@
+"""One tenant's failure must not keep the others from their turn: it is logged, and the next sweep tries again."""
+
+from types import TracebackType
+from uuid import UUID
+
+import structlog
+
+from recollect.errors import RecollectError
+
+log = structlog.get_logger(__name__)
+
+
+class Attempt:
+    """A tenant's turn. What goes wrong in it is logged as `failed`, with its stack where it was not foreseen."""
+
+    def __init__(self, failed: str, tenant_id: UUID) -> None:
+        self._failed = f"{failed}, will be tried again"
+        self._tenant_id = str(tenant_id)
+
+    def __enter__(self) -> None:
+        """Begin."""
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool:
+        """Whether the turn failed; a cancellation is no failure."""
+        match error:
+            case RecollectError():
+                log.warning(self._failed, tenant=self._tenant_id, reason=str(error))
+            case Exception():
+                log.error(self._failed, tenant=self._tenant_id, exc_info=error)
+            case _:
+                return False
+        return True
