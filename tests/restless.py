@@ -10,12 +10,15 @@ from collections.abc import Awaitable, Callable
 from contextlib import ExitStack
 from pathlib import Path
 
+import pytest
+
 from recollect.curation import expiry
 from recollect.jobs.model import Job
 from recollect.retention import service as compaction
 from recollect.settings import Settings
 from recollect_workers import schedule
 from recollect_workers.main import main
+from tests.bounds import lower
 from tests.gateway import eventually
 from tests.jobs import Desk
 from tests.workers import WorkerProcess, working
@@ -63,5 +66,5 @@ async def has_succeeded(desk: Desk, job: Job) -> bool:
 if __name__ == "__main__":
     schedule.PURGE_SECONDS = schedule.CHECK_SECONDS = 1.0
     for step in (compaction.compact, expiry.archive_expired, expiry.purge_expired):
-        (step.__kwdefaults__ or {})["limit"] = STEP
+        lower(pytest.MonkeyPatch(), step, limit=STEP)
     main()

@@ -10,16 +10,17 @@ from mcp import Client
 
 from recollect.caller import Caller
 from recollect.identity.model import operator_caller
-from recollect.jobs import service as jobs
-from recollect.jobs.model import NewJob
 from recollect.platform.db import Database, Operator
 from recollect.retention import service as compaction
 from recollect.retention.model import COMPACT_GRAPH
+from recollect.settings import Settings
 from recollect.tenants import service as tenants
 from recollect.tenants.model import Tenant
-from recollect_workers.jobs.compaction import compact_graph
+from recollect_workers.jobs import turns
+from tests.bounds import lower
 from tests.conftest import NewTenant
 from tests.gateway import MODES, Gateway, NewApiKey, held
+from tests.jobs import employed
 
 OLD = "interval '31 days'"
 
@@ -93,26 +94,27 @@ class TestCompact:
         assert "nowhere" not in str(await answer(client, "list_graphs"))
 
     async def test_what_is_too_much_for_a_call_follows_as_a_job(
-        self, client: Client, owner: asyncpg.Connection, caller: Caller, db: Database, monkeypatch: pytest.MonkeyPatch
+        self,
+        client: Client,
+        owner: asyncpg.Connection,
+        caller: Caller,
+        db: Database,
+        settings: Settings,
+        monkeypatch: pytest.MonkeyPatch,
     ) -> None:
         await create(client, *(f"entity {n}" for n in range(7)))
         await answer(client, "delete_entities", entityNames=[f"entity {n}" for n in range(6)])
         await age(owner, caller)
-        monkeypatch.setitem(compaction.compact.__kwdefaults__ or {}, "limit", 2)
-        async with db.transaction(caller) as tx:
-            graph_id = await owner.fetchval("SELECT id FROM graphs WHERE tenant_id = $1", caller.tenant_id)
-            new = NewJob(COMPACT_GRAPH, graph_id, {"retention_days": 30.0})
-            job = await jobs.schedule(tx, new)
-        steps = 0
-        while True:
-            async with db.transaction(caller) as tx:
-                step = await compact_graph(tx, job)
-            steps, job.cursor["freed"] = steps + 1, step.cursor["freed"]
-            if step.finished:
-                break
-        assert steps >= 3
-        assert step.result == step.cursor["freed"]
-        assert (step.cursor["freed"]["nodes"], step.cursor["freed"]["observations"]) == (6, 6)
+        lower(monkeypatch, compaction.compact, limit=2)
+        async with employed(settings, db) as worker:
+            begun = await answer(client, "compact")
+            assert 0 < begun["freed"]["nodes"] + begun["freed"]["observations"] < 12, "a beginning"
+            await turns.sweep(worker)
+        done = await answer(client, "get_job", id=begun["job"])
+        assert (done["kind"], done["status"]) == (COMPACT_GRAPH, "succeeded")
+        freed = {name: count + done["result"][name] for name, count in begun["freed"].items()}
+        assert (freed["nodes"], freed["observations"]) == (6, 6)
+        assert sum((await answer(client, "compact"))["freed"].values()) == 0
 
 
 class TestErasure:

@@ -27,6 +27,7 @@ from recollect.transfer.formats import FORMATS
 from recollect_workers.context import WorkerContext
 from recollect_workers.jobs import duplicates as duplicate_jobs
 from recollect_workers.jobs import expiry, turns
+from tests.bounds import lower
 from tests.gateway import Gateway, NewApiKey, serving
 from tests.jobs import Desk, import_by_another, look, started
 from tests.memories import Agent, names
@@ -257,7 +258,7 @@ class TestTransfer:
         await agent.create(*(NewEntity(f"e{n}", "thing", (f"says {n}",)) for n in range(20)))
         await agent.relate(("e1", "e2", "knows"), ("e2", "nobody", "knows"))
         await agent.remember("a fact")
-        monkeypatch.setattr("recollect.transfer.exports.PAGE_ITEMS", 6)
+        lower(monkeypatch, exports.export_step, page_items=6)
         job = await started(await http.post("/v1/graphs/default/exports", json={"format": format_name}))
         await agent.create("later")
         await turns.sweep(context)

@@ -22,6 +22,7 @@ from recollect_workers.context import WorkerContext
 from recollect_workers.jobs import turns
 from recollect_workers.jobs.compaction import schedule
 from recollect_workers.schedule import regulars
+from tests.bounds import lower
 from tests.jobs import Desk, employed
 from tests.memories import Agent, names
 from tests.plans import looked_at
@@ -220,7 +221,7 @@ async def test_many_graphs_are_looked_at_a_few_at_a_time(
         graph = Agent(agent.db, agent.caller, f"graph-{number}")
         await write_and_delete(graph)
     await age(owner, agent)
-    monkeypatch.setitem(compaction.check_graphs.__kwdefaults__ or {}, "limit", 2)
+    lower(monkeypatch, compaction.check_graphs, limit=2)
     assert (await check(agent, limit=2)).more
     assert await waiting(owner, agent) == 4, "of five, and the default graph"
     await schedule(context)

@@ -25,10 +25,13 @@ async def test_foreign_ids_and_names_look_like_unknown_ones(
         before, revision = await everything(gateway, owner), await revision_of(db, caller)
         nowhere = Played()
         nowhere.ids = {stand_in: str(uuid4()) for stand_in in played.ids}
+        secrets = words_of(before) | set(played.ids.values())
         for name in [name for name in EXAMPLES if TOOLS[name].read_only]:
             foreign = await gateway.call(stranger, name, played.fill(EXAMPLES[name]), path=ALL)
             unknown = await gateway.call(stranger, name, nowhere.fill(EXAMPLES[name]), path=ALL)
             assert nameless(foreign, played) == nameless(unknown, nowhere), name
+            asked = json.dumps(played.fill(EXAMPLES[name]))
+            assert [word for word in secrets if word in json.dumps(foreign) and word not in asked] == [], name
         for name in [name for name in EXAMPLES if not TOOLS[name].read_only]:
             await gateway.call(stranger, name, played.fill(EXAMPLES[name]), path=ALL)
         assert await revision_of(db, caller) == revision
@@ -48,6 +51,14 @@ async def play(gateway: Gateway, http: Any) -> Played:
 async def everything(gateway: Gateway, http: Any) -> Any:
     """What the tenant's default graph shows."""
     return (await gateway.call(http, "read_graph", {}, path=ALL))["structuredContent"]
+
+
+def words_of(graph: dict[str, Any]) -> set[str]:
+    """The names and the texts of a graph as `read_graph` shows it."""
+    words = {entity["name"] for entity in graph["entities"]}
+    words |= {text for entity in graph["entities"] for text in entity["observations"]}
+    assert len(words) > 10
+    return words
 
 
 def nameless(result: dict[str, Any], played: Played) -> str:
