@@ -142,9 +142,11 @@ class Agent:
 @asynccontextmanager
 async def at_work(db: Database, caller: Caller) -> AsyncIterator[Agent]:
     """An agent that leaves no passages behind: a worker that other tests start would embed them first."""
-    yield Agent(db, caller)
-    async with db.transaction(caller) as tx:
-        await tx.execute("DELETE FROM passages")
+    try:
+        yield Agent(db, caller)
+    finally:
+        async with db.transaction(caller) as tx:
+            await tx.execute("DELETE FROM passages")
 
 
 async def asked(*texts: str) -> list[Question]:

@@ -5,6 +5,7 @@ What is left to chance follows from the seed: `make test` tries a few, `make soa
 
 import random
 from collections import Counter
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -45,7 +46,8 @@ class TestExpiry:
     ) -> None:
         chance = random.Random(seed)
         async with at_work(desk.db, desk.caller) as agent:
-            ended = [await self.write(Agent(desk.db, desk.caller, f"graph-{number}")) for number in range(3)]
+            agents = [replace(agent, graph=f"graph-{number}") for number in range(3)]
+            ended = [await self.write(each) for each in agents]
             await self.let_the_retention_pass(owner, desk)
             await outlived(hasty, tmp_path, chance, partial(self.are_purged, owner, desk))
             for operation in (ARCHIVE, PURGE):
@@ -55,7 +57,8 @@ class TestExpiry:
                 "SELECT count(*) FROM nodes WHERE tenant_id = $1 AND removed_revision IS NULL", desk.caller.tenant_id
             )
             assert left == 3 * 20, "what does not expire lives"
-            await assert_laws(agent, owner)
+            for each in agents:
+                await assert_laws(each, owner)
 
     async def write(self, agent: Agent) -> list[str]:
         """300 facts that expire, which takes thirty steps, and twenty that do not; the ids of the former."""
@@ -92,12 +95,9 @@ class TestCompaction:
     async def test_all_that_is_over_goes_and_nothing_else(
         self, hasty: Settings, desk: Desk, owner: asyncpg.Connection, tmp_path: Path, seed: int
     ) -> None:
-        """Started by the worker, done step by step, while others write."""
+        """Started by the worker, done step by step."""
         chance = random.Random(seed)
-        async with at_work(
-            desk.db,
-            desk.caller,
-        ) as agent:
+        async with at_work(desk.db, desk.caller) as agent:
             await self.write_and_delete(agent)
             lived = await self.living(owner, desk)
             await self.let_the_retention_pass(owner, desk)

@@ -28,7 +28,7 @@ from recollect_workers.context import WorkerContext
 from recollect_workers.jobs import indexing, turns
 from tests.conftest import NewTenant
 from tests.gateway import eventually
-from tests.jobs import BREAK, COPY, COUNT, REFUSE, WAVER, Desk, effects, has_begun
+from tests.jobs import BREAK, COPY, COUNT, REFUSE, WAVER, Desk, count_steps, effects, has_begun
 from tests.memories import Agent
 
 TRACEPARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
@@ -317,12 +317,22 @@ class TestLeases:
     async def test_one_that_is_overtaken_in_the_middle_of_a_step_commits_nothing(
         self, desk: Desk, context: WorkerContext, bounds: JobBounds, owner: asyncpg.Connection
     ) -> None:
-        job = await desk.start(COUNT, steps=1, seconds=0.4)
+        begun, overtaken = asyncio.Event(), asyncio.Event()
+
+        async def stall(tx: Transaction, job: Job) -> Step:
+            done = await count_steps(tx, job)
+            begun.set()
+            await overtaken.wait()
+            return done
+
+        job = await desk.start(COUNT, steps=1)
         stalled = await claim(context, desk.caller, bounds)
-        stepping = asyncio.create_task(step(context, desk.caller, stalled))
-        await asyncio.sleep(0.2)
+        stalling = replace(context, kinds={COUNT: stall})
+        stepping = asyncio.create_task(step(stalling, desk.caller, stalled))
+        await begun.wait()
         await lapse(owner, job)
         other = await claim(context, desk.caller, bounds)
+        overtaken.set()
         with pytest.raises(LeaseLost):
             await stepping
         assert (await step(context, desk.caller, other)).is_finished

@@ -10,6 +10,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import asyncpg
 import pytest
 from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
@@ -170,17 +171,21 @@ class TestEqualsTheSearch:
             assert answer.lookup is None
         assert await stacks[0].redis.keys(f"recollect:recall:*{agent.caller.tenant_id}*") == []
 
-    async def test_an_answer_holds_until_the_next_expiry(self, stacks: list[Stack], agent: Agent) -> None:
+    async def test_an_answer_holds_until_the_next_expiry(
+        self, stacks: list[Stack], agent: Agent, owner: asyncpg.Connection
+    ) -> None:
         """Of what was found and of what was not: with its last observation gone, an entity answers by its name."""
-        seconds = 1 / 86_400
         alders = [f"an alder, an alder, the alder of number {number}" for number in range(60)]
         unlike = "drinks black tea on Mondays with the neighbours of an aunt from Yorkshire, who talks of nothing else"
-        await agent.remember(*alders, Item(unlike, about=("alder",), ttl_days=4 * seconds))
+        await agent.remember(*alders, Item(unlike, about=("alder",), ttl_days=1))
         await agent.embed()
+        for table in ("observations", "passages"):
+            soon = f"UPDATE {table} SET expires_at = now() + interval '5 s' WHERE tenant_id = $1 AND expires_at > now()"
+            assert await owner.execute(soon, agent.caller.tenant_id) == "UPDATE 1"
         before = await stacks[0].cached(agent.caller, "alder")
         assert {"alder", unlike}.isdisjoint(before)
         assert unlike in await stacks[0].cached(agent.caller, "who drinks black tea")
-        await asyncio.sleep(4)
+        await asyncio.sleep(5)
         for question in ("alder", "who drinks black tea"):
             answer = await stacks[0].recall(agent.caller, question)
             assert (answer.hits, answer.cached) == (0, answer.searched)

@@ -137,9 +137,11 @@ class TestIndexes:
         assert audits == [(1.0, 10)]
 
     async def test_what_is_written_afterwards_is_found_by_it_and_what_is_deleted_is_not(
-        self, agent: Agent, settings: Settings
+        self, agent: Agent, settings: Settings, owner: asyncpg.Connection
     ) -> None:
-        await tend(settings)
+        name = index_name((await graph_of(owner, agent.caller))["graph_id"])
+        assert f"built {name}" in await tend(settings)
+        assert await self.plan_uses(agent, name)
         (kept,) = await agent.remember("a lighthouse keeper collects porcelain owls")
         await agent.embed()
         assert (await answers(agent, "owl figurines", exact=False))[0].startswith("a lighthouse keeper")

@@ -122,18 +122,17 @@ async def test_what_surrounds_a_memory_is_right_once_the_worker_caught_up(
 ) -> None:
     agent = replace(replaying, graph=f"worked-{next(_graphs)}")
     worker = Worker(agent)
-    for step, arguments in history:
-        if step == "lapse":
-            await lapse(owner, agent)
-        elif isinstance(step, str):
-            await getattr(worker, step)(arguments)
-        else:
-            await written(agent, (step, arguments))
-    await lapse(owner, agent)
-    await agent.embed()
-    await assert_windows(agent, owner)
-    async with agent.db.transaction(agent.caller) as tx:
-        await tx.execute("DELETE FROM passages")
+    async with at_work(agent.db, agent.caller):  # An example leaves no passages to the next, however it ends.
+        for step, arguments in history:
+            if step == "lapse":
+                await lapse(owner, agent)
+            elif isinstance(step, str):
+                await getattr(worker, step)(arguments)
+            else:
+                await written(agent, (step, arguments))
+        await lapse(owner, agent)
+        await agent.embed()
+        await assert_windows(agent, owner)
 
 
 @pytest.fixture(scope="module")

@@ -49,6 +49,21 @@ class Neighbour(Agent):
 
 
 @pytest.fixture
+async def tables(owner: asyncpg.Connection) -> list[str]:
+    """Every table that belongs to tenants."""
+    return await tables_of_tenants(owner)
+
+
+async def tables_of_tenants(owner: asyncpg.Connection) -> list[str]:
+    """The names of those tables that say whose each row is."""
+    rows = await owner.fetch(
+        """SELECT c.relname FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'tenant_id'
+        WHERE c.relnamespace = 'recollect'::regnamespace AND c.relkind IN ('r', 'p') ORDER BY 1"""
+    )
+    return [row["relname"] for row in rows]
+
+
+@pytest.fixture
 async def neighbours(
     db: Database, new_tenant: NewTenant, owner: asyncpg.Connection
 ) -> AsyncIterator[tuple[Neighbour, Neighbour]]:

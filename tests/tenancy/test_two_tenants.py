@@ -24,7 +24,7 @@ from recollect.platform.db import Database
 from recollect.relations import service as relations
 from recollect.settings import Settings
 from tests.memories import embedder, names, triples
-from tests.tenancy.conftest import NOBODYS_KIND, PEPPER, Neighbour
+from tests.tenancy.conftest import NOBODYS_KIND, PEPPER, Neighbour, tables_of_tenants
 
 Neighbours = tuple[Neighbour, Neighbour]
 
@@ -35,21 +35,9 @@ async def stored(owner: asyncpg.Connection, neighbour: Neighbour, table: str) ->
 
 
 async def contents(owner: asyncpg.Connection, neighbour: Neighbour) -> list[str]:
-    """Everything that the tenant has, as text, but for leases and vectors that its own worker gives."""
+    """Everything that the tenant has, as text."""
     rows = []
-    for table in (
-        "graphs",
-        "graph_heads",
-        "nodes",
-        "node_versions",
-        "observations",
-        "relations",
-        "changes",
-        "api_keys",
-        "jobs",
-        "job_inputs",
-        "job_outputs",
-    ):
+    for table in await tables_of_tenants(owner):
         rows += await owner.fetch(
             f"SELECT to_jsonb(x)::text AS row FROM {table} x WHERE tenant_id = $1", neighbour.caller.tenant_id
         )
