@@ -1,4 +1,4 @@
-# Recollect: `make run` serves, `make test` passes. Both need Python >= 3.11 and the package registries, nothing else.
+# Recollect: `make run` serves, `make test` passes. Both need Python 3.11 to 3.13 and the package registries, nothing else.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -15,8 +15,9 @@ help: ## Show this help
 setup: $(STAMP) ## Make .venv with the locked dependencies (the other targets call it)
 
 $(STAMP): pyproject.toml infra/locks/dev.txt
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
-		|| { echo "Recollect needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) -V 2>&1). Try: make PYTHON=python3.12"; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' \
+		|| { echo "Recollect needs Python 3.11, 3.12 or 3.13, for which its dependencies have wheels;" \
+		"$(PYTHON) is $$($(PYTHON) -V 2>&1). Try: make PYTHON=python3.12"; exit 1; }
 	@test -d $(VENV) || { echo "Making $(VENV)"; $(PYTHON) -m venv $(VENV); }
 	@echo "Installing the locked dependencies (once; about a minute)"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r infra/locks/dev.txt
