@@ -25,6 +25,13 @@ EMBEDDER = "wordllama"
 """For what is timed: with a slower one, filling would take hours, and its own time is measured elsewhere."""
 
 _HOST = "127.0.0.1"
+_ELSEWHERE = (
+    "RECOLLECT_OWNER_DATABASE_URL",
+    "RECOLLECT_MAINTENANCE_DATABASE_URL",
+    "RECOLLECT_OTLP_ENDPOINT",
+    "RECOLLECT_PREVIOUS_EMBEDDER",
+)
+"""What may lead to a database, a collector or vectors that are somebody's."""
 _START_SECONDS = 60.0
 
 
@@ -74,6 +81,8 @@ def running_stack(
             settings = Settings(
                 database_url=postgres.url("recollect_app"),
                 owner_database_url=postgres.url(),
+                maintenance_database_url=None,
+                otlp_endpoint=None,
                 redis_url=valkey.url,
                 host=_HOST,
                 port=port,
@@ -96,8 +105,10 @@ def _command(folder: Path, name: str, arguments: list[str], environment: Mapping
 
 
 def _environment(settings: Settings) -> dict[str, str]:
+    """The machine's own, but for every address: what is measured reaches nothing but what was started for it."""
     return {
         **os.environ,
+        **dict.fromkeys(_ELSEWHERE, ""),  # empty is unset
         "RECOLLECT_DATABASE_URL": settings.database_url,
         "RECOLLECT_REDIS_URL": settings.redis_url,
         "RECOLLECT_HOST": settings.host,

@@ -8,11 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from recollect.settings import Settings
 from tests.benchmarks.latency.talk import KINDS, OWNER, create_talk, person
 from tests.benchmarks.quality.baselines import rank_by_words
 from tests.benchmarks.quality.conversations import ABSTENTION, Conversation, Turn, read_conversations
 from tests.benchmarks.quality.invented import FIRST_PERSON, TWO, USER, invent_conversations
 from tests.benchmarks.quality.scores import Scores, mean, score
+from tests.benchmarks.stack import _environment
 
 
 def test_a_ranking_is_scored_by_its_first_ten() -> None:
@@ -108,6 +110,20 @@ def test_words_rank_the_turn_that_holds_the_rarest_of_them_first() -> None:
     assert rank("who saw herons?")[0] == 2
     assert rank("boats")[0] == 0
     assert rank("submarine") == []
+
+
+@pytest.mark.parametrize("setting", ["owner_database_url", "maintenance_database_url", "otlp_endpoint"])
+def test_servers_that_are_measured_reach_nothing_of_the_machine_s(
+    monkeypatch: pytest.MonkeyPatch, setting: str
+) -> None:
+    monkeypatch.setenv(f"RECOLLECT_{setting.upper()}", "postgresql://admin@db.internal/recollect")
+    measured = Settings(database_url="postgresql:///measured", redis_url="unix:///measured")
+    with monkeypatch.context() as machine:
+        for name, value in _environment(measured).items():
+            machine.setenv(name, value)
+        theirs = Settings()
+    assert getattr(theirs, setting) is None
+    assert (theirs.migration_url, theirs.redis_url) == ("postgresql:///measured", "unix:///measured")
 
 
 async def test_talk_is_the_same_in_every_run_and_at_every_size() -> None:
