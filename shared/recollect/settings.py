@@ -18,8 +18,8 @@ class Settings(BaseSettings):
 
     database_url: str = Field(
         default="postgresql://recollect_app@127.0.0.1:5432/recollect",
-        description="PostgreSQL 15 or newer with pgvector, pg_trgm and btree_gin. The login must be "
-        "`recollect_app` or may become it (SET ROLE).",
+        description="PostgreSQL 15 or newer with pgvector 0.8 or newer, pg_trgm and btree_gin. The login must "
+        "be `recollect_app` or may become it (SET ROLE).",
     )
     owner_database_url: str | None = Field(
         default=None,

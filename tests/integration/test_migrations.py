@@ -157,6 +157,23 @@ async def test_a_managed_servers_administrator_may_do_it_all(cluster: LocalPostg
     assert await works(url)
 
 
+@pytest.mark.parametrize("prepared", [False, True], ids=["new", "prepared"])
+@pytest.mark.parametrize("old", ["0.7.4", "0.4.10"])
+async def test_an_old_pgvector_is_told_with_what_to_do(empty: str, old: str, prepared: bool) -> None:
+    if prepared:
+        await migrate(empty)
+    async with connected(empty) as connection:
+        await connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
+        here = await connection.fetchval("SELECT extversion FROM pg_extension WHERE extname = 'vector'")
+        await connection.execute("UPDATE pg_extension SET extversion = $1 WHERE extname = 'vector'", old)
+    with pytest.raises(MigrationFailed, match=f"0.8 or newer is needed; this database has {old}.*ALTER EXTENSION"):
+        await migrate(empty)
+    for newer in ("0.10.0", here):
+        async with connected(empty) as connection:
+            await connection.execute("UPDATE pg_extension SET extversion = $1 WHERE extname = 'vector'", newer)
+        await migrate(empty)
+
+
 @pytest.mark.parametrize("login", ["stranger", "recollect_app"])
 async def test_a_login_without_rights_is_told_what_to_do(
     cluster: LocalPostgres, new_database: NewDatabase, login: str

@@ -4,6 +4,7 @@ A migration that was applied must never change: its checksum is kept and compare
 """
 
 import hashlib
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -23,6 +24,8 @@ ROLES = {
     "recollect_maintenance": "the worker's connection that builds indexes",
 }
 EXTENSIONS = ("vector", "pg_trgm", "btree_gin")
+OLDEST_PGVECTOR = (0, 8)
+"""The first release whose vector indexes search on (hnsw.iterative_scan) where a filter leaves too little."""
 
 
 class MigrationFailed(RecollectError):
@@ -63,6 +66,7 @@ async def migrate(url: str, *, lock_timeout_seconds: float = 10.0) -> list[str]:
     """
     async with _locked_connection(url, lock_timeout_seconds) as connection:
         await _prepare(connection)
+        await _require_pgvector(connection)
         await connection.execute(f"SET ROLE {OWNER_ROLE}")
         await connection.execute("SET search_path = recollect, public")
         return [m.name for m in await _pending(connection) if await _apply(connection, m)]
@@ -103,6 +107,15 @@ async def _prepare(connection: asyncpg.Connection) -> None:
         raise MigrationFailed(
             "The first migration needs a login that may create roles and extensions. Run it once as an administrator."
         ) from error
+
+
+async def _require_pgvector(connection: asyncpg.Connection) -> None:
+    version: str = await connection.fetchval("SELECT extversion FROM pg_extension WHERE extname = 'vector'") or "none"
+    if tuple(int(number) for number in re.findall(r"\d+", version)) < OLDEST_PGVECTOR:
+        raise MigrationFailed(
+            f"pgvector 0.8 or newer is needed; this database has {version}. Install it on the server and run, as an "
+            "administrator in this database: ALTER EXTENSION vector UPDATE;"
+        )
 
 
 async def _create_roles(connection: asyncpg.Connection, missing: list[str]) -> None:
