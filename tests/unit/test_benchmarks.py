@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from recollect.settings import Settings
-from tests.benchmarks.latency.talk import KINDS, OWNER, create_talk, person
+from tests.benchmarks.latency.talk import KINDS, OWNER, THREAD, create_talk, person
 from tests.benchmarks.quality.baselines import rank_by_words
 from tests.benchmarks.quality.conversations import ABSTENTION, Conversation, Turn, read_conversations
 from tests.benchmarks.quality.invented import FIRST_PERSON, TWO, USER, invent_conversations
@@ -131,6 +131,14 @@ async def test_talk_is_the_same_in_every_run_and_at_every_size() -> None:
     assert [talk.turn(n) for n in (0, 1, 12_345)] == [again.turn(n) for n in (0, 1, 12_345)]
     assert talk.questions(1_000, 20, "x") == again.questions(1_000, 20, "x")
     assert talk.questions(1_000, 20, "x") != talk.questions(1_000, 20, "y")
+
+
+@pytest.mark.parametrize("size", [THREAD, 1_000])
+async def test_no_question_is_asked_twice_though_a_small_graph_has_few_names(size: int) -> None:
+    talk = await create_talk()
+    questions = talk.questions(size, 210, "MCP")
+    assert len(set(questions)) == len(questions) == 210
+    assert person(0) in questions
 
 
 async def test_questions_have_one_to_twelve_words_and_turns_five_to_forty() -> None:

@@ -1,7 +1,7 @@
 """What `recall` costs as a graph grows: `make bench ARGS="--group recall"`.
 
-Four ways take turns, each with questions of its own from the same mix, so that no page and no cache is warm for a
-question already:
+Four ways take turns, each with questions of its own from the same mix and none of them twice, so that no cache holds
+its answer already:
 
 - **floor**: one row of `nodes` by its primary key, in a transaction of the same shape (BEGIN with the tenant, one
   statement, COMMIT: three round trips) on a connection like those of the gateway's pool. What PostgreSQL, asyncpg and

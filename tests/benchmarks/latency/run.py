@@ -41,7 +41,7 @@ async def run(stack: Stack, plan: LatencyPlan, report: LatencyReport, console: C
 
 
 async def _measure(ways: Ways, talk: Talk, passages: int, plan: LatencyPlan, progress: Progress) -> Size:
-    """The ways take turns, since a shared machine's speed wanders; no two ask the same."""
+    """The ways take turns, since a shared machine's speed wanders; none asks the same twice."""
     size = Size(passages)
     turns = {FLOOR: ways.floor, "service": ways.service, "exact": ways.exact, "MCP": ways.mcp}
     asked = {way: talk.questions(passages, _WARM_UP + plan.questions, way) for way in turns}

@@ -23,6 +23,8 @@ THREAD = 20
 BLOCK = 25
 _TOPICS = 400
 _TOPIC_WORDS = 80
+_DRAWS = 20
+"""How often a kind of questions is asked for a new one before the next kind is."""
 _STRIDE = 157  # prime to _TOPICS, so that threads in a row differ
 _START = datetime(2020, 1, 1, 8, tzinfo=UTC)
 _SYLLABLES = [a + b for a in "bdfglmnprstv" for b in ("a", "e", "i", "o", "u", "an", "el", "ir", "or", "us")]
@@ -56,9 +58,16 @@ class Talk:
         return OWNER if number % 2 else person(number // (THREAD * BLOCK))
 
     def questions(self, size: int, count: int, salt: str) -> list[str]:
-        """So many questions on the first `size` turns: each of the kinds of KINDS as often; another `salt`, others."""
+        """So many questions on the first `size` turns, none twice; another `salt`, others.
+
+        Each of the kinds of KINDS comes as often, as long as it has new ones: names are few where the talk is short.
+        """
         chance = random.Random(f"{salt} {size}")
-        return [KINDS[number % len(KINDS)](self, chance, size) for number in range(count)]
+        drawn: dict[str, None] = {}
+        for number in range(count):
+            kinds = (KINDS[(number + tried // _DRAWS) % len(KINDS)] for tried in itertools.count())
+            drawn[next(text for kind in kinds if (text := kind(self, chance, size)) not in drawn)] = None
+        return list(drawn)
 
     def fragment(self, chance: random.Random, size: int, least: int, most: int) -> str:
         """Words that were said together."""
