@@ -26,16 +26,18 @@ from recollect.platform.queue import Wakeups
 from recollect.relations import service as relations
 from recollect.relations.model import NewEdge
 from recollect.settings import Settings
-from recollect.tenants.service import create_tenant
+from recollect.tenants.service import create_tenant, find_tenant
 from recollect.upkeep import service as upkeep
 from tests.benchmarks.corpus import Corpus
 from tests.benchmarks.latency.talk import Talk
+from tests.benchmarks.settling import PENDING, settle
 from tests.benchmarks.stack import Stack
 from tests.benchmarks.web import ROW, TYPE, Web
 
 BATCH = 1_000
 
-_PENDING = "SELECT count(*) FROM passages WHERE tenant_id = $1 AND NOT settled AND removed_revision IS NULL"
+SLUG = "benchmark"
+"""The tenant that is measured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +85,7 @@ class MeasuredMemory:
 
     async def waiting(self) -> int:
         """How many passages have not all that they are found by."""
-        return int(await self._superuser.fetchval(_PENDING, self.caller.tenant_id))
+        return int(await self._superuser.fetchval(PENDING, self.caller.tenant_id))
 
     async def weave(self, web: Web, size: int, progress: Progress) -> None:
         """Add rows of a web up to `size` entities. Their vectors are not waited for: who walks looks at none."""
@@ -173,15 +175,10 @@ class MeasuredMemory:
         await self._superuser.execute("CHECKPOINT")
 
     async def embedded(self, progress: Progress) -> None:
-        """Return when no passage waits; raises RuntimeError where the worker ended."""
-        waiting = await self.waiting()
-        embedding = progress.add_task(f"{self.entities:,}: embedding", total=waiting)
-        while left := await self.waiting():
-            progress.update(embedding, completed=waiting - left)
-            if not self._stack.worker.is_running():
-                raise RuntimeError(f"The worker ended; its log: {self._stack.worker.log.read_text()[-2000:]}")
-            await asyncio.sleep(0.5)
-        progress.update(embedding, completed=waiting)
+        """Return when no passage waits and words are counted; raises RuntimeError where the worker ended."""
+        settings = self._stack.settings
+        async with Database.connect(settings.database_url, settings=settings) as db:
+            await settle(db, self.caller, self._stack.worker, progress, f"{self.entities:,}: embedding")
 
 
 @asynccontextmanager
@@ -206,7 +203,7 @@ _ID_COLUMNS = {
 }
 
 
-async def new_tenant(settings: Settings, slug: str = "benchmark") -> tuple[Caller, str]:
+async def new_tenant(settings: Settings, slug: str = SLUG) -> tuple[Caller, str]:
     """A tenant in a database, which is migrated if it is new, with the secret of an agent's key."""
     await migrate(settings.migration_url)
     async with Operator.connect(settings.migration_url, settings) as operator:
@@ -215,6 +212,12 @@ async def new_tenant(settings: Settings, slug: str = "benchmark") -> tuple[Calle
         pepper = settings.key_secret.get_secret_value().encode()
         issued = await identity.create_key(tx, NewKey(name="benchmark"), pepper=pepper)
     return caller, issued.secret
+
+
+async def kept_tenant(settings: Settings) -> Caller:
+    """The tenant that an earlier run, or this one, made in the database."""
+    async with Operator.connect(settings.migration_url, settings) as operator:
+        return operator_caller(await find_tenant(operator, SLUG))
 
 
 @asynccontextmanager

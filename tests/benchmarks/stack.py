@@ -67,6 +67,12 @@ class Stack:
         raise RuntimeError(f"{self.gateway.name} does not start: {self.gateway.log.read_text()[-2000:]}")
 
 
+def require_running(server: Server) -> None:
+    """Raise RuntimeError, with the end of its log, where a server ended: nobody waits for it for ever."""
+    if not server.is_running():
+        raise RuntimeError(f"{server.name} ended; its log: {server.log.read_text()[-2000:]}")
+
+
 @contextmanager
 def running_stack(
     folder: Path, *, embedder: str = EMBEDDER, postgres_settings: Mapping[str, str] | None = None

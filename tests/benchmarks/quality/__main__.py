@@ -5,8 +5,8 @@ import asyncio
 import signal
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
 from pathlib import Path
 from types import FrameType
 
@@ -14,8 +14,10 @@ import uvloop
 from rich.console import Console
 from rich.progress import MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from recollect.platform.db import Database
 from recollect.platform.embedding import create_embedder
 from recollect.settings import Settings
+from tests.benchmarks.memory import kept_tenant
 from tests.benchmarks.quality.conversations import Conversation, read_conversations
 from tests.benchmarks.quality.invented import invent_conversations
 from tests.benchmarks.quality.loaded import open_loaded
@@ -62,15 +64,22 @@ async def _measure(
     kept_at = folder / "loaded.json"
     loaded = await open_loaded(kept_at, stack.settings)
     await stack.serve()
-    service = Service(stack.settings.port, loaded.key, stack.worker)
     columns = (TextColumn("{task.description}"), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True)) as progress:
-        run = Run(conversations, service, loaded, kept_at, options.concurrency, options.explain, progress)
-        for shape in options.shape or [ABOUT]:
-            found[f"recall ({shape})"] = await run.ask_service(shape)
-        if not options.no_baselines:
-            found |= await run.ask_baselines(create_embedder(stack.settings))
+    async with _service(stack, loaded.key) as service:
+        with Progress(*columns, console=Console(stderr=True)) as progress:
+            run = Run(conversations, service, loaded, kept_at, options.concurrency, options.explain, progress)
+            for shape in options.shape or [ABOUT]:
+                found[f"recall ({shape})"] = await run.ask_service(shape)
+            if not options.no_baselines:
+                found |= await run.ask_baselines(create_embedder(stack.settings))
     return found
+
+
+@asynccontextmanager
+async def _service(stack: Stack, key: str) -> AsyncIterator[Service]:
+    settings, caller = stack.settings, await kept_tenant(stack.settings)
+    async with Database.connect(settings.database_url, settings=settings) as db:
+        yield Service(settings.port, key, stack.worker, db, caller)
 
 
 def _conversations(options: argparse.Namespace) -> list[Conversation]:

@@ -52,7 +52,8 @@ class Run:
         for conversation in self.conversations:
             await self._remember(conversation, shape)
             self.progress.advance(task)
-        task = self.progress.add_task(f"{shape}: embedding and asking", total=len(self.conversations))
+        await self.service.settle(self.progress, f"{shape}: embedding")
+        task = self.progress.add_task(f"{shape}: asking", total=len(self.conversations))
         asked: list[Asked] = []
         for conversation in self.conversations:
             asked += await self._ask(conversation, shape)
@@ -82,7 +83,6 @@ class Run:
 
     async def _ask(self, conversation: Conversation, shape: str) -> list[Asked]:
         graph = _graph(conversation, shape)
-        await self.service.wait(graph)
         memories = dict(zip([turn.id for turn in conversation.turns], self.loaded.graphs[graph], strict=True))
         answers = await self.service.ask(
             conversation.questions, graph, concurrency=self.concurrency, explain=self.explain

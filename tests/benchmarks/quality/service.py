@@ -1,13 +1,17 @@
 """The real service as it is measured: conversations remembered and questions asked through MCP."""
 
 import asyncio
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from rich.progress import Progress
+
+from recollect.caller import Caller
+from recollect.platform.db import Database
 from recollect_local.server import Server
 from tests.benchmarks.quality.conversations import Conversation, Labelled, Turn
+from tests.benchmarks.settling import settle
 from tests.benchmarks.wire import LEGACY, McpConnection
 
 BATCH = 100
@@ -44,11 +48,13 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """A gateway and the worker beside it; `key` opens a tenant of our own."""
+    """A gateway and the worker beside it; `key` opens a tenant of our own, which `caller` reaches in the database."""
 
     port: int
     key: str
     worker: Server
+    db: Database
+    caller: Caller
 
     async def remember(self, conversation: Conversation, graph: str, shape: str) -> list[str]:
         """Remember every turn; the id of each turn's memory. The same words said twice in a session share one."""
@@ -59,13 +65,9 @@ class Service:
                 ids += [memory["id"] for memory in exchange.result()["structuredContent"]["memories"]]
         return ids
 
-    async def wait(self, graph: str) -> None:
-        """Return when every memory of the graph has its vector."""
-        async with self._connection() as connection:
-            while await self._waiting(connection, graph):
-                if not self.worker.is_running():
-                    raise RuntimeError(f"the worker ended; its log: {self.worker.log.read_text()[-2000:]}")
-                await asyncio.sleep(0.2)
+    async def settle(self, progress: Progress, title: str) -> None:
+        """Return when the worker has caught up, so that the same questions find the same; RuntimeError if it ended."""
+        await settle(self.db, self.caller, self.worker, progress, title)
 
     async def ask(
         self, questions: Sequence[Labelled], graph: str, *, concurrency: int, explain: bool = False
@@ -86,10 +88,6 @@ class Service:
 
     def _connection(self) -> McpConnection:
         return McpConnection(self.port, "/mcp/x/agent", LEGACY, self.key)
-
-    async def _waiting(self, connection: McpConnection, graph: str) -> int:
-        exchange = await connection.call("recall", {"graph": graph, "query": f"are you there {time.time_ns()}"})
-        return int(exchange.result()["structuredContent"]["waiting"])
 
 
 async def _ask(connection: McpConnection, question: Labelled, graph: str, explain: bool) -> Answer:
