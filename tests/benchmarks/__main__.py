@@ -122,7 +122,7 @@ def _stack() -> Iterator[Stack]:
 
 async def _transfer(options: argparse.Namespace, report: Report, console: Console) -> None:
     with tempfile.TemporaryDirectory(prefix="recollect-bench-") as folder, running_stack(Path(folder)) as stack:
-        report.transfers += await measure_transfer(stack, Path(folder), options.transfer_sizes, console)
+        await measure_transfer(stack, Path(folder), options.transfer_sizes, report.transfers, console)
 
 
 def _within(seconds: float, measuring: Coroutine[None, None, None]) -> bool:

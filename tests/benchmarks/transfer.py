@@ -1,20 +1,23 @@
 """Group `transfer`: how many entities and relations a second an import writes and an export gives, and in what memory.
 
 Each is measured in a process of its own, so that its greatest memory is its own: resident before and at most. An import
-reads a JSON file of the corpus (see `corpus.py`) in batches, each a revision, without the embedding of its passages.
+reads a file, the first one the corpus as JSON (see `corpus.py`), in batches, each a revision, without the embedding of
+its passages. The making of that file is not measured.
 """
 
 import asyncio
+import os
 import resource
 import sys
 import time
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from uuid import UUID
 
 import msgspec
+import psutil
 from rich import box
 from rich.console import Console
 from rich.table import Table
@@ -35,8 +38,10 @@ from tests.benchmarks.corpus import Corpus
 from tests.benchmarks.stack import Stack
 
 GRAPH = "transfer"
+MADE = "made.json"
+"""The file that the first import reads."""
 READ = ("csv", "graphml")
-"""Formats of which a file is read too; JSON is what the first import reads."""
+"""Formats of which an exported file is read too."""
 _CHUNK = 64 * 1024
 
 
@@ -53,10 +58,28 @@ class Measured:
     peak: float
 
 
-async def measured(stack: Stack, caller: Caller, folder: Path, doing: str, format_name: str, entities: int) -> Measured:
-    """Import or export in a process of its own; exported files are kept in the folder."""
-    url, file = stack.settings.database_url, folder / f"export.{format_name}"
-    given = msgspec.json.encode([url, str(caller.tenant_id), str(file), doing, format_name, entities]).decode()
+@dataclass(frozen=True, slots=True)
+class Step:
+    """An import into a graph or an export of one, in a format, from or to a file."""
+
+    doing: str
+    format_name: str
+    graph: str
+    file: str
+
+
+def steps(folder: Path) -> list[Step]:
+    """A graph from JSON, out in every format, and in again, each time into a graph of its own."""
+    return [
+        Step("import", "json", GRAPH, str(folder / MADE)),
+        *(Step("export", name, GRAPH, str(folder / f"export.{name}")) for name in FORMATS),
+        *(Step("import", name, f"from-{name}", str(folder / f"export.{name}")) for name in READ),
+    ]
+
+
+async def measured(stack: Stack, caller: Caller, step: Step, entities: int) -> Measured:
+    """Take the step in a process of its own."""
+    given = msgspec.json.encode([stack.settings.database_url, str(caller.tenant_id), step, entities]).decode()
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "tests.benchmarks.transfer", given, stdout=asyncio.subprocess.PIPE
     )
@@ -67,22 +90,22 @@ async def measured(stack: Stack, caller: Caller, folder: Path, doing: str, forma
             process.kill()
             await process.wait()
     if process.returncode:
-        raise RuntimeError(f"{doing} {format_name} failed")
+        raise RuntimeError(f"{step.doing} {step.format_name} failed")
     return msgspec.json.decode(out, type=Measured)
 
 
-async def measure_transfer(stack: Stack, folder: Path, sizes: Sequence[int], console: Console) -> list[Measured]:
-    """Import a graph of each size from JSON, export it in every format, and import it again from CSV and GraphML."""
-    rows: list[Measured] = []
+async def measure_transfer(
+    stack: Stack, folder: Path, sizes: Sequence[int], rows: list[Measured], console: Console
+) -> None:
+    """Take every step with a graph of each size, into `rows`, which are of use whenever this ends."""
     await migrate(stack.settings.migration_url)
     for entities in sizes:
         async with Operator.connect(stack.settings.migration_url, stack.settings) as operator:
             caller = operator_caller(await create_tenant(operator, f"transfer-{entities}", "Transfer"))
-        steps = [("import", "made"), *(("export", name) for name in FORMATS), *(("import", name) for name in READ)]
-        for doing, name in steps:
-            rows.append(await measured(stack, caller, folder, doing, name, entities))
+        make_file(folder / MADE, entities)
+        for step in steps(folder):
+            rows.append(await measured(stack, caller, step, entities))
             console.print(f"{entities:,} entities: {rows[-1].doing}")
-    return rows
 
 
 def transfer_table(rows: Sequence[Measured]) -> Table:
@@ -108,15 +131,16 @@ def transfer_table(rows: Sequence[Measured]) -> Table:
     return shown
 
 
-def made_file(entities: int) -> Iterator[bytes]:
-    """The corpus as a JSON file, made while it is read."""
+def make_file(path: Path, entities: int) -> None:
+    """Write the corpus as a JSON file."""
     corpus = Corpus()
-    for part, first in (("entities", 0), ("relations", 1)):
-        yield f'{"{" if part == "entities" else "],"}"{part}":['.encode()
-        for number in range(first, entities):
-            record = _entity(corpus, number) if part == "entities" else _relation(corpus, number)
-            yield (b"" if number == first else b",\n") + msgspec.json.encode(record)
-    yield b"]}"
+    with path.open("wb") as file:
+        for part, first in (("entities", 0), ("relations", 1)):
+            file.write(f'{"{" if part == "entities" else "],"}"{part}":['.encode())
+            for number in range(first, entities):
+                record = _entity(corpus, number) if part == "entities" else _relation(corpus, number)
+                file.write((b"" if number == first else b",\n") + msgspec.json.encode(record))
+        file.write(b"]}")
 
 
 def _entity(corpus: Corpus, number: int) -> EntityRecord:
@@ -129,43 +153,35 @@ def _relation(corpus: Corpus, number: int) -> RelationRecord:
     return RelationRecord(from_=edge.source, to=edge.target, relation_type=edge.type)
 
 
-async def _import(db: Database, caller: Caller, graph: str, format_name: str, chunks: Iterator[bytes]) -> int:
+async def _import(db: Database, caller: Caller, step: Step) -> int:
     rows = 0
-    for batch in read_batches(format_name, chunks):
-        async with db.transaction(caller) as tx:
-            await transfer.import_batch(tx, graph, batch.items, Strategy.SKIP)
-        rows += len(batch.items)
+    with open(step.file, "rb") as file:  # noqa: ASYNC230 - nothing else runs in this process
+        for batch in read_batches(step.format_name, iter(lambda: file.read(_CHUNK), b"")):
+            async with db.transaction(caller) as tx:
+                await transfer.import_batch(tx, step.graph, batch.items, Strategy.SKIP)
+            rows += len(batch.items)
     return rows
 
 
-async def _export(db: Database, caller: Caller, format_name: str) -> AsyncIterator[bytes]:
+async def _export(db: Database, caller: Caller, step: Step) -> None:
     async with db.transaction(caller, read_only=True) as tx:
-        export = await exports.open_export(tx, GRAPH, format_name)
-    async for chunk in exports.export_chunks(db, caller, export):
-        yield chunk
+        export = await exports.open_export(tx, step.graph, step.format_name)
+    with open(step.file, "wb") as file:  # noqa: ASYNC230 - likewise
+        async for chunk in exports.export_chunks(db, caller, export):
+            file.write(chunk)
 
 
-async def _run(url: str, tenant: str, path: str, doing: str, format_name: str, entities: int) -> Measured:
+async def _take(url: str, tenant: str, step: Step, entities: int) -> Measured:
     caller = Caller(UUID(tenant), "benchmark", "benchmark", frozenset(Scope))
     async with _database(url) as db:
-        resident, size = _resident(), 0
-        start = time.perf_counter()
-        if doing == "export":
-            rows = 2 * entities - 1
-            with open(path, "wb") as file:  # noqa: ASYNC230 - nothing else runs in this process
-                async for chunk in _export(db, caller, format_name):
-                    size += file.write(chunk)
-        elif format_name == "made":
-            rows = await _import(db, caller, GRAPH, "json", made_file(entities))
+        resident, start, rows = _resident(), time.perf_counter(), 2 * entities - 1
+        if step.doing == "export":
+            await _export(db, caller, step)
         else:
-            with open(path, "rb") as file:  # noqa: ASYNC230 - likewise
-                rows = await _import(
-                    db, caller, f"from-{format_name}", format_name, iter(lambda: file.read(_CHUNK), b"")
-                )
-                size = file.tell()
+            rows = await _import(db, caller, step)
         seconds = time.perf_counter() - start
-    name = f"{doing} {'JSON' if format_name == 'made' else format_name}"
-    return Measured(name, entities, rows, size / 1e6, seconds, resident, _peak())
+    megabytes = os.path.getsize(step.file) / 1e6  # noqa: ASYNC240 - likewise
+    return Measured(f"{step.doing} {step.format_name}", entities, rows, megabytes, seconds, resident, _peak())
 
 
 @asynccontextmanager
@@ -176,15 +192,17 @@ async def _database(url: str) -> AsyncIterator[Database]:
 
 
 def _resident() -> float:
-    with open("/proc/self/statm") as statm:
-        return int(statm.read().split()[1]) * resource.getpagesize() / 2**20
+    return float(psutil.Process().memory_info().rss) / 2**20
 
 
 def _peak() -> float:
-    # Not ru_maxrss, which begins with what the process was before exec: the one that started it.
+    if sys.platform != "linux":
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20  # in bytes, on macOS
+    # There ru_maxrss begins with what the process was before exec: the one that started it.
     with open("/proc/self/status") as status:
         return next(int(line.split()[1]) for line in status if line.startswith("VmHWM:")) / 1024
 
 
 if __name__ == "__main__":
-    sys.stdout.buffer.write(msgspec.json.encode(asdict(asyncio.run(_run(*msgspec.json.decode(sys.argv[1]))))))
+    of_url, of_tenant, of_step, of_entities = msgspec.json.decode(sys.argv[1], type=tuple[str, str, Step, int])
+    sys.stdout.buffer.write(msgspec.json.encode(asdict(asyncio.run(_take(of_url, of_tenant, of_step, of_entities)))))

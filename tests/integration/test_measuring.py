@@ -7,6 +7,7 @@ from pathlib import Path
 
 import asyncpg
 import pytest
+from rich.console import Console
 from rich.progress import Progress
 
 from recollect.caller import Caller
@@ -17,6 +18,8 @@ from recollect_local.server import Server
 from recollect_workers.context import WorkerContext
 from recollect_workers.jobs import embedding
 from tests.benchmarks.settling import settle
+from tests.benchmarks.stack import Stack
+from tests.benchmarks.transfer import MADE, Measured, measure_transfer
 from tests.jobs import employed
 from tests.workers import remember
 
@@ -61,3 +64,23 @@ async def test_what_lacks_its_neighbours_alone_is_waited_for_as_long_as_the_work
         await settle(db, caller, ended, Progress(disable=True), "settling")
     await embedding.embed_passages(worker, caller.tenant_id, {})
     await settle(db, caller, ended, Progress(disable=True), "settling")
+
+
+class Impatient(Console):
+    """A console on which nothing is told a second time: the time is up then."""
+
+    def print(self, *objects: object, **options: object) -> None:
+        raise TimeoutError(*objects)
+
+
+async def test_imports_that_were_measured_are_there_when_the_time_is_up(
+    settings: Settings, ended: Server, tmp_path: Path
+) -> None:
+    rows: list[Measured] = []
+    stack = Stack(settings, settings.migration_url, ended, ended, 0)
+    with pytest.raises(TimeoutError, match="50 entities: import json"):
+        await measure_transfer(stack, tmp_path, [50], rows, Impatient())
+    (row,) = rows
+    assert (row.doing, row.entities, row.rows) == ("import json", 50, 2 * 50 - 1)
+    assert row.megabytes == (tmp_path / MADE).stat().st_size / 1e6 > 0
+    assert 0 < row.resident <= row.peak
