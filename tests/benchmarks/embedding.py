@@ -198,8 +198,16 @@ class _Bench:
         """Of all of PostgreSQL's processes, and of those that ended."""
         server = psutil.Process(self.postgres.pid)
         ended = server.cpu_times()
-        times = [child.cpu_times() for child in server.children(recursive=True)]
-        return sum(t.user + t.system for t in [ended, *times]) + ended.children_user + ended.children_system
+        running = sum(_seconds_of(child) for child in server.children(recursive=True))
+        return ended.user + ended.system + running + ended.children_user + ended.children_system
+
+
+def _seconds_of(process: psutil.Process) -> float:
+    try:
+        times = process.cpu_times()
+    except psutil.NoSuchProcess:
+        return 0.0  # it ended since it was listed: PostgreSQL starts and ends workers of its own
+    return float(times.user + times.system)
 
 
 async def _work(context: WorkerContext, caller: Caller) -> None:

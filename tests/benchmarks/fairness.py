@@ -15,9 +15,10 @@ from rich.console import Console
 from rich.progress import MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from recollect_local.server import Server
 from tests.benchmarks.latency.talk import create_talk
 from tests.benchmarks.memory import MeasuredMemory, measured_memory, new_tenant
-from tests.benchmarks.stack import Stack
+from tests.benchmarks.stack import Stack, require_running
 from tests.benchmarks.wire import LEGACY, McpConnection
 
 ROUNDS = 5
@@ -27,12 +28,12 @@ ASKED_EVERY_SECONDS = 0.02
 
 @dataclass(slots=True)
 class Measured:
-    """One size: seconds until each ten had their vectors, beside the many and alone; how many waited at the last."""
+    """One size: seconds until each ten had their vectors, beside the many (of which `left` waited then) and alone."""
 
     passages: int
     beside: list[float] = field(default_factory=list)
+    left: list[int] = field(default_factory=list)
     alone: list[float] = field(default_factory=list)
-    left: int = 0
 
 
 async def measure_fairness(stack: Stack, passages: int, rows: list[Measured], console: Console) -> None:
@@ -45,13 +46,14 @@ async def measure_fairness(stack: Stack, passages: int, rows: list[Measured], co
         with Progress(*columns, console=console) as progress:
             await many.hear(talk, passages, progress)
             await stack.serve()
-            await _begun(many, passages)
+            await _begun(many, passages, stack.worker)
             async with McpConnection(stack.settings.port, "/mcp/x/agent", LEGACY, key) as other:
                 for _ in range(ROUNDS):
-                    measured.beside.append(await _until_embedded(other))
-                    measured.left = await many.waiting()
+                    measured.beside.append(await _until_embedded(other, stack.worker))
+                    measured.left.append(await many.waiting())
                 await many.embedded(progress)
-                measured.alone += [await _until_embedded(other) for _ in range(ROUNDS)]
+                for _ in range(ROUNDS):
+                    measured.alone.append(await _until_embedded(other, stack.worker))
 
 
 def fairness_table(rows: Sequence[Measured]) -> Table:
@@ -59,26 +61,29 @@ def fairness_table(rows: Sequence[Measured]) -> Table:
     table = Table(
         box=box.SIMPLE,
         title=f"Fairness: seconds until {WRITTEN} memories of another tenant have their vectors",
-        caption="left: what waited of the many when the last of the ten beside them were done.",
+        caption="left: what waited of the many when each ten beside them were done. 0: nothing was beside them.",
     )
     for column in ("the many", "beside them: median", "most", "alone: median", "most", "left of the many"):
         table.add_column(column, justify="right", no_wrap=True)
     for row in rows:
         figures = [f"{of(taken):.1f}" for taken in (row.beside, row.alone) if taken for of in (median, max)]
-        table.add_row(f"{row.passages:,}", *figures, *[""] * (4 - len(figures)), f"{row.left:,}")
+        left = " ".join(f"{left:,}" for left in row.left)
+        table.add_row(f"{row.passages:,}", *figures, *[""] * (4 - len(figures)), left)
     return table
 
 
-async def _begun(many: MeasuredMemory, passages: int) -> None:
-    """Return when the worker is at the many."""
-    while True:
+async def _begun(many: MeasuredMemory, passages: int, worker: Server) -> None:
+    """Return when the worker is at the many; raises RuntimeError where it ended."""
+    while await many.waiting() >= passages:
+        require_running(worker)
         await asyncio.sleep(ASKED_EVERY_SECONDS)
-        if await many.waiting() < passages:
-            return
 
 
-async def _until_embedded(connection: McpConnection) -> float:
-    """Write ten memories; the seconds until none waits for its vector, from when the answer came."""
+async def _until_embedded(connection: McpConnection, worker: Server) -> float:
+    """Write ten memories; the seconds until none waits for its vector, from when the answer came.
+
+    Raises RuntimeError where the worker ended.
+    """
     texts = [f"The kettle number {time.time_ns()} {number} is on the stove" for number in range(WRITTEN)]
     (await connection.call("remember", {"items": [{"text": text} for text in texts]})).result()
     begun = time.perf_counter()
@@ -86,4 +91,5 @@ async def _until_embedded(connection: McpConnection) -> float:
         answer = (await connection.call("recall", {"query": f"are you there {time.time_ns()}"})).result()
         if not answer["structuredContent"]["waiting"]:
             return time.perf_counter() - begun
+        require_running(worker)
         await asyncio.sleep(ASKED_EVERY_SECONDS)

@@ -1,11 +1,14 @@
 """What the benchmarks rest on that needs servers: when a filled graph may be measured, that nothing waits in vain."""
 
+import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import asyncpg
+import psutil
 import pytest
 from rich.console import Console
 from rich.progress import Progress
@@ -17,9 +20,14 @@ from recollect_local.command import CommandServer
 from recollect_local.server import Server
 from recollect_workers.context import WorkerContext
 from recollect_workers.jobs import embedding
+from tests.benchmarks import fairness
+from tests.benchmarks.embedding import _seconds_of
+from tests.benchmarks.memory import MeasuredMemory
 from tests.benchmarks.settling import settle
 from tests.benchmarks.stack import Stack
 from tests.benchmarks.transfer import MADE, Measured, measure_transfer
+from tests.benchmarks.wire import LEGACY, McpConnection
+from tests.gateway import Gateway
 from tests.jobs import employed
 from tests.workers import remember
 
@@ -84,3 +92,31 @@ async def test_imports_that_were_measured_are_there_when_the_time_is_up(
     assert (row.doing, row.entities, row.rows) == ("import json", 50, 2 * 50 - 1)
     assert row.megabytes == (tmp_path / MADE).stat().st_size / 1e6 > 0
     assert 0 < row.resident <= row.peak
+
+
+async def test_the_wait_for_vectors_ends_with_the_worker(
+    gateway: Gateway,
+    settings: Settings,
+    caller: Caller,
+    key: str,
+    db: Database,
+    owner: asyncpg.Connection,
+    ended: Server,
+) -> None:
+    await remember(db, caller, "Ada")
+    stack = Stack(settings, settings.migration_url, ended, ended, 0)
+    many = MeasuredMemory(stack, caller, key, owner)
+    with pytest.raises(RuntimeError, match="worker ended"):
+        await fairness._begun(many, await many.waiting(), ended)
+    port = urlsplit(gateway.url).port
+    assert port is not None
+    async with McpConnection(port, "/mcp/x/agent", LEGACY, key) as connection:
+        with pytest.raises(RuntimeError, match="worker ended"):
+            await fairness._until_embedded(connection, ended)
+
+
+def test_a_process_that_ended_since_it_was_listed_costs_nothing() -> None:
+    child = subprocess.Popen([sys.executable, "-c", ""])
+    listed = psutil.Process(child.pid)
+    child.wait()
+    assert _seconds_of(listed) == 0
