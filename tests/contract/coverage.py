@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 ROOT = Path(__file__).parents[2]
 TABLE = Path(__file__).with_name("coverage.toml")
@@ -18,49 +17,40 @@ TABLE = Path(__file__).with_name("coverage.toml")
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """A tool or a feature: proved by tests (`path::name`), or brought by a later issue."""
+    """A tool or a feature, and the tests (`path::name`) that prove it."""
 
     section: str
     name: str
     tests: tuple[str, ...]
-    issue: str | None
-
-    @classmethod
-    def read(cls, section: str, name: str, value: str | list[str]) -> "Promise":
-        """From a line of the table: a list of tests, or the name of an issue."""
-        if isinstance(value, str):
-            return cls(section, name, (), value)
-        return cls(section, name, tuple(value), None)
 
 
 def tools() -> list[Promise]:
     """Every tool, by toolset; one that stands in several comes once for each."""
-    return [
-        Promise.read(toolset, name, value)
-        for toolset, promises in _table()["tools"].items()
-        for name, value in promises.items()
-    ]
+    return _promises("tools")
 
 
 def features() -> list[Promise]:
     """Every behaviour that a reference, or our own catalogue of tools, promises."""
-    return [
-        Promise.read(reference, name, value)
-        for reference, promises in _table()["features"].items()
-        for name, value in promises.items()
-    ]
-
-
-def issues() -> set[str]:
-    """The later issues that may bring what is not here."""
-    return set(_table()["issues"])
+    return _promises("features")
 
 
 @cache
-def names_in(path: str) -> frozenset[str]:
-    """The tests of a file that run wherever `make test` runs, as `name` or `Class::name`; none if there is no file."""
+def tests_in(path: str) -> dict[str, str]:
+    """The tests of a file that run wherever `make test` runs, as `name` or `Class::name`, with the source of each.
+
+    None if there is no file.
+    """
     file = ROOT / path
-    return frozenset(_tests(ast.parse(file.read_text()).body)) if file.is_file() else frozenset()
+    return dict(_tests(ast.parse(file.read_text()).body)) if file.is_file() else {}
+
+
+def source_of(test: str) -> str | None:
+    """What a test (`path::name`) says, its decorators included; None where it does not run wherever `make test` does.
+
+    Those of `make verify` do not: they run where Node.js is.
+    """
+    path, _, name = test.partition("::")
+    return None if path.startswith("tests/verify/") else tests_in(path).get(name)
 
 
 def coverage_page() -> str:
@@ -81,21 +71,22 @@ def coverage_page() -> str:
     )
 
 
-def _table() -> dict[str, Any]:
-    return tomllib.loads(TABLE.read_text())
+def _promises(part: str) -> list[Promise]:
+    return [
+        Promise(section, name, tuple(tests))
+        for section, promises in tomllib.loads(TABLE.read_text())[part].items()
+        for name, tests in promises.items()
+    ]
 
 
-def _tests(body: list[ast.stmt], owner: str = "") -> Iterator[str]:
+def _tests(body: list[ast.stmt], owner: str = "") -> Iterator[tuple[str, str]]:
     for statement in body:
         match statement:
             case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
                 if name.startswith("test_") and not _set_aside(statement):
-                    yield f"{owner}{name}"
+                    yield f"{owner}{name}", ast.unparse(statement)
             case ast.ClassDef(name=name) if name.startswith("Test") and not _set_aside(statement):
                 yield from _tests(statement.body, f"{name}::")
-            # A state machine of hypothesis becomes a test by its name alone.
-            case ast.Assign(targets=[ast.Name(id=name)]) if name.startswith("Test") and not owner:
-                yield name
 
 
 def _set_aside(statement: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> bool:
@@ -120,8 +111,6 @@ def _rows(kind: str, promises: list[Promise]) -> Iterator[str]:
 
 
 def _proof(promise: Promise) -> str:
-    if promise.issue:
-        return f"*later: {promise.issue}*"
     return "<br>".join(f"[{name}](../{path})" for path, _, name in (test.partition("::") for test in promise.tests))
 
 

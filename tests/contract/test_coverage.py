@@ -2,47 +2,30 @@
 
 import pytest
 
-from recollect_gateway.mcp_endpoint.catalogue import CATALOGUE, TOOLS
-from tests.contract.coverage import ROOT, Promise, coverage_page, features, issues, names_in, tools
+from recollect_gateway.mcp_endpoint.catalogue import CATALOGUE
+from tests.contract.coverage import ROOT, Promise, coverage_page, features, source_of, tools
 
 PROMISES = [*tools(), *features()]
 EVERY_PROMISE = pytest.mark.parametrize("promise", PROMISES, ids=lambda p: f"{p.section}: {p.name}")
 
 
 @EVERY_PROMISE
-def test_a_promise_is_proved_or_belongs_to_a_later_issue(promise: Promise) -> None:
-    assert promise.tests or promise.issue in issues()
-
-
-@EVERY_PROMISE
-def test_the_tests_that_prove_it_are_there_and_run(promise: Promise) -> None:
-    """Those of `make verify` do not count: they run where Node.js is."""
-    missing = [test for test in promise.tests if not _runs(test)]
+def test_a_promise_is_proved_by_tests_that_are_there_and_run(promise: Promise) -> None:
+    assert promise.tests
+    missing = [test for test in promise.tests if source_of(test) is None]
     assert missing == []
 
 
 @pytest.mark.parametrize("promise", tools(), ids=lambda p: f"{p.section}: {p.name}")
 def test_a_tool_s_tests_are_about_it(promise: Promise) -> None:
-    elsewhere = [test for test in promise.tests if promise.name not in (ROOT / test.partition("::")[0]).read_text()]
+    """Each names it itself: that another test of its file does would prove nothing."""
+    elsewhere = [test for test in promise.tests if promise.name not in (source_of(test) or "")]
     assert elsewhere == []
 
 
 def test_the_table_holds_every_tool_of_the_catalogue_and_no_other() -> None:
     here = {(toolset, tool.name) for tool in CATALOGUE for toolset in tool.toolsets}
-    assert {(promise.section, promise.name) for promise in tools() if promise.issue is None} == here
-
-
-def test_a_tool_that_is_here_belongs_to_no_later_issue() -> None:
-    """In another toolset it may."""
-    assert [
-        promise.name
-        for promise in tools()
-        if promise.issue and promise.name in TOOLS and promise.section in TOOLS[promise.name].toolsets
-    ] == []
-
-
-def test_every_later_issue_brings_something() -> None:
-    assert {promise.issue for promise in PROMISES if promise.issue} == issues()
+    assert {(promise.section, promise.name) for promise in tools()} == here
 
 
 def test_the_page_is_the_table() -> None:
@@ -62,9 +45,4 @@ def test_the_page_is_the_table() -> None:
     ],
 )
 def test_what_is_not_run_proves_nothing(test: str, runs: bool) -> None:
-    assert _runs(test) is runs
-
-
-def _runs(test: str) -> bool:
-    path, _, name = test.partition("::")
-    return name in names_in(path) and not path.startswith("tests/verify/")
+    assert (source_of(test) is not None) is runs

@@ -3,9 +3,11 @@
 import asyncio
 import time
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
+import asyncpg
 import httpx2
 import pytest
 
@@ -15,11 +17,12 @@ from recollect.jobs import service as jobs
 from recollect.jobs.model import JobBounds, NewJob
 from recollect.passages.model import REINDEX_PASSAGES
 from recollect.platform.db import Database
+from recollect.platform.embedding import create_embedder
 from recollect.settings import Settings
 from recollect_gateway.kinds import KINDS
 from recollect_gateway.mcp_endpoint.errors import ERROR_META
 from recollect_workers.context import WorkerContext
-from recollect_workers.jobs import turns
+from recollect_workers.jobs import embedding, turns
 from tests.conftest import NewTenant
 from tests.gateway import MODES, Gateway, NewApiKey, eventually, rpc_headers
 from tests.jobs import COPY, COUNT, REFUSE, Desk, effects, employed, has_begun
@@ -80,8 +83,45 @@ class TestTools:
         assert "error" not in done
         assert (await self.call(gateway, http, "reindex"))["id"] != started["id"]
 
+    async def test_a_graph_gets_vectors_of_another_model_and_its_old_ones_back(
+        self,
+        gateway: Gateway,
+        http: httpx2.AsyncClient,
+        worker: WorkerContext,
+        caller: Caller,
+        owner: asyncpg.Connection,
+    ) -> None:
+        old, new = worker.embedder, create_embedder(Settings(embedder="minilm"))
+        during = replace(worker, embedder=new, previous=old)
+
+        async def reembedded(model: str | None, **arguments: Any) -> dict[str, Any]:
+            job = await self.call(gateway, http, "reembed", model=model, **arguments)
+            assert (job["kind"], job["status"], job["graph"]) == ("reembed_passages", "queued", "default")
+            assert (await self.call(gateway, http, "reembed", model=model, **arguments))["id"] == job["id"]
+            await turns.sweep(during)
+            return await self.call(gateway, http, "get_job", id=job["id"])
+
+        async def models() -> set[str]:
+            query = "SELECT embedding_model FROM passages WHERE tenant_id = $1 AND removed_revision IS NULL"
+            return {row["embedding_model"] for row in await owner.fetch(query, caller.tenant_id)}
+
+        entities = [{"name": "Ada", "entityType": "person", "observations": ["likes tea"]}]
+        await gateway.call(http, "create_entities", {"entities": entities})
+        await embedding.embed_passages(worker, caller.tenant_id, {})
+        assert await models() == {old.model}
+        there = await reembedded(None)
+        assert (there["status"], there["result"]) == ("succeeded", {"model": new.model, "passages": 1, "embedded": 1})
+        assert await models() == {new.model}
+        back = await reembedded(old.model, drop_old=True)
+        assert (back["status"], back["result"]) == ("succeeded", {"model": old.model, "passages": 1, "embedded": 0})
+        assert await models() == {old.model}
+        unknown = await reembedded("nobody/none")
+        assert (unknown["status"], unknown["error"]["code"]) == ("failed", "invalid_input")
+        await new.close()
+
     async def test_a_graph_that_is_not_there(self, gateway: Gateway, http: httpx2.AsyncClient) -> None:
-        assert await self.refused(gateway, http, "reindex", graph="nowhere") == "graph_not_found"
+        for tool in ("reindex", "reembed"):
+            assert await self.refused(gateway, http, tool, graph="nowhere") == "graph_not_found"
         assert await self.call(gateway, http, "list_jobs", graph="nowhere") == {"jobs": [], "more": False}
 
     async def test_they_are_listed_newest_first_in_pages_and_filtered(
