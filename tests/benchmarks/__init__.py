@@ -8,6 +8,7 @@ to what it cannot go below:
 - **SQL**: the very statements of the call, with their arguments, sent straight through asyncpg (`recording.py`).
 
 The aim is a ratio, p50 / (p50 echo + p50 SQL), of 1.5 at most, and a growth, p50 at the largest size / p50 at the
-smallest, near 1 for everything but `recall`. Nothing here fails on a time: the tests say what is right, this says what
+smallest, near 1 for everything but what finds or walks more in a larger graph (`flat=False`): `recall`, three of the
+searches, `find_path` and `extract_subgraph`. Nothing here fails on a time: the tests say what is right, this says what
 it costs.
 """

@@ -1,8 +1,8 @@
 """`python -m tests.benchmarks`: start everything on this machine, measure, print, stop everything.
 
 A full run takes some minutes and ends by itself, at `--limit-seconds` at the latest. `RECOLLECT_*` variables hold for
-gateway and worker, but for the addresses and the embedder, which is wordllama. How well recall finds is measured apart:
-`python -m tests.benchmarks.quality`.
+gateway and worker, but for the addresses and the embedder, which is wordllama (group embedding measures minilm, too).
+How well recall finds is measured apart: `python -m tests.benchmarks.quality`.
 """
 
 import argparse

@@ -131,7 +131,7 @@ def _seconds_of_all_names(names: Sequence[str]) -> float:
 
 
 async def measure_duplicates(sizes: Sequence[int], rows: list[Measured]) -> None:
-    """Measure each size, on a server of its own, into `rows`, which are of use whenever this ends."""
+    """Measure each size, all on one server, into `rows`, which are of use whenever this ends."""
     with tempfile.TemporaryDirectory(prefix="recollect-bench-") as folder:
         postgres = LocalPostgres(Path(folder))
         postgres.start()
