@@ -719,6 +719,30 @@ class TestIsolation:
         (edge,) = (await confined("put_subgraph", edges=[put | {"kind": "other"}]))["edges"]
         assert edge["code"] == "graph_not_allowed"
 
+    async def test_a_confined_key_is_told_no_names_of_other_graphs(self, call: Client, confined: Client) -> None:
+        """Neither of what its graph leads to, nor of what leads to it, now or in the past, in whatever vocabulary."""
+        lineages = {}
+        for name, graph in (("Ada", "default"), ("Open", "open"), ("Closed", "closed")):
+            await call("create_entities", graph=graph, entities=[{"name": name, "entityType": "t", "observations": []}])
+            (node,) = (await call("list_nodes", graph=graph))["nodes"]
+            lineages[name] = node["lineage_id"]
+        for name in ("Open", "Closed"):
+            await call.edge(lineages["Ada"], lineages[name], to_graph=name.lower())
+            await call.edge(lineages[name], lineages["Ada"], graph=name.lower(), to_graph="default")
+        readers: list[tuple[str, dict[str, Any]]] = [
+            ("open_nodes", {"names": ["Ada"]}),
+            ("read_graph", {}),
+            ("read_graph", {"limit": 10, "offset": 0}),
+            ("search_nodes", {"query": "Ada"}),
+            ("search_relations", {}),
+        ]
+        for tool, arguments in readers:
+            for past in ({}, {"as_of": "3"}):
+                told = (await call(tool, **arguments, **past))["relations"]
+                assert [(r["from"], r["to"]) for r in told] == [("Ada", "Open"), ("Ada", "Closed")], (tool, past)
+                told = (await confined(tool, **arguments, **past))["relations"]
+                assert [(r["from"], r["to"]) for r in told] == [("Ada", "Open")], (tool, past)
+
     async def test_a_confined_key_uses_its_graphs_as_they_are(self, call: Client, confined: Client) -> None:
         lineage = await call.note("closed", graph="closed")
         assert [graph["name"] for graph in (await confined("list_graphs"))["graphs"]] == ["default", "open"]

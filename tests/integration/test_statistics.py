@@ -221,6 +221,9 @@ async def test_nothing_is_compared_with_everything(work: Work) -> None:
         "recall": lambda: agent.recall("Who likes tea 7?"),
         "read the past": lambda: reading(memory.read_graph, max_items=10_000, as_of="3"),
         "search relations": lambda: reading(relations.find_relations, RelationFilter(), offset=0, limit=BATCH),
+        "search past relations": lambda: reading(
+            relations.find_relations, RelationFilter(), offset=0, limit=BATCH, as_of="3"
+        ),
         "find a path": lambda: reading(traversal.find_path, names[7], names[8]),
         "extract": lambda: reading(traversal.extract_subgraph, names[:1], depth=1, max_nodes=BATCH),
         "list roots": lambda: reading(hierarchy.get_roots, Page()),

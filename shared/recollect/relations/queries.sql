@@ -1,3 +1,8 @@
+-- fragment: reached
+-- Whether an edge r stays within its graph, or leads into one of the graphs $3, where these are not null: a caller whom an
+-- allow-list confines is not told what others are called.
+(r.to_graph = r.graph_id OR $3::uuid[] IS NULL OR r.to_graph = ANY ($3))
+
 -- name: insert_relations
 -- New edges; one that is there already is skipped.
 INSERT INTO relations (tenant_id, graph_id, id, from_node, to_graph, to_node, type, metadata, added_revision, created_at,
@@ -33,23 +38,24 @@ WHERE n.tenant_id = $1 AND n.id = ANY ($2::uuid[]) AND n.placeholder AND n.remov
     );
 
 -- name: relations_touching
--- Edges with an end among these nodes, oldest first; both ends live and have names. At most $3.
+-- Edges of a graph with an end among these nodes, oldest first; both ends live and have names. At most $5.
 -- Here and below each end is looked up by its key (LIMIT): where the planner takes a tenant to have next to nothing, it
--- would compare every edge with every node (11,000 edges: 30 s).
+-- would compare every edge with every node (11,000 edges: 30 s). And IS TRUE keeps it from reading the graph's every edge.
 SELECT r.id, f.name AS source, t.name AS target, r.type
 FROM (
-    SELECT id, from_node, to_node, type, added_revision FROM relations
-    WHERE tenant_id = $1 AND from_node = ANY ($2::uuid[]) AND removed_revision IS NULL
+    SELECT id, graph_id, from_node, to_graph, to_node, type, added_revision FROM relations
+    WHERE tenant_id = $1 AND from_node = ANY ($4::uuid[]) AND removed_revision IS NULL
     UNION
-    SELECT id, from_node, to_node, type, added_revision FROM relations
-    WHERE tenant_id = $1 AND to_node = ANY ($2::uuid[]) AND removed_revision IS NULL
+    SELECT id, graph_id, from_node, to_graph, to_node, type, added_revision FROM relations
+    WHERE tenant_id = $1 AND to_node = ANY ($4::uuid[]) AND removed_revision IS NULL
 ) AS r
 CROSS JOIN LATERAL (SELECT * FROM nodes n WHERE n.tenant_id = $1 AND n.id = r.from_node LIMIT 1) AS f
 CROSS JOIN LATERAL (SELECT * FROM nodes n WHERE n.tenant_id = $1 AND n.id = r.to_node LIMIT 1) AS t
-WHERE coalesce(f.removed_revision, t.removed_revision) IS NULL AND f.name || t.name IS NOT NULL
+WHERE (r.graph_id = $2) IS TRUE AND -- include: reached
+    AND coalesce(f.removed_revision, t.removed_revision) IS NULL AND f.name || t.name IS NOT NULL
     AND coalesce(least(f.expires_at, t.expires_at) > statement_timestamp(), true)
 ORDER BY r.added_revision, r.id
-LIMIT $3;
+LIMIT $5;
 
 -- name: relations_between
 -- Edges with both ends among these nodes, oldest first.
@@ -69,26 +75,27 @@ SELECT r.id, f.name AS source, t.name AS target, r.type
 FROM relations r
 CROSS JOIN LATERAL (SELECT * FROM nodes n WHERE n.tenant_id = $1 AND n.id = r.from_node LIMIT 1) AS f
 CROSS JOIN LATERAL (SELECT * FROM nodes n WHERE n.tenant_id = $1 AND n.id = r.to_node LIMIT 1) AS t
-WHERE r.tenant_id = $1 AND r.graph_id = $2 AND r.removed_revision IS NULL
+WHERE r.tenant_id = $1 AND r.graph_id = $2 AND r.removed_revision IS NULL AND -- include: reached
     AND coalesce(f.removed_revision, t.removed_revision) IS NULL AND f.name || t.name IS NOT NULL
     AND coalesce(least(f.expires_at, t.expires_at) > statement_timestamp(), true)
 ORDER BY r.id
-OFFSET $3
-LIMIT $4;
+OFFSET $4
+LIMIT $5;
 
 -- name: relations_touching_at
--- Edges with an end among these nodes as they were at a revision and its time $6, oldest first; both ends had names. At
--- most $3.
+-- Edges of a graph with an end among these nodes as they were at a revision ($6) and its time ($7), oldest first; both ends
+-- had names. At most $5.
 SELECT r.id, f.name AS source, t.name AS target, r.type
 FROM (
-    SELECT id, from_node, to_node, type, added_revision FROM relations_at($1, $4, $5) WHERE from_node = ANY ($2::uuid[])
+    SELECT * FROM relations_at($1, $2, $6) WHERE from_node = ANY ($4::uuid[])
     UNION
-    SELECT id, from_node, to_node, type, added_revision FROM relations_at($1, $4, $5) WHERE to_node = ANY ($2::uuid[])
+    SELECT * FROM relations_at($1, $2, $6) WHERE to_node = ANY ($4::uuid[])
 ) AS r
-JOIN LATERAL node_at($1, r.from_node, $6) f ON f.name IS NOT NULL
-JOIN LATERAL node_at($1, r.to_node, $6) t ON t.name IS NOT NULL
+JOIN LATERAL node_at($1, r.from_node, $7) f ON f.name IS NOT NULL
+JOIN LATERAL node_at($1, r.to_node, $7) t ON t.name IS NOT NULL
+WHERE -- include: reached
 ORDER BY r.added_revision, r.id
-LIMIT $3;
+LIMIT $5;
 
 -- name: relations_between_at
 -- Edges with both ends among these nodes as they were at a revision and its time $6, oldest first. At most $3.
@@ -101,14 +108,15 @@ ORDER BY r.added_revision, r.id
 LIMIT $3;
 
 -- name: list_relations_at
--- Every edge of a graph as they were at a revision and its time $6, whose ends had names, oldest first.
+-- Every edge of a graph as they were at a revision ($6) and its time ($7), whose ends had names, oldest first.
 SELECT r.id, f.name AS source, t.name AS target, r.type
-FROM relations_at($1, $2, $5) r
-JOIN LATERAL node_at($1, r.from_node, $6) f ON f.name IS NOT NULL
-JOIN LATERAL node_at($1, r.to_node, $6) t ON t.name IS NOT NULL
+FROM relations_at($1, $2, $6) r
+JOIN LATERAL node_at($1, r.from_node, $7) f ON f.name IS NOT NULL
+JOIN LATERAL node_at($1, r.to_node, $7) t ON t.name IS NOT NULL
+WHERE -- include: reached
 ORDER BY r.id
-OFFSET $3
-LIMIT $4;
+OFFSET $4
+LIMIT $5;
 
 -- name: insert_edges
 -- New edges between nodes by id; one that is there already is skipped.
@@ -189,29 +197,30 @@ SELECT r.id, f.name AS source, t.name AS target, r.type
 FROM relations r
 CROSS JOIN LATERAL (SELECT * FROM nodes n WHERE n.tenant_id = $1 AND n.id = r.from_node LIMIT 1) AS f
 CROSS JOIN LATERAL (SELECT * FROM nodes n WHERE n.tenant_id = $1 AND n.id = r.to_node LIMIT 1) AS t
-WHERE r.tenant_id = $1 AND r.graph_id = $2 AND r.removed_revision IS NULL
+WHERE r.tenant_id = $1 AND r.graph_id = $2 AND r.removed_revision IS NULL AND -- include: reached
     AND coalesce(f.removed_revision, t.removed_revision) IS NULL AND f.name || t.name IS NOT NULL
     AND coalesce(least(f.expires_at, t.expires_at) > statement_timestamp(), true)
-    AND ($3::text IS NULL OR r.from_node = (
-        SELECT id FROM nodes WHERE tenant_id = $1 AND graph_id = $2 AND name = $3 AND removed_revision IS NULL))
-    AND ($4::text IS NULL OR r.to_node = (
+    AND ($4::text IS NULL OR r.from_node = (
         SELECT id FROM nodes WHERE tenant_id = $1 AND graph_id = $2 AND name = $4 AND removed_revision IS NULL))
-    AND ($5::text IS NULL OR r.type = $5)
+    AND ($5::text IS NULL OR r.to_node = (
+        SELECT id FROM nodes WHERE tenant_id = $1 AND graph_id = $2 AND name = $5 AND removed_revision IS NULL))
+    AND ($6::text IS NULL OR r.type = $6)
 ORDER BY r.added_revision, r.id
-OFFSET $6
-LIMIT $7;
+OFFSET $7
+LIMIT $8;
 
 -- name: search_relations_at
--- The same as it was at a revision ($8) and its time ($9).
+-- The same as it was at a revision ($9) and its time ($10).
 SELECT r.id, f.name AS source, t.name AS target, r.type
-FROM relations_at($1, $2, $8) r
-CROSS JOIN LATERAL (SELECT * FROM nodes_at($1, $2, $8) n WHERE n.node_id = r.from_node LIMIT 1) AS f
-CROSS JOIN LATERAL (SELECT * FROM nodes_at($1, $2, $8) n WHERE n.node_id = r.to_node LIMIT 1) AS t
-WHERE f.name || t.name IS NOT NULL AND coalesce(least(f.expires_at, t.expires_at) > $9, true)
-    AND ($3::text IS NULL OR f.name = $3) AND ($4::text IS NULL OR t.name = $4) AND ($5::text IS NULL OR r.type = $5)
+FROM relations_at($1, $2, $9) r
+JOIN LATERAL node_at($1, r.from_node, $10) f ON f.name IS NOT NULL
+JOIN LATERAL node_at($1, r.to_node, $10) t ON t.name IS NOT NULL
+WHERE -- include: reached
+    AND ($4::text IS NULL OR f.name = $4) AND ($5::text IS NULL OR t.name = $5 AND r.to_graph = $2)
+    AND ($6::text IS NULL OR r.type = $6)
 ORDER BY r.added_revision, r.id
-OFFSET $6
-LIMIT $7;
+OFFSET $7
+LIMIT $8;
 
 -- name: count_types
 -- How many edges of each type a graph has, most first.

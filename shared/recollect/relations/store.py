@@ -74,11 +74,11 @@ async def find_lonely_placeholders(tx: Transaction, node_ids: Sequence[UUID]) ->
 async def relations_touching(
     tx: Transaction, graph: Graph, node_ids: Sequence[UUID], *, limit: int, at: Moment | None
 ) -> list[Relation]:
-    """Edges (`at`: as they were) with an end among these nodes, oldest first."""
+    """Edges of a graph (`at`: as they were) with an end among these nodes, oldest first."""
     query, past = queries.relations_touching, tuple[Any, ...]()
     if at is not None:
-        query, past = queries.relations_touching_at, (graph.id, at.revision, at.at)
-    return [Relation(**row) for row in await tx.fetch(query, tx.tenant_id, node_ids, limit, *past)]
+        query, past = queries.relations_touching_at, (at.revision, at.at)
+    return [Relation(**row) for row in await tx.fetch(query, *_reach(tx, graph), node_ids, limit, *past)]
 
 
 async def relations_between(
@@ -98,7 +98,7 @@ async def list_relations(
     query, past = queries.list_relations, tuple[Any, ...]()
     if at is not None:
         query, past = queries.list_relations_at, (at.revision, at.at)
-    return [Relation(**row) for row in await tx.fetch(query, tx.tenant_id, graph.id, offset, limit, *past)]
+    return [Relation(**row) for row in await tx.fetch(query, *_reach(tx, graph), offset, limit, *past)]
 
 
 async def insert_edges(tx: Transaction, revision: Revision, edges: Sequence[NewEdge]) -> dict[UUID, NewEdge]:
@@ -174,7 +174,7 @@ async def search_relations(
     if at is not None:
         query, past = queries.search_relations_at, (at.revision, at.at)
     wanted = only.source, only.target, only.type
-    return [Relation(**row) for row in await tx.fetch(query, tx.tenant_id, graph.id, *wanted, offset, limit, *past)]
+    return [Relation(**row) for row in await tx.fetch(query, *_reach(tx, graph), *wanted, offset, limit, *past)]
 
 
 async def count_types(tx: Transaction, graph: Graph, *, limit: int, at: Moment | None) -> list[tuple[str, int]]:
@@ -189,3 +189,8 @@ async def list_symlinks(tx: Transaction, graph: Graph, *, offset: int, limit: in
     """The edges of a graph that lead into others, oldest first, and whether their targets still live."""
     rows = await tx.fetch(queries.list_symlinks, tx.tenant_id, graph.id, offset, limit)
     return [Symlink(**row) for row in rows]
+
+
+def _reach(tx: Transaction, graph: Graph) -> tuple[Any, ...]:
+    """A graph whose edges are told by the names of their ends, and the graphs into which they may lead (None: any)."""
+    return tx.tenant_id, graph.id, tx.caller.graphs
