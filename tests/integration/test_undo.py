@@ -31,6 +31,8 @@ from recollect.nodes.model import Rewrite
 from recollect.observations import service as observations
 from recollect.observations.model import NewObservation
 from recollect.platform.db import Database
+from recollect.relations import service as relations
+from recollect.relations.model import NewEdge
 from recollect.retention import service as retention
 from recollect.transfer import exports
 from tests.conftest import NewTenant
@@ -205,6 +207,48 @@ async def test_undoing_is_undone_where_a_name_was_known_from_relations_only(agen
     assert triples(await agent.read()) == [("Babbage", "Ada", "knows")]
     done = await undo(agent, wrote)
     assert (done.skipped, await state(agent)) == ([], was)
+
+
+async def test_a_placeholder_leaves_with_the_relations_of_its_own_graph(
+    agent: Agent, owner: asyncpg.Connection
+) -> None:
+    """One that leads to it from another graph dangles then, and taking that away writes nothing there."""
+    there = replace(agent, graph="there")
+    await there.create("X")
+    await there.relate(("X", "P", "to"))
+    since = await revision_of(there)
+    await there.create("P")
+    promoted = await revision_of(there)
+    await agent.create("N")
+    ((near,), (far,)) = [(await one.open(name)).entities for one, name in ((agent, "N"), (there, "P"))]
+    async with agent.writing() as (tx, revision):
+        home = (await graphs.get_graph(tx, "there")).id
+        (link,) = await relations.put_edges(tx, revision, [NewEdge(near.id, far.id, "to", to_graph=home)])
+    await there.unrelate(("X", "P", "to"))
+    await undo(there, since, until=promoted)
+    assert names(await there.read()) == ["X"]
+    await assert_laws(there, owner)
+    head = await there.head()
+    assert head.placeholders == 0
+    async with agent.writing() as (tx, revision):
+        assert await relations.delete_edges(tx, revision, [link.id]) == 1
+        assert revision.ids == [link.id]
+    assert await there.head() == head
+    await assert_laws(there, owner)
+
+
+async def test_a_graph_s_writes_delete_no_node_of_another(agent: Agent) -> None:
+    there = replace(agent, graph="there")
+    await there.relate(("X", "P", "to"))
+    await there.create(NewEntity("Ada", "person", ("writes",)))
+    async with there.db.transaction(there.caller, read_only=True) as tx:
+        found = await nodes.find_named(tx, await graphs.get_graph(tx, "there"), ["X", "P", "Ada"])
+    before = await state(there)
+    async with agent.writing() as (tx, revision):
+        await relations.delete_nodes(tx, revision, [node.id for node in found.values()])
+        await relations.drop_lonely(tx, revision, [node.id for node in found.values()])
+        assert revision.is_empty
+    assert await state(there) == before
 
 
 async def test_undoing_is_undone_where_children_had_lost_their_parent(agent: Agent) -> None:

@@ -175,20 +175,22 @@ FROM (
 ORDER BY m.memory_id;
 
 -- name: remove_nodes
--- Delete nodes with their observations and aliases; what each was, and how many observations left. The versions follow by
--- append_versions. Nothing is joined with what was deleted: the planner takes that to be one row.
+-- Delete nodes of a graph with their observations and aliases; what each was, and how many observations left. The versions
+-- follow by append_versions. Nothing is joined with what was deleted: the planner takes that to be one row. The graph is
+-- checked with IS TRUE, so that it calls for no index but that of the ids.
 WITH removed AS (
-    UPDATE nodes n SET removed_revision = $2, version = n.version + 1, version_id = i.version_id, updated_at = $3
-    FROM unnest($4::uuid[], $5::uuid[]) AS i (id, version_id)
-    WHERE n.tenant_id = $1 AND n.id = i.id AND n.removed_revision IS NULL
+    UPDATE nodes n SET removed_revision = $3, version = n.version + 1, version_id = i.version_id, updated_at = $4
+    FROM unnest($5::uuid[], $6::uuid[]) AS i (id, version_id)
+    WHERE n.tenant_id = $1 AND (n.graph_id = $2) IS TRUE AND n.id = i.id AND n.removed_revision IS NULL
     RETURNING n.id, n.name IS NULL AS fact, n.placeholder
 ), observations_removed AS (
-    UPDATE observations o SET removed_revision = $2
-    WHERE o.tenant_id = $1 AND o.node_id = ANY ($4::uuid[]) AND coalesce(o.removed_revision, 0) = 0
+    UPDATE observations o SET removed_revision = $3
+    WHERE o.tenant_id = $1 AND (o.graph_id = $2) IS TRUE AND o.node_id = ANY ($5::uuid[])
+        AND coalesce(o.removed_revision, 0) = 0
     RETURNING o.node_id
 ), aliases_removed AS (
-    UPDATE aliases a SET removed_revision = $2
-    WHERE a.tenant_id = $1 AND a.node_id = ANY ($4::uuid[]) AND a.removed_revision IS NULL
+    UPDATE aliases a SET removed_revision = $3
+    WHERE a.tenant_id = $1 AND (a.graph_id = $2) IS TRUE AND a.node_id = ANY ($5::uuid[]) AND a.removed_revision IS NULL
 )
 SELECT id, bool_or(placeholder) AS placeholder, bool_or(fact) AS fact, count(*) - 1 AS observations
 FROM (SELECT * FROM removed UNION ALL SELECT node_id, false, false FROM observations_removed) AS r

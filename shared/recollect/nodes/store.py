@@ -136,9 +136,9 @@ async def memories_of_nodes(tx: Transaction, node_ids: Sequence[UUID]) -> list[M
 
 
 async def remove_nodes(tx: Transaction, revision: Revision, node_ids: Sequence[UUID]) -> list[RemovedNode]:
-    """Delete live nodes with their observations."""
-    version_ids = [new_id() for _ in node_ids]
-    rows = await tx.fetch(queries.remove_nodes, tx.tenant_id, revision.number, revision.at, node_ids, version_ids)
+    """Delete live nodes of the graph with their observations."""
+    written = tx.tenant_id, revision.graph.id, revision.number, revision.at
+    rows = await tx.fetch(queries.remove_nodes, *written, node_ids, [new_id() for _ in node_ids])
     return [RemovedNode(**row) for row in rows]
 
 

@@ -28,13 +28,15 @@ WHERE r.tenant_id = $1 AND r.graph_id = $2 AND r.removed_revision IS NULL
 RETURNING r.id, r.from_node, r.to_node;
 
 -- name: find_lonely_placeholders
--- Those of these nodes that are placeholders without any edge.
+-- Those of these nodes of a graph that are placeholders without any edge of it. An edge from another graph keeps none: it
+-- dangles, as where an entity goes.
 SELECT n.id FROM nodes n
-WHERE n.tenant_id = $1 AND n.id = ANY ($2::uuid[]) AND n.placeholder AND n.removed_revision IS NULL
-    AND NOT EXISTS (
+WHERE n.tenant_id = $1 AND (n.graph_id = $2) IS TRUE AND n.id = ANY ($3::uuid[]) AND n.placeholder
+    AND n.removed_revision IS NULL AND NOT EXISTS (
         SELECT 1 FROM relations r WHERE r.tenant_id = $1 AND r.from_node = n.id AND r.removed_revision IS NULL
     ) AND NOT EXISTS (
-        SELECT 1 FROM relations r WHERE r.tenant_id = $1 AND r.to_node = n.id AND r.removed_revision IS NULL
+        SELECT 1 FROM relations r
+        WHERE r.tenant_id = $1 AND r.to_node = n.id AND r.removed_revision IS NULL AND (r.graph_id = $2) IS TRUE
     );
 
 -- name: relations_touching

@@ -37,7 +37,7 @@ async def delete_relations(tx: Transaction, revision: Revision, triples: Sequenc
     )
     edges = [(ends[s].id, ends[t].id, type_) for s, t, type_ in unique(triples) if s in ends and t in ends]
     removed = await store.remove_relations(tx, revision, edges) if edges else []
-    await _drop_lonely(tx, revision, _record_removed(revision, removed))
+    await drop_lonely(tx, revision, _record_removed(revision, removed))
 
 
 async def delete_nodes(tx: Transaction, revision: Revision, node_ids: Sequence[UUID]) -> None:
@@ -45,7 +45,7 @@ async def delete_nodes(tx: Transaction, revision: Revision, node_ids: Sequence[U
     removed = await store.remove_touching(tx, revision, node_ids)
     ends = _record_removed(revision, removed)
     await nodes.remove_nodes(tx, revision, node_ids)
-    await _drop_lonely(tx, revision, ends - set(node_ids))
+    await drop_lonely(tx, revision, ends - set(node_ids))
 
 
 async def put_edges(tx: Transaction, revision: Revision, edges: Sequence[NewEdge]) -> list[Edge]:
@@ -82,7 +82,7 @@ async def connect(tx: Transaction, revision: Revision, edges: Sequence[NewEdge])
 async def delete_edges(tx: Transaction, revision: Revision, edge_ids: Sequence[UUID]) -> int:
     """Take edges of the graph away, by id; how many were there. Lonely placeholders vanish."""
     removed = await store.remove_edges(tx, revision, edge_ids)
-    await _drop_lonely(tx, revision, _record_removed(revision, removed))
+    await drop_lonely(tx, revision, _record_removed(revision, removed))
     return len(removed)
 
 
@@ -92,8 +92,11 @@ async def take_away(tx: Transaction, revision: Revision, edge_ids: Sequence[UUID
 
 
 async def drop_lonely(tx: Transaction, revision: Revision, node_ids: Iterable[UUID]) -> None:
-    """Let those of these nodes vanish that are placeholders without a relation."""
-    await _drop_lonely(tx, revision, node_ids)
+    """Let those of these nodes of the graph vanish that are placeholders without a relation of it."""
+    candidates = list(node_ids)
+    lonely = await store.find_lonely_placeholders(tx, revision.graph, candidates) if candidates else []
+    if lonely:
+        await nodes.remove_nodes(tx, revision, lonely)
 
 
 async def edges_between(
@@ -217,10 +220,3 @@ def _record_removed(revision: Revision, removed: Iterable[RemovedRelation]) -> s
     edges = list(removed)
     revision.touch("relations_removed", [edge.id for edge in edges], relations=-len(edges))
     return {end for edge in edges for end in (edge.from_node, edge.to_node)}
-
-
-async def _drop_lonely(tx: Transaction, revision: Revision, node_ids: Iterable[UUID]) -> None:
-    candidates = list(node_ids)
-    lonely = await store.find_lonely_placeholders(tx, candidates) if candidates else []
-    if lonely:
-        await nodes.remove_nodes(tx, revision, lonely)

@@ -66,9 +66,9 @@ async def remove_touching(tx: Transaction, revision: Revision, node_ids: Sequenc
     return [RemovedRelation(**row) for row in rows]
 
 
-async def find_lonely_placeholders(tx: Transaction, node_ids: Sequence[UUID]) -> list[UUID]:
-    """Those of these nodes that are placeholders without any edge."""
-    return [row["id"] for row in await tx.fetch(queries.find_lonely_placeholders, tx.tenant_id, node_ids)]
+async def find_lonely_placeholders(tx: Transaction, graph: Graph, node_ids: Sequence[UUID]) -> list[UUID]:
+    """Those of these nodes of a graph that are placeholders without any edge of it."""
+    return [row["id"] for row in await tx.fetch(queries.find_lonely_placeholders, tx.tenant_id, graph.id, node_ids)]
 
 
 async def relations_touching(
