@@ -428,6 +428,17 @@ async def test_too_much_at_once_is_refused(agent: Agent, monkeypatch: pytest.Mon
     assert len(names(await agent.read())) == 6
 
 
+async def test_what_was_said_of_what_went_counts(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
+    await agent.create(NewEntity("Ada", "person", tuple(f"statement {n}" for n in range(6))))
+    since = await revision_of(agent)
+    await agent.delete("Ada")
+    monkeypatch.setattr(undoing, "MAX_UNDONE", 5)
+    with pytest.raises(TooLarge, match="more than 5 observations"):
+        await undo(agent, since, dry_run=True)
+    monkeypatch.setattr(undoing, "MAX_UNDONE", 6)
+    assert len((await undo(agent, since)).said) == 6
+
+
 async def test_a_graph_that_is_not_there_is_not_made(agent: Agent) -> None:
     nowhere = replace(agent, graph="nowhere")
     assert await undo(nowhere, 0) == Undoing()

@@ -212,7 +212,7 @@ CROSS JOIN LATERAL (
 CROSS JOIN LATERAL (SELECT created_at FROM nodes WHERE tenant_id = $1 AND id = b.node_id LIMIT 1) AS n;
 
 -- name: touched_observations
--- Observations, among these ids or of these nodes, that the revisions $4 added or took away, but not both.
+-- Observations, among these ids or of these nodes, that the revisions $4 added or took away, but not both; at most $5.
 SELECT o.id, o.node_id, coalesce(n.name, '') AS entity, o.content, o.thread, coalesce(o.said_at, o.created_at) AS said_at,
     o.expires_at, o.created_by, o.added_revision = ANY ($4::bigint[]) AS added, o.removed_revision IS NULL AS lives,
     coalesce(o.expires_at <= statement_timestamp(), false) AS expired
@@ -220,7 +220,8 @@ FROM observations o
 JOIN nodes n ON n.tenant_id = $1 AND n.id = o.node_id
 WHERE o.tenant_id = $1 AND o.graph_id = $2 AND (o.id = ANY ($3::uuid[]) OR o.node_id = ANY ($3::uuid[]))
     AND (o.added_revision = ANY ($4) OR o.removed_revision = ANY ($4))
-ORDER BY o.added_revision, o.id;
+ORDER BY o.added_revision, o.id
+LIMIT $5;
 
 -- name: touched_relations
 -- Relations among these ids that the revisions $4 added or took away.

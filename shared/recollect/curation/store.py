@@ -82,10 +82,10 @@ async def lineages_before(tx: Transaction, graph: Graph, ids: Sequence[UUID], re
 
 
 async def touched_observations(
-    tx: Transaction, graph: Graph, ids: Sequence[UUID], revisions: Sequence[int]
+    tx: Transaction, graph: Graph, ids: Sequence[UUID], revisions: Sequence[int], *, limit: int
 ) -> list[Statement]:
     """Observations that the revisions added or took away."""
-    rows = await tx.fetch(queries.touched_observations, tx.tenant_id, graph.id, ids, revisions)
+    rows = await tx.fetch(queries.touched_observations, tx.tenant_id, graph.id, ids, revisions, limit)
     return [Statement(_without(row, Observation), row["added"], row["lives"], row["expired"]) for row in rows]
 
 

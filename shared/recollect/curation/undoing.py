@@ -20,7 +20,10 @@ from recollect.relations import service as relations
 from recollect.relations.model import Edge, NewEdge
 
 MAX_UNDONE = 10_000
-"""Nodes, observations and relations that one call undoes, at most, each as often as it was touched."""
+"""Nodes, observations and relations that one call undoes, at most, each as often as it was touched.
+
+Observations that went with their entities count by themselves, to as many.
+"""
 
 
 async def undo_changes(
@@ -47,11 +50,7 @@ async def _plan(tx: Transaction, graph: Graph, span: Span) -> Undoing:
     await graphs.require_kept(tx, graph, span.since, path="since_revision")
     count = await store.count_touched(tx, graph, span)
     if count > MAX_UNDONE:
-        raise TooLarge(
-            f"These changes touched {count} ids; one call undoes {MAX_UNDONE} at most. Undo the newest first, with a "
-            "later since_revision, then the older ones",
-            path="since_revision",
-        )
+        raise _too_large(f"{count} ids")
     revisions, ids = await store.find_touched(tx, graph, span)
     footprint = await _footprint(tx, graph, ids, revisions)
     around = Surroundings(
@@ -64,11 +63,15 @@ async def _plan(tx: Transaction, graph: Graph, span: Span) -> Undoing:
 
 async def _footprint(tx: Transaction, graph: Graph, ids: Sequence[UUID], revisions: Sequence[int]) -> Footprint:
     before = await store.lineages_before(tx, graph, ids, revisions)
+    # Of an entity that went, the log has the id, and not those of all that was said of it.
+    statements = await store.touched_observations(tx, graph, ids, revisions, limit=MAX_UNDONE + 1)
+    if len(statements) > MAX_UNDONE:
+        raise _too_large(f"more than {MAX_UNDONE} observations")
     return Footprint(
         ids=frozenset(ids) - {graph.id},  # Its configuration is no part of what it holds.
         touched=tuple(await store.touched_lineages(tx, graph, ids, revisions, archived_by=ARCHIVE)),
         before={lineage.node_id: lineage for lineage in before},
-        statements=tuple(await store.touched_observations(tx, graph, ids, revisions)),
+        statements=tuple(statements),
         ties=tuple(await store.touched_relations(tx, graph, ids, revisions)),
         aliases=tuple(await store.touched_aliases(tx, graph, ids, revisions)),
     )
@@ -93,6 +96,15 @@ async def _undo(tx: Transaction, revision: Revision, undoing: Undoing) -> None:
     spoken = [observation.node_id for observation in undoing.said]
     await nodes.reindex(tx, revision, [*restored, *renamed, *spoken])
     await relations.drop_lonely(tx, revision, ends.union(restored) - set(undoing.deleted))
+
+
+def _too_large(touched: str) -> TooLarge:
+    return TooLarge(
+        f"These changes touched {touched}; one call undoes {MAX_UNDONE} at most. Undo the newest first, with a later "
+        "since_revision, then the older ones. A single change that is larger: export the graph as_of the revision "
+        "before it, and import that",
+        path="since_revision",
+    )
 
 
 def _again(edge: Edge) -> NewEdge:
