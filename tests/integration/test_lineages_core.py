@@ -1,15 +1,17 @@
 """Lineages, subgraphs and whole graphs below the transports: writers side by side, batches, what deletion leaves."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from uuid import UUID, uuid4
 
 import asyncpg
 import pytest
 
+from recollect.curation import duplicates, keeping, undoing
+from recollect.curation.model import Criteria, Span
 from recollect.entities.model import NewEntity
-from recollect.errors import Conflict, ErrorCode, Forbidden, InvalidInput, NotFound, RecollectError
+from recollect.errors import Conflict, ErrorCode, Forbidden, InvalidInput, NotFound, RecollectError, Unavailable
 from recollect.graphs import service as graphs
 from recollect.graphs.model import Graph, GraphPatch, NewGraph
 from recollect.identity import service as identity
@@ -18,7 +20,7 @@ from recollect.lineages.model import Draft, Put, Version
 from recollect.memory import subgraphs
 from recollect.memory.model import EdgeSpec, NodeSpec, Subnet, Target
 from recollect.nodes.model import NodeFields
-from recollect.platform.db import Database
+from recollect.platform.db import Database, Transaction
 from recollect.relations.model import Edge
 from recollect.settings import Settings
 from tests.gateway import NewApiKey, eventually
@@ -199,6 +201,41 @@ class TestDeletingAGraph:
             await eventually(lambda: waits(owner))
         assert await waiting == ["new"]
         assert (names(await notes.read()), (await notes.head()).revision) == (["new"], 1)
+
+    @pytest.mark.parametrize("gone", ["deleted", "renamed"])
+    @pytest.mark.parametrize(
+        "call",
+        [
+            lambda tx: duplicates.compress_graph(tx, "notes", "test", threshold=0.5),
+            lambda tx: keeping.archive_entities(tx, "notes", "test", Criteria(tags=("old",)), dry_run=False),
+            lambda tx: undoing.undo_changes(tx, "notes", "test", Span(0), dry_run=False),
+        ],
+        ids=["compress", "archive", "undo"],
+    )
+    async def test_what_curates_it_makes_no_other_in_its_place(
+        self,
+        agent: Agent,
+        notes: Agent,
+        owner: asyncpg.Connection,
+        call: Callable[[Transaction], Awaitable[object]],
+        gone: str,
+    ) -> None:
+        async def curate() -> None:
+            async with agent.db.transaction(agent.caller) as tx:
+                await call(tx)
+
+        await notes.create(*(NewEntity(name, "thing", ("writes programs",)) for name in ("Ada Lovelace", "Lovelace")))
+        async with agent.db.transaction(agent.caller) as tx:
+            if gone == "deleted":
+                assert await graphs.delete_graph(tx, "notes", "test")
+            else:
+                await graphs.configure_graph(tx, "notes", GraphPatch(name="papers"), "test")
+            waiting = asyncio.create_task(curate())
+            await eventually(lambda: waits(owner))
+        with pytest.raises(Unavailable):
+            await waiting
+        async with agent.db.transaction(agent.caller, read_only=True) as tx:
+            assert "notes" not in [graph.name for graph in await graphs.list_graphs(tx)]
 
     async def test_it_waits_for_a_writer(self, agent: Agent, notes: Agent, owner: asyncpg.Connection) -> None:
         async with notes.writing() as (tx, revision):

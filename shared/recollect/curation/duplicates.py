@@ -77,7 +77,7 @@ async def compress_graph(tx: Transaction, graph_name: str | None, operation: str
     if graph is None or not found:
         return Compressed([])
     # Only now, and not while the entities are compared, do other writers have to wait.
-    async with graphs.write_graph(tx, graph.name, operation) as revision:
+    async with graphs.write_graph_of(tx, graph.id, operation) as revision:
         merged = await merge_groups(tx, revision, found[:MAX_MERGED], threshold)
     return replace(merged, more=len(found) > MAX_MERGED)
 

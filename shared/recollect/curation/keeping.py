@@ -30,7 +30,7 @@ async def archive_entities(
     graph = await graphs.open_graph(tx, graph_name)
     if graph is None or dry_run:
         return _archived(await store.find_archivable(tx, graph, criteria, limit=MAX_ARCHIVED + 1) if graph else [])
-    async with graphs.write_graph(tx, graph.name, operation) as revision:
+    async with graphs.write_graph_of(tx, graph.id, operation) as revision:
         found = await store.find_archivable(tx, graph, criteria, limit=MAX_ARCHIVED + 1)
         heads = await nodes.read_heads(tx, graph, [entity.id for entity in found[:MAX_ARCHIVED]])
         rewrites = [Rewrite(head, replace(head.fields, status="archived")) for head in heads.values()]

@@ -40,7 +40,7 @@ async def undo_changes(
         return Undoing()
     if dry_run:
         return await _plan(tx, graph, span)
-    async with graphs.write_graph(tx, graph.name, operation) as revision:
+    async with graphs.write_graph_of(tx, graph.id, operation) as revision:
         undoing = await _plan(tx, revision.graph, span)
         await _undo(tx, revision, undoing)
     return undoing
