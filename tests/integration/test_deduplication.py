@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 import asyncpg
@@ -17,7 +18,9 @@ from recollect.errors import InvalidInput, TooLarge
 from recollect.graphs import service as graphs
 from recollect.graphs.model import NewGraph
 from recollect.nodes import service as nodes
-from recollect.nodes.model import Rewrite
+from recollect.nodes.model import NodeFields, Rewrite
+from recollect.observations import service as observations
+from recollect.observations.model import NewObservation
 from recollect.platform.db import Database
 from tests.laws import assert_laws
 from tests.memories import Agent, at_work, names, triples
@@ -253,6 +256,30 @@ async def test_a_large_graph_is_answered_from_what_a_pass_proposed(
     await amend(agent, ACME[0], status="archived")
     await amend(agent, BOLT[1], kind="other")
     assert await found() == [ACME[1:]], "none is alike with what is in use no longer, or of another type"
+
+
+async def test_the_oldest_of_a_large_graph_comes_first_whenever_it_was_imported(
+    agent: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await settle(agent, mode="propose")
+    async with agent.writing() as (tx, revision):
+        fields = NodeFields(name="Bolt Ltd.", kind="company")
+        await nodes.create_nodes(tx, revision, [fields], began=[datetime(2020, 1, 1, tzinfo=UTC)])
+        await observations.add_observations(tx, revision, [NewObservation("Bolt Ltd.", "makes bolts")])
+    await run(agent)
+
+    async def found(as_of: str | None = None) -> list[list[str]]:
+        async with agent.db.transaction(agent.caller, read_only=True) as tx:
+            page = await duplicates.find_duplicates(tx, "companies", threshold=0.8, offset=0, limit=10, as_of=as_of)
+            return page.groups
+
+    small = await found()
+    assert small == [["Bolt Ltd.", *BOLT], ACME]
+    monkeypatch.setattr(duplicates, "MAX_COMPARED", 3)
+    assert await found() == small
+    with pytest.raises(TooLarge, match="leave as_of") as refused:
+        await found(as_of="2")
+    assert refused.value.path == "as_of"
 
 
 async def amend(agent: Agent, name: str, **fields: Any) -> None:

@@ -54,10 +54,11 @@ async def _was_compared_by_a_job(tx: Transaction, graph: Graph) -> bool:
 
 
 async def _proposed_groups(tx: Transaction, graph: Graph, threshold: float) -> list[list[UUID]]:
-    """The groups of what the last passes proposed; ids rise with age."""
+    """The groups of what the last passes proposed."""
     found = await store.list_duplicates(tx, graph, least=threshold - ROUNDING, offset=0, limit=MAX_PROPOSED)
-    ids = sorted({node for pair in found for node in (pair.node_id, pair.other_id)})
-    ages = {node: age for age, node in enumerate(ids)}
+    # An entity that was imported may be older than its id.
+    began = {pair.node_id: pair.created_at for pair in found} | {pair.other_id: pair.other_created_at for pair in found}
+    ages = {node: age for age, node in enumerate(sorted(began, key=lambda node: (began[node], node)))}
     return stars([Pair(pair.node_id, pair.other_id, pair.likeness) for pair in found], ages)
 
 
@@ -114,6 +115,8 @@ async def _named(tx: Transaction, graph: Graph, groups: Sequence[Sequence[UUID]]
 
 async def _groups(tx: Transaction, graph: Graph, threshold: float, at: Moment | None) -> list[list[UUID]]:
     if await store.count_comparable(tx, graph, at, limit=MAX_COMPARED + 1) > MAX_COMPARED:
+        if at is not None:
+            raise TooLarge(f"Of the past, up to {MAX_COMPARED} entities are compared: leave as_of", path="as_of")
         raise TooLarge(
             f"More than {MAX_COMPARED} entities are compared by a job: call propose_duplicates, or POST "
             f"/v1/graphs/{graph.name}/deduplicate, and then find_duplicates. Or ask for it regularly in the "

@@ -122,13 +122,15 @@ class Expired:
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """Two entities that a pass found alike and left as they are, with their names."""
+    """Two entities that a pass found alike and left as they are, with their names, and since when they are there."""
 
     node_id: UUID
     other_id: UUID
     likeness: float
     name: str
     other: str
+    created_at: datetime
+    other_created_at: datetime
 
 
 @dataclass(frozen=True, slots=True)

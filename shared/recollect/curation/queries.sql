@@ -355,8 +355,9 @@ ON CONFLICT (tenant_id, graph_id, node_id, other_id)
 DO UPDATE SET likeness = excluded.likeness, found_at = excluded.found_at;
 
 -- name: list_duplicates
--- Proposed pairs of entities that both are there and in use, and of one type still, from a likeness of $3 on, the most alike first; at most $5.
-SELECT d.node_id, d.other_id, d.likeness, n.name, o.name AS other
+-- Proposed pairs of entities that both are there and in use, and of one type still, from a likeness of $3 on, the most alike
+-- first; at most $5.
+SELECT d.node_id, d.other_id, d.likeness, n.name, o.name AS other, n.created_at, o.created_at AS other_created_at
 FROM duplicates d
 JOIN nodes n ON n.tenant_id = $1 AND n.id = d.node_id AND n.removed_revision IS NULL
     AND n.status <> 'archived' AND (n.expires_at IS NULL OR n.expires_at > statement_timestamp())
