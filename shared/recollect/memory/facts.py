@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -14,6 +14,7 @@ from recollect.lineages import service as lineages
 from recollect.lineages.model import Version, not_found
 from recollect.memory import links
 from recollect.memory.links import Link
+from recollect.memory.model import expiry
 from recollect.nodes import service as nodes
 from recollect.nodes.model import NewFact, NodeFields, Rewrite, unique
 from recollect.passages import service as passages
@@ -76,7 +77,7 @@ async def create_fact(
     Raises NotFound for a link's target, InvalidInput where the graph's whitelist allows no fact.
     """
     revision.graph.require_kind(fact.kind, "node_type")
-    fact = replace(fact, expires_at=_expiry(revision.at, fact.ttl_days, fact.expires_at))
+    fact = replace(fact, expires_at=expiry(revision.at, fact.ttl_days, fact.expires_at))
     (kept,) = await nodes.create_facts(tx, revision, [fact])
     await links.link(tx, revision, kept.id, given)
     if auto_link:
@@ -93,7 +94,7 @@ async def create_entity(
     One that is known comes back as it is, and gets the links that it lacks. Raises NotFound for a link's target,
     InvalidInput for a kind that the whitelist leaves out.
     """
-    expires_at = _expiry(revision.at, fields.ttl_days, fields.expires_at)
+    expires_at = expiry(revision.at, fields.ttl_days, fields.expires_at)
     node_id = await _ensure_entity(tx, revision, name, replace(fields, name=name, expires_at=expires_at))
     await links.link(tx, revision, node_id, given)
     return await _newest(tx, revision.graph, node_id)
@@ -188,12 +189,6 @@ async def _ensure_entity(tx: Transaction, revision: Revision, name: str, fields:
     return made
 
 
-def _expiry(now: datetime, ttl_days: float | None, expires_at: datetime | None) -> datetime | None:
-    if expires_at is not None and expires_at <= now:
-        raise InvalidInput("Lies in the past", path="expires_at")
-    return now + timedelta(days=ttl_days) if expires_at is None and ttl_days is not None else expires_at
-
-
 def _changed(fields: NodeFields, wanted: Change, now: datetime) -> NodeFields:
     if wanted.kind is not None and fields.name is None:
         raise InvalidInput("A fact has no entity type", path="entity_type")
@@ -209,7 +204,7 @@ def _changed(fields: NodeFields, wanted: Change, now: datetime) -> NodeFields:
         status=wanted.status or fields.status,
         source=fields.source if wanted.source is None else wanted.source,
         ttl_days=fields.ttl_days if wanted.ttl_days is None else wanted.ttl_days,
-        expires_at=_expiry(now, wanted.ttl_days, wanted.expires_at) or fields.expires_at,
+        expires_at=expiry(now, wanted.ttl_days, wanted.expires_at) or fields.expires_at,
     )
 
 

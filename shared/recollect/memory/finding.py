@@ -8,6 +8,7 @@ from recollect.graphs import service as graphs
 from recollect.lineages import service as lineages
 from recollect.lineages.model import Version
 from recollect.memory.facts import graph_of, require_nodes
+from recollect.memory.model import UNBOUNDED
 from recollect.nodes.model import unique
 from recollect.platform.db import Transaction
 from recollect.recall import service as recall
@@ -17,9 +18,6 @@ from recollect.recall.ranking import Hit
 from recollect.relations import service as relations
 from recollect.relations.model import Edge, Walk
 from recollect.search import service as search
-
-MAX_SEARCHED_TOKENS = 100_000
-"""Tokens of the memories that one search looks at, at most."""
 
 MAX_SIMILAR_EDGES = 1_000
 """Relations told beside similar facts, at most."""
@@ -71,7 +69,7 @@ async def find(
         [question],
         only,
         limit=recall.MAX_RECALLED,
-        token_budget=MAX_SEARCHED_TOKENS,
+        token_budget=UNBOUNDED,
         as_of=as_of,
         cached=cached,
     )

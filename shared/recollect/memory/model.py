@@ -1,15 +1,18 @@
 """What an agent remembers."""
 
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from recollect.errors import RecollectError
+from recollect.errors import InvalidInput, RecollectError
 from recollect.lineages.model import Draft, Put, Version
 from recollect.recall.model import Close, Question, RecallFilter
 from recollect.relations.model import Edge
 from recollect.search.fusion import Fused
+
+UNBOUNDED = 1_000_000
+"""A budget of tokens for a search that answers with nodes rather than texts: as many as recall finds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,3 +192,13 @@ class Fusion:
     unique: int
     per_query: list[int]
     waiting: int
+
+
+def expiry(now: datetime, ttl_days: float | None, expires_at: datetime | None = None) -> datetime | None:
+    """When a memory expires: at `expires_at`, else so many days from now, else never.
+
+    Raises InvalidInput where that lies in the past.
+    """
+    if expires_at is not None and expires_at <= now:
+        raise InvalidInput("Lies in the past", path="expires_at")
+    return now + timedelta(days=ttl_days) if expires_at is None and ttl_days is not None else expires_at

@@ -1,12 +1,12 @@
 """The use case of remembering: keep what was told, once, and say what is close to it already."""
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from recollect.entities import service as entities
 from recollect.entities.model import NewEntity
 from recollect.graphs.model import Revision
-from recollect.memory.model import Item, Remembered
+from recollect.memory.model import Item, Remembered, expiry
 from recollect.nodes import service as nodes
 from recollect.nodes.model import NewFact, NodeRef, unique
 from recollect.observations import service as observations
@@ -100,13 +100,9 @@ def _fact(item: Item, at: datetime) -> NewFact:
         thread=item.thread,
         said_at=item.at,
         ttl_days=item.ttl_days,
-        expires_at=_expiry(item, at),
+        expires_at=expiry(at, item.ttl_days),
     )
 
 
 def _observation(item: Item, entity: str, at: datetime) -> NewObservation:
-    return NewObservation(entity, item.text, item.thread, item.at, _expiry(item, at))
-
-
-def _expiry(item: Item, at: datetime) -> datetime | None:
-    return None if item.ttl_days is None else at + timedelta(days=item.ttl_days)
+    return NewObservation(entity, item.text, item.thread, item.at, expiry(at, item.ttl_days))

@@ -9,7 +9,19 @@ from recollect.graphs import service as graphs
 from recollect.graphs.model import Graph, Moment, Revision
 from recollect.lineages import service as lineages
 from recollect.lineages.model import Put, not_found
-from recollect.memory.model import Edges, EdgeSpec, Fusion, Link, NodeSearch, NodeSpec, Ranked, Subnet, Target, Walked
+from recollect.memory.model import (
+    UNBOUNDED,
+    Edges,
+    EdgeSpec,
+    Fusion,
+    Link,
+    NodeSearch,
+    NodeSpec,
+    Ranked,
+    Subnet,
+    Target,
+    Walked,
+)
 from recollect.nodes import service as nodes
 from recollect.nodes.model import unique, unique_by
 from recollect.platform.db import Transaction
@@ -23,12 +35,6 @@ from recollect.traversal import service as traversal
 
 MAX_EDGES = 1_000
 """Edges in one answer at most."""
-
-SEARCHED = 100
-"""Memories that a search of nodes looks at, at most: a node may have many."""
-
-UNBOUNDED = 1_000_000
-"""A budget of tokens for a search that answers with nodes rather than texts."""
 
 
 async def put_subgraph(
@@ -127,7 +133,7 @@ async def search_nodes(
         return Ranked([], more=False, waiting=0)
     at = await graphs.moment(tx, graph, as_of)
     recalled = await recall.recall(
-        tx, graph_name, [question], only, limit=SEARCHED, token_budget=UNBOUNDED, as_of=as_of, cached=cached
+        tx, graph_name, [question], only, limit=recall.MAX_RECALLED, token_budget=UNBOUNDED, as_of=as_of, cached=cached
     )
     hits = unique_by(lambda hit: hit.node_id, recalled.hits)
     found = await lineages.get_nodes(tx, graph, [hit.node_id for hit in hits[:limit]], at=at)
@@ -148,7 +154,7 @@ async def search_batch(
     """
     asked = [
         await recall.recall(
-            tx, graph_name, [one.question], one.only, limit=SEARCHED, token_budget=UNBOUNDED, as_of=as_of
+            tx, graph_name, [one.question], one.only, limit=recall.MAX_RECALLED, token_budget=UNBOUNDED, as_of=as_of
         )
         for one in searches
     ]
