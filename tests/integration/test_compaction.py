@@ -11,8 +11,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from recollect.curation import undoing
-from recollect.curation.model import Span
 from recollect.entities.model import NewEntity
 from recollect.errors import ErrorCode, InvalidInput
 from recollect.graphs import service as graphs
@@ -22,6 +20,8 @@ from recollect.memory import service as memory
 from recollect.platform.db import Database
 from recollect.retention import service as compaction
 from recollect.retention.model import Compaction, Freed
+from recollect.undo import service as undoing
+from recollect.undo.model import Span
 from tests.conftest import NewTenant
 from tests.histories import HISTORIES, written
 from tests.integration.test_time_travel import READINGS

@@ -10,8 +10,8 @@ import asyncpg
 import pytest
 
 from recollect.caller import Caller
-from recollect.curation import deduplication, duplicates, undoing
-from recollect.curation.model import Deduplication, DedupStep, PassCursor, Span
+from recollect.curation import deduplication, duplicates
+from recollect.curation.model import Deduplication, DedupStep, PassCursor
 from recollect.entities import service as entities
 from recollect.entities.model import NewEntity
 from recollect.errors import InvalidInput, TooLarge
@@ -22,6 +22,8 @@ from recollect.nodes.model import NodeFields, Rewrite
 from recollect.observations import service as observations
 from recollect.observations.model import NewObservation
 from recollect.platform.db import Database
+from recollect.undo import service as undoing
+from recollect.undo.model import Span
 from tests.laws import assert_laws
 from tests.memories import Agent, at_work, names, triples
 

@@ -10,8 +10,7 @@ import pytest
 
 from recollect.aliases import service as aliases
 from recollect.caller import Caller
-from recollect.curation import keeping, undoing
-from recollect.curation.model import Span
+from recollect.curation import keeping
 from recollect.entities import service as entities
 from recollect.entities.model import NewEntity
 from recollect.errors import InvalidInput, NotFound
@@ -36,6 +35,8 @@ from recollect.retention import erasure
 from recollect.retention.model import Receipt, redacted
 from recollect.retention.spelling import pattern_of
 from recollect.settings import Settings
+from recollect.undo import service as undoing
+from recollect.undo.model import Span
 from tests.conftest import NewTenant
 from tests.laws import assert_laws
 from tests.memories import Agent, at_work, embedder, names

@@ -8,8 +8,8 @@ from uuid import UUID, uuid4
 import asyncpg
 import pytest
 
-from recollect.curation import duplicates, keeping, undoing
-from recollect.curation.model import Criteria, Span
+from recollect.curation import duplicates, keeping
+from recollect.curation.model import Criteria
 from recollect.entities.model import NewEntity
 from recollect.errors import Conflict, ErrorCode, Forbidden, InvalidInput, NotFound, RecollectError, Unavailable
 from recollect.graphs import service as graphs
@@ -23,6 +23,8 @@ from recollect.nodes.model import NodeFields
 from recollect.platform.db import Database, Transaction
 from recollect.relations.model import Edge
 from recollect.settings import Settings
+from recollect.undo import service as undoing
+from recollect.undo.model import Span
 from tests.gateway import NewApiKey, eventually
 from tests.memories import Agent, names
 

@@ -10,8 +10,6 @@ import asyncpg
 import pytest
 
 from recollect.caller import Caller
-from recollect.curation import undoing
-from recollect.curation.model import Span
 from recollect.entities.model import NewEntity
 from recollect.errors import InvalidInput, NotFound
 from recollect.graphs import service as graphs
@@ -26,6 +24,8 @@ from recollect.nodes.model import NodeFields
 from recollect.observations import service as observations
 from recollect.observations.model import NewObservation
 from recollect.platform.db import Database
+from recollect.undo import service as undoing
+from recollect.undo.model import Span
 from tests.conftest import NewTenant
 from tests.laws import assert_laws
 from tests.memories import Agent, at_work, names, triples

@@ -9,8 +9,6 @@ from uuid import UUID
 import asyncpg
 import pytest
 
-from recollect.curation import undoing
-from recollect.curation.model import Span
 from recollect.entities.model import NewEntity
 from recollect.errors import InvalidInput
 from recollect.graphs import service as graphs
@@ -23,6 +21,8 @@ from recollect.platform.db import Database
 from recollect.recall import service as recall
 from recollect.recall import store
 from recollect.recall.model import Question, RecallFilter
+from recollect.undo import service as undoing
+from recollect.undo.model import Span
 from tests.memories import Agent, asked
 
 MONDAY = datetime(2026, 3, 2, 9, tzinfo=UTC)

@@ -13,8 +13,8 @@ from urllib.parse import urlsplit, urlunsplit
 import asyncpg
 import pytest
 
-from recollect.curation import deduplication, duplicates, keeping, undoing
-from recollect.curation.model import Criteria, Span
+from recollect.curation import deduplication, duplicates, keeping
+from recollect.curation.model import Criteria
 from recollect.entities.model import NewEntity
 from recollect.graphs import service as graphs
 from recollect.hierarchy import service as hierarchy
@@ -38,6 +38,8 @@ from recollect.transfer.formats.reading import Item as Imported
 from recollect.transfer.model import Strategy
 from recollect.transfer.records import EntityRecord, RelationRecord
 from recollect.traversal import service as traversal
+from recollect.undo import service as undoing
+from recollect.undo.model import Span
 from recollect_local.postgres import LocalPostgres
 from tests.memories import Agent
 from tests.plans import Watch, watched

@@ -13,9 +13,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from recollect.caller import Caller
-from recollect.curation import undoing
-from recollect.curation.model import Span
-from recollect.curation.undo import Reason, Undoing
 from recollect.entities.model import NewEntity
 from recollect.errors import ErrorCode, InvalidInput, TooLarge
 from recollect.graphs import service as graphs
@@ -35,6 +32,8 @@ from recollect.relations import service as relations
 from recollect.relations.model import NewEdge
 from recollect.retention import service as retention
 from recollect.transfer import exports
+from recollect.undo import service as undoing
+from recollect.undo.model import Reason, Span, Undoing
 from tests.conftest import NewTenant
 from tests.histories import CURATED, HISTORIES, STEPS, written
 from tests.laws import assert_laws

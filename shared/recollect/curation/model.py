@@ -103,15 +103,6 @@ class Fault:
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
-    """Changes of a graph: after a revision; up to another, and by one actor, where these are given."""
-
-    since: int
-    until: int | None = None
-    actor: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Expired:
     """What one step took up: nodes archived or purged, observations taken away; `more`: another step may find more."""
 

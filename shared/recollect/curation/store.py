@@ -2,24 +2,19 @@
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Any, TypeVar
+from typing import Any
 from uuid import UUID
 
 import asyncpg
 
-from recollect.curation.footprint import Alias, Before, Statement, Tie, Touched
 from recollect.curation.likeness import Pair, Profile
-from recollect.curation.model import Archivable, Configured, Criteria, Fault, Place, Proposal, Span
+from recollect.curation.model import Archivable, Configured, Criteria, Fault, Place, Proposal
 from recollect.graphs.model import Graph, Moment
-from recollect.nodes.model import any_case, unique
-from recollect.observations.model import Observation
+from recollect.nodes.model import any_case
 from recollect.platform.db import Session, Transaction
 from recollect.platform.sql import Queries
-from recollect.relations.model import Edge
 
 queries = Queries("recollect.curation")
-
-T = TypeVar("T", Observation, Edge)
 
 
 async def count_comparable(tx: Transaction, graph: Graph, at: Moment | None, *, limit: int) -> int:
@@ -53,68 +48,6 @@ async def count_faults(tx: Transaction, graph: Graph, at: Moment | None, *, exam
     revision, time = (None, None) if at is None else (at.revision, at.at)
     rows = await tx.fetch(queries.count_faults, tx.tenant_id, graph.id, revision, time, examples)
     return [Fault(**row) for row in rows]
-
-
-async def count_touched(tx: Transaction, graph: Graph, span: Span) -> int:
-    """How many ids the changes of a span touched."""
-    count: int = await tx.fetchval(queries.count_touched, tx.tenant_id, graph.id, span.since, span.until, span.actor)
-    return count
-
-
-async def find_touched(tx: Transaction, graph: Graph, span: Span) -> tuple[list[int], list[UUID]]:
-    """The revisions of a span, and the ids that they touched."""
-    rows = await tx.fetch(queries.find_touched, tx.tenant_id, graph.id, span.since, span.until, span.actor)
-    return [row["revision"] for row in rows], unique(i for row in rows for i in row["ids"])
-
-
-async def touched_lineages(
-    tx: Transaction, graph: Graph, ids: Sequence[UUID], revisions: Sequence[int], *, archived_by: str
-) -> list[Touched]:
-    """Lineages that the revisions wrote, as they are now; `archived_by`: the operation that takes up what expired."""
-    rows = await tx.fetch(queries.touched_lineages, tx.tenant_id, graph.id, ids, revisions, archived_by)
-    return [Touched(**{**row, "tags": tuple(row["tags"])}) for row in rows]
-
-
-async def lineages_before(tx: Transaction, graph: Graph, ids: Sequence[UUID], revisions: Sequence[int]) -> list[Before]:
-    """Lineages in the version before the first that the revisions wrote."""
-    rows = await tx.fetch(queries.lineages_before, tx.tenant_id, graph.id, ids, revisions)
-    return [Before(**{**row, "tags": tuple(row["tags"])}) for row in rows]
-
-
-async def touched_observations(
-    tx: Transaction, graph: Graph, ids: Sequence[UUID], revisions: Sequence[int], *, limit: int
-) -> list[Statement]:
-    """Observations that the revisions added or took away."""
-    rows = await tx.fetch(queries.touched_observations, tx.tenant_id, graph.id, ids, revisions, limit)
-    return [Statement(_without(row, Observation), row["added"], row["lives"], row["expired"]) for row in rows]
-
-
-async def touched_relations(tx: Transaction, graph: Graph, ids: Sequence[UUID], revisions: Sequence[int]) -> list[Tie]:
-    """Relations that the revisions added or took away."""
-    rows = await tx.fetch(queries.touched_relations, tx.tenant_id, graph.id, ids, revisions)
-    return [Tie(_without(row, Edge), row["added"], row["lives"]) for row in rows]
-
-
-async def touched_aliases(tx: Transaction, graph: Graph, ids: Sequence[UUID], revisions: Sequence[int]) -> list[Alias]:
-    """Names that the revisions let nodes be found by, or took from them."""
-    rows = await tx.fetch(queries.touched_aliases, tx.tenant_id, graph.id, ids, revisions)
-    return [Alias(**row) for row in rows]
-
-
-async def owners_of_names(tx: Transaction, graph: Graph, names: Sequence[str]) -> dict[str, UUID]:
-    """Who has these names."""
-    rows = await tx.fetch(queries.owners_of_names, tx.tenant_id, graph.id, names)
-    return {row["name"]: row["id"] for row in rows}
-
-
-async def living_among(tx: Transaction, node_ids: Sequence[UUID]) -> set[UUID]:
-    """Those of these nodes that live."""
-    return {row["id"] for row in await tx.fetch(queries.living_among, tx.tenant_id, node_ids)}
-
-
-async def lines_above(tx: Transaction, node_ids: Sequence[UUID]) -> dict[UUID, UUID | None]:
-    """The parents of these nodes and of all above them."""
-    return {row["id"]: row["parent_id"] for row in await tx.fetch(queries.lines_above, tx.tenant_id, node_ids)}
 
 
 async def tenants_with_expired(session: Session) -> list[UUID]:
@@ -206,8 +139,3 @@ def _past(at: Moment | None) -> tuple[Any, ...]:
 
 def _profile(row: asyncpg.Record) -> Profile:
     return Profile(**{**row, "tags": frozenset(row["tags"]), "statements": frozenset(row["statements"])})
-
-
-def _without(row: asyncpg.Record, kind: type[T]) -> T:
-    """The part of a row that makes one of these."""
-    return kind(**{name: row[name] for name in kind.__dataclass_fields__})

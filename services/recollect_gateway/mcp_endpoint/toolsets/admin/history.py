@@ -5,12 +5,11 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from recollect.curation import undoing
-from recollect.curation.model import Span
-from recollect.curation.undo import Undoing
 from recollect.errors import InvalidInput
 from recollect.graphs import service as graphs
 from recollect.graphs.model import Change
+from recollect.undo import service as undoing
+from recollect.undo.model import Span, Undoing
 from recollect_gateway.mcp_endpoint.tool import Arguments, Call, Reply
 
 RevisionNumber = Annotated[int, Meta(ge=0, le=2**53)]

@@ -1,14 +1,10 @@
-"""Use cases of looking back: undo what somebody changed since a revision."""
+"""Use cases of undoing: take back what somebody changed since a revision."""
 
 from collections.abc import Sequence
 from uuid import UUID
 
 from recollect.aliases import service as aliases
-from recollect.curation import store
 from recollect.curation.expiry import ARCHIVE
-from recollect.curation.footprint import Footprint, Surroundings, wanted_ends, wanted_names, wanted_parents
-from recollect.curation.model import Span
-from recollect.curation.undo import Undoing, plan_undo
 from recollect.errors import TooLarge
 from recollect.graphs import service as graphs
 from recollect.graphs.model import Graph, Revision
@@ -18,6 +14,9 @@ from recollect.observations import service as observations
 from recollect.platform.db import Transaction
 from recollect.relations import service as relations
 from recollect.relations.model import Edge, NewEdge
+from recollect.undo import store
+from recollect.undo.model import Footprint, Span, Surroundings, Undoing, wanted_ends, wanted_names, wanted_parents
+from recollect.undo.plan import plan_undo
 
 MAX_UNDONE = 10_000
 """Nodes, observations and relations that one call undoes, at most, each as often as it was touched.

@@ -1,13 +1,23 @@
-"""What changes left, as the revisions tell it: what undoing them has to go by."""
+"""What changes left, as the revisions tell it, which undoing them has to go by; and what undoing them does."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
+from enum import StrEnum
 from uuid import UUID
 
-from recollect.nodes.model import FIELD_NAMES, NodeFields
+from recollect.nodes.model import FIELD_NAMES, NodeFields, Restored
 from recollect.observations.model import Observation
 from recollect.relations.model import Edge
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Changes of a graph: after a revision; up to another, and by one actor, where these are given."""
+
+    since: int
+    until: int | None = None
+    actor: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,3 +123,37 @@ def wanted_ends(footprint: Footprint) -> list[UUID]:
 def wanted_parents(footprint: Footprint) -> list[UUID]:
     """Nodes below which lineages stood before the changes."""
     return [before.parent_id for before in footprint.before.values() if before.parent_id is not None]
+
+
+class Reason(StrEnum):
+    """Why something is not undone."""
+
+    CHANGED_LATER = "changed_later"
+    NAME_TAKEN = "name_taken"
+    COMPACTED = "compacted"
+    GONE = "gone"
+    KIND_NOT_ALLOWED = "kind_not_allowed"
+    CYCLE = "cycle"
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """Something that is not undone, by its id: a node, an observation or a relation."""
+
+    id: UUID
+    reason: Reason
+
+
+@dataclass(frozen=True, slots=True)
+class Undoing:
+    """What undoing does: nodes to delete and to bring back as they were, and what else leaves or comes back."""
+
+    deleted: list[UUID] = field(default_factory=list)
+    restored: list[Restored] = field(default_factory=list)
+    unsaid: list[UUID] = field(default_factory=list)
+    said: list[Observation] = field(default_factory=list)
+    unrelated: list[UUID] = field(default_factory=list)
+    related: list[Edge] = field(default_factory=list)
+    unnamed: list[Alias] = field(default_factory=list)
+    named: list[Alias] = field(default_factory=list)
+    skipped: list[Skipped] = field(default_factory=list)

@@ -6,52 +6,28 @@ relations under new ids). What somebody else changed later stays as it is, and i
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field, replace
-from enum import StrEnum
+from dataclasses import replace
 from typing import TypeVar
 from uuid import UUID
 
-from recollect.curation.footprint import Alias, Before, Footprint, Statement, Surroundings, Tie, Touched, fields_of
 from recollect.graphs.model import Graph
 from recollect.nodes.model import Restored
 from recollect.observations.model import Observation
 from recollect.relations.model import Edge
+from recollect.undo.model import (
+    Before,
+    Footprint,
+    Reason,
+    Skipped,
+    Statement,
+    Surroundings,
+    Tie,
+    Touched,
+    Undoing,
+    fields_of,
+)
 
 T = TypeVar("T", Statement, Tie)
-
-
-class Reason(StrEnum):
-    """Why something is not undone."""
-
-    CHANGED_LATER = "changed_later"
-    NAME_TAKEN = "name_taken"
-    COMPACTED = "compacted"
-    GONE = "gone"
-    KIND_NOT_ALLOWED = "kind_not_allowed"
-    CYCLE = "cycle"
-
-
-@dataclass(frozen=True, slots=True)
-class Skipped:
-    """Something that is not undone, by its id: a node, an observation or a relation."""
-
-    id: UUID
-    reason: Reason
-
-
-@dataclass(frozen=True, slots=True)
-class Undoing:
-    """What undoing does: nodes to delete and to bring back as they were, and what else leaves or comes back."""
-
-    deleted: list[UUID] = field(default_factory=list)
-    restored: list[Restored] = field(default_factory=list)
-    unsaid: list[UUID] = field(default_factory=list)
-    said: list[Observation] = field(default_factory=list)
-    unrelated: list[UUID] = field(default_factory=list)
-    related: list[Edge] = field(default_factory=list)
-    unnamed: list[Alias] = field(default_factory=list)
-    named: list[Alias] = field(default_factory=list)
-    skipped: list[Skipped] = field(default_factory=list)
 
 
 def plan_undo(graph: Graph, footprint: Footprint, around: Surroundings) -> Undoing:

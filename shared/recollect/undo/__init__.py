@@ -1,0 +1,1 @@
+"""Undo: bring back what was before somebody's changes."""
