@@ -5,6 +5,7 @@ from typing import Any
 from uuid import uuid4
 
 from recollect.caller import Caller
+from recollect.graphs import service as graphs
 from recollect.identity.model import operator_caller
 from recollect.platform.db import Database
 from recollect_gateway.mcp_endpoint.catalogue import TOOLS
@@ -36,6 +37,37 @@ async def test_foreign_ids_and_names_look_like_unknown_ones(
             await gateway.call(stranger, name, played.fill(EXAMPLES[name]), path=ALL)
         assert await revision_of(db, caller) == revision
         assert await everything(gateway, owner) == before
+
+
+async def test_a_confined_key_is_told_nothing_of_what_its_graph_is_tied_to(
+    gateway: Gateway, issue: NewApiKey, caller: Caller, db: Database
+) -> None:
+    """In a graph that its allow-list leaves out there is an entity with relations from and to each of its own."""
+    async with gateway.http((await issue(caller)).secret, **rpc_headers()) as owner:
+        played = await play(gateway, owner)
+        secret = [{"name": "Platypus", "entityType": "animal", "observations": ["likes Anvils"]}]
+        await gateway.call(owner, "create_entities", {"graph": "closed", "entities": secret}, path=ALL)
+        async with db.transaction(caller, read_only=True) as tx:
+            ids = await graphs.graph_ids(tx, ["default", "closed"])
+            query = "SELECT id FROM nodes WHERE graph_id = $1 AND removed_revision IS NULL AND NOT placeholder"
+            hidden, *near = [row["id"] for name in ("closed", "default") for row in await tx.fetch(query, ids[name])]
+        for node in near:
+            for graph, source, to_graph, target in (
+                ("default", node, "closed", hidden),
+                ("closed", hidden, "default", node),
+            ):
+                edge = {"from_lineage": str(source), "to_lineage": str(target), "kind": "tied", "to_graph": to_graph}
+                made = await gateway.call(owner, "put_edge", {"graph": graph, **edge}, path=ALL)
+                assert not made["isError"], made
+        assert "Platypus" in json.dumps(await gateway.call(owner, "read_graph", {}, path=ALL))
+    confined = (await issue(caller, graph_ids=(ids["default"],))).secret
+    async with gateway.http(confined, **rpc_headers()) as http:
+        for name in [name for name in EXAMPLES if TOOLS[name].read_only]:
+            asked = played.fill(EXAMPLES[name])
+            for arguments in (asked, {key: value for key, value in asked.items() if key not in ("as_of", "filter")}):
+                told = json.dumps(await gateway.call(http, name, arguments, path=ALL))
+                assert "Platypus" not in told, (name, arguments)
+                assert str(hidden) not in told, (name, arguments)
 
 
 async def play(gateway: Gateway, http: Any) -> Played:
