@@ -89,9 +89,11 @@ LIMIT $5;
 -- had names. At most $5.
 SELECT r.id, f.name AS source, t.name AS target, r.type
 FROM (
-    SELECT * FROM relations_at($1, $2, $6) WHERE from_node = ANY ($4::uuid[])
+    SELECT id, graph_id, from_node, to_graph, to_node, type, added_revision FROM relations_at($1, $2, $6)
+    WHERE from_node = ANY ($4::uuid[])
     UNION
-    SELECT * FROM relations_at($1, $2, $6) WHERE to_node = ANY ($4::uuid[])
+    SELECT id, graph_id, from_node, to_graph, to_node, type, added_revision FROM relations_at($1, $2, $6)
+    WHERE to_node = ANY ($4::uuid[])
 ) AS r
 JOIN LATERAL node_at($1, r.from_node, $7) f ON f.name IS NOT NULL
 JOIN LATERAL node_at($1, r.to_node, $7) t ON t.name IS NOT NULL
