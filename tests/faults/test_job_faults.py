@@ -42,7 +42,7 @@ from tests.workers import WorkerProcess, working
 WORKER = "tests.jobs"
 HASTY = {
     "sweep_seconds": 1,
-    "job_lease_seconds": 2,
+    "job_lease_seconds": 4,
     "lock_timeout_seconds": 1,
     "statement_timeout_seconds": 2,
     "database_acquire_seconds": 2,
