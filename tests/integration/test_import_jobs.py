@@ -41,6 +41,9 @@ WHOLE: dict[str, list[dict[str, Any]]] = {
         *({"from": f"e{n}", "to": {"text": f"fact {n}"}, "relationType": "about"} for n in range(6)),
     ],
 }
+CIRCLE = [entity(0, parentId="e9"), *(entity(n, parentId=f"e{n - 1}") for n in range(1, 10))]
+"""No batch has all of it, and each link by itself is sound."""
+RETURN = [entity(0), *(entity(n, parentId=f"e{n - 1}") for n in range(1, 10)), entity(0, parentId="e9")]
 THERE = {"entities": [entity(2, tags=["old"]), entity(9, observations=["says else"])], "facts": [{"text": "fact 3"}]}
 
 
@@ -205,19 +208,27 @@ class TestFail:
 
 
 class TestStrict:
-    @pytest.mark.parametrize("broken", [{"name": 7}, entity(20, parentId="nobody")])
+    @pytest.mark.parametrize(
+        ("entities", "place"),
+        [
+            ([*WHOLE["entities"], {"name": 7}], "entities.14"),
+            ([*WHOLE["entities"], entity(20, parentId="nobody")], "entities.14.parentId"),
+            (CIRCLE, "entities.0.parentId"),
+            (RETURN, "entities.10.parentId"),
+        ],
+    )
     async def test_nothing_is_written_where_something_is_broken(
-        self, http: httpx2.AsyncClient, context: WorkerContext, broken: dict[str, Any]
+        self, http: httpx2.AsyncClient, context: WorkerContext, entities: list[dict[str, Any]], place: str
     ) -> None:
-        content = json.dumps({"entities": [*WHOLE["entities"], broken]}).encode()
+        content = json.dumps({"entities": entities}).encode()
         before = await revision(http, "default")
-        job = await done(http, context, "default", content, JSON, strict=True)
+        job = await done(http, context, "default", content, JSON, strict=True, strategy="merge")
         assert (job["status"], job["error"]["code"]) == ("failed", "invalid_input")
-        assert job["error"]["message"].startswith("entities.14")
+        assert job["error"]["message"].startswith(place)
         assert await revision(http, "default") == before
         job = await done(http, context, "default", content, JSON, check=True)
         told = await http.get(f"/v1/jobs/{job['id']}/output")
-        assert told.json()["path"].startswith("entities.14")
+        assert told.json()["path"].startswith(place)
         assert (job["status"], job["result"]["problems"]) == ("succeeded", 1)
 
     async def test_a_whitelist_is_in_no_trial_s_way(

@@ -4,7 +4,7 @@ import io
 import json
 import re
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
@@ -244,7 +244,26 @@ def unique_names(records: list[Any]) -> list[Any]:
     return [*reversed(firsts.values()), *(r for r in records if not isinstance(r, EntityRecord))]
 
 
-some = st.lists(entities | facts | relations, max_size=6).map(unique_names).map(linked)
+def upright(records: list[Any]) -> list[Any]:
+    """The records without the parents that close a circle."""
+    above: dict[str, str] = {}
+    kept: list[Any] = []
+    for record in records:
+        if isinstance(record, EntityRecord) and record.parent_id is not None:
+            if record.name in line(above, record.parent_id):
+                kept.append(EntityRecord(**{**_fields(record), "parent_id": None}))
+                continue
+            above[record.name] = record.parent_id
+        kept.append(record)
+    return kept
+
+
+def line(above: Mapping[str, str], name: str) -> list[str]:
+    """A name and those above it."""
+    return [name, *line(above, above[name])] if name in above else [name]
+
+
+some = st.lists(entities | facts | relations, max_size=6).map(unique_names).map(upright).map(linked)
 
 
 @pytest.mark.parametrize("format_name", LOSSLESS)
@@ -717,6 +736,26 @@ class TestBatches:
         found = read_back("csv", written("csv", [a, b, c, d, RelationRecord(from_="a", to="b", relation_type="x")]))
         assert [getattr(record, "parent_id", "—") for record in found] == [None, None, None, "c", "—", "b", "c"]
         assert [type(record) for record in found[-2:]] == [Placement, Placement]
+
+    @given(links=st.lists(st.tuples(st.sampled_from("abcdef"), st.none() | st.sampled_from("abcdef")), max_size=12))
+    @hypothesis(max_examples=200, deadline=None)
+    @example(links=[("a", None), ("b", "a"), ("a", "b")])
+    @example(links=[("a", "a")])
+    def test_parents_never_go_round(self, links: list[tuple[str, str | None]]) -> None:
+        """Of several parents of a name the first that is kept counts; no parent is refused that closes no circle."""
+        text = written("json", [_entity([], name=name, entity_type="", parent_id=parent) for name, parent in links])
+        found = list(read_items("json", [text.encode()]))
+        kept = [i.record for i in found if isinstance(i, Item) and isinstance(i.record, EntityRecord | Placement)]
+        above: dict[str, str] = {}
+        for record in kept:
+            if record.parent_id is not None:
+                assert record.name in above or record.name not in line(above, record.parent_id)
+                above.setdefault(record.name, record.parent_id)
+        refused = [int(problem.where.split(".")[1]) for problem in found if isinstance(problem, Problem)]
+        told = sum(record.parent_id is not None for record in kept) + len(refused)
+        assert told == sum(parent is not None for _, parent in links)
+        for name, parent in (links[place] for place in refused):
+            assert name in line(above, str(parent))
 
     def test_what_is_small_is_bounded(self) -> None:
         raw = written("csv", [_entity(["x", "y"], name=f"e{n}", entity_type="") for n in range(10)]).encode()

@@ -12,7 +12,7 @@ import msgspec
 from recollect.errors import ErrorCode, InvalidInput, TooLarge
 from recollect.transfer.formats import IMPORTED, format_named
 from recollect.transfer.formats.reading import Item, Read, decoded
-from recollect.transfer.model import Problem
+from recollect.transfer.model import CYCLE, Problem
 from recollect.transfer.records import EntityRecord, Placement
 
 BATCH_ITEMS = 500
@@ -34,7 +34,7 @@ class Batch:
 
 
 def read_items(format_name: str, chunks: Iterable[bytes]) -> Read:
-    """The items of a file, one after the other; those that place an entity come last.
+    """The items of a file, one after the other; those that place an entity come last. No parents go round in a circle.
 
     Raises InvalidInput for a format that cannot be read, and for what makes the rest of the file unreadable.
     """
@@ -80,23 +80,52 @@ def read_small(
 
 
 def _placed(items: Read) -> Read:
-    """The items with each parent that was not met before taken out, and told at the end."""
+    """The items with each parent that was not met before taken out, and told at the end.
+
+    A parent that would close a circle is a problem instead: only here all of the file passes by.
+    """
     met: set[int] = set()  # hashes: a name may be long
-    late: list[Item] = []
+    above: dict[int, int] = {}
+    late: list[tuple[str, Placement]] = []
     for item in items:
-        if isinstance(item, Item) and isinstance(item.record, Placement):
-            late.append(item)
+        record = item.record if isinstance(item, Item) else None
+        if isinstance(record, Placement):
+            late.append((item.where, record))
             continue
-        if isinstance(item, Item) and isinstance(item.record, EntityRecord):
-            met.add(hash(item.record.name))
-            parent = item.record.parent_id
-            if parent is not None and hash(parent) not in met:
-                late.append(Item(f"{item.where}.parentId", Placement(name=item.record.name, parent_id=parent)))
-                item = Item(item.where, msgspec.structs.replace(item.record, parent_id=None))
+        if isinstance(record, EntityRecord):
+            met.add(hash(record.name))
+            if record.parent_id is not None:
+                where, link = f"{item.where}.parentId", Placement(name=record.name, parent_id=record.parent_id)
+                bare = Item(item.where, msgspec.structs.replace(record, parent_id=None))
+                if hash(link.parent_id) not in met:
+                    late.append((where, link))
+                    item = bare
+                elif not _links(above, link):
+                    yield Problem(where, CYCLE)
+                    item = bare
         if len(late) > MAX_LATE:
             raise TooLarge(f"The parents of more than {MAX_LATE} entities come after them: put parents first")
         yield item
-    yield from late
+    for where, link in late:
+        yield Item(where, link) if _links(above, link) else Problem(where, CYCLE)
+
+
+def _links(above: dict[int, int], link: Placement) -> bool:
+    """Note who stands above whom, by hashes, unless it closes a circle.
+
+    Of several parents of one name the first counts, as `skip` and `merge` have it: so one that has a parent is never
+    linked again, and its place in `above` may be anyone above it, which keeps the ways short.
+    """
+    name, top = hash(link.name), hash(link.parent_id)
+    if name in above:
+        return True
+    while top in above:
+        above[top] = above.get(above[top], above[top])
+        top = above[top]
+    if top == name:
+        return False
+    above[name] = top
+    return True
 
 
 @dataclass(slots=True)

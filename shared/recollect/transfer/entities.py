@@ -14,12 +14,11 @@ from recollect.observations import service as observations
 from recollect.observations.model import NewObservation, Observation
 from recollect.platform.db import Transaction
 from recollect.transfer.formats.reading import Item
-from recollect.transfer.model import Imported, Problem, Strategy
+from recollect.transfer.model import CYCLE, Imported, Problem, Strategy
 from recollect.transfer.records import EntityRecord, Placement
 from recollect.transfer.wanted import Wanted, enriched, fields_of, said_of, taken, wanted_entities
 
 NO_SUCH_PARENT = "no entity has this name"
-CYCLE = "it would stand below itself"
 
 
 @dataclass(frozen=True, slots=True)

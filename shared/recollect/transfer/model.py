@@ -75,6 +75,10 @@ class Strategy(StrEnum):
     """Nothing is imported."""
 
 
+CYCLE = "it would stand below itself"
+"""Why an entity is not put under a parent."""
+
+
 @dataclass(frozen=True, slots=True)
 class Problem:
     """Something that was not imported: where in the file it stands, and why."""
