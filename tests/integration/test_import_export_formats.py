@@ -440,6 +440,29 @@ class TestStrategies:
         [ada] = json.loads(await exported(merging))["entities"]
         assert (ada["observations"], ada["tags"], ada["importance"]) == (["1", "2"], ["a", "b"], 3)
 
+    async def test_a_fact_that_comes_twice_is_the_same_from_one_batch_and_from_two(self, agent: Agent) -> None:
+        first = FactRecord(text="fact", tags=["a"], importance=2.0, metadata={"k": 1})
+        second = FactRecord(
+            text="fact",
+            kind="note",
+            tags=["A", "b"],
+            importance=3.0,
+            metadata={"k": 2, "m": 2},
+            summary="s",
+            source="x",
+        )
+        one, two = Agent(agent.db, agent.caller, "one"), Agent(agent.db, agent.caller, "two")
+        said = await brought(one, first, second, strategy=Strategy.MERGE)
+        assert (said.facts_created, said.facts_skipped) == (1, 1)
+        for record in (first, second):
+            await brought(two, record, strategy=Strategy.MERGE)
+        [at_once], [in_turn] = [told(await exported(each))["facts"] for each in (one, two)]
+        for fact in (at_once, in_turn):
+            fact.pop("createdAt")
+        assert at_once == in_turn
+        assert (in_turn["tags"], in_turn["metadata"], in_turn["importance"]) == (["a", "b"], {"k": 1, "m": 2}, 3)
+        assert (in_turn["kind"], in_turn["summary"], in_turn["source"]) == ("note", "s", "x")
+
 
 class TestWhatCannotBeKept:
     async def test_kinds_that_the_graph_leaves_out(self, agent: Agent) -> None:

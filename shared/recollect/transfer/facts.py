@@ -5,13 +5,13 @@ from collections.abc import Sequence
 from recollect.errors import Conflict, ErrorCode
 from recollect.graphs.model import Revision
 from recollect.nodes import service as nodes
-from recollect.nodes.model import NodeFields, Rewrite
+from recollect.nodes.model import Rewrite
 from recollect.platform.db import Transaction
 from recollect.transfer import store
 from recollect.transfer.formats.reading import Item
 from recollect.transfer.model import Imported, Strategy
 from recollect.transfer.records import FactEnd, FactRecord
-from recollect.transfer.wanted import enriched
+from recollect.transfer.wanted import enriched, fields_of, joined_facts
 
 
 async def import_facts(tx: Transaction, revision: Revision, items: Sequence[Item], strategy: Strategy) -> Imported:
@@ -23,14 +23,16 @@ async def import_facts(tx: Transaction, revision: Revision, items: Sequence[Item
         end = item.record.end
         if end in wanted and strategy is Strategy.FAIL:
             raise _known(item.where)
-        if end not in wanted or strategy is Strategy.REPLACE:
+        if end in wanted and strategy is Strategy.MERGE:
+            wanted[end] = joined_facts(wanted[end], item.record)
+        elif end not in wanted or strategy is Strategy.REPLACE:
             wanted[end] = item.record
         places.setdefault(end, item.where)
     found = await store.find_facts(tx, revision.graph, list(wanted)) if wanted else {}
     if found and strategy is Strategy.FAIL:
         raise _known(next(where for end, where in places.items() if end in found))
     fresh = [record for end, record in wanted.items() if end not in found]
-    fields = [_fields(record) for record in fresh]
+    fields = [fields_of(record) for record in fresh]
     await nodes.create_nodes(tx, revision, fields, began=[record.created_at for record in fresh])
     updated = 0
     if strategy in (Strategy.MERGE, Strategy.REPLACE) and found:
@@ -39,7 +41,7 @@ async def import_facts(tx: Transaction, revision: Revision, items: Sequence[Item
         for end, node_id in found.items():
             if node_id not in heads:  # it has expired this very moment
                 continue
-            head, fields_then = heads[node_id], _fields(wanted[end])
+            head, fields_then = heads[node_id], fields_of(wanted[end])
             if strategy is Strategy.MERGE:
                 fields_then = enriched(head.fields, fields_then)
             if fields_then != head.fields:
@@ -48,24 +50,6 @@ async def import_facts(tx: Transaction, revision: Revision, items: Sequence[Item
         updated = len(rewrites)
     skipped = len(items) - len(fresh) - updated
     return Imported(facts_created=len(fresh), facts_updated=updated, facts_skipped=skipped)
-
-
-def _fields(record: FactRecord) -> NodeFields:
-    return NodeFields(
-        kind=record.kind or None,
-        content=record.text,
-        summary=record.summary,
-        tags=tuple(record.tags),
-        importance=record.importance,
-        metadata=record.metadata,
-        status=record.status,
-        source=record.source,
-        thread=record.thread,
-        said_at=record.at,
-        freshness_at=record.freshness_at,
-        ttl_days=record.ttl_days,
-        expires_at=record.expires_at,
-    )
 
 
 def _known(where: str) -> Conflict:

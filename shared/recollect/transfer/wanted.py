@@ -1,8 +1,9 @@
-"""What a file says of each entity, taken together: a name may come several times."""
+"""What a file says of each entity and fact, taken together: one may come several times."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
+from typing import Any
 from uuid import UUID
 
 import msgspec
@@ -11,7 +12,7 @@ from recollect.errors import Conflict, ErrorCode
 from recollect.nodes.model import NodeFields, unique, unique_by
 from recollect.transfer.formats.reading import Item
 from recollect.transfer.model import Strategy
-from recollect.transfer.records import EntityRecord, Said
+from recollect.transfer.records import EntityRecord, FactRecord, Said
 
 
 @dataclass(slots=True)
@@ -45,11 +46,12 @@ def taken(name: str, where: str) -> Conflict:
     return Conflict(f"There is an entity named {name!r} already.", code=ErrorCode.NAME_TAKEN, path=where)
 
 
-def fields_of(record: EntityRecord, parent_id: UUID | None = None) -> NodeFields:
-    """The fields of the node that an entity is."""
+def fields_of(record: EntityRecord | FactRecord, parent_id: UUID | None = None) -> NodeFields:
+    """The fields of the node that an entity or a fact is."""
+    name, kind = (record.name, record.entity_type) if isinstance(record, EntityRecord) else (None, record.kind)
     return NodeFields(
-        name=record.name,
-        kind=record.entity_type or None,
+        name=name,
+        kind=kind or None,
         content=record.text,
         summary=record.summary,
         tags=tuple(record.tags),
@@ -82,6 +84,12 @@ def enriched(fields: NodeFields, others: NodeFields) -> NodeFields:
     )
 
 
+def joined_facts(first: FactRecord, second: FactRecord) -> FactRecord:
+    """One fact of two that a file has of what is the same."""
+    fields = enriched(fields_of(first), fields_of(second))
+    return msgspec.structs.replace(first, kind=fields.kind or "", **_told(fields))
+
+
 def said_of(record: EntityRecord) -> Sequence[Said]:
     """Where each of an entity's observations came from."""
     return record.said or [Said()] * len(record.observations)
@@ -95,12 +103,19 @@ def _joined(first: EntityRecord, second: EntityRecord) -> EntityRecord:
         entity_type=fields.kind or "",
         observations=[*first.observations, *second.observations],
         said=[*said_of(first), *said_of(second)] if first.said or second.said else [],
-        tags=list(fields.tags),
-        importance=fields.importance,
         parent_id=first.parent_id or second.parent_id,
         aliases=unique([*first.aliases, *second.aliases]),
         text=fields.content,
-        summary=fields.summary,
-        metadata=fields.metadata,
-        source=fields.source,
+        **_told(fields),
     )
+
+
+def _told(fields: NodeFields) -> dict[str, Any]:
+    """What records of entities and of facts tell alike, of all that `enriched` brings."""
+    return {
+        "tags": list(fields.tags),
+        "importance": fields.importance,
+        "summary": fields.summary,
+        "metadata": fields.metadata,
+        "source": fields.source,
+    }
