@@ -27,6 +27,7 @@ from recollect.transfer import tasks
 from recollect_workers import kinds
 from recollect_workers.context import WorkerContext
 from recollect_workers.jobs import turns
+from recollect_workers.jobs.reading import Readers
 from recollect_workers.jobs.transfer import Imports
 from recollect_workers.main import main
 
@@ -134,7 +135,8 @@ async def employed(settings: Settings, db: Database) -> AsyncIterator[WorkerCont
         await operator.execute("DELETE FROM jobs")
     async with connect_redis(settings) as redis:
         wakeups = Wakeups(redis)
-        yield WorkerContext(settings, db, create_embedder(settings), wakeups, asyncio.Event(), {**kinds.KINDS, **KINDS})
+        known = {**kinds.known_kinds(settings), **KINDS}
+        yield WorkerContext(settings, db, create_embedder(settings), wakeups, asyncio.Event(), known)
         await wakeups.aclose()
 
 
@@ -153,13 +155,17 @@ async def look(http: httpx2.AsyncClient, job: dict[str, Any]) -> dict[str, Any]:
 
 async def import_by_another(context: WorkerContext, desk: Desk) -> None:
     """A step of the tenant's import by a worker that has no place in its file: it reads it from its beginning."""
-    newcomer = replace(context, kinds={tasks.IMPORT: Imports().step})
-    claimed = await turns._attempt_claim(newcomer, desk.caller.tenant_id)
+    await take_one_step(replace(context, kinds={tasks.IMPORT: Imports(Readers(idle_seconds=60)).step}), desk)
+
+
+async def take_one_step(context: WorkerContext, desk: Desk) -> None:
+    """A step of the tenant's next job, which then waits for another turn."""
+    claimed = await turns._attempt_claim(context, desk.caller.tenant_id)
     assert claimed is not None
     try:
-        taken = await turns.take_step(newcomer, desk.caller, claimed)
+        taken = await turns.take_step(context, desk.caller, claimed)
     except Exception as error:
-        await turns._note_failure(newcomer, desk.caller, claimed, error)
+        await turns._note_failure(context, desk.caller, claimed, error)
         return
     if not taken.is_finished:
         async with desk.writing() as tx:
@@ -175,4 +181,4 @@ async def effects(connection: asyncpg.Connection | Transaction, tenant_id: UUID)
 
 
 if __name__ == "__main__":
-    main({**kinds.KINDS, **KINDS})
+    main(KINDS)

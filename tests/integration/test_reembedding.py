@@ -26,7 +26,7 @@ from recollect.settings import Settings
 from recollect_workers.context import WorkerContext
 from recollect_workers.jobs import embedding, reembedding, turns
 from recollect_workers.jobs.compaction import schedule
-from recollect_workers.kinds import KINDS
+from recollect_workers.kinds import known_kinds
 from tests.conftest import NewTenant
 from tests.gateway import Gateway, NewApiKey
 from tests.jobs import Desk
@@ -119,7 +119,7 @@ async def change(
     small = settings.model_copy(update={"embedding_batch": 3})
     async with connect_redis(settings) as redis:
         wakeups = Wakeups(redis)
-        before = WorkerContext(small, db, old, wakeups, asyncio.Event(), KINDS)
+        before = WorkerContext(small, db, old, wakeups, asyncio.Event(), known_kinds(small))
         after = replace(before, embedder=new)
         desk = Desk(db, caller)
         await remember(db, caller, *PEOPLE)

@@ -24,8 +24,9 @@ from recollect.jobs.model import (
     failure_of,
     wait_before,
 )
+from recollect.settings import Settings
 from recollect_gateway import kinds
-from recollect_workers.kinds import KINDS
+from recollect_workers.kinds import known_kinds
 
 SECRET = "the vault opens at nine"
 
@@ -77,8 +78,10 @@ def test_waits_double_to_a_bound_and_half_is_left_to_chance(attempt: int) -> Non
 
 def test_kinds_can_be_stored() -> None:
     """As the table's constraint has it."""
-    assert all(kind.replace("_", "").isalpha() and kind.islower() and len(kind) <= 64 for kind in KINDS)
+    assert all(
+        kind.replace("_", "").isalpha() and kind.islower() and len(kind) <= 64 for kind in known_kinds(Settings())
+    )
 
 
 def test_every_kind_that_the_worker_knows_can_be_asked_for() -> None:
-    assert set(kinds.KINDS) == set(KINDS)
+    assert set(kinds.KINDS) == set(known_kinds(Settings()))

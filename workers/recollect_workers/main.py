@@ -16,7 +16,7 @@ from recollect.platform.queue import Wakeups
 from recollect.platform.telemetry import configure_logging, configure_tracing
 from recollect.settings import Settings
 from recollect_workers.context import Kind, WorkerContext
-from recollect_workers.kinds import KINDS
+from recollect_workers.kinds import known_kinds
 from recollect_workers.schedule import regulars, repeat
 from recollect_workers.wakeups import serve_wakeups
 
@@ -26,32 +26,32 @@ GRACE_SECONDS = 5.0
 log = structlog.get_logger(__name__)
 
 
-def main(kinds: Mapping[str, Kind] = KINDS) -> None:
-    """Run a worker from the environment until SIGTERM or SIGINT."""
+def main(more: Mapping[str, Kind] = {}) -> None:
+    """Run a worker from the environment until SIGTERM or SIGINT; it knows `more` kinds of job than its own."""
     settings = Settings()
     configure_logging(settings)
     shutdown_tracing = configure_tracing(settings, "recollect-worker")
     try:
-        asyncio.run(run_until_signal(settings, kinds))
+        asyncio.run(run_until_signal(settings, more))
     except RecollectError as error:
         raise SystemExit(f"recollect worker: {error}") from None
     finally:
         shutdown_tracing()
 
 
-async def run_until_signal(settings: Settings, kinds: Mapping[str, Kind]) -> None:
+async def run_until_signal(settings: Settings, more: Mapping[str, Kind]) -> None:
     """Work until SIGTERM or SIGINT, then finish the batch in hand, for GRACE_SECONDS at most."""
     stopping = asyncio.Event()
     try:
         async with asyncio.timeout(None) as limit:
             _on_signal(stopping, limit)
-            await run(settings, stopping, kinds)
+            await run(settings, stopping, more)
     except TimeoutError:
         log.warning("work in hand was cut off: it comes back when its lease ends")
     log.info("worker stopped")
 
 
-async def run(settings: Settings, stopping: asyncio.Event, kinds: Mapping[str, Kind] = KINDS) -> None:
+async def run(settings: Settings, stopping: asyncio.Event, more: Mapping[str, Kind] = {}) -> None:
     """Serve wake-ups and the schedule until `stopping` is set; PostgreSQL and Redis may come and go meanwhile."""
     async with AsyncExitStack() as stack:
         redis = await stack.enter_async_context(connect_redis(settings))
@@ -65,6 +65,7 @@ async def run(settings: Settings, stopping: asyncio.Event, kinds: Mapping[str, K
         previous = create_previous_embedder(settings)
         if previous is not None:
             stack.push_async_callback(previous.close)
+        kinds = {**known_kinds(settings), **more}
         context = WorkerContext(settings, database, embedder, wakeups, stopping, kinds, previous=previous)
         log.info("worker started", embedder=embedder.model)
         # Looking for work is not traced, only the work: jobs start spans of their own.

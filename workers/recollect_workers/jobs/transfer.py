@@ -1,10 +1,8 @@
 """Graphs out to files and in from files of any size, a step at a time."""
 
-import asyncio
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import fields, replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -14,20 +12,14 @@ import msgspec
 from recollect.errors import Conflict, InvalidInput, TooLarge
 from recollect.graphs import service as graphs
 from recollect.graphs.model import Revision
-from recollect.jobs import service as jobs
 from recollect.jobs.model import MAX_CHUNK, Job, Step, StepRefused
 from recollect.platform.db import Transaction
 from recollect.transfer import exports, tasks
 from recollect.transfer import service as transfer
-from recollect.transfer.batches import Batch, read_batches
+from recollect.transfer.batches import Batch
 from recollect.transfer.model import Imported, Problem, Strategy
 from recollect.transfer.trials import Noted, made_meanwhile, require_none_added, try_items
-
-READING_SECONDS = 5.0
-"""How long one step reads on to the batch that it needs, before it says that it is still at it."""
-
-MAX_READERS = 8
-"""Files that a worker keeps its place in, at most."""
+from recollect_workers.jobs.reading import Reader, Readers
 
 MAX_TOLD = 10_000
 """Things that were not imported which an import tells one by one, at most; the rest is counted."""
@@ -49,51 +41,6 @@ async def export_graph(tx: Transaction, job: Job) -> Step:
     return Step({}, done, done, finished=True, result=result, output=output)
 
 
-@dataclass(slots=True)
-class Reader:
-    """A place in the file of one job: the last batch that was read from it, and what follows.
-
-    `tx` is that of the step that reads: readers outlive steps, and only the text that is not read yet is with the job.
-    """
-
-    job: Job
-    tx: Transaction
-    loop: asyncio.AbstractEventLoop
-    batches: Iterator[Batch] = field(init=False)
-    batch: Batch | None = None
-    number: int = -1
-    ordinal: int = 0
-    noted: Noted | None = None
-    """What the batches before hold; None where that is of no interest."""
-
-    def __post_init__(self) -> None:
-        """Begin at the file's beginning."""
-        self.batches = read_batches(self.job.arguments["format"], self._chunks())
-
-    def _chunks(self) -> Iterator[bytes]:
-        # On a thread: the parser wants its chunks at once, and parsing must not keep the worker's other work waiting.
-        while True:
-            reading = jobs.read_input(self.tx, self.job, self.ordinal)
-            chunk = asyncio.run_coroutine_threadsafe(reading, self.loop).result()
-            if chunk is None:
-                return
-            self.ordinal += 1
-            yield chunk
-
-    def read_to(self, number: int) -> bool:
-        """Read on until `batch` is the one of that number, or None for the file's end; False: not yet."""
-        give_up = time.monotonic() + READING_SECONDS
-        while self.number < number:
-            if time.monotonic() > give_up:
-                return False
-            if self.noted is not None and self.batch is not None:
-                self.noted.note(self.batch.items)
-            self.batch, self.number = next(self.batches, None), self.number + 1
-            if self.batch is None:
-                self.number = number
-        return True
-
-
 class Imports:
     """Imports of this worker. A batch is the same each time its file is read: the cursor is how many are written.
 
@@ -101,8 +48,8 @@ class Imports:
     that is kept, and another worker, or this one after a step that failed, reads from the beginning.
     """
 
-    def __init__(self) -> None:
-        self._readers: dict[UUID, Reader] = {}
+    def __init__(self, readers: Readers) -> None:
+        self._readers = readers
 
     async def step(self, tx: Transaction, job: Job) -> Step:
         """Write the next batch, in one revision, or try it. Done counts the items that were read."""
@@ -119,14 +66,10 @@ class Imports:
 
     async def _read(self, tx: Transaction, job: Job, number: int, noted: Noted | None) -> Reader | None:
         """The file, read to the batch of that number; None: not yet."""
-        reader = self._reader(tx, job, number, noted)
         try:
-            arrived = await asyncio.to_thread(reader.read_to, number)
+            return await self._readers.read(tx, job, number, noted)
         except (InvalidInput, TooLarge) as error:  # None of the file's own text is in it.
             raise StepRefused(f"{error.path or 'file'}: {error.message}", path=error.path) from None
-        # Only what was read to its end is gone on from: a step that was cut off leaves a thread with a reader behind.
-        self._keep(reader)
-        return reader if arrived else None
 
     async def _try(self, tx: Transaction, job: Job, reader: Reader) -> Step:
         """Find what the next batch would come to; behind the last, begin to write the file or end a check."""
@@ -135,7 +78,7 @@ class Imports:
         counts = job.cursor.get("counts", {})
         if reader.batch is None:
             if job.arguments.get("check"):
-                del self._readers[job.id]
+                self._readers.forget(job)
                 return Step({}, job.done, job.done, finished=True, result={**_NOTHING, **counts, "dry_run": True})
             return await self._begin(tx, job, reader.noted)
         # Read before anything is tried: what others make and is not seen there is later than this.
@@ -164,7 +107,7 @@ class Imports:
     async def _write(self, tx: Transaction, job: Job, revision: Revision, reader: Reader) -> Step:
         batch = reader.batch
         if batch is None:
-            del self._readers[job.id]
+            self._readers.forget(job)
             result = {**_NOTHING, **job.cursor.get("counts", {})}
             return Step({}, job.done, job.done, finished=True, result=result)
         strategy, items, imported = _strategy(job), batch.items, Imported(problems=batch.problems)
@@ -175,18 +118,6 @@ class Imports:
             imported += Imported(problems=tuple(meanwhile))
         imported += await transfer.import_items(tx, revision, items, strategy)
         return _counted(job, batch, imported)
-
-    def _reader(self, tx: Transaction, job: Job, number: int, noted: Noted | None) -> Reader:
-        reader = self._readers.pop(job.id, None)
-        if reader is None or reader.number > number or (reader.noted is None) != (noted is None):
-            return Reader(job, tx, asyncio.get_running_loop(), noted=noted)
-        reader.tx = tx
-        return reader
-
-    def _keep(self, reader: Reader) -> None:
-        while len(self._readers) >= MAX_READERS:
-            del self._readers[next(iter(self._readers))]
-        self._readers[reader.job.id] = reader
 
 
 def _counted(job: Job, batch: Batch, imported: Imported, *, told: bool = True) -> Step:

@@ -1,0 +1,115 @@
+"""The places that a worker keeps in the files of imports, and what becomes of one whose step is cut off."""
+
+import asyncio
+import json
+from dataclasses import replace
+
+import asyncpg
+import pytest
+
+from recollect.identity.model import operator_caller
+from recollect.jobs import service as jobs
+from recollect.jobs.model import Job, JobBounds
+from recollect.platform.db import Database
+from recollect.transfer import tasks
+from recollect.transfer.model import Strategy
+from recollect_workers.context import WorkerContext
+from recollect_workers.jobs import turns
+from recollect_workers.jobs.reading import MAX_READERS, Readers
+from recollect_workers.jobs.transfer import Imports
+from tests.conftest import NewTenant
+from tests.gateway import eventually
+from tests.jobs import Desk, take_one_step
+
+ENTITIES = 14
+
+
+@pytest.fixture(autouse=True)
+def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each file lies in several batches."""
+    monkeypatch.setattr("recollect.transfer.batches.BATCH_ITEMS", 4)
+
+
+async def started(desk: Desk, context: WorkerContext) -> Job:
+    """An import of the desk's tenant."""
+    entities = [{"name": f"e{number}", "entityType": "thing", "observations": []} for number in range(ENTITIES)]
+    async with desk.writing() as tx:
+        job = await tasks.hold_import(tx, "default", "json", Strategy.SKIP)
+        await jobs.append_input(
+            tx, job.id, [json.dumps({"entities": entities}).encode()], JobBounds.of(context.settings)
+        )
+        return await jobs.start(tx, job.id)
+
+
+def importing(context: WorkerContext, readers: Readers) -> WorkerContext:
+    """A worker that knows imports alone."""
+    return replace(context, kinds={tasks.IMPORT: Imports(readers).step})
+
+
+async def test_one_import_more_than_there_are_places_holds_up_none(
+    context: WorkerContext, db: Database, new_tenant: NewTenant
+) -> None:
+    """Each tenant has a step in turn, and no step reads more than one batch."""
+    readers = Readers(idle_seconds=60, reading_seconds=0)
+    worker = importing(context, readers)
+    desks = [Desk(db, operator_caller(await new_tenant())) for _ in range(MAX_READERS + 1)]
+    waiting = [(desk, await started(desk, context)) for desk in desks]
+    for _ in range(20):
+        for desk, _job in waiting:
+            await take_one_step(worker, desk)
+        assert len(readers) <= MAX_READERS
+        waiting = [(desk, job) for desk, job in waiting if not (await desk.look(job)).is_finished]
+    assert waiting == []
+    assert len(readers) == 0
+    for desk in desks:
+        [job] = await desk.list()
+        assert job.result is not None
+        assert (job.status, job.result["entities_created"]) == ("succeeded", ENTITIES)
+
+
+async def test_a_file_is_let_go_of_when_nobody_goes_on_with_it(context: WorkerContext, desk: Desk) -> None:
+    """Of a job that was cancelled, erased or taken over no text stays."""
+    kept, dropped = Readers(idle_seconds=60), Readers(idle_seconds=0)
+    for readers, held in ((kept, 1), (dropped, 0)):
+        job = await started(desk, context)
+        worker = importing(context, readers)
+        await take_one_step(worker, desk)
+        assert len(readers) == held
+        while not (await desk.look(job)).is_finished:
+            await take_one_step(worker, desk)
+        assert len(readers) == 0
+        assert (await desk.look(job)).status == "succeeded"
+
+
+async def claimed(context: WorkerContext, desk: Desk) -> Job:
+    job = await turns._attempt_claim(context, desk.caller.tenant_id)
+    assert job is not None
+    return job
+
+
+@pytest.mark.parametrize("way", ["cancelled", "its lease ends"])
+async def test_a_step_that_is_cut_off_while_it_reads(
+    context: WorkerContext, desk: Desk, owner: asyncpg.Connection, way: str
+) -> None:
+    """Nothing of it uses its connection any more when it is rolled back."""
+    job = await started(desk, context)
+    bounded = context.settings.model_copy(update={"job_lease_seconds": 0.5 if way == "its lease ends" else 60})
+    worker = replace(importing(context, Readers(idle_seconds=60)), settings=bounded)
+    taken = await claimed(worker, desk)
+    waiting = "SELECT count(*) FROM pg_locks WHERE relation = 'job_inputs'::regclass AND NOT granted"
+
+    async def is_reading() -> bool:
+        return bool(await owner.fetchval(waiting))
+
+    async with owner.transaction():
+        await owner.execute("LOCK TABLE job_inputs IN ACCESS EXCLUSIVE MODE")
+        step = asyncio.create_task(turns.take_step(worker, desk.caller, taken))
+        if way == "cancelled":
+            await eventually(is_reading)
+            step.cancel()
+        with pytest.raises(asyncio.CancelledError if way == "cancelled" else TimeoutError):
+            await step
+    await owner.execute("UPDATE jobs SET claimed_until = now() WHERE id = $1", job.id)
+    while not (await desk.look(job)).is_finished:
+        await take_one_step(importing(context, Readers(idle_seconds=60)), desk)
+    assert (await desk.look(job)).status == "succeeded"
