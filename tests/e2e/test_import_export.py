@@ -318,7 +318,7 @@ async def test_a_busy_gateway_is_asked_again(
     settings: Settings, shell: Shell, db: Database, caller: Caller, admin: asyncpg.Connection
 ) -> None:
     """A graph that another writer holds for longer than a request may wait."""
-    impatient = settings.model_copy(update={"lock_timeout_seconds": 0.1})
+    impatient = settings.model_copy(update={"lock_timeout_seconds": 1})
     await Agent(db, caller, "notes").create("first")
     waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND application_name = 'recollect'"
     with serving(impatient) as gateway:
@@ -328,8 +328,12 @@ async def test_a_busy_gateway_is_asked_again(
             async def is_waiting() -> bool:
                 return bool(await admin.fetchval(waiting))
 
+            async def was_refused() -> bool:
+                return not await is_waiting()
+
             await eventually(is_waiting)
-            await asyncio.sleep(0.5)  # by now it was refused
+            await eventually(was_refused)
+            await eventually(is_waiting)
         said = await running
     assert (said.code, said.err) == (0, "")
     assert said.out.startswith(b"notes: 8 new entities")

@@ -18,7 +18,7 @@ from recollect_workers.jobs import turns
 from tests.conftest import NewTenant
 from tests.e2e.test_import_export import Shell
 from tests.gateway import Gateway, NewApiKey
-from tests.jobs import COUNT, REFUSE, Desk, employed
+from tests.jobs import COUNT, REFUSE, Desk, employed, take_one_step
 
 
 @pytest.fixture
@@ -63,16 +63,16 @@ async def test_they_are_listed_shown_and_cancelled(shell: Shell, desk: Desk, wor
 
 
 async def test_waiting_shows_progress_until_the_end(shell: Shell, desk: Desk, worker: WorkerContext) -> None:
-    job = await desk.start(COUNT, steps=8, seconds=0.3, output=True)
-    waiting = asyncio.create_task(shell.run("jobs", "show", str(job.id), "--wait"))
-    await asyncio.sleep(1)  # it looks while nothing is done yet
-    await turns.sweep(worker)
-    said = await waiting
-    assert said.code == 0
-    told = said.err.splitlines()
-    assert len(told) > 1
-    assert told[-1] == f"{COUNT}: 8 done"
-    lines = dict(line.split("\t") for line in said.out.decode().splitlines())
+    job = await desk.start(COUNT, steps=8, output=True)
+    with shell.start("jobs", "show", str(job.id), "--wait") as waiting:
+        assert waiting.stdout
+        assert waiting.stderr
+        for number in range(1, 9):  # each step when the one before was told
+            await take_one_step(worker, desk)
+            assert await asyncio.to_thread(waiting.stderr.readline) == f"{COUNT}: {number} done\n".encode()
+        out = await asyncio.to_thread(waiting.stdout.read)
+    assert waiting.returncode == 0
+    lines = dict(line.split("\t") for line in out.decode().splitlines())
     assert (lines["status"], lines["done"], lines["result"]) == ("succeeded", "8/8", "steps=8")
     assert lines["output"] == f"16 bytes at /v1/jobs/{job.id}/output"
 
