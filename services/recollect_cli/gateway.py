@@ -1,7 +1,7 @@
 """How commands reach a running gateway: where it is, with which key, and what it says when it refuses."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from ipaddress import ip_address
@@ -66,6 +66,14 @@ class Gateway:
             with attempt, self._answer(request, "application/json") as response:
                 return response.read()
         raise AssertionError("stamina either returns or raises")
+
+    def upload(self, path: str, content: Iterable[bytes], *, media_type: str, **query: str) -> bytes:
+        """The answer, which is JSON, to a body of any length. Sent once: where no answer comes it may have arrived."""
+        request = self._client.build_request(
+            "POST", path, content=content, params=query, headers={"Content-Type": media_type}
+        )
+        with self._answer(request, "application/json") as response:
+            return response.read()
 
     @contextmanager
     def download(self, path: str, *, media_type: str) -> Iterator[httpx2.Response]:

@@ -107,7 +107,7 @@ def show(job_id: UUID, *, wait: bool = False, json: AsJson = False, url: Url = N
         Wait for its end, and show its progress meanwhile.
     """
     with connected(url, api_key) as gateway:
-        answer = _awaited(gateway, job_id) if wait else _get(gateway, f"/jobs/{job_id}")
+        answer = awaited(gateway, job_id) if wait else _get(gateway, f"/jobs/{job_id}")
     _tell(answer, json=json)
     if msgspec.json.decode(answer, type=Job).status == "failed":
         sys.exit(1)
@@ -127,12 +127,16 @@ def cancel(job_id: UUID, *, json: AsJson = False, url: Url = None, api_key: ApiK
     _tell(answer, json=json)
 
 
-def _awaited(gateway: Gateway, job_id: UUID) -> bytes:
-    """The job at its end. Raises Unavailable where the gateway stays away for longer than a restart takes."""
+def awaited(gateway: Gateway, job_id: UUID, *, every: int | None = None) -> bytes:
+    """The job at its end; where there is no terminal `every` so many done are told, else a twentieth of its total.
+
+    Raises Unavailable where the gateway stays away for longer than a restart takes.
+    """
     answer = _get(gateway, f"/jobs/{job_id}")
     job = msgspec.json.decode(answer, type=Job)
     seen = time.monotonic()
-    with metered(job.kind, job.total, item="done", every=max((job.total or 0) // TOLD_TIMES, 1)) as meter:
+    every = every or max((job.total or 0) // TOLD_TIMES, 1)
+    with metered(job.kind, job.total, item="done", every=every) as meter:
         while job.finished_at is None:
             meter.advance(job.done, job.done)
             time.sleep(POLL_SECONDS)

@@ -7,7 +7,7 @@ from typing import BinaryIO
 import msgspec
 
 from recollect.transfer.batches import Batch, read_batches
-from recollect.transfer.formats import FORMATS
+from recollect.transfer.formats import FORMATS, Format
 from recollect.transfer.formats.json import PARTS, write_items
 from recollect.transfer.jsonl import MEDIA_TYPE
 from recollect.transfer.model import BrokenLine, Strategy
@@ -81,9 +81,13 @@ class Sending:
 
     gateway: Gateway
     path: str
-    lines: bool
-    format: str
+    format: Format
     strategy: Strategy | None
+
+    @property
+    def lines(self) -> bool:
+        """Whether the file's lines are sent as they are."""
+        return self.format.name == "jsonl" and self.strategy is None
 
     @property
     def item(self) -> str:
@@ -99,17 +103,22 @@ class Sending:
         """The file in requests."""
         if self.lines:
             return read_packets(source)
-        return read_batches(self.format, iter(lambda: source.read(CHUNK_BYTES), b""))
+        return read_batches(self.format.name, chunks_of(source))
 
-    def send(self, part: Packet | Batch, *, check: bool) -> Answer:
+    def send(self, part: Packet | Batch) -> Answer:
         """What the gateway says of a part."""
-        query = {"check": "true"} if check else {}
+        query = {}
         if isinstance(part, Packet):
             content, media_type = part.body, MEDIA_TYPE
         else:
             content, media_type = write_items([item.record for item in part.items]), FORMATS["json"].media_type
-            query |= {"strategy": str(self.strategy or Strategy.SKIP)}
+            query = {"strategy": str(self.strategy or Strategy.SKIP)}
         return msgspec.json.decode(self.gateway.post(self.path, content, media_type=media_type, **query), type=Answer)
+
+
+def chunks_of(source: BinaryIO) -> Iterator[bytes]:
+    """What a file holds, in chunks of CHUNK_BYTES at most."""
+    return iter(lambda: source.read(CHUNK_BYTES), b"")
 
 
 def count(tally: Tally, part: Packet | Batch, answer: Answer, meter: Meter, source: BinaryIO) -> None:

@@ -1,12 +1,10 @@
 """`recollect import` and `recollect export`: memories in and out, in each of the formats.
 
-A file is read here, in whatever format, and sent in batches; JSON lines are sent as they are.
+A file is read here, in whatever format, and sent in batches, JSON lines as they are; by a job it goes as a whole.
 """
 
 import os
-import shutil
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -23,7 +21,8 @@ from recollect.transfer.model import Strategy
 from recollect.transfer.packets import Packet
 from recollect_cli.gateway import ApiKey, Url, connected
 from recollect_cli.progress import metered
-from recollect_cli.sending import Sending, Tally, count
+from recollect_cli.sending import Sending, Tally, chunks_of, count
+from recollect_cli.whole import import_whole
 
 STDIO = "-"
 
@@ -61,23 +60,21 @@ def import_file(
         What becomes of entities and facts that are there: skip, replace, merge, or fail. Default: merge of jsonl, else
         skip.
     strict
-        Import nothing at all if anything is broken: the file is read twice.
+        Import nothing at all if anything is broken. This and the strategy fail import by a job.
     dry_run
-        Write nothing, and say what would become of it: each request of it by itself.
+        Write nothing, and say what would become of it in a graph that is there: by a job.
     """
-    path, kind = f"/graphs/{graph_name(graph)}/import", _format(file, format, IMPORTED)
-    lines = kind.name == "jsonl" and strategy is None
-    first = strict or (strategy is Strategy.FAIL and not dry_run)
-    with _opened(file, rewindable=first) as source, connected(url, api_key) as gateway:
-        sending = Sending(gateway, path, lines, kind.name, strategy)
-        if first:
-            _check(sending, source, file)
-        tally = _import(sending, source, dry_run=dry_run)
+    kind = _format(file, format, IMPORTED)
+    with _opened(file) as source, connected(url, api_key) as gateway:
+        sending = Sending(gateway, f"/graphs/{graph_name(graph)}/import", kind, strategy)
+        if strict or dry_run or strategy is Strategy.FAIL:
+            path = f"/graphs/{graph_name(graph)}/imports"
+            tally = import_whole(gateway, path, chunks_of(source), kind, strategy, strict=strict, dry_run=dry_run)
+        else:
+            tally = _import(sending, source)
     print(f"{graph}: {tally.told(sending.item)}{' (nothing was written)' if dry_run else ''}")
-    if tally.broken and (strict or not tally.accepted):
-        raise InvalidInput(
-            f"{_name(file)}: {'changed after it was checked' if strict else f'holds no {sending.one} of a memory'}"
-        )
+    if tally.broken and not tally.accepted:
+        raise InvalidInput(f"{_name(file)}: holds no {sending.one} of a memory")
 
 
 def export_file(
@@ -126,24 +123,13 @@ def _format(file: str, named: str | None, known: Sequence[str]) -> Format:
     return format_named(named or (told[0] if told else "jsonl"))
 
 
-def _check(sending: Sending, source: BinaryIO, file: str) -> None:
-    """Read the file once without writing anything; raises InvalidInput if anything is broken."""
-    tally = Tally()
-    with metered("checking", _size(source)) as meter:
-        for part in sending.parts(source):
-            count(tally, part, sending.send(part, check=True), meter, source)
-    if tally.broken:
-        raise InvalidInput(f"{_name(file)}: {tally.broken} {sending.item} are broken; nothing was imported")
-    source.seek(0)
-
-
-def _import(sending: Sending, source: BinaryIO, *, dry_run: bool) -> Tally:
+def _import(sending: Sending, source: BinaryIO) -> Tally:
     """Send the whole file, part by part."""
     tally, done = Tally(), 0
     with metered("importing", _size(source)) as meter:
         try:
             for part in sending.parts(source):
-                count(tally, part, sending.send(part, check=dry_run), meter, source)
+                count(tally, part, sending.send(part), meter, source)
                 done = part.lines_read if isinstance(part, Packet) else done + len(part.items)
         except Unavailable as error:
             raise Unavailable(f"{error} {_how_far(sending, done)}") from error
@@ -167,8 +153,8 @@ def _copy(chunks: Iterator[bytes], target: BinaryIO) -> None:
 
 
 @contextmanager
-def _opened(file: str, *, rewindable: bool) -> Iterator[BinaryIO]:
-    """The file to read; a copy of what can be read only once, if it must be read twice."""
+def _opened(file: str) -> Iterator[BinaryIO]:
+    """The file to read."""
     if file == STDIO:
         source = sys.stdin.buffer
     else:
@@ -177,13 +163,7 @@ def _opened(file: str, *, rewindable: bool) -> Iterator[BinaryIO]:
         except OSError as error:
             raise _plain(error, file) from error
     with source:
-        if source.seekable() or not rewindable:
-            yield source
-            return
-        with tempfile.TemporaryFile() as copy:
-            shutil.copyfileobj(source, copy)
-            copy.seek(0)
-            yield copy
+        yield source
 
 
 @contextmanager

@@ -28,7 +28,9 @@ from recollect.transfer.jsonl import read_line, write_line
 from recollect_local.address import Endpoint
 from recollect_local.data_folder import DataFolder
 from recollect_local.postgres import LocalPostgres
+from recollect_workers.jobs import turns
 from tests.gateway import Gateway, eventually, revision_of, serving
+from tests.jobs import employed
 from tests.memories import Agent
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
@@ -92,6 +94,22 @@ async def admin(postgres: LocalPostgres) -> AsyncIterator[asyncpg.Connection]:
     await connection.close()
 
 
+@pytest.fixture
+async def worker(settings: Settings, db: Database) -> AsyncIterator[None]:
+    """A worker beside the gateway, which takes turns at jobs."""
+    async with employed(settings, db) as context:
+
+        async def work() -> None:
+            while not context.stopping.is_set():
+                await turns.sweep(context)
+                await asyncio.sleep(0.05)
+
+        working = asyncio.create_task(work())
+        yield
+        context.stopping.set()
+        await working
+
+
 async def has_graph(db: Database, caller: Caller, name: str) -> bool:
     async with db.transaction(caller, read_only=True) as tx:
         return await graphs.open_graph(tx, name) is not None
@@ -130,18 +148,21 @@ async def test_broken_lines_are_told_and_the_rest_is_imported(shell: Shell) -> N
 
 
 @pytest.mark.parametrize("way", ["file", "stdin"])
-async def test_strict_refuses_a_file_before_anything_is_written(
-    shell: Shell, db: Database, caller: Caller, way: str
-) -> None:
+@pytest.mark.usefixtures("worker")
+async def test_strict_refuses_a_file_before_anything_is_written(shell: Shell, agent: Agent, way: str) -> None:
     """Also where only its last line is broken, long after the first request's worth of sound ones."""
     sound = b"".join(write_line(NewEntity(f"e{number}", "thing", ("x",))) for number in range(1_200))
     (shell.folder / "long.jsonl").write_bytes(sound + b"broken\n")
     file, stdin = ("long.jsonl", b"") if way == "file" else ("-", sound + b"broken\n")
     refused = await shell.run("import", file, "--graph", "notes", "--strict", stdin=stdin)
     assert refused.code == 1
-    assert "line 1201: not JSON" in refused.err
-    assert refused.err.splitlines()[-1].endswith("1 lines are broken; nothing was imported")
-    assert not await has_graph(db, caller, "notes")
+    assert "line 1201: It cannot be imported, and so nothing is" in refused.err
+    assert (await agent.head()).entities == 0
+    tried = await shell.run("import", file, "--graph", "notes", "--dry-run", stdin=stdin)
+    assert tried.err == "line 1201: not JSON: invalid character (byte 0)\n"
+    assert tried.out.startswith(b"notes: 1200 new entities")
+    assert tried.out.endswith(b"; 1 lines were broken and left out (nothing was written)\n")
+    assert (await agent.head()).entities == 0
     (shell.folder / "long.jsonl").write_bytes(sound)
     stdin = sound if way == "stdin" else b""
     accepted = await shell.run("import", file, "--graph", "notes", "--strict", stdin=stdin)
@@ -149,13 +170,17 @@ async def test_strict_refuses_a_file_before_anything_is_written(
     assert accepted.out.startswith(b"notes: 1200 new entities")
 
 
+@pytest.mark.usefixtures("worker")
 async def test_strict_knows_the_kinds_that_the_graph_takes(shell: Shell, gateway: Gateway, admin_key: str) -> None:
     async with gateway.http(admin_key) as http:
         await http.post("/v1/graphs", json={"name": "people", "kind_whitelist": ["person"]})
     refused = await shell.run("import", str(SOUND), "--graph", "people", "--strict")
     assert refused.code == 1
-    assert "line 3: Kind 'machine' is not allowed in graph 'people'; allowed: person" in refused.err
+    assert "line 3: It cannot be imported" in refused.err
     assert (await shell.run("export", "--graph", "people")).out == b""
+    tried = await shell.run("import", str(SOUND), "--graph", "people", "--dry-run")
+    assert tried.code == 0
+    assert "line 3: Kind 'machine' is not allowed in graph 'people'; allowed: person" in tried.err
 
 
 async def test_a_file_that_holds_no_memory_fails(shell: Shell, db: Database, caller: Caller) -> None:
@@ -397,6 +422,7 @@ async def test_who_reads_only_the_first_lines_may_leave(shell: Shell, long_graph
         assert await asyncio.to_thread(process.wait, SECONDS) == 1
 
 
+@pytest.mark.usefixtures("worker")
 @pytest.mark.parametrize("suffix", ["json", "csv", "graphml"])
 async def test_every_format_that_is_read_goes_out_and_in_again(shell: Shell, agent: Agent, suffix: str) -> None:
     await agent.create(NewEntity("Ada", "person", ("=1+1", "writes; reads"), ("vip",), 5.0))
@@ -416,15 +442,20 @@ async def test_every_format_that_is_read_goes_out_and_in_again(shell: Shell, age
     assert "knows" in drawn[0]
 
 
+@pytest.mark.usefixtures("worker")
 async def test_a_long_file_of_another_format_is_sent_in_parts(shell: Shell, agent: Agent) -> None:
     rows = "".join(f"e{number},thing,says {number},e{number + 1}\n" for number in range(1_200))
     (shell.folder / "long.csv").write_text(f"name,entityType,observations,parentId\n{rows}e1200,thing,,\nbroken\n")
-    tried = await shell.run("import", "long.csv", "--graph", "notes", "--dry-run")
-    assert tried.out.endswith(b"(nothing was written)\n")
-    assert (await shell.run("export", "--graph", "notes")).code == 1
+    absent = await shell.run("import", "long.csv", "--graph", "notes", "--dry-run")
+    assert (absent.code, "There is no graph named 'notes'." in absent.err) == (1, True)
     refused = await shell.run("import", "long.csv", "--graph", "notes", "--strict")
     assert refused.code == 1
-    assert "line 1203: 1 cells instead of 4" in refused.err
+    assert "line 1203: It cannot be imported" in refused.err
+    tried = await shell.run("import", "long.csv", "--graph", "notes", "--dry-run")
+    assert "line 1203: 1 cells instead of 4" in tried.err
+    assert tried.out.startswith(b"notes: 1201 new entities, 1200 new observations, 0 new relations; ")
+    assert tried.out.endswith(b"(nothing was written)\n")
+    assert (await shell.run("export", "--graph", "notes")).out == b""
     said = await shell.run("import", "long.csv", "--graph", "notes")
     assert said.out.startswith(b"notes: 1201 new entities, 1200 new observations, 0 new relations; ")
     assert said.out.endswith(b"1 items were broken and left out\n")
@@ -434,7 +465,29 @@ async def test_a_long_file_of_another_format_is_sent_in_parts(shell: Shell, agen
     }
     clash = await shell.run("import", "long.csv", "--graph", "notes", "--strategy", "fail")
     assert clash.code == 1
-    assert "There is an entity named 'e0' already." in clash.err
+    assert "line 2: It is there already, or comes twice in the file. Nothing was imported" in clash.err
+
+
+@pytest.mark.usefixtures("worker")
+async def test_fail_is_all_or_nothing_however_many_batches_there_are(shell: Shell, agent: Agent) -> None:
+    entities = [{"name": f"e{number}", "entityType": "thing", "observations": []} for number in range(1_200)]
+    facts = [{"text": f"fact {number}"} for number in range(600)]
+    relations = [
+        {"from": f"e{number}", "to": {"text": f"fact {number}"}, "relationType": "about"} for number in range(600)
+    ]
+    for name, given in (("twice", [*entities, entities[0]]), ("once", entities)):
+        content = {"entities": given, "facts": facts, "relations": relations}
+        (shell.folder / f"{name}.json").write_text(json.dumps(content))
+    refused = await shell.run("import", "twice.json", "--graph", "notes", "--strategy", "fail")
+    assert refused.code == 1
+    assert "entities.1200: It is there already, or comes twice in the file. Nothing was imported" in refused.err
+    head = await agent.head()
+    assert (head.entities, head.facts, head.relations) == (0, 0, 0)
+    said = await shell.run("import", "once.json", "--graph", "notes", "--strategy", "fail", "--strict")
+    assert (said.code, said.err) == (0, "")
+    assert said.out == b"notes: 1200 new entities, 600 new facts, 0 new observations, 600 new relations\n"
+    head = await agent.head()
+    assert (head.entities, head.facts, head.relations) == (1_200, 600, 600)
 
 
 async def test_places_in_the_file_are_told_for_what_the_gateway_refuses(
