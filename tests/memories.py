@@ -135,7 +135,7 @@ class Agent:
             async with self.db.transaction(self.caller) as tx:
                 embedded += await passages.settle(tx, claimed, model=model, ids=list(bare), vectors=vectors)
         async with self.db.transaction(self.caller) as tx:
-            await passages.recount_terms(tx, limit=100)
+            await count_words(tx)
         return embedded
 
 
@@ -147,6 +147,12 @@ async def at_work(db: Database, caller: Caller) -> AsyncIterator[Agent]:
     finally:
         async with db.transaction(caller) as tx:
             await tx.execute("DELETE FROM passages")
+
+
+async def count_words(tx: Transaction) -> None:
+    """Count the words of all the tenant's graphs that have changed much, as the worker does."""
+    for graph_id in await passages.graphs_to_count(tx, limit=100):
+        await passages.recount_terms(tx, graph_id)
 
 
 async def asked(*texts: str) -> list[Question]:

@@ -39,7 +39,7 @@ from recollect.undo import service as undoing
 from recollect.undo.model import Span
 from tests.conftest import NewTenant
 from tests.laws import assert_laws
-from tests.memories import Agent, at_work, embedder, names
+from tests.memories import Agent, at_work, count_words, embedder, names
 
 MARK = "qzxmarkqz"
 SECRET = "vqkelderberryvq"
@@ -475,7 +475,7 @@ async def test_words_do_not_come_back_by_who_counts_them_meanwhile(
 
         async def count() -> None:
             async with db.transaction(caller) as tx:
-                await passages.recount_terms(tx)
+                await count_words(tx)
 
         async with db.transaction(caller) as tx:
             receipt = await erasure.erase_person(tx, "default", MARK)

@@ -16,14 +16,13 @@ from recollect.memory import service as memory
 from recollect.memory.model import Amendment, Item, Target
 from recollect.nodes import service as nodes
 from recollect.nodes.model import Rewrite
-from recollect.passages import service as passages
 from recollect.platform.db import Database
 from recollect.recall import service as recall
 from recollect.recall import store
 from recollect.recall.model import Question, RecallFilter
 from recollect.undo import service as undoing
 from recollect.undo.model import Span
-from tests.memories import Agent, asked
+from tests.memories import Agent, asked, count_words
 
 MONDAY = datetime(2026, 3, 2, 9, tzinfo=UTC)
 WEIRD = [
@@ -407,7 +406,7 @@ async def test_common_words_find_what_is_not_embedded_yet(agent: Agent, monkeypa
     monkeypatch.setattr(store, "MAX_MATCHED", 20)
     await agent.remember(*(f"The boat sails, entry {number}" for number in range(30)))
     async with agent.db.transaction(agent.caller) as tx:
-        await passages.recount_terms(tx, limit=100)
+        await count_words(tx)
     assert await agent.recalled("Where is the boat?")
 
 

@@ -24,7 +24,7 @@ from recollect.passages.model import PendingPassage
 from recollect.platform.db import Database
 from tests.conftest import NewTenant
 from tests.histories import STEPS, remember, written
-from tests.memories import Agent, at_work, embedder
+from tests.memories import Agent, at_work, count_words, embedder
 from tests.windows import assert_windows
 
 MONDAY = datetime(2026, 3, 2, 9, tzinfo=UTC)
@@ -220,7 +220,7 @@ async def test_workers_and_writers_at_once_neither_wait_for_each_other_for_ever_
             await worker.claim(limit)
             await worker.settle(0)
             async with agent.db.transaction(agent.caller) as tx:
-                await passages.recount_terms(tx)
+                await count_words(tx)
 
     done = asyncio.Event()
     workers = [asyncio.create_task(work(limit)) for limit in (64, 16)]

@@ -14,6 +14,7 @@ from pgvector import HalfVector
 
 from recollect.caller import Caller
 from recollect.identity.model import operator_caller
+from recollect.passages import service as passages
 from recollect.passages.model import EMBED_PASSAGES
 from recollect.platform.cache import connect_redis
 from recollect.platform.db import APP_ROLE, Database
@@ -28,6 +29,7 @@ from recollect_workers.main import run
 from recollect_workers.wakeups import arq_worker, run_until_stopping
 from tests.conftest import NewTenant
 from tests.embedding_server import serving_embeddings
+from tests.memories import Agent
 from tests.otlp import collecting
 from tests.workers import embedded_within, remember, waiting, working
 
@@ -277,6 +279,59 @@ async def test_an_embedder_that_is_away_costs_a_wait_and_nothing_else(
     await asyncio.wait_for(context.patience.due.wait(), 5)
     await embedding.sweep(context)
     assert await waiting(owner, caller) == 0
+
+
+class TestCounting:
+    """The words of graphs that changed are counted after each run."""
+
+    async def remembered(self, context: WorkerContext, caller: Caller) -> dict[UUID, int]:
+        """Two graphs of ten memories each, embedded; by id."""
+        for name in ("first", "second"):
+            await Agent(context.database, caller, name).create(*(f"person {number}" for number in range(10)))
+        await embedding.embed_passages(context, caller.tenant_id, {})
+        return await self.counted(context, caller)
+
+    async def counted(self, context: WorkerContext, caller: Caller) -> dict[UUID, int]:
+        """How many memories each graph had when its words were counted, in order of the graphs' ids."""
+        async with context.database.transaction(caller, read_only=True) as tx:
+            rows = await tx.fetch(
+                "SELECT graph_id, memories_counted FROM graph_indexes i JOIN graphs g ON g.id = i.graph_id "
+                "WHERE g.name <> 'default' ORDER BY graph_id"
+            )
+        return {row["graph_id"]: row["memories_counted"] for row in rows}
+
+    async def test_one_graph_that_cannot_be_counted_keeps_no_other_from_its_turn(
+        self, context: WorkerContext, caller: Caller, owner: asyncpg.Connection
+    ) -> None:
+        held, *others = await self.remembered(context, caller)
+        hasty = context.settings.model_copy(update={"lock_timeout_seconds": 0.1})
+        async with Database.connect(hasty.database_url, settings=hasty) as db, owner.transaction():
+            await owner.execute("SELECT 1 FROM graph_indexes WHERE graph_id = $1 FOR UPDATE", held)
+            await embedding.woken(replace(context, database=db), caller.tenant_id, {})
+        counted = await self.counted(context, caller)
+        assert (counted[held], [counted[graph] for graph in others]) == (0, [10])
+        await embedding.count_terms(context, caller.tenant_id)
+        assert set((await self.counted(context, caller)).values()) == {10}
+
+    async def test_a_worker_that_is_to_stop_begins_none(self, context: WorkerContext, caller: Caller) -> None:
+        await self.remembered(context, caller)
+        context.stopping.set()
+        await embedding.count_terms(context, caller.tenant_id)
+        assert set((await self.counted(context, caller)).values()) == {0}
+
+    async def test_of_many_passages_a_sample_is_counted_however_few_memories_they_are_of(
+        self, context: WorkerContext, caller: Caller, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(passages, "COUNTED_AT_MOST", 10)
+        long = " ".join(f"word{number}" for number in range(80 * 10))
+        await Agent(context.database, caller).remember(*(f"{long} {number}" for number in range(7)))
+        assert await waiting(owner, caller) == 77
+        await embedding.count_terms(context, caller.tenant_id)
+        row = await owner.fetchrow(
+            "SELECT memories_counted, passages_counted FROM graph_indexes WHERE tenant_id = $1", caller.tenant_id
+        )
+        assert row is not None
+        assert (row["memories_counted"], row["passages_counted"] % 8) == (7, 0)
 
 
 async def test_a_job_embeds_its_own_tenants_passages_only(

@@ -27,7 +27,7 @@ MAX_FAILURES = 3
 """Failures on a text alone after which it is set aside, where none of them was certain to come again."""
 
 COUNTED_AT_MOST = 100_000
-"""Passages of a graph whose words are counted; of a larger graph, a sample of about as many."""
+"""Live passages of a graph whose words are counted, about; of a larger graph, a sample."""
 
 EMBED_PASSAGES = "embed_passages"
 """The worker's job that gives passages their vectors and what surrounds them."""

@@ -429,19 +429,31 @@ SELECT i.place - 1 AS place, tsvector_to_array(to_tsvector('english', i.text)) A
 FROM unnest($1::text[]) WITH ORDINALITY AS i (text, place)
 ORDER BY i.place;
 
+-- fragment: changed
+-- Graphs whose words were last counted when they had notably fewer or more memories.
+graph_heads h
+JOIN graph_indexes i ON i.tenant_id = h.tenant_id AND i.graph_id = h.graph_id
+WHERE h.tenant_id = $1 AND (h.entities + h.facts + h.observations)
+    NOT BETWEEN i.memories_counted / 1.2 - 5 AND i.memories_counted * 1.2 + 5
+
 -- name: graphs_to_count
--- Graphs whose words were last counted when they had notably fewer or more memories, at most $2 and none that is being
--- counted: two workers would each wait for words that the other wrote. By a lock of its own, since counting takes seconds
--- and whoever removes something waits for the graph's index.
-SELECT changed.graph_id, changed.memories
+-- Graphs whose words are to be counted anew, at most $2: in no fixed order, so that those which cannot be counted do not
+-- come first for ever.
+SELECT h.graph_id
+FROM -- include: changed
+ORDER BY random()
+LIMIT $2;
+
+-- name: hold_changed
+-- Be the only one who counts the words of a graph that changed, and tell how many memories it has. No row where it was
+-- counted meanwhile or is being counted: two workers would each wait for words that the other wrote. By a lock of its own,
+-- since counting takes seconds and whoever removes something waits for the graph's index.
+SELECT changed.memories
 FROM (
     SELECT h.graph_id, h.entities + h.facts + h.observations AS memories
-    FROM graph_heads h
-    JOIN graph_indexes i ON i.tenant_id = h.tenant_id AND i.graph_id = h.graph_id
-    WHERE h.tenant_id = $1 AND (h.entities + h.facts + h.observations)
-        NOT BETWEEN i.memories_counted / 1.2 - 5 AND i.memories_counted * 1.2 + 5
-    ORDER BY i.graph_id
-    LIMIT $2
+    FROM -- include: changed
+        AND h.graph_id = $2
+    OFFSET 0
 ) AS changed
 WHERE pg_try_advisory_xact_lock(hashtextextended(changed.graph_id::text, 0));
 

@@ -1,5 +1,6 @@
 """Use cases of passages: index memories, take them out of search, give them vectors and what surrounds them."""
 
+import math
 from collections.abc import Sequence
 from uuid import UUID
 
@@ -139,12 +140,16 @@ async def count_terms(tx: Transaction, graph_id: UUID, texts: Sequence[str]) -> 
     return [{word: counted.get(word, 1) for word in words} for words in lexemes]
 
 
-async def recount_terms(tx: Transaction, *, limit: int = 1) -> int:
-    """Count the words of graphs that have changed much since they were last counted; how many graphs."""
-    changed = await store.graphs_to_count(tx, limit=limit)
-    for graph_id, memories in changed:
-        await store.recount_terms(tx, graph_id, every=max(1, memories // COUNTED_AT_MOST), memories=memories)
-    return len(changed)
+async def graphs_to_count(tx: Transaction, *, limit: int) -> list[UUID]:
+    """Graphs that have changed much since their words were last counted, at most `limit`, in no fixed order."""
+    return await store.graphs_to_count(tx, limit=limit)
+
+
+async def recount_terms(tx: Transaction, graph_id: UUID) -> None:
+    """Count the words of a graph that has changed much, unless somebody else did meanwhile, or does."""
+    memories = await store.hold_changed(tx, graph_id)
+    if memories is not None:
+        await _recount(tx, graph_id, memories)
 
 
 async def hold_counting(tx: Transaction, graph_id: UUID) -> None:
@@ -154,8 +159,7 @@ async def hold_counting(tx: Transaction, graph_id: UUID) -> None:
 
 async def recount_graph(tx: Transaction, graph_id: UUID) -> None:
     """Count the words of one graph now, so that those that nobody says any more are forgotten."""
-    memories = await store.count_memories(tx, graph_id)
-    await store.recount_terms(tx, graph_id, every=max(1, memories // COUNTED_AT_MOST), memories=memories)
+    await _recount(tx, graph_id, await store.count_memories(tx, graph_id))
 
 
 async def raise_index_epoch(tx: Transaction, graph_id: UUID) -> None:
@@ -166,6 +170,11 @@ async def raise_index_epoch(tx: Transaction, graph_id: UUID) -> None:
 async def count_waiting(tx: Transaction, graph_id: UUID) -> int:
     """How many live passages of a graph have no vector yet, up to MAX_WAITING."""
     return await store.count_waiting(tx, graph_id, limit=MAX_WAITING)
+
+
+async def _recount(tx: Transaction, graph_id: UUID, memories: int) -> None:
+    every = max(1, math.ceil(await store.count_live(tx, graph_id) / COUNTED_AT_MOST))
+    await store.recount_terms(tx, graph_id, every=every, memories=memories)
 
 
 async def _leave(tx: Transaction, removed: Sequence[UUID]) -> None:

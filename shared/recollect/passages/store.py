@@ -223,10 +223,15 @@ async def count_terms(tx: Transaction, graph_id: UUID, lexemes: Sequence[str]) -
     return {row["lexeme"]: row["passages"] for row in rows}
 
 
-async def graphs_to_count(tx: Transaction, *, limit: int) -> list[tuple[UUID, int]]:
-    """Graphs whose words are to be counted anew, each with how many memories it has."""
-    rows = await tx.fetch(queries.graphs_to_count, tx.tenant_id, limit)
-    return [(row["graph_id"], row["memories"]) for row in rows]
+async def graphs_to_count(tx: Transaction, *, limit: int) -> list[UUID]:
+    """Graphs whose words are to be counted anew, in no fixed order."""
+    return [row["graph_id"] for row in await tx.fetch(queries.graphs_to_count, tx.tenant_id, limit)]
+
+
+async def hold_changed(tx: Transaction, graph_id: UUID) -> int | None:
+    """Keep others from counting the words of a graph; how many memories it has, or None where others did or do."""
+    memories: int | None = await tx.fetchval(queries.hold_changed, tx.tenant_id, graph_id)
+    return memories
 
 
 async def lock_counting(tx: Transaction, graph_id: UUID) -> None:

@@ -9,7 +9,8 @@ that fails whatever it is given is left alone for a while.
 import asyncio
 import random
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -93,7 +94,6 @@ async def embed_passages(context: WorkerContext, tenant_id: UUID, carrier: Mappi
         finally:
             if run.embedded:
                 context.links_due.set()
-                await count_terms(context, tenant_id)
             span.set_attribute("recollect.passages", run.embedded)
             if run.embedded:
                 log.info("passages embedded", tenant=str(tenant_id), passages=run.embedded)
@@ -206,21 +206,37 @@ def _learn(context: WorkerContext, tenant_id: UUID, sifted: Sifted) -> None:
 
 
 async def count_terms(context: WorkerContext, tenant_id: UUID) -> None:
-    """Count the words of the tenant's graphs that have changed much."""
-    for _ in range(MAX_COUNTED):
-        async with context.database.transaction(worker_caller(tenant_id)) as tx:
-            if not await passages.recount_terms(tx):
-                return
+    """Count the words of the tenant's graphs that have changed much. Never raises: one must not keep the others."""
+    caller, changed = worker_caller(tenant_id), list[UUID]()
+    with _going_on("words not counted, will be tried again", tenant=str(tenant_id)):
+        async with context.database.transaction(caller, read_only=True) as tx:
+            changed = await passages.graphs_to_count(tx, limit=MAX_COUNTED)
+    for graph_id in changed:
+        if context.stopping.is_set():
+            return
+        with _going_on("words not counted, will be tried again", tenant=str(tenant_id), graph=str(graph_id)):
+            async with context.database.transaction(caller) as tx:
+                await passages.recount_terms(tx, graph_id)
 
 
 async def _attempt_run(context: WorkerContext, tenant_id: UUID, carrier: Mapping[str, str]) -> bool:
+    """Embed a tenant's passages, then count the words of what changed; whether there may be more to embed."""
     if context.patience.waiting:
         return False  # The sweep comes when the wait is over.
+    more = False
     # One tenant's failure must not keep the others from their turn; its passages come back when their lease ends.
+    with _going_on("passages not embedded, will be tried again", tenant=str(tenant_id)):
+        more = await embed_passages(context, tenant_id, carrier)
+    await count_terms(context, tenant_id)
+    return more
+
+
+@contextmanager
+def _going_on(event: str, **told: str) -> Iterator[None]:
+    """Log a failure, and go on."""
     try:
-        return await embed_passages(context, tenant_id, carrier)
+        yield
     except RecollectError as error:
-        log.warning("passages not embedded, will be tried again", tenant=str(tenant_id), reason=str(error))
+        log.warning(event, **told, reason=str(error))
     except Exception:
-        log.exception("passages not embedded, will be tried again", tenant=str(tenant_id))
-    return False
+        log.exception(event, **told)
