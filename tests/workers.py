@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import asyncpg
 
@@ -20,6 +21,8 @@ from recollect.entities.model import NewEntity
 from recollect.graphs import service as graphs
 from recollect.platform.db import Database
 from recollect.settings import Settings
+from recollect_workers.context import WorkerContext
+from recollect_workers.jobs import embedding
 
 ROOT = Path(__file__).parents[1]
 
@@ -82,6 +85,13 @@ async def remember(db: Database, caller: Caller, *names: str) -> None:
     async with db.transaction(caller) as tx, graphs.write_graph(tx, None, "create_entities") as revision:
         likings = ("likes coffee", "likes tea")
         await entities.create_entities(tx, revision, [NewEntity(name, "person", likings) for name in names])
+
+
+async def embed_batch(context: WorkerContext, tenant_id: UUID) -> None:
+    """Claim, embed and store one batch, as a worker's run does again and again."""
+    run = embedding._Run(context, tenant_id)
+    await run._batch()
+    await run._stored()
 
 
 async def waiting(owner: asyncpg.Connection, caller: Caller) -> int:

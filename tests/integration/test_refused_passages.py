@@ -16,20 +16,23 @@ from recollect.graphs import service as graphs
 from recollect.graphs.model import NewGraph
 from recollect.identity.model import operator_caller
 from recollect.memory import service as memory
+from recollect.memory.model import Item
 from recollect.passages import service as passages
 from recollect.passages.model import MAX_FAILURES, FailedPassage, PendingPassage
 from recollect.platform.cache import connect_redis
-from recollect.platform.db import Database, Transaction
-from recollect.platform.embedding import OpenAIEmbedder
+from recollect.platform.db import Database
+from recollect.platform.embedding import EmbeddingFailed, OpenAIEmbedder
 from recollect.platform.queue import Wakeups
 from recollect.settings import Settings
 from recollect_workers.context import WorkerContext
 from recollect_workers.jobs import embedding
+from recollect_workers.jobs.embedding import Batch, Stored
+from recollect_workers.sieve import Sifted
 from tests.conftest import NewTenant
 from tests.embedding_server import DIMENSIONS, Answer, EmbeddingServer, embeddings, serving_embeddings
-from tests.gateway import Gateway, NewApiKey, rpc_headers
+from tests.gateway import Gateway, NewApiKey, eventually, rpc_headers
 from tests.memories import at_work, embedder
-from tests.workers import remember, waiting
+from tests.workers import embed_batch, remember, waiting
 
 PEOPLE = [f"person {number}" for number in range(30)]
 
@@ -239,37 +242,48 @@ async def test_a_batch_that_takes_too_long_to_sift_comes_back_smaller(
 ) -> None:
     hasty = replace(context, settings=context.settings.model_copy(update={"embedding_lease_seconds": 0.001}))
     await remember(context.database, caller, "poison", *PEOPLE[:3])
-    await embedding.embed_batch(hasty, caller.tenant_id)
+    await embed_batch(hasty, caller.tenant_id)
     assert hasty.patience.batch(caller.tenant_id, 256) == 4
     for _ in range(40):
-        await embedding.embed_batch(hasty, caller.tenant_id)
+        await embed_batch(hasty, caller.tenant_id)
     assert await waiting(owner, caller) == 2
     assert all(row["refused"] for row in await rows(owner, caller))
 
 
-async def test_two_workers_do_not_wait_for_each_other_in_a_circle(db: Database, caller: Caller) -> None:
-    """One has noted the failure of a passage of the second graph when the other settles passages of both."""
-    async with at_work(db, caller) as agent:
-        for name in ("first", "second"):
-            await replace(agent, graph=name).remember(*(f"{name} says thing {number}" for number in range(2)))
-        async with db.transaction(caller) as tx:
+async def test_two_workers_do_not_wait_for_each_other_in_a_circle(
+    context: WorkerContext, caller: Caller, owner: asyncpg.Connection
+) -> None:
+    """Each settles beside a passage that the other gives back, since its embedder went away in the middle."""
+    async with at_work(context.database, caller) as agent:
+        for name in ("held", "first", "second"):
+            said = (Item(f"{name} says thing {number}", thread="talk") for number in range(2))
+            await replace(agent, graph=name).remember(*said)
+        async with context.database.transaction(caller) as tx:
             claimed = await passages.claim_pending(tx, model=embedder().model, limit=10, lease_seconds=60)
-            rows = await tx.fetch("SELECT id, graph_id FROM passages ORDER BY graph_id, id")
-        known = {passage.id: passage for passage in claimed}
-        (one, two), (three, four) = ([known[row["id"]] for row in rows[half : half + 2]] for half in (0, 2))
+        held, first, second = claimed[:2], claimed[2:4], claimed[4:]
 
-        async def settle(tx: Transaction, batch: list[PendingPassage]) -> None:
-            texts = [passage.text or "" for passage in batch]
-            vectors = await embedder().embed(texts)
-            ids = [passage.id for passage in batch]
-            await passages.settle(tx, batch, model=embedder().model, ids=ids, vectors=vectors)
+        async def batch(number: int, gone_well: PendingPassage) -> Batch:
+            rows = [await embedder().embed([gone_well.text or ""])]
+            taken = [each[number] for each in (held, first, second)]
+            return Batch(embedder(), taken, Sifted([gone_well.id], rows, stopped=EmbeddingFailed("is away")))
 
-        async def other() -> None:
-            async with db.transaction(caller) as tx:
-                await settle(tx, [two, four])
+        async def both_wait() -> bool:
+            return bool(await owner.fetchval("SELECT count(DISTINCT pid) FROM pg_locks WHERE NOT granted") == 2)
 
-        async with asyncio.TaskGroup() as tasks, db.transaction(caller) as tx:
-            await passages.note_failures(tx, [FailedPassage(three.id, "poison", certain=True)], [one, three])
-            tasks.create_task(other())
-            await asyncio.sleep(0.5)
-            await settle(tx, [one])
+        batches = [await batch(0, first[0]), await batch(1, second[1])]
+        async with owner.transaction():
+            query = "SELECT 1 FROM passages WHERE id = ANY ($1) FOR UPDATE"
+            await owner.execute(query, [passage.id for passage in held])
+            storing = asyncio.gather(*(embedding._store(context, caller.tenant_id, batch) for batch in batches))
+            await eventually(both_wait)
+        assert await storing == [Stored(settled=1, embedded=1)] * 2
+
+
+async def test_a_batch_changes_what_is_derived_of_a_graph_once(
+    context: WorkerContext, caller: Caller, owner: asyncpg.Connection
+) -> None:
+    query = "SELECT max(index_epoch) FROM graph_indexes WHERE tenant_id = $1"
+    await remember(context.database, caller, "poison", "Alice")
+    before = await owner.fetchval(query, caller.tenant_id)
+    await embed_batch(context, caller.tenant_id)
+    assert await owner.fetchval(query, caller.tenant_id) == before + 1

@@ -21,12 +21,12 @@ from recollect.usage import service as usage
 from recollect.usage import store
 from recollect.usage.model import Counts
 from recollect.usage.tally import Tally
-from recollect_workers.jobs import embedding
 from recollect_workers.jobs import usage as forgetting
 from tests.conftest import NewTenant
 from tests.gateway import NewApiKey, eventually
 from tests.jobs import employed
 from tests.memories import Agent
+from tests.workers import embed_batch
 
 CALL = Counts(calls=1, bytes_received=10)
 TOTAL = "SELECT coalesce(sum(calls), 0)::int FROM usage_hourly WHERE tenant_id = $1"
@@ -183,7 +183,7 @@ async def test_passages_are_counted_as_they_are_embedded(
 ) -> None:
     await Agent(db, caller).remember("tea is hot", "coffee is hot")
     async with employed(settings, db) as context:
-        await embedding.embed_batch(context, caller.tenant_id)
+        await embed_batch(context, caller.tenant_id)
     [row] = await owner.fetch(
         "SELECT kind, name, calls, passages FROM usage_hourly WHERE tenant_id = $1", caller.tenant_id
     )

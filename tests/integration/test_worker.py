@@ -10,6 +10,7 @@ from uuid import UUID
 import asyncpg
 import numpy as np
 import pytest
+import structlog
 from pgvector import HalfVector
 
 from recollect.caller import Caller
@@ -18,8 +19,8 @@ from recollect.passages import service as passages
 from recollect.passages.model import EMBED_PASSAGES
 from recollect.platform.cache import connect_redis
 from recollect.platform.db import APP_ROLE, Database
-from recollect.platform.embedding import Embedder, OpenAIEmbedder, Vectors, create_embedder
 from recollect.platform.queue import QUEUE_NAME, Wakeups, arq_redis
+from recollect.platform.embedding import Embedder, EmbeddingFailed, Fault, OpenAIEmbedder, Vectors, create_embedder
 from recollect.platform.telemetry import continued_span
 from recollect.settings import Settings
 from recollect_local.postgres import LocalPostgres
@@ -279,6 +280,36 @@ async def test_an_embedder_that_is_away_costs_a_wait_and_nothing_else(
     await asyncio.wait_for(context.patience.due.wait(), 5)
     await embedding.sweep(context)
     assert await waiting(owner, caller) == 0
+
+
+async def test_what_an_embedder_gave_before_it_went_away_is_stored_told_and_related(
+    context: WorkerContext, caller: Caller, owner: asyncpg.Connection
+) -> None:
+    class Fading(WatchedEmbedder):
+        async def embed(self, texts: Sequence[str]) -> Vectors:
+            if any("poison" in text for text in texts):
+                raise EmbeddingFailed("is away", fault=Fault.UNSURE if len(texts) == 4 else Fault.AWAY)
+            return await super().embed(texts)
+
+    await remember(context.database, caller, "Alice", "poison")
+    with structlog.testing.capture_logs() as told, pytest.raises(EmbeddingFailed):
+        await embedding.embed_passages(replace(context, embedder=Fading(context.embedder)), caller.tenant_id, {})
+    assert await waiting(owner, caller) == 2
+    assert [line["passages"] for line in told if line["event"] == "passages embedded"] == [2]
+    assert context.links_due.is_set()
+
+
+async def test_what_is_only_settled_anew_or_set_aside_is_not_told_as_embedded(
+    context: WorkerContext, caller: Caller, owner: asyncpg.Connection
+) -> None:
+    await remember(context.database, caller, "Alice")
+    await embedding.embed_passages(context, caller.tenant_id, {})
+    await owner.execute("UPDATE passages SET settled = false WHERE tenant_id = $1", caller.tenant_id)
+    with structlog.testing.capture_logs() as told:
+        await embedding.embed_passages(context, caller.tenant_id, {})
+        await remember(context.database, caller, "Bob")
+        await embedding.embed_passages(context, caller.tenant_id, {})
+    assert [line["passages"] for line in told if line["event"] == "passages embedded"] == [2]
 
 
 class TestCounting:

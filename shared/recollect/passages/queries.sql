@@ -182,6 +182,14 @@ FROM claimed c
 CROSS JOIN LATERAL (SELECT name FROM nodes WHERE tenant_id = $1 AND id = c.node_id LIMIT 1) AS n
 ORDER BY c.id;
 
+-- name: hold_indexes
+-- Take the graphs of these passages in hand, in order of their ids.
+SELECT graph_id FROM graph_indexes
+WHERE tenant_id = $1
+    AND graph_id = ANY (ARRAY(SELECT graph_id FROM passages WHERE tenant_id = $1 AND id = ANY ($2::uuid[])))
+ORDER BY graph_id
+FOR UPDATE;
+
 -- name: lock_indexes
 -- Take the graphs of these passages in hand, in order of their ids, and tell every search cache that what is derived of
 -- them changes: two workers that settle neighbours at once would each miss the other's. A graph that no model serves yet

@@ -81,6 +81,14 @@ async def claim_pending(
     return await store.claim_pending(tx, model=model, limit=limit, lease_seconds=lease_seconds, previous=previous)
 
 
+async def hold_graphs(tx: Transaction, claimed: Sequence[PendingPassage]) -> None:
+    """Take the graphs of all claimed passages in hand, before anything is done with some of them.
+
+    In two goes two workers would wait for each other in a circle: each settles beside what the other gives back.
+    """
+    await store.hold_indexes(tx, [passage.id for passage in claimed])
+
+
 async def settle(
     tx: Transaction, claimed: Sequence[PendingPassage], *, model: str, ids: Sequence[UUID], vectors: Vectors
 ) -> int:
@@ -104,8 +112,6 @@ async def note_failures(
     """
     if not failed:
         return set()
-    # All that `settle` will take in hand: in two goes two workers would wait for each other in a circle.
-    await store.lock_indexes(tx, [passage.id for passage in claimed])
     return set(await store.note_failures(tx, failed, claimed[0].claimed_until, most=MAX_FAILURES))
 
 

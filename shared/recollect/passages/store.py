@@ -100,7 +100,12 @@ async def claim_pending(
     return [PendingPassage(**row) for row in rows]
 
 
-async def lock_indexes(tx: Transaction, ids: Sequence[UUID], model: str | None = None) -> list[UUID]:
+async def hold_indexes(tx: Transaction, ids: Sequence[UUID]) -> None:
+    """Take the graphs of these passages in hand."""
+    await tx.execute(queries.hold_indexes, tx.tenant_id, ids)
+
+
+async def lock_indexes(tx: Transaction, ids: Sequence[UUID], model: str) -> list[UUID]:
     """Take the graphs of these passages in hand, to be served by `model` where none serves them yet; their ids."""
     return [row["graph_id"] for row in await tx.fetch(queries.lock_indexes, tx.tenant_id, ids, model)]
 

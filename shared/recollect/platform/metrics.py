@@ -102,9 +102,9 @@ def record_embedded(passages: int) -> None:
     _instruments().passages_embedded.add(passages)
 
 
-def record_refused(count: int) -> None:
-    """Passages were set aside."""
-    _instruments().passages_refused.add(count)
+def record_refused(passages: int) -> None:
+    """So many passages were set aside."""
+    _instruments().passages_refused.add(passages)
 
 
 def record_waiting(passages: int) -> None:

@@ -81,6 +81,14 @@ class Batch:
         return len(self.sifted.ids) == len(self.bare)
 
 
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """What came of a batch: how many passages were settled, and how many of them got a vector."""
+
+    settled: int
+    embedded: int
+
+
 async def embed_passages(context: WorkerContext, tenant_id: UUID, carrier: Mapping[str, str]) -> bool:
     """Embed up to MAX_BATCHES batches of one tenant, for TURN_SECONDS; whether there may be more.
 
@@ -92,30 +100,21 @@ async def embed_passages(context: WorkerContext, tenant_id: UUID, carrier: Mappi
         try:
             return await run.go()
         finally:
-            if run.embedded:
+            if run.settled:
                 context.links_due.set()
             span.set_attribute("recollect.passages", run.embedded)
             if run.embedded:
                 log.info("passages embedded", tenant=str(tenant_id), passages=run.embedded)
 
 
-async def embed_batch(context: WorkerContext, tenant_id: UUID) -> int:
-    """Claim, embed and store one batch; how many passages it held.
-
-    Raises EmbeddingFailed where the embedder is away: what it gave is stored, and the rest is free again.
-    """
-    batch = await _embed_next(context, tenant_id)
-    if batch is None:
-        return 0
-    await _store(context, tenant_id, batch)
-    return len(batch.claimed)
-
-
 class _Run:
-    """One tenant's turn: each batch is stored while the next is embedded. `embedded`: passages that were."""
+    """One tenant's turn: each batch is stored while the next is embedded.
+
+    `settled`: passages that were, `embedded`: those of them that got a vector.
+    """
 
     def __init__(self, context: WorkerContext, tenant_id: UUID) -> None:
-        self.embedded = 0
+        self.settled = self.embedded = 0
         self._context, self._tenant_id = context, tenant_id
         self._storing: asyncio.Task[None] | None = None
 
@@ -137,11 +136,18 @@ class _Run:
         await self._stored()
         if batch is None:
             return False
-        self._storing = asyncio.create_task(_store(self._context, self._tenant_id, batch))
+        self._storing = asyncio.create_task(self._store(batch))
         if not batch.whole:  # What it gives back may be claimed at once.
             await self._stored()
-        self.embedded += len(batch.claimed)
         return True
+
+    async def _store(self, batch: Batch) -> None:
+        """Raises EmbeddingFailed where the embedder went away: what it gave is stored, and the rest is free again."""
+        stored = await _store(self._context, self._tenant_id, batch)
+        self.settled += stored.settled
+        self.embedded += stored.embedded
+        if batch.bare:
+            _learn(self._context, self._tenant_id, batch.sifted)
 
     async def _stored(self) -> None:
         if self._storing is not None:
@@ -172,24 +178,23 @@ async def _claim(context: WorkerContext, tenant_id: UUID, embedder: Embedder) ->
         )
 
 
-async def _store(context: WorkerContext, tenant_id: UUID, batch: Batch) -> None:
+async def _store(context: WorkerContext, tenant_id: UUID, batch: Batch) -> Stored:
     caller, model, claimed, sifted = worker_caller(tenant_id), batch.embedder.model, batch.claimed, batch.sifted
-    bare = batch.bare
     async with context.database.transaction(caller) as tx:
+        await passages.hold_graphs(tx, claimed)
         aside = await passages.note_failures(tx, sifted.failed, claimed)
         done = {*sifted.ids, *aside}
         settled = [passage for passage in claimed if passage.text is None or passage.id in done]
         embedded = await passages.settle(tx, settled, model=model, ids=sifted.ids, vectors=sifted.vectors)
         tried = {*done, *(failed.id for failed in sifted.failed)}
-        await passages.give_back(tx, [passage for passage in bare if passage.id not in tried])
+        await passages.give_back(tx, [passage for passage in batch.bare if passage.id not in tried])
         if embedded:
             await usage.count_embedded(tx, embedded)
     record_embedded(embedded)
     if aside:
         record_refused(len(aside))
         log.warning("passages set aside: the embedder does not take them", tenant=str(tenant_id), passages=len(aside))
-    if bare:
-        _learn(context, tenant_id, sifted)
+    return Stored(len(settled), embedded)
 
 
 def _learn(context: WorkerContext, tenant_id: UUID, sifted: Sifted) -> None:
