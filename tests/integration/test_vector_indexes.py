@@ -21,7 +21,7 @@ from recollect.recall import service as recall
 from recollect.recall.model import Question, RecallFilter
 from recollect.settings import Settings
 from recollect.upkeep import service as upkeep
-from recollect.upkeep.model import VectorIndex, create_statement, index_name
+from recollect.upkeep.model import VectorIndex, create_statement
 from recollect_local.postgres import LocalPostgres
 from recollect_workers.context import WorkerContext
 from recollect_workers.jobs.indexes import tend as tend_job
@@ -60,6 +60,11 @@ async def graph_of(owner: asyncpg.Connection, caller: Caller) -> asyncpg.Record:
     return row
 
 
+def index_of(graph: asyncpg.Record, model: str | None = None) -> VectorIndex:
+    """The index of a graph's vectors of a model, of the embedder at hand unless told."""
+    return VectorIndex(graph["tenant_id"], graph["graph_id"], model or embedder().model, embedder().dimensions)
+
+
 async def answers(agent: Agent, text: str, *, exact: bool) -> list[str]:
     questions = await asked(text)
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
@@ -87,7 +92,7 @@ class TestIndexes:
         self, agent: Agent, settings: Settings, owner: asyncpg.Connection
     ) -> None:
         before = await graph_of(owner, agent.caller)
-        name = index_name(before["graph_id"])
+        name = index_of(before).name
         assert f"built {name}" in await tend(settings)
         noted = await graph_of(owner, agent.caller)
         assert (noted["vector_model"], noted["vector_dimensions"]) == (embedder().model, embedder().dimensions)
@@ -177,7 +182,7 @@ class TestIndexes:
     async def test_it_is_built_beside_a_transaction_that_lasts(
         self, agent: Agent, settings: Settings, owner: asyncpg.Connection, db: Database
     ) -> None:
-        name = index_name((await graph_of(owner, agent.caller))["graph_id"])
+        name = index_of(await graph_of(owner, agent.caller)).name
         hasty = settings.model_copy(
             update={
                 "maintenance_database_url": settings.migration_url,
@@ -204,8 +209,7 @@ class TestIndexes:
     async def test_what_a_killed_worker_left_half_built_is_made_anew(
         self, agent: Agent, settings: Settings, owner: asyncpg.Connection, postgres: LocalPostgres
     ) -> None:
-        graph = await graph_of(owner, agent.caller)
-        index = VectorIndex(agent.caller.tenant_id, graph["graph_id"], embedder().model, embedder().dimensions)
+        index = index_of(await graph_of(owner, agent.caller))
         await owner.execute(create_statement(index))
         administrator = await asyncpg.connect(postgres.url())
         try:
@@ -216,10 +220,46 @@ class TestIndexes:
             await administrator.close()
         assert set(await tend(settings)) >= {f"dropped {index.name}", f"built {index.name}"}
 
+    async def test_one_of_another_model_that_a_killed_worker_did_not_drop_is_not_taken_for_the_models(
+        self, agent: Agent, settings: Settings, owner: asyncpg.Connection
+    ) -> None:
+        """It had told searches to use it no longer."""
+        graph = await graph_of(owner, agent.caller)
+        old, index = index_of(graph, "another model"), index_of(graph)
+        await owner.execute(create_statement(old))
+        assert set(await tend(settings)) >= {f"dropped {old.name}", f"built {index.name}"}
+        assert await self.plan_uses(agent, index.name)
+
+    async def test_it_is_of_the_model_that_serves_however_many_passages_have_vectors_of_another(
+        self, agent: Agent, settings: Settings, owner: asyncpg.Connection
+    ) -> None:
+        graph = await graph_of(owner, agent.caller)
+        await owner.execute(
+            "UPDATE passages SET embedding_model = 'another model' WHERE id IN "
+            "(SELECT id FROM passages WHERE tenant_id = $1 ORDER BY id LIMIT $2)",
+            agent.caller.tenant_id,
+            MEMORIES - 1,
+        )
+        assert f"built {index_of(graph).name}" in await tend(settings)
+        await owner.execute(
+            "UPDATE passages SET embedding_model = 'another model' WHERE tenant_id = $1", agent.caller.tenant_id
+        )
+        assert f"dropped {index_of(graph).name}" in await tend(settings)
+
+    async def test_a_worker_that_is_to_stop_begins_none(
+        self, agent: Agent, settings: Settings, owner: asyncpg.Connection
+    ) -> None:
+        stopping = asyncio.Event()
+        stopping.set()
+        async with operator(settings) as connection:
+            await upkeep.tend_indexes(connection, from_memories=100, memory_mb=64, stopping=stopping)
+        assert (await graph_of(owner, agent.caller))["vector_model"] is None
+        assert f"built {index_of(await graph_of(owner, agent.caller)).name}" in await tend(settings)
+
     async def test_where_shared_memory_is_too_small_one_process_builds_it(
         self, agent: Agent, settings: Settings, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        name = index_name((await graph_of(owner, agent.caller))["graph_id"])
+        name = index_of(await graph_of(owner, agent.caller)).name
         await owner.execute("ALTER TABLE passages SET (parallel_workers = 1)")
         try:
             with pytest.raises(asyncpg.DiskFullError):  # No machine has a terabyte of it.
@@ -230,21 +270,17 @@ class TestIndexes:
             await owner.execute("ALTER TABLE passages RESET (parallel_workers)")
 
     async def build_in(self, owner: asyncpg.Connection, agent: Agent, *, megabytes: int) -> None:
-        graph = await graph_of(owner, agent.caller)
+        index = index_of(await graph_of(owner, agent.caller))
         await owner.execute("SELECT set_config('maintenance_work_mem', $1, false)", f"{megabytes}MB")
         try:
-            await owner.execute(
-                create_statement(
-                    VectorIndex(agent.caller.tenant_id, graph["graph_id"], embedder().model, embedder().dimensions)
-                )
-            )
+            await owner.execute(create_statement(index))
         finally:
             await owner.execute("RESET maintenance_work_mem")
 
     async def test_a_graph_that_is_gone_takes_its_index_along(
         self, agent: Agent, settings: Settings, owner: asyncpg.Connection
     ) -> None:
-        name = index_name((await graph_of(owner, agent.caller))["graph_id"])
+        name = index_of(await graph_of(owner, agent.caller)).name
         await tend(settings)
         async with agent.db.transaction(agent.caller) as tx:
             assert await graphs.delete_graph(tx, "default", "test")

@@ -1,5 +1,6 @@
 """Vector indexes: which graph has one, and what it is of."""
 
+import hashlib
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -14,7 +15,7 @@ POSTGRESQL_DEFAULT_MB = 64
 
 @dataclass(frozen=True, slots=True)
 class VectorIndex:
-    """The index of one graph's live vectors of one model. Its name is made of the graph's id."""
+    """The index of one graph's live vectors of one model. Its name says of which graph, model and dimensions."""
 
     tenant_id: UUID
     graph_id: UUID
@@ -23,8 +24,9 @@ class VectorIndex:
 
     @property
     def name(self) -> str:
-        """The index's name."""
-        return index_name(self.graph_id)
+        """The index's name, of 58 characters; PostgreSQL knows 63."""
+        kind = hashlib.blake2s(f"{self.model}:{self.dimensions}".encode(), digest_size=4).hexdigest()
+        return f"passages_vectors_{self.graph_id.hex}_{kind}"
 
     def memory_mb(self, passages: int, most: int) -> int:
         """In how many megabytes it is built of so many passages, with a quarter to spare; `most` at most.
@@ -33,11 +35,6 @@ class VectorIndex:
         """
         needed = round(1.25 * passages * (2 * self.dimensions + 800) / 1_000_000)
         return min(most, max(needed, POSTGRESQL_DEFAULT_MB))
-
-
-def index_name(graph_id: UUID) -> str:
-    """The name of a graph's vector index."""
-    return f"passages_vectors_{graph_id.hex}"
 
 
 def create_statement(index: VectorIndex) -> str:

@@ -49,17 +49,16 @@ ORDER BY h.entities + h.facts + h.observations DESC
 LIMIT $2;
 
 -- name: find_model
--- The model that most of a graph's live passages are embedded by, judged by a sample, and the length of its vectors.
-SELECT s.tenant_id, s.graph_id, s.embedding_model AS model, s.dimensions
-FROM (
-    SELECT tenant_id, graph_id, embedding_model, vector_dims(embedding) AS dimensions
-    FROM passages
-    WHERE tenant_id = $1 AND graph_id = $2 AND removed_revision IS NULL AND embedding IS NOT NULL
-    LIMIT 1000
-) AS s
-GROUP BY s.tenant_id, s.graph_id, s.embedding_model, s.dimensions
-ORDER BY count(*) DESC
-LIMIT 1;
+-- The model that serves a graph, of whose vectors alone recall asks an index, and their length: of any live passage that
+-- is searched by one.
+SELECT i.tenant_id, i.graph_id, i.model, p.dimensions
+FROM graph_indexes i
+CROSS JOIN LATERAL (
+    SELECT vector_dims(embedding) AS dimensions FROM passages
+    WHERE tenant_id = $1 AND graph_id = $2 AND removed_revision IS NULL AND embedding_model = i.model
+    LIMIT 1
+) AS p
+WHERE i.tenant_id = $1 AND i.graph_id = $2;
 
 -- name: note_index
 -- Let a graph's searches use its index ($3 of $4), or none; every cached search of it is void then.

@@ -39,7 +39,7 @@ async def find_large(session: Session, *, memories: int, limit: int) -> list[tup
 
 
 async def find_model(session: Session, tenant_id: UUID, graph_id: UUID) -> VectorIndex | None:
-    """The index that would serve a graph; None while nothing of it is embedded."""
+    """The index that would serve a graph; None while nothing is embedded by the model that serves it."""
     row = await session.fetchrow(queries.find_model, tenant_id, graph_id)
     return None if row is None else VectorIndex(**row)
 

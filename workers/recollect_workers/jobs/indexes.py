@@ -18,7 +18,10 @@ async def tend(context: WorkerContext) -> None:
     patient = settings.model_copy(update={"statement_timeout_seconds": 0.0, "lock_timeout_seconds": 0.0})
     async with Operator.connect(settings.maintenance_database_url, patient) as operator:
         tended = await upkeep.tend_indexes(
-            operator, from_memories=settings.vector_index_memories, memory_mb=settings.vector_index_memory_mb
+            operator,
+            from_memories=settings.vector_index_memories,
+            memory_mb=settings.vector_index_memory_mb,
+            stopping=context.stopping,
         )
     for done in tended:
         log.info("vector index", done=done)
