@@ -164,6 +164,19 @@ async def test_few_of_many_are_compared_with_what_is_remembered(
     assert {name: rows / FEW for name, rows in work.watch.rows.items() if rows / FEW > PER_ITEM} == {}
 
 
+async def test_what_waits_is_counted_in_its_own_graph(work: Work) -> None:
+    """Neither in what waits in the tenant's others, nor in what is embedded of its own."""
+    small = replace(work.agent, graph="small")
+    await work.agent.remember(*(_turn(number) for number in range(2 * BATCH)))
+    await work.agent.embed()
+    await small.remember(*(_turn(number) for number in range(FEW)))
+    await replace(work.agent, graph="queue").remember(*(_turn(number) for number in range(2 * BATCH)))
+    for agent, waiting in ((small, FEW), (work.agent, 0)):
+        work.watch.clear()
+        assert (await agent.recall("What is turn 7 about?")).waiting == waiting
+        assert work.watch.rows["passages.count_waiting"] <= 4 * FEW
+
+
 async def test_nothing_is_compared_with_everything(work: Work) -> None:
     agent, names = work.agent, [f"entity {n}" for n in range(BATCH)]
     edges = [("entity 0", name, "to") for name in names[1:]]
