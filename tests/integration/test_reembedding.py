@@ -176,6 +176,18 @@ class TestChange:
         assert await change.models() == {"toy/old": 14}
         assert len(change.old.texts) == asked
 
+    async def test_what_is_embedded_is_counted_as_the_tenants_usage_and_as_the_metric(
+        self, change: Change, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        recorded: list[int] = []
+        monkeypatch.setattr(reembedding, "record_embedded", recorded.append)
+        query = "SELECT sum(passages) FROM usage_hourly WHERE tenant_id = $1"
+        before = await change.owner.fetchval(query, change.desk.caller.tenant_id)
+        await change.run(change.during)
+        await change.run(change.during, "toy/old")
+        assert await change.owner.fetchval(query, change.desk.caller.tenant_id) == before + 14
+        assert sum(recorded) == 14
+
     async def test_without_the_previous_embedder_too(self, change: Change) -> None:
         assert (await change.run(change.after)).status == "succeeded"
         assert await change.models() == {"toy/new": 14}

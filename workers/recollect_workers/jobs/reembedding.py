@@ -14,6 +14,8 @@ from recollect.passages import service as passages
 from recollect.passages.model import PendingPassage
 from recollect.platform.db import Transaction
 from recollect.platform.embedding import Embedder, EmbeddingFailed
+from recollect.platform.metrics import record_embedded
+from recollect.usage import service as usage
 from recollect_workers.context import WorkerContext
 from recollect_workers.sieve import Sifted, sift
 
@@ -55,7 +57,11 @@ async def keep(
     if "passages" not in cursor:
         cursor |= {"model": model, "passages": await generations.begin(tx, graph_id, model=model), "embedded": 0}
         await passages.retry_refused(tx, graph_id)
-    cursor["embedded"] += await generations.keep(tx, model=model, ids=sifted.ids, vectors=sifted.vectors)
+    embedded = await generations.keep(tx, model=model, ids=sifted.ids, vectors=sifted.vectors)
+    if embedded:
+        await usage.count_embedded(tx, embedded)
+        record_embedded(embedded)  # Before the commit: of a step that comes to nothing the metric knows all the same.
+    cursor["embedded"] += embedded
     done = job.done + len(page)
     if not last:
         return Step(cursor | {"after": str(page[-1].id)}, done, max(done, 2 * cursor["passages"]))
