@@ -402,6 +402,17 @@ async def test_common_words_find_where_no_vector_can(
     assert len(found.hits) == 10
 
 
+async def test_a_long_memory_is_close_once_and_leaves_room_for_others(agent: Agent) -> None:
+    said = " ".join(["the harbour master counts every boat that comes in before the storm and writes it down"] * 4)
+    long = " ".join(f"{said} number {number}." for number in range(5))
+    others = [f"{said}, as {who} told us long ago in a garden." for who in ("Ada", "Bob")]
+    remembered = await agent.remember(long, *others)
+    await agent.embed()
+    (new,) = await agent.remember(f"{said} number 7.")
+    assert {close.memory_id for close in new.close} == {item.id for item in remembered}
+    assert [close.score for close in new.close] == sorted((close.score for close in new.close), reverse=True)
+
+
 async def test_common_words_find_what_is_not_embedded_yet(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(store, "MAX_MATCHED", 20)
     await agent.remember(*(f"The boat sails, entry {number}" for number in range(30)))

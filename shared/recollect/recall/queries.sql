@@ -124,7 +124,7 @@ ORDER BY p.id;
 -- For each new text, older memories that mean nearly the same by themselves. What is compared is bounded, since the graph
 -- is locked meanwhile: passages that hold a rare word of it ($11, a tsquery each); where it has a node, of that node only,
 -- and $12 at most of that node's others. Sought by the vectors that neighbours share in, which are in the row: the $8
--- nearest by their own out of $10.
+-- nearest by their own out of $10, each memory by its nearest passage.
 WITH asked AS MATERIALIZED (
     SELECT place, text, embedding, node_id, words::tsquery AS words
     FROM unnest($3::integer[], $4::text[], $5::halfvec[], $6::uuid[], $11::text[]) AS i (place, text, embedding, node_id, words)
@@ -132,33 +132,37 @@ WITH asked AS MATERIALIZED (
 SELECT i.place, c.memory_id, c.text, c.score
 FROM asked i
 CROSS JOIN LATERAL (
-    SELECT n.memory_id, n.text, nullif(1 - (v.embedding <=> i.embedding), 'NaN') AS score
-    FROM (
-        SELECT p.id, p.memory_id, p.text
+    SELECT m.* FROM (
+        SELECT DISTINCT ON (n.memory_id) n.memory_id, n.text, nullif(1 - (v.embedding <=> i.embedding), 'NaN') AS score
         FROM (
-            SELECT w.* FROM search_passages w
-            WHERE w.tenant_id = $1 AND w.graph_id = $2 AND w.removed_revision IS NULL AND w.tsv @@ i.words
-                AND (i.node_id IS NULL OR w.node_id = i.node_id)
-            UNION ALL
-            (SELECT o.* FROM search_passages o
-            WHERE i.node_id IS NOT NULL AND o.tenant_id = $1 AND o.node_id = i.node_id AND o.removed_revision IS NULL
-                AND NOT o.tsv @@ i.words
-            LIMIT $12)
-        ) AS p
-        WHERE p.source <> 'name' AND p.embedding_model = $7 AND p.text <> i.text
-            AND (p.expires_at IS NULL OR p.expires_at > statement_timestamp())
-            AND p.node_id NOT IN (
-                SELECT u.id FROM search_nodes u
-                WHERE u.tenant_id = $1 AND u.graph_id = $2 AND u.removed_revision IS NULL
-                    AND (u.status <> 'active' OR u.expires_at IS NOT NULL OR u.freshness_at IS NOT NULL)
-                    AND (u.status = 'archived' OR u.expires_at <= statement_timestamp()))
-        ORDER BY p.embedding <=> i.embedding
-        LIMIT $10
-    ) AS n
-    CROSS JOIN LATERAL (
-        SELECT e.embedding FROM passage_vectors e WHERE e.tenant_id = $1 AND e.passage_id = n.id AND e.model = $7 LIMIT 1
-    ) AS v
-    ORDER BY v.embedding <=> i.embedding
+            SELECT p.id, p.memory_id, p.text
+            FROM (
+                SELECT w.* FROM search_passages w
+                WHERE w.tenant_id = $1 AND w.graph_id = $2 AND w.removed_revision IS NULL AND w.tsv @@ i.words
+                    AND (i.node_id IS NULL OR w.node_id = i.node_id)
+                UNION ALL
+                (SELECT o.* FROM search_passages o
+                WHERE i.node_id IS NOT NULL AND o.tenant_id = $1 AND o.node_id = i.node_id AND o.removed_revision IS NULL
+                    AND NOT o.tsv @@ i.words
+                LIMIT $12)
+            ) AS p
+            WHERE p.source <> 'name' AND p.embedding_model = $7 AND p.text <> i.text
+                AND (p.expires_at IS NULL OR p.expires_at > statement_timestamp())
+                AND p.node_id NOT IN (
+                    SELECT u.id FROM search_nodes u
+                    WHERE u.tenant_id = $1 AND u.graph_id = $2 AND u.removed_revision IS NULL
+                        AND (u.status <> 'active' OR u.expires_at IS NOT NULL OR u.freshness_at IS NOT NULL)
+                        AND (u.status = 'archived' OR u.expires_at <= statement_timestamp()))
+            ORDER BY p.embedding <=> i.embedding
+            LIMIT $10
+        ) AS n
+        CROSS JOIN LATERAL (
+            SELECT e.embedding FROM passage_vectors e
+            WHERE e.tenant_id = $1 AND e.passage_id = n.id AND e.model = $7 LIMIT 1
+        ) AS v
+        ORDER BY n.memory_id, v.embedding <=> i.embedding
+    ) AS m
+    ORDER BY m.score DESC NULLS LAST
     LIMIT $8
 ) AS c
 WHERE c.score >= $9
