@@ -3,6 +3,7 @@
 import asyncio
 import sys
 import threading
+import traceback
 from pathlib import Path
 
 import msgspec
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 from onnx import numpy_helper
 
 from recollect.errors import ErrorCode, Unavailable
-from recollect.platform.embedding import MiniLMEmbedder, Vectors, minilm
+from recollect.platform.embedding import EmbeddingFailed, MiniLMEmbedder, Vectors, minilm
 from recollect.platform.embedding.minilm_graph import encoder
 
 RECORDED = Path(__file__).parents[1] / "fixtures" / "minilm_float32.jsonl"
@@ -88,6 +89,20 @@ async def test_a_question_does_not_wait_for_an_import(embedder: MiniLMEmbedder) 
     await embedder.embed(["When is the concert?"])
     assert not importing.done()
     importing.cancel()
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+async def test_what_goes_wrong_is_a_failure_of_the_embedder_that_tells_no_text(threads: int) -> None:
+    class Broken:
+        def run(self, *_: object) -> None:
+            raise RuntimeError("cannot compute what Ada said")
+
+    embedder = MiniLMEmbedder(threads=threads)
+    embedder._session = Broken()
+    with pytest.raises(EmbeddingFailed) as failed:
+        await embedder.embed(["Ada said so", PASSAGE])
+    assert failed.value.message == "The embedder failed (RuntimeError)."
+    assert "cannot compute" not in "".join(traceback.format_exception(failed.value))
 
 
 async def test_no_more_texts_are_computed_at_once_than_threads() -> None:

@@ -54,7 +54,10 @@ class MiniLMEmbedder:
         self._turns = anyio.CapacityLimiter(threads)
 
     async def embed(self, texts: Sequence[str]) -> Vectors:
-        """See Embedder. Computed in threads, so that the event loop goes on, and in turns with other calls."""
+        """See Embedder. Computed in threads, so that the event loop goes on, and in turns with other calls.
+
+        Raises EmbeddingFailed.
+        """
         vectors = np.zeros((len(texts), self.dimensions), np.float32)
         readable = [encodable(text[: _LONGEST_TOKENS * _LONGEST_WORD]) for text in texts]
         turns = _turns(readable)
@@ -64,9 +67,13 @@ class MiniLMEmbedder:
                 these = [readable[row] for row in rows]
                 vectors[rows] = await anyio.to_thread.run_sync(self._embed, these, limiter=self._turns)
 
-        async with anyio.create_task_group() as lanes:
-            for _ in range(self._threads):
-                lanes.start_soon(lane)
+        try:
+            async with anyio.create_task_group() as lanes:
+                for _ in range(self._threads):
+                    lanes.start_soon(lane)
+        except ExceptionGroup as errors:
+            # Only of which kind they are is told: an error's own text may hold what was embedded.
+            raise EmbeddingFailed(f"failed ({type(errors.exceptions[0]).__name__})") from None
         return vectors
 
     def _embed(self, texts: list[str]) -> Vectors:
