@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from recollect.passages.model import is_dated, speaker
 from recollect.recall.asking import Asked, speaks_of_self, stated
-from recollect.recall.model import FUSION_K, agreement, folded, fuse, within_budget
+from recollect.recall.model import agreement, folded, fuse, within_budget
 from recollect.recall.ranking import (
     MIN_BEST_COVERAGE,
     MIN_COVERAGE,
@@ -22,6 +22,7 @@ from recollect.recall.ranking import (
     selective,
     weigh,
 )
+from recollect.search.fusion import FUSION_K
 
 IDS = st.lists(st.integers(0, 20), unique=True, max_size=15)
 

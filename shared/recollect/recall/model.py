@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import chain
 from uuid import UUID
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from recollect.graphs.model import Graph, Moment
 from recollect.platform.embedding import UNMEASURED, Floors
 from recollect.recall.ranking import Hit
+from recollect.search import fusion
 
 MIN_CLOSE = 0.75
 """Cosine from which a new memory is close enough to an older one to be worth a look."""
@@ -20,9 +22,6 @@ MAX_CLOSE = 3
 
 SOUGHT = 50
 """Passages that are compared by their own vectors, once found near by those that their neighbours share in."""
-
-FUSION_K = 60
-"""The constant of reciprocal-rank fusion (Cormack, Clarke and Büttcher, SIGIR 2009)."""
 
 _STOPS = ".,;:!?\"'()[]{}…“”‘’«»¿¡。，、；：！？「」『』（）؟،؛।"
 """What ends or encloses words of a sentence, in many scripts."""
@@ -155,14 +154,12 @@ def fuse(rankings: Sequence[Sequence[Hit]]) -> list[Hit]:
 
     What is outdated comes after all that is not, however many of the rankings found it.
     """
-    scores: dict[UUID, float] = {}
     first: dict[UUID, Hit] = {}
-    for ranking in rankings:
-        for rank, hit in enumerate(ranking, start=1):
-            scores[hit.memory_id] = scores.get(hit.memory_id, 0.0) + 1 / (FUSION_K + rank)
-            first.setdefault(hit.memory_id, hit)
-    best = sorted(scores.items(), key=lambda item: (first[item[0]].outdated, -item[1]))
-    return [replace(first[key], score=score) for key, score in best]
+    for hit in chain.from_iterable(rankings):
+        first.setdefault(hit.memory_id, hit)
+    fused = fusion.fuse([[hit.memory_id for hit in ranking] for ranking in rankings])
+    best = sorted(fused, key=lambda found: first[found.key].outdated)
+    return [replace(first[found.key], score=found.score) for found in best]
 
 
 def folded(hits: Sequence[Hit]) -> list[Hit]:

@@ -28,6 +28,7 @@ from recollect.recall.model import (
 )
 from recollect.recall.ranking import Hit, Term, rank, weigh
 from recollect.search import service as search
+from recollect.search.model import phrases
 
 MAX_RECALLED = 100
 """Hits of one recall at most."""
@@ -113,8 +114,9 @@ async def _ranking(tx: Transaction, scope: Scope, question: Question, terms: Seq
 
 async def _searched(tx: Transaction, scope: Scope, question: Question, terms: Sequence[Term]) -> list[Hit]:
     found = await store.find_candidates(tx, scope, question, terms)
-    named = await search.find_mentioned(tx, scope.graph, question.text)
-    candidates = await store.weigh_candidates(tx, found, question, terms, named)
+    spoken = phrases(question.text)
+    named = await search.find_named(tx, scope.graph, spoken)
+    candidates = await store.weigh_candidates(tx, found, question, terms, spoken, named)
     floors = question.floors
     # Whoever narrows down where to look has said already that something is there.
     least = None if scope.only.narrows else floors.best

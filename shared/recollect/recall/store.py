@@ -25,7 +25,6 @@ from recollect.recall.ranking import (
     any_of,
     selective,
 )
-from recollect.search.model import phrases
 
 queries = Queries("recollect.recall")
 
@@ -78,9 +77,10 @@ async def weigh_candidates(
     found: Mapping[UUID, Mapping[str, Any]],
     question: Question,
     terms: Sequence[Term],
+    spoken: Sequence[str],
     named: Sequence[UUID],
 ) -> list[Candidate]:
-    """What is known of the passages found with regard to a question; `named`: the entities that it names."""
+    """What is known of the passages found with regard to a question; `spoken`: its phrases, `named`: whom it names."""
     rows = await tx.fetch(
         queries.weigh_candidates,
         tx.tenant_id,
@@ -90,7 +90,7 @@ async def weigh_candidates(
         _half(question.vector),
         question.model,
         named,
-        [phrase.lower() for phrase in phrases(question.text)],
+        [phrase.lower() for phrase in spoken],
         speaks_of_self(question.text),
         question.asker or "",
         [*SELVES, question.asker.lower()] if question.asker else SELVES,

@@ -117,7 +117,12 @@ async def search_dates(
 
 async def find_mentioned(tx: Transaction, graph: Graph, text: str) -> list[UUID]:
     """Entities whose name, or a name that they had before a merge, stands in a text; oldest first."""
-    return await store.find_mentioned(tx, graph, phrases(text), limit=MAX_MENTIONED)
+    return await find_named(tx, graph, phrases(text))
+
+
+async def find_named(tx: Transaction, graph: Graph, spoken: Sequence[str]) -> list[UUID]:
+    """The same of a text's `phrases`, for whoever has them."""
+    return await store.find_mentioned(tx, graph, spoken, limit=MAX_MENTIONED)
 
 
 async def _candidates(
