@@ -67,7 +67,7 @@ class TestRecall:
     async def test_a_line_says_who_what_when_and_by_what_id(self, agent: Agent) -> None:
         memory = await agent.remember("likes tea", about=["Ada"], at="2026-01-31T23:30:00+01:00")
         line = f"- Ada: likes tea (2026-01-31) [{memory['id']}"
-        waiting = "1 memories are not embedded yet: found by their words only."
+        waiting = "1 passages are not embedded yet: found by their words only."
         assert (await agent.text("recall", query="tea")).splitlines() == [f"{line}]", waiting]
         explained = await agent("recall", query="tea", explain=True)
         score = f" {explained['memories'][0]['score']:.2f}]"

@@ -1,7 +1,7 @@
 """Vectors of recent questions, kept in this process.
 
 A question is asked again: by the same agent in the next turn, by others, in several phrasings of which some are alike.
-Texts to be stored are not: whoever embeds those uses the embedder itself.
+Texts to be stored are not: whoever embeds those uses the embedder itself, but for the previous one's vectors of them.
 """
 
 import asyncio

@@ -100,7 +100,7 @@ class RememberedMemories(Struct, frozen=True):
 
 
 class RecalledMemory(Struct, frozen=True, omit_defaults=True):
-    """One memory that was found. `why`: the unscaled terms of its score, where asked for."""
+    """One memory that was found. `why`: the terms of its score, each from 0 to 1, where asked for."""
 
     id: str
     node: str
@@ -112,7 +112,7 @@ class RecalledMemory(Struct, frozen=True, omit_defaults=True):
 
 
 class RecalledMemories(Struct, frozen=True):
-    """Result of `recall`. `waiting`: memories that are found by their words only, for they are not embedded yet."""
+    """Result of `recall`. `waiting`: passages of the graph that are found by words only, not embedded yet."""
 
     memories: list[RecalledMemory]
     more: bool
@@ -207,7 +207,7 @@ def _recalled_text(recalled: Recalled, explain: bool) -> str:
     if recalled.more:
         lines.append("More was found: raise limit or token_budget, or narrow the question.")
     if recalled.waiting:
-        lines.append(f"{recalled.waiting} memories are not embedded yet: found by their words only.")
+        lines.append(f"{recalled.waiting} passages are not embedded yet: found by their words only.")
     return "\n".join(lines)
 
 
