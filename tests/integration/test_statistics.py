@@ -22,6 +22,7 @@ from recollect.hierarchy.model import Page
 from recollect.identity.model import operator_caller
 from recollect.memory import service as memory
 from recollect.memory.model import Item
+from recollect.passages import generations
 from recollect.platform.db import Operator
 from recollect.platform.migrate import migrate
 from recollect.recall import store
@@ -41,7 +42,7 @@ from recollect.traversal import service as traversal
 from recollect.undo import service as undoing
 from recollect.undo.model import Span
 from recollect_local.postgres import LocalPostgres
-from tests.memories import Agent
+from tests.memories import Agent, embedder
 from tests.plans import Watch, watched
 
 BATCH = 500
@@ -175,6 +176,23 @@ async def test_what_waits_is_counted_in_its_own_graph(work: Work) -> None:
         work.watch.clear()
         assert (await agent.recall("What is turn 7 about?")).waiting == waiting
         assert work.watch.rows["passages.count_waiting"] <= 4 * FEW
+
+
+async def test_what_lacks_a_vector_is_looked_for_page_by_page(work: Work, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where nothing does, as in a change of model that is taken back."""
+    monkeypatch.setattr(generations, "LOOKED_AT_ONCE", FEW)
+    for first in range(0, 4 * BATCH, BATCH):
+        await work.agent.remember(*(_turn(number) for number in range(first, first + BATCH)))
+    await work.agent.embed()
+    await work.owner.execute("ANALYZE")
+    work.watch.clear()
+    async with work.agent.db.transaction(work.agent.caller, read_only=True) as tx:
+        graph, model = await graphs.get_graph(tx, "default"), embedder().model
+        page, more = await generations.list_lacking(tx, graph.id, model=model, after=None, limit=FEW)
+        assert ([passage.text for passage in page], more) == ([None] * FEW, True)
+        page, more = await generations.list_lacking(tx, graph.id, model="another", after=page[-1].id, limit=FEW // 2)
+        assert (len([passage for passage in page if passage.text]), len(page), more) == (FEW // 2, FEW // 2, True)
+    assert work.watch.rows["passages.list_lacking"] <= 20 * FEW
 
 
 async def test_nothing_is_compared_with_everything(work: Work) -> None:

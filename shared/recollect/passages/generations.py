@@ -15,12 +15,20 @@ from recollect.passages.model import EMBED_PASSAGES, REEMBED_PASSAGES, PendingPa
 from recollect.platform.db import Transaction
 from recollect.platform.embedding import Vectors
 
+LOOKED_AT_ONCE = 1_000
+"""Passages of which one statement looks whether they have a vector."""
+
 
 async def list_lacking(
     tx: Transaction, graph_id: UUID, *, model: str, after: UUID | None, limit: int
-) -> list[PendingPassage]:
-    """Live passages of a graph, oldest first, that have no vector of `model`, with what to embed; not claimed."""
-    return await store.list_lacking(tx, graph_id, model=model, after=after, limit=limit)
+) -> tuple[list[PendingPassage], bool]:
+    """The next live passages of a graph, oldest first and not claimed; and whether they may be followed by others.
+
+    With what to embed, those that have no vector of `model`: up to `limit` of them, and LOOKED_AT_ONCE in all.
+    """
+    page = await store.list_lacking(tx, graph_id, model=model, after=after, limit=limit, looked_at=LOOKED_AT_ONCE)
+    lacking = sum(passage.text is not None for passage in page)
+    return page, len(page) == LOOKED_AT_ONCE or lacking == limit
 
 
 async def begin(tx: Transaction, graph_id: UUID, *, model: str) -> int:

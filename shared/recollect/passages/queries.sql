@@ -206,16 +206,28 @@ WHERE i.tenant_id = $1 AND i.graph_id = held.graph_id
 RETURNING i.graph_id;
 
 -- name: list_lacking
--- Live passages of a graph that have no vector of model $3, after the id $4, oldest first; at most $5.
-SELECT p.id, statement_timestamp() AS claimed_until,
-    CASE WHEN n.name IS NULL OR starts_with(p.text, n.name) THEN p.text ELSE n.name || ': ' || p.text END AS text
-FROM passages p
-JOIN nodes n ON n.tenant_id = $1 AND n.id = p.node_id
-LEFT JOIN passage_vectors v ON v.tenant_id = $1 AND v.passage_id = p.id AND v.model = $3
-WHERE p.tenant_id = $1 AND p.graph_id = $2 AND p.removed_revision IS NULL AND ($4::uuid IS NULL OR p.id > $4)
-    AND v.passage_id IS NULL
-ORDER BY p.id
-LIMIT $5;
+-- The next live passages of a graph after the id $4, oldest first: $6 of them are looked at, up to those that lack a vector
+-- of model $3 are $5. Only these come with what to embed. Those looked at are counted, not those that lack one: else one
+-- statement would read the whole of a graph where nothing lacks.
+WITH page AS MATERIALIZED (
+    SELECT id, node_id, text FROM passages
+    WHERE tenant_id = $1 AND graph_id = $2 AND removed_revision IS NULL AND ($4::uuid IS NULL OR id > $4)
+    ORDER BY id
+    LIMIT $6
+), looked AS (
+    SELECT p.*, v.model IS NULL AS lacks, count(*) FILTER (WHERE v.model IS NULL) OVER (ORDER BY p.id) AS lacking
+    FROM page p
+    LEFT JOIN LATERAL (
+        SELECT model FROM passage_vectors WHERE tenant_id = $1 AND passage_id = p.id AND model = $3 LIMIT 1
+    ) AS v ON true
+)
+SELECT l.id, statement_timestamp() AS claimed_until,
+    CASE WHEN NOT l.lacks THEN NULL
+        WHEN n.name IS NULL OR starts_with(l.text, n.name) THEN l.text ELSE n.name || ': ' || l.text END AS text
+FROM looked l
+CROSS JOIN LATERAL (SELECT name FROM nodes WHERE tenant_id = $1 AND id = l.node_id LIMIT 1) AS n
+WHERE l.lacking <= $5
+ORDER BY l.id;
 
 -- name: count_live
 -- Live passages of a graph.

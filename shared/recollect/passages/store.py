@@ -161,10 +161,10 @@ async def retry_refused(tx: Transaction, graph_id: UUID) -> int:
 
 
 async def list_lacking(
-    tx: Transaction, graph_id: UUID, *, model: str, after: UUID | None, limit: int
+    tx: Transaction, graph_id: UUID, *, model: str, after: UUID | None, limit: int, looked_at: int
 ) -> list[PendingPassage]:
-    """Live passages of a graph that have no vector of a model, with what to embed."""
-    rows = await tx.fetch(queries.list_lacking, tx.tenant_id, graph_id, model, after, limit)
+    """The next live passages of a graph; with what to embed, those that have no vector of a model."""
+    rows = await tx.fetch(queries.list_lacking, tx.tenant_id, graph_id, model, after, limit, looked_at)
     return [PendingPassage(**row) for row in rows]
 
 

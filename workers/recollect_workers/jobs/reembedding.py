@@ -5,6 +5,7 @@ the others. Vectors that are there already are not made again: the way back is t
 """
 
 from functools import partial
+from itertools import takewhile
 from uuid import UUID
 
 from recollect.caller import Caller
@@ -36,20 +37,25 @@ async def prepare(context: WorkerContext, caller: Caller, job: Job) -> StepFunct
         return partial(switch if phase == "switch" else drop, graph_id=job.graph_id, model=embedder.model)
     limit = context.settings.embedding_batch
     async with context.database.transaction(caller, read_only=True) as tx:
-        page = await generations.list_lacking(tx, job.graph_id, model=embedder.model, after=_after(job), limit=limit)
-    sifted = await sift(embedder, page, seconds=context.settings.job_lease_seconds / 3)
+        page, more = await generations.list_lacking(
+            tx, job.graph_id, model=embedder.model, after=_after(job), limit=limit
+        )
+    lacking = [passage for passage in page if passage.text is not None]
+    sifted = await sift(embedder, lacking, seconds=context.settings.job_lease_seconds / 3)
     tried = {*sifted.ids, *(failed.id for failed in sifted.failed)}
-    if page and not tried:
+    if lacking and not tried:
         raise sifted.stopped or EmbeddingFailed("took too long")
-    last = len(page) < limit and len(tried) == len(page)
-    done = [passage for passage in page if passage.id in tried]
+    done = list(takewhile(lambda passage: passage.text is None or passage.id in tried, page))
+    last = not more and len(done) == len(page)
     return partial(keep, graph_id=job.graph_id, model=embedder.model, page=done, sifted=sifted, last=last)
 
 
 async def keep(
     tx: Transaction, job: Job, *, graph_id: UUID, model: str, page: list[PendingPassage], sifted: Sifted, last: bool
 ) -> Step:
-    """Keep the vectors of a page. Texts that the embedder does not take are left to the queue, which sets them aside.
+    """Keep the vectors of those of a page that lacked one.
+
+    Texts that the embedder does not take are left to the queue, which sets them aside.
 
     After the last page the model serves the graph: whatever is written from then on is embedded by it.
     """
