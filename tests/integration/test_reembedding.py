@@ -12,7 +12,7 @@ import pytest
 from recollect.caller import Caller, Scope
 from recollect.graphs import service as graphs
 from recollect.identity.model import operator_caller
-from recollect.jobs.model import Job
+from recollect.jobs.model import MAX_ATTEMPTS, Job
 from recollect.passages.model import REEMBED_PASSAGES
 from recollect.platform.cache import connect_redis
 from recollect.platform.db import Database
@@ -44,11 +44,14 @@ class Toy:
         self.model, self.dimensions = model, dimensions
         self.refused: str | None = None
         self.away = False
+        self.retry_after: float | None = None
+        self.asked = 0
         self.texts: list[str] = []
 
     async def embed(self, texts: Sequence[str]) -> Vectors:
+        self.asked += 1
         if self.away:
-            raise EmbeddingFailed("is away", fault=Fault.AWAY)
+            raise EmbeddingFailed("is away", fault=Fault.AWAY, retry_after=self.retry_after)
         if self.refused is not None and any(self.refused in text for text in texts):
             raise EmbeddingFailed("answered HTTP 400", fault=Fault.TEXT)
         self.texts += texts
@@ -207,9 +210,31 @@ class TestChange:
         job = await change.run(change.during)
         assert (job.status, job.error_code) == ("running", "embedder_unavailable")
         change.new.away = False
+        await asyncio.wait_for(change.during.patience.due.wait(), 5)
         await change.owner.execute("UPDATE jobs SET next_attempt_at = now() WHERE id = $1", job.id)
         await turns.sweep(change.during)
         assert (await change.desk.look(job)).status == "succeeded"
+
+    async def test_an_embedder_that_wants_to_be_left_alone_is_and_costs_no_attempts(self, change: Change) -> None:
+        change.new.away, change.new.retry_after = True, 300
+        job = await change.run(change.during)
+        wait = "SELECT extract(epoch FROM next_attempt_at - now())::float, attempts, error_code FROM jobs WHERE id = $1"
+        for _ in range(MAX_ATTEMPTS):
+            await change.owner.execute("UPDATE jobs SET next_attempt_at = now() WHERE id = $1", job.id)
+            await turns.sweep(change.during)
+            row = await change.owner.fetchrow(wait, job.id)
+            assert row is not None
+            assert 250 < row[0] <= 300
+            assert (row["attempts"], row["error_code"]) == (1, "embedder_unavailable")
+        assert change.new.asked == 1
+
+    async def test_an_embedder_that_is_away_keeps_the_other_from_nothing(self, change: Change) -> None:
+        change.new.away = True
+        await change.run(change.during)
+        assert change.during.patience.waiting
+        await remember(change.desk.db, change.desk.caller, "late")
+        await embedding.sweep(change.during)
+        assert await change.models() == {"toy/old": 16}
 
 
 class TestRetention:

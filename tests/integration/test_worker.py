@@ -19,8 +19,8 @@ from recollect.passages import service as passages
 from recollect.passages.model import EMBED_PASSAGES
 from recollect.platform.cache import connect_redis
 from recollect.platform.db import APP_ROLE, Database
-from recollect.platform.queue import QUEUE_NAME, Wakeups, arq_redis
 from recollect.platform.embedding import Embedder, EmbeddingFailed, Fault, OpenAIEmbedder, Vectors, create_embedder
+from recollect.platform.queue import QUEUE_NAME, Wakeups, arq_redis
 from recollect.platform.telemetry import continued_span
 from recollect.settings import Settings
 from recollect_local.postgres import LocalPostgres

@@ -21,9 +21,9 @@ T = TypeVar("T")
 class WorkerContext:
     """The parts of a running worker. Once `stopping` is set, a job finishes what it has in hand and returns.
 
-    `kinds` are the kinds of tenants' jobs that it can do; `jobs_due` is set when one may have become due. `patience` is
-    for the embedder; `previous` is the embedder of graphs that are not changed over yet. `links_due` is set when facts
-    were embedded that may have to be related.
+    `kinds` are the kinds of tenants' jobs that it can do; `jobs_due` is set when one may have become due. `previous` is
+    the embedder of graphs that are not changed over yet; each embedder has a patience of its own, and when a wait for
+    either is over, `patience.due` is set. `links_due` is set when facts were embedded that may have to be related.
     """
 
     settings: Settings
@@ -36,6 +36,10 @@ class WorkerContext:
     patience: Patience = field(default_factory=Patience)
     links_due: asyncio.Event = field(default_factory=asyncio.Event)
     previous: Embedder | None = None
+    previous_patience: Patience = field(default_factory=Patience)
+
+    def __post_init__(self) -> None:
+        self.previous_patience.due = self.patience.due
 
     @property
     def embedders(self) -> tuple[Embedder, ...]:
@@ -45,6 +49,15 @@ class WorkerContext:
     def until_stopping(self, turns: Iterable[T]) -> Iterator[T]:
         """Those of the turns that come before the worker is to stop."""
         return takewhile(lambda _: not self.stopping.is_set(), turns)
+
+    def patience_with(self, embedder: Embedder) -> Patience:
+        """The waits of one of the embedders at hand."""
+        return self.previous_patience if embedder is self.previous else self.patience
+
+    @property
+    def waiting(self) -> bool:
+        """Whether every embedder is to be left alone still."""
+        return all(self.patience_with(embedder).waiting for embedder in self.embedders)
 
 
 Preparation = Callable[[WorkerContext, Caller, Job], Awaitable[StepFunction]]

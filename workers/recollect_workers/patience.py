@@ -30,7 +30,12 @@ class Patience:
     @property
     def waiting(self) -> bool:
         """Whether the embedder is to be left alone still."""
-        return time.monotonic() < self._until
+        return self.seconds > 0
+
+    @property
+    def seconds(self) -> float:
+        """For how long the embedder is to be left alone still; 0 where it may be asked."""
+        return max(0.0, self._until - time.monotonic())
 
     def note_failure(self, failure: EmbeddingFailed) -> float:
         """The embedder failed, whatever it was given; seconds to wait. What fails during a wait is the same failure."""

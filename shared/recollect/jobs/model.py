@@ -155,6 +155,14 @@ class LeaseLost(RecollectError):
     default_code = ErrorCode.BUSY
 
 
+class PutOff(Exception):
+    """A step that cannot be done yet, for a known reason: the job comes back after `wait`, and loses no attempt."""
+
+    def __init__(self, reason: RecollectError, wait: timedelta) -> None:
+        super().__init__(str(reason))
+        self.reason, self.wait = reason, wait
+
+
 @dataclass(frozen=True, slots=True)
 class Failure:
     """Why a step failed, fit to be kept and shown, and whether trying it again may help."""

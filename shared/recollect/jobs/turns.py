@@ -10,7 +10,18 @@ from typing import Any
 from uuid import UUID
 
 from recollect.jobs import store
-from recollect.jobs.model import MAX_ATTEMPTS, WORKER_LOST, Failure, Job, JobBounds, LeaseLost, Step, wait_before
+from recollect.jobs.model import (
+    MAX_ATTEMPTS,
+    WORKER_LOST,
+    Failure,
+    Job,
+    JobBounds,
+    LeaseLost,
+    PutOff,
+    Step,
+    failure_of,
+    wait_before,
+)
 from recollect.jobs.service import get_job, require_chunks, require_room
 from recollect.platform.db import Database, Transaction
 
@@ -79,6 +90,14 @@ async def note_failure(tx: Transaction, job: Job, failure: Failure, bounds: JobB
     if not await store.release_job(tx, job, attempts=job.attempts, wait=wait_before(job.attempts), error=error):
         raise LeaseLost("Another worker has this job.")
     return True
+
+
+async def put_off(tx: Transaction, job: Job, put_off: PutOff) -> None:
+    """Give back a job that has to wait: the attempt that was begun does not count. Raises LeaseLost."""
+    failure = failure_of(put_off.reason)
+    error = (str(failure.code), failure.message)
+    if not await store.release_job(tx, job, attempts=job.attempts - 1, wait=put_off.wait, error=error):
+        raise LeaseLost("Another worker has this job.")
 
 
 async def note_worker_lost(tx: Transaction, job: Job, bounds: JobBounds) -> None:

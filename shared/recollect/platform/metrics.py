@@ -126,7 +126,7 @@ def record_uncounted(calls: int) -> None:
 
 
 def record_job_step(kind: str, outcome: str, seconds: float) -> None:
-    """One step of a job: its kind, a name of the code, and `done`, `finished`, `failed` or `lost` with its lease."""
+    """One step of a job: its kind, a name of the code, and `done`, `finished`, `failed`, `put_off` or `lost`."""
     attributes = {"recollect.job.kind": kind, "recollect.job.outcome": outcome}
     _instruments().job_steps.add(1, attributes)
     _instruments().job_seconds.record(seconds, attributes)

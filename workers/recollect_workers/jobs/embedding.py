@@ -55,7 +55,7 @@ async def sweep(context: WorkerContext) -> None:
 
 async def _sweep_round(context: WorkerContext) -> bool:
     """A run for each tenant; whether any may have more. In no fixed order: one's failure may end it for all."""
-    if context.patience.waiting:
+    if context.waiting:
         return False
     waiting = await passages.tenants_with_pending(context.database)
     random.shuffle(waiting)
@@ -147,7 +147,7 @@ class _Run:
         self.settled += stored.settled
         self.embedded += stored.embedded
         if batch.bare:
-            _learn(self._context, self._tenant_id, batch.sifted)
+            _learn(self._context, self._tenant_id, batch)
 
     async def _stored(self) -> None:
         if self._storing is not None:
@@ -156,8 +156,10 @@ class _Run:
 
 
 async def _embed_next(context: WorkerContext, tenant_id: UUID) -> Batch | None:
-    """Claim a batch and embed it; None where nothing waits."""
+    """Claim a batch and embed it; None where nothing waits, or only for an embedder that is left alone."""
     for embedder in context.embedders:
+        if context.patience_with(embedder).waiting:
+            continue
         if claimed := await _claim(context, tenant_id, embedder):
             bare = [passage for passage in claimed if passage.text is not None]
             sifted = await sift(embedder, bare, seconds=context.settings.embedding_lease_seconds / 2)
@@ -172,7 +174,7 @@ async def _claim(context: WorkerContext, tenant_id: UUID, embedder: Embedder) ->
         return await passages.claim_pending(
             tx,
             model=embedder.model,
-            limit=context.patience.batch(tenant_id, settings.embedding_batch),
+            limit=context.patience_with(embedder).batch(tenant_id, settings.embedding_batch),
             lease_seconds=settings.embedding_lease_seconds,
             previous=previous,
         )
@@ -197,17 +199,18 @@ async def _store(context: WorkerContext, tenant_id: UUID, batch: Batch) -> Store
     return Stored(len(settled), embedded)
 
 
-def _learn(context: WorkerContext, tenant_id: UUID, sifted: Sifted) -> None:
+def _learn(context: WorkerContext, tenant_id: UUID, batch: Batch) -> None:
     """Bear in mind how the embedder and the tenant's texts did. Raises what stopped it."""
+    patience, sifted = context.patience_with(batch.embedder), batch.sifted
     if sifted.stopped is not None:
-        seconds = context.patience.note_failure(sifted.stopped)
+        seconds = patience.note_failure(sifted.stopped)
         log.info("the embedder is left alone", seconds=round(seconds, 1))
         raise sifted.stopped
-    context.patience.note_success()
+    patience.note_success()
     if sifted.smallest is None:
-        context.patience.grow(tenant_id, context.settings.embedding_batch)
+        patience.grow(tenant_id, context.settings.embedding_batch)
     else:
-        context.patience.shrink(tenant_id, sifted.smallest)
+        patience.shrink(tenant_id, sifted.smallest)
 
 
 async def count_terms(context: WorkerContext, tenant_id: UUID) -> None:
@@ -226,7 +229,7 @@ async def count_terms(context: WorkerContext, tenant_id: UUID) -> None:
 
 async def _attempt_run(context: WorkerContext, tenant_id: UUID, carrier: Mapping[str, str]) -> bool:
     """Embed a tenant's passages, then count the words of what changed; whether there may be more to embed."""
-    if context.patience.waiting:
+    if context.waiting:
         return False  # The sweep comes when the wait is over.
     more = False
     # One tenant's failure must not keep the others from their turn; its passages come back when their lease ends.

@@ -4,12 +4,13 @@ Three phases, each page by page: `embed` keeps the new vectors beside the old, `
 the others. Vectors that are there already are not made again: the way back is the same job with the model before.
 """
 
+from datetime import timedelta
 from functools import partial
 from itertools import takewhile
 from uuid import UUID
 
 from recollect.caller import Caller
-from recollect.jobs.model import Job, Step, StepFunction, StepRefused
+from recollect.jobs.model import Job, PutOff, Step, StepFunction, StepRefused
 from recollect.passages import generations
 from recollect.passages import service as passages
 from recollect.passages.model import PendingPassage
@@ -27,7 +28,8 @@ DROPPED_AT_ONCE = 5_000
 async def prepare(context: WorkerContext, caller: Caller, job: Job) -> StepFunction:
     """The next step; in the first phase, with the vectors that it will keep.
 
-    Raises StepRefused for a model that is not at hand, EmbeddingFailed where the embedder is away.
+    Raises StepRefused for a model that is not at hand, EmbeddingFailed where the embedder is away, PutOff while it is
+    to be left alone.
     """
     if job.graph_id is None:
         raise StepRefused("Passages are embedded graph by graph.")
@@ -35,6 +37,9 @@ async def prepare(context: WorkerContext, caller: Caller, job: Job) -> StepFunct
     phase = job.cursor.get("phase", "embed")
     if phase != "embed":
         return partial(switch if phase == "switch" else drop, graph_id=job.graph_id, model=embedder.model)
+    patience = context.patience_with(embedder)
+    if patience.waiting:
+        raise PutOff(EmbeddingFailed("failed, and is left alone for a while"), timedelta(seconds=patience.seconds))
     limit = context.settings.embedding_batch
     async with context.database.transaction(caller, read_only=True) as tx:
         page, more = await generations.list_lacking(
@@ -43,6 +48,10 @@ async def prepare(context: WorkerContext, caller: Caller, job: Job) -> StepFunct
     lacking = [passage for passage in page if passage.text is not None]
     sifted = await sift(embedder, lacking, seconds=context.settings.job_lease_seconds / 3)
     tried = {*sifted.ids, *(failed.id for failed in sifted.failed)}
+    if sifted.stopped is not None:
+        patience.note_failure(sifted.stopped)
+    elif lacking:
+        patience.note_success()
     if lacking and not tried:
         raise sifted.stopped or EmbeddingFailed("took too long")
     done = list(takewhile(lambda passage: passage.text is None or passage.id in tried, page))

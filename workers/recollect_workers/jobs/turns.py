@@ -17,7 +17,7 @@ from recollect.caller import Caller
 from recollect.errors import ErrorCode, RecollectError, Unavailable
 from recollect.identity.model import worker_caller
 from recollect.jobs import turns
-from recollect.jobs.model import MAX_ATTEMPTS, Job, JobBounds, LeaseLost, failure_of
+from recollect.jobs.model import MAX_ATTEMPTS, Job, JobBounds, LeaseLost, PutOff, failure_of
 from recollect.platform.metrics import record_job_step
 from recollect.platform.telemetry import continued_span
 from recollect_workers.context import PreparedKind, WorkerContext
@@ -122,6 +122,10 @@ async def _go_on(context: WorkerContext, caller: Caller, job: Job) -> None:
             job = await take_step(context, caller, job)
         except LeaseLost:
             raise
+        except PutOff as put_off:
+            async with context.database.transaction(caller) as tx:
+                await turns.put_off(tx, job, put_off)
+            return
         except Exception as error:
             await _note_failure(context, caller, job, error)
             return
@@ -150,6 +154,9 @@ async def take_step(context: WorkerContext, caller: Caller, job: Job) -> Job:
         outcome = "finished" if job.is_finished else "done"
     except LeaseLost:
         outcome = "lost"
+        raise
+    except PutOff:
+        outcome = "put_off"
         raise
     finally:
         record_job_step(job.kind, outcome, time.perf_counter() - begun)
