@@ -133,6 +133,7 @@ class Agent:
             bare = {passage.id: passage.text for passage in claimed if passage.text is not None}
             vectors = await embedder().embed(list(bare.values()))
             async with self.db.transaction(self.caller) as tx:
+                await passages.hold_graphs(tx, claimed, model=model)
                 embedded += await passages.settle(tx, claimed, model=model, ids=list(bare), vectors=vectors)
         async with self.db.transaction(self.caller) as tx:
             await count_words(tx)

@@ -26,6 +26,7 @@ from recollect.settings import Settings
 from recollect_workers.context import WorkerContext
 from recollect_workers.jobs import embedding, reembedding, turns
 from recollect_workers.jobs.compaction import schedule
+from recollect_workers.jobs.embedding import Stored
 from recollect_workers.kinds import known_kinds
 from tests.conftest import NewTenant
 from tests.gateway import Gateway, NewApiKey
@@ -350,6 +351,18 @@ class TestMeanwhile:
         await remember(change.desk.db, caller, "late")
         await change.run(change.during)
         await embedding.embed_passages(change.during, caller.tenant_id, {})
+        assert await change.models() == {"toy/new": 16}
+
+    async def test_a_batch_of_the_old_one_that_outlives_the_switch_takes_nothing_back(self, change: Change) -> None:
+        tenant_id = change.desk.caller.tenant_id
+        await remember(change.desk.db, change.desk.caller, "late")
+        batch = await embedding._embed_next(change.during, tenant_id)
+        assert batch is not None
+        assert batch.embedder is change.old
+        await change.run(change.during)
+        assert await embedding._store(change.during, tenant_id, batch) == Stored(settled=0, embedded=0)
+        assert await change.models() == {"toy/new": 16}
+        await embedding.embed_passages(change.during, tenant_id, {})
         assert await change.models() == {"toy/new": 16}
 
     async def test_a_text_that_the_new_one_does_not_take_is_set_aside_and_tried_again(self, change: Change) -> None:

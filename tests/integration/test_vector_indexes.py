@@ -144,7 +144,7 @@ class TestIndexes:
     async def test_what_is_written_afterwards_is_found_by_it_and_what_is_deleted_is_not(
         self, agent: Agent, settings: Settings, owner: asyncpg.Connection
     ) -> None:
-        name = index_name((await graph_of(owner, agent.caller))["graph_id"])
+        name = index_of(await graph_of(owner, agent.caller)).name
         assert f"built {name}" in await tend(settings)
         assert await self.plan_uses(agent, name)
         (kept,) = await agent.remember("a lighthouse keeper collects porcelain owls")
@@ -202,7 +202,7 @@ class TestIndexes:
     async def test_several_workers_build_it_once(
         self, agent: Agent, settings: Settings, owner: asyncpg.Connection
     ) -> None:
-        name = index_name((await graph_of(owner, agent.caller))["graph_id"])
+        name = index_of(await graph_of(owner, agent.caller)).name
         done = [line for lines in await asyncio.gather(*(tend(settings) for _ in range(4))) for line in lines]
         assert done.count(f"built {name}") == 1
 

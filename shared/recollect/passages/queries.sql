@@ -183,12 +183,20 @@ CROSS JOIN LATERAL (SELECT name FROM nodes WHERE tenant_id = $1 AND id = c.node_
 ORDER BY c.id;
 
 -- name: hold_indexes
--- Take the graphs of these passages in hand, in order of their ids.
-SELECT graph_id FROM graph_indexes
-WHERE tenant_id = $1
-    AND graph_id = ANY (ARRAY(SELECT graph_id FROM passages WHERE tenant_id = $1 AND id = ANY ($2::uuid[])))
-ORDER BY graph_id
-FOR UPDATE;
+-- Take the graphs of these passages in hand, in order of their ids. `gone` are passages that `claim_pending` would not give
+-- any more to the model that they were claimed for: $3 and $4 are its $5 and $6. It is told of each, not asked for: a
+-- planner that knows the answer beforehand would lock nothing.
+WITH claimed AS MATERIALIZED (
+    SELECT id, graph_id FROM passages WHERE tenant_id = $1 AND id = ANY ($2::uuid[])
+), held AS MATERIALIZED (
+    SELECT graph_id, model FROM graph_indexes
+    WHERE tenant_id = $1 AND graph_id = ANY (ARRAY(SELECT graph_id FROM claimed))
+    ORDER BY graph_id
+    FOR UPDATE
+)
+SELECT c.id, coalesce(h.model = $3, false) <> $4 AS gone
+FROM held h
+JOIN claimed c ON c.graph_id = h.graph_id;
 
 -- name: lock_indexes
 -- Take the graphs of these passages in hand, in order of their ids, and tell every search cache that what is derived of

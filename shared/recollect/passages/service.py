@@ -81,12 +81,15 @@ async def claim_pending(
     return await store.claim_pending(tx, model=model, limit=limit, lease_seconds=lease_seconds, previous=previous)
 
 
-async def hold_graphs(tx: Transaction, claimed: Sequence[PendingPassage]) -> None:
+async def hold_graphs(
+    tx: Transaction, claimed: Sequence[PendingPassage], *, model: str, previous: str | None = None
+) -> set[UUID]:
     """Take the graphs of all claimed passages in hand, before anything is done with some of them.
 
     In two goes two workers would wait for each other in a circle: each settles beside what the other gives back.
+    Answers the passages of graphs that were changed over since they were claimed for `model`: they go back.
     """
-    await store.hold_indexes(tx, [passage.id for passage in claimed])
+    return set(await store.hold_indexes(tx, [passage.id for passage in claimed], model=model, previous=previous))
 
 
 async def settle(

@@ -100,9 +100,10 @@ async def claim_pending(
     return [PendingPassage(**row) for row in rows]
 
 
-async def hold_indexes(tx: Transaction, ids: Sequence[UUID]) -> None:
-    """Take the graphs of these passages in hand."""
-    await tx.execute(queries.hold_indexes, tx.tenant_id, ids)
+async def hold_indexes(tx: Transaction, ids: Sequence[UUID], *, model: str, previous: str | None) -> list[UUID]:
+    """Take the graphs of these passages in hand; those of them that are not claimed for `model` any more."""
+    rows = await tx.fetch(queries.hold_indexes, tx.tenant_id, ids, previous, model == previous)
+    return [row["id"] for row in rows if row["gone"]]
 
 
 async def lock_indexes(tx: Transaction, ids: Sequence[UUID], model: str) -> list[UUID]:

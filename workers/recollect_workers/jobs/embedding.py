@@ -169,27 +169,32 @@ async def _embed_next(context: WorkerContext, tenant_id: UUID) -> Batch | None:
 
 async def _claim(context: WorkerContext, tenant_id: UUID, embedder: Embedder) -> list[PendingPassage]:
     settings = context.settings
-    previous = None if context.previous is None else context.previous.model
     async with context.database.transaction(worker_caller(tenant_id)) as tx:
         return await passages.claim_pending(
             tx,
             model=embedder.model,
             limit=context.patience_with(embedder).batch(tenant_id, settings.embedding_batch),
             lease_seconds=settings.embedding_lease_seconds,
-            previous=previous,
+            previous=_previous(context),
         )
+
+
+def _previous(context: WorkerContext) -> str | None:
+    return None if context.previous is None else context.previous.model
 
 
 async def _store(context: WorkerContext, tenant_id: UUID, batch: Batch) -> Stored:
     caller, model, claimed, sifted = worker_caller(tenant_id), batch.embedder.model, batch.claimed, batch.sifted
     async with context.database.transaction(caller) as tx:
-        await passages.hold_graphs(tx, claimed)
-        aside = await passages.note_failures(tx, sifted.failed, claimed)
+        gone = await passages.hold_graphs(tx, claimed, model=model, previous=_previous(context))
+        failed = [failed for failed in sifted.failed if failed.id not in gone]
+        aside = await passages.note_failures(tx, failed, claimed)
         done = {*sifted.ids, *aside}
-        settled = [passage for passage in claimed if passage.text is None or passage.id in done]
+        settled = [p for p in claimed if (p.text is None or p.id in done) and p.id not in gone]
         embedded = await passages.settle(tx, settled, model=model, ids=sifted.ids, vectors=sifted.vectors)
-        tried = {*done, *(failed.id for failed in sifted.failed)}
-        await passages.give_back(tx, [passage for passage in batch.bare if passage.id not in tried])
+        tried = {*done, *(passage.id for passage in failed)}
+        back = [p for p in claimed if p.id in gone or (p.text is not None and p.id not in tried)]
+        await passages.give_back(tx, back)
         if embedded:
             await usage.count_embedded(tx, embedded)
     record_embedded(embedded)
