@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -11,7 +11,7 @@ import pytest
 
 from recollect.caller import Caller
 from recollect.curation import deduplication, duplicates
-from recollect.curation.model import Deduplication, DedupStep, PassCursor
+from recollect.curation.model import Asked, Deduplication, DedupStep, Mode, PassCursor
 from recollect.entities import service as entities
 from recollect.entities.model import NewEntity
 from recollect.errors import InvalidInput, TooLarge
@@ -54,17 +54,30 @@ async def settle(agent: Agent, **dedup: Any) -> None:
     await agent.create(*ALIKE)
 
 
-async def step(agent: Agent, cursor: PassCursor | None, limit: int) -> DedupStep:
+async def configure(owner: asyncpg.Connection, agent: Agent, threshold: float) -> None:
+    """Ask for another threshold in the metadata, without a revision: the laws know none of a configuration."""
+    await owner.execute(
+        "UPDATE graphs SET metadata = jsonb_set(metadata, '{dedup,threshold}', to_jsonb($2::float)) "
+        "WHERE tenant_id = $1",
+        agent.caller.tenant_id,
+        threshold,
+    )
+
+
+async def step(agent: Agent, cursor: PassCursor | None, limit: int, asked: Asked | None = None) -> DedupStep:
     async with agent.db.transaction(agent.caller) as tx:
         graph = await graphs.get_graph(tx, "companies")
-        return await deduplication.deduplicate(tx, graph.id, cursor, limit=limit)
+        wanted = {} if asked is None else asdict(asked)
+        return await deduplication.deduplicate(tx, graph.id, cursor, limit=limit, **wanted)
 
 
-async def run(agent: Agent, limit: int = 5_000) -> list[DedupStep]:
-    """A pass from end to end."""
-    steps, cursor = list[DedupStep](), None
+async def run(
+    agent: Agent, limit: int = 5_000, *, asked: Asked | None = None, cursor: PassCursor | None = None
+) -> list[DedupStep]:
+    """A pass from end to end, or from a cursor on."""
+    steps = list[DedupStep]()
     while not steps or cursor is not None:
-        steps.append(await step(agent, cursor, limit))
+        steps.append(await step(agent, cursor, limit, asked))
         cursor = steps[-1].cursor
         assert len(steps) < 50
     return steps
@@ -246,18 +259,89 @@ async def test_a_large_graph_is_answered_from_what_a_pass_proposed(
 ) -> None:
     monkeypatch.setattr(duplicates, "MAX_COMPARED", 3)
     await settle(agent, mode="propose")
-
-    async def found() -> list[list[str]]:
-        async with agent.db.transaction(agent.caller, read_only=True) as tx:
-            return (await duplicates.find_duplicates(tx, "companies", threshold=0.8, offset=0, limit=10)).groups
-
     with pytest.raises(TooLarge, match="dedup"):
-        await found()
+        await found(agent)
     await run(agent)
-    assert await found() == [ACME, BOLT]
+    assert await found(agent) == [ACME, BOLT]
     await amend(agent, ACME[0], status="archived")
     await amend(agent, BOLT[1], kind="other")
-    assert await found() == [ACME[1:]], "none is alike with what is in use no longer, or of another type"
+    assert await found(agent) == [ACME[1:]], "none is alike with what is in use no longer, or of another type"
+
+
+async def found(agent: Agent, threshold: float = 0.8, **at: str) -> list[list[str]]:
+    async with agent.db.transaction(agent.caller, read_only=True) as tx:
+        page = await duplicates.find_duplicates(tx, "companies", threshold=threshold, offset=0, limit=10, **at)
+        return page.groups
+
+
+@pytest.mark.parametrize(("mode", "left"), [("propose", [[ACME[0], ACME[2]]]), ("merge", [])])
+async def test_a_large_graph_is_not_answered_from_passes_that_looked_for_what_is_more_alike(
+    agent: Agent, monkeypatch: pytest.MonkeyPatch, mode: Mode, left: list[list[str]]
+) -> None:
+    monkeypatch.setattr(duplicates, "MAX_COMPARED", 3)
+    await settle(agent)
+    await run(agent, asked=Asked("propose", 0.3))
+    assert await found(agent) == [ACME, BOLT]
+    assert await found(agent, 0.1) == [[*ACME, *BOLT]], "of one type, nothing is less alike than 0.3"
+    begun = await step(agent, None, 1, Asked(mode, 0.88))
+    with pytest.raises(TooLarge, match='"threshold": 0\\.8'):
+        await found(agent)
+    await run(agent, asked=Asked(mode, 0.88), cursor=begun.cursor)
+    with pytest.raises(TooLarge):
+        await found(agent)
+    assert await found(agent, 0.88) == left
+    await run(agent, asked=Asked("propose", 0.8))
+    assert [group[0] for group in await found(agent)] == [ACME[0], BOLT[0]]
+
+
+async def test_what_a_call_looked_for_leaves_the_configured_pass_its_work(agent: Agent) -> None:
+    await settle(agent, mode="propose")
+    await run(agent)
+    await run(agent, asked=Asked("propose", 0.88))
+    assert await proposed(agent) == pairs(ACME[0], ACME[2])
+    assert compared(await run(agent)) == len(ALIKE)
+    assert await proposed(agent) == pairs(*ACME) | pairs(*BOLT)
+    await run(agent, asked=Asked("propose", 0.5))
+    assert compared(await run(agent)) == 0, "all that is as alike is proposed"
+
+
+async def test_a_lower_threshold_is_for_the_entities_that_are_there_too(
+    agent: Agent, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(duplicates, "MAX_COMPARED", 3)
+    await settle(agent, mode="propose", threshold=0.88)
+    await run(agent)
+    await configure(owner, agent, 0.8)
+    assert compared(await run(agent)) == len(ALIKE)
+    assert await proposed(agent) == pairs(*ACME) | pairs(*BOLT)
+    await configure(owner, agent, 0.88)
+    assert compared(await run(agent)) == 0
+    assert await found(agent) == [ACME, BOLT], "nothing was taken back"
+    await agent.observe("Ada", "rides")
+    assert compared(await run(agent)) == 1
+    with pytest.raises(TooLarge):
+        await found(agent)
+    await configure(owner, agent, 0.8)
+    assert compared(await run(agent)) == len(ALIKE)
+
+
+async def test_a_threshold_that_is_lowered_during_a_pass_is_the_next_ones(
+    agent: Agent, owner: asyncpg.Connection
+) -> None:
+    await settle(agent, mode="propose", threshold=0.88)
+    begun = await step(agent, None, 5)
+    await configure(owner, agent, 0.8)
+    await run(agent, cursor=begun.cursor)
+    assert compared(await run(agent)) == len(ALIKE)
+    assert await proposed(agent) == pairs(*ACME) | pairs(*BOLT)
+
+
+async def test_a_graph_whose_threshold_nobody_kept_is_compared_again(agent: Agent, owner: asyncpg.Connection) -> None:
+    await settle(agent, mode="propose")
+    await run(agent)
+    await owner.execute("UPDATE deduplications SET threshold = NULL WHERE tenant_id = $1", agent.caller.tenant_id)
+    assert compared(await run(agent)) == len(ALIKE)
+    assert compared(await run(agent)) == 0
 
 
 async def test_the_oldest_of_a_large_graph_comes_first_whenever_it_was_imported(
@@ -270,17 +354,12 @@ async def test_the_oldest_of_a_large_graph_comes_first_whenever_it_was_imported(
         await observations.add_observations(tx, revision, [NewObservation("Bolt Ltd.", "makes bolts")])
     await run(agent)
 
-    async def found(as_of: str | None = None) -> list[list[str]]:
-        async with agent.db.transaction(agent.caller, read_only=True) as tx:
-            page = await duplicates.find_duplicates(tx, "companies", threshold=0.8, offset=0, limit=10, as_of=as_of)
-            return page.groups
-
-    small = await found()
+    small = await found(agent)
     assert small == [["Bolt Ltd.", *BOLT], ACME]
     monkeypatch.setattr(duplicates, "MAX_COMPARED", 3)
-    assert await found() == small
+    assert await found(agent) == small
     with pytest.raises(TooLarge, match="leave as_of") as refused:
-        await found(as_of="2")
+        await found(agent, as_of="2")
     assert refused.value.path == "as_of"
 
 

@@ -1,8 +1,9 @@
 """Use cases of deduplication: a pass over a graph in bounded steps, which proposes or merges what is alike.
 
 What is to do stands in the tables: an entity is compared again only if it, or an observation of it, changed since
-`last_dedup_at`. A step compares without a lock, and takes the graph's lock only to write; what it merges is compared
-once more under it. The cursor is the time at which the pass began: what changes meanwhile is the next pass's.
+`last_dedup_at`, unless the passes before looked only for what is more alike: then every entity is. A step compares
+without a lock, and takes the graph's lock only to write; what it merges is compared once more under it. The cursor is
+the time at which the pass began: what changes meanwhile is the next pass's.
 """
 
 import asyncio
@@ -15,7 +16,7 @@ from uuid import UUID
 import msgspec
 
 from recollect.curation import store
-from recollect.curation.duplicates import MAX_MERGED, merge_groups
+from recollect.curation.duplicates import MAX_MERGED, is_compared_from, merge_groups
 from recollect.curation.likeness import Finder, Pair, Profile, stars
 from recollect.curation.model import LEAST_THRESHOLD, Asked, Deduplication, DedupStep, Mode, PassCursor, Place, Proposal
 from recollect.entities import service as entities
@@ -150,8 +151,8 @@ async def deduplicate(
     """One step of a pass, as the graph's metadata asks for it: compare up to `limit` entities of one type.
 
     `mode` holds where the metadata asks for nothing or, with a `threshold`, in its place: then every entity is
-    compared again. Raises NotFound, InvalidInput for a configuration that cannot be read, TooLarge past MAX_HELD
-    entities of a type.
+    compared again, as it is where passes before had a higher threshold. Raises NotFound, InvalidInput for a
+    configuration that cannot be read, TooLarge past MAX_HELD entities of a type.
     """
     graph = await graphs.graph_of(tx, graph_id)
     wanted = _wanted(deduplication_of(graph.metadata), mode, threshold)
@@ -159,10 +160,13 @@ async def deduplicate(
         return DedupStep(0, 0, 0, None)
     # Read before anything is compared: every change that is not seen by then is later than this, and still due.
     seen = (await graphs.head_of(tx, graph)).at
-    cursor = cursor or PassCursor(seen, None if threshold is None else _BEGINNING)
+    if cursor is None:
+        whole = threshold is not None or not await is_compared_from(tx, graph, wanted.threshold)
+        cursor = PassCursor(seen, _BEGINNING if whole else None)
+    cursor = replace(cursor, threshold=max(cursor.threshold, wanted.threshold))  # It may be configured meanwhile.
     kind, due = await store.find_uncompared(tx, graph, until=cursor.until, after=cursor.after, limit=limit)
     if not due:
-        await store.finish_deduplication(tx, graph)
+        await store.finish_deduplication(tx, graph, threshold=cursor.threshold if cursor.after else None)
         return DedupStep(0, 0, 0, None)
     profiles = await _profiles(tx, graph, kind)
     compared = due[: max(MAX_COMPARISONS // max(len(profiles), 1), 1)]
@@ -173,7 +177,7 @@ async def deduplicate(
     pairs = await asyncio.to_thread(pairs_of, profiles, places, wanted.threshold)
     proposed, merged, whole = await _settle(tx, graph, wanted, ids, pairs, ages, seen)
     if cursor.after is not None and whole:  # else the same again: there are fewer by what was merged
-        cursor = PassCursor(cursor.until, compared[-1])
+        cursor = replace(cursor, after=compared[-1])
     return DedupStep(len(compared), proposed, merged, cursor)
 
 
@@ -221,6 +225,7 @@ async def _settle(
                 done = await merge_groups(tx, revision, [group], wanted.threshold)
             merged += sum(len(names) - 1 for names in done.merged)
     async with graphs.write_graph_of(tx, graph.id, OPERATION) as revision:
+        await store.raise_compared_from(tx, graph, wanted.threshold)
         proposed = await _propose(tx, revision, wanted, due, pairs, ages)
         await entities.mark_compared(tx, revision, [node for node in due if node not in set(left)], seen)
     return proposed, merged, not left

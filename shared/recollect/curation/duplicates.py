@@ -8,7 +8,7 @@ from uuid import UUID
 
 from recollect.curation import store
 from recollect.curation.likeness import ROUNDING, Finder, Pair, Profile, likeness, stars
-from recollect.curation.model import Compressed, DuplicateGroups
+from recollect.curation.model import LEAST_THRESHOLD, Compressed, DuplicateGroups
 from recollect.curation.service import merge_nodes
 from recollect.errors import TooLarge
 from recollect.graphs import service as graphs
@@ -31,14 +31,14 @@ async def find_duplicates(
 ) -> DuplicateGroups:
     """A page of the groups of entities (`as_of`: as they were) that are alike, in the order of their oldest.
 
-    The members of a group are alike with its first. Past MAX_COMPARED entities, what the last pass of a job proposed;
-    raises TooLarge where there was none.
+    The members of a group are alike with its first. Past MAX_COMPARED entities, what the last passes of jobs proposed;
+    raises TooLarge where there was none, or none that looked for what is as little alike.
     """
     graph = await graphs.open_graph(tx, graph_name)
     if graph is None:
         return DuplicateGroups([])
     at = await graphs.moment(tx, graph, as_of)
-    if at is None and await _was_compared_by_a_job(tx, graph):
+    if at is None and await _was_compared_by_a_job(tx, graph, threshold):
         found = await _proposed_groups(tx, graph, threshold)
     else:
         found = await _groups(tx, graph, threshold, at)
@@ -47,10 +47,16 @@ async def find_duplicates(
     return DuplicateGroups([[labels[node] for node in group] for group in page], len(found) > offset + limit)
 
 
-async def _was_compared_by_a_job(tx: Transaction, graph: Graph) -> bool:
-    """Whether a graph is too large for one call, and a pass has been over it."""
+async def _was_compared_by_a_job(tx: Transaction, graph: Graph, threshold: float) -> bool:
+    """Whether a graph is too large for one call, and passes have been over it from this threshold on."""
     count = await store.count_comparable(tx, graph, None, limit=MAX_COMPARED + 1)
-    return count > MAX_COMPARED and await store.find_deduplication(tx, graph) is not None
+    return count > MAX_COMPARED and await is_compared_from(tx, graph, threshold)
+
+
+async def is_compared_from(tx: Transaction, graph: Graph, threshold: float) -> bool:
+    """Whether passes proposed or merged whatever is as alike, of all that did not change since."""
+    compared_from = await store.find_compared_from(tx, graph)
+    return compared_from is not None and compared_from <= max(threshold, LEAST_THRESHOLD) + ROUNDING
 
 
 async def _proposed_groups(tx: Transaction, graph: Graph, threshold: float) -> list[list[UUID]]:
@@ -118,9 +124,10 @@ async def _groups(tx: Transaction, graph: Graph, threshold: float, at: Moment | 
         if at is not None:
             raise TooLarge(f"Of the past, up to {MAX_COMPARED} entities are compared: leave as_of", path="as_of")
         raise TooLarge(
-            f"More than {MAX_COMPARED} entities are compared by a job: call propose_duplicates, or POST "
-            f"/v1/graphs/{graph.name}/deduplicate, and then find_duplicates. Or ask for it regularly in the "
-            'graph\'s metadata, as {"dedup": {"mode": "propose"}}'
+            f"More than {MAX_COMPARED} entities are compared by a job: call propose_duplicates with this threshold, "
+            f"and then find_duplicates. Or ask for it regularly in the graph's metadata, as "
+            f'{{"dedup": {{"mode": "propose", "threshold": {max(threshold, LEAST_THRESHOLD):g}}}}}, and now by POST '
+            f"/v1/graphs/{graph.name}/deduplicate"
         )
     profiles = await store.list_profiles(tx, graph, at)
     # In a thread: seconds of computing must not keep the other calls of this process waiting.

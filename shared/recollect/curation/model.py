@@ -172,10 +172,11 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class PassCursor:
-    """When a pass began and, where it goes over every entity, behind which it goes on."""
+    """When a pass began, its highest threshold yet and, where it goes over every entity, behind which it goes on."""
 
     until: datetime
     after: Place | None = None
+    threshold: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

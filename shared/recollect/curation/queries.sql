@@ -245,14 +245,19 @@ ORDER BY d.likeness DESC, d.node_id, d.other_id
 OFFSET $4
 LIMIT $5;
 
--- name: finish_deduplication
--- Note that the entities of a graph were compared from end to end.
-INSERT INTO deduplications (tenant_id, graph_id, finished_at) VALUES ($1, $2, statement_timestamp())
-ON CONFLICT (tenant_id, graph_id) DO UPDATE SET finished_at = excluded.finished_at;
+-- name: raise_compared_from
+-- What is less alike than $3 is no longer known of every entity of a graph.
+UPDATE deduplications SET threshold = $3 WHERE tenant_id = $1 AND graph_id = $2 AND threshold < $3;
 
--- name: find_deduplication
--- When the entities of a graph were last compared from end to end.
-SELECT finished_at FROM deduplications WHERE tenant_id = $1 AND graph_id = $2;
+-- name: finish_deduplication
+-- Note that a pass over a graph has come to its end and, where it went over every entity, from which likeness on ($3).
+INSERT INTO deduplications AS d (tenant_id, graph_id, finished_at, threshold) VALUES ($1, $2, statement_timestamp(), $3)
+ON CONFLICT (tenant_id, graph_id)
+DO UPDATE SET finished_at = excluded.finished_at, threshold = coalesce(excluded.threshold, d.threshold);
+
+-- name: find_compared_from
+-- From which likeness on the entities of a graph were compared; null where nobody knows.
+SELECT threshold FROM deduplications WHERE tenant_id = $1 AND graph_id = $2;
 
 -- name: tenants_with_deduplication_due
 -- Tenants with graphs that ask to be compared again; asked without a tenant.

@@ -111,15 +111,20 @@ async def list_duplicates(tx: Transaction, graph: Graph, *, least: float, offset
     return [Proposal(**row) for row in rows]
 
 
-async def finish_deduplication(tx: Transaction, graph: Graph) -> None:
-    """Note that the entities of a graph were compared from end to end."""
-    await tx.execute(queries.finish_deduplication, tx.tenant_id, graph.id)
+async def raise_compared_from(tx: Transaction, graph: Graph, threshold: float) -> None:
+    """Forget that entities of a graph were compared from a lesser likeness on."""
+    await tx.execute(queries.raise_compared_from, tx.tenant_id, graph.id, threshold)
 
 
-async def find_deduplication(tx: Transaction, graph: Graph) -> datetime | None:
-    """When the entities of a graph were last compared from end to end."""
-    at: datetime | None = await tx.fetchval(queries.find_deduplication, tx.tenant_id, graph.id)
-    return at
+async def finish_deduplication(tx: Transaction, graph: Graph, *, threshold: float | None) -> None:
+    """Note the end of a pass; `threshold`: from which likeness on, where it went over every entity."""
+    await tx.execute(queries.finish_deduplication, tx.tenant_id, graph.id, threshold)
+
+
+async def find_compared_from(tx: Transaction, graph: Graph) -> float | None:
+    """From which likeness on the entities of a graph were all compared; None where no pass says so."""
+    threshold: float | None = await tx.fetchval(queries.find_compared_from, tx.tenant_id, graph.id)
+    return threshold
 
 
 async def tenants_with_deduplication_due(session: Session) -> list[UUID]:
