@@ -238,9 +238,10 @@ async def test_a_graph_is_due_as_often_as_it_asks(agent: Agent, owner: asyncpg.C
     async def due() -> bool:
         tenants = await deduplication.tenants_with_deduplication_due(agent.db)
         async with agent.db.transaction(agent.caller, read_only=True) as tx:
-            named = await deduplication.graphs_with_deduplication_due(tx)
-        assert (agent.caller.tenant_id in tenants) is (named == ["companies"])
-        return bool(named)
+            found = await deduplication.graphs_with_deduplication_due(tx)
+            graph = await graphs.get_graph(tx, "companies")
+        assert (agent.caller.tenant_id in tenants) is (found == [graph.id])
+        return bool(found)
 
     assert await due()
     await run(agent)

@@ -163,6 +163,18 @@ class TestDuplicates:
         await duplicate_jobs.schedule(context)
         assert len(await desk.list()) == 2
 
+    async def test_none_is_begun_beside_one_that_is_under_way(
+        self, agent: Agent, desk: Desk, owner: asyncpg.Connection, context: WorkerContext
+    ) -> None:
+        await agent.create(*CROWD)
+        await self.ask(agent, mode="propose")
+        await desk.start(DEDUPLICATE, mode="propose", threshold=0.8)
+        newer = await desk.start(DEDUPLICATE, mode="propose", threshold=0.9)
+        ended = "UPDATE jobs SET status = 'succeeded', finished_at = now() - interval '2 hours' WHERE id = $1"
+        await owner.execute(ended, newer.id)
+        await duplicate_jobs.schedule(context)
+        assert len(await desk.list()) == 2
+
     async def test_the_sweep_leaves_room_for_what_people_ask_for(
         self, agent: Agent, desk: Desk, context: WorkerContext, monkeypatch: Any
     ) -> None:

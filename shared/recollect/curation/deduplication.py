@@ -24,7 +24,7 @@ from recollect.errors import Conflict, InvalidInput, TooLarge
 from recollect.graphs import service as graphs
 from recollect.graphs.model import Graph, Revision
 from recollect.jobs import service as jobs
-from recollect.jobs.model import Job, JobFilter, NewJob
+from recollect.jobs.model import MOST_PENDING, Job, NewJob
 from recollect.nodes import service as nodes
 from recollect.platform.db import Database, Transaction
 from recollect.relations import service as relations
@@ -32,9 +32,6 @@ from recollect.relations.model import NewEdge
 
 OPERATION = "deduplicate"
 """The operation, as the log of a graph tells it, and the kind of job."""
-
-MOST_PENDING = 100
-"""Jobs of a tenant beside which the sweep still starts one: it leaves room for what people ask for."""
 
 RETRY_AFTER = timedelta(hours=1)
 """How long a graph is left alone after a job, whatever became of it."""
@@ -81,11 +78,11 @@ async def tenants_with_deduplication_due(db: Database) -> list[UUID]:
         return await store.tenants_with_deduplication_due(session)
 
 
-async def graphs_with_deduplication_due(tx: Transaction) -> list[str]:
+async def graphs_with_deduplication_due(tx: Transaction) -> list[UUID]:
     """The tenant's graphs that are due, those that wait longest first. What cannot be read is left out."""
     now = datetime.now(UTC)
     return [
-        graph.name
+        graph.id
         for graph in await store.list_deduplications(tx, limit=graphs.MAX_GRAPHS)
         if (every := _time_between(graph.metadata)) and (graph.finished_at is None or graph.finished_at + every <= now)
     ]
@@ -113,18 +110,13 @@ async def schedule_passes(tx: Transaction) -> int:
     A graph whose last job ended within RETRY_AFTER waits: one that failed would fail again and again.
     """
     due = await graphs_with_deduplication_due(tx)
-    ids = await graphs.find_graph_ids(tx, due)
-    now = datetime.now(UTC)
-    last: dict[UUID | None, Job] = {}
-    for job in await jobs.list_jobs(tx, JobFilter(kind=OPERATION), limit=2 * graphs.MAX_GRAPHS):
-        last.setdefault(job.graph_id, job)  # the newest comes first
-    waiting = {id_ for id_, job in last.items() if job.finished_at is None or job.finished_at + RETRY_AFTER > now}
+    busy = await jobs.busy_graphs(tx, OPERATION, due, since=datetime.now(UTC) - RETRY_AFTER)
     started = 0
-    for name in due:
-        if ids.get(name) in waiting or name not in ids:
+    for graph_id in due:
+        if graph_id in busy:
             continue
         try:
-            await jobs.schedule(tx, NewJob(OPERATION, ids[name]), most_pending=MOST_PENDING)
+            await jobs.schedule(tx, NewJob(OPERATION, graph_id), most_pending=MOST_PENDING)
         except Conflict:
             break
         started += 1

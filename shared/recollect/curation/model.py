@@ -128,7 +128,7 @@ class Proposal:
 class Configured:
     """A graph whose metadata speaks of duplicates, and when its entities were last compared from end to end."""
 
-    name: str
+    id: UUID
     metadata: dict[str, Any]
     finished_at: datetime | None
 

@@ -265,7 +265,7 @@ SELECT tenant_id FROM tenants_with_deduplication_due();
 
 -- name: list_deduplications
 -- Graphs whose configuration speaks of duplicates, and when each was last compared; at most $2.
-SELECT g.name, g.metadata, d.finished_at FROM graphs g
+SELECT g.id, g.metadata, d.finished_at FROM graphs g
 LEFT JOIN deduplications d ON d.tenant_id = $1 AND d.graph_id = g.id
 WHERE g.tenant_id = $1 AND g.metadata #>> '{dedup,mode}' IN ('propose', 'merge')
 ORDER BY d.finished_at NULLS FIRST, g.name

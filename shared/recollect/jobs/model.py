@@ -20,6 +20,9 @@ RUN_JOBS = "run_jobs"
 MAX_PENDING = 1_000
 """Jobs of one tenant that wait or run, at most (a few more if they are asked for at the same instant)."""
 
+MOST_PENDING = 100
+"""Jobs of a tenant beside which a sweep still starts one: it leaves room for what people ask for."""
+
 MAX_CHUNK = 1_048_576
 """Bytes of one chunk of input or output, at most."""
 

@@ -38,6 +38,11 @@ WHERE j.tenant_id = $1 AND ($2::uuid IS NULL OR j.id < $2) AND ($4::uuid[] IS NU
 ORDER BY j.id DESC
 LIMIT $3;
 
+-- name: busy_graphs
+-- Those of these graphs ($3) that have a job of a kind under way, or had one that ended after $4.
+SELECT DISTINCT graph_id FROM jobs
+WHERE tenant_id = $1 AND kind = $2 AND graph_id = ANY ($3::uuid[]) AND (finished_at IS NULL OR finished_at > $4);
+
 -- name: start_job
 -- Let a job begin that was held.
 UPDATE jobs SET held = false, expires_at = NULL, next_attempt_at = clock_timestamp()

@@ -1,7 +1,7 @@
 """Use cases of jobs for whoever starts and watches them; `turns` has those of the worker that does them."""
 
 from collections.abc import AsyncIterator, Collection, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from itertools import count
 from uuid import UUID
 
@@ -44,6 +44,11 @@ async def list_jobs(
 ) -> list[Job]:
     """Jobs, newest first, before the id `before`; those of graphs that the caller does not reach are left out."""
     return await store.list_jobs(tx, wanted or JobFilter(), before=before, limit=limit)
+
+
+async def busy_graphs(tx: Transaction, kind: str, graph_ids: Sequence[UUID], since: datetime) -> set[UUID]:
+    """Those of these graphs that have a job of a kind under way, or had one that ended after `since`."""
+    return await store.busy_graphs(tx, kind, graph_ids, since)
 
 
 async def cancel_job(tx: Transaction, job_id: UUID, bounds: JobBounds) -> Job:

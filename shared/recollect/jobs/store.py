@@ -1,7 +1,7 @@
 """One function per query of `queries.sql`."""
 
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -58,6 +58,12 @@ async def list_jobs(tx: Transaction, wanted: JobFilter, *, before: UUID | None, 
         queries.list_jobs, tx.tenant_id, before, limit, _allowed(tx), wanted.graph_id, wanted.kind, wanted.status
     )
     return [Job(**row) for row in rows]
+
+
+async def busy_graphs(tx: Transaction, kind: str, graph_ids: Sequence[UUID], since: datetime) -> set[UUID]:
+    """Those of these graphs that have a job of a kind under way, or had one that ended after a time."""
+    rows = await tx.fetch(queries.busy_graphs, tx.tenant_id, kind, graph_ids, since)
+    return {row["graph_id"] for row in rows}
 
 
 async def start_job(tx: Transaction, job_id: UUID) -> bool:

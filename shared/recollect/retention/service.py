@@ -14,7 +14,7 @@ from recollect.errors import Conflict
 from recollect.graphs import service as graphs
 from recollect.graphs.model import Graph, Revision
 from recollect.jobs import service as jobs
-from recollect.jobs.model import NewJob
+from recollect.jobs.model import MOST_PENDING, NewJob
 from recollect.passages import generations
 from recollect.passages import service as passages
 from recollect.platform.db import Database, Transaction
@@ -29,9 +29,6 @@ CHECKED_AT_ONCE = 100
 
 CHECK_EVERY = timedelta(days=1)
 """How long a graph is left alone after it was looked at, whatever became of it."""
-
-MOST_PENDING = 100
-"""Jobs of a tenant beside which the sweep still starts one: it leaves room for what people ask for."""
 
 
 async def preview(tx: Transaction, graph: Graph, *, before: datetime) -> Compaction:
