@@ -94,7 +94,8 @@ async def measure(url: str, settings: Settings, size: int) -> Measured:
             seconds.append(time.perf_counter() - begun)
         core = time.process_time() - core
         async with db.transaction(caller, read_only=True) as tx:
-            stored = len(await deduplication.list_proposals(tx, "companies", limit=10**7))
+            graph = await graphs.get_graph(tx, "companies")
+            stored = len(await store.list_duplicates(tx, graph, least=0, offset=0, limit=10**7))
     all_names = _seconds_of_all_names(names)
     slowest = max(seconds)
     return Measured(size, planted, stored, len(seconds) - 1, sum(seconds), core, slowest, reading, all_names)

@@ -18,14 +18,14 @@ import msgspec
 from recollect.curation import store
 from recollect.curation.duplicates import MAX_MERGED, is_compared_from, merge_groups
 from recollect.curation.likeness import Finder, Pair, Profile, stars
-from recollect.curation.model import LEAST_THRESHOLD, Asked, Deduplication, DedupStep, Mode, PassCursor, Place, Proposal
+from recollect.curation.model import LEAST_THRESHOLD, Asked, Deduplication, DedupStep, Mode, PassCursor, Place
 from recollect.entities import service as entities
 from recollect.errors import Conflict, InvalidInput, TooLarge
 from recollect.graphs import service as graphs
 from recollect.graphs.model import Graph, Revision
 from recollect.jobs import service as jobs
 from recollect.jobs.model import MOST_PENDING, Job, NewJob
-from recollect.nodes import service as nodes
+from recollect.nodes.model import unique
 from recollect.platform.db import Database, Transaction
 from recollect.relations import service as relations
 from recollect.relations.model import NewEdge
@@ -123,14 +123,6 @@ async def schedule_passes(tx: Transaction) -> int:
     return started
 
 
-async def list_proposals(
-    tx: Transaction, graph_name: str | None, *, least: float = 0.0, offset: int = 0, limit: int = 100
-) -> list[Proposal]:
-    """Pairs that passes found alike and left as they are, the most alike first."""
-    graph = await graphs.open_graph(tx, graph_name)
-    return await store.list_duplicates(tx, graph, least=least, offset=offset, limit=limit) if graph else []
-
-
 async def deduplicate(
     tx: Transaction,
     graph_id: UUID,
@@ -151,7 +143,7 @@ async def deduplicate(
     if wanted.mode == "off":
         return DedupStep(0, 0, 0, None)
     # Read before anything is compared: every change that is not seen by then is later than this, and still due.
-    seen = (await graphs.head_of(tx, graph)).at
+    seen = await graphs.last_written_at(tx, graph)
     if cursor is None:
         whole = threshold is not None or not await is_compared_from(tx, graph, wanted.threshold)
         cursor = PassCursor(seen, _BEGINNING if whole else None)
@@ -208,10 +200,10 @@ async def _settle(
 ) -> tuple[int, int, bool]:
     """Write what a comparison found; how many pairs were proposed, how many entities merged into others, and if all."""
     merged = 0
-    left = list[UUID]()
+    left = set[UUID]()
     if wanted.mode == "merge":
         groups = stars(pairs, ages)
-        left = [node for group in groups[MAX_MERGED:] for node in group]
+        left = {node for group in groups[MAX_MERGED:] for node in group}
         for group in groups[:MAX_MERGED]:  # Each merge is a revision of its own, so that each can be undone alone.
             async with graphs.write_graph_of(tx, graph.id, OPERATION) as revision:
                 done = await merge_groups(tx, revision, [group], wanted.threshold)
@@ -219,7 +211,7 @@ async def _settle(
     async with graphs.write_graph_of(tx, graph.id, OPERATION) as revision:
         await store.raise_compared_from(tx, graph, wanted.threshold)
         proposed = await _propose(tx, revision, wanted, due, pairs, ages)
-        await entities.mark_compared(tx, revision, [node for node in due if node not in set(left)], seen)
+        await entities.mark_compared(tx, revision, [node for node in due if node not in left], seen)
     return proposed, merged, not left
 
 
@@ -235,9 +227,7 @@ async def _propose(
     await store.remove_duplicates(tx, revision.graph, due)
     if wanted.mode != "propose":
         return 0
-    there = await nodes.read_heads(
-        tx, revision.graph, [node for pair in pairs for node in (pair.node_id, pair.other_id)]
-    )
+    there = await store.living_among(tx, unique(node for pair in pairs for node in (pair.node_id, pair.other_id)))
     lasting = {tuple(sorted((p.node_id, p.other_id))): p for p in pairs if p.node_id in there and p.other_id in there}
     await store.insert_duplicates(tx, revision.graph, list(lasting.values()), revision.at)
     if wanted.similar_to:

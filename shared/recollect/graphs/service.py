@@ -138,6 +138,16 @@ async def head_of(tx: Transaction, graph: Graph, *, at: Moment | None = None) ->
     return await store.find_live_head(tx, graph.id) if at is None else await store.find_head_at(tx, graph.id, at)
 
 
+async def last_written_at(tx: Transaction, graph: Graph) -> datetime:
+    """When the newest revision of a graph was written: every later one is later than that."""
+    return (await store.find_head(tx, graph.id)).at
+
+
+async def plan_checks_once(tx: Transaction) -> None:
+    """Delete many rows quicker in this transaction."""
+    await store.plan_checks_once(tx)
+
+
 async def moment(tx: Transaction, graph: Graph, as_of: str | None) -> Moment | None:
     """The past state that `as_of` (a revision or a time) names; None for now.
 
