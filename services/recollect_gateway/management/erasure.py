@@ -59,11 +59,9 @@ class ErasureController(Controller):
 
         The receipt is counted by queries after the deletion. The log keeps ids and who wrote.
         """
-        if data.dry_run:
-            told = await erasure.preview_person(db, request.user, name, data.name, created_by=data.created_by)
-            return _body(told, dry_run=True)
-        async with db.transaction(request.user) as tx:
-            return _body(await erasure.erase_person(tx, name, data.name, created_by=data.created_by))
+        async with db.transaction(request.user, keep=not data.dry_run) as tx:
+            receipt = await erasure.erase_person(tx, name, data.name, created_by=data.created_by)
+        return _body(receipt, dry_run=data.dry_run)
 
     @delete(
         "/",
@@ -81,5 +79,6 @@ class ErasureController(Controller):
             return _body(await erasure.erase_graph(tx, name, dry_run=dry_run), dry_run=dry_run)
 
 
-def _body(receipt: Receipt, *, dry_run: bool = False) -> ReceiptBody:
-    return ReceiptBody(dry_run, receipt.revision, list(receipt.names), receipt.erased, receipt.kept)
+def _body(receipt: Receipt, *, dry_run: bool) -> ReceiptBody:
+    revision = None if dry_run else receipt.revision  # A dry run has done it, and was rolled back.
+    return ReceiptBody(dry_run, revision, list(receipt.names), receipt.erased, receipt.kept)

@@ -9,7 +9,6 @@ from dataclasses import replace
 from datetime import timedelta
 from uuid import UUID
 
-from recollect.caller import Caller
 from recollect.errors import InvalidInput, NotFound
 from recollect.graphs import service as graphs
 from recollect.graphs.model import Graph, Revision
@@ -19,10 +18,10 @@ from recollect.nodes import service as nodes
 from recollect.nodes.model import EntityNotFound, Rewrite
 from recollect.observations import service as observations
 from recollect.passages import service as passages
-from recollect.platform.db import Database, Transaction
+from recollect.platform.db import Transaction
 from recollect.relations import service as relations
 from recollect.retention import store
-from recollect.retention.model import ERASE_PERSON, Lineage, Receipt, Targets, redacted
+from recollect.retention.model import ERASE_PERSON, Piece, Receipt, Targets, redacted
 from recollect.retention.spelling import pattern_of, whole_pattern_of
 
 LONGEST_STATEMENT = timedelta(minutes=10)
@@ -59,18 +58,6 @@ async def erase_person(tx: Transaction, graph_name: str, name: str | None, *, cr
     return Receipt(number, targets.names, erased, {table: count for table, count in kept.items() if count})
 
 
-async def preview_person(
-    db: Database, caller: Caller, graph_name: str, name: str | None, *, created_by: str | None = None
-) -> Receipt:
-    """What `erase_person` would do: it is done, counted and rolled back."""
-    try:
-        async with db.transaction(caller) as tx:
-            receipt = await erase_person(tx, graph_name, name, created_by=created_by)
-            raise _RollBack
-    except _RollBack:
-        return replace(receipt, revision=None)
-
-
 async def erase_graph(tx: Transaction, graph_name: str, *, dry_run: bool = False) -> Receipt:
     """Erase a graph with its history, its log and its jobs; its name is free again.
 
@@ -84,10 +71,6 @@ async def erase_graph(tx: Transaction, graph_name: str, *, dry_run: bool = False
     await graphs.delete_graph(tx, graph_name, "erase_graph")
     kept = await store.count_of_graph(tx, graph.id)
     return Receipt(None, (), counts, {table: count for table, count in kept.items() if count})
-
-
-class _RollBack(Exception):
-    """Nothing of this transaction is to stay."""
 
 
 async def _targets(tx: Transaction, graph: Graph, name: str | None, created_by: str | None) -> Targets:
@@ -111,9 +94,9 @@ async def _require_versions(tx: Transaction, graph: Graph, targets: Targets) -> 
         raise NotFound("Nothing in this graph was made by that subject", path="created_by")
 
 
-async def _person(tx: Transaction, graph: Graph, name: str) -> tuple[list[Lineage], list[str]]:
+async def _person(tx: Transaction, graph: Graph, name: str) -> tuple[list[Piece], list[str]]:
     """The lineages that somebody is, or was before merges and deletions, and every name of theirs."""
-    names, found = [name], list[Lineage]()
+    names, found = [name], list[Piece]()
     while True:
         found = await store.lineages_named(tx, graph, whole_pattern_of(names), wanted=whole_pattern_of([name]))
         more = sorted({name, *await store.names_of(tx, [lineage.id for lineage in found])})
@@ -151,7 +134,7 @@ async def _delete(tx: Transaction, revision: Revision, targets: Targets) -> dict
     graph = revision.graph
     await passages.hold_counting(tx, graph.id)
     await passages.raise_index_epoch(tx, graph.id)  # Holds off the worker, and makes cached searches unreachable.
-    await store.plan_checks_once(tx)
+    await graphs.plan_checks_once(tx)
     removed, vectors, sequences = await store.erase_passages(tx, graph, targets)
     await store.clear_windows(tx, graph, sequences)
     erased = await store.erase_rows(tx, graph, targets)

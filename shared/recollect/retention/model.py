@@ -56,16 +56,8 @@ class Checked:
 
 
 @dataclass(frozen=True, slots=True)
-class Lineage:
-    """A lineage to erase, and whether it is live."""
-
-    id: UUID
-    lives: bool
-
-
-@dataclass(frozen=True, slots=True)
 class Piece:
-    """An observation or a relation to erase, and whether it is live."""
+    """A lineage, an observation or a relation to erase, and whether it is live."""
 
     id: UUID
     lives: bool
@@ -83,7 +75,7 @@ class Targets:
     pattern: str
     whole: str
     created_by: str | None
-    lineages: tuple[Lineage, ...] = ()
+    lineages: tuple[Piece, ...] = ()
     observations: tuple[Piece, ...] = ()
     relations: tuple[Piece, ...] = ()
 

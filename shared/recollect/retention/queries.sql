@@ -169,11 +169,6 @@ SELECT (SELECT count(*) FROM gone) AS nodes, (SELECT count(*) FROM versions) AS 
 SELECT set_config('statement_timeout', greatest(setting::bigint, $1)::text, true) FROM pg_settings
 WHERE name = 'statement_timeout' AND setting <> '0';
 
--- name: plan_checks_once
--- Each row that is deleted is looked for in the tables that refer to it. From here to the end of the transaction those checks
--- are planned once, not for every row: a fifth of the time (measured).
-SELECT set_config('plan_cache_mode', 'auto', true);
-
 -- name: lineages_named
 -- Lineages that are known by one of the names that $3 matches, or were and are deleted; those that live only by what $4
 -- matches: somebody else may have taken a name that was given up.

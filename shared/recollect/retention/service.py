@@ -48,7 +48,7 @@ async def compact(tx: Transaction, graph_id: UUID, *, before: datetime, limit: i
     """
     revision = await graphs.hold_graph(tx, graph_id)
     horizon = await graphs.raise_horizon(tx, revision.graph, before)
-    await store.plan_checks_once(tx)
+    await graphs.plan_checks_once(tx)
     await passages.raise_index_epoch(tx, graph_id)  # Holds off the worker, which may settle passages of this graph.
     freed = await _remove(tx, revision, horizon.revision, limit) if horizon.revision else Freed()
     replaced = await generations.drop_replaced(tx, graph_id, before=before, limit=limit)

@@ -7,7 +7,7 @@ from uuid import UUID
 from recollect.graphs.model import Graph
 from recollect.platform.db import Session, Transaction
 from recollect.platform.sql import Queries
-from recollect.retention.model import Freed, Lineage, Piece, Targets
+from recollect.retention.model import Freed, Piece, Targets
 
 queries = Queries("recollect.retention")
 
@@ -78,15 +78,10 @@ async def allow_long_statements(tx: Transaction, longest: timedelta) -> None:
     await tx.execute(queries.allow_long_statements, round(longest.total_seconds() * 1000))
 
 
-async def plan_checks_once(tx: Transaction) -> None:
-    """Delete many rows quicker in this transaction."""
-    await tx.execute(queries.plan_checks_once)
-
-
-async def lineages_named(tx: Transaction, graph: Graph, names: str, *, wanted: str) -> list[Lineage]:
+async def lineages_named(tx: Transaction, graph: Graph, names: str, *, wanted: str) -> list[Piece]:
     """Lineages that have the wanted name, and deleted ones that had any of the names; patterns of whole names."""
     rows = await tx.fetch(queries.lineages_named, tx.tenant_id, graph.id, names, wanted)
-    return [Lineage(**row) for row in rows]
+    return [Piece(**row) for row in rows]
 
 
 async def names_of(tx: Transaction, node_ids: Sequence[UUID]) -> list[str]:
@@ -94,10 +89,10 @@ async def names_of(tx: Transaction, node_ids: Sequence[UUID]) -> list[str]:
     return [row["name"] for row in await tx.fetch(queries.names_of, tx.tenant_id, node_ids)]
 
 
-async def lineages_about(tx: Transaction, graph: Graph, targets: Targets, *, relation: str) -> list[Lineage]:
+async def lineages_about(tx: Transaction, graph: Graph, targets: Targets, *, relation: str) -> list[Piece]:
     """Lineages that go with those of the targets."""
     found = targets.node_ids, targets.pattern, targets.created_by, relation
-    return [Lineage(**row) for row in await tx.fetch(queries.lineages_about, tx.tenant_id, graph.id, *found)]
+    return [Piece(**row) for row in await tx.fetch(queries.lineages_about, tx.tenant_id, graph.id, *found)]
 
 
 async def observations_about(tx: Transaction, graph: Graph, targets: Targets) -> list[Piece]:
