@@ -391,3 +391,7 @@ async def test_too_many_of_one_type_are_refused(agent: Agent, monkeypatch: pytes
     await settle(agent, mode="propose")
     with pytest.raises(TooLarge):
         await run(agent)
+    await amend(agent, ACME[0], status="archived")
+    await amend(agent, ACME[1], expires_at=datetime(2020, 1, 1, tzinfo=UTC))
+    await amend(agent, ACME[2], status="archived")
+    assert compared(await run(agent)) == len(ALIKE) - len(ACME), "what is in use no longer is not held"

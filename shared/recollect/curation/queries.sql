@@ -1,9 +1,35 @@
+-- fragment: comparable
+-- That a node n of a graph is an entity in use, which is compared with others.
+n.tenant_id = $1 AND n.graph_id = $2 AND n.removed_revision IS NULL AND n.name IS NOT NULL AND NOT n.placeholder
+    AND n.status <> 'archived' AND (n.expires_at IS NULL OR n.expires_at > statement_timestamp())
+
+-- fragment: profile
+-- What an entity n is compared by: all in small letters, statements by their hashes.
+n.id, coalesce(n.kind, '') AS kind, lower(n.name) AS name, t.tags, o.statements
+FROM nodes n
+CROSS JOIN LATERAL (
+    SELECT coalesce(array_agg(DISTINCT lower(tag)), '{}') AS tags FROM unnest(n.tags) AS tag
+) AS t
+CROSS JOIN LATERAL (
+    SELECT coalesce(array_agg(DISTINCT hashtextextended(lower(content), 0)), '{}') AS statements FROM observations
+    WHERE tenant_id = $1 AND node_id = n.id AND removed_revision IS NULL
+        AND (expires_at IS NULL OR expires_at > statement_timestamp())
+) AS o
+
 -- name: count_comparable
 -- How many entities of a graph there are to compare with each other, counted up to $3.
 SELECT count(*) FROM (
-    SELECT 1 FROM nodes
-    WHERE tenant_id = $1 AND graph_id = $2 AND removed_revision IS NULL AND name IS NOT NULL AND NOT placeholder
-        AND status <> 'archived' AND (expires_at IS NULL OR expires_at > statement_timestamp())
+    SELECT 1 FROM nodes n
+    WHERE -- include: comparable
+    LIMIT $3
+) AS comparable;
+
+-- name: count_of_kind
+-- The same of one type.
+SELECT count(*) FROM (
+    SELECT 1 FROM nodes n
+    WHERE -- include: comparable
+        AND coalesce(n.kind, '') = $4
     LIMIT $3
 ) AS comparable;
 
@@ -16,20 +42,9 @@ SELECT count(*) FROM (
 ) AS comparable;
 
 -- name: list_profiles
--- What entities are compared by, oldest first: all in small letters, statements by their hashes. $3: only of this type,
--- where it is not null.
-SELECT n.id, coalesce(n.kind, '') AS kind, lower(n.name) AS name, t.tags, o.statements
-FROM nodes n
-CROSS JOIN LATERAL (
-    SELECT coalesce(array_agg(DISTINCT lower(tag)), '{}') AS tags FROM unnest(n.tags) AS tag
-) AS t
-CROSS JOIN LATERAL (
-    SELECT coalesce(array_agg(DISTINCT hashtextextended(lower(content), 0)), '{}') AS statements FROM observations
-    WHERE tenant_id = $1 AND node_id = n.id AND removed_revision IS NULL
-        AND (expires_at IS NULL OR expires_at > statement_timestamp())
-) AS o
-WHERE n.tenant_id = $1 AND n.graph_id = $2 AND n.removed_revision IS NULL AND n.name IS NOT NULL AND NOT n.placeholder
-    AND n.status <> 'archived' AND (n.expires_at IS NULL OR n.expires_at > statement_timestamp())
+-- What entities are compared by, oldest first. $3: only of this type, where it is not null.
+SELECT -- include: profile
+WHERE -- include: comparable
     AND ($3::text IS NULL OR coalesce(n.kind, '') = $3)
 ORDER BY n.created_at, n.id;
 
@@ -51,27 +66,16 @@ WHERE n.name IS NOT NULL AND NOT n.placeholder AND n.status <> 'archived' AND (n
 ORDER BY coalesce(n.began_at, h.created_at), n.node_id;
 
 -- name: profiles_of
--- What these entities of a graph are compared by, as in list_profiles.
-SELECT n.id, coalesce(n.kind, '') AS kind, lower(n.name) AS name, t.tags, o.statements
-FROM nodes n
-CROSS JOIN LATERAL (
-    SELECT coalesce(array_agg(DISTINCT lower(tag)), '{}') AS tags FROM unnest(n.tags) AS tag
-) AS t
-CROSS JOIN LATERAL (
-    SELECT coalesce(array_agg(DISTINCT hashtextextended(lower(content), 0)), '{}') AS statements FROM observations
-    WHERE tenant_id = $1 AND node_id = n.id AND removed_revision IS NULL
-        AND (expires_at IS NULL OR expires_at > statement_timestamp())
-) AS o
-WHERE n.tenant_id = $1 AND n.graph_id = $2 AND n.id = ANY ($3::uuid[]) AND n.removed_revision IS NULL
-    AND n.name IS NOT NULL AND NOT n.placeholder AND n.status <> 'archived'
-    AND (n.expires_at IS NULL OR n.expires_at > statement_timestamp());
+-- What these entities of a graph are compared by.
+SELECT -- include: profile
+WHERE -- include: comparable
+    AND n.id = ANY ($3::uuid[]);
 
 -- name: find_archivable
 -- Entities in use that last changed before $3, are less important than $4 and have one of the tags $5, each where it is
 -- given, longest unchanged first; at most $6. One without an importance is not less important than anything.
 SELECT id, name FROM nodes n
-WHERE tenant_id = $1 AND graph_id = $2 AND removed_revision IS NULL AND name IS NOT NULL AND NOT placeholder
-    AND status <> 'archived' AND (expires_at IS NULL OR expires_at > statement_timestamp())
+WHERE -- include: comparable
     AND ($3::timestamptz IS NULL OR updated_at < $3)
     AND ($4::double precision IS NULL OR importance < $4)
     AND (cardinality($5::text[]) = 0 OR EXISTS (
@@ -196,9 +200,8 @@ LIMIT $4;
 -- most $4. With $5 and $6: of all that did not change after $3, changed or not, those that follow on this place (their
 -- type as a number, since a cursor holds no text, and their id).
 WITH due AS (
-    SELECT id, coalesce(kind, '') AS kind, hashtextextended(coalesce(kind, ''), 0) AS place FROM nodes
-    WHERE tenant_id = $1 AND graph_id = $2 AND removed_revision IS NULL AND name IS NOT NULL AND NOT placeholder
-        AND status <> 'archived' AND (expires_at IS NULL OR expires_at > statement_timestamp())
+    SELECT id, coalesce(kind, '') AS kind, hashtextextended(coalesce(kind, ''), 0) AS place FROM nodes n
+    WHERE -- include: comparable
         AND updated_at <= $3 AND CASE
             WHEN $5::bigint IS NULL THEN last_dedup_at IS NULL OR updated_at > last_dedup_at
             ELSE (hashtextextended(coalesce(kind, ''), 0), id) > ($5, $6::uuid)
@@ -208,15 +211,6 @@ SELECT id, kind, place FROM due
 WHERE kind = (SELECT kind FROM due ORDER BY CASE WHEN $5::bigint IS NOT NULL THEN place END, kind LIMIT 1)
 ORDER BY id
 LIMIT $4;
-
--- name: count_of_kind
--- How many entities of a type a graph has, counted up to $4.
-SELECT count(*) FROM (
-    SELECT 1 FROM nodes
-    WHERE tenant_id = $1 AND graph_id = $2 AND removed_revision IS NULL AND name IS NOT NULL AND NOT placeholder
-        AND coalesce(kind, '') = $3
-    LIMIT $4
-) AS of_kind;
 
 -- name: remove_duplicates
 -- Forget what was proposed of these entities.

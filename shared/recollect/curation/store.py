@@ -24,6 +24,12 @@ async def count_comparable(tx: Transaction, graph: Graph, at: Moment | None, *, 
     return count
 
 
+async def count_of_kind(tx: Transaction, graph: Graph, kind: str, *, limit: int) -> int:
+    """How many entities of a type there are to compare with each other, counted up to `limit`; '' for none."""
+    count: int = await tx.fetchval(queries.count_of_kind, tx.tenant_id, graph.id, limit, kind)
+    return count
+
+
 async def list_profiles(tx: Transaction, graph: Graph, at: Moment | None, *, kind: str | None = None) -> list[Profile]:
     """What entities are (`at`: were) compared by, oldest first. `kind`: only of this type; '' for none."""
     query = queries.list_profiles if at is None else queries.list_profiles_at
@@ -85,12 +91,6 @@ async def find_uncompared(
     kind, node_id = (None, None) if after is None else (after.kind, after.node_id)
     rows = await tx.fetch(queries.find_uncompared, tx.tenant_id, graph.id, until, limit, kind, node_id)
     return (rows[0]["kind"] if rows else ""), [Place(row["place"], row["id"]) for row in rows]
-
-
-async def count_of_kind(tx: Transaction, graph: Graph, kind: str, *, limit: int) -> int:
-    """How many entities of a type a graph has, counted up to `limit`."""
-    count: int = await tx.fetchval(queries.count_of_kind, tx.tenant_id, graph.id, kind, limit)
-    return count
 
 
 async def remove_duplicates(tx: Transaction, graph: Graph, node_ids: Sequence[UUID]) -> None:
