@@ -149,6 +149,21 @@ async def test_alike_entities_are_related_where_asked(agent: Agent) -> None:
     assert (await agent.head()).revision == revision
 
 
+async def test_what_goes_while_it_is_compared_is_not_proposed(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
+    await settle(agent, mode="propose", similar_to=True)
+    compare = deduplication.pairs_of
+
+    async def deleted_meanwhile(call: Any, *arguments: Any) -> Any:
+        assert call is compare
+        await agent.delete(ACME[2])
+        return call(*arguments)
+
+    monkeypatch.setattr(asyncio, "to_thread", deleted_meanwhile)
+    assert sum(step.proposed for step in await run(agent)) == 2
+    assert await proposed(agent) == pairs(*ACME[:2]) | pairs(*BOLT)
+    assert len(triples(await agent.read())) == 2
+
+
 @pytest.mark.parametrize("limit", [1, 5_000])
 async def test_merging_leaves_the_oldest_of_each_group(agent: Agent, limit: int) -> None:
     await settle(agent, mode="merge")

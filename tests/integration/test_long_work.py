@@ -3,7 +3,9 @@
 import json
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
+from uuid import UUID
 
 import asyncpg
 import httpx2
@@ -14,7 +16,7 @@ from recollect.curation import deduplication, duplicates
 from recollect.curation import expiry as core_expiry
 from recollect.curation.deduplication import OPERATION as DEDUPLICATE
 from recollect.entities.model import NewEntity
-from recollect.errors import ErrorCode, TooLarge
+from recollect.errors import ErrorCode, NotFound, TooLarge
 from recollect.graphs import service as graphs
 from recollect.graphs.model import GraphPatch, NewGraph
 from recollect.jobs.model import Job
@@ -68,8 +70,8 @@ class TestExpiry:
         taken = list[tuple[str, int]]()
         archive = core_expiry.archive_expired
 
-        async def in_small_steps(tx: Any, graph: str) -> Any:
-            step = await archive(tx, graph, limit=10)
+        async def in_small_steps(tx: Any, graph_id: UUID) -> Any:
+            step = await archive(tx, graph_id, limit=10)
             if tx.tenant_id in (agent.caller.tenant_id, other.caller.tenant_id):
                 taken.append((str(tx.tenant_id), step.nodes))
             return step
@@ -93,10 +95,10 @@ class TestExpiry:
     ) -> None:
         archive = core_expiry.archive_expired
 
-        async def fail(tx: Any, graph: str) -> Any:
+        async def fail(tx: Any, graph_id: UUID) -> Any:
             if tx.tenant_id == agent.caller.tenant_id:
                 raise LookupError
-            return await archive(tx, graph)
+            return await archive(tx, graph_id)
 
         monkeypatch.setattr(core_expiry, "archive_expired", fail)
         await expire(agent, owner, 1)
@@ -117,6 +119,33 @@ class TestExpiry:
         async with agent.db.transaction(agent.caller, read_only=True) as tx:
             changes, _ = await graphs.recent_changes(tx, "default", since=0, limit=10)
         assert [change.operation for change in changes] == ["test", "archive_expired", "purge_expired"]
+
+    async def test_graphs_of_which_all_is_tied_take_no_other_graphs_place(
+        self, agent: Agent, owner: asyncpg.Connection, context: WorkerContext, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        tied, free = replace(agent, graph="a"), replace(agent, graph="b")
+        await tied.create("Ada", "Grace")
+        await tied.relate(("Grace", "Ada", "knows"))
+        await owner.execute(
+            "UPDATE nodes SET expires_at = now() - interval '1 hour' WHERE tenant_id = $1 AND name = 'Ada'",
+            agent.caller.tenant_id,
+        )
+        await expire(free, owner, 2)
+        await expiry.archive(context)
+        assert await statuses(agent, owner) == {"archived": 3, "active": 1}
+        monkeypatch.setattr(graphs, "MAX_GRAPHS", 1)
+        await expiry.purge(replace(context, settings=context.settings.model_copy(update={"retention_days": 1 / 48})))
+        assert await statuses(agent, owner) == {"archived": 1, "active": 1}
+
+    async def test_a_graph_that_was_deleted_is_not_made_anew(self, agent: Agent, owner: asyncpg.Connection) -> None:
+        await expire(replace(agent, graph="gone"), owner, 1)
+        async with agent.db.transaction(agent.caller) as tx:
+            [graph_id] = await core_expiry.graphs_with_expired(tx)
+            await graphs.delete_graph(tx, "gone", "delete")
+        for step in (core_expiry.archive_expired, partial(core_expiry.purge_expired, retention=HOUR)):
+            with pytest.raises(NotFound):
+                async with agent.db.transaction(agent.caller) as tx:
+                    await step(tx, graph_id)
 
 
 CROWD = [NewEntity("Acme Corp", "company"), NewEntity("Acme Corp.", "company"), NewEntity("Zuse KG", "company")]

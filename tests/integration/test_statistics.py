@@ -7,13 +7,13 @@ asserted is how many rows each statement looks at, never how long that takes.
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from urllib.parse import urlsplit, urlunsplit
 
 import asyncpg
 import pytest
 
-from recollect.curation import deduplication, duplicates, keeping
+from recollect.curation import deduplication, duplicates, expiry, keeping
 from recollect.curation.model import Criteria
 from recollect.entities.model import NewEntity
 from recollect.graphs import service as graphs
@@ -227,6 +227,14 @@ async def test_nothing_is_compared_with_everything(work: Work) -> None:
             graph = await graphs.get_graph(tx, "default")
             await deduplication.deduplicate(tx, graph.id, mode="propose", threshold=0.9)
 
+    async def purge() -> None:
+        async with agent.db.transaction(agent.caller, keep=False) as tx:
+            graph = await graphs.get_graph(tx, "default")
+            passed = "UPDATE nodes SET expires_at = now() - interval '1 hour', status = 'archived' WHERE tenant_id = $1"
+            await tx.execute(f"{passed} AND name <> 'entity 0'", tx.tenant_id)
+            await expiry.graphs_with_purgeable(tx, retention=timedelta())
+            await expiry.purge_expired(tx, graph.id, retention=timedelta())
+
     async def compact() -> None:
         async with agent.db.transaction(agent.caller) as tx:
             graph = await graphs.get_graph(tx, "default")
@@ -267,6 +275,7 @@ async def test_nothing_is_compared_with_everything(work: Work) -> None:
         "export": export,
         "compare": compare,
         "archive": lambda: reading(keeping.archive_entities, "archive", Criteria(tags=("nobody",)), dry_run=True),
+        "purge": purge,
         "validate": lambda: reading(keeping.validate_graph),
         "unobserve": lambda: agent.unobserve(*((name, "and wine") for name in names)),
         "unrelate": lambda: agent.unrelate(*edges),

@@ -25,7 +25,6 @@ from recollect.graphs import service as graphs
 from recollect.graphs.model import Graph, Revision
 from recollect.jobs import service as jobs
 from recollect.jobs.model import MOST_PENDING, Job, NewJob
-from recollect.nodes.model import unique
 from recollect.platform.db import Database, Transaction
 from recollect.relations import service as relations
 from recollect.relations.model import NewEdge
@@ -227,11 +226,9 @@ async def _propose(
     await store.remove_duplicates(tx, revision.graph, due)
     if wanted.mode != "propose":
         return 0
-    there = await store.living_among(tx, unique(node for pair in pairs for node in (pair.node_id, pair.other_id)))
-    lasting = {tuple(sorted((p.node_id, p.other_id))): p for p in pairs if p.node_id in there and p.other_id in there}
-    await store.insert_duplicates(tx, revision.graph, list(lasting.values()), revision.at)
+    lasting = await store.insert_duplicates(tx, revision.graph, pairs, revision.at)
     if wanted.similar_to:
-        await relations.put_edges(tx, revision, [_edge(pair, ages) for pair in lasting.values()])
+        await relations.put_edges(tx, revision, [_edge(pair, ages) for pair in lasting])
     return len(lasting)
 
 

@@ -28,8 +28,8 @@ async def tenants_with_expired(db: Database) -> list[UUID]:
         return await store.tenants_with_expired(session)
 
 
-async def graphs_with_expired(tx: Transaction) -> list[str]:
-    """The tenant's graphs that have something to archive, by name, up to MAX_GRAPHS."""
+async def graphs_with_expired(tx: Transaction) -> list[UUID]:
+    """The tenant's graphs that have something to archive, up to MAX_GRAPHS."""
     return await store.graphs_with_expired(tx, limit=graphs.MAX_GRAPHS)
 
 
@@ -39,36 +39,30 @@ async def tenants_with_purgeable(db: Database, *, retention: timedelta) -> list[
         return await store.tenants_with_purgeable(session, retention=retention)
 
 
-async def graphs_with_purgeable(tx: Transaction, *, retention: timedelta) -> list[str]:
-    """The tenant's graphs with something archived that expired longer ago, by name, up to MAX_GRAPHS."""
+async def graphs_with_purgeable(tx: Transaction, *, retention: timedelta) -> list[UUID]:
+    """The tenant's graphs of which something is to be deleted that expired longer ago, up to MAX_GRAPHS."""
     return await store.graphs_with_purgeable(tx, retention=retention, limit=graphs.MAX_GRAPHS)
 
 
-async def archive_expired(tx: Transaction, graph_name: str, *, limit: int = MAX_STEP) -> Expired:
+async def archive_expired(tx: Transaction, graph_id: UUID, *, limit: int = MAX_STEP) -> Expired:
     """Archive nodes of a graph whose time has come and take such observations away, as one revision: one step.
 
-    Up to `limit` of each. The graph's lock is held from the look to the commit: of many workers one finds them. A graph
-    that is not there has nothing; raises NotFound or Unavailable where it goes or is configured meanwhile.
+    Up to `limit` of each. The graph's lock is held from the look to the commit: of many workers one finds them. Raises
+    NotFound for a graph that is not there any more, Unavailable where it is configured meanwhile.
     """
-    graph = await graphs.open_graph(tx, graph_name)
-    if graph is None:
-        return Expired(0, 0, more=False)
-    async with graphs.write_graph_of(tx, graph.id, ARCHIVE) as revision:  # By name a write would make it anew.
+    async with graphs.write_graph_of(tx, graph_id, ARCHIVE) as revision:
         archived = await nodes.archive_expired(tx, revision, limit=limit)
         ended = await observations.remove_expired(tx, revision, limit=limit)
     return Expired(archived, ended, more=limit in (archived, ended))
 
 
-async def purge_expired(tx: Transaction, graph_name: str, *, retention: timedelta, limit: int = MAX_STEP) -> Expired:
+async def purge_expired(tx: Transaction, graph_id: UUID, *, retention: timedelta, limit: int = MAX_STEP) -> Expired:
     """Delete nodes of a graph that expired longer ago than the retention, as one revision: one step, up to `limit`.
 
     Archived ones only, and none that a relation ties to what still lives: those stay archived. Their history goes with
-    the next compaction.
+    the next compaction. Raises as `archive_expired` does.
     """
-    graph = await graphs.open_graph(tx, graph_name)
-    if graph is None:
-        return Expired(0, 0, more=False)
-    async with graphs.write_graph_of(tx, graph.id, PURGE) as revision:
+    async with graphs.write_graph_of(tx, graph_id, PURGE) as revision:
         before: datetime = revision.at - retention
         purged = await store.find_purgeable(tx, revision.graph, before=before, limit=limit)
         await relations.delete_nodes(tx, revision, purged)

@@ -61,9 +61,9 @@ async def tenants_with_expired(session: Session) -> list[UUID]:
     return [row["tenant_id"] for row in await session.fetch(queries.tenants_with_expired)]
 
 
-async def graphs_with_expired(tx: Transaction, *, limit: int) -> list[str]:
+async def graphs_with_expired(tx: Transaction, *, limit: int) -> list[UUID]:
     """Graphs that have something whose time has come."""
-    return [row["name"] for row in await tx.fetch(queries.graphs_with_expired, tx.tenant_id, limit)]
+    return [row["id"] for row in await tx.fetch(queries.graphs_with_expired, tx.tenant_id, limit)]
 
 
 async def tenants_with_purgeable(session: Session, *, retention: timedelta) -> list[UUID]:
@@ -71,9 +71,9 @@ async def tenants_with_purgeable(session: Session, *, retention: timedelta) -> l
     return [row["tenant_id"] for row in await session.fetch(queries.tenants_with_purgeable, retention)]
 
 
-async def graphs_with_purgeable(tx: Transaction, *, retention: timedelta, limit: int) -> list[str]:
-    """Graphs that have something archived that expired longer ago than the retention."""
-    return [row["name"] for row in await tx.fetch(queries.graphs_with_purgeable, tx.tenant_id, retention, limit)]
+async def graphs_with_purgeable(tx: Transaction, *, retention: timedelta, limit: int) -> list[UUID]:
+    """Graphs that have something archived that expired longer ago than the retention, and that nothing ties."""
+    return [row["graph_id"] for row in await tx.fetch(queries.graphs_with_purgeable, tx.tenant_id, retention, limit)]
 
 
 async def find_purgeable(tx: Transaction, graph: Graph, *, before: datetime, limit: int) -> list[UUID]:
@@ -98,11 +98,11 @@ async def remove_duplicates(tx: Transaction, graph: Graph, node_ids: Sequence[UU
     await tx.execute(queries.remove_duplicates, tx.tenant_id, graph.id, node_ids)
 
 
-async def insert_duplicates(tx: Transaction, graph: Graph, pairs: Sequence[Pair], at: datetime) -> None:
-    """Propose pairs of entities, each with the lesser id first."""
+async def insert_duplicates(tx: Transaction, graph: Graph, pairs: Sequence[Pair], at: datetime) -> list[Pair]:
+    """Propose pairs of entities, each once and with the lesser id first; those that both live."""
     ordered = {tuple(sorted((pair.node_id, pair.other_id))): pair.likeness for pair in pairs}
-    ids, others = [ends[0] for ends in ordered], [ends[1] for ends in ordered]
-    await tx.execute(queries.insert_duplicates, tx.tenant_id, graph.id, at, ids, others, list(ordered.values()))
+    found = [ends[0] for ends in ordered], [ends[1] for ends in ordered], list(ordered.values())
+    return [Pair(**row) for row in await tx.fetch(queries.insert_duplicates, tx.tenant_id, graph.id, at, *found)]
 
 
 async def list_duplicates(tx: Transaction, graph: Graph, *, least: float, offset: int, limit: int) -> list[Proposal]:

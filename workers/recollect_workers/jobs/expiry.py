@@ -22,8 +22,8 @@ from recollect_workers.context import WorkerContext
 MAX_ROUNDS = 100
 """Steps of one tenant in one sweep, at most: what is left waits for the next."""
 
-Find = Callable[[Transaction], Awaitable[list[str]]]
-Take = Callable[[Transaction, str], Awaitable[Expired]]
+Find = Callable[[Transaction], Awaitable[list[UUID]]]
+Take = Callable[[Transaction, UUID], Awaitable[Expired]]
 
 log = structlog.get_logger(__name__)
 
@@ -38,11 +38,11 @@ async def purge(context: WorkerContext) -> None:
     """Delete what expired longer ago than the retention. Raises Unavailable when the database is away."""
     retention = timedelta(days=context.settings.retention_days)
 
-    async def find(tx: Transaction) -> list[str]:
+    async def find(tx: Transaction) -> list[UUID]:
         return await expiry.graphs_with_purgeable(tx, retention=retention)
 
-    async def take(tx: Transaction, graph: str) -> Expired:
-        return await expiry.purge_expired(tx, graph, retention=retention)
+    async def take(tx: Transaction, graph_id: UUID) -> Expired:
+        return await expiry.purge_expired(tx, graph_id, retention=retention)
 
     waiting = await expiry.tenants_with_purgeable(context.database, retention=retention)
     await _rounds(context, waiting, find, take, "purged")
@@ -58,18 +58,18 @@ async def _rounds(context: WorkerContext, tenants: list[UUID], find: Find, take:
                 del graphs[0]
 
 
-async def _found(context: WorkerContext, tenant_id: UUID, find: Find) -> list[str]:
+async def _found(context: WorkerContext, tenant_id: UUID, find: Find) -> list[UUID]:
     with Attempt("expired memories not looked for", tenant_id):
         async with context.database.transaction(worker_caller(tenant_id), read_only=True) as tx:
             return await find(tx)
     return []
 
 
-async def _take(context: WorkerContext, tenant_id: UUID, graph: str, take: Take, done: str) -> bool:
+async def _take(context: WorkerContext, tenant_id: UUID, graph_id: UUID, take: Take, done: str) -> bool:
     """One step of one graph; whether another may find more."""
     with Attempt(f"expired memories not {done}", tenant_id), suppress(NotFound):  # It may be deleted meanwhile.
         async with context.database.transaction(worker_caller(tenant_id)) as tx:
-            step = await take(tx, graph)
+            step = await take(tx, graph_id)
         if step.nodes or step.observations:
             told = {"nodes": step.nodes, "observations": step.observations}
             log.info(f"expired memories {done}", tenant=str(tenant_id), **told)
