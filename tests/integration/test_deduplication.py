@@ -356,6 +356,16 @@ async def test_a_lower_threshold_is_for_the_entities_that_are_there_too(
     assert compared(await run(agent)) == len(ALIKE)
 
 
+async def test_what_was_proposed_is_merged_where_that_is_asked_for_later(
+    agent: Agent, owner: asyncpg.Connection
+) -> None:
+    await settle(agent, mode="merge")
+    await run(agent, asked=Asked("propose", 0.5))
+    assert sum(step.merged for step in await run(agent)) == 3
+    await run(agent)
+    assert compared(await run(agent)) == 0, "what is less alike stays"
+
+
 async def test_a_threshold_that_is_lowered_during_a_pass_is_the_next_ones(
     agent: Agent, owner: asyncpg.Connection
 ) -> None:

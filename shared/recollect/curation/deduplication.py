@@ -1,7 +1,7 @@
 """Use cases of deduplication: a pass over a graph in bounded steps, which proposes or merges what is alike.
 
 What is to do stands in the tables: an entity is compared again only if it, or an observation of it, changed since
-`last_dedup_at`, unless the passes before looked only for what is more alike: then every entity is. A step compares
+`last_dedup_at`, unless the passes before looked for less, or only proposed: then every entity is. A step compares
 without a lock, and takes the graph's lock only to write; what it merges is compared once more under it. The cursor is
 the time at which the pass began: what changes meanwhile is the next pass's.
 """
@@ -17,7 +17,7 @@ import msgspec
 
 from recollect.curation import store
 from recollect.curation.duplicates import MAX_MERGED, is_compared_from, merge_groups
-from recollect.curation.likeness import Finder, Pair, Profile, stars
+from recollect.curation.likeness import ROUNDING, Finder, Pair, Profile, stars
 from recollect.curation.model import LEAST_THRESHOLD, Asked, Deduplication, DedupStep, Mode, PassCursor, Place
 from recollect.entities import service as entities
 from recollect.errors import Conflict, InvalidInput, TooLarge
@@ -134,8 +134,8 @@ async def deduplicate(
     """One step of a pass, as the graph's metadata asks for it: compare up to `limit` entities of one type.
 
     `mode` holds where the metadata asks for nothing or, with a `threshold`, in its place: then every entity is
-    compared again, as it is where passes before had a higher threshold. Raises NotFound, InvalidInput for a
-    configuration that cannot be read, TooLarge past MAX_HELD entities of a type.
+    compared again, as it is where passes before had a higher threshold, or only proposed what is to be merged. Raises
+    NotFound, InvalidInput for a configuration that cannot be read, TooLarge past MAX_HELD entities of a type.
     """
     graph = await graphs.graph_of(tx, graph_id)
     wanted = _wanted(deduplication_of(graph.metadata), mode, threshold)
@@ -144,7 +144,7 @@ async def deduplicate(
     # Read before anything is compared: every change that is not seen by then is later than this, and still due.
     seen = await graphs.last_written_at(tx, graph)
     if cursor is None:
-        whole = threshold is not None or not await is_compared_from(tx, graph, wanted.threshold)
+        whole = threshold is not None or await _is_begun_anew(tx, graph, wanted)
         cursor = PassCursor(seen, _BEGINNING if whole else None)
     cursor = replace(cursor, threshold=max(cursor.threshold, wanted.threshold))  # It may be configured meanwhile.
     kind, due = await store.find_uncompared(tx, graph, until=cursor.until, after=cursor.after, limit=limit)
@@ -168,6 +168,14 @@ def _wanted(configured: Deduplication, mode: Mode, threshold: float | None) -> D
     if threshold is not None:
         return replace(configured, mode=mode, threshold=threshold)
     return replace(configured, mode=mode) if configured.mode == "off" else configured
+
+
+async def _is_begun_anew(tx: Transaction, graph: Graph, wanted: Deduplication) -> bool:
+    """Whether there is more to find than what changed: passes before had a higher threshold, or did not merge."""
+    if not await is_compared_from(tx, graph, wanted.threshold):
+        return True
+    least = wanted.threshold - ROUNDING
+    return wanted.mode == "merge" and bool(await store.list_duplicates(tx, graph, least=least, offset=0, limit=1))
 
 
 async def _profiles(tx: Transaction, graph: Graph, kind: str) -> list[Profile]:
