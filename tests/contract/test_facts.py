@@ -332,7 +332,7 @@ class TestLimits:
             (
                 "create_node",
                 {"text": "x", "owner_id": "a\n"},
-                "owner_id: A graph's name has 1 to 128 of the characters A-Z a-z 0-9 _ @ -",
+                "owner_id: Expected `str` matching regex '^[A-Za-z0-9_@-]{1,128}$'",
             ),
             (
                 "create_relation",

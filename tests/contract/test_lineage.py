@@ -290,6 +290,12 @@ class TestGraphs:
         await call("create_graph", name="notes")
         assert await call.refused("update_graph_config", graph="notes", name="papers") == "graph_exists"
 
+    async def test_a_name_that_none_can_have_is_refused(self, call: Client) -> None:
+        for tool, arguments in (("create_graph", {}), ("update_graph_config", {"graph": "default"})):
+            result = await call.gateway.call(call.http, tool, {"name": "papers\n", **arguments}, path=PATH)
+            assert result["_meta"][ERROR_META] == {"code": "invalid_input", "path": "name"}
+        assert [graph["name"] for graph in (await call("list_graphs"))["graphs"]] == ["default"]
+
     async def test_metadata_that_asks_for_what_cannot_be_is_refused(self, call: Client) -> None:
         odd, sound = {"dedup": {"mode": "merge", "threshold": 7}}, {"dedup": {"mode": "merge", "threshold": 0.7}}
         for tool, arguments in (("create_graph", {"name": "notes"}), ("update_graph_config", {"graph": "default"})):

@@ -76,6 +76,12 @@ def problem(response: httpx2.Response, status: int, code: str | None = None) -> 
 
 
 class TestGraphs:
+    async def test_an_empty_whitelist_allows_every_kind(self, admin: httpx2.AsyncClient) -> None:
+        made = await done(admin, "POST", "/v1/graphs", name="open", kind_whitelist=[])
+        assert made["kind_whitelist"] is None
+        await done(admin, "POST", "/v1/graphs/open/memories", items=[{"text": "tea is hot"}])
+        assert (await done(admin, "GET", "/v1/graphs/open"))["facts"] == 1
+
     async def test_a_new_one_is_empty(self, admin: httpx2.AsyncClient) -> None:
         wanted = {"name": "team", "conflict_policy": "manual", "kind_whitelist": ["person"], "metadata": {"a": [1]}}
         response = await admin.post("/v1/graphs", json=wanted)
@@ -260,6 +266,8 @@ class TestRefusals:
             ("GET", "/v1/graphs?limit=many", 400),
             ("GET", "/v1/graphs?cursor=%00", 400),
             ("GET", "/v1/graphs?cursor=a%20b", 400),
+            ("GET", "/v1/graphs?cursor=a%0A", 400),
+            ("GET", "/v1/jobs?graph=a%0A", 400),
             ("GET", "/v1/graphs?cursor=" + "x" * 129, 400),
             ("GET", "/v1/graphs/a%20b", 400),
             ("GET", "/v1/graphs/a%00b", 400),
@@ -288,6 +296,7 @@ class TestRefusals:
             b'{"name":"team\\n"}',
             b'{"name":"team","colour":"red"}',
             b'{"name":"team","conflict_policy":"mine"}',
+            b'{"name":"team","conflict_policy":"lww\\n"}',
             b'{"name":"team","kind_whitelist":"person"}',
             b'{"name":"team","kind_whitelist":["a\\u0000b"]}',
             b'{"name":"team","metadata":{"a":"b\\u0000c"}}',
@@ -313,6 +322,7 @@ class TestRefusals:
             b'{"name":"' + b"x" * 201 + b'"}',
             b'{"name":"a\\u0000b"}',
             b'{"name":"a","kind":"operator"}',
+            b'{"name":"a","kind":"admin\\n"}',
             b'{"name":"a","scopes":["memory:burn"]}',
             b'{"name":"a","expires_at":"tomorrow"}',
             b'{"name":"a","expires_at":"2027-01-01T00:00:00"}',

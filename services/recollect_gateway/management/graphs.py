@@ -1,9 +1,8 @@
 """/v1/graphs: the tenant's graphs."""
 
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
-import msgspec
 from litestar import Controller, Request, get, post
 from litestar.datastructures import State
 from litestar.di import NamedDependency
@@ -12,18 +11,16 @@ from msgspec import Meta, Struct
 
 from recollect.caller import Caller, Scope
 from recollect.curation import deduplication
-from recollect.errors import InvalidInput
 from recollect.graphs import service as graphs
 from recollect.graphs.model import Graph, GraphHead, NewGraph
 from recollect.platform.db import Database
 from recollect_gateway.errors import RESPONSES
 from recollect_gateway.guards import mirrors, requires_admin, sound_body
 from recollect_gateway.management.pages import Limit, Page
+from recollect_gateway.shapes import END, GraphName, check_metadata
 
 AnyRequest = Request[Caller, Any, State]
-GraphName = Annotated[str, Meta(pattern="^[A-Za-z0-9_@-]{1,128}$")]
-"""What may name a graph."""
-Cursor = Annotated[str, QueryParameter(pattern="^[A-Za-z0-9_@-]{0,128}$", description="Graphs after this name")]
+Cursor = Annotated[str, QueryParameter(pattern=f"^[A-Za-z0-9_@-]{{0,128}}{END}", description="Graphs after this name")]
 
 
 class GraphBody(Struct, frozen=True):
@@ -50,10 +47,10 @@ class GraphDetail(GraphBody, frozen=True):
 
 
 class CreateGraph(Struct, frozen=True, forbid_unknown_fields=True):
-    """A graph to make. `kind_whitelist` null allows every kind."""
+    """A graph to make. `kind_whitelist` null or empty allows every kind."""
 
     name: GraphName
-    conflict_policy: Annotated[str, Meta(pattern="^(lww|manual)$")] = "lww"
+    conflict_policy: Literal["lww", "manual"] = "lww"
     kind_whitelist: Annotated[list[Annotated[str, Meta(max_length=256)]], Meta(max_length=200)] | None = None
     metadata: dict[str, Any] = {}
 
@@ -97,10 +94,9 @@ class GraphController(Controller):
         self, request: AnyRequest, db: NamedDependency[Database], state: State, data: JSONBody[CreateGraph]
     ) -> GraphBody:
         """A new, empty graph. 409 if the name is taken."""
-        if len(msgspec.json.encode(data.metadata)) > (most := state.settings.max_metadata_size):
-            raise InvalidInput(f"Metadata too large (max {most} bytes)", path="metadata")
+        check_metadata(data.metadata, "metadata", state.settings.max_metadata_size)
         deduplication.require_readable(data.metadata)
-        whitelist = None if data.kind_whitelist is None else tuple(data.kind_whitelist)
+        whitelist = tuple(data.kind_whitelist or ()) or None
         new = NewGraph(data.name, data.conflict_policy, whitelist, data.metadata)
         async with db.transaction(request.user) as tx:
             return _body(await graphs.create_graph(tx, new))

@@ -25,11 +25,10 @@ from recollect_gateway.errors import RESPONSES
 from recollect_gateway.guards import mirrors
 from recollect_gateway.kinds import known_kind
 from recollect_gateway.management.pages import Limit, Page
+from recollect_gateway.shapes import GRAPH_NAME
 
 AnyRequest = Request[Caller, Any, State]
-GraphFilter = Annotated[
-    str | None, QueryParameter(pattern="^[A-Za-z0-9_@-]{1,128}$", description="Only jobs of this graph")
-]
+GraphFilter = Annotated[str | None, QueryParameter(pattern=GRAPH_NAME, description="Only jobs of this graph")]
 KindFilter = Annotated[str | None, QueryParameter(description="Only jobs of this kind")]
 Status = Literal["queued", "running", "succeeded", "failed", "cancelled"]
 

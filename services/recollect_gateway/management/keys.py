@@ -1,7 +1,7 @@
 """/v1/keys: the tenant's API keys."""
 
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 from uuid import UUID
 
 from litestar import Controller, Request, delete, get, post
@@ -17,9 +17,9 @@ from recollect.identity.model import ApiKey, NewKey
 from recollect.platform.db import Database, Transaction
 from recollect_gateway.errors import RESPONSES
 from recollect_gateway.guards import BY_SCOPE, requires_admin, sound_body
-from recollect_gateway.management.graphs import GraphName
 from recollect_gateway.management.pages import Limit, Page
 from recollect_gateway.mcp_endpoint.catalogue import known_toolsets
+from recollect_gateway.shapes import GraphName
 
 AnyRequest = Request[Caller, Any, State]
 
@@ -58,7 +58,7 @@ class CreateKey(Struct, frozen=True, forbid_unknown_fields=True):
     """
 
     name: Annotated[str, Meta(min_length=1, max_length=200)]
-    kind: Annotated[str, Meta(pattern="^(agent|admin)$")] = "agent"
+    kind: Literal["agent", "admin"] = "agent"
     scopes: list[Scope] | None = None
     graphs: Annotated[list[GraphName], Meta(max_length=200)] | None = None
     default_graph: GraphName | None = None

@@ -9,6 +9,7 @@ import msgspec
 
 from recollect.errors import InvalidInput
 from recollect.times import in_plain_words, storable
+from recollect_gateway.shapes import plain_pattern
 
 T = TypeVar("T", bound=msgspec.Struct)
 
@@ -105,7 +106,7 @@ def _invalid(message: str) -> InvalidInput:
     for pattern, said in ((_MISSING, "Required"), (_UNKNOWN, "Unknown argument")):
         if field := pattern.match(text):
             return InvalidInput(said, path=f"{path}.{field['field']}" if path else field["field"])
-    return InvalidInput(in_plain_words(text), path=path or None)
+    return InvalidInput(plain_pattern(in_plain_words(text)), path=path or None)
 
 
 def _inline(schema: Any, components: dict[str, Any]) -> Any:
@@ -115,6 +116,8 @@ def _inline(schema: Any, components: dict[str, Any]) -> Any:
         return schema
     if "$ref" in schema:
         return _inline(components[schema["$ref"]] | {k: v for k, v in schema.items() if k != "$ref"}, components)
+    if isinstance(schema.get("pattern"), str):
+        schema = schema | {"pattern": plain_pattern(schema["pattern"])}
     if "properties" in schema:  # A struct's docstring speaks to us, not to a model.
         schema = {key: value for key, value in schema.items() if key != "description"}
     kept = {

@@ -23,13 +23,12 @@ from recollect.recall.model import Question, RecallFilter
 from recollect.settings import Settings
 from recollect.usage.tally import Tally
 from recollect_gateway.mcp_endpoint.errors import tool_error
+from recollect_gateway.shapes import GraphName
 
 log = structlog.get_logger(__name__)
 
 
-GraphChoice = Annotated[
-    str, Meta(pattern="^[A-Za-z0-9_@-]{1,128}$", description="Graph to use; default: the credential's")
-]
+GraphChoice = Annotated[GraphName, Meta(description="Graph to use; default: the credential's")]
 AsOf = Annotated[
     str, Meta(max_length=40, description="Read as it was: a revision, or a time like 2027-01-31T12:00:00Z")
 ]

@@ -98,6 +98,8 @@ async def configure_graph(tx: Transaction, name: str, patch: GraphPatch, operati
 
     Raises NotFound, Conflict for a name that is taken, Forbidden under an allow-list.
     """
+    if patch.name is not None:
+        graph_name(patch.name)
     await get_graph(tx, name)
     _require_unconfined(tx)
     async with write_graph(tx, name, operation) as revision:

@@ -38,7 +38,8 @@ Days = Annotated[float, Meta(gt=0, le=36_500)]
 Time = Annotated[datetime, Meta(tz=True)]
 ACTIVE = "active"
 """The status of what is neither outdated nor archived. It is left out where it is this very object, as defaults are."""
-Status = Annotated[str, Meta(pattern="^(active|outdated|archived)$")]
+Status = Annotated[str, Meta(pattern=r"^(active|outdated|archived)\Z")]
+"""A pattern, since the error of a Literal repeats what the file says. `$` is before a last line's end, too."""
 
 
 class Record(Struct, rename="camel", omit_defaults=True, forbid_unknown_fields=True, frozen=True, kw_only=True):

@@ -12,7 +12,6 @@ from msgspec import UNSET, Meta, Struct, UnsetType, structs
 
 from recollect.errors import ErrorCode, NotFound
 from recollect.graphs import service as graphs
-from recollect.graphs.model import graph_name
 from recollect.jobs import service as jobs
 from recollect.jobs.model import Job, JobBounds, JobFilter, NewJob
 from recollect.passages.model import REEMBED_PASSAGES, REINDEX_PASSAGES
@@ -243,8 +242,7 @@ async def _watched(call: Call, arguments: GetJob) -> Job:
 
 async def _find(tx: Transaction, job_id: UUID, graph: str | None) -> Job:
     """The job, which must be of the graph where one is named; raises NotFound."""
-    wanted = None if graph is None else graph_name(graph)
     job = await jobs.get_job(tx, job_id)
-    if wanted is not None and job.graph != wanted:
+    if graph is not None and job.graph != graph:
         raise NotFound(f"There is no such job of the graph {graph!r}.", code=ErrorCode.JOB_NOT_FOUND)
     return job

@@ -6,7 +6,6 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta, Struct
 
-from recollect.graphs.model import graph_name
 from recollect.usage import service as usage
 from recollect.usage.model import Per, Stored, UsageRow, cursor_of, usage_span
 from recollect_gateway.mcp_endpoint.tool import Arguments, Call, Reply
@@ -68,12 +67,11 @@ async def read_usage(call: Call, arguments: Usage) -> Reply:
     """Tell what was called and, on the first page, what is stored."""
     now, cursor = datetime.now(UTC), arguments.cursor
     span = usage_span(arguments.since, arguments.until, arguments.per, now=now, cursor=cursor)
-    graph = None if arguments.graph is None else graph_name(arguments.graph)
     async with call.transaction() as tx:
         found, more = await usage.read_usage(tx, span, limit=arguments.limit)
         stored, others = list[Stored](), False
         if cursor is None:
-            stored, others = await usage.list_stored(tx, graph=graph, limit=MAX_STORED)
+            stored, others = await usage.list_stored(tx, graph=arguments.graph, limit=MAX_STORED)
     following = cursor_of(span, found[-1]) if more else None
     return Reply(UsageTold([*map(_usage, found)], following, [*map(_stored, stored)], others))
 

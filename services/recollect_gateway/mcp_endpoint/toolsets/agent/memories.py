@@ -14,8 +14,9 @@ from recollect.recall.model import Recalled, RecallFilter
 from recollect.recall.ranking import Hit
 from recollect_gateway.mcp_endpoint.schema import utc
 from recollect_gateway.mcp_endpoint.tool import AsOf, Call, GraphChoice, Reply
-from recollect_gateway.mcp_endpoint.toolsets.agent.shapes import MAX_ITEMS, Time, check_metadata
+from recollect_gateway.mcp_endpoint.toolsets.agent.shapes import MAX_ITEMS, Time
 from recollect_gateway.mcp_endpoint.toolsets.memory.shapes import Importance, Kind, Name, Tag
+from recollect_gateway.shapes import check_metadata
 
 MAX_QUERIES = 8
 

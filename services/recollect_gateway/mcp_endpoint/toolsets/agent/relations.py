@@ -10,8 +10,9 @@ from recollect.memory.model import Explored, Neighbour, Target
 from recollect.relations import service as relations
 from recollect.relations.model import Direction, NewRelation, Walk
 from recollect_gateway.mcp_endpoint.tool import Arguments, Call, Reading, Reply
-from recollect_gateway.mcp_endpoint.toolsets.agent.shapes import MAX_ITEMS, check_metadata
+from recollect_gateway.mcp_endpoint.toolsets.agent.shapes import MAX_ITEMS
 from recollect_gateway.mcp_endpoint.toolsets.memory.shapes import Name, RelationType
+from recollect_gateway.shapes import check_metadata
 
 MAX_GIST = 300
 """Characters of what is told of a node that was met on the way."""

@@ -3,7 +3,6 @@
 from msgspec import Struct
 
 from recollect.errors import Unavailable
-from recollect.graphs.model import graph_name
 from recollect.passages import service as passages
 from recollect.platform.db import DRIVER_ERRORS
 from recollect.recall import service as recall
@@ -63,21 +62,14 @@ class Health(Struct, frozen=True):
 
 async def test_connection(call: Call, arguments: CheckHealth) -> Reply:
     """Say that the database answers."""
-    _checked(arguments)
     await call.services.db.ping()
     return Reply(Connection(True, "The database answers."))
 
 
 async def health_check(call: Call, arguments: CheckHealth) -> Reply:
     """Say what answers and what does not; that something is away is no error."""
-    _checked(arguments)
     database, vectors, refused = await _database(call)
     return Reply(Health(True, database, await _embeddings(call), vectors, refused, await _caches(call)))
-
-
-def _checked(arguments: CheckHealth) -> None:
-    if arguments.graph is not None:
-        graph_name(arguments.graph)
 
 
 async def _database(call: Call) -> tuple[bool, bool, int | None]:

@@ -8,29 +8,26 @@ from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
-import msgspec
 from msgspec import Meta, Struct
 
 from recollect.errors import ErrorCode, InvalidInput, NotFound
-from recollect.graphs.model import graph_name
 from recollect.lineages.model import Version
 from recollect.relations.model import Edge
 from recollect.settings import Settings
 from recollect.times import storable
 from recollect_gateway.mcp_endpoint.tool import Arguments, Reading
 from recollect_gateway.mcp_endpoint.toolsets.memory.shapes import MAX_OFFSET
+from recollect_gateway.shapes import END, GraphName, check_metadata
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 DEFAULT_SOURCE = "mcp"
 
-OwnerId = Annotated[
-    str, Meta(pattern="^[A-Za-z0-9_@-]{1,128}$", description="Graph to use; default: the credential's, else `default`")
-]
+OwnerId = Annotated[GraphName, Meta(description="Graph to use; default: the credential's, else `default`")]
 NodeId = Annotated[str, Meta(max_length=256)]
 Status = Literal["active", "outdated", "archived"]
 NodeType = Literal["Fact", "Entity"]
 Threshold = Annotated[float, Meta(ge=0, le=1, description="Least cosine similarity")]
-ContractType = Annotated[str, Meta(min_length=1, max_length=256, pattern="^[A-Za-z0-9_]+$")]
+ContractType = Annotated[str, Meta(min_length=1, max_length=256, pattern=f"^[A-Za-z0-9_]+{END}")]
 Offset = Annotated[int, Meta(ge=0, le=MAX_OFFSET)]
 
 
@@ -84,15 +81,9 @@ class Succeeded(Struct, frozen=True):
 
 def graph_of(arguments: Owned | OwnedReading) -> str | None:
     """The graph that `owner_id` or `graph` names; raises InvalidInput where they name two."""
-    graph = None if arguments.graph is None else graph_name(arguments.graph)
-    if arguments.owner_id is None:
-        return graph
-    if graph is not None and graph != arguments.owner_id:
+    if None not in (arguments.owner_id, arguments.graph) and arguments.owner_id != arguments.graph:
         raise InvalidInput("owner_id and graph name two graphs: give one of them", path="owner_id")
-    try:
-        return graph_name(arguments.owner_id)
-    except InvalidInput as error:
-        raise InvalidInput(error.message, path="owner_id") from None
+    return arguments.owner_id or arguments.graph
 
 
 def node_id(text: str) -> UUID:
@@ -105,8 +96,7 @@ def node_id(text: str) -> UUID:
 
 def checked_metadata(metadata: dict[str, Any] | None, path: str, settings: Settings) -> dict[str, Any]:
     """Metadata that is not too large; none is empty. Raises InvalidInput."""
-    if metadata and len(msgspec.json.encode(metadata)) > settings.max_metadata_size:
-        raise InvalidInput(f"Metadata too large (max {settings.max_metadata_size} bytes)", path=path)
+    check_metadata(metadata, path, settings.max_metadata_size)
     return metadata or {}
 
 

@@ -13,7 +13,6 @@ from recollect_gateway.mcp_endpoint.tool import Arguments, Call, Reading, Reply
 from recollect_gateway.mcp_endpoint.toolsets.lineage.shapes import (
     CreatedBy,
     EdgeOut,
-    GraphName,
     LineageId,
     NodeOut,
     Offset,
@@ -21,6 +20,7 @@ from recollect_gateway.mcp_endpoint.toolsets.lineage.shapes import (
     node_out,
     require_small,
 )
+from recollect_gateway.shapes import GraphName
 
 EdgeKind = Annotated[str, Meta(min_length=1, max_length=256, description="What the edge says, such as cites")]
 EdgeKinds = Annotated[list[EdgeKind], Meta(max_length=50, description="Only edges of these kinds; default any")]

@@ -13,7 +13,8 @@ from recollect.errors import InvalidInput
 from recollect.graphs import service as graphs
 from recollect.graphs.model import GraphHead, GraphPatch, NewGraph
 from recollect_gateway.mcp_endpoint.tool import Arguments, Call, Reply
-from recollect_gateway.mcp_endpoint.toolsets.lineage.shapes import GraphName, GraphOut, Kind, graph_out, require_small
+from recollect_gateway.mcp_endpoint.toolsets.lineage.shapes import GraphOut, Kind, graph_out, require_small
+from recollect_gateway.shapes import GraphName
 
 Policy = Annotated[
     Literal["lww", "manual"],
@@ -55,7 +56,7 @@ class UpdateGraphConfig(Arguments, frozen=True, rename=None):
 class DeleteGraph(Arguments, frozen=True, rename=None):
     """Arguments of `delete_graph`: the graph must be named, no default is taken."""
 
-    graph: Annotated[str, Meta(pattern="^[A-Za-z0-9_@-]{1,128}$", description="Graph to delete")] = field()
+    graph: Annotated[GraphName, Meta(description="Graph to delete")] = field()
 
 
 class Graphs(Struct, frozen=True):

@@ -7,14 +7,13 @@ from uuid import UUID
 import msgspec
 from msgspec import Meta, Struct
 
-from recollect.errors import InvalidInput
 from recollect.graphs.model import Graph
 from recollect.lineages.model import Version
 from recollect.memory.model import Link
 from recollect_gateway.mcp_endpoint.tool import Call
+from recollect_gateway.shapes import check_metadata
 
 Time = Annotated[datetime, Meta(tz=True)]
-GraphName = Annotated[str, Meta(pattern="^[A-Za-z0-9_@-]{1,128}$")]
 LineageId = Annotated[UUID, Meta(description="A lineage's id")]
 Kind = Annotated[str, Meta(min_length=1, max_length=256)]
 Tag = Annotated[str, Meta(min_length=1, max_length=128)]
@@ -160,6 +159,4 @@ def edge_out(link: Link) -> EdgeOut:
 
 def require_small(call: Call, metadata: dict[str, Any], path: str) -> None:
     """Raise InvalidInput for metadata past the bound."""
-    most = call.settings.max_metadata_size
-    if len(msgspec.json.encode(metadata)) > most:
-        raise InvalidInput(f"Metadata too large (max {most} bytes)", path=path)
+    check_metadata(metadata, path, call.settings.max_metadata_size)

@@ -1,0 +1,75 @@
+"""What may name what, in the arguments of tools and in what an import reads: a last line's end is part of a text."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+import pytest
+
+from recollect.errors import InvalidInput
+from recollect.transfer.model import Unreadable
+from recollect.transfer.records import FactEnd, parsed
+from recollect_gateway.mcp_endpoint.catalogue import CATALOGUE, TOOLS
+from recollect_gateway.mcp_endpoint.schema import json_schema, parse
+from recollect_gateway.mcp_endpoint.tool import ToolSpec
+from recollect_gateway.shapes import END
+
+
+def patterns(schema: Any) -> Iterator[str]:
+    """Every pattern of a schema, wherever it stands."""
+    if isinstance(schema, list | tuple):
+        schema = dict(enumerate(schema))
+    if isinstance(schema, dict):
+        for key, value in schema.items():
+            if key == "pattern" and isinstance(value, str):
+                yield value
+            yield from patterns(value)
+
+
+@pytest.mark.parametrize("tool", CATALOGUE, ids=lambda tool: tool.name)
+def test_patterns_hold_to_the_end_and_are_listed_as_every_client_reads_them(tool: ToolSpec) -> None:
+    held = [*patterns(msgspec.json.schema_components([tool.arguments]))]
+    assert held
+    assert all(pattern.endswith(END) for pattern in held)
+    listed = [*patterns(json_schema(tool.arguments))]
+    assert len(listed) >= len(set(held))
+    assert all(pattern.endswith("$") for pattern in listed)
+
+
+@pytest.mark.parametrize("tool", CATALOGUE, ids=lambda tool: tool.name)
+def test_no_tool_takes_a_graph_whose_name_ends_a_line(tool: ToolSpec) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        parse(tool.arguments, {"graph": "default\n"})
+    assert refused.value.path == "graph"
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "path"),
+    [
+        ("get_node", {"node_id": "x", "owner_id": "a\n"}, "owner_id"),
+        ("create_relation", {"from_id": "x", "to_id": "y", "relation_type": "X\n"}, "relation_type"),
+        ("create_graph", {"name": "a\n"}, "name"),
+        ("update_graph_config", {"name": "a\n"}, "name"),
+        ("delete_graph", {"graph": "a\n"}, "graph"),
+        ("get_node", {"node_id": "x", "owner_id": ""}, "owner_id"),
+        ("get_node", {"node_id": "x", "owner_id": "a\nb"}, "owner_id"),
+        ("get_node", {"node_id": "x", "owner_id": "x" * 129}, "owner_id"),
+    ],
+)
+def test_what_no_name_can_be_is_refused_with_its_path(tool: str, arguments: dict[str, str], path: str) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        parse(TOOLS[tool].arguments, arguments)
+    assert refused.value.path == path
+
+
+@pytest.mark.parametrize("status", ["outdated\n", "\noutdated", "secret", ""])
+def test_an_import_takes_no_other_status_and_repeats_nothing_of_it(status: str) -> None:
+    with pytest.raises(Unreadable) as refused:
+        parsed(FactEnd, {"text": "x", "status": status})
+    assert str(refused.value).startswith("status: ")
+    assert "secret" not in str(refused.value)
+
+
+def test_an_import_takes_each_status() -> None:
+    for status in ("active", "outdated", "archived"):
+        assert parsed(FactEnd, {"text": "x", "status": status}).status == status
