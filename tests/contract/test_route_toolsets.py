@@ -22,7 +22,9 @@ from recollect.settings import Settings
 from recollect_gateway.app import create_app
 from recollect_gateway.guards import TOOLSETS_OPT, within_toolsets
 from recollect_gateway.mcp_endpoint.catalogue import CATALOGUE, TOOLS, TOOLSETS
+from recollect_workers.jobs import turns
 from tests.gateway import Gateway, NewApiKey, rpc_headers
+from tests.jobs import employed
 from tests.workers import environment
 
 DESCRIPTION = "GET /v1/openapi.json"
@@ -36,6 +38,32 @@ BY_SCOPE = {
     "POST /v1/graphs/{name}/erase",
 }
 """Routes that manage what no tool does, all for `tenant:admin` only: a new one is named here by intent."""
+
+DOES_AS = {
+    "GET /v1/graphs": ("list_graphs",),
+    "GET /v1/graphs/{name}": ("get_graph", "graph_stats", "get_stats"),
+    "POST /v1/graphs": ("create_graph",),
+    "DELETE /v1/graphs/{name}": ("delete_graph",),
+    "POST /v1/graphs/{name}/memories": ("remember",),
+    "POST /v1/graphs/{name}/recall": ("recall",),
+    "POST /v1/graphs/{name}/import": ("import_graph",),
+    "POST /v1/graphs/{name}/imports": ("import_graph",),
+    "GET /v1/graphs/{name}/export": ("export_graph",),
+    "POST /v1/graphs/{name}/exports": ("start_export",),
+    "POST /v1/graphs/{name}/deduplicate": ("propose_duplicates",),
+    "POST /v1/graphs/{name}/reindex": ("reindex",),
+    "POST /v1/graphs/{name}/reembed": ("reembed",),
+    "GET /v1/jobs": ("list_jobs",),
+    "GET /v1/jobs/{job_id}": ("get_job",),
+    "GET /v1/jobs/{job_id}/output": ("get_job",),
+    "POST /v1/jobs/{job_id}/cancel": ("cancel_job",),
+    "GET /v1/usage": ("usage",),
+    "GET /v1/usage/stored": ("usage",),
+}
+"""Which tools do what a route does, as docs/keys.md says."""
+
+OF_TOOLSETS = {"GET /v1/graphs/{name}/passages/refused": {"admin"}}
+"""Routes that no tool mirrors, and whose they are."""
 
 
 def handlers() -> Iterator[tuple[str, HTTPRouteHandler]]:
@@ -65,6 +93,10 @@ class TestDeclarations:
         assert {name for name, toolsets in ROUTES.items() if toolsets is None} == BY_SCOPE
         assert set(HANDLERS) >= OPEN
         assert len(ROUTES) > 20
+
+    def test_each_route_is_for_those_whose_tools_do_the_same(self) -> None:
+        of_tools = {name: set().union(*(TOOLS[tool].toolsets for tool in tools)) for name, tools in DOES_AS.items()}
+        assert {name: ROUTES[name] for name in CONFINED} == of_tools | OF_TOOLSETS
 
     def test_a_route_named_like_a_tool_is_of_its_toolsets(self) -> None:
         """`POST …/recall` is `recall`: what a route is called and what it declares go together."""
@@ -122,6 +154,21 @@ class TestRoutes:
     async def test_the_methods_of_an_address_are_no_secret(self, gateway: Gateway, confined: dict[str, str]) -> None:
         async with gateway.http(confined["memory"]) as http:
             assert (await http.request("OPTIONS", "/v1/usage")).status_code == 204
+
+    async def test_what_a_tool_tells_to_fetch_can_be_fetched(
+        self, gateway: Gateway, issue: NewApiKey, caller: Caller, settings: Settings, db: Database
+    ) -> None:
+        secret = (await issue(caller, toolsets=("admin",))).secret
+        async with gateway.http(secret, **rpc_headers()) as http, employed(settings, db) as worker:
+            started = await gateway.call(http, "start_export", {"format": "json"}, path="/mcp/x/admin")
+            await turns.sweep(worker)
+            job = {"id": started["structuredContent"]["id"]}
+            shown = await gateway.call(http, "get_job", job, path="/mcp/x/admin")
+            assert shown["structuredContent"]["status"] == "succeeded"
+            fetched = await http.get(shown["structuredContent"]["output"]["path"])
+            assert (fetched.status_code, fetched.json()) == (200, {"entities": [], "facts": [], "relations": []})
+            assert (await http.post("/v1/graphs/default/exports", json={"format": "json"})).status_code == 202
+            assert (await http.post("/v1/graphs/default/deduplicate")).status_code == 202
 
 
 class TestTools:

@@ -69,7 +69,7 @@ class GraphJobController(Controller):
         "/deduplicate",
         responses=RESPONSES,
         summary="Look for duplicates in a graph",
-        opt=mirrors("find_duplicates"),
+        opt=mirrors("propose_duplicates"),
         status_code=202,
     )
     async def deduplicate(self, request: AnyRequest, db: NamedDependency[Database], name: FromPath[str]) -> JobBody:
@@ -85,7 +85,7 @@ class GraphJobController(Controller):
         "/exports",
         responses=RESPONSES,
         summary="Export a graph by a job",
-        opt=mirrors("export_graph"),
+        opt=mirrors("start_export"),
         status_code=202,
         before_request=sound_body,
     )

@@ -123,7 +123,7 @@ class JobController(Controller):
         "/{job_id:uuid}/output",
         responses=RESPONSES,
         summary="Fetch a job's output",
-        opt=mirrors("export_graph", "import_graph"),
+        opt=mirrors("get_job"),
         operation_class=OutputOperation,
     )
     async def fetch_output(self, request: AnyRequest, db: NamedDependency[Database], job_id: FromPath[UUID]) -> Stream:
