@@ -70,14 +70,15 @@ class UsageMiddleware(ASGIMiddleware):
         body, status, whole = CountedBody(receive), 500, False
 
         async def watched(message: Message) -> None:
-            nonlocal status
+            nonlocal status, whole
             if message["type"] == "http.response.start":
                 status = message["status"]
             await send(message)
+            # A stream whose reader leaves ends without its last part, and without an error.
+            whole = message["type"] == "http.response.body" and not message.get("more_body")
 
         try:
             await next_app(scope, body, watched)
-            whole = True
         finally:
             tally: Tally = scope["litestar_app"].state.tally
             failed = status >= 400 or not whole

@@ -11,11 +11,13 @@ from typing import Any
 import pytest
 from mcp import Client
 from mcp.shared.exceptions import MCPError
-from mcp_types import TextResourceContents
+from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, TextResourceContents
 
 from recollect.caller import Caller
 from recollect.platform.db import Database
-from tests.gateway import LEGACY, MODES, Gateway, error_of, held, revision_of, rpc_answer, rpc_headers, text_of
+from recollect.settings import Settings
+from recollect_gateway.mcp_endpoint.toolsets.memory import graph
+from tests.gateway import LEGACY, MODES, Gateway, error_of, held, revision_of, rpc_answer, rpc_headers, serving, text_of
 
 ALICE = {"name": "Alice", "entityType": "person", "observations": ["likes tea", "lives in Oslo"]}
 ACME = {"name": "Acme", "entityType": "company", "observations": []}
@@ -257,6 +259,25 @@ class TestResource:
     async def test_others_are_unknown(self, client: Client) -> None:
         with pytest.raises(MCPError, match="Unknown resource"):
             await client.read_resource("memory://other")
+
+    async def test_it_takes_no_more_bytes_than_a_reply_may(self, client: Client, settings: Settings, key: str) -> None:
+        await remember_alice(client)
+        with serving(settings.model_copy(update={"max_reply_bytes": 100})) as gateway:
+            async with gateway.client(key, revision=client.protocol_version) as small:
+                with pytest.raises(MCPError, match="more than one reply may") as refused:
+                    await small.read_resource("memory://knowledge-graph")
+        assert refused.value.error.code == INVALID_PARAMS
+
+    async def test_a_fault_of_ours_keeps_its_words_to_itself(
+        self, client: Client, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        async def fail(*_: Any) -> None:
+            raise LookupError("relation secret does not exist")
+
+        monkeypatch.setattr(graph, "read_graph", fail)
+        with pytest.raises(MCPError, match="went wrong on our side") as told:
+            await client.read_resource("memory://knowledge-graph")
+        assert (told.value.error.code, told.value.error.data) == (INTERNAL_ERROR, None)
 
     @pytest.mark.parametrize("revision", MODES)
     async def test_it_comes_with_the_toolset(self, gateway: Gateway, key: str, revision: str) -> None:

@@ -1,18 +1,30 @@
 """What is counted in memory, and what may be asked for."""
 
+import asyncio
 from collections import Counter as Sums
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
+from typing import Any
 from uuid import UUID
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from litestar import Litestar, get
+from litestar.datastructures import State
+from litestar.middleware import ASGIMiddleware
+from litestar.response import Stream
+from litestar.types import ASGIApp, Message, Receive, Send
+from litestar.types import Scope as AsgiScope
 
+from recollect.caller import Caller, Scope
 from recollect.errors import InvalidInput
 from recollect.usage.model import Counter, Counts, Per, TenantUsage, UsageRow, cursor_of, usage_span
 from recollect.usage.tally import Tally
+from recollect_gateway.usage import UsageMiddleware
 
+TEA = Caller(UUID(int=1), "tea", "key:tea", frozenset(Scope))
 NOW = datetime(2026, 11, 20, 20, 30, tzinfo=UTC)
 TENANTS = [UUID(int=number) for number in range(1, 5)]
 
@@ -158,3 +170,48 @@ class TestCursor:
         with pytest.raises(InvalidInput) as refused:
             usage_span(None, None, "hour", now=NOW, cursor=cursor)
         assert refused.value.path == "cursor"
+
+
+class AsTea(ASGIMiddleware):
+    """Lets everybody in, as one caller."""
+
+    async def handle(self, scope: AsgiScope, receive: Receive, send: Send, next_app: ASGIApp) -> None:
+        scope["user"] = TEA
+        await next_app(scope, receive, send)
+
+
+@get("/long")
+async def tell_at_length() -> Stream:
+    async def parts() -> AsyncIterator[bytes]:
+        yield b"a part"
+        await asyncio.Event().wait()
+
+    return Stream(parts())
+
+
+@get("/short")
+async def tell() -> Stream:
+    async def parts() -> AsyncIterator[bytes]:
+        yield b"a part"
+
+    return Stream(parts())
+
+
+@pytest.mark.parametrize(("path", "errors"), [("/long", 1), ("/short", 0)])
+async def test_an_answer_that_its_reader_breaks_off_has_failed(path: str, errors: int) -> None:
+    tally, gone = Tally(), asyncio.Event()
+    app = Litestar([tell_at_length, tell], middleware=[AsTea(), UsageMiddleware()], state=State({"tally": tally}))
+
+    async def receive() -> Any:
+        await gone.wait()
+        return {"type": "http.disconnect"}
+
+    async def send(message: Message) -> None:
+        if message["type"] == "http.response.body" and (path == "/long" or not message["more_body"]):
+            gone.set()
+
+    scope: Any = {"type": "http", "method": "GET", "path": path, "raw_path": path.encode(), "query_string": b""}
+    scope |= {"headers": [], "root_path": "", "scheme": "http", "http_version": "1.1", "server": ("tea", 80)}
+    await asyncio.wait_for(app(scope | {"client": None}, receive, send), 30)
+    [counts] = tally.take(TEA.tenant_id).counted.values()
+    assert (counts.calls, counts.errors) == (1, errors)

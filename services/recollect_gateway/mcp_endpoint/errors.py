@@ -1,15 +1,18 @@
 """How errors leave through MCP: one place.
 
 What a tool refuses is a tool error, so that a model reads it and mends its call; the code and the path travel in
-`_meta`. Faults of ours are logged whole and told as one plain sentence.
+`_meta`. What is no tool call is answered by an error of the protocol. Faults of ours are logged whole and told as one
+plain sentence.
 """
 
 import structlog
-from mcp_types import CallToolResult, TextContent
+from mcp.shared.exceptions import MCPError
+from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, CallToolResult, TextContent
 
 from recollect.errors import ErrorCode, RecollectError
 
 ERROR_META = "dev.recollect/error"
+OURS = "Something went wrong on our side. Try again; if it stays, tell an operator."
 
 log = structlog.get_logger(__name__)
 
@@ -19,9 +22,17 @@ def tool_error(error: Exception) -> CallToolResult:
     if isinstance(error, RecollectError):
         return _result(str(error), error.code, error.path)
     log.error("tool failed", exc_info=error)
-    return _result(
-        "Something went wrong on our side. Try again; if it stays, tell an operator.", ErrorCode.INTERNAL, None
-    )
+    return _result(OURS, ErrorCode.INTERNAL, None)
+
+
+def protocol_error(error: Exception) -> MCPError:
+    """An error as the answer to what is no tool call. The SDK would tell any other's own words."""
+    if isinstance(error, MCPError):
+        return error
+    if isinstance(error, RecollectError):
+        return MCPError(INVALID_PARAMS, str(error))
+    log.error("request failed", exc_info=error)
+    return MCPError(INTERNAL_ERROR, OURS)
 
 
 def error_code(error: Exception) -> str:

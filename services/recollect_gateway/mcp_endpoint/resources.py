@@ -4,8 +4,7 @@ import msgspec
 from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS, ReadResourceResult, Resource, TextResourceContents
 
-from recollect.errors import RecollectError
-from recollect_gateway.mcp_endpoint.tool import Call
+from recollect_gateway.mcp_endpoint.tool import Call, bounded
 from recollect_gateway.mcp_endpoint.toolsets.memory import graph
 
 KNOWLEDGE_GRAPH = Resource(
@@ -23,12 +22,9 @@ def unknown(uri: str) -> MCPError:
 
 
 async def read(call: Call, uri: str) -> ReadResourceResult:
-    """The credential's default graph as JSON; raises MCPError for another address or a graph too large."""
+    """The credential's default graph as JSON; raises MCPError for another address, TooLarge beyond a reply's bounds."""
     if uri != KNOWLEDGE_GRAPH.uri:
         raise unknown(uri)
-    try:
-        reply = await graph.read_graph(call, graph.ReadGraph())
-    except RecollectError as error:
-        raise MCPError(INVALID_PARAMS, str(error)) from error
-    text = msgspec.json.format(msgspec.json.encode(reply.structured), indent=2).decode()
+    reply = await graph.read_graph(call, graph.ReadGraph())
+    text = msgspec.json.format(bounded(reply.structured, call.settings.max_reply_bytes), indent=2).decode()
     return ReadResourceResult(contents=[TextResourceContents(uri=uri, mime_type=KNOWLEDGE_GRAPH.mime_type, text=text)])

@@ -25,15 +25,14 @@ from mcp_types import (
 )
 
 from recollect import __version__
-from recollect.errors import TooLarge
 from recollect.platform.metrics import record_tool
 from recollect.usage.model import Counts, Kind
 from recollect_gateway.mcp_endpoint import resources
 from recollect_gateway.mcp_endpoint.catalogue import CATALOGUE, TOOLS
-from recollect_gateway.mcp_endpoint.errors import error_code
+from recollect_gateway.mcp_endpoint.errors import error_code, protocol_error
 from recollect_gateway.mcp_endpoint.request import Context, McpRequest, request_of
 from recollect_gateway.mcp_endpoint.schema import json_schema, outline, parse
-from recollect_gateway.mcp_endpoint.tool import Call, Reply, Services, ToolSpec
+from recollect_gateway.mcp_endpoint.tool import Call, Reply, Services, ToolSpec, bounded
 
 INSTRUCTIONS = (
     "Recollect is a lasting memory shared by this organisation's agents. Look for what is known before you answer, "
@@ -95,6 +94,8 @@ class Answers:
             read = await resources.read(Call(request.caller, self.services, tool), str(params.uri))
             failed = False
             return read
+        except Exception as error:
+            raise protocol_error(error) from error
         finally:
             self._count(request, "resource", "resources/read", failed=failed)
 
@@ -143,11 +144,7 @@ def definition(tool: ToolSpec) -> Tool:
 
 
 def _result(reply: Reply, max_bytes: int | None) -> CallToolResult:
-    encoded = msgspec.json.encode(reply.structured)
-    if max_bytes is not None and len(encoded) > max_bytes:
-        raise TooLarge(
-            f"The answer takes {len(encoded)} bytes, more than one reply may ({max_bytes}). Ask for less: limit"
-        )
+    encoded = bounded(reply.structured, max_bytes)
     text = msgspec.json.format(encoded, indent=2).decode() if reply.text is None else reply.text
     texts = [text] if reply.note is None else [text, reply.note]
     return CallToolResult(

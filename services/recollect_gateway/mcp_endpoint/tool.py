@@ -11,7 +11,7 @@ from mcp_types import CallToolResult
 from msgspec import Meta
 
 from recollect.caller import Caller, Scope
-from recollect.errors import Unavailable
+from recollect.errors import TooLarge, Unavailable
 from recollect.graphs import service as graphs
 from recollect.graphs.model import Revision
 from recollect.platform.db import Database, Transaction
@@ -56,6 +56,16 @@ class Reply:
     structured: msgspec.Struct
     text: str | None = None
     note: str | None = None
+
+
+def bounded(structured: msgspec.Struct, max_bytes: int | None) -> bytes:
+    """What is answered as JSON; raises TooLarge for more than one reply may take, None being no bound."""
+    encoded = msgspec.json.encode(structured)
+    if max_bytes is not None and len(encoded) > max_bytes:
+        raise TooLarge(
+            f"The answer takes {len(encoded)} bytes, more than one reply may ({max_bytes}). Ask for less: limit"
+        )
+    return encoded
 
 
 @dataclass(frozen=True, slots=True)
