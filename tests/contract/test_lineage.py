@@ -6,14 +6,15 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import httpx2
 import pytest
 
 from recollect.caller import Caller
+from recollect.graphs import store as graph_store
 from recollect.identity.model import operator_caller
-from recollect.platform.db import Database
+from recollect.platform.db import Database, Transaction
 from recollect_gateway.mcp_endpoint.catalogue import CATALOGUE
 from recollect_gateway.mcp_endpoint.errors import ERROR_META
 from tests.conftest import NewTenant
@@ -320,6 +321,19 @@ class TestGraphs:
         lineage = written["nodes"][1]["lineage_id"]
         assert await call.refused("put_node", **put | {"kind": "plan", "lineage_id": lineage}) == "kind_not_allowed"
         await call.note("a node keeps the kind that it has", graph="notes", lineage_id=lineage)
+
+    async def test_deleting_one_takes_as_long_as_it_takes(self, call: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A statement may run as long as one of an erasure, which does the same: longer than any other call's."""
+        bounds, delete = list[str](), graph_store.delete_nodes
+
+        async def watched(tx: Transaction, *arguments: Any, **more: Any) -> UUID | None:
+            bounds.append(await tx.fetchval("SHOW statement_timeout"))
+            return await delete(tx, *arguments, **more)
+
+        monkeypatch.setattr(graph_store, "delete_nodes", watched)
+        await call.note("a platypus", graph="notes")
+        assert (await call("delete_graph", graph="notes"))["deleted"]
+        assert set(bounds) == {"10min"}
 
     async def test_a_deleted_graph_is_gone_and_its_name_free(self, call: Client) -> None:
         lineage = await call.note("a platypus", graph="notes")

@@ -277,7 +277,9 @@ class TestHierarchyAtOnce:
             [root] = (await hierarchy.get_roots(tx, None, Page())).entities
             assert len((await hierarchy.get_descendants(tx, None, root.name, Page())).entities) == 7
 
-    async def test_a_cycle_through_more_levels_than_are_read(self, agent: Agent, owner: asyncpg.Connection) -> None:
+    async def test_a_cycle_through_more_levels_than_are_read(
+        self, agent: Agent, owner: asyncpg.Connection, client: Client
+    ) -> None:
         """A chain of 1,200, made by its rows: the bound on reading is none on safety."""
         chain = [f"L{n}" for n in range(1_200)]
         await agent.create(*chain)
@@ -292,6 +294,9 @@ class TestHierarchyAtOnce:
             above = await hierarchy.get_ancestors(tx, None, "L1199")
             assert [entity.name for entity in above.entities] == chain[-2:-1002:-1]
             assert above.next_offset is not None
+        result = await client.call_tool("get_ancestors", {"entityName": "L1199"})
+        assert list(result.structured_content or {}) == ["entities"]
+        assert "Go on from the last" in text_of(CallToolResult(content=result.content[1:]))
 
     async def test_a_cycle_through_what_has_expired(self, agent: Agent, owner: asyncpg.Connection) -> None:
         """It may be given more time again; until then it is nobody's parent."""

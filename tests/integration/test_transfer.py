@@ -397,7 +397,7 @@ async def test_other_formats_are_checked_bounded_and_told_by_their_places(http: 
     assert problem(await http.get("/v1/graphs/fresh/export")) == (404, "graph_not_found")
     strict = await http.post(url, content=b"name\na\nb,c\n", params={"strict": "true"}, headers=headers)
     assert problem(strict) == (400, "invalid_input")
-    assert strict.json()["path"] == "data.line 3"
+    assert strict.json()["path"] == "line 3"
     many = b"name\n" + b"".join(b"e%d\n" % number for number in range(MAX_LINES + 1))
     assert problem(await http.post(url, content=many, headers=headers)) == (413, "request_too_large")
     packed = await http.post(url, content=b"\x1f\x8b\x08", headers=headers)

@@ -1,6 +1,5 @@
 """/v1/graphs/{name}/import and /export: whole graphs in and out, in each of the formats."""
 
-from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any, ClassVar, Literal
@@ -180,7 +179,7 @@ class TransferController(Controller):
             "X-Content-Type-Options": "nosniff",
         }
         media_type = format_named(format).media_type
-        return Stream(_chunks(db, request.user, export), media_type=media_type, headers=headers)
+        return Stream(exports.export_chunks(db, request.user, export), media_type=media_type, headers=headers)
 
 
 def read_format(request: AnyRequest, named: str | None) -> str:
@@ -225,11 +224,6 @@ async def _import_items(
         if strict:
             transfer.require_sound(imported.problems)
     return _answer(Imported(problems=tuple(problems)) + imported)
-
-
-async def _chunks(db: Database, caller: Caller, export: exports.Export) -> AsyncIterator[bytes]:
-    async for chunk in exports.export_chunks(db, caller, export):
-        yield chunk
 
 
 def _answer(imported: Imported) -> ImportBody:

@@ -69,11 +69,12 @@ async def check_chunk(tx: Transaction, graph_name: str, chunk: Chunk, *, strict:
     return Imported(problems=tuple(Problem(f"line {line.number}", line.reason) for line in broken))
 
 
-def require_sound(problems: Sequence[Problem]) -> None:
-    """Raise InvalidInput where there are problems, naming the first and how many there are."""
+def require_sound(problems: Sequence[Problem], *, field: str | None = None) -> None:
+    """Raise InvalidInput where there are problems: the first, in the `field` that holds the file, and how many."""
     if problems:
         more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
-        raise InvalidInput(f"{problems[0].reason}{more}. Nothing was imported", path=f"data.{problems[0].where}")
+        path = f"{field}.{problems[0].where}" if field else problems[0].where
+        raise InvalidInput(f"{problems[0].reason}{more}. Nothing was imported", path=path)
 
 
 _TYPES = (EntityRecord, FactRecord, RelationRecord, Placement)

@@ -9,9 +9,10 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta, Struct, field
 
 from recollect.curation import deduplication
-from recollect.errors import InvalidInput
+from recollect.errors import InvalidInput, NotFound
 from recollect.graphs import service as graphs
 from recollect.graphs.model import GraphHead, GraphPatch, NewGraph
+from recollect.retention import erasure
 from recollect_gateway.mcp_endpoint.tool import Arguments, Call, Reply
 from recollect_gateway.mcp_endpoint.toolsets.lineage.shapes import GraphOut, Kind, graph_out, require_small
 from recollect_gateway.shapes import GraphName
@@ -145,9 +146,12 @@ async def update_graph_config(call: Call, arguments: UpdateGraphConfig) -> Reply
 
 async def delete_graph(call: Call, arguments: DeleteGraph) -> Reply:
     """Delete a graph with its history."""
-    async with call.transaction() as tx:
-        deleted = await graphs.delete_graph(tx, arguments.graph, call.tool.name)
-    return Reply(DeletedGraph(arguments.graph, deleted))
+    try:
+        async with call.transaction() as tx:
+            await erasure.erase_graph(tx, arguments.graph)
+    except NotFound:
+        return Reply(DeletedGraph(arguments.graph, False))
+    return Reply(DeletedGraph(arguments.graph, True))
 
 
 def _detail(graph: GraphOut, head: GraphHead) -> GraphDetail:

@@ -59,6 +59,12 @@ class OrganizedParent(Struct, frozen=True):
     parent: OrganizedEntity | None
 
 
+class Ancestors(Struct, frozen=True):
+    """Result of `get_ancestors`, nearest first."""
+
+    entities: list[OrganizedEntity]
+
+
 class Subtree(Struct, rename="camel", omit_defaults=True, frozen=True):
     """Result of `get_subtree`: entities, depth first, and the relations among them."""
 
@@ -86,7 +92,7 @@ async def get_ancestors(call: Call, arguments: OfEntity) -> Reply:
     async with call.transaction() as tx:
         found = await hierarchy.get_ancestors(tx, arguments.graph, arguments.entity_name, as_of=arguments.as_of)
     note = "Not everything: the bound on levels was reached. Go on from the last." if found.next_offset else None
-    return bare(OrganizedEntities([*map(organized, found.entities)], found.next_offset), note)
+    return bare(Ancestors([*map(organized, found.entities)]), note)
 
 
 async def get_children(call: Call, arguments: Below) -> Reply:

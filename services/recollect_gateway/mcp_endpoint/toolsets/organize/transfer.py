@@ -142,12 +142,12 @@ async def import_graph(call: Call, arguments: ImportGraph) -> Reply:
             raise
         return await _start_import(call, arguments)
     if not arguments.dry_run:
-        transfer.require_sound(problems)
+        transfer.require_sound(problems, field="data")
     imported = Imported(problems=tuple(problems))
     async with call.writing(arguments.graph, keep=not arguments.dry_run) as (tx, revision):
         imported += await transfer.import_items(tx, revision, items, Strategy(arguments.merge_strategy))
         if not arguments.dry_run:
-            transfer.require_sound(imported.problems)
+            transfer.require_sound(imported.problems, field="data")
     return Reply(_imported(imported, arguments.dry_run))
 
 
