@@ -3,7 +3,7 @@
 import sys
 import time
 from datetime import datetime
-from typing import Annotated, Literal
+from typing import Annotated
 from urllib.parse import quote
 from uuid import UUID
 
@@ -12,6 +12,7 @@ from cyclopts import App, Parameter
 
 from recollect.errors import Unavailable
 from recollect.graphs.model import graph_name
+from recollect.jobs.model import Status
 from recollect_cli.gateway import ATTEMPT_SECONDS, ApiKey, Gateway, Url, connected
 from recollect_cli.progress import metered
 from recollect_cli.tables import show as show_table
@@ -24,7 +25,6 @@ TOLD_TIMES = 20
 """How often a wait says how far the job is where there is no terminal, at most."""
 
 AsJson = Annotated[bool, Parameter(name="--json", help="Print what the gateway answers, as JSON.")]
-Status = Literal["queued", "running", "succeeded", "failed", "cancelled"]
 
 
 class JobError(msgspec.Struct, frozen=True):

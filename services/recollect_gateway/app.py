@@ -30,7 +30,7 @@ from recollect_gateway.management.erasure import ErasureController
 from recollect_gateway.management.graph_jobs import GraphJobController
 from recollect_gateway.management.graphs import GraphController
 from recollect_gateway.management.health import HealthController
-from recollect_gateway.management.jobs import JobController, ReembedController, ReindexController
+from recollect_gateway.management.jobs import JobController
 from recollect_gateway.management.keys import KeyController
 from recollect_gateway.management.memories import MemoryController
 from recollect_gateway.management.passages import PassageController
@@ -64,9 +64,7 @@ def create_app(settings: Settings) -> Litestar:
             MemoryController,
             TransferController,
             JobController,
-            ReindexController,
             GraphJobController,
-            ReembedController,
             PassageController,
             UsageController,
         ],

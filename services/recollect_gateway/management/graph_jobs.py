@@ -1,4 +1,4 @@
-"""/v1/graphs/{name}/deduplicate, /exports and /imports: start what takes longer than a call."""
+"""/v1/graphs/{name}/deduplicate, /reindex, /reembed, /exports and /imports: start what takes longer than a call."""
 
 from collections.abc import AsyncIterator
 from datetime import datetime
@@ -15,6 +15,7 @@ from recollect.caller import Caller, Scope
 from recollect.curation import deduplication
 from recollect.jobs import service as jobs
 from recollect.jobs.model import MAX_CHUNK, Job, JobBounds
+from recollect.passages import renewal
 from recollect.platform.db import Database
 from recollect.transfer import exports, tasks
 from recollect.transfer.model import MAX_KIND, Filter, Strategy
@@ -53,6 +54,13 @@ class StartExport(Struct, frozen=True, forbid_unknown_fields=True):
     as_of: Annotated[str, Meta(max_length=64)] | None = None
 
 
+class ReembedRequest(Struct, frozen=True, forbid_unknown_fields=True):
+    """`model`: whose vectors the graph shall have, null is the worker's. `drop_old`: forget those of others then."""
+
+    model: Annotated[str, Meta(min_length=1, max_length=200)] | None = None
+    drop_old: bool = False
+
+
 class ImportJobOperation(ImportOperation):
     """Tells OpenAPI of the body, which may be of any length."""
 
@@ -80,6 +88,39 @@ class GraphJobController(Controller):
         request.user.require(Scope.MEMORY_WRITE)
         async with db.transaction(request.user) as tx:
             return job_body(await deduplication.start_pass(tx, name))
+
+    @post(
+        "/reindex",
+        responses=RESPONSES,
+        summary="Make a graph's search index anew",
+        opt=mirrors("reindex"),
+        status_code=202,
+    )
+    async def reindex(self, request: AnyRequest, db: NamedDependency[Database], name: FromPath[str]) -> JobBody:
+        """A job; where one is under way, that one."""
+        request.user.require(Scope.MEMORY_WRITE)
+        async with db.transaction(request.user) as tx:
+            return job_body(await renewal.start_reindex(tx, name))
+
+    @post(
+        "/reembed",
+        responses=RESPONSES,
+        summary="Give a graph vectors of another model",
+        opt=mirrors("reembed"),
+        status_code=202,
+    )
+    async def reembed(
+        self,
+        request: AnyRequest,
+        db: NamedDependency[Database],
+        name: FromPath[str],
+        data: JSONBody[ReembedRequest | None] = None,
+    ) -> JobBody:
+        """A job; where an equal one is under way, that one. The old vectors serve until the new ones are complete."""
+        request.user.require(Scope.MEMORY_WRITE)
+        wanted = data or ReembedRequest()
+        async with db.transaction(request.user) as tx:
+            return job_body(await renewal.start_reembed(tx, name, model=wanted.model, drop_old=wanted.drop_old))
 
     @post(
         "/exports",

@@ -16,7 +16,7 @@ from recollect.graphs.model import Graph, GraphHead, NewGraph
 from recollect.platform.db import Database
 from recollect_gateway.errors import RESPONSES
 from recollect_gateway.guards import mirrors, requires_admin, sound_body
-from recollect_gateway.management.pages import Limit, Page
+from recollect_gateway.management.pages import Limit, Page, page_of
 from recollect_gateway.shapes import END, GraphName, check_metadata
 
 AnyRequest = Request[Caller, Any, State]
@@ -69,8 +69,7 @@ class GraphController(Controller):
         request.user.require(Scope.MEMORY_READ)
         async with db.transaction(request.user, read_only=True) as tx:
             found = await graphs.list_graphs(tx, after=cursor, limit=limit + 1)
-        page = found[:limit]
-        return Page([_body(graph) for graph in page], page[-1].name if len(found) > limit else None)
+        return page_of(found, limit, _body, lambda graph: graph.name)
 
     @get(
         "/{name:str}", responses=RESPONSES, summary="Read a graph", opt=mirrors("get_graph", "graph_stats", "get_stats")

@@ -2,35 +2,33 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 from uuid import UUID
 
 from litestar import Controller, Request, get, post
 from litestar.datastructures import State
 from litestar.di import NamedDependency
 from litestar.openapi.spec import OpenAPIMediaType, OpenAPIResponse, OpenAPIType, Operation, Schema
-from litestar.params import FromPath, FromQuery, JSONBody, QueryParameter
+from litestar.params import FromPath, FromQuery, QueryParameter
 from litestar.response import Stream
-from msgspec import Meta, Struct
+from msgspec import Struct
 
 from recollect.caller import Caller, Scope
 from recollect.graphs import service as graphs
 from recollect.jobs import service as jobs
-from recollect.jobs.model import Job, JobBounds, JobFilter, NewJob
-from recollect.passages.model import REEMBED_PASSAGES, REINDEX_PASSAGES
+from recollect.jobs.model import Job, JobBounds, JobFilter, Status
 from recollect.platform.db import Database
 from recollect.transfer import tasks
 from recollect.transfer.formats import FORMATS
 from recollect_gateway.errors import RESPONSES
 from recollect_gateway.guards import mirrors
 from recollect_gateway.kinds import known_kind
-from recollect_gateway.management.pages import Limit, Page
+from recollect_gateway.management.pages import Limit, Page, page_of
 from recollect_gateway.shapes import GRAPH_NAME
 
 AnyRequest = Request[Caller, Any, State]
 GraphFilter = Annotated[str | None, QueryParameter(pattern=GRAPH_NAME, description="Only jobs of this graph")]
 KindFilter = Annotated[str | None, QueryParameter(description="Only jobs of this kind")]
-Status = Literal["queued", "running", "succeeded", "failed", "cancelled"]
 
 OUTPUT = "application/octet-stream"
 
@@ -98,8 +96,7 @@ class JobController(Controller):
             graph_id = None if graph is None else (await graphs.get_graph(tx, graph)).id
             wanted = JobFilter(graph_id, known_kind(kind), status)
             found = await jobs.list_jobs(tx, wanted, before=cursor, limit=limit + 1)
-        page = found[:limit]
-        return Page([job_body(job) for job in page], str(page[-1].id) if len(found) > limit else None)
+        return page_of(found, limit, job_body, lambda job: str(job.id))
 
     @get("/{job_id:uuid}", responses=RESPONSES, summary="Read a job", opt=mirrors("get_job"))
     async def get_job(self, request: AnyRequest, db: NamedDependency[Database], job_id: FromPath[UUID]) -> JobBody:
@@ -139,57 +136,6 @@ class JobController(Controller):
         }
         media_type = tasks.media_type_of(job) or OUTPUT
         return Stream(jobs.read_output(db, request.user, job), media_type=media_type, headers=headers)
-
-
-class ReindexController(Controller):
-    """Start the job that makes a graph's search index anew."""
-
-    path = "/graphs/{name:str}/reindex"
-    tags = ("jobs",)
-
-    @post("/", responses=RESPONSES, summary="Make a graph's search index anew", opt=mirrors("reindex"), status_code=202)
-    async def reindex(self, request: AnyRequest, db: NamedDependency[Database], name: FromPath[str]) -> JobBody:
-        """A job; where one is under way, that one."""
-        request.user.require(Scope.MEMORY_WRITE)
-        async with db.transaction(request.user) as tx:
-            graph = await graphs.get_graph(tx, name)
-            return job_body(await jobs.schedule(tx, NewJob(REINDEX_PASSAGES, graph.id)))
-
-
-class ReembedRequest(Struct, frozen=True, forbid_unknown_fields=True):
-    """`model`: whose vectors the graph shall have, null is the worker's. `drop_old`: forget those of others then."""
-
-    model: Annotated[str, Meta(min_length=1, max_length=200)] | None = None
-    drop_old: bool = False
-
-
-class ReembedController(Controller):
-    """Start the job that gives a graph vectors of another model."""
-
-    path = "/graphs/{name:str}/reembed"
-    tags = ("jobs",)
-
-    @post(
-        "/",
-        responses=RESPONSES,
-        summary="Give a graph vectors of another model",
-        opt=mirrors("reembed"),
-        status_code=202,
-    )
-    async def reembed(
-        self,
-        request: AnyRequest,
-        db: NamedDependency[Database],
-        name: FromPath[str],
-        data: JSONBody[ReembedRequest | None] = None,
-    ) -> JobBody:
-        """A job; where an equal one is under way, that one. The old vectors serve until the new ones are complete."""
-        request.user.require(Scope.MEMORY_WRITE)
-        wanted = data or ReembedRequest()
-        arguments = {"model": wanted.model, "drop_old": wanted.drop_old}
-        async with db.transaction(request.user) as tx:
-            graph = await graphs.get_graph(tx, name)
-            return job_body(await jobs.schedule(tx, NewJob(REEMBED_PASSAGES, graph.id, arguments)))
 
 
 def job_body(job: Job) -> JobBody:

@@ -17,7 +17,7 @@ from recollect.identity.model import ApiKey, NewKey
 from recollect.platform.db import Database, Transaction
 from recollect_gateway.errors import RESPONSES
 from recollect_gateway.guards import BY_SCOPE, requires_admin, sound_body
-from recollect_gateway.management.pages import Limit, Page
+from recollect_gateway.management.pages import Limit, Page, page_of
 from recollect_gateway.mcp_endpoint.catalogue import known_toolsets
 from recollect_gateway.shapes import GraphName
 
@@ -85,8 +85,7 @@ class KeyController(Controller):
         """The tenant's keys, oldest first, void ones too."""
         async with db.transaction(request.user, read_only=True) as tx:
             found = await identity.list_keys(tx, after=cursor, limit=limit + 1)
-        page = found[:limit]
-        return Page([KeyBody(**_fields(key)) for key in page], str(page[-1].id) if len(found) > limit else None)
+        return page_of(found, limit, lambda key: KeyBody(**_fields(key)), lambda key: str(key.id))
 
     @post("/", responses=RESPONSES, summary="Make a key", before_request=sound_body)
     async def create_key(

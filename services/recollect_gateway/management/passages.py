@@ -17,7 +17,7 @@ from recollect.passages.model import RefusedPassage
 from recollect.platform.db import Database
 from recollect_gateway.errors import RESPONSES
 from recollect_gateway.guards import belongs_to
-from recollect_gateway.management.pages import Limit, Page
+from recollect_gateway.management.pages import Limit, Page, page_of
 
 AnyRequest = Request[Caller, Any, State]
 
@@ -58,8 +58,7 @@ class PassageController(Controller):
         async with db.transaction(request.user, read_only=True) as tx:
             graph = await graphs.get_graph(tx, name)
             found = await passages.list_refused(tx, graph.id, after=cursor, limit=limit + 1)
-        page = found[:limit]
-        return Page([_body(passage) for passage in page], str(page[-1].id) if len(found) > limit else None)
+        return page_of(found, limit, _body, lambda passage: str(passage.id))
 
 
 def _body(passage: RefusedPassage) -> RefusedBody:

@@ -7,16 +7,16 @@ from litestar import Controller, Request, get
 from litestar.datastructures import State
 from litestar.di import NamedDependency
 from litestar.params import QueryParameter
-from msgspec import Struct
 
 from recollect.caller import Caller, Scope
 from recollect.platform.db import Database
 from recollect.usage import service as usage
-from recollect.usage.model import Per, Stored, UsageRow, cursor_of, usage_span
+from recollect.usage.model import Per, cursor_of, usage_span
 from recollect_gateway.errors import RESPONSES
 from recollect_gateway.guards import mirrors
 from recollect_gateway.management.graphs import Cursor
 from recollect_gateway.management.pages import Limit, Page
+from recollect_gateway.mcp_endpoint.toolsets.admin.usage import StoredBody, UsageBody, stored_body, usage_body
 
 AnyRequest = Request[Caller, Any, State]
 Since = Annotated[
@@ -26,33 +26,6 @@ Since = Annotated[
 Until = Annotated[datetime | None, QueryParameter(name="to", description="Hours that begin before this. Default: now")]
 Sums = Annotated[Per, QueryParameter(description="Sums of each `hour`, `day`, `month`, or of `all` that is asked for")]
 After = Annotated[str | None, QueryParameter(max_length=300, description="`next_cursor` of the page before")]
-
-
-class UsageBody(Struct, frozen=True):
-    """What was counted from `since` on, for an hour, a day, a month or all.
-
-    `kind` is `tool`, `resource`, `route` or `work` (of the worker). `passages`: given their vectors.
-    """
-
-    since: datetime
-    kind: str
-    name: str
-    calls: int
-    errors: int
-    passages: int
-    bytes_received: int
-
-
-class StoredBody(Struct, frozen=True):
-    """What a graph holds now; `passage_bytes` is about right, by a sample."""
-
-    graph: str
-    entities: int
-    facts: int
-    observations: int
-    relations: int
-    passages: int
-    passage_bytes: int
 
 
 class UsageController(Controller):
@@ -77,7 +50,7 @@ class UsageController(Controller):
         span = usage_span(since, until, per, now=datetime.now(UTC), cursor=cursor)
         async with db.transaction(request.user, read_only=True) as tx:
             found, more = await usage.read_usage(tx, span, limit=limit)
-        return Page([*map(_usage, found)], cursor_of(span, found[-1]) if more else None)
+        return Page([*map(usage_body, found)], cursor_of(span, found[-1]) if more else None)
 
     @get("/stored", responses=RESPONSES, summary="Read what is stored", opt=mirrors("usage"))
     async def list_stored(
@@ -87,14 +60,4 @@ class UsageController(Controller):
         request.user.require(Scope.MEMORY_READ)
         async with db.transaction(request.user, read_only=True) as tx:
             found, more = await usage.list_stored(tx, after=cursor, limit=limit)
-        return Page([*map(_stored, found)], found[-1].graph if more else None)
-
-
-def _usage(row: UsageRow) -> UsageBody:
-    return UsageBody(row.since, row.kind, row.name, row.calls, row.errors, row.passages, row.bytes_received)
-
-
-def _stored(one: Stored) -> StoredBody:
-    return StoredBody(
-        one.graph, one.entities, one.facts, one.observations, one.relations, one.passages, one.passage_bytes
-    )
+        return Page([*map(stored_body, found)], found[-1].graph if more else None)

@@ -5,7 +5,7 @@ import random
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any, Self
+from typing import Any, Literal, Self
 from uuid import UUID
 
 import msgspec
@@ -31,6 +31,9 @@ MAX_ATTEMPTS = 8
 
 FIRST_WAIT_SECONDS = 1.0
 LONGEST_WAIT_SECONDS = 60.0
+
+Status = Literal["queued", "running", "succeeded", "failed", "cancelled"]
+"""How a job stands."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from recollect_gateway.mcp_endpoint.tool import ToolSpec
 from recollect_gateway.mcp_endpoint.toolsets.admin import compaction, history, jobs, usage
+from recollect_gateway.mcp_endpoint.toolsets.jobs import JobOut
 
 ADMIN: tuple[ToolSpec, ...] = (
     ToolSpec(
@@ -11,7 +12,7 @@ ADMIN: tuple[ToolSpec, ...] = (
         "under way, that one is answered.",
         toolsets=frozenset({"admin"}),
         arguments=jobs.Reindex,
-        result=jobs.JobOut,
+        result=JobOut,
         handler=jobs.reindex,
         idempotent=True,
     ),
@@ -22,7 +23,7 @@ ADMIN: tuple[ToolSpec, ...] = (
         "are complete, and are kept for the way back. Texts that the embedder did not take are tried again.",
         toolsets=frozenset({"admin"}),
         arguments=jobs.Reembed,
-        result=jobs.JobOut,
+        result=JobOut,
         handler=jobs.reembed,
         idempotent=True,
     ),
@@ -44,7 +45,7 @@ ADMIN: tuple[ToolSpec, ...] = (
         "left, piece by piece.",
         toolsets=frozenset({"organize", "admin"}),
         arguments=jobs.GetJob,
-        result=jobs.JobOut,
+        result=JobOut,
         handler=jobs.get_job,
         read_only=True,
         idempotent=True,
@@ -55,7 +56,7 @@ ADMIN: tuple[ToolSpec, ...] = (
         description="End a job after the step in hand. What it has done stays; one that has ended is left as it is.",
         toolsets=frozenset({"organize", "admin"}),
         arguments=jobs.CancelJob,
-        result=jobs.JobOut,
+        result=JobOut,
         handler=jobs.cancel_job,
         idempotent=True,
     ),

@@ -1,7 +1,7 @@
 """The tools of toolset `organize`."""
 
 from recollect_gateway.mcp_endpoint.tool import ToolSpec
-from recollect_gateway.mcp_endpoint.toolsets.admin import jobs
+from recollect_gateway.mcp_endpoint.toolsets.jobs import JobOut
 from recollect_gateway.mcp_endpoint.toolsets.organize import curation, hierarchy, search, shapes, transfer, upkeep
 from recollect_gateway.mcp_endpoint.toolsets.organize.shapes import organize_error
 
@@ -205,7 +205,7 @@ ORGANIZE: tuple[ToolSpec, ...] = (
         "find_duplicates. Where an equal one is under way, that one is answered.",
         toolsets=frozenset({"organize", "admin"}),
         arguments=upkeep.ProposeDuplicates,
-        result=jobs.JobOut,
+        result=JobOut,
         handler=upkeep.propose_duplicates,
         idempotent=True,
     ),
@@ -267,7 +267,7 @@ ORGANIZE: tuple[ToolSpec, ...] = (
         "Where an equal one is under way, that one is answered. get_job waits for it and reads the file.",
         toolsets=frozenset({"organize", "admin"}),
         arguments=transfer.StartExport,
-        result=jobs.JobOut,
+        result=JobOut,
         handler=transfer.start_export,
         idempotent=True,
     ),

@@ -3,22 +3,21 @@
 import asyncio
 import codecs
 import time
-from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated
 from uuid import UUID
 
 import msgspec
-from msgspec import UNSET, Meta, Struct, UnsetType, structs
+from msgspec import Meta, Struct, structs
 
 from recollect.errors import ErrorCode, NotFound
 from recollect.graphs import service as graphs
 from recollect.jobs import service as jobs
-from recollect.jobs.model import Job, JobBounds, JobFilter, NewJob
-from recollect.passages.model import REEMBED_PASSAGES, REINDEX_PASSAGES
+from recollect.jobs.model import Job, JobBounds, JobFilter, Status
+from recollect.passages import renewal
 from recollect.platform.db import Transaction
-from recollect.transfer import tasks
 from recollect_gateway.kinds import known_kind
 from recollect_gateway.mcp_endpoint.tool import Arguments, Call, Reply
+from recollect_gateway.mcp_endpoint.toolsets.jobs import JobOut, OutputOut, job_out
 
 MAX_WAIT_SECONDS = 60.0
 POLL_SECONDS = 0.5
@@ -27,7 +26,6 @@ MAX_PIECE = 1_000_000
 """Bytes of a job's output that one call answers, at most; less where they take more than one reply may."""
 
 JobId = Annotated[UUID, Meta(description="The job's id")]
-Status = Literal["queued", "running", "succeeded", "failed", "cancelled"]
 
 
 class ListJobs(Arguments, frozen=True, rename=None):
@@ -77,46 +75,6 @@ class Reembed(Arguments, frozen=True, rename=None):
     drop_old: Annotated[bool, Meta(description="Forget those of other models then: there is no way back")] = False
 
 
-class JobError(Struct, frozen=True):
-    """Why a job failed or, while it is running, why its step in hand has to be tried again."""
-
-    code: str
-    message: str
-
-
-class OutputOut(Struct, frozen=True, omit_defaults=True):
-    """What a job left: a GET of `path`, on the gateway's management API and with the same key, answers all of it.
-
-    `text` is a piece of it, as far as that was asked for; the next begins at `next_offset`, unless it was the last.
-    """
-
-    path: str
-    media_type: str
-    text: str | UnsetType = UNSET
-    next_offset: int | None = None
-
-
-class JobOut(Struct, frozen=True, omit_defaults=True):
-    """A job. `done` of `total` counts what its kind counts; `output_bytes` of `output` wait to be fetched."""
-
-    id: str
-    kind: str
-    status: str
-    done: int
-    created_by: str
-    created_at: datetime
-    total: int | None = None
-    graph: str | None = None
-    result: dict[str, Any] | None = None
-    error: JobError | None = None
-    cancel_requested: bool = False
-    output_bytes: int = 0
-    started_at: datetime | None = None
-    finished_at: datetime | None = None
-    expires_at: datetime | None = None
-    output: OutputOut | None = None
-
-
 class Jobs(Struct, frozen=True):
     """Result of `list_jobs`, newest first."""
 
@@ -159,49 +117,14 @@ async def cancel_job(call: Call, arguments: CancelJob) -> Reply:
 async def reindex(call: Call, arguments: Reindex) -> Reply:
     """Start a job that makes the passages of a graph anew."""
     async with call.transaction() as tx:
-        graph = await graphs.get_graph(tx, call.graph_name(arguments.graph))
-        return Reply(job_out(await jobs.schedule(tx, NewJob(REINDEX_PASSAGES, graph.id))))
+        return Reply(job_out(await renewal.start_reindex(tx, call.graph_name(arguments.graph))))
 
 
 async def reembed(call: Call, arguments: Reembed) -> Reply:
     """Start a job that gives a graph vectors of another model."""
-    wanted = {"model": arguments.model, "drop_old": arguments.drop_old}
+    name, model = call.graph_name(arguments.graph), arguments.model
     async with call.transaction() as tx:
-        graph = await graphs.get_graph(tx, call.graph_name(arguments.graph))
-        return Reply(job_out(await jobs.schedule(tx, NewJob(REEMBED_PASSAGES, graph.id, wanted))))
-
-
-def after(job: Job) -> str:
-    """How to go on where a job was started that leaves something to be read."""
-    return f"Wait for it: get_job with id {job.id} and wait_seconds; output_offset 0 answers what it left, too."
-
-
-def job_out(job: Job) -> JobOut:
-    """A job in this toolset's shape."""
-    return JobOut(
-        str(job.id),
-        job.kind,
-        job.status,
-        job.done,
-        job.created_by,
-        job.created_at,
-        job.total,
-        job.graph,
-        job.result,
-        JobError(job.error_code, job.error_message or "") if job.error_code else None,
-        job.cancel_requested,
-        job.output_bytes,
-        job.started_at,
-        job.finished_at,
-        job.expires_at,
-        _output(job),
-    )
-
-
-def _output(job: Job) -> OutputOut | None:
-    if job.status != "succeeded" or not (job.output_bytes or job.kind in tasks.FILES):
-        return None
-    return OutputOut(f"/v1/jobs/{job.id}/output", tasks.media_type_of(job) or "application/octet-stream")
+        return Reply(job_out(await renewal.start_reembed(tx, name, model=model, drop_old=arguments.drop_old)))
 
 
 _FRAME = 100

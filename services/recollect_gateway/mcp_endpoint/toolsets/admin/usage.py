@@ -1,4 +1,4 @@
-"""Handler and shapes of usage: what the tenant called, and what its graphs hold."""
+"""Handler and shapes of usage: what the tenant called, and what its graphs hold. /v1/usage answers the same shapes."""
 
 from datetime import UTC, datetime
 from typing import Annotated
@@ -30,8 +30,11 @@ class Usage(Arguments, frozen=True, rename=None):
     cursor: Annotated[str, Meta(max_length=300, description="`next_cursor` of the page before")] | None = None
 
 
-class UsageOut(Struct, frozen=True):
-    """What was counted from `since` on. `kind`: tool, resource, route or work. `passages`: given their vectors."""
+class UsageBody(Struct, frozen=True):
+    """What was counted from `since` on, for an hour, a day, a month or all.
+
+    `kind` is `tool`, `resource`, `route` or `work` (of the worker). `passages`: given their vectors.
+    """
 
     since: datetime
     kind: str
@@ -42,7 +45,7 @@ class UsageOut(Struct, frozen=True):
     bytes_received: int
 
 
-class StoredOut(Struct, frozen=True):
+class StoredBody(Struct, frozen=True):
     """What a graph holds now; `passage_bytes` is about right, by a sample."""
 
     graph: str
@@ -57,9 +60,9 @@ class StoredOut(Struct, frozen=True):
 class UsageTold(Struct, frozen=True):
     """Result of `usage`, oldest first. `stored` is there on the first page; `stored_more`: of other graphs, too."""
 
-    usage: list[UsageOut]
+    usage: list[UsageBody]
     next_cursor: str | None
-    stored: list[StoredOut]
+    stored: list[StoredBody]
     stored_more: bool
 
 
@@ -73,14 +76,16 @@ async def read_usage(call: Call, arguments: Usage) -> Reply:
         if cursor is None:
             stored, others = await usage.list_stored(tx, graph=arguments.graph, limit=MAX_STORED)
     following = cursor_of(span, found[-1]) if more else None
-    return Reply(UsageTold([*map(_usage, found)], following, [*map(_stored, stored)], others))
+    return Reply(UsageTold([*map(usage_body, found)], following, [*map(stored_body, stored)], others))
 
 
-def _usage(row: UsageRow) -> UsageOut:
-    return UsageOut(row.since, row.kind, row.name, row.calls, row.errors, row.passages, row.bytes_received)
+def usage_body(row: UsageRow) -> UsageBody:
+    """What was counted, as tool and route tell it."""
+    return UsageBody(row.since, row.kind, row.name, row.calls, row.errors, row.passages, row.bytes_received)
 
 
-def _stored(one: Stored) -> StoredOut:
-    return StoredOut(
+def stored_body(one: Stored) -> StoredBody:
+    """What is stored, as tool and route tell it."""
+    return StoredBody(
         one.graph, one.entities, one.facts, one.observations, one.relations, one.passages, one.passage_bytes
     )

@@ -17,7 +17,7 @@ from recollect.transfer.formats import format_named
 from recollect.transfer.formats.reading import in_pieces
 from recollect.transfer.model import Filter, Imported, Strategy
 from recollect_gateway.mcp_endpoint.tool import Arguments, Call, Reading, Reply
-from recollect_gateway.mcp_endpoint.toolsets.admin.jobs import JobOut, after, job_out
+from recollect_gateway.mcp_endpoint.toolsets.jobs import JobOut, after, job_out
 from recollect_gateway.mcp_endpoint.toolsets.memory.shapes import Tag
 from recollect_gateway.mcp_endpoint.toolsets.organize.shapes import moment
 

@@ -7,10 +7,9 @@ from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from recollect.curation import deduplication, duplicates, keeping
 from recollect.curation.model import Asked, Compressed, Criteria, Fault
-from recollect.jobs.model import Job
 from recollect_gateway.mcp_endpoint.schema import utc
 from recollect_gateway.mcp_endpoint.tool import Arguments, Call, Reading, Reply
-from recollect_gateway.mcp_endpoint.toolsets.admin import jobs
+from recollect_gateway.mcp_endpoint.toolsets import jobs
 from recollect_gateway.mcp_endpoint.toolsets.memory.shapes import MAX_BATCH, Importance, Tag, bare
 from recollect_gateway.mcp_endpoint.toolsets.organize.shapes import more
 
@@ -163,7 +162,7 @@ async def propose_duplicates(call: Call, arguments: ProposeDuplicates) -> Reply:
     async with call.transaction() as tx:
         name = call.graph_name(arguments.graph)
         job = await deduplication.start_pass(tx, name, Asked("propose", arguments.threshold))
-    return Reply(jobs.job_out(job), note=f"{_waiting(job)}, then find_duplicates tells what is alike.")
+    return Reply(jobs.job_out(job), note=f"{jobs.waiting(job)}, then find_duplicates tells what is alike.")
 
 
 async def compress_graph(call: Call, arguments: CompressGraph) -> Reply:
@@ -173,7 +172,7 @@ async def compress_graph(call: Call, arguments: CompressGraph) -> Reply:
             job = await deduplication.start_pass(
                 tx, call.graph_name(arguments.graph), Asked("merge", arguments.threshold)
             )
-            return Reply(Compression(0, 0, 0, 0, 0, [], jobs.job_out(job)), note=f"{_waiting(job)}.")
+            return Reply(Compression(0, 0, 0, 0, 0, [], jobs.job_out(job)), note=f"{jobs.waiting(job)}.")
         done = await duplicates.compress_graph(tx, arguments.graph, call.tool.name, threshold=arguments.threshold)
     return Reply(_compression(done), note="There are more: call again." if done.more else None)
 
@@ -200,10 +199,6 @@ async def validate_graph(call: Call, arguments: ValidateGraph) -> Reply:
     cut = errors + warnings - len(faults)
     note = f"Not told one by one: {cut} more, of kinds of which there are many." if cut else None
     return Reply(Validation(not errors, issues, warned, Summary(errors, warnings, orphaned, silent)), note=note)
-
-
-def _waiting(job: Job) -> str:
-    return f"Wait for it: get_job with id {job.id} and wait_seconds"
 
 
 def _compression(done: Compressed) -> Compression:

@@ -1,0 +1,87 @@
+"""What the tools that start jobs, of whichever toolset, and those that watch them answer alike."""
+
+from datetime import datetime
+from typing import Any
+
+from msgspec import UNSET, Struct, UnsetType
+
+from recollect.jobs.model import Job
+from recollect.transfer import tasks
+
+
+class JobError(Struct, frozen=True):
+    """Why a job failed or, while it is running, why its step in hand has to be tried again."""
+
+    code: str
+    message: str
+
+
+class OutputOut(Struct, frozen=True, omit_defaults=True):
+    """What a job left: a GET of `path`, on the gateway's management API and with the same key, answers all of it.
+
+    `text` is a piece of it, as far as that was asked for; the next begins at `next_offset`, unless it was the last.
+    """
+
+    path: str
+    media_type: str
+    text: str | UnsetType = UNSET
+    next_offset: int | None = None
+
+
+class JobOut(Struct, frozen=True, omit_defaults=True):
+    """A job. `done` of `total` counts what its kind counts; `output_bytes` of `output` wait to be fetched."""
+
+    id: str
+    kind: str
+    status: str
+    done: int
+    created_by: str
+    created_at: datetime
+    total: int | None = None
+    graph: str | None = None
+    result: dict[str, Any] | None = None
+    error: JobError | None = None
+    cancel_requested: bool = False
+    output_bytes: int = 0
+    started_at: datetime | None = None
+    finished_at: datetime | None = None
+    expires_at: datetime | None = None
+    output: OutputOut | None = None
+
+
+def waiting(job: Job) -> str:
+    """How to go on where a job was started."""
+    return f"Wait for it: get_job with id {job.id} and wait_seconds"
+
+
+def after(job: Job) -> str:
+    """How to go on where a job was started that leaves something to be read."""
+    return f"{waiting(job)}; output_offset 0 answers what it left, too."
+
+
+def job_out(job: Job) -> JobOut:
+    """A job as tools answer it."""
+    return JobOut(
+        str(job.id),
+        job.kind,
+        job.status,
+        job.done,
+        job.created_by,
+        job.created_at,
+        job.total,
+        job.graph,
+        job.result,
+        JobError(job.error_code, job.error_message or "") if job.error_code else None,
+        job.cancel_requested,
+        job.output_bytes,
+        job.started_at,
+        job.finished_at,
+        job.expires_at,
+        _output(job),
+    )
+
+
+def _output(job: Job) -> OutputOut | None:
+    if job.status != "succeeded" or not (job.output_bytes or job.kind in tasks.FILES):
+        return None
+    return OutputOut(f"/v1/jobs/{job.id}/output", tasks.media_type_of(job) or "application/octet-stream")
