@@ -120,6 +120,11 @@ class TestConfiguration:
         assert await configure(agent, GraphPatch(kind_whitelist=("note",))) == graph
         assert (await agent.head()).revision == after.revision
 
+    async def test_a_name_that_none_can_have_is_refused(self, agent: Agent) -> None:
+        await agent.create("Ada")
+        with pytest.raises(InvalidInput):
+            await configure(agent, GraphPatch(name="papers\n"))
+
     async def test_a_writer_that_waits_for_it_is_bound_by_it(self, agent: Agent, owner: asyncpg.Connection) -> None:
         """Not by what the graph allowed when the writer came."""
         await agent.create("Ada")
