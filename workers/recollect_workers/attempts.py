@@ -13,9 +13,9 @@ log = structlog.get_logger(__name__)
 class Attempt:
     """A tenant's turn. What goes wrong in it is logged as `failed`, with its stack where it was not foreseen."""
 
-    def __init__(self, failed: str, tenant_id: UUID) -> None:
+    def __init__(self, failed: str, tenant_id: UUID, **told: str) -> None:
         self._failed = f"{failed}, will be tried again"
-        self._tenant_id = str(tenant_id)
+        self._told = {"tenant": str(tenant_id), **told}
 
     def __enter__(self) -> None:
         """Begin."""
@@ -26,9 +26,9 @@ class Attempt:
         """Whether the turn failed; a cancellation is no failure."""
         match error:
             case RecollectError():
-                log.warning(self._failed, tenant=self._tenant_id, reason=str(error))
+                log.warning(self._failed, **self._told, reason=str(error))
             case Exception():
-                log.error(self._failed, tenant=self._tenant_id, exc_info=error)
+                log.error(self._failed, **self._told, exc_info=error)
             case _:
                 return False
         return True

@@ -9,14 +9,12 @@ that fails whatever it is given is left alone for a while.
 import asyncio
 import random
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
 import structlog
 
-from recollect.errors import RecollectError
 from recollect.identity.model import worker_caller
 from recollect.passages import service as passages
 from recollect.passages.model import EMBED_PASSAGES, PendingPassage
@@ -24,6 +22,7 @@ from recollect.platform.embedding import Embedder
 from recollect.platform.metrics import record_embedded, record_refused
 from recollect.platform.telemetry import continued_span
 from recollect.usage import service as usage
+from recollect_workers.attempts import Attempt
 from recollect_workers.context import WorkerContext
 from recollect_workers.sieve import Sifted, sift
 
@@ -59,7 +58,7 @@ async def _sweep_round(context: WorkerContext) -> bool:
         return False
     waiting = await passages.tenants_with_pending(context.database)
     random.shuffle(waiting)
-    return any([await _attempt_run(context, tenant_id, {}) for tenant_id in waiting])
+    return any([await _attempt_run(context, tenant_id, {}) for tenant_id in context.until_stopping(waiting)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,13 +220,11 @@ def _learn(context: WorkerContext, tenant_id: UUID, batch: Batch) -> None:
 async def count_terms(context: WorkerContext, tenant_id: UUID) -> None:
     """Count the words of the tenant's graphs that have changed much. Never raises: one must not keep the others."""
     caller, changed = worker_caller(tenant_id), list[UUID]()
-    with _going_on("words not counted, will be tried again", tenant=str(tenant_id)):
+    with Attempt("words not counted", tenant_id):
         async with context.database.transaction(caller, read_only=True) as tx:
             changed = await passages.graphs_to_count(tx, limit=MAX_COUNTED)
-    for graph_id in changed:
-        if context.stopping.is_set():
-            return
-        with _going_on("words not counted, will be tried again", tenant=str(tenant_id), graph=str(graph_id)):
+    for graph_id in context.until_stopping(changed):
+        with Attempt("words not counted", tenant_id, graph=str(graph_id)):
             async with context.database.transaction(caller) as tx:
                 await passages.recount_terms(tx, graph_id)
 
@@ -237,19 +234,7 @@ async def _attempt_run(context: WorkerContext, tenant_id: UUID, carrier: Mapping
     if context.waiting:
         return False  # The sweep comes when the wait is over.
     more = False
-    # One tenant's failure must not keep the others from their turn; its passages come back when their lease ends.
-    with _going_on("passages not embedded, will be tried again", tenant=str(tenant_id)):
+    with Attempt("passages not embedded", tenant_id):  # They come back when their lease ends.
         more = await embed_passages(context, tenant_id, carrier)
     await count_terms(context, tenant_id)
     return more
-
-
-@contextmanager
-def _going_on(event: str, **told: str) -> Iterator[None]:
-    """Log a failure, and go on."""
-    try:
-        yield
-    except RecollectError as error:
-        log.warning(event, **told, reason=str(error))
-    except Exception:
-        log.exception(event, **told)
