@@ -105,13 +105,16 @@ def relation(source: str | FactEnd, target: str | FactEnd, **fields: Any) -> Rel
 
 
 def told(file: bytes) -> dict[str, Any]:
-    """What a JSON export says, but for when things were written here; facts and relations that are alike once."""
+    """What a JSON export says, but for when things were written here; facts and relations that are alike once.
+
+    Facts of one moment have no order among themselves.
+    """
     said: dict[str, Any] = json.loads(file)
     for part in ("entities", "facts"):
         for item in said[part]:
             item.pop("lastModified")
     facts = {json.dumps([f["text"], f.get("thread"), f.get("status")]): f for f in reversed(said["facts"])}
-    said["facts"] = list(reversed(facts.values()))
+    said["facts"] = sorted(reversed(facts.values()), key=lambda f: (f["createdAt"], f["text"], f.get("thread") or ""))
     edges = {json.dumps([r["from"], r["to"], r["relationType"]]): r for r in reversed(said["relations"])}
     for edge in edges.values():
         edge.pop("createdAt")
