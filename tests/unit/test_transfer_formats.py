@@ -23,6 +23,8 @@ from recollect.times import NEEDED
 from recollect.transfer.batches import BATCH_ITEMS, BATCH_OBSERVATIONS, read_batches, read_items, read_small
 from recollect.transfer.exports import empty
 from recollect.transfer.formats import FORMATS, IMPORTED, format_named
+from recollect.transfer.formats import csv as csv_format
+from recollect.transfer.formats import graphml as graphml_format
 from recollect.transfer.formats import json as json_format
 from recollect.transfer.formats.csv import guarded, unguarded
 from recollect.transfer.formats.markdown import plain
@@ -436,6 +438,13 @@ class TestJson:
         with pytest.raises(InvalidInput, match=f"An item of more than {MAX_CELL} characters"):
             list(read_items("json", endless()))
 
+    def test_no_more_of_an_item_is_read_than_it_may_have(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """It is not decoded either, which takes much more."""
+        monkeypatch.setattr(json_format, "MAX_CELL", 10_000)
+        refused, taken = refusal("json", [b'{"entities":[['], b"[]," * 200, at_most=40)
+        assert refused.message == "An item of more than 10000 characters"
+        assert taken <= 18
+
 
 class TestCsv:
     @given(cell=st.text(characters, max_size=20) | st.sampled_from(NASTY))
@@ -497,10 +506,37 @@ class TestCsv:
         with pytest.raises(InvalidInput, match=f"More than {MAX_CELL} characters"):
             list(read_items("csv", endless()))
 
+    def test_a_row_of_many_cells_and_lines_is_refused_before_it_fills_the_memory(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(csv_format, "MAX_CELL", 10_000)
+        sound = b'Ada,person,"line\nand line"\n' * 1_000
+        refused, taken = refusal("csv", [b"name,entityType,observations\n", sound], b'\nab","' * 100)
+        assert refused.message == "A row of more than 10000 characters"
+        assert refused.path == "line 3669"
+        assert taken < 30
+
     def test_lists_in_cells(self) -> None:
         assert list_cell('["a; b","c"]') == ["a; b", "c"]
         assert list_cell("a; b") == ["a", "b"]
         assert list_cell("[a; b") == ["[a", "b"]
+
+
+def refusal(format_name: str, begun: Sequence[bytes], piece: bytes, *, at_most: int = 100) -> tuple[InvalidInput, int]:
+    """Why a file is refused of which the same comes over and over, and how often it was asked for."""
+    taken = 0
+
+    def pieces() -> Iterator[bytes]:
+        nonlocal taken
+        yield from begun
+        while taken < at_most:
+            taken += 1
+            yield piece
+
+    with pytest.raises(InvalidInput) as refused:
+        for _ in read_items(format_name, pieces()):
+            pass
+    return refused.value, taken
 
 
 HEAD = (
@@ -617,6 +653,50 @@ class TestGraphml:
             read_back("graphml", attack)
         assert refused.value.message.startswith(reason)
         assert refused.value.path == "line 1"
+
+    @pytest.mark.parametrize("begun", ['<node id="', "<node ", "<!-- ", "<?x "])
+    def test_a_tag_that_does_not_end_is_refused_before_it_fills_the_memory(
+        self, begun: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(graphml_format, "MAX_TAG", 10_000)
+        sound = '<node id="Ada"/>\n' * 1_000
+        head = f'{HEAD}<graph edgedefault="directed">{sound}{begun}'.encode()
+        refused, taken = refusal("graphml", [head], b"a" * 1_000)
+        assert refused.message == "A tag or comment of more than 10000 characters"
+        assert refused.path == "line 1001"
+        assert taken == 11
+
+    def test_long_data_comes_in_pieces(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(graphml_format, "MAX_TAG", 1_000)
+        for text in ("word " * 2_000, f"<![CDATA[{'word ' * 2_000}]]>"):
+            [found] = read_back("graphml", graphml(f'<node id="a"><data key="o">{text}</data></node>'), 500)
+            assert isinstance(found, EntityRecord)
+            assert found.observations == ["word " * 2_000]
+
+    @pytest.mark.parametrize(
+        "repeated",
+        ['<node id="Ada" a{}=""/>', '<x{}:node id="Ada"/>', "<?x{} ?>", '<key id="x{}" for="node" attr.name="text"/>'],
+    )
+    def test_names_that_the_parser_keeps_are_bounded(self, repeated: str) -> None:
+        said = "".join(repeated.format(number) for number in range(graphml_format.MAX_NAMES))
+        raw = f"{HEAD}{said}" if "<key" in repeated else f"{HEAD}<graph>{said}"
+        with pytest.raises(InvalidInput, match=f"More than {graphml_format.MAX_NAMES} names"):
+            list(read_items("graphml", [raw.encode()]))
+
+    def test_the_fields_of_one_node_are_bounded_together(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(graphml_format, "MAX_CELL", 1_000)
+        keys = '<key id="t" for="node" attr.name="text"/>'
+        half = f'<node id="a"><data key="o">{"x" * 600}</data></node>'
+        assert len(read_back("graphml", graphml(half * 3))) == 3
+        both = f'<node id="a"><data key="o">{"x" * 600}</data><data key="t">{"x" * 600}</data></node>'
+        with pytest.raises(InvalidInput, match="More than 1000 characters of one node or edge"):
+            read_back("graphml", graphml(both, HEAD + keys))
+
+    def test_facts_that_edges_may_mean_are_bounded(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(graphml_format, "MAX_ENDS", 2)
+        named = "".join(f'<node id="{n}"><data key="n">e{n}</data></node>' for n in range(3))
+        with pytest.raises(InvalidInput, match="More than 2 facts"):
+            read_back("graphml", graphml(named, HEAD + '<key id="n" for="node" attr.name="name"/>'))
 
     def test_what_is_no_node_is_told_by_its_line(self) -> None:
         raw = graphml('\n<node/>\n<edge source="a" target="b"/>\n<edge source="fact:1" target="b"/>\n<node id="ok"/>')

@@ -65,10 +65,11 @@ def unguarded(cell: str) -> str:
 def read(texts: Iterator[str]) -> Read:
     """The rows of every table; raises InvalidInput for columns that are unknown, doubled or missing."""
     csv.field_size_limit(MAX_CELL)  # the module's own bound, a setting of the process: 131,072 characters
-    reader = csv.reader(whole_lines(texts), strict=True)
+    lines = _RowLines(whole_lines(texts))
+    reader = csv.reader(lines, strict=True)
     stage: Stage | None = None
     columns: Sequence[str] = ()
-    for cells in _parsed_rows(reader):
+    for cells in _parsed_rows(lines, reader):
         where = f"line {reader.line_num}"
         if not any(cells):
             continue
@@ -82,9 +83,30 @@ def read(texts: Iterator[str]) -> Read:
             yield _read_row(stage, columns, cells, where)
 
 
-def _parsed_rows(reader: Any) -> Iterator[list[str]]:
+class _RowLines:
+    """Lines, a row's at most so many characters: a quoted cell goes over many, and the parser keeps what a row has."""
+
+    def __init__(self, lines: Iterator[str]) -> None:
+        self._lines = lines
+        self._number = self.held = 0
+
+    def __iter__(self) -> Iterator[str]:
+        return self
+
+    def __next__(self) -> str:
+        line = next(self._lines)
+        self._number += 1
+        self.held += len(line)
+        if self.held > MAX_CELL:
+            raise InvalidInput(f"A row of more than {MAX_CELL} characters", path=f"line {self._number}")
+        return line
+
+
+def _parsed_rows(lines: _RowLines, reader: Any) -> Iterator[list[str]]:
     try:
-        yield from reader
+        for cells in reader:
+            lines.held = 0
+            yield cells
     except csv.Error as error:
         raise InvalidInput(f"Not CSV: {error}", path=f"line {reader.line_num}") from None
 

@@ -25,7 +25,12 @@ from recollect.transfer.records import End, FactEnd, FactRecord
 
 MAX_DEPTH = 8
 MAX_FACTS = 64 * 1024 * 1024
-"""Characters of facts that a reader keeps, since edges mean them by their ids."""
+MAX_ENDS = 600_000
+"""Characters and number of facts that a reader keeps, since edges mean them by their ids."""
+MAX_TAG = 1024 * 1024
+"""Characters of a tag or comment, about: the parser keeps one until it is whole. What is long is data, between tags."""
+MAX_NAMES = 1_000
+"""Different names of elements, attributes and keys, which are kept until the file's end."""
 
 _PLACEHOLDER = "placeholder"
 _NODE_KEYS = tuple(dict.fromkeys([*COLUMNS[Stage.ENTITIES][1:], *COLUMNS[Stage.FACTS], _PLACEHOLDER]))
@@ -100,9 +105,15 @@ def read(texts: Iterator[str]) -> Read:
     parser = DefusedExpatParser(forbid_dtd=True, forbid_entities=True, forbid_external=True)
     handler = _Handler(parser)
     parser.setContentHandler(handler)
+    unheard = 0
     for text in texts:
+        handler.heard = False
         _fed(parser, lambda text=text: parser.feed(text))
         yield from handler.taken()
+        unheard = 0 if handler.heard else unheard + len(text)
+        if unheard > MAX_TAG:
+            place = f"line {parser.getLineNumber()}"
+            raise InvalidInput(f"A tag or comment of more than {MAX_TAG} characters", path=place)
     _fed(parser, parser.close)
     if not handler.has_begun:
         raise InvalidInput("Not XML: no element found", path="line 1")
@@ -127,6 +138,8 @@ class _Handler(ContentHandler):
         self._parser = parser
         self._items: list[Item | Problem] = []
         self.has_begun = False
+        self.heard = False
+        self._names: set[str] = set()
         self._open: list[str] = []
         self._keys: dict[str, str] = {}
         self._attributes: Mapping[str, str] = {}
@@ -145,6 +158,7 @@ class _Handler(ContentHandler):
 
     def startElement(self, name: str, attrs: AttributesImpl) -> None:
         """An element begins."""
+        self._know(name, *attrs.keys())
         local = name.rpartition(":")[2]
         if len(self._open) >= MAX_DEPTH or self._open[-1:] not in _INSIDE.get(local, ()):
             self._refuse("An element that is not taken here")
@@ -154,21 +168,27 @@ class _Handler(ContentHandler):
         if local == "key":
             self._declare(given)
         elif local in ("node", "edge"):
-            self._attributes, self._where, self._fields = given, self._place(), {}
+            self._attributes, self._where, self._fields, self._size = given, self._place(), {}, 0
         elif local == "data":
             self._key = self._named(given.get("key", ""))
-            self._said, self._size = [], 0
+            self._said = []
+
+    def processingInstruction(self, target: str, data: str) -> None:
+        """What is said to other programs."""
+        self._know(target)
 
     def characters(self, content: str) -> None:
         """Text."""
+        self.heard = True
         if self._open[-1:] == ["data"]:
             self._size += len(content)
             if self._size > MAX_CELL:
-                self._refuse(f"More than {MAX_CELL} characters")
+                self._refuse(f"More than {MAX_CELL} characters of one node or edge")
             self._said.append(content)
 
     def endElement(self, name: str) -> None:
         """An element ends."""
+        self.heard = True
         match self._open.pop():
             case "data" if self._open[-1] in ("node", "edge"):
                 if self._key in self._fields:
@@ -217,8 +237,8 @@ class _Handler(ContentHandler):
 
     def _remember(self, mark: str, end: End) -> None:
         self._held += len(mark) + len(end if isinstance(end, str) else end.text)
-        if self._held > MAX_FACTS:
-            self._refuse(f"Facts of more than {MAX_FACTS} characters: use JSON for such a graph")
+        if self._held > MAX_FACTS or len(self._ends) >= MAX_ENDS:
+            self._refuse(f"More than {MAX_ENDS} facts, or {MAX_FACTS} characters of them: use JSON for such a graph")
         self._ends[mark] = end
 
     def _required(self, attribute: str) -> str:
@@ -231,7 +251,15 @@ class _Handler(ContentHandler):
         known = {"name", *_NODE_KEYS} if of == "node" else {*_EDGE_KEYS, "lastModified"}
         if of not in ("node", "edge") or name not in known:
             self._refuse("Unknown key")
+        self._know(given.get("id", ""))
         self._keys[given.get("id", "")] = name
+
+    def _know(self, *names: str) -> None:
+        """Take note of names; refuses too many."""
+        self.heard = True
+        self._names.update(names)
+        if len(self._names) > MAX_NAMES:
+            self._refuse(f"More than {MAX_NAMES} names of elements, attributes and keys")
 
     def _named(self, key: str) -> str:
         if key not in self._keys:

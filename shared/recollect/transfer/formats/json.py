@@ -168,12 +168,12 @@ class _Source:
         return error.msg.startswith("Unterminated string") or error.pos >= len(self._text) - 16
 
     def _more(self, *, double: bool = False) -> bool:
-        """Read on, as much again as there is (so that a long item is not decoded once for each piece)."""
+        """Read on, as much again as there is (so that a long item is not decoded once for each piece), to its bound."""
         rest = self._text[self._at :]
         self._line += self._text.count("\n", 0, self._at)
         if len(rest) > MAX_CELL:
             raise InvalidInput(f"An item of more than {MAX_CELL} characters", path=self.place)
-        pieces, wanted = [rest], len(rest) if double else 1
+        pieces, wanted = [rest], min(len(rest), MAX_CELL - len(rest) + 1) if double else 1
         while wanted > 0 and (piece := next(self._texts, None)) is not None:
             pieces.append(piece)
             wanted -= len(piece)
