@@ -24,7 +24,11 @@ from recollect.graphs import service as graphs
 from recollect.platform.db import Database
 from recollect.relations.model import NewRelation
 from recollect.settings import Settings
+from recollect.transfer import service as transfer
+from recollect.transfer.formats.reading import Item
 from recollect.transfer.jsonl import read_line, write_line
+from recollect.transfer.model import Strategy
+from recollect.transfer.records import EntityRecord
 from recollect_local.address import Endpoint
 from recollect_local.data_folder import DataFolder
 from recollect_local.postgres import LocalPostgres
@@ -440,6 +444,22 @@ async def test_every_format_that_is_read_goes_out_and_in_again(shell: Shell, age
     drawn = [(shell.folder / f"{graph}.dot").read_text() for graph in ("notes", "copy")]
     assert drawn[0] == drawn[1]
     assert "knows" in drawn[0]
+
+
+@pytest.mark.usefixtures("worker")
+async def test_entities_of_much_metadata_come_back(shell: Shell, agent: Agent) -> None:
+    """Of which 500 are more than a request may have."""
+    entities = [
+        EntityRecord(name=f"e{n}", entity_type="thing", observations=[], metadata={"notes": "x" * 10_000})
+        for n in range(500)
+    ]
+    async with agent.db.transaction(agent.caller) as tx:
+        items = [Item("made", entity) for entity in entities]
+        await transfer.import_batch(tx, "notes", items, Strategy.SKIP)
+    assert (await shell.run("export", "notes.json", "--graph", "notes")).code == 0
+    said = await shell.run("import", "notes.json", "--graph", "copy", "--strict")
+    assert (said.code, said.err) == (0, "")
+    assert said.out.startswith(b"copy: 500 new entities")
 
 
 @pytest.mark.usefixtures("worker")

@@ -114,7 +114,7 @@ def told(file: bytes) -> dict[str, Any]:
         for item in said[part]:
             item.pop("lastModified")
     facts = {json.dumps([f["text"], f.get("thread"), f.get("status")]): f for f in reversed(said["facts"])}
-    said["facts"] = sorted(reversed(facts.values()), key=lambda f: (f["createdAt"], f["text"], f.get("thread") or ""))
+    said["facts"] = sorted(facts.values(), key=lambda f: (f["createdAt"], f["text"], f.get("thread") or ""))
     edges = {json.dumps([r["from"], r["to"], r["relationType"]]): r for r in reversed(said["relations"])}
     for edge in edges.values():
         edge.pop("createdAt")

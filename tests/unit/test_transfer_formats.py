@@ -20,7 +20,14 @@ from markdown_it import MarkdownIt
 
 from recollect.errors import InvalidInput, TooLarge
 from recollect.times import NEEDED
-from recollect.transfer.batches import BATCH_ITEMS, BATCH_OBSERVATIONS, read_batches, read_items, read_small
+from recollect.transfer.batches import (
+    BATCH_BYTES,
+    BATCH_ITEMS,
+    BATCH_OBSERVATIONS,
+    read_batches,
+    read_items,
+    read_small,
+)
 from recollect.transfer.exports import empty
 from recollect.transfer.formats import FORMATS, IMPORTED, format_named
 from recollect.transfer.formats import csv as csv_format
@@ -806,6 +813,18 @@ class TestBatches:
             said = [len(i.record.observations) for i in batch.items if isinstance(i.record, EntityRecord)]
             assert sum(said) <= BATCH_OBSERVATIONS
         assert list(read_batches("json", [raw])) == batches
+
+    @pytest.mark.parametrize(
+        "field", [{"metadata": {"a": "é" * 5_000}}, {"summary": "é" * 5_000}, {"aliases": ["é" * 500] * 10}]
+    )
+    def test_a_batch_is_one_request_whatever_fills_it(self, field: dict[str, Any]) -> None:
+        many: list[AnyRecord] = [_entity([], name=f"e{n}", entity_type="", **field) for n in range(250)]
+        many += [RelationRecord(from_="a", to="b", relation_type="c", metadata={"a": "é" * 5_000})] * 250
+        batches = list(read_batches("json", [written("json", many).encode()]))
+        assert [item.record for batch in batches for item in batch.items] == many
+        sizes = [len(json_format.write_items([item.record for item in batch.items])) for batch in batches]
+        assert max(sizes) < BATCH_BYTES + 1_000
+        assert min(sizes[:-1]) > BATCH_BYTES / 2
 
     def test_parents_that_come_later_are_told_at_the_end(self) -> None:
         a, b = (

@@ -17,8 +17,9 @@ from recollect.transfer.records import EntityRecord, Placement
 
 BATCH_ITEMS = 500
 BATCH_OBSERVATIONS = 2_000
-BATCH_CHARACTERS = 1024 * 1024
-"""What a batch holds at most, but always one item: it is one transaction, and the graph's other writers wait for it."""
+BATCH_BYTES = 1024 * 1024
+"""What a batch holds at most, as JSON, but always one item: it is one transaction, for which the graph's other writers
+wait, and one request, of which gateways and proxies take a few megabytes."""
 
 MAX_LATE = 100_000
 """Entities of one file whose parents come after them, at most: they are kept until the end."""
@@ -48,10 +49,11 @@ def read_batches(format_name: str, chunks: Iterable[bytes]) -> Iterator[Batch]:
     """The file in batches, in order; raises InvalidInput as `read_items` does."""
     number, filling = 0, _Filling()
     for item in read_items(format_name, chunks):
-        if not filling.has_room(item):
+        size = _bytes(item)
+        if not filling.has_room(item, size):
             yield filling.batch(number)
             number, filling = number + 1, _Filling()
-        filling.add(item)
+        filling.add(item, size)
     if filling.items or filling.problems:
         yield filling.batch(number)
 
@@ -133,27 +135,27 @@ class _Filling:
     items: list[Item]
     problems: list[Problem]
     observations: int
-    characters: int
+    held: int
 
     def __init__(self) -> None:
-        self.items, self.problems, self.observations, self.characters = [], [], 0, 0
+        self.items, self.problems, self.observations, self.held = [], [], 0, 0
 
-    def has_room(self, item: Item | Problem) -> bool:
+    def has_room(self, item: Item | Problem, size: int) -> bool:
         if isinstance(item, Problem):
             return len(self.problems) < BATCH_ITEMS
         return not self.items or (
             len(self.items) < BATCH_ITEMS
             and self.observations + _observations(item) <= BATCH_OBSERVATIONS
-            and self.characters + _characters(item) <= BATCH_CHARACTERS
+            and self.held + size <= BATCH_BYTES
         )
 
-    def add(self, item: Item | Problem) -> None:
+    def add(self, item: Item | Problem, size: int) -> None:
         if isinstance(item, Problem):
             self.problems.append(item)
             return
         self.items.append(item)
         self.observations += _observations(item)
-        self.characters += _characters(item)
+        self.held += size
 
     def batch(self, number: int) -> Batch:
         return Batch(number, tuple(self.items), tuple(self.problems))
@@ -163,6 +165,5 @@ def _observations(item: Item) -> int:
     return len(item.record.observations) if isinstance(item.record, EntityRecord) else 0
 
 
-def _characters(item: Item) -> int:
-    texts = item.record.observations if isinstance(item.record, EntityRecord) else []
-    return sum(map(len, texts)) + len(getattr(item.record, "text", None) or "")
+def _bytes(item: Item | Problem) -> int:
+    return len(msgspec.json.encode(item.record)) if isinstance(item, Item) else 0
