@@ -440,10 +440,10 @@ async def test_every_format_that_is_read_goes_out_and_in_again(shell: Shell, age
     again = await shell.run("import", f"notes.{suffix}", "--graph", "copy", "--strategy", "merge")
     assert again.out == b"copy: 0 new entities, 0 new observations, 0 new relations; 3 items held nothing new\n"
     for graph in ("notes", "copy"):
-        assert (await shell.run("export", f"{graph}.dot", "--graph", graph)).code == 0
-    drawn = [(shell.folder / f"{graph}.dot").read_text() for graph in ("notes", "copy")]
-    assert drawn[0] == drawn[1]
-    assert "knows" in drawn[0]
+        assert (await shell.run("export", f"{graph}.md", "--graph", graph)).code == 0
+    shown = [(shell.folder / f"{graph}.md").read_text() for graph in ("notes", "copy")]
+    assert shown[0] == shown[1]
+    assert "knows" in shown[0]
 
 
 @pytest.mark.usefixtures("worker")

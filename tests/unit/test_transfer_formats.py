@@ -36,7 +36,7 @@ from recollect.transfer.formats import json as json_format
 from recollect.transfer.formats.csv import guarded, unguarded
 from recollect.transfer.formats.markdown import plain
 from recollect.transfer.formats.reading import MAX_CELL, Item, list_cell
-from recollect.transfer.formats.writer import ExportedEdge, ExportedNode, Marks, Stage
+from recollect.transfer.formats.writer import ExportedEdge, ExportedNode, Stage, mark
 from recollect.transfer.formats.xml import restored, xml_text
 from recollect.transfer.model import Problem
 from recollect.transfer.records import (
@@ -181,7 +181,7 @@ def identity(record: AnyRecord) -> UUID:
 
 def written(format_name: str, records: Sequence[AnyRecord]) -> str:
     """A whole file of these records, in two pages a stage."""
-    writer, marks = format_named(format_name).writer, Marks()
+    writer = format_named(format_name).writer
     nodes = [
         ExportedNode(identity(r), r.name if isinstance(r, EntityRecord) else None, r)
         for r in records
@@ -203,8 +203,8 @@ def written(format_name: str, records: Sequence[AnyRecord]) -> str:
         )
         write: Callable[..., str] = writer.edges if stage is Stage.RELATIONS else writer.nodes
         middle = len(of_stage) // 2
-        pages += [writer.opening(stage), write(of_stage[:middle], marks, first=True)]
-        pages += [write(of_stage[middle:], marks, first=middle == 0), writer.closing(stage)]
+        pages += [writer.opening(stage), write(of_stage[:middle], first=True)]
+        pages += [write(of_stage[middle:], first=middle == 0), writer.closing(stage)]
     return "".join(pages)
 
 
@@ -611,7 +611,7 @@ class TestGraphml:
 
     def test_placeholders_are_there_for_others_and_passed_over_here(self) -> None:
         writer = format_named("graphml").writer
-        text = writer.opening(Stage.ENTITIES) + writer.nodes([ExportedNode(UUID(int=1), "Bob", None)], {}, first=True)
+        text = writer.opening(Stage.ENTITIES) + writer.nodes([ExportedNode(UUID(int=1), "Bob", None)], first=True)
         text += writer.closing(Stage.RELATIONS)
         assert networkx.read_graphml(io.BytesIO(text.encode())).nodes["Bob"] == {"placeholder": True}
         assert read_back("graphml", text) == []
@@ -724,27 +724,28 @@ class TestGraphml:
 
 class TestForPeople:
     def test_dot_and_mermaid_as_the_crate_draws_them(self) -> None:
-        marks = {UUID(int=1): "n0", UUID(int=2): "n1"}
+        alice, bob = f"n{1:032x}", f"n{2:032x}"
         nodes = [ExportedNode(UUID(int=1), "Alice", None), ExportedNode(UUID(int=2), "Bob", None)]
         edge = RelationRecord(from_="Alice", to="Bob", relation_type="knows")
         edges = [ExportedEdge(UUID(int=3), UUID(int=1), UUID(int=2), edge)]
         drawn = {}
         for name in ("dot", "mermaid"):
             writer = format_named(name).writer
-            parts = [writer.opening(Stage.ENTITIES), writer.nodes(nodes, marks, first=True)]
-            drawn[name] = "".join([*parts, writer.edges(edges, marks, first=True), writer.closing(Stage.RELATIONS)])
+            parts = [writer.opening(Stage.ENTITIES), writer.nodes(nodes, first=True)]
+            drawn[name] = "".join([*parts, writer.edges(edges, first=True), writer.closing(Stage.RELATIONS)])
         assert drawn["dot"] == (
-            'digraph G {\n  n0 [label="Alice"];\n  n1 [label="Bob"];\n  n0 -> n1 [label="knows"];\n}\n'
+            f'digraph G {{\n  {alice} [label="Alice"];\n  {bob} [label="Bob"];\n'
+            f'  {alice} -> {bob} [label="knows"];\n}}\n'
         )
-        assert drawn["mermaid"] == 'graph LR\n  n0["Alice"]\n  n1["Bob"]\n  n0 -->|knows| n1\n'
+        assert drawn["mermaid"] == f'graph LR\n  {alice}["Alice"]\n  {bob}["Bob"]\n  {alice} -->|knows| {bob}\n'
 
     @given(text=texts)
     def test_nothing_ends_a_label_of_dot_or_mermaid(self, text: str) -> None:
         nodes = [ExportedNode(UUID(int=1), text, None)]
         for name in ("dot", "mermaid"):
-            line = format_named(name).writer.nodes(nodes, {UUID(int=1): "n0"}, first=True)
+            line = format_named(name).writer.nodes(nodes, first=True)
             assert line.count("\n") == 1
-            inside = re.fullmatch(r'  n0 ?\[(?:label=)?"(.*)"\];?\n', line, re.DOTALL)
+            inside = re.fullmatch(rf'  {mark(UUID(int=1))} ?\[(?:label=)?"(.*)"\];?\n', line, re.DOTALL)
             assert inside is not None
             assert not re.search(r'(?<!\\)(\\\\)*"', inside[1]), line
             if name == "mermaid":

@@ -4,7 +4,7 @@ A step is given where the one before ended, and keeps nothing: the same export m
 show one revision, whatever is written meanwhile, since rows carry their revisions.
 """
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from uuid import UUID
 
@@ -15,15 +15,12 @@ from recollect.graphs import service as graphs
 from recollect.platform.db import Database, Transaction
 from recollect.transfer import store
 from recollect.transfer.formats import format_named
-from recollect.transfer.formats.writer import ExportedEdge, ExportedNode, Marks, Stage, Writer
+from recollect.transfer.formats.writer import ExportedEdge, ExportedNode, Stage, Writer
 from recollect.transfer.model import Filter, Snapshot
 
 PAGE_ITEMS = 500
 PAGE_BYTES = 1024 * 1024
 """What a step reads at once: it bounds its memory, and the length of its transaction."""
-
-NUMBERED = 1_000
-"""Nodes of a graph up to which they are numbered where a format marks them (n0, n1, …); beyond, their ids are taken."""
 
 _FIRST = UUID(int=0)
 _ORDER = tuple(Stage)
@@ -93,8 +90,7 @@ async def export_step(
         edges = await store.relations_as_of(
             tx, export.snapshot, export.only, named=not writer.holds_facts, after=cursor.after, limit=page_items
         )
-        marks = await _marks(tx, export, writer) if edges.items else {}
-        return _stepped(writer, cursor, text + writer.edges(edges.items, marks, first=not cursor.begun), edges)
+        return _stepped(writer, cursor, text + writer.edges(edges.items, first=not cursor.begun), edges)
     named = cursor.stage is Stage.ENTITIES
     if not named and not writer.holds_facts:
         return Step("", 0, Cursor(Stage.RELATIONS))
@@ -102,9 +98,8 @@ async def export_step(
         tx, export.snapshot, export.only, named=named, after=cursor.after, limit=page_items, max_bytes=page_bytes
     )
     shown = [node for node in nodes.items if node.record or writer.holds_placeholders]
-    marks = await _marks(tx, export, writer) if shown else {}
     page = store.Page(shown, nodes.last)
-    return _stepped(writer, cursor, text + writer.nodes(shown, marks, first=not cursor.begun), page)
+    return _stepped(writer, cursor, text + writer.nodes(shown, first=not cursor.begun), page)
 
 
 async def export_chunks(
@@ -160,19 +155,3 @@ def _stepped(
     if cursor.stage is _ORDER[-1]:
         return Step(text, len(page.items), None)
     return Step(text, len(page.items), Cursor(_ORDER[_ORDER.index(cursor.stage) + 1]))
-
-
-async def _marks(tx: Transaction, export: Export, writer: Writer) -> Mapping[UUID, str]:
-    """How nodes are marked where relations mean them by a mark."""
-    snapshot = export.snapshot
-    if not writer.numbers_nodes or snapshot.entities + snapshot.placeholders > NUMBERED:
-        return Marks()
-    marks: dict[UUID, str] = {}
-    after: UUID | None = _FIRST
-    while after is not None:
-        page = await store.nodes_as_of(
-            tx, snapshot, export.only, named=True, after=after, limit=NUMBERED, max_bytes=2**62
-        )
-        marks |= {node.id: f"n{number}" for number, node in enumerate(page.items, len(marks))}
-        after = page.last
-    return marks

@@ -14,9 +14,8 @@ away.
 import csv
 import io
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
-from uuid import UUID
 
 import msgspec
 
@@ -43,11 +42,11 @@ class CsvWriter(Writer):
         """The table's name and its columns."""
         return f"# {stage.upper()}\r\n" + _rows([COLUMNS[stage]])
 
-    def nodes(self, nodes: Sequence[ExportedNode], marks: Mapping[UUID, str], *, first: bool) -> str:
+    def nodes(self, nodes: Sequence[ExportedNode], *, first: bool) -> str:
         """A row each."""
         return _rows([_cells(node.record) for node in nodes if node.record])
 
-    def edges(self, edges: Sequence[ExportedEdge], marks: Mapping[UUID, str], *, first: bool) -> str:
+    def edges(self, edges: Sequence[ExportedEdge], *, first: bool) -> str:
         """A row each."""
         return _rows([_cells(edge.record) for edge in edges])
 

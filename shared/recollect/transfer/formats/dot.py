@@ -1,29 +1,27 @@
 """DOT, Graphviz's language: names and the relations between them, as the mcp-memory crate draws them."""
 
-from collections.abc import Mapping, Sequence
-from uuid import UUID
+from collections.abc import Sequence
 
-from recollect.transfer.formats.writer import ExportedEdge, ExportedNode, Stage, Writer
+from recollect.transfer.formats.writer import ExportedEdge, ExportedNode, Stage, Writer, mark
 
 
 class DotWriter(Writer):
     """Writes one digraph."""
 
     holds_placeholders = True
-    numbers_nodes = True
 
     def opening(self, stage: Stage) -> str:
         """The head, once."""
         return "digraph G {\n" if stage is Stage.ENTITIES else ""
 
-    def nodes(self, nodes: Sequence[ExportedNode], marks: Mapping[UUID, str], *, first: bool) -> str:
+    def nodes(self, nodes: Sequence[ExportedNode], *, first: bool) -> str:
         """A node a line."""
-        return "".join(f"  {marks[node.id]} [label={_quoted(node.name or '')}];\n" for node in nodes)
+        return "".join(f"  {mark(node.id)} [label={_quoted(node.name or '')}];\n" for node in nodes)
 
-    def edges(self, edges: Sequence[ExportedEdge], marks: Mapping[UUID, str], *, first: bool) -> str:
+    def edges(self, edges: Sequence[ExportedEdge], *, first: bool) -> str:
         """An edge a line."""
         return "".join(
-            f"  {marks[edge.from_node]} -> {marks[edge.to_node]} [label={_quoted(edge.record.relation_type)}];\n"
+            f"  {mark(edge.from_node)} -> {mark(edge.to_node)} [label={_quoted(edge.record.relation_type)}];\n"
             for edge in edges
         )
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from typing import Any
-from uuid import UUID
 
 import msgspec
 
@@ -28,11 +27,11 @@ class GexfWriter(Writer):
         """The head before the nodes, and what parts them from the edges."""
         return {Stage.ENTITIES: _HEAD, Stage.FACTS: "", Stage.RELATIONS: "</nodes>\n<edges>\n"}[stage]
 
-    def nodes(self, nodes: Sequence[ExportedNode], marks: Mapping[UUID, str], *, first: bool) -> str:
+    def nodes(self, nodes: Sequence[ExportedNode], *, first: bool) -> str:
         """A node a line."""
         return "".join(map(_node, nodes))
 
-    def edges(self, edges: Sequence[ExportedEdge], marks: Mapping[UUID, str], *, first: bool) -> str:
+    def edges(self, edges: Sequence[ExportedEdge], *, first: bool) -> str:
         """An edge a line."""
         return "".join(map(_edge, edges))
 

@@ -48,11 +48,11 @@ class GraphmlWriter(Writer):
         """The head, once."""
         return _HEAD if stage is Stage.ENTITIES else ""
 
-    def nodes(self, nodes: Sequence[ExportedNode], marks: Mapping[UUID, str], *, first: bool) -> str:
+    def nodes(self, nodes: Sequence[ExportedNode], *, first: bool) -> str:
         """A node a line."""
         return "".join(map(_node, nodes))
 
-    def edges(self, edges: Sequence[ExportedEdge], marks: Mapping[UUID, str], *, first: bool) -> str:
+    def edges(self, edges: Sequence[ExportedEdge], *, first: bool) -> str:
         """An edge a line."""
         return "".join(map(_edge, edges))
 

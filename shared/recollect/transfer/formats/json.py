@@ -14,9 +14,8 @@ when it is reached, so that the memory used is that of the largest item.
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NoReturn
-from uuid import UUID
 
 import msgspec
 
@@ -43,11 +42,11 @@ class JsonWriter(Writer):
         """The name of the part, after what ended the one before."""
         return f'{"{" if stage is Stage.ENTITIES else ","}"{stage}":['
 
-    def nodes(self, nodes: Sequence[ExportedNode], marks: Mapping[UUID, str], *, first: bool) -> str:
+    def nodes(self, nodes: Sequence[ExportedNode], *, first: bool) -> str:
         """Items, a line each."""
         return _lines([node.record for node in nodes if node.record], first)
 
-    def edges(self, edges: Sequence[ExportedEdge], marks: Mapping[UUID, str], *, first: bool) -> str:
+    def edges(self, edges: Sequence[ExportedEdge], *, first: bool) -> str:
         """Items, a line each."""
         return _lines([edge.record for edge in edges], first)
 

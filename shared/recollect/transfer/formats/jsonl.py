@@ -3,8 +3,7 @@
 The lines themselves, and how a chunk of them is read, are those of `recollect.transfer.jsonl`.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from uuid import UUID
+from collections.abc import Iterator, Sequence
 
 from recollect.entities.model import NewEntity
 from recollect.nodes.model import unique
@@ -21,13 +20,13 @@ from recollect.transfer.records import AnyRecord, EntityRecord, RelationRecord
 class JsonlWriter(Writer):
     """Writes an item a line, as the official server does."""
 
-    def nodes(self, nodes: Sequence[ExportedNode], marks: Mapping[UUID, str], *, first: bool) -> str:
+    def nodes(self, nodes: Sequence[ExportedNode], *, first: bool) -> str:
         """Entities. A statement that came from two threads is given once."""
         entities = [node.record for node in nodes if isinstance(node.record, EntityRecord)]
         said = [NewEntity(e.name, e.entity_type, tuple(unique(e.observations))) for e in entities]
         return b"".join(map(write_line, said)).decode()
 
-    def edges(self, edges: Sequence[ExportedEdge], marks: Mapping[UUID, str], *, first: bool) -> str:
+    def edges(self, edges: Sequence[ExportedEdge], *, first: bool) -> str:
         """Relations."""
         relations = [edge.record for edge in edges]
         said = [NewRelation(str(r.from_), str(r.to), r.relation_type) for r in relations]

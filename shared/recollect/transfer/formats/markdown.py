@@ -1,8 +1,7 @@
 """Markdown for people: a heading for each entity with what is known of it, the facts, and the relations."""
 
 import re
-from collections.abc import Mapping, Sequence
-from uuid import UUID
+from collections.abc import Sequence
 
 from recollect.transfer.formats.writer import ExportedEdge, ExportedNode, Stage, Writer
 from recollect.transfer.records import End, EntityRecord, FactRecord
@@ -25,13 +24,13 @@ class MarkdownWriter(Writer):
         """A heading."""
         return _HEADINGS[stage]
 
-    def nodes(self, nodes: Sequence[ExportedNode], marks: Mapping[UUID, str], *, first: bool) -> str:
+    def nodes(self, nodes: Sequence[ExportedNode], *, first: bool) -> str:
         """A section for each entity, a point for each fact."""
         return "".join(
             _fact(n.record) if isinstance(n.record, FactRecord) else _entity(n.record) for n in nodes if n.record
         )
 
-    def edges(self, edges: Sequence[ExportedEdge], marks: Mapping[UUID, str], *, first: bool) -> str:
+    def edges(self, edges: Sequence[ExportedEdge], *, first: bool) -> str:
         """A point each."""
         relations = [edge.record for edge in edges]
         return "".join(f"- {_end(r.from_)} → *{plain(r.relation_type)}* → {_end(r.to)}\n" for r in relations)

@@ -1,10 +1,9 @@
 """Mermaid: a flowchart of names and the relations between them, as the mcp-memory crate draws it."""
 
 import re
-from collections.abc import Mapping, Sequence
-from uuid import UUID
+from collections.abc import Sequence
 
-from recollect.transfer.formats.writer import ExportedEdge, ExportedNode, Stage, Writer
+from recollect.transfer.formats.writer import ExportedEdge, ExportedNode, Stage, Writer, mark
 
 _BARE = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 """What may stand between bars without quotes …"""
@@ -36,20 +35,19 @@ class MermaidWriter(Writer):
     """Writes one flowchart."""
 
     holds_placeholders = True
-    numbers_nodes = True
 
     def opening(self, stage: Stage) -> str:
         """The head, once."""
         return "graph LR\n" if stage is Stage.ENTITIES else ""
 
-    def nodes(self, nodes: Sequence[ExportedNode], marks: Mapping[UUID, str], *, first: bool) -> str:
+    def nodes(self, nodes: Sequence[ExportedNode], *, first: bool) -> str:
         """A node a line."""
-        return "".join(f"  {marks[node.id]}[{_quoted(node.name or '')}]\n" for node in nodes)
+        return "".join(f"  {mark(node.id)}[{_quoted(node.name or '')}]\n" for node in nodes)
 
-    def edges(self, edges: Sequence[ExportedEdge], marks: Mapping[UUID, str], *, first: bool) -> str:
+    def edges(self, edges: Sequence[ExportedEdge], *, first: bool) -> str:
         """An edge a line."""
         return "".join(
-            f"  {marks[edge.from_node]} -->|{_label(edge.record.relation_type)}| {marks[edge.to_node]}\n"
+            f"  {mark(edge.from_node)} -->|{_label(edge.record.relation_type)}| {mark(edge.to_node)}\n"
             for edge in edges
         )
 

@@ -1,7 +1,7 @@
 """What every writer of a format is asked for, and what it is handed."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from uuid import UUID
@@ -40,23 +40,21 @@ class Writer(ABC):
     """A format, a piece at a time. It keeps nothing between pieces, so that an export may go on in another process.
 
     `holds_facts`: nodes without a name, and their relations. `holds_placeholders`: names that only relations know.
-    `numbers_nodes`: relations mean nodes by numbers, which `marks` tells.
     """
 
     holds_facts = False
     holds_placeholders = False
-    numbers_nodes = False
 
     def opening(self, stage: Stage) -> str:
         """What stands before a stage."""
         return ""
 
     @abstractmethod
-    def nodes(self, nodes: Sequence[ExportedNode], marks: Mapping[UUID, str], *, first: bool) -> str:
+    def nodes(self, nodes: Sequence[ExportedNode], *, first: bool) -> str:
         """A page of entities or facts; `first`: of its stage."""
 
     @abstractmethod
-    def edges(self, edges: Sequence[ExportedEdge], marks: Mapping[UUID, str], *, first: bool) -> str:
+    def edges(self, edges: Sequence[ExportedEdge], *, first: bool) -> str:
         """A page of relations."""
 
     def closing(self, stage: Stage) -> str:
@@ -64,8 +62,6 @@ class Writer(ABC):
         return ""
 
 
-class Marks(dict[UUID, str]):
-    """How nodes of a large graph are marked: by their ids, so that nothing need be kept."""
-
-    def __missing__(self, node_id: UUID) -> str:
-        return f"n{node_id.hex}"
+def mark(node_id: UUID) -> str:
+    """How drawings mean a node: by its id, which needs nothing kept, as a word that begins with a letter."""
+    return f"n{node_id.hex}"
