@@ -8,14 +8,14 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Annotated, BinaryIO, Literal
+from typing import Annotated, BinaryIO
 from urllib.parse import quote
 
 from cyclopts import Parameter
 
 from recollect.errors import InvalidInput, RecollectError, Unavailable
 from recollect.graphs.model import graph_name
-from recollect.transfer.formats import FORMATS, IMPORTED, Format, format_named
+from recollect.transfer.formats import FORMATS, IMPORTED, Format, FormatName, ReadableName, format_named
 from recollect.transfer.jsonl import FACTS_HEADER
 from recollect.transfer.model import Strategy
 from recollect.transfer.packets import Packet
@@ -27,8 +27,8 @@ from recollect_cli.whole import import_whole
 STDIO = "-"
 
 Source = Annotated[str, Parameter(allow_leading_hyphen=True)]
-Written = Literal["json", "jsonl", "csv", "graphml", "gexf", "dot", "markdown", "mermaid"] | None
-Read = Literal["json", "jsonl", "csv", "graphml"] | None
+Written = FormatName | None
+Read = ReadableName | None
 
 
 def import_file(

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, get_args
 from uuid import UUID
 
 import msgspec
@@ -29,7 +29,7 @@ from recollect.transfer.batches import (
     read_small,
 )
 from recollect.transfer.exports import empty
-from recollect.transfer.formats import FORMATS, IMPORTED, format_named
+from recollect.transfer.formats import FORMATS, IMPORTED, FormatName, ReadableName, format_named
 from recollect.transfer.formats import csv as csv_format
 from recollect.transfer.formats import graphml as graphml_format
 from recollect.transfer.formats import json as json_format
@@ -319,6 +319,11 @@ def test_a_graph_without_anything_is_a_sound_file(format_name: str) -> None:
     assert text == written(format_name, [])
     if format_name in IMPORTED:
         assert read_back(format_name, text) == []
+
+
+def test_arguments_take_the_formats_that_there_are() -> None:
+    assert get_args(FormatName) == tuple(FORMATS)
+    assert get_args(ReadableName) == IMPORTED
 
 
 class TestJson:

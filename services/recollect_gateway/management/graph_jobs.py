@@ -18,6 +18,7 @@ from recollect.jobs.model import MAX_CHUNK, Job, JobBounds
 from recollect.passages import renewal
 from recollect.platform.db import Database
 from recollect.transfer import exports, tasks
+from recollect.transfer.formats import FormatName
 from recollect.transfer.model import MAX_KIND, Filter, Strategy
 from recollect_gateway.errors import RESPONSES
 from recollect_gateway.guards import mirrors, sound_body
@@ -25,7 +26,6 @@ from recollect_gateway.management.jobs import JobBody, job_body
 from recollect_gateway.management.transfer import (
     UNREAD,
     Check,
-    FormatName,
     ImportOperation,
     Policy,
     ReadAs,

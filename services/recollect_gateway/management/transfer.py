@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar
 
 from litestar import Controller, Request, get, post
 from litestar.datastructures import State
@@ -21,7 +21,7 @@ from recollect.times import NEEDED
 from recollect.transfer import exports, jsonl
 from recollect.transfer import service as transfer
 from recollect.transfer.batches import read_small
-from recollect.transfer.formats import FORMATS, IMPORTED, format_named
+from recollect.transfer.formats import FORMATS, IMPORTED, FormatName, ReadableName, format_named
 from recollect.transfer.model import MAX_LINES, MAX_OBSERVATIONS, Filter, Imported, Strategy
 from recollect_gateway.errors import MEDIA_TYPE, RESPONSES, Problem
 from recollect_gateway.guards import mirrors
@@ -29,7 +29,6 @@ from recollect_gateway.mcp_endpoint.schema import check_text, utc
 
 FORM = "application/x-www-form-urlencoded"
 AnyRequest = Request[Caller, Any, State]
-FormatName = Literal["json", "jsonl", "csv", "graphml", "gexf", "dot", "markdown", "mermaid"]
 Strict = Annotated[bool, QueryParameter(description="Refuse the request whole, with 400, if one line is broken")]
 AsOf = Annotated[
     str | None, QueryParameter(description="Export the graph as it was: a revision, or a time. Default: as it is")
@@ -37,7 +36,7 @@ AsOf = Annotated[
 Check = Annotated[bool, QueryParameter(description="Say what would become of it and write nothing")]
 Written = Annotated[FormatName, QueryParameter(description="The format to write")]
 ReadAs = Annotated[
-    Literal["json", "jsonl", "csv", "graphml"] | None,
+    ReadableName | None,
     QueryParameter(description="The format of the body. Default: what its Content-Type says"),
 ]
 Policy = Annotated[

@@ -15,6 +15,7 @@ What each holds stands in docs/transfer.md. `writer.py` is what writers are aske
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Literal
 
 from recollect.errors import InvalidInput
 from recollect.transfer.formats import csv, graphml, json, jsonl
@@ -24,6 +25,10 @@ from recollect.transfer.formats.markdown import MarkdownWriter
 from recollect.transfer.formats.mermaid import MermaidWriter
 from recollect.transfer.formats.reading import Read
 from recollect.transfer.formats.writer import Writer
+
+ReadableName = Literal["json", "jsonl", "csv", "graphml"]
+"""Names of those that can be imported, for whoever declares an argument."""
+FormatName = Literal[ReadableName, "gexf", "dot", "markdown", "mermaid"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from recollect.jobs.model import MAX_CHUNK, JobBounds
 from recollect.transfer import exports, tasks
 from recollect.transfer import service as transfer
 from recollect.transfer.batches import read_small
-from recollect.transfer.formats import format_named
+from recollect.transfer.formats import FormatName, ReadableName, format_named
 from recollect.transfer.formats.reading import in_pieces
 from recollect.transfer.model import Filter, Imported, Strategy
 from recollect_gateway.mcp_endpoint.tool import Arguments, Call, Reading, Reply
@@ -41,7 +41,7 @@ class ExportGraph(Reading, frozen=True):
     """Arguments of `export_graph`."""
 
     format: Annotated[
-        Literal["json", "jsonl", "csv", "graphml", "gexf", "dot", "markdown", "mermaid"],
+        FormatName,
         Meta(description="The format to write; json, jsonl, csv and graphml can be imported again"),
     ]
     filter: ExportFilter | None = None
@@ -54,7 +54,7 @@ class StartExport(ExportGraph, frozen=True):
 class ImportGraph(Arguments, frozen=True):
     """Arguments of `import_graph`."""
 
-    format: Annotated[Literal["json", "jsonl", "csv", "graphml"], Meta(description="The format of the data")]
+    format: Annotated[ReadableName, Meta(description="The format of the data")]
     data: Annotated[str, Meta(max_length=MAX_CHARACTERS, description="The text of the file")]
     merge_strategy: Annotated[
         Literal["skip", "replace", "merge", "fail"],
