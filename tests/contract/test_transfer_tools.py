@@ -157,6 +157,16 @@ class TestExportGraph:
             assert "recollect export --graph default --format json" in text
             assert "GET /v1/graphs/default/export?format=json" in text
 
+    async def test_a_filter_does_not_have_a_large_one_read_in_one_call(
+        self, memory: Tools, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        only = {"entityType": "nothing has it"}
+        assert json.loads(await memory.text("export_graph", format="json", filter=only))["entities"] == []
+        monkeypatch.setattr(transfer, "MAX_PAGES", 2)
+        error, text = await memory.error("export_graph", format="json", filter=only)
+        assert error == {"code": "reply_too_large"}
+        assert "call start_export with the same arguments" in text
+
 
 class TestStartExport:
     """What is too large for a reply, by tools alone."""

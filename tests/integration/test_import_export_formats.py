@@ -265,8 +265,9 @@ class TestThereAndBack:
         assert [await exported(agent, format_name, page_items=n) for n in (1, 2, 5)] == [whole] * 3
         async with agent.db.transaction(agent.caller, read_only=True) as tx:
             export = await exports.open_export(tx, str(agent.graph), format_name)
-            assert await exports.export_whole(tx, export, max_bytes=1_000_000) == whole.decode()
-            assert await exports.export_whole(tx, export, max_bytes=100) is None
+            assert await exports.export_whole(tx, export, max_bytes=1_000_000, max_pages=6) == whole.decode()
+            assert await exports.export_whole(tx, export, max_bytes=100, max_pages=6) is None
+            assert await exports.export_whole(tx, export, max_bytes=1_000_000, max_pages=2) is None
         assert export.facts_left_out == (0 if FORMATS[format_name].writer.holds_facts else 2)
 
     @pytest.mark.parametrize("format_name", FORMATS)

@@ -219,7 +219,7 @@ async def test_nothing_is_compared_with_everything(work: Work) -> None:
     async def export() -> None:
         async with agent.db.transaction(agent.caller, read_only=True) as tx:
             assert await exports.export_whole(
-                tx, await exports.open_export(tx, "default", "json"), max_bytes=10_000_000
+                tx, await exports.open_export(tx, "default", "json"), max_bytes=10_000_000, max_pages=1_000
             )
 
     async def compare() -> None:

@@ -25,7 +25,7 @@ async def found(agent: Agent, tag: str) -> dict[str, list[str | None]]:
         past, _ = await lineages.list_nodes(tx, graph, only, at=await graphs.moment(tx, graph, "3"))
         kept = await keeping.archive_entities(tx, "default", "archive", Criteria(tags=(tag,)), dry_run=True)
         export = await exports.open_export(tx, "default", "jsonl", only=Filter(tags=(tag,)))
-        file = await exports.export_whole(tx, export, max_bytes=10_000) or ""
+        file = await exports.export_whole(tx, export, max_bytes=10_000, max_pages=10) or ""
     return {
         "list_nodes": [node.name for node in now],
         "list_nodes as_of": [node.name for node in past],

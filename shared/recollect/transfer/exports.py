@@ -119,11 +119,17 @@ async def export_chunks(
         cursor = step.next
 
 
-async def export_whole(tx: Transaction, export: Export, *, max_bytes: int) -> str | None:
-    """The file, if it has at most so many bytes as JSON text; else None."""
-    pieces, size = [], 0
+async def export_whole(tx: Transaction, export: Export, *, max_bytes: int, max_pages: int) -> str | None:
+    """The file, if it has at most so many bytes as JSON text, and takes at most so many steps; else None.
+
+    What a filter leaves out is read, too: it is the pages that bound the transaction.
+    """
+    pieces: list[str] = []
+    size = 0
     cursor: Cursor | None = START
     while cursor is not None:
+        if len(pieces) == max_pages:
+            return None
         step = await export_step(tx, export, cursor)
         size += encoded_size(step.text)
         if size > max_bytes:

@@ -26,6 +26,8 @@ MAX_OBSERVATIONS = 20_000
 """What one call imports: it is one transaction, and other writers of the graph wait for it."""
 MAX_CHARACTERS = 2_000_000
 SHOWN_ERRORS = 100
+MAX_PAGES = 100
+"""Steps of an export in one call, at most: what a filter leaves out is read, too (50,000 items, or 100 MB of texts)."""
 
 
 class ExportFilter(Struct, rename="camel", forbid_unknown_fields=True, frozen=True):
@@ -110,7 +112,8 @@ async def export_graph(call: Call, arguments: ExportGraph) -> Reply:
         held = export.snapshot.entities + export.snapshot.relations
         text = None
         if only != Filter() or held <= call.settings.max_reply_items:
-            text = await exports.export_whole(tx, export, max_bytes=call.settings.max_reply_bytes - 1_000)
+            max_bytes = call.settings.max_reply_bytes - 1_000
+            text = await exports.export_whole(tx, export, max_bytes=max_bytes, max_pages=MAX_PAGES)
     if text is None:
         raise TooLarge(
             f"The graph is too large for one reply. Narrow the filter, or call start_export with the same arguments "
