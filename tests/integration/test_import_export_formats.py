@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import random
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -27,6 +28,7 @@ from recollect.transfer import service as transfer
 from recollect.transfer.batches import read_batches
 from recollect.transfer.formats import FORMATS, IMPORTED
 from recollect.transfer.formats.reading import Item
+from recollect.transfer.formats.writer import Stage
 from recollect.transfer.model import Filter, Imported, Problem, Strategy
 from recollect.transfer.records import (
     AnyRecord,
@@ -269,6 +271,32 @@ class TestThereAndBack:
             assert await exports.export_whole(tx, export, max_bytes=100, max_pages=6) is None
             assert await exports.export_whole(tx, export, max_bytes=1_000_000, max_pages=2) is None
         assert export.facts_left_out == (0 if FORMATS[format_name].writer.holds_facts else 2)
+
+    @pytest.mark.parametrize("stage", Stage)
+    async def test_a_step_is_bounded_by_all_that_it_holds(self, agent: Agent, stage: Stage) -> None:
+        long = ["".join(map(chr, random.Random(n).choices(range(0x4E00, 0x9FFF), k=300))) for n in range(24)]
+        kinds: Sequence[Sequence[AnyRecord]] = (
+            [entity(f"e{n}", text=long[n]) for n in range(6)],
+            [entity(f"e{n}", summary=long[n]) for n in range(6, 12)],
+            [entity(f"e{n}", metadata={"a": long[n]}) for n in range(12, 18)],
+            [entity(f"e{n}", long[n]) for n in range(18, 24)],
+            [FactRecord(text=text) for text in long[:8]],
+            [FactRecord(text=text[:20], metadata={"a": text}) for text in long[8:16]],
+            [relation("e1", "e2", relation_type=f"r{n}", metadata={"a": long[n]}) for n in range(8)],
+            [relation(FactEnd(text=long[n]), f"e{n}") for n in range(8)],
+            [relation(f"e{n}", FactEnd(text=long[n])) for n in range(8)],
+        )
+        for records in kinds:
+            await brought(agent, *records)
+        async with agent.db.transaction(agent.caller, read_only=True) as tx:
+            export, found = await exports.open_export(tx, "default", "json"), []
+            cursor: exports.Cursor | None = exports.Cursor(stage)
+            while cursor is not None and cursor.stage is stage:
+                found.append(await exports.export_step(tx, export, cursor, page_bytes=3_000))
+                cursor = found[-1].next
+        assert sum(step.items for step in found) == {"entities": 24, "facts": 16, "relations": 24}[stage]
+        assert max(step.items for step in found) == 3
+        assert max(len(step.text.encode()) for step in found) < 4_000
 
     @pytest.mark.parametrize("format_name", FORMATS)
     async def test_an_export_goes_on_wherever_its_state_is_kept(

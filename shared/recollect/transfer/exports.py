@@ -88,7 +88,13 @@ async def export_step(
     text = writer.opening(cursor.stage) if nothing_yet else ""
     if cursor.stage is Stage.RELATIONS:
         edges = await store.relations_as_of(
-            tx, export.snapshot, export.only, named=not writer.holds_facts, after=cursor.after, limit=page_items
+            tx,
+            export.snapshot,
+            export.only,
+            named=not writer.holds_facts,
+            after=cursor.after,
+            limit=page_items,
+            max_bytes=page_bytes,
         )
         return _stepped(writer, cursor, text + writer.edges(edges.items, first=not cursor.begun), edges)
     named = cursor.stage is Stage.ENTITIES

@@ -12,7 +12,8 @@ WHERE tenant_id = $1 AND graph_id = $2;
 -- name: nodes_as_of
 -- The next lineages after $5, oldest first, each as it was at revision $3 and time $4 where it was then a node with a name
 -- ($8) or without, and $9 (kind), $10 (any of these tags), $11 and $12 (when it last changed) let it pass: at most $6,
--- and of those the first whose texts come to $7 bytes, but always one. A lineage that does not pass has `shown` false.
+-- and of those the first whose texts, metadata (as it is stored, compressed) and observations (each with what stands
+-- beside it) come to $7 bytes, but always one. A lineage that does not pass has `shown` false.
 -- What was live then is live still, or was removed since: those are few, and the log names them. That a node lives is
 -- said so that it calls for no partial index: while a table has no statistics, each page would sort the whole graph.
 WITH live AS (
@@ -33,36 +34,40 @@ WITH live AS (
     SELECT id FROM live UNION ALL SELECT id FROM removed
     ORDER BY id
     LIMIT $6
-), sized AS (
-    SELECT p.id, row_number() OVER upwards AS place, sum(o.bytes) OVER upwards AS bytes
+), found AS (
+    SELECT p.id AS lineage, v.*
     FROM page p
+    LEFT JOIN LATERAL (
+        SELECT w.* FROM (
+            SELECT * FROM node_versions
+            WHERE tenant_id = $1 AND node_id = p.id AND added_revision <= $3
+            ORDER BY version DESC
+            LIMIT 1
+        ) AS w
+        WHERE NOT w.deleted AND (w.name IS NOT NULL) = $8 AND coalesce(w.name, w.content) IS NOT NULL
+            AND (w.expires_at IS NULL OR w.expires_at > $4) AND ($9::text IS NULL OR w.kind = $9)
+            AND (cardinality($10::text[]) = 0 OR EXISTS (
+                SELECT FROM unnest(w.tags) AS t (tag) JOIN unnest($10::text[]) AS o (tag) ON lower(t.tag) = lower(o.tag)))
+            AND NOT (w.placeholder AND ($9 IS NOT NULL OR cardinality($10) > 0
+                OR $11::timestamptz IS NOT NULL OR $12::timestamptz IS NOT NULL))
+    ) AS v ON true
+), sized AS (
+    SELECT v.*, row_number() OVER upwards AS place, sum(o.bytes + coalesce(octet_length(v.content), 0)
+        + coalesce(octet_length(v.summary), 0) + coalesce(pg_column_size(v.metadata), 0)) OVER upwards AS bytes
+    FROM found v
     CROSS JOIN LATERAL (
-        SELECT coalesce(sum(octet_length(content)), 0) AS bytes FROM observations
-        WHERE $8 AND tenant_id = $1 AND node_id = p.id AND added_revision <= $3
+        SELECT coalesce(sum(octet_length(content) + 64), 0) AS bytes FROM observations
+        WHERE $8 AND tenant_id = $1 AND node_id = v.node_id AND added_revision <= $3
             AND (removed_revision IS NULL OR removed_revision > $3) AND (expires_at IS NULL OR expires_at > $4)
     ) AS o
-    WINDOW upwards AS (ORDER BY p.id)
+    WINDOW upwards AS (ORDER BY v.lineage)
 )
-SELECT s.id, v.node_id IS NOT NULL AND coalesce($11 <= c.at, true) AND coalesce($12 >= c.at, true) AS shown,
+SELECT v.lineage AS id, v.node_id IS NOT NULL AND coalesce($11 <= c.at, true) AND coalesce($12 >= c.at, true) AS shown,
     v.name, v.kind, v.content, v.summary, v.tags, v.importance, v.metadata, v.status, v.source, v.thread, v.said_at,
     v.freshness_at, v.ttl_days, v.expires_at, v.placeholder, coalesce(v.began_at, n.created_at) AS created_at,
     c.at AS updated_at, p.name AS parent, a.aliases, o.contents, o.threads, o.said_ats, o.expiries
-FROM sized s
-CROSS JOIN LATERAL (SELECT created_at, updated_at FROM nodes WHERE tenant_id = $1 AND id = s.id LIMIT 1) AS n
-LEFT JOIN LATERAL (
-    SELECT w.* FROM (
-        SELECT * FROM node_versions
-        WHERE tenant_id = $1 AND node_id = s.id AND added_revision <= $3
-        ORDER BY version DESC
-        LIMIT 1
-    ) AS w
-    WHERE NOT w.deleted AND (w.name IS NOT NULL) = $8 AND coalesce(w.name, w.content) IS NOT NULL
-        AND (w.expires_at IS NULL OR w.expires_at > $4) AND ($9::text IS NULL OR w.kind = $9)
-        AND (cardinality($10::text[]) = 0 OR EXISTS (
-            SELECT FROM unnest(w.tags) AS t (tag) JOIN unnest($10::text[]) AS o (tag) ON lower(t.tag) = lower(o.tag)))
-        AND NOT (w.placeholder AND ($9 IS NOT NULL OR cardinality($10) > 0
-            OR $11::timestamptz IS NOT NULL OR $12::timestamptz IS NOT NULL))
-) AS v ON true
+FROM sized v
+CROSS JOIN LATERAL (SELECT created_at, updated_at FROM nodes WHERE tenant_id = $1 AND id = v.lineage LIMIT 1) AS n
 LEFT JOIN LATERAL (
     SELECT CASE WHEN n.updated_at <= (SELECT at FROM changes WHERE tenant_id = $1 AND graph_id = $2 AND revision = $3)
         THEN n.updated_at ELSE changed_at($1, $2, v.node_id, v.created_at, $3) END AS at
@@ -87,13 +92,14 @@ CROSS JOIN LATERAL (
     WHERE $8 AND tenant_id = $1 AND node_id = v.node_id AND added_revision <= $3
         AND (removed_revision IS NULL OR removed_revision > $3) AND (expires_at IS NULL OR expires_at > $4)
 ) AS o
-WHERE s.place = 1 OR s.bytes <= $7
-ORDER BY s.id;
+WHERE v.place = 1 OR v.bytes <= $7
+ORDER BY v.lineage;
 
 -- name: relations_as_of
 -- The next relations within the graph after $5, oldest first, that were live at revision $3: at most $6. One has `shown`
 -- false where an end was not there, had expired at the time $4, had no name and is to have one ($7), or does not pass $8
 -- (kind), $9 (any of these tags), $10 and $11 (when it last changed). Relations that lead into another graph are left out.
+-- Of those the first whose metadata and facts at their ends come to $12 bytes, but always one.
 WITH live AS (
     SELECT id, from_node, to_node, type, metadata, ordinal, created_at FROM relations
     WHERE tenant_id = $1 AND graph_id = $2 AND to_graph = $2 AND removed_revision IS NULL AND added_revision <= $3
@@ -130,15 +136,25 @@ WITH live AS (
             OR $11::timestamptz IS NOT NULL))
         AND ($10 IS NULL AND $11 IS NULL
             OR changed_at($1, $2, v.node_id, v.created_at, $3) BETWEEN coalesce($10, '-infinity') AND coalesce($11, 'infinity'))
+), ties AS (
+    SELECT p.*, f.node_id IS NOT NULL AND t.node_id IS NOT NULL AS shown, f.name AS source,
+        CASE WHEN f.name IS NULL THEN f.content END AS source_text, f.thread AS source_thread, f.status AS source_status,
+        t.name AS target, CASE WHEN t.name IS NULL THEN t.content END AS target_text, t.thread AS target_thread,
+        t.status AS target_status
+    FROM page p
+    LEFT JOIN ends f ON f.node_id = p.from_node
+    LEFT JOIN ends t ON t.node_id = p.to_node
+), sized AS (
+    SELECT *, row_number() OVER upwards AS place, sum(CASE WHEN shown THEN pg_column_size(metadata)
+        + coalesce(octet_length(source_text), 0) + coalesce(octet_length(target_text), 0) ELSE 0 END) OVER upwards AS bytes
+    FROM ties
+    WINDOW upwards AS (ORDER BY id)
 )
-SELECT p.id, f.node_id IS NOT NULL AND t.node_id IS NOT NULL AS shown, p.from_node, p.to_node, p.type, p.metadata,
-    p.ordinal, p.created_at, f.name AS source, CASE WHEN f.name IS NULL THEN f.content END AS source_text,
-    f.thread AS source_thread, f.status AS source_status, t.name AS target,
-    CASE WHEN t.name IS NULL THEN t.content END AS target_text, t.thread AS target_thread, t.status AS target_status
-FROM page p
-LEFT JOIN ends f ON f.node_id = p.from_node
-LEFT JOIN ends t ON t.node_id = p.to_node
-ORDER BY p.id;
+SELECT id, shown, from_node, to_node, type, metadata, ordinal, created_at, source, source_text, source_thread,
+    source_status, target, target_text, target_thread, target_status
+FROM sized
+WHERE place = 1 OR bytes <= $12
+ORDER BY id;
 
 -- name: find_facts
 -- The oldest live fact that says each of these texts, in this thread, with this status.

@@ -41,7 +41,7 @@ async def nodes_as_of(
 ) -> Page[ExportedNode]:
     """Nodes with or without a name of that state, placeholders too, after the lineage `after`, oldest first.
 
-    At most `limit`, and about `max_bytes` of observations.
+    At most `limit`, and about `max_bytes` of texts, metadata and observations.
     """
     rows = await tx.fetch(
         queries.nodes_as_of, *_state(tx, snapshot), after, limit, max_bytes, named, *_conditions(only)
@@ -50,10 +50,15 @@ async def nodes_as_of(
 
 
 async def relations_as_of(
-    tx: Transaction, snapshot: Snapshot, only: Filter, *, named: bool, after: UUID, limit: int
+    tx: Transaction, snapshot: Snapshot, only: Filter, *, named: bool, after: UUID, limit: int, max_bytes: int
 ) -> Page[ExportedEdge]:
-    """Relations of that state after the relation `after`, oldest first: at most `limit`; `named`: among names only."""
-    rows = await tx.fetch(queries.relations_as_of, *_state(tx, snapshot), after, limit, named, *_conditions(only))
+    """Relations of that state after the relation `after`, oldest first; `named`: among names only.
+
+    At most `limit`, and about `max_bytes` of metadata and of facts at their ends.
+    """
+    rows = await tx.fetch(
+        queries.relations_as_of, *_state(tx, snapshot), after, limit, named, *_conditions(only), max_bytes
+    )
     return Page([*map(_exported_edge, _shown(rows))], rows[-1]["id"] if rows else None)
 
 
