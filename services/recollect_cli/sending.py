@@ -9,9 +9,9 @@ import msgspec
 from recollect.transfer.batches import Batch, read_batches
 from recollect.transfer.formats import FORMATS, Format
 from recollect.transfer.formats.json import PARTS, write_items
-from recollect.transfer.jsonl import MEDIA_TYPE
-from recollect.transfer.model import BrokenLine, Strategy
-from recollect.transfer.packets import Packet, read_packets
+from recollect.transfer.formats.jsonl import MEDIA_TYPE
+from recollect.transfer.model import Strategy
+from recollect.transfer.packets import BrokenLine, Packet, read_packets
 from recollect_cli.gateway import Gateway
 from recollect_cli.progress import Meter
 

@@ -16,8 +16,7 @@ from cyclopts import Parameter
 from recollect.errors import InvalidInput, RecollectError, Unavailable
 from recollect.graphs.model import graph_name
 from recollect.transfer.formats import FORMATS, IMPORTED, Format, FormatName, ReadableName, format_named
-from recollect.transfer.jsonl import FACTS_HEADER
-from recollect.transfer.model import Strategy
+from recollect.transfer.model import FACTS_HEADER, Strategy
 from recollect.transfer.packets import Packet
 from recollect_cli.gateway import ApiKey, Url, connected
 from recollect_cli.progress import metered

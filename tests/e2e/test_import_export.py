@@ -25,8 +25,8 @@ from recollect.platform.db import Database
 from recollect.relations.model import NewRelation
 from recollect.settings import Settings
 from recollect.transfer import service as transfer
+from recollect.transfer.formats.jsonl import read_line, write_line
 from recollect.transfer.formats.reading import Item
-from recollect.transfer.jsonl import read_line, write_line
 from recollect.transfer.model import Strategy
 from recollect.transfer.records import EntityRecord
 from recollect_local.address import Endpoint
@@ -132,6 +132,18 @@ async def test_a_file_goes_in_and_comes_out_the_same(shell: Shell) -> None:
     assert (await shell.run("export", "copy.jsonl", "--graph", "copy")).code == 0
     assert (shell.folder / "copy.jsonl").read_bytes() == out.out
     assert [path.name for path in shell.folder.iterdir()] == ["copy.jsonl"]
+
+
+async def test_a_dry_run_of_lines_says_what_would_become_of_them(shell: Shell, db: Database, caller: Caller) -> None:
+    tried = await shell.run("import", str(BROKEN), "--graph", "notes", "--dry-run")
+    assert tried.code == 0
+    assert tried.out == (
+        b"notes: 2 new entities, 2 new observations, 1 new relations; 17 lines were broken and left out "
+        b"(nothing was written)\n"
+    )
+    assert not await has_graph(db, caller, "notes")
+    done = await shell.run("import", str(BROKEN), "--graph", "notes")
+    assert tried.out == done.out.replace(b"out\n", b"out (nothing was written)\n")
 
 
 async def test_broken_lines_are_told_and_the_rest_is_imported(shell: Shell) -> None:

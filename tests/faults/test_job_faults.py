@@ -31,7 +31,7 @@ from recollect.platform.queue import Wakeups
 from recollect.settings import Settings
 from recollect.tenants import service as tenants
 from recollect.transfer import exports, tasks
-from recollect.transfer.jsonl import write_line
+from recollect.transfer.formats.jsonl import write_line
 from recollect.transfer.model import Strategy
 from recollect_local.postgres import LocalPostgres
 from recollect_local.valkey import LocalValkey

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from recollect.caller import Caller, Scope
 from recollect.entities.model import NewEntity
-from recollect.errors import InvalidInput, NotFound
+from recollect.errors import NotFound
 from recollect.graphs import service as graphs
 from recollect.graphs.model import NewGraph
 from recollect.identity.model import operator_caller
@@ -30,8 +30,9 @@ from recollect.transfer import exports
 from recollect.transfer import service as transfer
 from recollect.transfer.exports import Export, export_chunks
 from recollect.transfer.formats import FORMATS
-from recollect.transfer.jsonl import MEDIA_TYPE, read_chunk, write_line
-from recollect.transfer.model import MAX_LINES, Chunk, Imported, Item, Line
+from recollect.transfer.formats.jsonl import MEDIA_TYPE, Said, read_line, record_of, write_line
+from recollect.transfer.formats.reading import Item
+from recollect.transfer.model import MAX_LINES, Imported, Strategy
 from tests.conftest import NewTenant
 from tests.gateway import Gateway, NewApiKey, revision_of
 from tests.memories import Agent
@@ -44,17 +45,18 @@ BROKEN_NUMBERS = [2, 3, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 21]
 _serial = itertools.count(1)
 
 
-def chunk_of(*items: Item) -> Chunk:
-    return Chunk(tuple(Line(number, item) for number, item in enumerate(items, 1)))
+def read_lines(file: bytes) -> list[Said]:
+    return [read_line(line) for line in file.splitlines()]
 
 
-def lines_of(items: Iterable[Item]) -> bytes:
+def lines_of(items: Iterable[Said]) -> bytes:
     return b"".join(write_line(item) for item in items)
 
 
-async def imported(agent: Agent, *items: Item, strict: bool = False) -> Imported:
+async def imported(agent: Agent, *said: Said) -> Imported:
+    items = [Item(f"line {number}", record_of(each)) for number, each in enumerate(said, 1)]
     async with agent.db.transaction(agent.caller) as tx:
-        return await transfer.import_chunk(tx, agent.graph or "default", chunk_of(*items), strict=strict)
+        return await transfer.import_batch(tx, agent.graph or "default", items, Strategy.MERGE)
 
 
 async def export_of(agent: Agent, as_of: str | None = None) -> Export:
@@ -80,18 +82,16 @@ def new_graph(agent: Agent) -> Callable[[], Agent]:
 
 async def test_the_official_file_comes_back_as_it_was(new_graph: Callable[[], Agent]) -> None:
     first, second = new_graph(), new_graph()
-    chunk = read_chunk(OFFICIAL)
-    async with first.db.transaction(first.caller) as tx:
-        said = await transfer.import_chunk(tx, str(first.graph), chunk)
+    said = await imported(first, *read_lines(OFFICIAL))
     assert said == Imported(entities_created=8, observations_added=16, relations_created=7)
     out = await exported(first)
     assert out == OFFICIAL + b"\n"
-    await imported(second, *[line.item for line in read_chunk(out).lines])
+    await imported(second, *read_lines(out))
     assert await exported(second) == out
 
 
 async def test_importing_again_changes_nothing(agent: Agent) -> None:
-    items = [line.item for line in read_chunk(OFFICIAL).lines]
+    items = read_lines(OFFICIAL)
     await imported(agent, *items)
     before = await agent.head()
     assert await imported(agent, *items) == Imported(entities_skipped=8, relations_skipped=7)
@@ -129,8 +129,8 @@ async def test_relations_may_name_what_is_not_there_and_find_it_later(agent: Age
     assert (await agent.head()).placeholders == 1
 
 
-async def test_one_chunk_is_one_revision(agent: Agent) -> None:
-    await imported(agent, *[line.item for line in read_chunk(OFFICIAL).lines])
+async def test_one_import_is_one_revision(agent: Agent) -> None:
+    await imported(agent, *read_lines(OFFICIAL))
     assert (await agent.head()).revision == 1
 
 
@@ -152,24 +152,24 @@ async def test_every_character_that_can_be_stored_comes_back(new_graph: Callable
     points = [*range(1, 0xD800), *range(0xE000, 0x10000), *range(0x10000, 0x110000, 97)]
     texts = ["".join(map(chr, points[start : start + 400])) for start in range(0, len(points), 400)]
     entities = [NewEntity(text, text[:200], (text, text[::-1])) for text in texts]
-    items: list[Item] = [*entities, *[NewRelation(a, b, a[:200]) for a, b in itertools.pairwise(texts)]]
+    items: list[Said] = [*entities, *[NewRelation(a, b, a[:200]) for a, b in itertools.pairwise(texts)]]
     said = await imported(first, *items)
     assert (said.entities_created, said.relations_created) == (len(texts), len(texts) - 1)
     out = await exported(first, page_items=100)
     assert out == lines_of(items)
-    await imported(second, *[line.item for line in read_chunk(out).lines])
+    await imported(second, *read_lines(out))
     assert await exported(second, page_items=100) == out
 
 
 short = st.text(st.characters(exclude_characters="\0", codec="utf-8"), min_size=1, max_size=5) | st.sampled_from("abc")
-some_items: st.SearchStrategy[Item] = st.builds(
+some_items: st.SearchStrategy[Said] = st.builds(
     NewEntity, short, st.none() | short, st.lists(short, max_size=4, unique=True).map(tuple)
 ) | st.builds(NewRelation, short, short, short)
 
 
 @given(items=st.lists(some_items, max_size=12), split=st.integers(0, 12))
 @hypothesis(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-async def test_export_import_export_is_the_same(new_graph: Callable[[], Agent], items: list[Item], split: int) -> None:
+async def test_export_import_export_is_the_same(new_graph: Callable[[], Agent], items: list[Said], split: int) -> None:
     """However the lines came: in one chunk or two, entities after the relations that name them."""
     first, second = new_graph(), new_graph()
     await agent_made(first)
@@ -177,7 +177,7 @@ async def test_export_import_export_is_the_same(new_graph: Callable[[], Agent], 
     await imported(first, *items[split:])
     out = await exported(first)
     await agent_made(second)
-    again = [line.item for line in read_chunk(out).lines]
+    again = read_lines(out)
     await imported(second, *again)
     assert await exported(second) == out
     again_said = await imported(second, *items)
@@ -228,7 +228,7 @@ async def test_pages_are_bounded_by_what_they_hold(agent: Agent) -> None:
     while cursor is not None:
         async with agent.db.transaction(agent.caller, read_only=True) as tx:
             step = await exports.export_step(tx, export, cursor, page_items=8, page_bytes=2_000)
-        found.append([line.item for line in read_chunk(step.text.encode()).lines])
+        found.append(read_lines(step.text.encode()))
         assert len(found[-1]) == step.items
         cursor = step.next
     assert [item for page in found for item in page] == long
@@ -306,21 +306,15 @@ async def test_kinds_that_the_graph_leaves_out_are_broken_lines(agent: Agent) ->
     async with agent.db.transaction(agent.caller) as tx:
         await graphs.create_graph(tx, NewGraph("strictly", kind_whitelist=("person",)))
     agent = Agent(agent.db, agent.caller, "strictly")
-    items: list[Item] = [
+    items: list[Said] = [
         NewEntity("a", "person"),
         NewEntity("b", "machine"),
         NewEntity("c"),
         NewRelation("a", "b", "uses"),
     ]
-    with pytest.raises(InvalidInput, match="line 2: Kind 'machine' is not allowed"):
-        await imported(agent, *items, strict=True)
-    assert (await agent.head()).revision == 0
     said = await imported(agent, *items)
     assert [problem.where for problem in said.problems] == ["line 2", "line 3"]
     assert (said.entities_created, said.relations_created) == (1, 1)
-    async with agent.db.transaction(agent.caller, read_only=True) as tx:
-        checked = await transfer.check_chunk(tx, "strictly", chunk_of(*items))
-    assert checked == Imported(problems=said.problems)
 
 
 async def test_a_graph_that_is_not_there_cannot_be_exported(agent: Agent) -> None:
@@ -438,25 +432,43 @@ async def test_broken_lines_are_passed_over_and_told(http: httpx2.AsyncClient) -
     assert len((await http.get("/v1/graphs/fresh/export")).content.splitlines()) == 3
 
 
+async def test_what_was_not_imported_is_told_in_the_order_of_lines(
+    http: httpx2.AsyncClient, db: Database, caller: Caller
+) -> None:
+    async with db.transaction(caller) as tx:
+        await graphs.create_graph(tx, NewGraph("people", kind_whitelist=("person",)))
+    machine = write_line(NewEntity("a", "machine"))
+    said = (await send(http, machine + b"broken\n" + machine, "people")).json()
+    assert [error["line"] for error in said["errors"]] == [1, 2, 3]
+
+
 @pytest.mark.parametrize("query", [{"strict": "true"}, {"strict": "true", "check": "true"}])
 async def test_strict_refuses_the_whole_request(http: httpx2.AsyncClient, query: dict[str, str]) -> None:
     refused = await send(http, BROKEN, "fresh", **query)
     assert problem(refused) == (400, "invalid_input")
-    assert "line 2: not JSON" in refused.json()["detail"]
-    assert "and 12 more" in refused.json()["detail"]
+    assert refused.json()["path"] == "data.line 2"
+    assert refused.json()["detail"] == ("not JSON: Input data was truncated (and 16 more). Nothing was imported")
     assert problem(await http.get("/v1/graphs/fresh/export")) == (404, "graph_not_found")
+
+
+async def test_a_check_counts_what_is_known_and_what_comes_twice(http: httpx2.AsyncClient) -> None:
+    await send(http, OFFICIAL)
+    tried = (await send(http, OFFICIAL + b"\n" + lines_of([NewEntity("new")] * 2), check="true")).json()
+    done = (await send(http, OFFICIAL + b"\n" + lines_of([NewEntity("new")] * 2))).json()
+    assert tried == done
+    assert (tried["entities_created"], tried["lines_skipped"]) == (1, 16)
 
 
 async def test_strict_refuses_what_holds_no_sound_line_too(http: httpx2.AsyncClient) -> None:
     refused = await send(http, b"broken", strict="true")
     assert problem(refused) == (400, "invalid_input")
-    assert refused.json()["path"] == "lines"
+    assert refused.json()["path"] == "data.line 1"
 
 
 async def test_check_writes_nothing(http: httpx2.AsyncClient) -> None:
     said = (await send(http, BROKEN, "fresh", check="true")).json()
     assert [error["line"] for error in said["errors"]] == BROKEN_NUMBERS
-    assert said["entities_created"] == said["relations_created"] == 0
+    assert (said["entities_created"], said["observations_added"], said["relations_created"]) == (2, 2, 1)
     assert problem(await http.get("/v1/graphs/fresh/export")) == (404, "graph_not_found")
 
 
@@ -467,7 +479,8 @@ async def test_lines_of_which_none_can_be_kept_make_no_graph(http: httpx2.AsyncC
 
 
 async def test_requests_that_are_refused(gateway: Gateway, http: httpx2.AsyncClient, settings: Settings) -> None:
-    assert problem(await send(http, b"\n" * (MAX_LINES + 1))) == (413, "request_too_large")
+    for many in (b"{}\n", write_line(NewRelation("a", "b", "c"))):
+        assert problem(await send(http, many * (MAX_LINES + 1))) == (413, "request_too_large")
     assert problem(await send(http, b"x" * (settings.max_request_bytes + 1))) == (413, "request_too_large")
     assert problem(await send(http, OFFICIAL, "no%20name")) == (400, "invalid_input")
     assert problem(await send(http, OFFICIAL, strict="perhaps")) == (400, "invalid_input")
@@ -523,7 +536,7 @@ async def test_nothing_crosses_between_tenants(
 ) -> None:
     ours, theirs = [operator_caller(await new_tenant()) for _ in range(2)]
     our_key, their_key = (await issue(ours)).secret, (await issue(theirs)).secret
-    shared: list[Item] = [NewEntity("Ada", "person", ("ours",)), NewRelation("Ada", "Bob", "knows")]
+    shared: list[Said] = [NewEntity("Ada", "person", ("ours",)), NewRelation("Ada", "Bob", "knows")]
     async with gateway.http(our_key) as us, gateway.http(their_key) as them:
         assert (await send(us, lines_of(shared))).json()["entities_created"] == 1
         assert (await send(us, lines_of(shared), "private")).status_code == 200

@@ -2,6 +2,7 @@
 
 import io
 import json
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,9 @@ from recollect.entities.model import NewEntity
 from recollect.errors import InvalidInput, TooLarge
 from recollect.relations.model import NewRelation
 from recollect.transfer import packets
-from recollect.transfer.jsonl import read_chunk, read_line, write_line
+from recollect.transfer.batches import read_items, read_small
+from recollect.transfer.formats.jsonl import Said, read_line, write_line
+from recollect.transfer.formats.reading import Item
 from recollect.transfer.model import (
     MAX_KIND,
     MAX_LINES,
@@ -21,11 +24,10 @@ from recollect.transfer.model import (
     MAX_OBSERVATIONS,
     MAX_RELATION_TYPE,
     MAX_TEXT,
-    BrokenLine,
-    Item,
     Unreadable,
 )
-from recollect.transfer.packets import Packet, read_packets
+from recollect.transfer.packets import BrokenLine, Packet, read_packets
+from recollect.transfer.records import EntityRecord, RelationRecord
 from recollect_cli.gateway import Address, find_address
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
@@ -44,16 +46,36 @@ entities = st.builds(
     observations=st.lists(st.text(odd, max_size=60), max_size=4, unique=True).map(tuple),
 )
 edges = st.builds(NewRelation, source=names, target=names, type=names)
-items: st.SearchStrategy[Item] = st.one_of(entities, edges)
+items: st.SearchStrategy[Said] = st.one_of(entities, edges)
 
 ENTITY = {"type": "entity", "name": "Ada", "entityType": "person", "observations": ["writes"]}
 RELATION = {"type": "relation", "from": "Ada", "to": "Babbage", "relationType": "knows"}
 
 
+def read_file(raw: bytes) -> tuple[list[tuple[int, Said]], list[BrokenLine]]:
+    """What the lines of a file say, and those that are broken, each with its number."""
+    sound: list[tuple[int, Said]] = []
+    broken = []
+    for found in read_items("jsonl", [raw]):
+        number = int(found.where.removeprefix("line "))
+        if isinstance(found, Item):
+            sound.append((number, said_by(found.record)))
+        else:
+            broken.append(BrokenLine(number, found.reason))
+    return sound, broken
+
+
+def said_by(record: object) -> Said:
+    if isinstance(record, RelationRecord):
+        return NewRelation(str(record.from_), str(record.to), record.relation_type)
+    assert isinstance(record, EntityRecord)
+    return NewEntity(record.name, record.entity_type or None, tuple(record.observations))
+
+
 @given(item=items)
 @example(item=NewEntity("".join(map(chr, range(1, 512)))))
 @example(item=NewEntity("a", observations=("\x85", "\u2028", "\r\n", "", " ")))
-def test_what_is_written_is_read_again(item: Item) -> None:
+def test_what_is_written_is_read_again(item: Said) -> None:
     line = write_line(item)
     assert line.endswith(b"\n")
     assert line.count(b"\n") == 1
@@ -62,7 +84,7 @@ def test_what_is_written_is_read_again(item: Item) -> None:
 
 
 @given(item=items)
-def test_a_line_is_what_other_readers_of_json_read(item: Item) -> None:
+def test_a_line_is_what_other_readers_of_json_read(item: Said) -> None:
     said = json.loads(write_line(item))
     if isinstance(item, NewEntity):
         observations = list(item.observations)
@@ -72,36 +94,48 @@ def test_a_line_is_what_other_readers_of_json_read(item: Item) -> None:
 
 
 @given(written=st.lists(items, max_size=8))
-def test_a_chunk_holds_its_lines_in_order(written: list[Item]) -> None:
-    chunk = read_chunk(b"\xef\xbb\xbf" + b"\r\n".join(write_line(item) for item in written))
-    assert [line.item for line in chunk.lines] == written
-    assert [line.number for line in chunk.lines] == [1 + 2 * place for place in range(len(written))]
-    assert chunk.broken == ()
+def test_a_file_holds_its_lines_in_order(written: list[Said]) -> None:
+    raw = b"\xef\xbb\xbf" + b"\r\n".join(write_line(item) for item in written)
+    assert read_file(raw) == ([(1 + 2 * place, item) for place, item in enumerate(written)], [])
 
 
 @given(raw=st.binary(max_size=200) | st.text(st.sampled_from('{}[]":,\\u0dtypeni1 '), max_size=60).map(str.encode))
 def test_no_line_brings_the_reader_down(raw: bytes) -> None:
-    chunk = read_chunk(raw)
-    assert all(0 < len(line.reason) < 200 for line in chunk.broken)
-    assert [read_line(write_line(line.item)) for line in chunk.lines] == [line.item for line in chunk.lines]
+    with suppress(InvalidInput):  # it begins as what is compressed does
+        sound, broken = read_file(raw)
+        assert all(0 < len(line.reason) < 200 for line in broken)
+        assert [read_line(write_line(item)) for _, item in sound] == [item for _, item in sound]
 
 
 def test_the_official_file_is_written_as_it_was() -> None:
     """The fixture is what JSON.stringify makes of it."""
     raw = (FIXTURES / "memory.jsonl").read_bytes()
-    chunk = read_chunk(raw)
-    assert b"".join(write_line(line.item) for line in chunk.lines) == raw + b"\n"
-    assert [type(line.item) for line in chunk.lines] == [NewEntity] * 8 + [NewRelation] * 7
+    said = [item for _, item in read_file(raw)[0]]
+    assert b"".join(map(write_line, said)) == raw + b"\n"
+    assert [type(item) for item in said] == [NewEntity] * 8 + [NewRelation] * 7
 
 
 def test_broken_lines_are_told_by_number_and_the_rest_is_read() -> None:
-    chunk = read_chunk((FIXTURES / "memory_broken.jsonl").read_bytes())
-    assert [line.number for line in chunk.broken] == BROKEN_NUMBERS
-    assert [(line.number, line.item) for line in chunk.lines] == [
+    """By both that read such a file, one of them for packets."""
+    raw = (FIXTURES / "memory_broken.jsonl").read_bytes()
+    sound, broken = read_file(raw)
+    assert [line.number for line in broken] == BROKEN_NUMBERS
+    assert sound == [
         (1, NewEntity("Sound one", "thing", ("first",))),
         (19, NewRelation("Sound one", "Sound two", "likes")),
         (22, NewEntity("Sound two", "thing", ("second",))),
     ]
+    [packet] = read_all(raw)
+    assert list(packet.broken) == broken
+
+
+@pytest.mark.parametrize("bad", [b"\xff", b"\xed\xa0\x80", b"\xc3", b"\0"])
+def test_a_line_that_is_no_text_leaves_the_others_sound(bad: bytes) -> None:
+    raw = write_line(NewEntity("é")) + b'{"type":"entity","name":"a' + bad + b'"}\n' + write_line(NewEntity("ü"))
+    sound, [broken] = read_file(raw)
+    assert sound == [(1, NewEntity("é")), (3, NewEntity("ü"))]
+    assert broken.number == 2
+    assert broken.reason.startswith("not UTF-8" if bad != b"\0" else "not JSON")
 
 
 @pytest.mark.parametrize(
@@ -165,15 +199,18 @@ def test_texts_may_be_as_long_as_their_bounds_and_are_counted_in_characters() ->
     assert read_line(write_line(NewEntity("👩" * MAX_NAME, "é" * MAX_KIND, texts))).observations == texts  # type: ignore[union-attr]
 
 
-def test_a_chunk_is_bounded_in_lines_and_observations() -> None:
+def test_a_request_is_bounded_in_lines_and_observations() -> None:
+    def read(raw: bytes) -> int:
+        return len(read_small("jsonl", [raw], max_items=MAX_LINES, max_observations=MAX_OBSERVATIONS)[0])
+
     line = write_line(NewRelation("a", "b", "c"))
-    assert len(read_chunk(line * MAX_LINES).lines) == MAX_LINES
+    assert read(line * MAX_LINES) == MAX_LINES
     with pytest.raises(TooLarge):
-        read_chunk(line * (MAX_LINES + 1))
+        read(line * (MAX_LINES + 1))
     many = tuple(str(number) for number in range(MAX_OBSERVATIONS))
-    assert read_chunk(write_line(NewEntity("a", None, many))).broken == ()
+    assert read(write_line(NewEntity("a", None, many))) == 1
     with pytest.raises(TooLarge):
-        read_chunk(write_line(NewEntity("a", None, many)) + write_line(NewEntity("b", None, ("one",))))
+        read(write_line(NewEntity("a", None, many)) + write_line(NewEntity("b", None, ("one",))))
 
 
 def read_all(raw: bytes) -> list[Packet]:
@@ -181,7 +218,7 @@ def read_all(raw: bytes) -> list[Packet]:
 
 
 @given(written=st.lists(items, max_size=30))
-def test_packets_carry_every_line_with_its_number(written: list[Item]) -> None:
+def test_packets_carry_every_line_with_its_number(written: list[Said]) -> None:
     raw = b"\n".join(write_line(item) for item in written)  # with an empty line between any two
     found = read_all(raw)
     said = [
@@ -197,7 +234,7 @@ def test_packets_set_broken_lines_aside() -> None:
     [packet] = read_all((FIXTURES / "memory_broken.jsonl").read_bytes())
     assert [line.number for line in packet.broken] == BROKEN_NUMBERS
     assert packet.numbers == (1, 19, 22)
-    assert [line.number for line in read_chunk(packet.body).lines] == [1, 2, 3]
+    assert [number for number, _ in read_file(packet.body)[0]] == [1, 2, 3]
     assert packet.lines_read == 22
 
 
@@ -222,7 +259,7 @@ def test_an_entity_too_long_for_one_request_is_given_in_several_lines() -> None:
     assert len(found) > 5
     for packet in found:
         assert len(packet.body) <= packets.PACKET_BYTES
-    said = [line.item for packet in found for line in read_chunk(packet.body).lines]
+    said = [item for packet in found for _, item in read_file(packet.body)[0]]
     entities = [item for item in said if isinstance(item, NewEntity)]
     assert [(e.name, e.kind) for e in entities[:1] + entities[-1:]] == [("before", None), ("after", None)]
     assert {(e.name, e.kind) for e in entities[1:-1]} == {("long", "kind")}
@@ -234,7 +271,7 @@ def test_an_entity_too_long_for_one_request_is_given_in_several_lines() -> None:
 def test_many_short_observations_fill_a_packet_too() -> None:
     texts = tuple(str(number) for number in range(3 * packets.PACKET_OBSERVATIONS))
     bodies = [packet.body for packet in read_all(write_line(NewEntity("a", None, texts)))]
-    said = [[line.item for line in read_chunk(body).lines] for body in bodies]
+    said = [[item for _, item in read_file(body)[0]] for body in bodies]
     counts = [sum(len(item.observations) for item in part if isinstance(item, NewEntity)) for part in said]
     assert sum(counts) == len(texts)
     assert max(counts) <= packets.PACKET_OBSERVATIONS

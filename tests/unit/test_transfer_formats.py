@@ -797,8 +797,9 @@ class TestBatches:
         with pytest.raises(InvalidInput, match="Compressed input is not taken"):
             list(read_batches(format_name, [head + b"x" * 100]))
 
-    @pytest.mark.parametrize("format_name", IMPORTED)
+    @pytest.mark.parametrize("format_name", LOSSLESS)
     def test_only_utf_8_is_taken(self, format_name: str) -> None:
+        """Of JSON lines it is the line that is not: tests/unit/test_transfer.py."""
         for raw in ("{}".encode("utf-16"), b"\n\xff", b"\n\xc3"):
             with pytest.raises(InvalidInput, match="Not UTF-8"):
                 list(read_batches(format_name, [raw]))

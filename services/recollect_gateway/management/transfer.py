@@ -18,11 +18,19 @@ from recollect.caller import Caller, Scope
 from recollect.errors import InvalidInput
 from recollect.platform.db import Database
 from recollect.times import NEEDED
-from recollect.transfer import exports, jsonl
+from recollect.transfer import exports
 from recollect.transfer import service as transfer
 from recollect.transfer.batches import read_small
 from recollect.transfer.formats import FORMATS, IMPORTED, FormatName, ReadableName, format_named
-from recollect.transfer.model import MAX_LINES, MAX_OBSERVATIONS, Filter, Imported, Strategy
+from recollect.transfer.model import (
+    FACTS_HEADER,
+    MAX_LINES,
+    MAX_OBSERVATIONS,
+    REVISION_HEADER,
+    Filter,
+    Imported,
+    Strategy,
+)
 from recollect_gateway.errors import MEDIA_TYPE, RESPONSES, Problem
 from recollect_gateway.guards import mirrors
 from recollect_gateway.mcp_endpoint.schema import check_text, utc
@@ -137,10 +145,9 @@ class TransferController(Controller):
         """
         request.user.require(Scope.MEMORY_WRITE)
         read_as = read_format(request, format)
-        body = await request.body()
-        if read_as == "jsonl" and strategy is None:
-            return await _import_chunk(db, request.user, name, body, strict=strict, check=check)
-        return await _import_items(db, request.user, name, body, read_as, strategy or Strategy.SKIP, strict, check)
+        if strategy is None:
+            strategy = Strategy.MERGE if read_as == "jsonl" else Strategy.SKIP
+        return await _import(db, request.user, name, await request.body(), read_as, strategy, strict, check)
 
     @get(
         "/export",
@@ -172,8 +179,8 @@ class TransferController(Controller):
         async with db.transaction(request.user, read_only=True) as tx:
             export = await exports.open_export(tx, name, format, only=only, as_of=as_of)
         headers = {
-            jsonl.REVISION_HEADER: str(export.snapshot.revision),
-            jsonl.FACTS_HEADER: str(export.facts_left_out),
+            REVISION_HEADER: str(export.snapshot.revision),
+            FACTS_HEADER: str(export.facts_left_out),
             # It is text for programs, whatever a browser would take it for.
             "X-Content-Type-Options": "nosniff",
         }
@@ -203,16 +210,7 @@ def with_offset(time: datetime | None, path: str) -> datetime | None:
     return utc(time, path)
 
 
-async def _import_chunk(
-    db: Database, caller: Caller, name: str, body: bytes, *, strict: bool, check: bool
-) -> ImportBody:
-    chunk = jsonl.read_chunk(body)
-    use = transfer.check_chunk if check else transfer.import_chunk
-    async with db.transaction(caller, read_only=check) as tx:
-        return _answer(await use(tx, name, chunk, strict=strict))
-
-
-async def _import_items(
+async def _import(
     db: Database, caller: Caller, name: str, body: bytes, read_as: str, strategy: Strategy, strict: bool, check: bool
 ) -> ImportBody:
     items, problems = read_small(read_as, [body], max_items=MAX_LINES, max_observations=MAX_OBSERVATIONS)
@@ -232,6 +230,7 @@ def _answer(imported: Imported) -> ImportBody:
         if field not in ("lines_skipped", "errors")
     }
     errors = [_error(problem.where, problem.reason) for problem in imported.problems]
+    errors.sort(key=lambda error: error.line or 0)
     return ImportBody(**counts, lines_skipped=imported.skipped, errors=errors)
 
 

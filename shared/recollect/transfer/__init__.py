@@ -8,7 +8,7 @@
     trials.py   a batch that is tried and not kept, with what it needs of those before it
     tasks.py    exports and imports as jobs
     service.py  an import of a batch; entities.py (with wanted.py), facts.py and edges.py are its parts
-    jsonl.py    the official memory server's lines; packets.py a file of them as bounded requests
+    packets.py  the official memory server's lines as bounded requests
 
 A format turns text into records and back; nothing else knows formats.
 """

@@ -39,10 +39,10 @@ def read_items(format_name: str, chunks: Iterable[bytes]) -> Read:
 
     Raises InvalidInput for a format that cannot be read, and for what makes the rest of the file unreadable.
     """
-    read = format_named(format_name).read
-    if read is None:
+    format_ = format_named(format_name)
+    if format_.read is None:
         raise InvalidInput(f"It cannot be imported; one of {', '.join(IMPORTED)} can", path="format")
-    return _placed(read(decoded(chunks)))
+    return _placed(format_.read(decoded(chunks, by_line=format_.by_line)))
 
 
 def read_batches(format_name: str, chunks: Iterable[bytes]) -> Iterator[Batch]:

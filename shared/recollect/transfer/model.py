@@ -5,11 +5,6 @@ from datetime import datetime
 from enum import StrEnum
 from uuid import UUID
 
-from recollect.entities.model import NewEntity
-from recollect.errors import InvalidInput
-from recollect.graphs.model import Graph
-from recollect.relations.model import NewRelation
-
 MAX_NAME = 512
 MAX_KIND = 256
 MAX_TEXT = 10_000
@@ -18,13 +13,11 @@ MAX_RELATION_TYPE = 256
 
 MAX_LINES = 1_000
 MAX_OBSERVATIONS = 10_000
-"""What one chunk may hold: it is one transaction, and other writers of the graph wait for it."""
+"""What one request may hold: it is one transaction, and other writers of the graph wait for it."""
 
-SHOWN_LINES = 5
-"""Broken lines that an error's one sentence names."""
-
-Item = NewEntity | NewRelation
-"""What one line of the official memory server's file says."""
+REVISION_HEADER = "Recollect-Revision"
+FACTS_HEADER = "Recollect-Facts-Left-Out"
+"""What an answer over HTTP says beside the file: the revision that it shows, and how many facts it leaves out."""
 
 
 class Unreadable(Exception):
@@ -33,30 +26,6 @@ class Unreadable(Exception):
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
         self.reason = reason
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """One line that was understood; `number` counts from 1."""
-
-    number: int
-    item: Item
-
-
-@dataclass(frozen=True, slots=True)
-class BrokenLine:
-    """One line that cannot be imported, and why."""
-
-    number: int
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class Chunk:
-    """Lines that are imported in one revision, and those among them that are broken, each in order."""
-
-    lines: tuple[Line, ...]
-    broken: tuple[BrokenLine, ...] = ()
 
 
 class Strategy(StrEnum):
@@ -140,30 +109,3 @@ class Snapshot:
     facts: int
     placeholders: int
     relations: int
-
-
-def judged(chunk: Chunk, graph: Graph | None) -> Chunk:
-    """The chunk with the lines set aside whose kind the graph's whitelist leaves out."""
-    refused = [BrokenLine(line.number, reason) for line in chunk.lines if (reason := _refusal(line.item, graph))]
-    numbers = {line.number for line in refused}
-    kept = tuple(line for line in chunk.lines if line.number not in numbers)
-    return Chunk(kept, tuple(sorted((*chunk.broken, *refused), key=lambda line: line.number)))
-
-
-def require_unbroken(chunk: Chunk) -> Chunk:
-    """The chunk, if no line of it is broken; raises InvalidInput naming the first that are."""
-    if not chunk.broken:
-        return chunk
-    shown = "; ".join(f"line {line.number}: {line.reason}" for line in chunk.broken[:SHOWN_LINES])
-    more = f"; and {len(chunk.broken) - SHOWN_LINES} more" if len(chunk.broken) > SHOWN_LINES else ""
-    raise InvalidInput(f"Nothing was imported, since lines are broken: {shown}{more}", path="lines")
-
-
-def _refusal(item: Item, graph: Graph | None) -> str | None:
-    if graph is None or isinstance(item, NewRelation):
-        return None
-    try:
-        graph.require_kind(item.kind, "entityType")
-    except InvalidInput as error:
-        return error.message
-    return None

@@ -7,8 +7,10 @@ from typing import BinaryIO
 import msgspec
 
 from recollect.entities.model import NewEntity
-from recollect.transfer.jsonl import BYTE_ORDER_MARK, read_line, write_line
-from recollect.transfer.model import MAX_LINES, BrokenLine, Unreadable
+from recollect.transfer.formats.jsonl import read_line, write_line
+from recollect.transfer.model import MAX_LINES, Unreadable
+
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 LINE_BYTES = 64 * 1024 * 1024
 """Longest line that is read: it bounds the reader's memory."""
@@ -17,6 +19,14 @@ PACKET_BYTES = 256 * 1024
 PACKET_OBSERVATIONS = 2_000
 PACKET_LINES = 500
 """What one request carries: well below what gateways and proxies accept, and soon written."""
+
+
+@dataclass(frozen=True, slots=True)
+class BrokenLine:
+    """One line that cannot be imported, and why; `number` counts from 1 in the file."""
+
+    number: int
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)

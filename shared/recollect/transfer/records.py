@@ -31,6 +31,7 @@ Kind = Annotated[str, Meta(max_length=MAX_KIND)]
 Text = Annotated[str, Meta(max_length=MAX_TEXT)]
 Content = Annotated[str, Meta(min_length=1, max_length=MAX_CONTENT)]
 Label = Annotated[str, Meta(max_length=256)]
+RelationType = Annotated[str, Meta(min_length=1, max_length=MAX_RELATION_TYPE)]
 Summary = Annotated[str, Meta(max_length=MAX_TEXT)]
 Tags = Annotated[list[Annotated[str, Meta(min_length=1, max_length=128)]], Meta(max_length=1_000)]
 Importance = Annotated[float, Meta(ge=0, le=10)]
@@ -124,7 +125,7 @@ class RelationRecord(Record, frozen=True):
 
     from_: End = field(name="from")
     to: End
-    relation_type: Annotated[str, Meta(min_length=1, max_length=MAX_RELATION_TYPE)]
+    relation_type: RelationType
     metadata: dict[str, Any] = {}
     ordinal: Annotated[int, Meta(ge=-(2**31), lt=2**31)] | None = None
     created_at: Time | None = None

@@ -1,4 +1,4 @@
-"""Use cases of import: a batch of items, a chunk of the official server's lines. Exports are in `exports.py`."""
+"""Use cases of import: a batch of items. Exports are in `exports.py`."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -11,9 +11,8 @@ from recollect.platform.db import Transaction
 from recollect.transfer.edges import import_relations
 from recollect.transfer.entities import import_entities, import_placements
 from recollect.transfer.facts import import_facts
-from recollect.transfer.formats.jsonl import record_of
 from recollect.transfer.formats.reading import Item
-from recollect.transfer.model import Chunk, Imported, Problem, Strategy, judged, require_unbroken
+from recollect.transfer.model import Imported, Problem, Strategy
 from recollect.transfer.records import AnyRecord, EntityRecord, FactRecord, Placement, RelationRecord
 
 
@@ -45,28 +44,6 @@ async def import_items(tx: Transaction, revision: Revision, items: Sequence[Item
     if parts[Placement]:
         imported += await import_placements(tx, revision, parts[Placement], strategy, left=left)
     return replace(imported, problems=(*problems, *imported.problems))
-
-
-async def import_chunk(tx: Transaction, graph_name: str, chunk: Chunk, *, strict: bool = False) -> Imported:
-    """Write a chunk's lines in one revision; what is known already stays as it is, so that it may be repeated.
-
-    An entity that exists keeps its kind and gains the observations that it lacks; a relation may name entities that are
-    not there. `strict` raises InvalidInput where a line is broken. Raises Forbidden.
-    """
-    if strict:
-        require_unbroken(judged(chunk, await graphs.open_graph(tx, graph_name)))
-    items = [Item(f"line {line.number}", record_of(line.item)) for line in chunk.lines]
-    imported = await import_batch(tx, graph_name, items, Strategy.MERGE)
-    broken = [Problem(f"line {line.number}", line.reason) for line in chunk.broken]
-    problems = sorted((*broken, *imported.problems), key=lambda problem: int(problem.where.split()[1]))
-    return replace(imported, problems=tuple(problems))
-
-
-async def check_chunk(tx: Transaction, graph_name: str, chunk: Chunk, *, strict: bool = False) -> Imported:
-    """What `import_chunk` would say of the chunk's broken lines; writes nothing, and counts nothing."""
-    checked = judged(chunk, await graphs.open_graph(tx, graph_name))
-    broken = (require_unbroken(checked) if strict else checked).broken
-    return Imported(problems=tuple(Problem(f"line {line.number}", line.reason) for line in broken))
 
 
 def require_sound(problems: Sequence[Problem], *, field: str | None = None) -> None:

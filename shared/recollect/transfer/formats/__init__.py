@@ -33,18 +33,22 @@ FormatName = Literal[ReadableName, "gexf", "dot", "markdown", "mermaid"]
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """One format. `suffixes` of files, the usual one first; `read` None: it cannot be imported."""
+    """One format. `suffixes` of files, the usual one first; `read` None: it cannot be imported.
+
+    `by_line`: each line is read by itself, so that one which is no UTF-8 leaves the others sound.
+    """
 
     name: str
     media_type: str
     suffixes: tuple[str, ...]
     writer: Writer
     read: Callable[[Iterator[str]], Read] | None = None
+    by_line: bool = False
 
 
 _ALL = (
     Format("json", "application/json", (".json",), json.JsonWriter(), json.read),
-    Format("jsonl", "application/x-ndjson", (".jsonl", ".ndjson"), jsonl.JsonlWriter(), jsonl.read),
+    Format("jsonl", jsonl.MEDIA_TYPE, (".jsonl", ".ndjson"), jsonl.JsonlWriter(), jsonl.read, by_line=True),
     Format("csv", "text/csv", (".csv",), csv.CsvWriter(), csv.read),
     Format("graphml", "application/graphml+xml", (".graphml",), graphml.GraphmlWriter(), graphml.read),
     Format("gexf", "application/gexf+xml", (".gexf",), GexfWriter()),

@@ -17,6 +17,9 @@ MAX_CELL = 16 * 1024 * 1024
 SEPARATOR = "; "
 """Between the items of a list where a cell is no JSON, as the enhanced memory server writes it."""
 
+BROKEN_BYTES = "surrogateescape"
+"""How text holds bytes that are no UTF-8 until its lines are read, each by itself."""
+
 _COMPRESSED = (b"\x1f\x8b", b"PK\x03\x04", b"BZh", b"\xfd7zXZ\x00", b"\x28\xb5\x2f\xfd", b"\x04\x22\x4d\x18")
 """How gzip, zip, bzip2, xz, zstd and lz4 begin."""
 
@@ -32,16 +35,19 @@ class Item:
 Read = Iterator[Item | Problem]
 
 
-def decoded(chunks: Iterable[bytes]) -> Iterator[str]:
-    """UTF-8 as text, without a byte order mark. Raises InvalidInput for what is compressed, no UTF-8, or holds NUL."""
-    decoder = codecs.getincrementaldecoder("utf-8-sig")()
+def decoded(chunks: Iterable[bytes], *, by_line: bool = False) -> Iterator[str]:
+    """UTF-8 as text, without a byte order mark. Raises InvalidInput for what is compressed, no UTF-8, or holds NUL.
+
+    `by_line`: what is no UTF-8 is kept as BROKEN_BYTES has it, and NUL too, for whoever reads each line by itself.
+    """
+    decoder = codecs.getincrementaldecoder("utf-8-sig")(BROKEN_BYTES if by_line else "strict")
     lines, begun = 1, False
     for chunk in chunks:
         if not begun and chunk:
             begun = True
             _refuse_compressed(chunk)
         text = _decode(decoder, chunk, lines)
-        if "\0" in text:
+        if "\0" in text and not by_line:
             lines += text[: text.index("\0")].count("\n")
             raise InvalidInput("Holds the character NUL, which cannot be stored", path=f"line {lines}")
         lines += text.count("\n")
