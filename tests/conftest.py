@@ -22,7 +22,7 @@ from recollect.tenants.model import Tenant
 from recollect_local.postgres import LocalPostgres
 from recollect_local.valkey import LocalValkey
 
-pytest_plugins = ["tests.gateway"]
+pytest_plugins = ["tests.gateway", "tests.actors"]
 
 FAST_AND_FORGETFUL = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
 

@@ -192,6 +192,24 @@ def text_of(result: CallToolResult) -> str:
     return content.text
 
 
+def texts_of(result: CallToolResult) -> list[str]:
+    """All texts of a tool's result."""
+    return [content.text for content in result.content if isinstance(content, TextContent)]
+
+
+async def answer(client: Client, tool: str, /, **arguments: Any) -> Any:
+    """The structured content of a success."""
+    result = await client.call_tool(tool, arguments)
+    assert not result.is_error, result.content
+    return result.structured_content
+
+
+async def refused(client: Client, tool: str, /, **arguments: Any) -> tuple[str, str]:
+    """Code and text of an error."""
+    result = await client.call_tool(tool, arguments)
+    return error_of(result)["code"], text_of(result)
+
+
 def error_of(result: CallToolResult) -> dict[str, str]:
     """The code, and the path where there is one, of a tool error."""
     assert result.is_error

@@ -93,9 +93,10 @@ LAWS = {
             FROM graph_heads h WHERE graph_id = $1) c
         WHERE counted <> ARRAY[entities, facts, placeholders, observations, relations]""",
     "a placeholder has a relation of its graph": """
-        SELECT id FROM nodes n WHERE graph_id = $1 AND placeholder AND removed_revision IS NULL AND NOT EXISTS (
-            SELECT FROM relations r WHERE n.id IN (r.from_node, r.to_node) AND r.graph_id = n.graph_id
-                AND r.removed_revision IS NULL)""",
+        SELECT id FROM nodes WHERE graph_id = $1 AND placeholder AND removed_revision IS NULL
+        EXCEPT (
+            SELECT from_node FROM relations WHERE graph_id = $1 AND removed_revision IS NULL
+            UNION SELECT to_node FROM relations WHERE graph_id = $1 AND removed_revision IS NULL)""",
     "what is live hangs on live nodes": """
         SELECT x.id FROM (
             SELECT tenant_id, id, node_id FROM observations WHERE graph_id = $1 AND removed_revision IS NULL

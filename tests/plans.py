@@ -24,6 +24,18 @@ AUTO_EXPLAIN = {
 Plan = dict[str, Any]
 
 
+class Counting:
+    """A transaction that counts its queries."""
+
+    def __init__(self, tx: Any) -> None:
+        self._tx, self.queries = tx, 0
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith(("fetch", "execute")):
+            self.queries += 1
+        return getattr(self._tx, name)
+
+
 def steps(plan: Plan) -> Iterator[Plan]:
     """The plan and all below it."""
     yield plan

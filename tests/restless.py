@@ -21,7 +21,7 @@ from recollect_workers.main import main
 from tests.bounds import lower
 from tests.gateway import eventually
 from tests.jobs import Desk
-from tests.workers import WorkerProcess, working
+from tests.workers import begun, working
 
 HASTY = {
     "sweep_seconds": 1,
@@ -38,17 +38,13 @@ KILLS = 2
 STEP = 10
 
 
-async def started(worker: WorkerProcess) -> None:
-    await asyncio.to_thread(worker.wait_for, "worker started", seconds=60)
-
-
 async def outlived(
     settings: Settings, folder: Path, chance: random.Random, holds: Callable[[], Awaitable[bool]]
 ) -> None:
     """Wait for what must hold in the end, however many workers are killed at it; two do the rest."""
     for _ in range(KILLS):
         with working(settings, folder, WORKER) as worker:
-            await started(worker)
+            await begun(worker)
             await asyncio.sleep(chance.uniform(0, 1))
             worker.stop(signal.SIGKILL)
     with ExitStack() as stack:

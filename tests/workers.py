@@ -80,6 +80,11 @@ def working(settings: Settings, folder: Path, module: str = "recollect_workers")
             worker.stop(signal.SIGKILL)
 
 
+async def begun(worker: WorkerProcess) -> None:
+    """Return when it has started."""
+    await asyncio.to_thread(worker.wait_for, "worker started", seconds=60)
+
+
 async def remember(db: Database, caller: Caller, *names: str) -> None:
     """Make entities with two observations each: two passages a name."""
     async with db.transaction(caller) as tx, graphs.write_graph(tx, None, "create_entities") as revision:

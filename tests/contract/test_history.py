@@ -2,20 +2,13 @@
 
 import json
 from collections.abc import AsyncIterator
-from typing import Any
 
 import pytest
 from mcp import Client
 
 from recollect.caller import Caller
 from recollect.platform.db import Database
-from tests.gateway import MODES, Gateway, NewApiKey, error_of, held, revision_of
-
-
-@pytest.fixture(params=MODES)
-async def client(request: pytest.FixtureRequest, gateway: Gateway, key: str) -> AsyncIterator[Client]:
-    async with held(gateway.client(key, "/mcp/x/all", revision=request.param)) as client:
-        yield client
+from tests.gateway import Gateway, NewApiKey, answer, error_of, held, revision_of
 
 
 @pytest.fixture
@@ -23,13 +16,6 @@ async def colleague(gateway: Gateway, issue: NewApiKey, caller: Caller) -> Async
     """Another key of the same tenant."""
     async with held(gateway.client((await issue(caller)).secret, "/mcp/x/all")) as client:
         yield client
-
-
-async def answer(client: Client, tool: str, /, **arguments: Any) -> Any:
-    """The structured content of a success."""
-    result = await client.call_tool(tool, arguments)
-    assert not result.is_error, result.content
-    return result.structured_content
 
 
 async def create(client: Client, name: str, *said: str) -> None:

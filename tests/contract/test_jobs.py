@@ -25,20 +25,9 @@ from recollect_workers.context import WorkerContext
 from recollect_workers.jobs import embedding, turns
 from tests.conftest import NewTenant
 from tests.gateway import MODES, Gateway, NewApiKey, eventually, rpc_headers
-from tests.jobs import COPY, COUNT, REFUSE, Desk, effects, employed, has_begun
+from tests.jobs import COPY, COUNT, REFUSE, Desk, effects, has_begun
 
 PATH = "/mcp/x/admin"
-
-
-@pytest.fixture
-async def worker(settings: Settings, db: Database) -> AsyncIterator[WorkerContext]:
-    async with employed(settings, db) as context:
-        yield context
-
-
-@pytest.fixture
-def desk(db: Database, caller: Caller) -> Desk:
-    return Desk(db, caller)
 
 
 @pytest.fixture
@@ -69,7 +58,7 @@ class TestTools:
         return code
 
     async def test_a_job_is_started_once_watched_and_done(
-        self, gateway: Gateway, http: httpx2.AsyncClient, worker: WorkerContext
+        self, gateway: Gateway, http: httpx2.AsyncClient, context: WorkerContext
     ) -> None:
         entities = [{"name": "Ada", "entityType": "person", "observations": ["likes tea"]}]
         await gateway.call(http, "create_entities", {"entities": entities})
@@ -77,7 +66,7 @@ class TestTools:
         assert (started["kind"], started["status"], started["graph"]) == ("reindex_passages", "queued", "default")
         assert started["created_by"].startswith("key:")
         assert (await self.call(gateway, http, "reindex"))["id"] == started["id"]
-        await turns.sweep(worker)
+        await turns.sweep(context)
         done = await self.call(gateway, http, "get_job", id=started["id"])
         assert (done["status"], done["done"], done["total"], done["result"]) == ("succeeded", 1, 1, {"nodes": 1})
         assert "error" not in done
@@ -87,12 +76,12 @@ class TestTools:
         self,
         gateway: Gateway,
         http: httpx2.AsyncClient,
-        worker: WorkerContext,
+        context: WorkerContext,
         caller: Caller,
         owner: asyncpg.Connection,
     ) -> None:
-        old, new = worker.embedder, create_embedder(Settings(embedder="minilm"))
-        during = replace(worker, embedder=new, previous=old)
+        old, new = context.embedder, create_embedder(Settings(embedder="minilm"))
+        during = replace(context, embedder=new, previous=old)
 
         async def reembedded(model: str | None, **arguments: Any) -> dict[str, Any]:
             job = await self.call(gateway, http, "reembed", model=model, **arguments)
@@ -107,7 +96,7 @@ class TestTools:
 
         entities = [{"name": "Ada", "entityType": "person", "observations": ["likes tea"]}]
         await gateway.call(http, "create_entities", {"entities": entities})
-        await embedding.embed_passages(worker, caller.tenant_id, {})
+        await embedding.embed_passages(context, caller.tenant_id, {})
         assert await models() == {old.model}
         there = await reembedded(None)
         assert (there["status"], there["result"]) == ("succeeded", {"model": new.model, "passages": 1, "embedded": 1})
@@ -151,7 +140,7 @@ class TestTools:
 
     @pytest.mark.parametrize("revision", MODES)
     async def test_waiting_for_one_tells_its_progress(
-        self, gateway: Gateway, key: str, desk: Desk, worker: WorkerContext, revision: str
+        self, gateway: Gateway, key: str, desk: Desk, context: WorkerContext, revision: str
     ) -> None:
         job = await desk.start(COUNT, steps=20, seconds=0.15)
         told: list[tuple[float, float | None]] = []
@@ -159,7 +148,7 @@ class TestTools:
         async def tell(progress: float, total: float | None, message: str | None) -> None:
             told.append((progress, total))
 
-        sweeping = asyncio.create_task(turns.sweep(worker))
+        sweeping = asyncio.create_task(turns.sweep(context))
         async with gateway.client(key, PATH, revision=revision) as client:
             arguments = {"id": str(job.id), "wait_seconds": 60}
             result = await client.call_tool("get_job", arguments, progress_callback=tell)
@@ -172,10 +161,10 @@ class TestTools:
 
     @pytest.mark.parametrize("revision", MODES)
     async def test_who_asked_for_no_progress_waits_all_the_same(
-        self, gateway: Gateway, key: str, desk: Desk, worker: WorkerContext, revision: str
+        self, gateway: Gateway, key: str, desk: Desk, context: WorkerContext, revision: str
     ) -> None:
         job = await desk.start(COUNT, steps=2, seconds=0.3)
-        sweeping = asyncio.create_task(turns.sweep(worker))
+        sweeping = asyncio.create_task(turns.sweep(context))
         async with gateway.client(key, PATH, revision=revision) as client:
             result = await client.call_tool("get_job", {"id": str(job.id), "wait_seconds": 60})
         await sweeping
@@ -189,20 +178,20 @@ class TestTools:
         assert time.monotonic() - started >= 1.2
 
     async def test_one_that_waits_is_cancelled_for_good(
-        self, gateway: Gateway, http: httpx2.AsyncClient, desk: Desk, worker: WorkerContext
+        self, gateway: Gateway, http: httpx2.AsyncClient, desk: Desk, context: WorkerContext
     ) -> None:
         job = await desk.start(COUNT, steps=1)
         for _ in range(2):
             ended = await self.call(gateway, http, "cancel_job", id=str(job.id))
             assert (ended["status"], ended["cancel_requested"], ended["done"]) == ("cancelled", True, 0)
-        await turns.sweep(worker)
+        await turns.sweep(context)
         assert (await self.call(gateway, http, "get_job", id=str(job.id)))["status"] == "cancelled"
 
     async def test_why_one_failed(
-        self, gateway: Gateway, http: httpx2.AsyncClient, desk: Desk, worker: WorkerContext
+        self, gateway: Gateway, http: httpx2.AsyncClient, desk: Desk, context: WorkerContext
     ) -> None:
         job = await desk.start(REFUSE)
-        await turns.sweep(worker)
+        await turns.sweep(context)
         shown = await self.call(gateway, http, "get_job", id=str(job.id))
         assert shown["error"] == {"code": "invalid_input", "message": "It is not to be done."}
 
@@ -232,13 +221,13 @@ class TestRoutes:
         return response.status_code, response.json()["code"]
 
     async def test_the_life_of_a_job(
-        self, http: httpx2.AsyncClient, db: Database, caller: Caller, worker: WorkerContext
+        self, http: httpx2.AsyncClient, db: Database, caller: Caller, context: WorkerContext
     ) -> None:
         started = await self.done(http, "POST", "/v1/graphs/default/reindex", 202)
         assert (started["status"], started["graph"], started["total"]) == ("queued", "default", None)
         assert await self.done(http, "GET", f"/v1/jobs/{started['id']}") == started
         assert await self.done(http, "GET", "/v1/jobs") == {"items": [started], "next_cursor": None}
-        await turns.sweep(worker)
+        await turns.sweep(context)
         ended = await self.done(http, "GET", f"/v1/jobs/{started['id']}")
         assert (ended["status"], ended["result"], ended["error"]) == ("succeeded", {"nodes": 0}, None)
         assert await self.done(http, "POST", f"/v1/jobs/{started['id']}/cancel") == ended
@@ -283,7 +272,7 @@ class TestRoutes:
         assert await self.done(stranger, "GET", query) == {"items": [], "next_cursor": None}
 
     async def test_what_a_job_left_is_fetched_whole(
-        self, http: httpx2.AsyncClient, desk: Desk, worker: WorkerContext, settings: Settings
+        self, http: httpx2.AsyncClient, desk: Desk, context: WorkerContext, settings: Settings
     ) -> None:
         chunks = [bytes([number]) * 300_000 for number in range(20)]
         async with desk.writing() as tx:
@@ -292,7 +281,7 @@ class TestRoutes:
             await jobs.start(tx, job.id)
         path = f"/v1/jobs/{job.id}/output"
         assert await self.refused(http, "GET", path) == (409, "job_not_finished")
-        await turns.sweep(worker)
+        await turns.sweep(context)
         response = await http.get(path)
         assert response.status_code == 200
         assert response.headers["Content-Length"] == "6000000"
@@ -300,16 +289,16 @@ class TestRoutes:
         assert response.headers["Content-Disposition"] == f'attachment; filename="{job.id}"'
         assert response.content == b"".join(chunks)
 
-    async def test_a_job_that_left_nothing(self, http: httpx2.AsyncClient, desk: Desk, worker: WorkerContext) -> None:
+    async def test_a_job_that_left_nothing(self, http: httpx2.AsyncClient, desk: Desk, context: WorkerContext) -> None:
         job = await desk.start(COUNT, steps=1)
-        await turns.sweep(worker)
+        await turns.sweep(context)
         assert await self.refused(http, "GET", f"/v1/jobs/{job.id}/output") == (404, "job_has_no_output")
 
     async def test_one_of_another_tenant_is_not_there(
-        self, http: httpx2.AsyncClient, stranger: httpx2.AsyncClient, desk: Desk, worker: WorkerContext
+        self, http: httpx2.AsyncClient, stranger: httpx2.AsyncClient, desk: Desk, context: WorkerContext
     ) -> None:
         job = await desk.start(COUNT, steps=1, output=True)
-        await turns.sweep(worker)
+        await turns.sweep(context)
         assert (await http.get(f"/v1/jobs/{job.id}/output")).content == b"0\n"
         for method, rest in (("GET", ""), ("POST", "/cancel"), ("GET", "/output")):
             theirs = await stranger.request(method, f"/v1/jobs/{job.id}{rest}")
@@ -345,9 +334,9 @@ class TestRoutes:
             assert await self.refused(http, "GET", f"/v1/jobs/{hidden.id}") == (404, "job_not_found")
             assert await self.refused(http, "POST", "/v1/graphs/other/reindex") == (403, "graph_not_allowed")
 
-    async def test_cancelled_while_it_runs(self, http: httpx2.AsyncClient, desk: Desk, worker: WorkerContext) -> None:
+    async def test_cancelled_while_it_runs(self, http: httpx2.AsyncClient, desk: Desk, context: WorkerContext) -> None:
         job = await desk.start(COUNT, steps=1_000, seconds=0.02)
-        sweeping = asyncio.create_task(turns.sweep(worker))
+        sweeping = asyncio.create_task(turns.sweep(context))
         await eventually(lambda: has_begun(desk, job))
         shown = await self.done(http, "GET", f"/v1/jobs/{job.id}")
         assert (shown["status"], shown["total"]) == ("running", 1_000)

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 from mcp import Client
-from mcp_types import CallToolResult, TextContent
 
 from recollect.caller import Caller
 from recollect.identity.model import operator_caller
@@ -18,8 +17,9 @@ from recollect.platform.db import Database
 from recollect.traversal import service as traversal
 from recollect.traversal.model import NamedPaths
 from tests.conftest import NewTenant
-from tests.gateway import MODES, Gateway, NewApiKey, error_of, held, revision_of, text_of
+from tests.gateway import MODES, Gateway, NewApiKey, answer, error_of, held, refused, revision_of, text_of, texts_of
 from tests.memories import Agent
+from tests.plans import Counting
 
 ROAD = [
     ("Alice", "Bob", "knows"),
@@ -34,23 +34,6 @@ ROAD = [
 async def client(request: pytest.FixtureRequest, gateway: Gateway, key: str) -> AsyncIterator[Client]:
     async with held(gateway.client(key, revision=request.param)) as client:
         yield client
-
-
-async def answer(client: Client, tool: str, /, **arguments: Any) -> Any:
-    """The structured content of a success."""
-    result = await client.call_tool(tool, arguments)
-    assert not result.is_error, result.content
-    return result.structured_content
-
-
-async def refused(client: Client, tool: str, /, **arguments: Any) -> tuple[str, str]:
-    """Code and text of an error."""
-    result = await client.call_tool(tool, arguments)
-    return error_of(result)["code"], text_of(result)
-
-
-def texts_of(result: CallToolResult) -> list[str]:
-    return [content.text for content in result.content if isinstance(content, TextContent)]
 
 
 def entity(name: str, *observations: str, kind: str = "person") -> dict[str, Any]:
@@ -402,18 +385,6 @@ async def test_a_walk_is_a_query_a_level_whatever_the_size(db: Database, caller:
             assert len(found.subgraph.relations) == 3 * width
             counts.append(counted.queries)
     assert counts[0] == counts[1]
-
-
-class Counting:
-    """A transaction that counts its queries."""
-
-    def __init__(self, tx: Any) -> None:
-        self._tx, self.queries = tx, 0
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith(("fetch", "execute")):
-            self.queries += 1
-        return getattr(self._tx, name)
 
 
 async def test_another_tenant_finds_none_of_it(

@@ -17,7 +17,19 @@ from recollect.caller import Caller
 from recollect.platform.db import Database
 from recollect.settings import Settings
 from recollect_gateway.mcp_endpoint.toolsets.memory import graph
-from tests.gateway import LEGACY, MODES, Gateway, error_of, held, revision_of, rpc_answer, rpc_headers, serving, text_of
+from tests.gateway import (
+    LEGACY,
+    MODES,
+    Gateway,
+    answer,
+    error_of,
+    held,
+    revision_of,
+    rpc_answer,
+    rpc_headers,
+    serving,
+    text_of,
+)
 
 ALICE = {"name": "Alice", "entityType": "person", "observations": ["likes tea", "lives in Oslo"]}
 ACME = {"name": "Acme", "entityType": "company", "observations": []}
@@ -30,13 +42,6 @@ async def client(request: pytest.FixtureRequest, gateway: Gateway, key: str) -> 
     async with held(gateway.client(key, revision=request.param)) as client:
         assert client.protocol_version == request.param
         yield client
-
-
-async def answer(client: Client, tool: str, /, **arguments: Any) -> Any:
-    """The structured content of a success."""
-    result = await client.call_tool(tool, arguments)
-    assert not result.is_error, text_of(result)
-    return result.structured_content
 
 
 async def remember_alice(client: Client) -> None:

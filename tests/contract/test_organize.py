@@ -6,14 +6,13 @@ Source of truth: that server's description of its data flow (hierarchy operation
 import asyncio
 import json
 import re
-from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import asyncpg
 import pytest
 from mcp import Client
-from mcp_types import CallToolResult, TextContent
+from mcp_types import CallToolResult
 
 from recollect.caller import Caller
 from recollect.curation import service as curation
@@ -26,8 +25,9 @@ from recollect.identity.model import operator_caller
 from recollect.lineages import service as lineages
 from recollect.platform.db import Database
 from tests.conftest import NewTenant
-from tests.gateway import MODES, Gateway, NewApiKey, error_of, held, revision_of, text_of
+from tests.gateway import Gateway, NewApiKey, answer, refused, revision_of, text_of, texts_of
 from tests.memories import Agent
+from tests.plans import Counting
 
 TREE = {"CTO": "CEO", "CFO": "CEO", "Dev": "CTO", "Ops": "CTO", "Intern": "Dev"}
 """Who stands under whom; CEO stands under none."""
@@ -35,32 +35,9 @@ ORDER = ["CEO", "CTO", "CFO", "Dev", "Ops", "Intern"]
 """In the order in which they are made."""
 
 
-@pytest.fixture(params=MODES)
-async def client(request: pytest.FixtureRequest, gateway: Gateway, key: str) -> AsyncIterator[Client]:
-    async with held(gateway.client(key, "/mcp/x/all", revision=request.param)) as client:
-        yield client
-
-
 @pytest.fixture
 def agent(db: Database, caller: Caller) -> Agent:
     return Agent(db, caller)
-
-
-async def answer(client: Client, tool: str, /, **arguments: Any) -> Any:
-    """The structured content of a success."""
-    result = await client.call_tool(tool, arguments)
-    assert not result.is_error, result.content
-    return result.structured_content
-
-
-async def refused(client: Client, tool: str, /, **arguments: Any) -> tuple[str, str]:
-    """Code and text of an error."""
-    result = await client.call_tool(tool, arguments)
-    return error_of(result)["code"], text_of(result)
-
-
-def texts_of(result: CallToolResult) -> list[str]:
-    return [content.text for content in result.content if isinstance(content, TextContent)]
 
 
 async def create(client: Client, *names: str, **fields: Any) -> None:
@@ -335,18 +312,6 @@ async def test_no_read_takes_a_query_per_node(db: Database, caller: Caller) -> N
             await hierarchy.get_roots(reads, agent.graph, Page())
             counts.append(counting.queries)
     assert counts[0] == counts[1]
-
-
-class Counting:
-    """A transaction that counts its queries."""
-
-    def __init__(self, tx: Any) -> None:
-        self._tx, self.queries = tx, 0
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith(("fetch", "execute")):
-            self.queries += 1
-        return getattr(self._tx, name)
 
 
 class TestTagsAndImportance:

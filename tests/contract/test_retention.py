@@ -1,7 +1,6 @@
 """Tool `compact`, and erasure over the management API and by the operator."""
 
 from collections.abc import AsyncIterator
-from typing import Any
 
 import asyncpg
 import httpx2
@@ -19,29 +18,16 @@ from recollect.tenants.model import Tenant
 from recollect_workers.jobs import turns
 from tests.bounds import lower
 from tests.conftest import NewTenant
-from tests.gateway import MODES, Gateway, NewApiKey, held
+from tests.gateway import Gateway, NewApiKey, answer
 from tests.jobs import employed
 
 OLD = "interval '31 days'"
-
-
-@pytest.fixture(params=MODES)
-async def client(request: pytest.FixtureRequest, gateway: Gateway, key: str) -> AsyncIterator[Client]:
-    async with held(gateway.client(key, "/mcp/x/all", revision=request.param)) as client:
-        yield client
 
 
 @pytest.fixture
 async def admin(gateway: Gateway, admin_key: str) -> AsyncIterator[httpx2.AsyncClient]:
     async with gateway.http(admin_key) as http:
         yield http
-
-
-async def answer(client: Client, tool: str, /, **arguments: Any) -> Any:
-    """The structured content of a success."""
-    result = await client.call_tool(tool, arguments)
-    assert not result.is_error, result.content
-    return result.structured_content
 
 
 async def create(client: Client, *names: str) -> None:

@@ -11,9 +11,8 @@ from typing import Any
 
 import pytest
 from mcp import Client
-from mcp_types import CallToolResult, TextContent
 
-from tests.gateway import MODES, Gateway, error_of, held, text_of
+from tests.gateway import MODES, Gateway, answer, held, refused, text_of, texts_of
 
 PEOPLE = [
     ("Alice", "person", ["Engineer", "likes tea", "likes chess"], ["VIP"], 8),
@@ -37,25 +36,8 @@ async def client(request: pytest.FixtureRequest, gateway: Gateway, key: str) -> 
         yield client
 
 
-async def answer(client: Client, tool: str, /, **arguments: Any) -> Any:
-    """The structured content of a success."""
-    result = await client.call_tool(tool, arguments)
-    assert not result.is_error, result.content
-    return result.structured_content
-
-
-async def refused(client: Client, tool: str, /, **arguments: Any) -> tuple[str, str]:
-    """Code and text of an error."""
-    result = await client.call_tool(tool, arguments)
-    return error_of(result)["code"], text_of(result)
-
-
 async def found(client: Client, tool: str, /, **arguments: Any) -> list[str]:
     return [entity["name"] for entity in (await answer(client, tool, **arguments))["entities"]]
-
-
-def texts_of(result: CallToolResult) -> list[str]:
-    return [content.text for content in result.content if isinstance(content, TextContent)]
 
 
 class TestRanked:

@@ -171,13 +171,8 @@ class TestExportGraph:
 class TestStartExport:
     """What is too large for a reply, by tools alone."""
 
-    @pytest.fixture
-    async def worker(self, settings: Settings, db: Database) -> AsyncIterator[WorkerContext]:
-        async with employed(settings, db) as context:
-            yield context
-
     @pytest.mark.parametrize("format_name", ["json", "graphml"])
-    async def test_the_file_is_read_in_pieces(self, organize: Tools, worker: WorkerContext, format_name: str) -> None:
+    async def test_the_file_is_read_in_pieces(self, organize: Tools, context: WorkerContext, format_name: str) -> None:
         await organize.said("add_tags", entityName="Alice", tags=["größe €", "𝄞 clef"])
         whole = await organize.text("export_graph", format=format_name)
         started = await organize.result("start_export", format=format_name)
@@ -185,7 +180,7 @@ class TestStartExport:
         assert (job["kind"], job["status"], job["graph"]) == ("export_graph", "queued", "default")
         assert f"get_job with id {job['id']}" in started["content"][1]["text"]
         assert "output" not in await organize.said("get_job", id=job["id"], output_offset=0)
-        await turns.sweep(worker)
+        await turns.sweep(context)
         pieces: list[str] = []
         offset: int | None = 0
         while offset is not None:
@@ -202,11 +197,11 @@ class TestStartExport:
         assert (beyond["output"]["text"], beyond["output"].get("next_offset")) == ("", None)
 
     async def test_a_piece_takes_no_more_than_a_reply_may(
-        self, settings: Settings, organize: Tools, worker: WorkerContext, key: str
+        self, settings: Settings, organize: Tools, context: WorkerContext, key: str
     ) -> None:
         whole = await organize.text("export_graph", format="json")
         job = await organize.said("start_export", format="json")
-        await turns.sweep(worker)
+        await turns.sweep(context)
         pieces: list[str] = []
         with serving(settings.model_copy(update={"max_reply_bytes": 1_100})) as gateway:
             async with gateway.http(key, **rpc_headers()) as http:
@@ -219,19 +214,19 @@ class TestStartExport:
         assert "".join(pieces) == whole
         assert len(pieces) > 1
 
-    async def test_an_equal_one_under_way_is_found(self, organize: Tools, worker: WorkerContext) -> None:
+    async def test_an_equal_one_under_way_is_found(self, organize: Tools, context: WorkerContext) -> None:
         first = await organize.said("start_export", format="csv", filter={"tags": ["VIP"]})
         assert (await organize.said("start_export", format="csv", filter={"tags": ["vip"]}))["id"] == first["id"]
         others: list[dict[str, Any]] = [{"format": "csv"}, {"format": "json", "filter": {"tags": ["vip"]}}]
         assert first["id"] not in [(await organize.said("start_export", **each))["id"] for each in others]
         await organize.said("add_tags", entityName="Bob", tags=["vip"])
         assert (await organize.said("start_export", format="csv", filter={"tags": ["vip"]}))["id"] != first["id"]
-        await turns.sweep(worker)
+        await turns.sweep(context)
         read = await organize.said("get_job", id=first["id"], output_offset=0)
         assert "Bob" not in read["output"]["text"], "as it was when it was asked for"
 
     async def test_waiting_for_it_tells_progress(
-        self, organize: Tools, gateway: Gateway, key: str, worker: WorkerContext, monkeypatch: pytest.MonkeyPatch
+        self, organize: Tools, gateway: Gateway, key: str, context: WorkerContext, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         entities = [{"name": f"e{n}", "entityType": "thing", "observations": []} for n in range(40)]
         await organize.said("import_graph", format="json", data=json.dumps({"entities": entities}))
@@ -247,7 +242,7 @@ class TestStartExport:
 
         async def begin() -> None:
             await watched.wait()
-            await turns.sweep(worker)
+            await turns.sweep(context)
 
         job = await organize.said("start_export", format="jsonl")
         sweeping = asyncio.create_task(begin())
@@ -272,10 +267,10 @@ class TestStartExport:
             assert (await Tools(gateway, http, "organize").said("get_job", id=job["id"]))["status"] == "queued"
 
     async def test_a_neighbour_reads_nothing_of_it(
-        self, organize: Tools, gateway: Gateway, issue: NewApiKey, new_tenant: NewTenant, worker: WorkerContext
+        self, organize: Tools, gateway: Gateway, issue: NewApiKey, new_tenant: NewTenant, context: WorkerContext
     ) -> None:
         job = await organize.said("start_export", format="json")
-        await turns.sweep(worker)
+        await turns.sweep(context)
         issued = await issue(operator_caller(await new_tenant()))
         async with gateway.http(issued.secret, **rpc_headers()) as http:
             stranger = Tools(gateway, http, "organize")
@@ -357,11 +352,11 @@ class TestImportGraph:
         self, settings: Settings, organize: Tools, db: Database, caller: Caller, dry_run: bool
     ) -> None:
         data = "name\n" + "".join(f"e{number}\n" for number in range(transfer.MAX_ITEMS + 1))
-        async with employed(settings, db) as worker:
+        async with employed(settings, db) as context:
             said = await organize.said("import_graph", format="csv", data=data, dryRun=dry_run)
             assert (said["entitiesCreated"], said["job"]["kind"], said["dryRun"]) == (0, "import_graph", dry_run)
             before = await revision_of(db, caller)
-            await turns.sweep(worker)
+            await turns.sweep(context)
             job = await organize.said("get_job", id=said["job"]["id"], output_offset=0)
         assert (job["status"], job["result"]["entities_created"]) == ("succeeded", transfer.MAX_ITEMS + 1)
         assert job["output"]["text"] == ""
@@ -373,10 +368,10 @@ class TestImportGraph:
         data = (
             "name,importance\n" + "".join(f"e{number},1\n" for number in range(transfer.MAX_ITEMS + 1)) + "secret,x\n"
         )
-        async with employed(settings, db) as worker:
+        async with employed(settings, db) as context:
             said = await organize.said("import_graph", format="csv", data=data)
             before = await revision_of(db, caller)
-            await turns.sweep(worker)
+            await turns.sweep(context)
             job = await organize.said("get_job", id=said["job"]["id"])
         assert (job["status"], job["error"]["code"]) == ("failed", "invalid_input")
         assert "secret" not in job["error"]["message"]

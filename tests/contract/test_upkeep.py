@@ -1,7 +1,6 @@
 """Toolset `organize`: duplicates, compression, archiving and validation, as the enhanced memory server has them."""
 
 import json
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -10,30 +9,15 @@ from mcp import Client
 from recollect.caller import Caller
 from recollect.curation import duplicates
 from recollect.platform.db import Database
-from recollect.settings import Settings
 from recollect_workers.context import WorkerContext
 from recollect_workers.jobs import turns
-from tests.gateway import MODES, Gateway, error_of, held, revision_of, text_of
-from tests.jobs import employed
+from tests.gateway import answer, error_of, revision_of, text_of
 from tests.memories import Agent
-
-
-@pytest.fixture(params=MODES)
-async def client(request: pytest.FixtureRequest, gateway: Gateway, key: str) -> AsyncIterator[Client]:
-    async with held(gateway.client(key, "/mcp/x/all", revision=request.param)) as client:
-        yield client
 
 
 @pytest.fixture
 def agent(db: Database, caller: Caller) -> Agent:
     return Agent(db, caller)
-
-
-async def answer(client: Client, tool: str, /, **arguments: Any) -> Any:
-    """The structured content of a success."""
-    result = await client.call_tool(tool, arguments)
-    assert not result.is_error, result.content
-    return result.structured_content
 
 
 async def create(client: Client, *entities: tuple[str, str, list[str]], **fields: Any) -> None:
@@ -148,40 +132,35 @@ class TestLargeGraphs:
     def small(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(duplicates, "MAX_COMPARED", 4)
 
-    @pytest.fixture
-    async def worker(self, settings: Settings, db: Database) -> AsyncIterator[WorkerContext]:
-        async with employed(settings, db) as context:
-            yield context
-
-    async def test_duplicates_are_proposed_and_then_found(self, client: Client, worker: WorkerContext) -> None:
+    async def test_duplicates_are_proposed_and_then_found(self, client: Client, context: WorkerContext) -> None:
         await create(client, *ALIKE)
         refused = await client.call_tool("find_duplicates", {})
         assert "call propose_duplicates" in text_of(refused)
         job = await answer(client, "propose_duplicates", threshold=0.8)
         assert (await answer(client, "propose_duplicates", threshold=0.8))["id"] == job["id"]
-        await turns.sweep(worker)
+        await turns.sweep(context)
         shown = await answer(client, "get_job", id=job["id"])
         assert (shown["status"], shown["result"]["compared"], shown["result"]["merged"]) == ("succeeded", 5, 0)
         found = await answer(client, "find_duplicates", threshold=0.8)
         assert found == {"groups": [["Acme Inc", "ACME Inc.", "Acme Inc.."]]}
         again = await answer(client, "propose_duplicates", threshold=0.3)
-        await turns.sweep(worker)
+        await turns.sweep(context)
         assert (await answer(client, "get_job", id=again["id"]))["result"]["compared"] == 5, "though none changed"
         assert "Bolt Ltd" in str(await answer(client, "find_duplicates", threshold=0.3))
 
     async def test_compression_is_a_job_that_merges_from_its_own_threshold_on(
-        self, client: Client, worker: WorkerContext
+        self, client: Client, context: WorkerContext
     ) -> None:
         await create(client, *ALIKE)
         await answer(client, "propose_duplicates", threshold=0.8)
-        await turns.sweep(worker)
+        await turns.sweep(context)
         metadata = {"dedup": {"mode": "propose", "threshold": 1.0}}
         await answer(client, "update_graph_config", name="default", metadata=metadata)
         assert "call propose_duplicates" in text_of(await client.call_tool("compress_graph", {"dryRun": True}))
         said = await answer(client, "compress_graph", threshold=0.8)
         assert (said["entitiesMerged"], said["mergedEntities"], said["job"]["status"]) == (0, [], "queued")
         assert len(await names(client)) == 5
-        await turns.sweep(worker)
+        await turns.sweep(context)
         shown = await answer(client, "get_job", id=said["job"]["id"])
         assert (shown["status"], shown["result"]["merged"]) == ("succeeded", 2)
         assert await names(client) == ["Acme Inc", "Acme Inc!", "Bolt Ltd"]

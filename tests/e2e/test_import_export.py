@@ -21,6 +21,7 @@ import pytest
 from recollect.caller import Caller
 from recollect.entities.model import NewEntity
 from recollect.graphs import service as graphs
+from recollect.graphs.model import NewGraph
 from recollect.platform.db import Database
 from recollect.relations.model import NewRelation
 from recollect.settings import Settings
@@ -134,14 +135,19 @@ async def test_a_file_goes_in_and_comes_out_the_same(shell: Shell) -> None:
     assert [path.name for path in shell.folder.iterdir()] == ["copy.jsonl"]
 
 
-async def test_a_dry_run_of_lines_says_what_would_become_of_them(shell: Shell, db: Database, caller: Caller) -> None:
+@pytest.mark.usefixtures("worker")
+async def test_a_dry_run_of_lines_says_what_would_become_of_them(shell: Shell, agent: Agent) -> None:
+    absent = await shell.run("import", str(BROKEN), "--graph", "notes", "--dry-run")
+    assert (absent.code, absent.err) == (1, "recollect: There is no graph named 'notes'.\n")
+    async with agent.db.transaction(agent.caller) as tx:
+        await graphs.create_graph(tx, NewGraph("notes"))
     tried = await shell.run("import", str(BROKEN), "--graph", "notes", "--dry-run")
     assert tried.code == 0
     assert tried.out == (
         b"notes: 2 new entities, 2 new observations, 1 new relations; 17 lines were broken and left out "
         b"(nothing was written)\n"
     )
-    assert not await has_graph(db, caller, "notes")
+    assert (await shell.run("export", "--graph", "notes")).out == b""
     done = await shell.run("import", str(BROKEN), "--graph", "notes")
     assert tried.out == done.out.replace(b"out\n", b"out (nothing was written)\n")
 

@@ -2,23 +2,19 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
 from pathlib import Path
 from uuid import uuid4
 
 import pytest
 
-from recollect.caller import Caller
 from recollect.identity.model import operator_caller
 from recollect.passages.model import REINDEX_PASSAGES
-from recollect.platform.db import Database
-from recollect.settings import Settings
 from recollect_workers.context import WorkerContext
 from recollect_workers.jobs import turns
 from tests.conftest import NewTenant
 from tests.e2e.test_import_export import Shell
 from tests.gateway import Gateway, NewApiKey
-from tests.jobs import COUNT, REFUSE, Desk, employed, take_one_step
+from tests.jobs import COUNT, REFUSE, Desk, take_one_step
 
 
 @pytest.fixture
@@ -26,18 +22,7 @@ def shell(gateway: Gateway, key: str, tmp_path: Path) -> Shell:
     return Shell(tmp_path, {"RECOLLECT_URL": gateway.url, "RECOLLECT_API_KEY": key})
 
 
-@pytest.fixture
-def desk(db: Database, caller: Caller) -> Desk:
-    return Desk(db, caller)
-
-
-@pytest.fixture
-async def worker(settings: Settings, db: Database) -> AsyncIterator[WorkerContext]:
-    async with employed(settings, db) as context:
-        yield context
-
-
-async def test_they_are_listed_shown_and_cancelled(shell: Shell, desk: Desk, worker: WorkerContext) -> None:
+async def test_they_are_listed_shown_and_cancelled(shell: Shell, desk: Desk, context: WorkerContext) -> None:
     first = await desk.start(COUNT, steps=3)
     second = await desk.start(REFUSE, graph=None)
     listed = await shell.run("jobs", "list")
@@ -57,18 +42,18 @@ async def test_they_are_listed_shown_and_cancelled(shell: Shell, desk: Desk, wor
     assert (ended.code, b"status\tcancelled\n" in ended.out) == (0, True)
     shown = await shell.run("jobs", "show", str(first.id), "--json")
     assert (shown.code, json.loads(shown.out)["status"]) == (0, "cancelled")
-    await turns.sweep(worker)
+    await turns.sweep(context)
     failed = await shell.run("jobs", "show", str(second.id))
     assert (failed.code, b"error\tinvalid_input: It is not to be done." in failed.out) == (1, True)
 
 
-async def test_waiting_shows_progress_until_the_end(shell: Shell, desk: Desk, worker: WorkerContext) -> None:
+async def test_waiting_shows_progress_until_the_end(shell: Shell, desk: Desk, context: WorkerContext) -> None:
     job = await desk.start(COUNT, steps=8, output=True)
     with shell.start("jobs", "show", str(job.id), "--wait") as waiting:
         assert waiting.stdout
         assert waiting.stderr
         for number in range(1, 9):  # each step when the one before was told
-            await take_one_step(worker, desk)
+            await take_one_step(context, desk)
             assert await asyncio.to_thread(waiting.stderr.readline) == f"{COUNT}: {number} done\n".encode()
         out = await asyncio.to_thread(waiting.stdout.read)
     assert waiting.returncode == 0
@@ -78,7 +63,7 @@ async def test_waiting_shows_progress_until_the_end(shell: Shell, desk: Desk, wo
 
 
 async def test_what_is_not_there_and_what_is_anothers(
-    shell: Shell, desk: Desk, issue: NewApiKey, new_tenant: NewTenant, worker: WorkerContext
+    shell: Shell, desk: Desk, issue: NewApiKey, new_tenant: NewTenant, context: WorkerContext
 ) -> None:
     job = await desk.start(COUNT, steps=1)
     stranger = shell.with_variables(RECOLLECT_API_KEY=(await issue(operator_caller(await new_tenant()))).secret)

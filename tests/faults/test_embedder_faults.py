@@ -21,7 +21,7 @@ from recollect.settings import Settings
 from tests.conftest import NewTenant
 from tests.embedding_server import DIMENSIONS, Answer, EmbeddingServer, embeddings, serving_embeddings
 from tests.gateway import eventually
-from tests.workers import embedded_within, remember, waiting, working
+from tests.workers import begun, embedded_within, remember, waiting, working
 
 PATIENCE_SECONDS = 90
 TROUBLES: tuple[Callable[[random.Random], Answer], ...] = (
@@ -84,7 +84,7 @@ async def test_in_the_end_each_is_embedded_and_what_is_never_taken_is_set_aside(
     server.poison, server.mischief = "poison", mischief(chance, server)
     for _ in range(2):
         with working(remote, tmp_path) as worker:
-            await asyncio.to_thread(worker.wait_for, "worker started", seconds=60)
+            await begun(worker)
             await asyncio.sleep(chance.uniform(0, 2))
             worker.stop(signal.SIGKILL)
     with working(remote, tmp_path), working(remote, tmp_path):

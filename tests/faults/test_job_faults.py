@@ -14,7 +14,6 @@ from pathlib import Path
 import asyncpg
 import pytest
 
-from recollect.caller import Caller
 from recollect.curation import deduplication
 from recollect.entities import service as entities
 from recollect.entities.model import NewEntity
@@ -37,7 +36,7 @@ from recollect_local.postgres import LocalPostgres
 from recollect_local.valkey import LocalValkey
 from tests.gateway import eventually
 from tests.jobs import COUNT, Desk, effects, has_begun
-from tests.workers import WorkerProcess, working
+from tests.workers import WorkerProcess, begun, working
 
 WORKER = "tests.jobs"
 HASTY = {
@@ -55,11 +54,6 @@ PATIENCE_SECONDS = 60
 @pytest.fixture
 def hasty(settings: Settings) -> Settings:
     return settings.model_copy(update=HASTY)
-
-
-@pytest.fixture
-def desk(db: Database, caller: Caller) -> Desk:
-    return Desk(db, caller)
 
 
 async def has_ended(desk: Desk, job: Job) -> bool:
@@ -84,10 +78,6 @@ async def done_once(desk: Desk, started: list[Job]) -> None:
     for job in started:
         if job.arguments.get("output"):
             assert await desk.output(job) == "".join(f"{n}\n" for n in range(job.arguments["steps"])).encode()
-
-
-async def begun(worker: WorkerProcess) -> None:
-    await asyncio.to_thread(worker.wait_for, "worker started", seconds=60)
 
 
 class TestWorkers:

@@ -13,14 +13,12 @@ from pathlib import Path
 import asyncpg
 import pytest
 
-from recollect.caller import Caller
 from recollect.curation.expiry import ARCHIVE, PURGE
 from recollect.entities.model import NewEntity
 from recollect.nodes import service as nodes
 from recollect.nodes.model import NewFact
 from recollect.observations import service as observations
 from recollect.observations.model import NewObservation
-from recollect.platform.db import Database
 from recollect.settings import Settings
 from tests.jobs import Desk
 from tests.laws import assert_laws
@@ -33,11 +31,6 @@ MONTH = timedelta(days=31)
 @pytest.fixture
 def hasty(settings: Settings) -> Settings:
     return settings.model_copy(update=HASTY)
-
-
-@pytest.fixture
-def desk(db: Database, caller: Caller) -> Desk:
-    return Desk(db, caller)
 
 
 class TestExpiry:

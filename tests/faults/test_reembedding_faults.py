@@ -10,21 +10,14 @@ from pathlib import Path
 import asyncpg
 import pytest
 
-from recollect.caller import Caller
 from recollect.entities.model import NewEntity
 from recollect.passages.model import REEMBED_PASSAGES
-from recollect.platform.db import Database
 from recollect.platform.embedding import create_embedder
 from recollect.settings import Settings
 from tests.embedding_server import DIMENSIONS, serving_embeddings
 from tests.jobs import Desk
 from tests.memories import at_work
 from tests.restless import HASTY, has_succeeded, outlived
-
-
-@pytest.fixture
-def desk(db: Database, caller: Caller) -> Desk:
-    return Desk(db, caller)
 
 
 @pytest.fixture

@@ -42,8 +42,6 @@ OFFICIAL = (FIXTURES / "memory.jsonl").read_bytes()
 BROKEN = (FIXTURES / "memory_broken.jsonl").read_bytes()
 BROKEN_NUMBERS = [2, 3, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 21]
 
-_serial = itertools.count(1)
-
 
 def read_lines(file: bytes) -> list[Said]:
     return [read_line(line) for line in file.splitlines()]
@@ -67,17 +65,6 @@ async def export_of(agent: Agent, as_of: str | None = None) -> Export:
 async def exported(agent: Agent, export: Export | None = None, *, page_items: int = 3) -> bytes:
     chunks = export_chunks(agent.db, agent.caller, export or await export_of(agent), page_items=page_items)
     return b"".join([chunk async for chunk in chunks])
-
-
-@pytest.fixture
-def agent(db: Database, caller: Caller) -> Agent:
-    return Agent(db, caller)
-
-
-@pytest.fixture
-def new_graph(agent: Agent) -> Callable[[], Agent]:
-    """The same agent, on a graph that is not there yet."""
-    return lambda: Agent(agent.db, agent.caller, f"graph-{next(_serial)}")
 
 
 async def test_the_official_file_comes_back_as_it_was(new_graph: Callable[[], Agent]) -> None:
@@ -446,7 +433,7 @@ async def test_what_was_not_imported_is_told_in_the_order_of_lines(
 async def test_strict_refuses_the_whole_request(http: httpx2.AsyncClient, query: dict[str, str]) -> None:
     refused = await send(http, BROKEN, "fresh", **query)
     assert problem(refused) == (400, "invalid_input")
-    assert refused.json()["path"] == "data.line 2"
+    assert refused.json()["path"] == "line 2"
     assert refused.json()["detail"] == ("not JSON: Input data was truncated (and 16 more). Nothing was imported")
     assert problem(await http.get("/v1/graphs/fresh/export")) == (404, "graph_not_found")
 
@@ -462,7 +449,7 @@ async def test_a_check_counts_what_is_known_and_what_comes_twice(http: httpx2.As
 async def test_strict_refuses_what_holds_no_sound_line_too(http: httpx2.AsyncClient) -> None:
     refused = await send(http, b"broken", strict="true")
     assert problem(refused) == (400, "invalid_input")
-    assert refused.json()["path"] == "data.line 1"
+    assert refused.json()["path"] == "line 1"
 
 
 async def test_check_writes_nothing(http: httpx2.AsyncClient) -> None:

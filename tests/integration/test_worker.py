@@ -100,6 +100,7 @@ async def worker(settings: Settings) -> AsyncIterator[None]:
             await task
 
 
+@pytest.mark.usefixtures("no_backlog")
 async def test_a_commit_wakes_the_worker(
     settings: Settings, waking_db: Database, caller: Caller, owner: asyncpg.Connection
 ) -> None:
@@ -121,6 +122,7 @@ async def test_it_stops_whatever_it_is_asking_redis(context: WorkerContext) -> N
             await run_until_stopping(replace(context, stopping=stopping), worker)
 
 
+@pytest.mark.usefixtures("no_backlog")
 async def test_no_wakeup_is_lost_however_commits_fall(
     settings: Settings, waking_db: Database, caller: Caller, owner: asyncpg.Connection
 ) -> None:

@@ -5,7 +5,6 @@ from contextlib import contextmanager
 from dataclasses import fields, replace
 from datetime import datetime
 from typing import Any
-from uuid import UUID
 
 import msgspec
 
@@ -82,7 +81,9 @@ class Imports:
                 return Step({}, job.done, job.done, finished=True, result={**_NOTHING, **counts, "dry_run": True})
             return await self._begin(tx, job, reader.noted)
         # Read before anything is tried: what others make and is not seen there is later than this.
-        since = job.cursor.get("since") or (await _head(tx, job.graph_id)).isoformat()
+        since = job.cursor.get("since")
+        if since is None:
+            since = (await graphs.last_written_at(tx, await graphs.graph_of(tx, job.graph_id))).isoformat()
         imported = Imported(problems=reader.batch.problems)
         with _refusals():
             imported += await try_items(tx, job.graph_id, reader.batch.items, _strategy(job), reader.noted)
@@ -134,11 +135,6 @@ def _counted(job: Job, batch: Batch, imported: Imported, *, told: bool = True) -
 
 def _strategy(job: Job) -> Strategy:
     return Strategy(job.arguments["strategy"])
-
-
-async def _head(tx: Transaction, graph_id: UUID) -> datetime:
-    """When a graph was last written."""
-    return (await graphs.head_of(tx, await graphs.graph_of(tx, graph_id))).at
 
 
 @contextmanager

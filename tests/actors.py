@@ -1,6 +1,7 @@
 """Who is at work: agents below the transports, a desk that starts jobs, a worker, and a client of the routes."""
 
-from collections.abc import AsyncIterator
+import itertools
+from collections.abc import AsyncIterator, Callable
 
 import httpx2
 import pytest
@@ -15,12 +16,20 @@ from tests.gateway import Gateway
 from tests.jobs import Desk, employed
 from tests.memories import Agent, at_work
 
+_serial = itertools.count(1)
+
 
 @pytest.fixture
 async def agent(db: Database, caller: Caller) -> AsyncIterator[Agent]:
     """The test's tenant's."""
     async with at_work(db, caller) as agent:
         yield agent
+
+
+@pytest.fixture
+def new_graph(agent: Agent) -> Callable[[], Agent]:
+    """The same, each time on a graph that is not there yet."""
+    return lambda: Agent(agent.db, agent.caller, f"graph-{next(_serial)}")
 
 
 @pytest.fixture
