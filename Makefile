@@ -38,7 +38,7 @@ format: setup ## Rewrite the sources in the house style
 	$(BIN)/ruff format .
 
 test: lint ## Lint, then every test that needs Python only
-	$(BIN)/pytest -n auto --dist loadfile $(ARGS)
+	$(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder $(ARGS)
 
 # Tools first: one that is missing fails at once, not after ten minutes of tests.
 verify: $(NODE_STAMP) test ## make test, then what needs Node.js: the official suite and server (tests/verify)

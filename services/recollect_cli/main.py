@@ -3,41 +3,26 @@
 import sys
 
 from cyclopts import App
-from rich.console import Console
 
 from recollect import __version__
 from recollect.errors import RecollectError
-from recollect_cli import jobs, keys, local, migrate, tenants, transfer
-from recollect_cli.reference.settings import settings_page
-from recollect_cli.reference.tools import tools_page
+
+COMMANDS = {
+    "local": ("local:local", "Start PostgreSQL, Valkey, gateway and worker here."),
+    "migrate": ("migrate:migrate", "Bring a database to this version."),
+    "tenants": ("tenants:app", "Create, list, suspend, resume and erase tenants."),
+    "keys": ("keys:app", "Create, list and revoke a tenant's API keys."),
+    "jobs": ("jobs:app", "List, watch and cancel jobs: exports, imports, searches for duplicates."),
+    "import": ("transfer:import_file", "Import a file into a graph, which is made where it is not there."),
+    "export": ("transfer:export_file", "Export a graph: entities, then relations, all as of one moment."),
+    "stdio": ("stdio:stdio", "Bridge a local MCP client to a gateway."),
+    "reference": ("reference.commands:app", "Print pages of the documentation that are made from the code."),
+}
+"""Where each is, and what `recollect --help` says of it. A command is loaded when it is used: all take seconds."""
 
 app = App(name="recollect", help="Hosted memory for AI agents.", version=__version__)
-app.command(local.local)
-app.command(migrate.migrate)
-app.command(tenants.app)
-app.command(keys.app)
-app.command(jobs.app)
-app.command(transfer.import_file, name="import")
-app.command(transfer.export_file, name="export")
-app.command(
-    "recollect_cli.stdio:stdio", name="stdio", help="Bridge a local MCP client to a gateway."
-)  # loaded when used
-
-
-reference = App(name="reference", help="Print pages of the documentation that are made from the code.")
-app.command(reference)
-
-
-@reference.command
-def settings() -> None:
-    """Every setting: docs/settings.md."""
-    print(settings_page(), end="")
-
-
-@reference.command
-def tools() -> None:
-    """Every tool: docs/tools.md."""
-    print(tools_page(), end="")
+for command, (place, told) in COMMANDS.items():
+    app.command(f"recollect_cli.{place}", name=command, help=told)
 
 
 def main() -> None:
@@ -45,6 +30,8 @@ def main() -> None:
     try:
         app()
     except RecollectError as error:
+        from rich.console import Console
+
         Console(stderr=True).print(f"recollect: {error}", style="red", markup=False, highlight=False, soft_wrap=True)
         sys.exit(1)
 
