@@ -1,7 +1,5 @@
 """What holds of every graph, whatever was written to it."""
 
-import asyncpg
-
 from tests.memories import Agent
 
 LAWS = {
@@ -117,14 +115,11 @@ OF_ALL_HISTORY = {
 """Those that no longer hold where compaction or erasure took rows away."""
 
 
-async def assert_laws(agent: Agent, owner: asyncpg.Connection, *, whole: bool = True) -> None:
+async def assert_laws(agent: Agent, *, whole: bool = True) -> None:
     """No law is broken in the agent's graph, which need not be there yet. Not `whole`: some of its history is gone."""
-    graph_id = await owner.fetchval(
-        "SELECT id FROM graphs WHERE tenant_id = $1 AND name = $2",
-        agent.caller.tenant_id,
-        agent.graph or agent.caller.default_graph,
-    )
-    for law, query in LAWS.items():
-        if law in OF_ALL_HISTORY and not whole:
-            continue
-        assert await owner.fetch(query, graph_id) == [], law
+    named = agent.graph or agent.caller.default_graph
+    async with agent.db.transaction(agent.caller, read_only=True) as tx:
+        graph_id = await tx.fetchval("SELECT id FROM graphs WHERE name = $1", named)
+        for law, query in LAWS.items():
+            if whole or law not in OF_ALL_HISTORY:
+                assert await tx.fetch(query, graph_id) == [], law

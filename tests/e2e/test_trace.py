@@ -43,6 +43,7 @@ def collector() -> Iterator[Collector]:
 
 
 @pytest.mark.parametrize("carrier", ["header", "_meta"])
+@pytest.mark.usefixtures("no_backlog")
 async def test_one_trace_from_the_client_to_the_job(
     settings: Settings,
     db: Database,

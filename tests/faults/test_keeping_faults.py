@@ -51,7 +51,7 @@ class TestExpiry:
             )
             assert left == 3 * 20, "what does not expire lives"
             for each in agents:
-                await assert_laws(each, owner)
+                await assert_laws(each)
 
     async def write(self, agent: Agent) -> list[str]:
         """300 facts that expire, which takes thirty steps, and twenty that do not; the ids of the former."""
@@ -103,7 +103,7 @@ class TestCompaction:
                 500,
                 600,
             ), "each row was counted by the step that removed it"
-            await assert_laws(agent, owner, whole=False)
+            await assert_laws(agent, whole=False)
 
     async def write_and_delete(self, agent: Agent) -> None:
         """Entities with an observation each: most are deleted, and those that stay have another instead."""

@@ -104,7 +104,7 @@ async def test_what_can_be_read_reads_as_before(
     try:
         for table, query in BEYOND.items():
             assert await owner.fetchval(query, graph.id, horizon) == 0, table
-        await assert_laws(agent, owner, whole=False)
+        await assert_laws(agent, whole=False)
     finally:
         await owner.close()
     for past_one in range(1, horizon):

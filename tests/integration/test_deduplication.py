@@ -40,11 +40,11 @@ ACME, BOLT = ["Acme Inc", "Acme Inc.", "ACME INC"], ["Bolt Ltd", "Bolts Ltd"]
 
 
 @pytest.fixture
-async def agent(db: Database, caller: Caller, owner: asyncpg.Connection) -> AsyncIterator[Agent]:
+async def agent(db: Database, caller: Caller) -> AsyncIterator[Agent]:
     async with at_work(db, caller) as agent:
         agent = replace(agent, graph="companies")
         yield agent
-        await assert_laws(agent, owner)
+        await assert_laws(agent)
 
 
 async def settle(agent: Agent, **dedup: Any) -> None:
@@ -356,9 +356,7 @@ async def test_a_lower_threshold_is_for_the_entities_that_are_there_too(
     assert compared(await run(agent)) == len(ALIKE)
 
 
-async def test_what_was_proposed_is_merged_where_that_is_asked_for_later(
-    agent: Agent, owner: asyncpg.Connection
-) -> None:
+async def test_what_was_proposed_is_merged_where_that_is_asked_for_later(agent: Agent) -> None:
     await settle(agent, mode="merge")
     await run(agent, asked=Asked("propose", 0.5))
     assert sum(step.merged for step in await run(agent)) == 3

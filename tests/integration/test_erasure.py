@@ -161,7 +161,7 @@ async def test_nothing_of_a_person_is_left_in_any_table(
     assert receipt.kept == {}
     for word in (MARK, SECRET, "countess"):
         assert await holding(owner, agent, word) == {}, word
-    await assert_laws(agent, owner, whole=False)
+    await assert_laws(agent, whole=False)
     await agent.embed()
     for word in (MARK, SECRET):
         assert await holding(owner, agent, word) == {}, "the worker brings nothing back"
@@ -196,7 +196,7 @@ async def test_nothing_is_left_of_a_name_in_any_of_its_forms(
     assert names(left) == [*(f"knows {place}" for place in range(len(said))), "Grace", "Bystander"]
     assert [entity.tags for entity in left.entities[: len(said)]] == [("kept",)] * len(said)
     assert left.entities[0].observations == ("was there",)
-    await assert_laws(agent, owner, whole=False)
+    await assert_laws(agent, whole=False)
 
 
 @pytest.mark.parametrize("name", STORED, ids=range(len(STORED)))
@@ -266,7 +266,7 @@ async def test_what_a_subject_made_goes_too(agent: Agent, owner: asyncpg.Connect
     kept = await holding(owner, agent, "key:other")
     assert kept.keys() == {"changes"}, "who wrote what, by ids"
     assert receipt.kept == {}
-    await assert_laws(agent, owner, whole=False)
+    await assert_laws(agent, whole=False)
 
 
 async def test_what_a_subject_said_goes_whoever_attached_it_again(agent: Agent, owner: asyncpg.Connection) -> None:
@@ -287,7 +287,7 @@ async def test_what_a_subject_said_goes_whoever_attached_it_again(agent: Agent, 
     receipt = await erase(agent, None, "key:other")
     assert await holding(owner, agent, MARK) == {}
     assert (sorted(names(await agent.read())), receipt.kept) == (["Boat", "Raft"], {})
-    await assert_laws(agent, owner, whole=False)
+    await assert_laws(agent, whole=False)
 
 
 async def test_what_another_said_instead_is_the_others(agent: Agent) -> None:

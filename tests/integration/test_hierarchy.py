@@ -7,7 +7,6 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
-import asyncpg
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -31,10 +30,10 @@ _graphs = itertools.count(1)
 
 
 @pytest.fixture
-async def agent(db: Database, caller: Caller, owner: asyncpg.Connection) -> AsyncIterator[Agent]:
+async def agent(db: Database, caller: Caller) -> AsyncIterator[Agent]:
     async with at_work(db, caller) as agent:
         yield agent
-        await assert_laws(agent, owner)
+        await assert_laws(agent)
 
 
 @pytest.fixture(scope="module")
@@ -74,9 +73,7 @@ Moves = list[tuple[str, str | None]]
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(moves=st.lists(st.tuples(st.sampled_from(NAMES), st.one_of(st.none(), st.sampled_from(NAMES))), max_size=16))
-async def test_any_moves_leave_the_tree_that_the_model_says(
-    moving: Agent, owner: asyncpg.Connection, moves: Moves
-) -> None:
+async def test_any_moves_leave_the_tree_that_the_model_says(moving: Agent, moves: Moves) -> None:
     agent = replace(moving, graph=f"tree-{next(_graphs)}")
     await agent.create(*NAMES)
     parents: dict[str, str] = {}
@@ -95,7 +92,7 @@ async def test_any_moves_leave_the_tree_that_the_model_says(
             assert await told.above(name) == _line(parents, name)
             assert await told.children(name) == [child for child in NAMES if parents.get(child) == name]
             assert await told.below(name) == _below(parents, name)
-    await assert_laws(agent, owner)
+    await assert_laws(agent)
 
 
 def _line(parents: dict[str, str], name: str) -> list[str]:

@@ -8,7 +8,6 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import asyncpg
 import msgspec
 import pytest
 from hypothesis import HealthCheck, Phase, given
@@ -163,9 +162,7 @@ RICH: Sequence[AnyRecord] = (
 
 class TestThereAndBack:
     @pytest.mark.parametrize("format_name", LOSSLESS)
-    async def test_everything_comes_back(
-        self, new_graph: Callable[[], Agent], owner: asyncpg.Connection, format_name: str
-    ) -> None:
+    async def test_everything_comes_back(self, new_graph: Callable[[], Agent], format_name: str) -> None:
         first, second = new_graph(), new_graph()
         said = await brought(first, *RICH)
         assert said == Imported(entities_created=3, observations_added=4, facts_created=2, relations_created=4)
@@ -176,7 +173,7 @@ class TestThereAndBack:
         again = await imported(second, await exported(first, format_name), format_name)
         assert again == said
         assert told(await exported(second)) == told(await exported(first))
-        await assert_laws(second, owner)
+        await assert_laws(second)
 
     @pytest.mark.parametrize("format_name", LOSSLESS)
     @given(history=HISTORIES)
@@ -184,7 +181,7 @@ class TestThereAndBack:
         max_examples=15, deadline=None, phases=UNEXPLAINED, suppress_health_check=[HealthCheck.function_scoped_fixture]
     )
     async def test_whatever_was_written_comes_back(
-        self, new_graph: Callable[[], Agent], owner: asyncpg.Connection, format_name: str, history: Any
+        self, new_graph: Callable[[], Agent], format_name: str, history: Any
     ) -> None:
         first, second = await ready(new_graph()), await ready(new_graph())
         for step in history:
@@ -192,7 +189,7 @@ class TestThereAndBack:
         out = await exported(first, format_name)
         assert (await imported(second, out, format_name)).problems == ()
         assert told(await exported(second)) == told(await exported(first))
-        await assert_laws(second, owner)
+        await assert_laws(second)
         # Of facts that are alike the first was taken: merging joins the others to it, once; replacing takes the last.
         for strategy in (Strategy.SKIP, Strategy.MERGE, Strategy.REPLACE):
             before = await second.head()
@@ -204,7 +201,7 @@ class TestThereAndBack:
                 await imported(second, out, format_name, strategy)
             if strategy is not Strategy.REPLACE:
                 assert await second.head() == before, strategy
-        await assert_laws(second, owner)
+        await assert_laws(second)
 
     @given(history=HISTORIES)
     @hypothesis(
@@ -377,7 +374,7 @@ class TestStrategies:
             "edge": next(r for r in said["relations"] if r["to"] == "Top"),
         }
 
-    async def test_skip_leaves_what_is_there(self, there: Agent, owner: asyncpg.Connection) -> None:
+    async def test_skip_leaves_what_is_there(self, there: Agent) -> None:
         before = await self.ada(there)
         said = await brought(there, *self.NEW)
         assert said == Imported(
@@ -389,9 +386,9 @@ class TestStrategies:
             relations_skipped=1,
         )
         assert await self.ada(there) == before
-        await assert_laws(there, owner)
+        await assert_laws(there)
 
-    async def test_merge_adds_what_is_missing(self, there: Agent, owner: asyncpg.Connection) -> None:
+    async def test_merge_adds_what_is_missing(self, there: Agent) -> None:
         said = await brought(there, *self.NEW, strategy=Strategy.MERGE)
         assert said == Imported(
             entities_created=1,
@@ -409,9 +406,9 @@ class TestStrategies:
         assert (ada["metadata"], ada["text"], ada["source"]) == ({"k": 1, "l": 1, "m": 2}, "text", "first")
         assert (found["fact"]["tags"], found["fact"]["metadata"]) == (["Old", "New"], {"k": 1})
         assert found["edge"]["metadata"] == {"k": 1, "m": 2}
-        await assert_laws(there, owner)
+        await assert_laws(there)
 
-    async def test_replace_makes_it_what_the_file_says(self, there: Agent, owner: asyncpg.Connection) -> None:
+    async def test_replace_makes_it_what_the_file_says(self, there: Agent) -> None:
         said = await brought(there, *self.NEW, strategy=Strategy.REPLACE)
         assert (said.entities_updated, said.facts_updated, said.relations_updated) == (1, 1, 1)
         found = await self.ada(there)
@@ -421,12 +418,12 @@ class TestStrategies:
         assert (ada["metadata"], ada["text"], ada.get("source")) == ({"k": 2, "m": 2}, "text", None)
         assert (found["fact"]["tags"], found["fact"]["metadata"]) == (["New"], {"k": 2})
         assert found["edge"]["metadata"] == {"k": 2, "m": 2}
-        await assert_laws(there, owner)
+        await assert_laws(there)
         await brought(there, entity("Ada"), strategy=Strategy.REPLACE)
         bare = (await self.ada(there))["ada"]
         assert set(bare) == {"name", "entityType", "observations", "createdAt", "lastModified"}
         assert bare["observations"] == []
-        await assert_laws(there, owner)
+        await assert_laws(there)
 
     async def test_fail_writes_nothing(self, there: Agent) -> None:
         before = await there.head()
@@ -509,7 +506,7 @@ class TestWhatCannotBeKept:
         )
         assert (await agent.head()).placeholders == 1
 
-    async def test_parents_that_are_not_there_and_circles(self, agent: Agent, owner: asyncpg.Connection) -> None:
+    async def test_parents_that_are_not_there_and_circles(self, agent: Agent) -> None:
         circle = [entity("a", parent_id="c"), entity("b", parent_id="a"), entity("c", parent_id="b")]
         file = json.dumps({"entities": [json.loads(_json(e)) for e in [*circle, entity("d", parent_id="e")]]}).encode()
         said = await imported(agent, file)
@@ -520,11 +517,11 @@ class TestWhatCannotBeKept:
         }
         parents = {e["name"]: e.get("parentId") for e in json.loads(await exported(agent))["entities"]}
         assert parents == {"a": None, "b": "a", "c": "b", "d": None}
-        await assert_laws(agent, owner)
+        await assert_laws(agent)
         both = [entity("x", parent_id="y"), entity("y", parent_id="x"), entity("z", parent_id="z")]
         said = await brought(agent, *both)
         assert len(said.problems) == 2
-        await assert_laws(agent, owner)
+        await assert_laws(agent)
 
     async def test_a_placement_leaves_those_that_have_a_parent(self, agent: Agent) -> None:
         await brought(agent, entity("top"), entity("other"), entity("a", parent_id="top"), entity("b"))
@@ -543,9 +540,7 @@ class TestWhatCannotBeKept:
         assert parents == {f"e{n}": f"e{n + 1}" if n < 1_200 else None for n in range(1_201)}
 
     @pytest.mark.parametrize("strategy", Strategy)
-    async def test_what_has_expired_since_is_skipped(
-        self, agent: Agent, owner: asyncpg.Connection, strategy: Strategy
-    ) -> None:
+    async def test_what_has_expired_since_is_skipped(self, agent: Agent, strategy: Strategy) -> None:
         past = datetime.now(UTC) - timedelta(days=1)
         gone = entity("gone", "x", expires_at=past)
         said = await brought(
@@ -562,7 +557,7 @@ class TestWhatCannotBeKept:
         assert said.problems == (Problem("item 4", "no fact says this"),)
         found = json.loads(await exported(agent))
         assert [(e["name"], e["observations"]) for e in found["entities"]] == [("Ada", ["2"])]
-        await assert_laws(agent, owner)
+        await assert_laws(agent)
 
     async def test_nobody_is_older_than_now(self, agent: Agent) -> None:
         await brought(agent, entity("a", created_at=datetime.now(UTC) + timedelta(days=5)))

@@ -200,7 +200,7 @@ async def replaying(db: Database, new_tenant: NewTenant) -> AsyncIterator[Agent]
     ]
 )
 async def test_any_operations_leave_the_graph_as_the_official_server_would(
-    replaying: Agent, owner: asyncpg.Connection, operations: list[tuple[str, tuple[Any, ...]]]
+    replaying: Agent, operations: list[tuple[str, tuple[Any, ...]]]
 ) -> None:
     agent, official, revision = replace(replaying, graph=f"replay-{next(_graphs)}"), OfficialServer(), 0
     for operation, arguments in operations:
@@ -210,7 +210,7 @@ async def test_any_operations_leave_the_graph_as_the_official_server_would(
         revision += official != before
         if not refused:
             await _assert_reads_alike(agent, official, revision)
-    await assert_laws(agent, owner)
+    await assert_laws(agent)
 
 
 def _applied(official: OfficialServer, operation: str, arguments: tuple[Any, ...]) -> bool:
@@ -251,7 +251,7 @@ async def _assert_reads_alike(agent: Agent, official: OfficialServer, revision: 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(policy=st.sampled_from(["lww", "manual"]), history=HISTORIES)
 async def test_the_laws_hold_after_every_write_of_any_history(
-    replaying: Agent, owner: asyncpg.Connection, policy: str, history: list[Any]
+    replaying: Agent, policy: str, history: list[Any]
 ) -> None:
     """Versions put, entities renamed, merged, moved, revised and forgotten: whatever the order."""
     agent = replace(replaying, graph=f"history-{next(_graphs)}")
@@ -262,4 +262,4 @@ async def test_the_laws_hold_after_every_write_of_any_history(
         accepted = await written(agent, step)
         after = await agent.head()
         assert after.revision - before.revision in ((0, 1) if accepted else (0,))
-        await assert_laws(agent, owner)
+        await assert_laws(agent)

@@ -32,10 +32,10 @@ _graphs = itertools.count(1)
 
 
 @pytest.fixture
-async def agent(db: Database, caller: Caller, owner: asyncpg.Connection) -> AsyncIterator[Agent]:
+async def agent(db: Database, caller: Caller) -> AsyncIterator[Agent]:
     async with at_work(db, caller) as agent:
         yield agent
-        await assert_laws(agent, owner)
+        await assert_laws(agent)
 
 
 @pytest.fixture(scope="module")
@@ -128,7 +128,7 @@ STEPS = st.one_of(
 @settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(policy=st.sampled_from(["lww", "manual"]), steps=st.lists(STEPS, min_size=3, max_size=14))
 async def test_lineages_are_as_the_model_says(
-    replaying: Agent, owner: asyncpg.Connection, policy: str, steps: list[tuple[str, int | None, int | None]]
+    replaying: Agent, policy: str, steps: list[tuple[str, int | None, int | None]]
 ) -> None:
     agent = await made(replaying, policy)
     model = {(await put_one(agent, "first")).node_id: Lineage([Written("first")])}
@@ -139,7 +139,7 @@ async def test_lineages_are_as_the_model_says(
         await _note_time(agent, model)
     for node_id, lineage in model.items():
         await _assert_as_modelled(agent, node_id, lineage)
-    await assert_laws(agent, owner)
+    await assert_laws(agent)
 
 
 async def _do(
@@ -206,7 +206,7 @@ async def _assert_as_modelled(agent: Agent, node_id: UUID, lineage: Lineage) -> 
         assert await lineages.get_nodes(tx, graph, [node_id]) == current
 
 
-async def test_two_writers_of_what_both_had_read_lose_nothing(agent: Agent, owner: asyncpg.Connection) -> None:
+async def test_two_writers_of_what_both_had_read_lose_nothing(agent: Agent) -> None:
     for policy in ("lww", "manual"):
         here = await made(agent, policy)
         node_id = (await put_one(here, "read by all")).node_id
@@ -221,7 +221,7 @@ async def test_two_writers_of_what_both_had_read_lose_nothing(agent: Agent, owne
             graph = await graphs.get_graph(tx, here.graph or "")
             contents = {version.content for version in await lineages.history(tx, graph, node_id)}
         assert contents == {"read by all", "settled", *(f"from {n}" for n in range(10))}
-        await assert_laws(here, owner)
+        await assert_laws(here)
 
 
 async def test_a_batch_is_best_effort_in_one_revision(agent: Agent) -> None:

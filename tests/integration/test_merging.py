@@ -6,7 +6,6 @@ from contextlib import suppress
 from datetime import timedelta
 from itertools import pairwise
 
-import asyncpg
 import pytest
 
 from recollect.caller import Caller
@@ -32,10 +31,10 @@ from tests.memories import Agent, at_work, names, triples
 
 
 @pytest.fixture
-async def agent(db: Database, caller: Caller, owner: asyncpg.Connection) -> AsyncIterator[Agent]:
+async def agent(db: Database, caller: Caller) -> AsyncIterator[Agent]:
     async with at_work(db, caller) as agent:
         yield agent
-        await assert_laws(agent, owner)
+        await assert_laws(agent)
 
 
 async def under(agent: Agent, name: str, parent: str | None) -> None:

@@ -25,10 +25,10 @@ from tests.memories import Agent, at_work, names, triples
 
 
 @pytest.fixture
-async def agent(db: Database, caller: Caller, owner: asyncpg.Connection) -> AsyncIterator[Agent]:
+async def agent(db: Database, caller: Caller) -> AsyncIterator[Agent]:
     async with at_work(db, caller) as agent:
         yield agent
-        await assert_laws(agent, owner)
+        await assert_laws(agent)
 
 
 async def revise(agent: Agent, target: UUID | str, **amendment: Any) -> Revised:

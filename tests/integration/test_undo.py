@@ -45,10 +45,10 @@ _graphs = itertools.count(1)
 
 
 @pytest.fixture
-async def agent(db: Database, caller: Caller, owner: asyncpg.Connection) -> AsyncIterator[Agent]:
+async def agent(db: Database, caller: Caller) -> AsyncIterator[Agent]:
     async with at_work(db, caller) as agent:
         yield agent
-        await assert_laws(agent, owner)
+        await assert_laws(agent)
 
 
 @pytest.fixture(scope="module")
@@ -99,7 +99,7 @@ async def state(agent: Agent, as_of: int | None = None) -> Any:
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(before=HISTORIES, after=st.lists(ANY, min_size=1, max_size=10), manual=st.booleans())
 async def test_what_one_wrote_alone_leaves_nothing_behind(
-    writing: Agent, owner: asyncpg.Connection, before: Any, after: Any, manual: bool
+    writing: Agent, before: Any, after: Any, manual: bool
 ) -> None:
     agent = await history_of(writing, before, manual=manual)
     since = await revision_of(agent)
@@ -113,7 +113,7 @@ async def test_what_one_wrote_alone_leaves_nothing_behind(
     assert done == dry
     assert done.skipped == []
     assert await state(agent) == was
-    await assert_laws(agent, owner)
+    await assert_laws(agent)
     undone = await revision_of(agent)
     again = await undo(agent, since, actor="other")
     assert (await revision_of(agent), await state(agent)) == (undone, was), again
@@ -131,12 +131,12 @@ async def test_what_others_wrote_meanwhile_stays(
     kept = await live_of(agent, owner, "theirs", since)
     await undo(agent, since, actor="undone")
     assert kept <= await live_of(agent, owner, "theirs", since)
-    await assert_laws(agent, owner)
+    await assert_laws(agent)
 
 
 @settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(before=HISTORIES, after=st.lists(ANY, min_size=1, max_size=10))
-async def test_undoing_is_undone(writing: Agent, owner: asyncpg.Connection, before: Any, after: Any) -> None:
+async def test_undoing_is_undone(writing: Agent, before: Any, after: Any) -> None:
     agent = await history_of(writing, before)
     since = await revision_of(agent)
     for step in after:
@@ -148,7 +148,7 @@ async def test_undoing_is_undone(writing: Agent, owner: asyncpg.Connection, befo
         done = await undo(agent, wrote)
         assert done.skipped == []
     assert await state(agent) == was
-    await assert_laws(agent, owner)
+    await assert_laws(agent)
 
 
 async def history_of(writing: Agent, steps: Any, *, manual: bool = False) -> Agent:
@@ -208,9 +208,7 @@ async def test_undoing_is_undone_where_a_name_was_known_from_relations_only(agen
     assert (done.skipped, await state(agent)) == ([], was)
 
 
-async def test_a_placeholder_leaves_with_the_relations_of_its_own_graph(
-    agent: Agent, owner: asyncpg.Connection
-) -> None:
+async def test_a_placeholder_leaves_with_the_relations_of_its_own_graph(agent: Agent) -> None:
     """One that leads to it from another graph dangles then, and taking that away writes nothing there."""
     there = replace(agent, graph="there")
     await there.create("X")
@@ -226,14 +224,14 @@ async def test_a_placeholder_leaves_with_the_relations_of_its_own_graph(
     await there.unrelate(("X", "P", "to"))
     await undo(there, since, until=promoted)
     assert names(await there.read()) == ["X"]
-    await assert_laws(there, owner)
+    await assert_laws(there)
     head = await there.head()
     assert head.placeholders == 0
     async with agent.writing() as (tx, revision):
         assert await relations.delete_edges(tx, revision, [link.id]) == 1
         assert revision.ids == [link.id]
     assert await there.head() == head
-    await assert_laws(there, owner)
+    await assert_laws(there)
 
 
 async def test_a_graph_s_writes_delete_no_node_of_another(agent: Agent) -> None:

@@ -78,24 +78,25 @@ async def run_until_stopping(context: WorkerContext, worker: Worker) -> None:
     stopping = asyncio.create_task(context.stopping.wait())
     try:
         await asyncio.wait({polling, stopping}, return_when=asyncio.FIRST_COMPLETED)
-        if polling.done():
-            await polling
+        # One that is to do no more jobs than it has done ends by itself. It is not cancelled: a cancellation that comes
+        # together with a result is lost before Python 3.12 in `asyncio.wait_for` (python/cpython#86296), by which
+        # redis-py sends every command.
+        worker.burst, worker.max_burst_jobs = True, 0
+        await polling
+    except asyncio.CancelledError:
+        await _end(polling, *worker.tasks.values())
+        raise
     finally:
         stopping.cancel()
-        worker.allow_pick_jobs = False
-        await _end(polling)
         await asyncio.gather(*worker.tasks.values(), return_exceptions=True)
 
 
-async def _end(polling: asyncio.Task[None]) -> None:
-    """Cancel it until it has ended.
-
-    Once is not enough: before Python 3.12 `asyncio.wait_for` loses a cancellation that comes together with its result
-    (python/cpython#86296), and redis-py sends every command by it.
-    """
-    while not polling.done():
-        polling.cancel()
-        await asyncio.wait({polling}, timeout=0.02)
+async def _end(*tasks: asyncio.Task[Any]) -> None:
+    """Cancel them, where they have not ended, until they have: once may be lost."""
+    while left := [task for task in tasks if not task.done()]:
+        for task in left:
+            task.cancel()
+        await asyncio.wait(left, timeout=POLL_SECONDS)
 
 
 async def _embed_passages(ctx: dict[Any, Any], tenant_id: str, carrier: dict[str, str]) -> None:
