@@ -8,8 +8,7 @@ import msgspec
 
 from recollect.errors import InvalidInput, Unavailable
 from recollect.transfer.formats import Format
-from recollect.transfer.model import Strategy
-from recollect.transfer.tasks import PROBLEMS_TYPE
+from recollect.transfer.model import PROBLEMS_TYPE, Strategy
 from recollect_cli.gateway import Gateway
 from recollect_cli.jobs import Job, awaited
 from recollect_cli.progress import EVERY_LINES

@@ -1,6 +1,5 @@
 """One trace from the client's `traceparent` through gateway, SQL and Redis to the worker's job."""
 
-import asyncio
 import os
 import socket
 import subprocess
@@ -11,18 +10,19 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import asyncpg
 import httpx2
 import pytest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from recollect.caller import Caller
 from recollect.identity import service as identity
-from recollect.identity.model import NewKey
-from recollect.passages import service as passages
+from recollect.identity.model import NewKey, operator_caller
 from recollect.platform.db import Database
 from recollect.settings import Settings
+from tests import workers
+from tests.conftest import NewTenant
 from tests.otlp import Collector, collecting
-from tests.workers import environment, working
 
 TRACE_ID = "0af7651916cd43dd8448eb211c80319c"
 CLIENT_SPAN = "b7ad6b7169203331"
@@ -47,6 +47,8 @@ def collector() -> Iterator[Collector]:
 async def test_one_trace_from_the_client_to_the_job(
     settings: Settings,
     db: Database,
+    new_tenant: NewTenant,
+    owner: asyncpg.Connection,
     api_key: str,
     collector: Collector,
     tmp_path: Path,
@@ -55,8 +57,11 @@ async def test_one_trace_from_the_client_to_the_job(
 ) -> None:
     traced = settings.model_copy(update={"otlp_endpoint": collector.endpoint, "port": free_port(), "sweep_seconds": 60})
     monkeypatch.setenv("OTEL_BSP_SCHEDULE_DELAY", "100")
-    with working(traced, tmp_path), gateway(traced) as address:
-        await nothing_pending(db)  # The worker's first sweep is over: only the wake-up can announce this work.
+    before = operator_caller(await new_tenant())
+    await workers.remember(db, before, "Ada")
+    with workers.working(traced, tmp_path), gateway(traced) as address:
+        # The worker's first sweep is over: only the wake-up can announce this work.
+        assert await workers.embedded_within(owner, before, 30)
         remember(address, api_key, carrier)
         spans = whole_trace(collector)
     tool, job = named(spans, "tools/call remember"), named(spans, "embed_passages")
@@ -85,14 +90,6 @@ def remember(address: str, api_key: str, carrier: str) -> None:
     response = httpx2.post(f"{address}/mcp", json=message, headers=headers, timeout=15)
     assert response.status_code == 200, response.text
     assert '"isError":true' not in response.text
-
-
-async def nothing_pending(db: Database) -> None:
-    for _ in range(300):
-        if not await passages.tenants_with_pending(db):
-            return
-        await asyncio.sleep(0.1)
-    raise AssertionError("passages of other tests were not embedded in time")
 
 
 def whole_trace(collector: Collector) -> dict[str, Span]:
@@ -132,7 +129,9 @@ def free_port() -> int:
 
 @contextmanager
 def gateway(settings: Settings) -> Iterator[str]:
-    process = subprocess.Popen([sys.executable, "-m", "recollect_gateway"], env=os.environ | environment(settings))
+    process = subprocess.Popen(
+        [sys.executable, "-m", "recollect_gateway"], env=os.environ | workers.environment(settings)
+    )
     address = f"http://127.0.0.1:{settings.port}"
     try:
         wait_until_ready(address, process)

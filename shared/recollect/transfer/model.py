@@ -20,6 +20,10 @@ FACTS_HEADER = "Recollect-Facts-Left-Out"
 """What an answer over HTTP says beside the file: the revision that it shows, and how many facts it leaves out."""
 
 
+PROBLEMS_TYPE = "application/x-ndjson"
+"""What an import leaves to be fetched: each thing that was not imported, a line."""
+
+
 class Unreadable(Exception):
     """A line that says nothing that can be kept. `reason` is for people and never holds the line's own text."""
 

@@ -15,16 +15,13 @@ from recollect.jobs.model import Job, JobBounds, NewJob
 from recollect.platform.db import Transaction
 from recollect.transfer.exports import Cursor, Export
 from recollect.transfer.formats import FORMATS, IMPORTED
-from recollect.transfer.model import Strategy
+from recollect.transfer.model import PROBLEMS_TYPE, Strategy
 
 EXPORT, IMPORT = "export_graph", "import_graph"
 """The kinds of job."""
 
 FILES = frozenset({EXPORT, IMPORT})
 """The kinds that leave a file in any case: of a graph that holds nothing, or of no problems, it may be empty."""
-
-PROBLEMS_TYPE = "application/x-ndjson"
-"""What an import leaves to be fetched: each thing that was not imported, a line."""
 
 
 async def start_export(tx: Transaction, export: Export, bounds: JobBounds) -> Job:
