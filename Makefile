@@ -5,6 +5,9 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 NODE_STAMP := tests/verify/node_modules/.installed
 ARGS ?=
+# Coverage costs about 2 % where Python has sys.monitoring. The tracer of 3.11 has every call and line of every library
+# reported, which takes half as much processor time again: there it is measured when asked for (COVERAGE=--cov).
+COVERAGE ?= $(shell $(BIN)/python -c 'import sys; print("--cov" if sys.version_info >= (3, 12) else "")')
 
 .DEFAULT_GOAL := help
 .PHONY: help setup run test verify soak lint format bench quality lock clean
@@ -19,7 +22,7 @@ $(STAMP): pyproject.toml infra/locks/dev.txt
 		|| { echo "Recollect needs Python 3.11, 3.12 or 3.13, for which its dependencies have wheels;" \
 		"$(PYTHON) is $$($(PYTHON) -V 2>&1). Try: make PYTHON=python3.12"; exit 1; }
 	@test -d $(VENV) || { echo "Making $(VENV)"; $(PYTHON) -m venv $(VENV); }
-	@echo "Installing the locked dependencies (once; about a minute)"
+	@echo "Installing the locked dependencies (once; about two minutes, more where nothing is cached and the network is slow)"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r infra/locks/dev.txt
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $(STAMP)
@@ -27,18 +30,20 @@ $(STAMP): pyproject.toml infra/locks/dev.txt
 run: setup ## Start everything on this machine and print what to paste into an MCP client
 	@exec $(BIN)/recollect local $(ARGS)
 
-lint: setup ## Style, types and import rules
+lint: setup ## Style, types, import rules and migrations
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/squawk shared/recollect/migrations/*.sql
 
 format: setup ## Rewrite the sources in the house style
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-test: lint ## Lint, then every test that needs Python only
-	$(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder $(ARGS)
+test: lint ## Lint, then every test that needs Python only; ends with the lines that no test ran
+	$(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder $(COVERAGE) $(ARGS)
+	@test -n "$(COVERAGE)" || echo "Coverage is measured from Python 3.12 on; here by: make test COVERAGE=--cov"
 
 # Tools first: one that is missing fails at once, not after ten minutes of tests.
 verify: $(NODE_STAMP) test ## make test, then what needs Node.js: the official suite and server (tests/verify)
@@ -51,9 +56,11 @@ $(NODE_STAMP): tests/verify/package.json tests/verify/package-lock.json
 	@npm ci --prefix tests/verify --ignore-scripts --no-audit --no-fund --loglevel=error
 	@touch $@
 
-# Forty rounds of each test that kills workers and servers at random moments; `make test` runs two.
-soak: setup ## The long rounds of the fault tests: about half an hour on two cores
+# Forty rounds of each test that kills workers and servers at random moments, where `make test` runs two; and twenty times
+# as many examples of each property test, new ones each time, where `make test` tries the same ones.
+soak: setup ## The long rounds of fault tests and property tests: about two hours on two cores
 	$(BIN)/pytest -n auto --dist load $(ARGS) tests/faults --soak
+	$(BIN)/pytest -n auto --dist load $(ARGS) -m hypothesis --soak
 
 bench: setup ## Measure, as ratios inside one run
 	$(BIN)/python -m tests.benchmarks $(ARGS)
@@ -69,4 +76,4 @@ lock: setup ## Resolve the dependencies anew (needs uv)
 		-o infra/locks/dev.txt pyproject.toml
 
 clean: ## Remove what the other targets made in the tree
-	rm -rf $(VENV) tests/verify/node_modules .mypy_cache .ruff_cache .pytest_cache .import_linter_cache dist
+	rm -rf $(VENV) tests/verify/node_modules .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .coverage .coverage.* dist

@@ -6,13 +6,13 @@ from collections.abc import AsyncIterator, Callable
 import httpx2
 import pytest
 
+from recollect.accounts.identity.model import operator_caller
 from recollect.caller import Caller
-from recollect.identity.model import operator_caller
 from recollect.platform.db import Database
 from recollect.settings import Settings
 from recollect_workers.context import WorkerContext
 from tests.conftest import NewTenant
-from tests.gateway import Gateway
+from tests.gateway import RunningGateway
 from tests.jobs import Desk, employed
 from tests.memories import Agent, at_work
 
@@ -53,7 +53,7 @@ async def context(settings: Settings, db: Database) -> AsyncIterator[WorkerConte
 
 
 @pytest.fixture
-async def http(gateway: Gateway, key: str) -> AsyncIterator[httpx2.AsyncClient]:
+async def http(gateway: RunningGateway, key: str) -> AsyncIterator[httpx2.AsyncClient]:
     """A client of the plain routes, with the key of an agent of the test's tenant."""
     async with gateway.http(key) as http:
         yield http

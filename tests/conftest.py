@@ -5,6 +5,7 @@ Tests share one migrated database: each makes tenants of its own, and that they 
 
 import itertools
 import os
+import shutil
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
@@ -12,15 +13,17 @@ from pathlib import Path
 import asyncpg
 import pytest
 
+from recollect.accounts.identity.model import operator_caller
+from recollect.accounts.tenants import service as tenants
+from recollect.accounts.tenants.model import Tenant
 from recollect.caller import Caller
-from recollect.identity.model import operator_caller
 from recollect.platform.db import Database, Operator
 from recollect.platform.migrate import migrate
 from recollect.settings import Settings
-from recollect.tenants import service as tenants
-from recollect.tenants.model import Tenant
 from recollect_local.postgres import LocalPostgres
 from recollect_local.valkey import LocalValkey
+from tests.examples import choose_profile
+from tests.timeouts import MAX_WAIT_SECONDS
 
 pytest_plugins = ["tests.gateway", "tests.actors"]
 
@@ -34,8 +37,22 @@ _serial = itertools.count(1)
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
-        "--soak", action="store_true", help=f"{SOAK_ROUNDS} rounds of what is left to chance, not {ROUNDS}"
+        "--soak",
+        action="store_true",
+        help=f"{SOAK_ROUNDS} rounds of what is left to chance, not {ROUNDS}, and new examples of what holds for all",
     )
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Choose the examples of property tests; where we are root, let PostgreSQL's user reach the folders of tests.
+
+    All runs of pytest share a folder under /tmp, which each closes to other users when it starts: ours has its own.
+    """
+    choose_profile(soak=config.getoption("soak"))
+    if os.geteuid() == 0 and config.option.basetemp is None:
+        config.option.basetemp = folder = tempfile.mkdtemp(prefix="recollect-tests-")
+        config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -85,10 +102,19 @@ def owner_url(postgres: LocalPostgres, database_url: str) -> str:
 
 @pytest.fixture(scope="session")
 def settings(database_url: str, owner_url: str, redis_url: str) -> Settings:
-    """Settings for both servers, free of the machine's environment, with the embedder that costs tests the least."""
+    """Settings for both servers, free of the machine's environment, with the embedder that costs tests the least.
+
+    A busy machine may take longer to connect than a caller would wait.
+    """
     for name in [name for name in os.environ if name.startswith("RECOLLECT_")]:
         del os.environ[name]
-    return Settings(database_url=database_url, owner_database_url=owner_url, redis_url=redis_url, embedder="wordllama")
+    return Settings(
+        database_url=database_url,
+        owner_database_url=owner_url,
+        redis_url=redis_url,
+        embedder="wordllama",
+        database_acquire_seconds=MAX_WAIT_SECONDS,
+    )
 
 
 @pytest.fixture(scope="session")

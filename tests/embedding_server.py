@@ -15,7 +15,7 @@ DIMENSIONS = 8
 
 
 @dataclass(frozen=True)
-class Answer:
+class EmbeddingAnswer:
     """What the server says to one request."""
 
     body: bytes
@@ -23,9 +23,9 @@ class Answer:
     headers: dict[str, str] = field(default_factory=dict)
 
 
-def embeddings(*rows: tuple[int, list[float]]) -> Answer:
+def embeddings(*rows: tuple[int, list[float]]) -> EmbeddingAnswer:
     """A well-formed answer: index and vector of each row."""
-    return Answer(json.dumps({"data": [{"index": index, "embedding": row} for index, row in rows]}).encode())
+    return EmbeddingAnswer(json.dumps({"data": [{"index": index, "embedding": row} for index, row in rows]}).encode())
 
 
 def made_up(text: str) -> list[float]:
@@ -37,8 +37,9 @@ class EmbeddingServer(ThreadingHTTPServer):
     """Gives the queued `answers` in order, the last one again and again; without any, made-up vectors.
 
     Requests with a text that holds `poison` get `poisoned` instead, and any request what `mischief` says, if it says
-    anything. `vouched` counts how often each text was given a made-up vector. Each answer takes `seconds`. `requests`
-    keeps what was asked; `asked` is set once anything was.
+    anything. `vouched` counts how often each text was given a made-up vector. Each answer takes `seconds`, and is given
+    while `answering` is set. `requests` keeps what was asked, `asked_at` when (in seconds of the monotonic clock);
+    `asked` is set once anything was.
     """
 
     daemon_threads = True
@@ -47,16 +48,19 @@ class EmbeddingServer(ThreadingHTTPServer):
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.url = f"http://127.0.0.1:{self.server_address[1]}/v1"
-        self.answers: list[Answer] = []
+        self.answers: list[EmbeddingAnswer] = []
         self.requests: list[dict[str, Any]] = []
+        self.asked_at: list[float] = []
         self.asked = threading.Event()
+        self.answering = threading.Event()
+        self.answering.set()
         self.seconds = 0.0
         self.poison: str | None = None
-        self.poisoned = Answer(b"", 400)
-        self.mischief: Callable[[], Answer | None] = lambda: None
+        self.poisoned = EmbeddingAnswer(b"", 400)
+        self.mischief: Callable[[], EmbeddingAnswer | None] = lambda: None
         self.vouched: Counter[str] = Counter()
 
-    def answer(self, texts: list[str]) -> Answer:
+    def answer(self, texts: list[str]) -> EmbeddingAnswer:
         """What to say to the request that came last."""
         if (trouble := self.mischief()) is not None:
             return trouble
@@ -73,16 +77,18 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.server.asked_at.append(time.monotonic())
         self.server.requests.append({"path": self.path, "key": self.headers["Authorization"], **body})
         self.server.asked.set()
         time.sleep(self.server.seconds)
+        self.server.answering.wait()
         answer = self.server.answer(body["input"])
         try:
             self._send(answer)
         except ConnectionError:
             """The client has gone, as some tests want it to."""
 
-    def _send(self, answer: Answer) -> None:
+    def _send(self, answer: EmbeddingAnswer) -> None:
         self.send_response(answer.status)
         for name, value in answer.headers.items():
             self.send_header(name, value)

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from hypothesis import strategies as st
 
-from recollect.search.boolean import AllOf, AnyOf, Expression, Not, Term
+from recollect.retrieval.search.boolean import AllOf, AnyOf, Expression, Not, SubstringTerm
 
 
 def _joined(of: st.SearchStrategy[Expression]) -> st.SearchStrategy[Expression]:
@@ -18,7 +18,7 @@ def _joined(of: st.SearchStrategy[Expression]) -> st.SearchStrategy[Expression]:
 
 def expressions(texts: st.SearchStrategy[str], fields: st.SearchStrategy[str | None]) -> st.SearchStrategy[Expression]:
     """Expressions of up to six terms."""
-    return st.recursive(st.builds(Term, fields, texts), _joined, max_leaves=6)
+    return st.recursive(st.builds(SubstringTerm, fields, texts), _joined, max_leaves=6)
 
 
 EXPRESSIONS = expressions(st.sampled_from("abcde"), st.none())
@@ -27,7 +27,7 @@ EXPRESSIONS = expressions(st.sampled_from("abcde"), st.none())
 def written(expression: Expression) -> str:
     """The expression as a query."""
     match expression:
-        case Term():
+        case SubstringTerm():
             quoted = expression.text.replace("\\", "\\\\").replace('"', '\\"')
             return f'{expression.field}:"{quoted}"' if expression.field else f'"{quoted}"'
         case Not():
@@ -38,10 +38,10 @@ def written(expression: Expression) -> str:
             return " OR ".join(f"({written(one)})" for one in expression.of)
 
 
-def holds(expression: Expression, matches: Callable[[Term], bool]) -> bool:
+def holds(expression: Expression, matches: Callable[[SubstringTerm], bool]) -> bool:
     """Whether it holds where these terms match."""
     match expression:
-        case Term():
+        case SubstringTerm():
             return matches(expression)
         case Not():
             return not holds(expression.of, matches)

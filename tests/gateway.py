@@ -19,13 +19,14 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types import CallToolResult, TextContent
 
+from recollect.accounts.identity import service as identity
+from recollect.accounts.identity.model import IssuedKey, NewKey
 from recollect.caller import Caller
-from recollect.identity import service as identity
-from recollect.identity.model import IssuedKey, NewKey
 from recollect.platform.db import Database
 from recollect.settings import Settings
 from recollect_gateway.app import create_app
 from recollect_gateway.mcp_endpoint.errors import ERROR_META
+from tests.timeouts import MAX_WAIT_SECONDS
 
 T = TypeVar("T")
 
@@ -38,7 +39,7 @@ _ids = itertools.count(1)
 
 
 @dataclass(frozen=True, slots=True)
-class Gateway:
+class RunningGateway:
     """A gateway that serves at `url` (http://127.0.0.1:port)."""
 
     url: str
@@ -46,7 +47,7 @@ class Gateway:
     def http(self, key: str | None = None, **headers: str) -> httpx2.AsyncClient:
         """A plain HTTP client with that key."""
         bearer = {"Authorization": f"Bearer {key}"} if key else {}
-        return httpx2.AsyncClient(base_url=self.url, headers=bearer | headers, timeout=30)
+        return httpx2.AsyncClient(base_url=self.url, headers=bearer | headers, timeout=MAX_WAIT_SECONDS)
 
     @asynccontextmanager
     async def client(
@@ -83,7 +84,9 @@ class Gateway:
         Without `read` the connection is closed at once.
         """
         address = urlsplit(self.url)
-        with socket.create_connection((str(address.hostname), address.port or 80), timeout=30) as connection:
+        with socket.create_connection(
+            (str(address.hostname), address.port or 80), timeout=MAX_WAIT_SECONDS
+        ) as connection:
             connection.sendall(data)
             return connection.recv(65536) if read else b""
 
@@ -105,7 +108,7 @@ def rpc_answer(body: str) -> dict[str, Any]:
 
 
 @contextmanager
-def serving(settings: Settings) -> Iterator[Gateway]:
+def serving(settings: Settings) -> Iterator[RunningGateway]:
     """A gateway in a thread of this process, served as `python -m recollect_gateway` serves it."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
@@ -114,20 +117,20 @@ def serving(settings: Settings) -> Iterator[Gateway]:
         thread = threading.Thread(target=server.run, args=([listener],), name="gateway")
         thread.start()
         try:
-            give_up = time.monotonic() + 30
+            give_up = time.monotonic() + MAX_WAIT_SECONDS
             while not server.started:
                 assert thread.is_alive(), "the gateway did not start"
                 assert time.monotonic() < give_up, "the gateway did not start in time"
                 time.sleep(0.01)
-            yield Gateway(f"http://127.0.0.1:{listener.getsockname()[1]}")
+            yield RunningGateway(f"http://127.0.0.1:{listener.getsockname()[1]}")
         finally:
             server.should_exit = True
-            thread.join(30)
+            thread.join(MAX_WAIT_SECONDS)
             assert not thread.is_alive(), "the gateway did not stop"
 
 
 @pytest.fixture(scope="session")
-def gateway(settings: Settings) -> Iterator[Gateway]:
+def gateway(settings: Settings) -> Iterator[RunningGateway]:
     """The gateway of the whole run, on the run's PostgreSQL and Valkey."""
     with serving(settings) as gateway:
         yield gateway
@@ -228,7 +231,7 @@ async def revision_of(db: Database, caller: Caller, graph: str = "default") -> i
     return found or 0
 
 
-async def eventually(holds: Callable[[], Awaitable[bool]], *, seconds: float = 20) -> None:
+async def eventually(holds: Callable[[], Awaitable[bool]], *, seconds: float = MAX_WAIT_SECONDS) -> None:
     """Return once it holds; fail after so many seconds."""
     give_up = time.monotonic() + seconds
     while not await holds():

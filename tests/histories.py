@@ -7,30 +7,31 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from recollect.curation import duplicates
-from recollect.curation import service as curation
-from recollect.curation import store as profiles_of
-from recollect.curation.model import Retagging
-from recollect.entities import service as entities
-from recollect.entities.model import NewEntity
+from recollect.curation.duplicates import service as duplicates
+from recollect.curation.duplicates import store as profiles_of
+from recollect.curation.labels import service as labels
+from recollect.curation.labels.model import TagChange
+from recollect.curation.merging import service as merging
 from recollect.errors import NotFound, RecollectError
-from recollect.graphs.model import Revision
-from recollect.hierarchy import service as hierarchy
-from recollect.lineages import service as lineages
-from recollect.lineages.model import Draft
+from recollect.graph.entities import service as entities
+from recollect.graph.entities.model import NewEntity
+from recollect.graph.graphs.model import Revision
+from recollect.graph.hierarchy import service as hierarchy
+from recollect.graph.lineages import service as lineages
+from recollect.graph.lineages.model import Draft
+from recollect.graph.nodes import service as nodes
+from recollect.graph.nodes.model import NodeFields, Rewrite, unique
+from recollect.graph.observations import service as observations
+from recollect.graph.observations.model import NewObservation
+from recollect.graph.relations import service as relations
+from recollect.graph.relations.model import NewRelation
 from recollect.memory import facts, remembering
 from recollect.memory import service as memory
-from recollect.memory.model import Amendment, Item, Target
-from recollect.nodes import service as nodes
-from recollect.nodes.model import NodeFields, Rewrite, unique
-from recollect.observations import service as observations
-from recollect.observations.model import NewObservation
+from recollect.memory.model import MemoryPatch, NewMemory, Target
 from recollect.platform.db import Transaction
-from recollect.recall.model import Question
-from recollect.relations import service as relations
-from recollect.relations.model import NewRelation
+from recollect.retrieval.recall.model import Question
 from recollect.transfer.entities import import_entities
-from recollect.transfer.formats.reading import Item as Brought
+from recollect.transfer.formats.decoding import ParsedRecord as Brought
 from recollect.transfer.model import Strategy
 from recollect.transfer.records import EntityRecord
 from tests.memories import Agent, Triple
@@ -48,6 +49,7 @@ PLACES = st.integers(0, 5)
 """The how-manieth of what there is, from the newest, counted round."""
 
 TRIPLES = st.lists(st.tuples(NAMES, NAMES, st.sampled_from(["knows", "admires"])), max_size=4)
+METADATA = st.sampled_from([None, {}, {"since": 1815}, {"since": 1852}])
 ENTITIES = st.builds(
     NewEntity,
     name=NAMES,
@@ -57,11 +59,13 @@ ENTITIES = st.builds(
     importance=IMPORTANCES,
 )
 ITEMS = st.builds(
-    Item,
+    NewMemory,
     text=TEXTS,
     about=st.lists(NAMES, max_size=2, unique=True).map(tuple),
     thread=THREADS,
-    ttl_days=st.sampled_from([None, None, 1.0]),
+    ttl_days=st.sampled_from([None, None, 0, 1.0]),
+    tags=TAGS,
+    importance=IMPORTANCES,
 )
 FIELDS = st.builds(
     NodeFields,
@@ -74,11 +78,12 @@ FIELDS = st.builds(
     thread=THREADS,
 )
 AMENDMENTS = st.builds(
-    Amendment,
+    MemoryPatch,
     text=st.one_of(st.none(), TEXTS),
     tags=st.one_of(st.none(), TAGS),
     importance=IMPORTANCES,
     status=st.sampled_from([None, "active", "outdated"]),
+    ttl_days=st.sampled_from([None, None, 0, 1.0]),
     reason=st.sampled_from([None, "was wrong"]),
     based_on=st.sampled_from([None, None, 1, 2]),
 )
@@ -117,6 +122,11 @@ def relate(triples: Sequence[Triple]) -> Write:
     return lambda tx, revision, _: relations.create_relations(tx, revision, wanted)
 
 
+def put_edges(triples: Sequence[Triple], metadata: dict[str, Any] | None) -> Write:
+    wanted = [NewRelation(*triple, metadata=metadata) for triple in triples]
+    return lambda tx, revision, _: relations.upsert_relations(tx, revision, wanted)
+
+
 def unrelate(triples: Sequence[Triple]) -> Write:
     return lambda tx, revision, _: relations.delete_relations(tx, revision, triples)
 
@@ -125,7 +135,7 @@ def delete(names: Sequence[str]) -> Write:
     return lambda tx, revision, _: memory.delete_entities(tx, revision, names)
 
 
-def remember(items: Sequence[Item]) -> Write:
+def remember(items: Sequence[NewMemory]) -> Write:
     unasked = [Question(item.text, None, "none") for item in items]
     return lambda tx, revision, _: remembering.remember(tx, revision, items, unasked)
 
@@ -153,10 +163,10 @@ def set_parent(name: str, parent: str | None) -> Write:
 
 
 def merge(names: Sequence[str], target: str | None) -> Write:
-    return lambda tx, revision, _: curation.merge_entities(tx, revision, names, target)
+    return lambda tx, revision, _: merging.merge_entities(tx, revision, names, target)
 
 
-def revise(place: int, name: str | None, amendment: Amendment) -> Write:
+def revise(place: int, name: str | None, amendment: MemoryPatch) -> Write:
     async def write(tx: Transaction, revision: Revision, known: Known) -> None:
         target = Target(name=name) if name else Target(id=_chosen([*known.memories, *known.nodes], place))
         await memory.revise(tx, revision, target, amendment)
@@ -174,13 +184,13 @@ def forget(places: Sequence[int], names: Sequence[str], whole: bool) -> Write:
 
 
 def retag(names: Sequence[str], add: Sequence[str], remove: Sequence[str]) -> Write:
-    wanted = [Retagging(name, tuple(add), tuple(remove)) for name in unique(names)]
-    return lambda tx, revision, _: curation.retag(tx, revision, wanted)
+    wanted = [TagChange(name, tuple(add), tuple(remove)) for name in unique(names)]
+    return lambda tx, revision, _: labels.retag(tx, revision, wanted)
 
 
 def change(place: int, text: str | None, status: str | None, days: float | None) -> Write:
     async def write(tx: Transaction, revision: Revision, known: Known) -> None:
-        wanted = facts.Change(text=text, status=status, ttl_days=days)
+        wanted = facts.NodePatch(text=text, status=status, ttl_days=days)
         await facts.change(tx, revision, _chosen(known.nodes, place), wanted)
 
     return write
@@ -189,7 +199,7 @@ def change(place: int, text: str | None, status: str | None, days: float | None)
 def compress(threshold: float) -> Write:
     async def write(tx: Transaction, revision: Revision, _: Known) -> None:
         profiles = await profiles_of.list_profiles(tx, revision.graph, None)
-        await duplicates.merge_groups(tx, revision, duplicates.group_alike(profiles, threshold), threshold)
+        await duplicates.merge_groups(tx, revision, duplicates.group_similar(profiles, threshold), threshold)
 
     return write
 
@@ -217,6 +227,7 @@ STEPS = st.one_of(
     _step(unobserve, st.lists(st.tuples(NAMES, TEXTS), max_size=3)),
     _step(relate, TRIPLES),
     _step(relate, TRIPLES),
+    _step(put_edges, TRIPLES, METADATA),
     _step(unrelate, TRIPLES),
     _step(delete, st.lists(NAMES, max_size=2)),
     _step(remember, st.lists(ITEMS, max_size=3)),

@@ -11,23 +11,23 @@ import asyncpg
 import httpx2
 
 from recollect.caller import Caller
-from recollect.entities import service as entities
-from recollect.entities.model import NewEntity
 from recollect.errors import Unavailable
-from recollect.graphs import service as graphs
+from recollect.graph.entities import service as entities
+from recollect.graph.entities.model import NewEntity
+from recollect.graph.graphs import service as graphs
+from recollect.jobs import leases as job_turns
 from recollect.jobs import service as jobs
-from recollect.jobs import turns as job_turns
-from recollect.jobs.model import Job, JobBounds, NewJob, Step, StepRefused
+from recollect.jobs.kinds import IMPORT_GRAPH
+from recollect.jobs.model import Job, JobBounds, NewJob, StepRefused, StepResult
 from recollect.platform.cache import connect_redis
 from recollect.platform.db import Database, Operator, Transaction
 from recollect.platform.embedding import create_embedder
 from recollect.platform.queue import Wakeups
 from recollect.settings import Settings
-from recollect.transfer import tasks
 from recollect_workers import kinds
 from recollect_workers.context import WorkerContext
-from recollect_workers.jobs import turns
-from recollect_workers.jobs.reading import Readers
+from recollect_workers.jobs import runner
+from recollect_workers.jobs.import_readers import ImportReaders
 from recollect_workers.jobs.transfer import Imports
 from recollect_workers.main import main
 
@@ -38,7 +38,7 @@ WAVER = "waver"
 BREAK = "break_down"
 
 
-async def count_steps(tx: Transaction, job: Job) -> Step:
+async def count_steps(tx: Transaction, job: Job) -> StepResult:
     """Make one entity a step, of a name of its own and with the step's number for a kind: a step done twice shows."""
     number = job.cursor.get("number", 0)
     assert job.graph_id is not None
@@ -49,31 +49,31 @@ async def count_steps(tx: Transaction, job: Job) -> Step:
     finished = number + 1 == total
     output = (f"{number}\n".encode(),) if job.arguments.get("output") else ()
     result = {"steps": total} if finished else None
-    return Step({"number": number + 1}, number + 1, total, finished, result, output)
+    return StepResult({"number": number + 1}, number + 1, total, finished, result, output)
 
 
-async def copy_input(tx: Transaction, job: Job) -> Step:
+async def copy_input(tx: Transaction, job: Job) -> StepResult:
     """Give back what was put in, a chunk a step."""
     place = job.cursor.get("place", 0)
     chunk = await jobs.read_input(tx, job, place)
     if chunk is None:
-        return Step({}, place, place, finished=True, result={"chunks": place})
-    return Step({"place": place + 1}, place + 1, output=(chunk,))
+        return StepResult({}, place, place, finished=True, result={"chunks": place})
+    return StepResult({"place": place + 1}, place + 1, output=(chunk,))
 
 
-async def refuse(tx: Transaction, job: Job) -> Step:
+async def refuse(tx: Transaction, job: Job) -> StepResult:
     """Can never succeed."""
     raise StepRefused("It is not to be done.")
 
 
-async def waver(tx: Transaction, job: Job) -> Step:
+async def waver(tx: Transaction, job: Job) -> StepResult:
     """Fails as if something were away, as often as its arguments say."""
     if job.attempts <= job.arguments["times"]:
         raise Unavailable("A secret is away.")
-    return Step({}, 1, 1, finished=True)
+    return StepResult({}, 1, 1, finished=True)
 
 
-async def break_down(tx: Transaction, job: Job) -> Step:
+async def break_down(tx: Transaction, job: Job) -> StepResult:
     """Has a fault, after it has written."""
     await count_steps(tx, job)
     raise LookupError("secret")
@@ -155,21 +155,21 @@ async def look(http: httpx2.AsyncClient, job: dict[str, Any]) -> dict[str, Any]:
 
 async def import_by_another(context: WorkerContext, desk: Desk) -> None:
     """A step of the tenant's import by a worker that has no place in its file: it reads it from its beginning."""
-    await take_one_step(replace(context, kinds={tasks.IMPORT: Imports(Readers(idle_seconds=60)).step}), desk)
+    await take_one_step(replace(context, kinds={IMPORT_GRAPH: Imports(ImportReaders(idle_seconds=60)).step}), desk)
 
 
 async def take_one_step(context: WorkerContext, desk: Desk) -> None:
     """A step of the tenant's next job, which then waits for another turn."""
-    claimed = await turns._attempt_claim(context, desk.caller.tenant_id)
+    claimed = await runner._attempt_claim(context, desk.caller.tenant_id)
     assert claimed is not None
     try:
-        taken = await turns.take_step(context, desk.caller, claimed)
+        taken = await runner.take_step(context, desk.caller, claimed)
     except Exception as error:
-        await turns._note_failure(context, desk.caller, claimed, error)
+        await runner._note_failure(context, desk.caller, claimed, error)
         return
     if not taken.is_finished:
         async with desk.writing() as tx:
-            await job_turns.give_back(tx, taken, JobBounds.of(context.settings))
+            await job_turns.release_job(tx, taken, JobBounds.of(context.settings))
 
 
 async def effects(connection: asyncpg.Connection | Transaction, tenant_id: UUID) -> list[int]:

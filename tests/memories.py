@@ -7,26 +7,26 @@ from functools import cache
 from typing import Any
 
 from recollect.caller import Caller
-from recollect.curation import service as curation
-from recollect.curation.model import Merged
-from recollect.entities import service as entities
-from recollect.entities.model import NewEntity
-from recollect.graphs import service as graphs
-from recollect.graphs.model import GraphHead, Revision
+from recollect.curation.merging import service as merging
+from recollect.curation.merging.model import MergedEntity
+from recollect.graph.entities import service as entities
+from recollect.graph.entities.model import NewEntity
+from recollect.graph.graphs import service as graphs
+from recollect.graph.graphs.model import GraphHead, Revision
+from recollect.graph.observations import service as observations
+from recollect.graph.observations.model import NewObservation
+from recollect.graph.passages import service as passages
+from recollect.graph.relations import service as relations
+from recollect.graph.relations.model import NewRelation, Subgraph
 from recollect.memory import remembering
 from recollect.memory import service as memory
-from recollect.memory.model import Item, Remembered
-from recollect.observations import service as observations
-from recollect.observations.model import NewObservation
-from recollect.passages import service as passages
+from recollect.memory.model import NewMemory, Remembered
 from recollect.platform.db import Database, Transaction
 from recollect.platform.embedding import Embedder, create_embedder
-from recollect.recall import service as recall
-from recollect.recall.model import Question, Recalled, RecallFilter
-from recollect.relations import service as relations
-from recollect.relations.model import NewRelation, Subgraph
-from recollect.search import service as search
-from recollect.search.model import SubstringQuery
+from recollect.retrieval.recall import service as recall
+from recollect.retrieval.recall.model import Question, Recalled, RecallFilter
+from recollect.retrieval.search import service as search
+from recollect.retrieval.search.model import SubstringQuery
 from recollect.settings import Settings
 
 Triple = tuple[str, str, str]
@@ -82,13 +82,13 @@ class Agent:
         async with self.writing() as (tx, revision):
             await memory.delete_entities(tx, revision, names)
 
-    async def merge(self, names: Sequence[str], target: str | None = None) -> Merged:
+    async def merge(self, names: Sequence[str], target: str | None = None) -> MergedEntity:
         """Make several entities one."""
         async with self.writing() as (tx, revision):
-            return await curation.merge_entities(tx, revision, names, target)
+            return await merging.merge_entities(tx, revision, names, target)
 
-    async def remember(self, *items: Item | str) -> list[Remembered]:
-        wanted = [Item(item) if isinstance(item, str) else item for item in items]
+    async def remember(self, *items: NewMemory | str) -> list[Remembered]:
+        wanted = [NewMemory(item) if isinstance(item, str) else item for item in items]
         questions = await asked(*(item.text for item in wanted))
         async with self.writing() as (tx, revision):
             return await remembering.remember(tx, revision, wanted, questions)
@@ -133,7 +133,7 @@ class Agent:
             bare = {passage.id: passage.text for passage in claimed if passage.text is not None}
             vectors = await embedder().embed(list(bare.values()))
             async with self.db.transaction(self.caller) as tx:
-                await passages.hold_graphs(tx, claimed, model=model)
+                await passages.lock_claimed_graphs(tx, claimed, model=model)
                 embedded += await passages.settle(tx, claimed, model=model, ids=list(bare), vectors=vectors)
         async with self.db.transaction(self.caller) as tx:
             await count_words(tx)
@@ -159,8 +159,11 @@ async def count_words(tx: Transaction) -> None:
 async def asked(*texts: str) -> list[Question]:
     """Texts with their vectors."""
     vectors = await embedder().embed(texts)
-    model, floors = embedder().model, embedder().floors
-    return [Question(text, vector, model, floors=floors) for text, vector in zip(texts, vectors, strict=True)]
+    model, similarity_thresholds = embedder().model, embedder().similarity_thresholds
+    return [
+        Question(text, vector, model, similarity_thresholds=similarity_thresholds)
+        for text, vector in zip(texts, vectors, strict=True)
+    ]
 
 
 def triples(graph: Subgraph) -> list[Triple]:

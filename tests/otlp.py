@@ -12,6 +12,8 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from opentelemetry.proto.metrics.v1.metrics_pb2 import Metric
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
+from tests.timeouts import MAX_WAIT_SECONDS
+
 
 class Collector(ThreadingHTTPServer):
     """`endpoint` goes into RECOLLECT_OTLP_ENDPOINT; `spans` and `metrics` are all that came; `raw` is every byte."""
@@ -34,7 +36,7 @@ class Collector(ThreadingHTTPServer):
                 points |= {_attributes(point): point for point in told.data_points}
         return points
 
-    def named(self, name: str, *, seconds: float = 10) -> Span:
+    def named(self, name: str, *, seconds: float = MAX_WAIT_SECONDS) -> Span:
         """The first span of that name, waited for."""
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:

@@ -11,10 +11,10 @@ from recollect.caller import Caller
 from recollect.platform.cache import connect_redis
 from recollect.platform.db import Database
 from recollect.platform.shared_cache import SharedCache
-from recollect.recall import service as recall
-from recollect.recall.cache import Lookup, RecallCache, encode, key_material
-from recollect.recall.model import Recalled, RecallFilter
-from recollect.recall.ranking import RankedPassage
+from recollect.retrieval.recall import service as recall
+from recollect.retrieval.recall.cache import Lookup, RecallCache, encode, key_material
+from recollect.retrieval.recall.model import Recalled, RecallFilter
+from recollect.retrieval.recall.ranking import RankedPassage
 from recollect.settings import Settings
 from tests.memories import asked
 
@@ -41,7 +41,7 @@ class Twice:
 
 
 @dataclass(frozen=True)
-class Stack:
+class RecallStack:
     """What a gateway has: a pool of its own, a connection to Redis of its own, a cache of its own."""
 
     db: Database
@@ -83,7 +83,7 @@ class Stack:
 
 
 @asynccontextmanager
-async def stack(settings: Settings, *, max_entries: int = 1000, ttl_seconds: int = 60) -> AsyncIterator[Stack]:
+async def stack(settings: Settings, *, max_entries: int = 1000, ttl_seconds: int = 60) -> AsyncIterator[RecallStack]:
     """A stack on the servers of these settings; it waits longer for Redis than gateways do, for slow machines."""
     async with (
         Database.connect(settings.database_url, settings=settings) as db,
@@ -92,5 +92,5 @@ async def stack(settings: Settings, *, max_entries: int = 1000, ttl_seconds: int
         shared = SharedCache(
             redis, "recall", secret=SECRET, max_entries=max_entries, ttl_seconds=ttl_seconds, wait_seconds=1.0
         )
-        yield Stack(db, redis, RecallCache(shared))
+        yield RecallStack(db, redis, RecallCache(shared))
         await shared.settle()

@@ -22,7 +22,7 @@ LIVE = """
 
 
 @dataclass(frozen=True)
-class Said:
+class LivePassage:
     """A live passage: what it says, and what the worker made of what surrounds it."""
 
     id: UUID
@@ -52,7 +52,7 @@ class Said:
 
 async def assert_windows(agent: Agent, owner: asyncpg.Connection) -> None:
     """Every live passage of the tenant is settled, with the words around it and the vector its neighbours share in."""
-    live = [Said(**row) for row in await owner.fetch(LIVE, agent.caller.tenant_id)]
+    live = [LivePassage(**row) for row in await owner.fetch(LIVE, agent.caller.tenant_id)]
     own = await embedder().embed([said.to_embed for said in live])
     vectors = {said.id: vector.astype(np.float16).astype(np.float64) for said, vector in zip(live, own, strict=True)}
     places = list(_placed(live))
@@ -65,9 +65,9 @@ async def assert_windows(agent: Agent, owner: asyncpg.Connection) -> None:
         _assert_alike(np.array((said.embedding or "").strip("[]").split(","), np.float64), shared)
 
 
-def _placed(live: Sequence[Said]) -> Iterator[tuple[Said, list[Said], list[Said]]]:
+def _placed(live: Sequence[LivePassage]) -> Iterator[tuple[LivePassage, list[LivePassage], list[LivePassage]]]:
     """Each passage with those before it and those after it that count, nearest first."""
-    sequences: defaultdict[UUID, list[Said]] = defaultdict(list)
+    sequences: defaultdict[UUID, list[LivePassage]] = defaultdict(list)
     for said in live:
         if said.source == "name":
             yield said, [], []
@@ -79,16 +79,16 @@ def _placed(live: Sequence[Said]) -> Iterator[tuple[Said, list[Said], list[Said]
             yield said, _once(said, before), _once(said, sequence[place + 1 : place + 1 + NEIGHBOURS])
 
 
-def _once(said: Said, beside: Sequence[Said]) -> list[Said]:
+def _once(said: LivePassage, beside: Sequence[LivePassage]) -> list[LivePassage]:
     """Passages beside one, nearest first, each text once and not its own."""
-    nearest: dict[str, Said] = {}
+    nearest: dict[str, LivePassage] = {}
     for other in beside:
         nearest.setdefault(other.text, other)
     nearest.pop(said.text, None)
     return list(nearest.values())
 
 
-def _window(said: Said, before: Sequence[Said], after: Sequence[Said], words: int) -> str:
+def _window(said: LivePassage, before: Sequence[LivePassage], after: Sequence[LivePassage], words: int) -> str:
     preceding = [word for other in reversed(before) for word in other.words]
     following = [word for other in after for word in other.words]
     return " ".join([*preceding[-words:], *said.words, *following[:words]])

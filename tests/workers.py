@@ -2,9 +2,11 @@
 
 import asyncio
 import json
+import multiprocessing
 import os
+import random
+import runpy
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -16,15 +18,27 @@ from uuid import UUID
 import asyncpg
 
 from recollect.caller import Caller
-from recollect.entities import service as entities
-from recollect.entities.model import NewEntity
-from recollect.graphs import service as graphs
-from recollect.platform.db import Database
+from recollect.graph.entities import service as entities
+from recollect.graph.entities.model import NewEntity
+from recollect.graph.graphs import service as graphs
+from recollect.platform.db import Database, Operator
 from recollect.settings import Settings
 from recollect_workers.context import WorkerContext
 from recollect_workers.jobs import embedding
+from tests.timeouts import MAX_WAIT_SECONDS
 
-ROOT = Path(__file__).parents[1]
+# Importing a worker takes longer than most of what the tests let it do, and beside other work several times as long.
+# So they are forked, from a process that has imported it and has done nothing else: no thread, no loop, no connection.
+_FORKS = multiprocessing.get_context("forkserver")
+_FORKS.set_forkserver_preload(["recollect_workers.main", "tests.gateway"])  # The latter is used by tests.busy_worker.
+
+
+def _become(module: str, variables: dict[str, str], log: Path) -> None:
+    """Be `python -m` that module, with those variables and no others, which writes to the log."""
+    os.environ.clear()
+    os.environ.update(variables)
+    os.dup2(os.open(log, os.O_WRONLY | os.O_APPEND), sys.stderr.fileno())
+    runpy.run_module(module, run_name="__main__", alter_sys=True)
 
 
 class WorkerProcess:
@@ -32,17 +46,17 @@ class WorkerProcess:
 
     def __init__(self, settings: Settings, log: Path, module: str) -> None:
         self._log = log
-        with log.open("wb") as stderr:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", module], env=os.environ | environment(settings), stderr=stderr, cwd=ROOT
-            )
+        log.touch()
+        variables = os.environ | environment(settings)
+        self._process = _FORKS.Process(target=_become, args=(module, variables, log), daemon=True)
+        self._process.start()
 
     def lines(self, event: str) -> list[dict[str, Any]]:
         """The log lines of that event."""
         lines = [json.loads(line) for line in self._log.read_text().splitlines() if line.startswith("{")]
         return [line for line in lines if line["event"] == event]
 
-    def wait_for(self, event: str, *, times: int = 1, seconds: float = 15) -> None:
+    def wait_for(self, event: str, *, times: int = 1, seconds: float = MAX_WAIT_SECONDS) -> None:
         """Return when the event has been logged so many times."""
         deadline = time.monotonic() + seconds
         while len(self.lines(event)) < times:
@@ -51,16 +65,23 @@ class WorkerProcess:
             time.sleep(0.05)
 
     def is_running(self) -> bool:
-        return self._process.poll() is None
+        return self._process.is_alive()
 
     def send(self, number: signal.Signals) -> None:
         """Send the signal, and do not wait."""
-        self._process.send_signal(number)
+        assert self._process.pid is not None
+        os.kill(self._process.pid, number)
 
     def stop(self, number: signal.Signals = signal.SIGTERM) -> int:
         """Send the signal; the exit code."""
-        self._process.send_signal(number)
-        return self._process.wait(15)
+        self.send(number)
+        return self.wait()
+
+    def wait(self) -> int:
+        """Return when it has ended; the exit code."""
+        self._process.join(MAX_WAIT_SECONDS)
+        assert self._process.exitcode is not None, f"the worker does not end: {self._log.read_text()}"
+        return self._process.exitcode
 
 
 def environment(settings: Settings) -> dict[str, str]:
@@ -80,9 +101,27 @@ def working(settings: Settings, folder: Path, module: str = "recollect_workers")
             worker.stop(signal.SIGKILL)
 
 
+async def killed(
+    settings: Settings, folder: Path, chance: random.Random, *, seconds: float, module: str = "recollect_workers"
+) -> None:
+    """A worker that is killed at some moment of its first `seconds`; what it held is free again."""
+    with working(settings, folder, module) as worker:
+        await begun(worker)
+        await asyncio.sleep(chance.uniform(0, seconds))
+        worker.stop(signal.SIGKILL)
+    await end_leases(settings)
+
+
+async def end_leases(settings: Settings) -> None:
+    """What killed workers held is free again, as it will be when their leases end: nobody has to wait for that."""
+    async with Operator.connect(settings.migration_url, settings) as operator:
+        for table in ("jobs", "passages"):
+            await operator.execute(f"UPDATE {table} SET claimed_until = now() WHERE claimed_until > now()")
+
+
 async def begun(worker: WorkerProcess) -> None:
     """Return when it has started."""
-    await asyncio.to_thread(worker.wait_for, "worker started", seconds=60)
+    await asyncio.to_thread(worker.wait_for, "worker started")
 
 
 async def remember(db: Database, caller: Caller, *names: str) -> None:
@@ -94,7 +133,7 @@ async def remember(db: Database, caller: Caller, *names: str) -> None:
 
 async def embed_batch(context: WorkerContext, tenant_id: UUID) -> None:
     """Claim, embed and store one batch, as a worker's run does again and again."""
-    run = embedding._Run(context, tenant_id)
+    run = embedding._EmbeddingTurn(context, tenant_id)
     await run._batch()
     await run._stored()
 
@@ -105,7 +144,7 @@ async def waiting(owner: asyncpg.Connection, caller: Caller) -> int:
     return int(await owner.fetchval(query, caller.tenant_id))
 
 
-async def embedded_within(owner: asyncpg.Connection, caller: Caller, seconds: float) -> bool:
+async def embedded_within(owner: asyncpg.Connection, caller: Caller, seconds: float = MAX_WAIT_SECONDS) -> bool:
     """Whether every passage of the tenant gets its vector in that time."""
     deadline = time.monotonic() + seconds
     while await waiting(owner, caller):

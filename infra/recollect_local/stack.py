@@ -30,7 +30,7 @@ from recollect_local.supervisor import Supervisor
 from recollect_local.valkey import LocalValkey
 from recollect_local.welcome import welcome
 
-_READY_SECONDS = 60.0
+_READY_SECONDS = 120.0
 _HEALTH_SECONDS = 2.0
 
 
@@ -144,7 +144,7 @@ def _environment(settings: Settings, host: str, port: int) -> dict[str, str]:
 
 
 def _wait_until_ready(gateway: CommandServer, address: str, supervisor: Supervisor, stopping: threading.Event) -> bool:
-    """True once the gateway is ready, False if we are told to stop before. Raises Unavailable after a minute."""
+    """True once the gateway is ready, False if we are told to stop before. Raises Unavailable after two minutes."""
     if not supervisor.watch(lambda: stopping.is_set() or _is_ready(address), timeout_seconds=_READY_SECONDS):
         raise Unavailable(
             f"The gateway was not ready within {_READY_SECONDS:.0f} s; its last words: {last_words(gateway.log)} "

@@ -16,7 +16,7 @@ from recollect_local.server import Server
 from recollect_local.sockets import socket_folder
 
 _SOCKET_NAME = "valkey.sock"
-_START_SECONDS = 10.0
+_START_SECONDS = 60.0
 
 
 class LocalValkey(Server):

@@ -33,7 +33,7 @@ Url = Annotated[
 ApiKey = Annotated[str | None, Parameter(env_var="RECOLLECT_API_KEY", help="The API key. Default: the local one's.")]
 
 
-class Away(Unavailable):
+class GatewayUnavailable(Unavailable):
     """The gateway did not answer, or asked to be asked again; after `seconds`, if it said when."""
 
     def __init__(self, message: str, seconds: float | None = None) -> None:
@@ -42,7 +42,7 @@ class Away(Unavailable):
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
+class GatewayAddress:
     """Where the management API and MCP are, and the key for them."""
 
     url: str
@@ -95,11 +95,11 @@ class Gateway:
                 yield response
         except httpx2.TransportError as error:
             said = str(error) or type(error).__name__
-            raise Away(f"The gateway at {self._client.base_url} does not answer ({said}).") from error
+            raise GatewayUnavailable(f"The gateway at {self._client.base_url} does not answer ({said}).") from error
 
     def _wait(self, error: Exception) -> bool | float:
         """Whether to try again, or after how many seconds: not if nothing was ever there."""
-        if not isinstance(error, Away) or not self._has_answered:
+        if not isinstance(error, GatewayUnavailable) or not self._has_answered:
             return False
         return True if error.seconds is None else min(error.seconds, LONGEST_WAIT)
 
@@ -124,19 +124,19 @@ def connected(url: str | None, api_key: str | None) -> Iterator[Gateway]:
         yield Gateway(client)
 
 
-def find_address(url: str | None, api_key: str | None) -> Address:
+def find_address(url: str | None, api_key: str | None) -> GatewayAddress:
     """Where to go. The key of the gateway on this machine is for that one alone: another must come with its own."""
     if url:
         if not api_key:
             raise InvalidInput("An API key is needed: --api-key, or RECOLLECT_API_KEY")
-        return Address(_management_url(url), _mcp_url(url), api_key)
+        return GatewayAddress(_management_url(url), _mcp_url(url), api_key)
     here = _running_here()
     if here is None:
         raise InvalidInput(
             "No gateway runs on this machine (`recollect local` starts one). "
             "Name another with --url and --api-key, or RECOLLECT_URL and RECOLLECT_API_KEY"
         )
-    return Address(here.management_url, here.mcp_url, api_key or here.api_key)
+    return GatewayAddress(here.management_url, here.mcp_url, api_key or here.api_key)
 
 
 def _running_here() -> Endpoint | None:
@@ -177,7 +177,7 @@ def refusal(response: httpx2.Response) -> RecollectError:
         return InvalidInput("The gateway does not accept the API key. Give another with --api-key or RECOLLECT_API_KEY")
     if response.status_code in (429, 502, 503, 504):
         after = response.headers.get("retry-after", "")
-        return Away(detail, float(after) if after.isdecimal() else None)
+        return GatewayUnavailable(detail, float(after) if after.isdecimal() else None)
     return InvalidInput(detail) if response.is_client_error else RecollectError(detail)
 
 

@@ -11,7 +11,7 @@ import msgspec
 from cyclopts import App, Parameter
 
 from recollect.errors import Unavailable
-from recollect.graphs.model import graph_name
+from recollect.graph.graphs.model import graph_name
 from recollect.jobs.model import Status
 from recollect_cli.gateway import ATTEMPT_SECONDS, ApiKey, Gateway, Url, connected
 from recollect_cli.progress import metered
@@ -27,14 +27,14 @@ TOLD_TIMES = 20
 AsJson = Annotated[bool, Parameter(name="--json", help="Print what the gateway answers, as JSON.")]
 
 
-class JobError(msgspec.Struct, frozen=True):
+class JobFailure(msgspec.Struct, frozen=True):
     """Why a job failed, or has to try its step again."""
 
     code: str
     message: str
 
 
-class Job(msgspec.Struct, frozen=True):
+class JobView(msgspec.Struct, frozen=True):
     """What is shown of a job."""
 
     id: UUID
@@ -47,14 +47,14 @@ class Job(msgspec.Struct, frozen=True):
     finished_at: datetime | None
     output_bytes: int
     result: dict[str, msgspec.Raw] | None
-    error: JobError | None
+    error: JobFailure | None
     cancel_requested: bool = False
 
 
-class Jobs(msgspec.Struct, frozen=True):
+class JobPage(msgspec.Struct, frozen=True):
     """A page of jobs."""
 
-    items: list[Job]
+    items: list[JobView]
 
 
 @app.command(name="list")
@@ -90,7 +90,7 @@ def list_jobs(
         return
     rows = [
         (str(job.id), job.kind, job.graph or "-", job.status, _done(job), f"{job.created_at:%Y-%m-%d %H:%M}")
-        for job in msgspec.json.decode(answer, type=Jobs).items
+        for job in msgspec.json.decode(answer, type=JobPage).items
     ]
     show_table(("id", "kind", "graph", "status", "done", "created"), rows)
 
@@ -107,9 +107,9 @@ def show(job_id: UUID, *, wait: bool = False, json: AsJson = False, url: Url = N
         Wait for its end, and show its progress meanwhile.
     """
     with connected(url, api_key) as gateway:
-        answer = awaited(gateway, job_id) if wait else _get(gateway, f"/jobs/{job_id}")
+        answer = wait_for_job(gateway, job_id) if wait else _get(gateway, f"/jobs/{job_id}")
     _tell(answer, json=json)
-    if msgspec.json.decode(answer, type=Job).status == "failed":
+    if msgspec.json.decode(answer, type=JobView).status == "failed":
         sys.exit(1)
 
 
@@ -127,13 +127,13 @@ def cancel(job_id: UUID, *, json: AsJson = False, url: Url = None, api_key: ApiK
     _tell(answer, json=json)
 
 
-def awaited(gateway: Gateway, job_id: UUID, *, every: int | None = None) -> bytes:
+def wait_for_job(gateway: Gateway, job_id: UUID, *, every: int | None = None) -> bytes:
     """The job at its end; where there is no terminal `every` so many done are told, else a twentieth of its total.
 
     Raises Unavailable where the gateway stays away for longer than a restart takes.
     """
     answer = _get(gateway, f"/jobs/{job_id}")
-    job = msgspec.json.decode(answer, type=Job)
+    job = msgspec.json.decode(answer, type=JobView)
     seen = time.monotonic()
     every = every or max((job.total or 0) // TOLD_TIMES, 1)
     with metered(job.kind, job.total, item="done", every=every) as meter:
@@ -145,7 +145,7 @@ def awaited(gateway: Gateway, job_id: UUID, *, every: int | None = None) -> byte
             except Unavailable:
                 if time.monotonic() - seen > ATTEMPT_SECONDS:
                     raise
-            job = msgspec.json.decode(answer, type=Job)
+            job = msgspec.json.decode(answer, type=JobView)
         meter.advance(job.done, job.done)
     return answer
 
@@ -155,7 +155,7 @@ def _get(gateway: Gateway, path: str) -> bytes:
         return response.read()
 
 
-def _ending(job: Job) -> bool:
+def _ending(job: JobView) -> bool:
     return job.cancel_requested and job.finished_at is None
 
 
@@ -163,7 +163,7 @@ def _tell(answer: bytes, *, json: bool) -> None:
     if json:
         _print(answer)
         return
-    job = msgspec.json.decode(answer, type=Job)
+    job = msgspec.json.decode(answer, type=JobView)
     told = {
         "id": str(job.id),
         "kind": job.kind,
@@ -183,5 +183,5 @@ def _print(answer: bytes) -> None:
     print(msgspec.json.format(answer, indent=2).decode())
 
 
-def _done(job: Job) -> str:
+def _done(job: JobView) -> str:
     return f"{job.done}" if job.total is None else f"{job.done}/{job.total}"

@@ -6,10 +6,10 @@ from uuid import UUID
 
 from cyclopts import App
 
+from recollect.accounts.identity import service as identity
+from recollect.accounts.identity.model import ApiKey, IssuedKey, NewKey
 from recollect.caller import Scope
-from recollect.graphs import service as graphs
-from recollect.identity import service as identity
-from recollect.identity.model import ApiKey, IssuedKey, NewKey
+from recollect.graph.graphs import service as graphs
 from recollect.platform.db import Transaction
 from recollect_cli.operations import for_tenant, pepper
 from recollect_cli.tables import show

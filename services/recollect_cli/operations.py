@@ -5,11 +5,11 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
+from recollect.accounts.identity.model import operator_caller
+from recollect.accounts.tenants import service as tenants
 from recollect.errors import ErrorCode, Unavailable
-from recollect.identity.model import operator_caller
 from recollect.platform.db import Database, Operator, Transaction
 from recollect.settings import Settings
-from recollect.tenants import service as tenants
 
 T = TypeVar("T")
 
@@ -22,7 +22,7 @@ def as_operator(work: Callable[[Operator], Awaitable[T]]) -> T:
         async with Operator.connect(settings.migration_url, settings) as operator:
             return await work(operator)
 
-    return _told(run)
+    return _run_or_exit(run)
 
 
 def for_tenant(slug: str, work: Callable[[Transaction], Awaitable[T]]) -> T:
@@ -32,10 +32,10 @@ def for_tenant(slug: str, work: Callable[[Transaction], Awaitable[T]]) -> T:
         async with _transaction(slug) as tx:
             return await work(tx)
 
-    return _told(run)
+    return _run_or_exit(run)
 
 
-def _told(run: Callable[[], Coroutine[Any, Any, T]]) -> T:
+def _run_or_exit(run: Callable[[], Coroutine[Any, Any, T]]) -> T:
     """What it answers; a database that is away is told by the settings that say where it is."""
     try:
         return asyncio.run(run())

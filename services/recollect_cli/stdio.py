@@ -109,7 +109,7 @@ class Bridge:
             with scope:
                 await self._exchange(request)
         except* (RecollectError, httpx2.HTTPError, httpx2.InvalidURL) as errors:
-            await self._refuse(request.id, INTERNAL_ERROR, _told(next(_leaves(errors)), self._url))
+            await self._refuse(request.id, INTERNAL_ERROR, _error_message(next(_leaves(errors)), self._url))
         finally:
             if self._exchanges.get(request.id) is scope:
                 del self._exchanges[request.id]
@@ -134,7 +134,7 @@ class Bridge:
                 async for _ in answers:  # ends when it was sent
                     pass
         except* (RecollectError, httpx2.HTTPError) as errors:
-            logging.warning(_told(next(_leaves(errors)), self._url))
+            logging.warning(_error_message(next(_leaves(errors)), self._url))
 
     def _connected(self) -> Any:
         return streamable_http_client(self._url, http_client=self._http, max_sse_event_size=None)
@@ -188,7 +188,7 @@ def _endpoint(mcp_url: str, toolset: str | None) -> str:
     return mcp_url if toolset is None else re.sub(r"/x/[^/]+$", "", mcp_url) + f"/x/{toolset}"
 
 
-def _told(error: BaseException, url: str) -> str:
+def _error_message(error: BaseException, url: str) -> str:
     if isinstance(error, RecollectError):
         return str(error)
     return f"The gateway at {url} does not answer ({str(error) or type(error).__name__})."

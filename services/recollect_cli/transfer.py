@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from io import BufferedReader
 from pathlib import Path
 from typing import Annotated, BinaryIO
 from urllib.parse import quote
@@ -14,14 +15,16 @@ from urllib.parse import quote
 from cyclopts import Parameter
 
 from recollect.errors import InvalidInput, RecollectError, Unavailable
-from recollect.graphs.model import graph_name
+from recollect.graph.graphs.model import graph_name
 from recollect.transfer.formats import FORMATS, IMPORTED, Format, FormatName, ReadableName, format_named
+from recollect.transfer.formats.jsonl import begins_with_lines
 from recollect.transfer.model import FACTS_HEADER, Strategy
-from recollect.transfer.packets import Packet
+from recollect.transfer.upload_chunks import UploadChunk
 from recollect_cli.gateway import ApiKey, Url, connected
+from recollect_cli.import_job import import_by_job
 from recollect_cli.progress import metered
-from recollect_cli.sending import Sending, Tally, chunks_of, count
-from recollect_cli.whole import import_whole
+from recollect_cli.standard_input import standard_input
+from recollect_cli.upload import ImportTally, Upload, chunks_of, count
 
 STDIO = "-"
 
@@ -45,7 +48,7 @@ def import_file(
     """Import a file into a graph, which is made where it is not there.
 
     The same file may be imported again, also after an interruption: what is known already is not doubled. What is
-    broken is told by its place and left out.
+    broken is told by its place and left out, the rest is imported; the command ends with 1 then.
 
     Parameters
     ----------
@@ -54,26 +57,30 @@ def import_file(
     graph
         The graph to import into.
     format
-        json, jsonl, csv or graphml. Default: what the file's name says, else jsonl.
+        json, jsonl, csv or graphml. Default: what the file's name says, else jsonl; so is a memory.json of lines.
     strategy
         What becomes of entities and facts that are there: skip, replace, merge, or fail. Default: merge of jsonl, else
         skip.
     strict
         Import nothing at all if anything is broken. This and the strategy fail import by a job.
     dry_run
-        Write nothing, and say what would become of it in a graph that is there: by a job.
+        Write nothing, make no graph, and say what would become of it: by a job.
     """
     kind = _format(file, format, IMPORTED)
     with _opened(file) as source, connected(url, api_key) as gateway:
-        sending = Sending(gateway, f"/graphs/{graph_name(graph)}/import", kind, strategy)
+        if format is None and kind.name == "json" and begins_with_lines(source.peek()):
+            kind = format_named("jsonl")  # the official server's memory.json of old: lines, whatever its name says
+        sending = Upload(gateway, f"/graphs/{graph_name(graph)}/import", kind, strategy)
         if strict or dry_run or strategy is Strategy.FAIL:
             path = f"/graphs/{graph_name(graph)}/imports"
-            tally = import_whole(gateway, path, chunks_of(source), kind, strategy, strict=strict, dry_run=dry_run)
+            tally = import_by_job(gateway, path, chunks_of(source), kind, strategy, strict=strict, dry_run=dry_run)
         else:
             tally = _import(sending, source)
-    print(f"{graph}: {tally.told(sending.item)}{' (nothing was written)' if dry_run else ''}")
+    print(f"{graph}: {tally.summary(sending.item)}{' (nothing was written)' if dry_run else ''}")
     if tally.broken and not tally.accepted:
-        raise InvalidInput(f"{_name(file)}: holds no {sending.one} of a memory")
+        raise InvalidInput(f"{_name(file)}: holds no {sending.one} that can be imported")
+    if tally.broken:
+        raise SystemExit(1)
 
 
 def export_file(
@@ -110,26 +117,27 @@ def export_file(
             _copy(answer.iter_bytes(), target)
     except Unavailable as error:
         raise Unavailable(f"{error} The export was not finished; run the command again") from error
-    if int(answer.headers.get(FACTS_HEADER, 0)):
-        print(f"{answer.headers[FACTS_HEADER]} facts were left out: this format holds entities", file=sys.stderr)
+    if facts := int(answer.headers.get(FACTS_HEADER, 0)):
+        left_out = "1 fact was" if facts == 1 else f"{facts} facts were"
+        print(f"{left_out} left out: this format holds entities", file=sys.stderr)
 
 
 def _format(file: str, named: str | None, known: Sequence[str]) -> Format:
     """The format that is named, else the one that the file's name tells."""
     told = [name for name in FORMATS if Path(file).suffix.lower() in FORMATS[name].suffixes]
     if named is None and told and told[0] not in known:
-        raise SystemExit(f"{told[0]} is written only: --format tells what the file is ({', '.join(known)}).")
+        raise SystemExit(f"{told[0]} can only be exported. Say with --format what the file is ({', '.join(known)}).")
     return format_named(named or (told[0] if told else "jsonl"))
 
 
-def _import(sending: Sending, source: BinaryIO) -> Tally:
+def _import(sending: Upload, source: BinaryIO) -> ImportTally:
     """Send the whole file, part by part."""
-    tally, done = Tally(), 0
+    tally, done = ImportTally(), 0
     with metered("importing", _size(source)) as meter:
         try:
             for part in sending.parts(source):
                 count(tally, part, sending.send(part), meter, source)
-                done = part.lines_read if isinstance(part, Packet) else done + len(part.items)
+                done = part.lines_read if isinstance(part, UploadChunk) else done + len(part.items)
         except Unavailable as error:
             raise Unavailable(f"{error} {_how_far(sending, done)}") from error
         except KeyboardInterrupt:
@@ -138,7 +146,7 @@ def _import(sending: Sending, source: BinaryIO) -> Tally:
     return tally
 
 
-def _how_far(sending: Sending, done: int) -> str:
+def _how_far(sending: Upload, done: int) -> str:
     return f"{sending.item.title()} up to {done} are imported; run the command again to go on"
 
 
@@ -152,10 +160,10 @@ def _copy(chunks: Iterator[bytes], target: BinaryIO) -> None:
 
 
 @contextmanager
-def _opened(file: str) -> Iterator[BinaryIO]:
+def _opened(file: str) -> Iterator[BufferedReader]:
     """The file to read."""
     if file == STDIO:
-        source = sys.stdin.buffer
+        source = standard_input()
     else:
         try:
             source = Path(file).open("rb")  # noqa: SIM115 - closed below

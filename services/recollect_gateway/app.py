@@ -14,15 +14,17 @@ from litestar.types import Receive, Scope, Send
 from redis.asyncio import Redis
 
 from recollect import __version__
+from recollect.accounts.usage.tally import UsageTally
 from recollect.platform.cache import connect_redis
 from recollect.platform.db import Database
 from recollect.platform.embedding import Embedder, create_embedder, create_previous_embedder
 from recollect.platform.embedding_cache import CachedEmbedder
 from recollect.platform.queue import Wakeups
 from recollect.platform.shared_cache import SharedCache
-from recollect.recall.cache import RecallCache
+from recollect.retrieval.recall.cache import RecallCache
+from recollect.retrieval.recall.questions import QuestionEncoder
 from recollect.settings import Settings
-from recollect.usage.tally import Tally
+from recollect_gateway.calls import Services
 from recollect_gateway.credentials import Authenticator
 from recollect_gateway.errors import problem_response
 from recollect_gateway.guards import CallerMiddleware, known_parameters, within_toolsets
@@ -37,8 +39,7 @@ from recollect_gateway.management.passages import PassageController
 from recollect_gateway.management.transfer import TransferController
 from recollect_gateway.management.usage import UsageController
 from recollect_gateway.mcp_endpoint.endpoint import McpEndpoint
-from recollect_gateway.mcp_endpoint.tool import Services
-from recollect_gateway.usage import UsageMiddleware, written_down
+from recollect_gateway.usage import UsageMiddleware, flushed_usage
 
 
 def create_app(settings: Settings) -> Litestar:
@@ -101,6 +102,7 @@ async def _open(state: State, settings: Settings, stack: AsyncExitStack) -> None
     if previous is not None:
         previous = _cached_embedder(previous, settings) or previous
         stack.push_async_callback(previous.close)
+    encoder = QuestionEncoder(embedder, cached_embedder, previous)
     if recall_cache is not None:
         stack.push_async_callback(recall_cache.shared.settle)
     state.db = await stack.enter_async_context(
@@ -108,10 +110,10 @@ async def _open(state: State, settings: Settings, stack: AsyncExitStack) -> None
     )
     state.settings = settings
     state.pepper = settings.key_secret.get_secret_value().encode()
-    state.tally = Tally()
-    await stack.enter_async_context(written_down(state.db, state.tally, seconds=settings.usage_flush_seconds))
+    state.tally = UsageTally()
+    await stack.enter_async_context(flushed_usage(state.db, state.tally, seconds=settings.usage_flush_seconds))
     state.authenticator = Authenticator(state.db, state.pepper, state.tally.note_key)
-    state.services = Services(state.db, embedder, settings, cached_embedder, recall_cache, previous, state.tally)
+    state.services = Services(state.db, encoder, settings, recall_cache, state.tally)
     state.mcp_endpoint = McpEndpoint(state.services, state.authenticator)
     await stack.enter_async_context(state.mcp_endpoint.sessions.run())
 

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 from litestar.datastructures import Headers
 
+from recollect.accounts.identity import service as identity
+from recollect.accounts.identity.service import NoteUse
 from recollect.caller import Caller
 from recollect.errors import Unauthenticated
-from recollect.identity import service as identity
-from recollect.identity.service import NoteUse
 from recollect.platform.db import Database
 
 

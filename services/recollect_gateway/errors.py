@@ -13,8 +13,7 @@ from litestar.typing import FieldDefinition
 from msgspec import Struct
 
 from recollect.errors import ErrorCode, ErrorKind, RecollectError
-from recollect.times import in_plain_words
-from recollect_gateway.shapes import plain_pattern
+from recollect_gateway.shapes import plain_words
 
 STATUS = {
     ErrorKind.INVALID: 400,
@@ -113,7 +112,7 @@ def _validation(error: ValidationException, request: Request[Any, Any, Any]) -> 
     parameters = request.route_handler.parsed_fn_signature.parameters
     places = [place for place in error.extra or [] if isinstance(place, dict)] if isinstance(error.extra, list) else []
     said = [
-        f"{_name(place['key'], parameters)}: {plain_pattern(in_plain_words(place['message']))}"
+        f"{_name(place['key'], parameters)}: {plain_words(place['message'])}"
         if "key" in place
         else str(place.get("message", ""))
         for place in places

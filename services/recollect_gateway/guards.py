@@ -4,6 +4,7 @@ A key may be confined to some toolsets. So that no plain route does what no tool
 says as its `opt` where it belongs: `mirrors` tools, `belongs_to` a toolset, or goes `BY_SCOPE` alone.
 """
 
+from collections.abc import Awaitable, Callable
 from functools import cache
 from typing import Any
 
@@ -17,7 +18,7 @@ from recollect.caller import Caller, Scope
 from recollect.errors import InvalidInput
 from recollect_gateway.credentials import Authenticator
 from recollect_gateway.mcp_endpoint.catalogue import TOOLS
-from recollect_gateway.mcp_endpoint.schema import check_text
+from recollect_gateway.parsing import parse
 
 MAX_NAME = 100
 """Characters of a parameter's name that an error repeats, at most."""
@@ -75,9 +76,20 @@ def requires_admin(connection: ASGIConnection[Any, Caller, Any, Any], _: BaseRou
     connection.user.require(Scope.TENANT_ADMIN)
 
 
-async def sound_body(request: Request[Any, Any, Any]) -> None:
-    """Refuse a body that is no JSON, or whose text PostgreSQL cannot hold, before it becomes a type."""
-    check_text(await read_json(request))
+def valid_body(
+    type_: type[msgspec.Struct], *, needed: bool = True
+) -> Callable[[Request[Any, Any, Any]], Awaitable[None]]:
+    """Refuse a body that is not of this type, with the paths of what is wrong; of `needed` False, none is fine, too."""
+
+    async def check(request: Request[Any, Any, Any]) -> None:
+        if not needed and (await request.body()).strip() in (b"", b"null"):
+            return
+        body = await read_json(request)
+        if not isinstance(body, dict):
+            raise InvalidInput("The body is not a JSON object")
+        parse(type_, body)
+
+    return check
 
 
 async def read_json(request: Request[Any, Any, Any]) -> Any:

@@ -11,10 +11,10 @@ from litestar.middleware import ASGIMiddleware
 from litestar.types import ASGIApp, HTTPScope, Message, Receive, Scope, Send
 from opentelemetry.instrumentation.utils import suppress_instrumentation
 
+from recollect.accounts.usage import service as usage
+from recollect.accounts.usage.model import Counts
+from recollect.accounts.usage.tally import UsageTally
 from recollect.platform.db import Database
-from recollect.usage import service as usage
-from recollect.usage.model import Counts
-from recollect.usage.tally import Tally
 
 LAST_FLUSH_SECONDS = 5.0
 """How long a gateway that stops tries to write down what it counted last."""
@@ -23,7 +23,7 @@ log = structlog.get_logger(__name__)
 
 
 @asynccontextmanager
-async def written_down(db: Database, tally: Tally, *, seconds: float) -> AsyncIterator[None]:
+async def flushed_usage(db: Database, tally: UsageTally, *, seconds: float) -> AsyncIterator[None]:
     """Write the tally down every so many seconds, and once more at the end."""
     stopping = asyncio.Event()
     flushing = asyncio.create_task(_keep_flushing(db, tally, seconds, stopping), name="usage")
@@ -37,7 +37,7 @@ async def written_down(db: Database, tally: Tally, *, seconds: float) -> AsyncIt
             log.warning("usage not written down: the database did not answer before the gateway had to stop")
 
 
-async def _keep_flushing(db: Database, tally: Tally, seconds: float, stopping: asyncio.Event) -> None:
+async def _keep_flushing(db: Database, tally: UsageTally, seconds: float, stopping: asyncio.Event) -> None:
     with suppress_instrumentation():  # What is measured here is others' work.
         while not stopping.is_set():
             with suppress(TimeoutError):
@@ -80,7 +80,7 @@ class UsageMiddleware(ASGIMiddleware):
         try:
             await next_app(scope, body, watched)
         finally:
-            tally: Tally = scope["litestar_app"].state.tally
+            tally: UsageTally = scope["litestar_app"].state.tally
             failed = status >= 400 or not whole
             name = f"{cast(HTTPScope, scope)['method']} {scope['path_template']}"
             counts = Counts(calls=1, errors=int(failed), bytes_received=body.received)

@@ -1,8 +1,7 @@
 """Recollect's core: graphs, recall and tenancy, free of any transport.
 
-Import order, enforced by import-linter, from the outermost capability inwards:
-transfer → curation → memory → search → traversal → hierarchy → relations → nodes → passages → graphs
-→ jobs → identity → tenants → platform → settings, caller, errors.
+Groups, from the outermost inwards, as import-linter enforces: transfer → retention → memory → curation → retrieval
+→ graph → accounts → jobs → platform → settings, caller → errors, ids, times.
 """
 
 __version__ = "0.1.0"

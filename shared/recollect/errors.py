@@ -5,6 +5,7 @@ clients may match on; messages may change. The codes are frozen by a snapshot.
 
     RecollectError
       InvalidInput       invalid          what was sent cannot be accepted; `path` names where
+        InvalidInputs                     in several places, which are told together
       Unauthenticated    unauthenticated  no credential, or one that does not hold (never says which)
       Forbidden          forbidden        the credential does not reach that far
       NotFound           not_found        not there, or another tenant's: the two look alike
@@ -14,6 +15,7 @@ clients may match on; messages may change. The codes are frozen by a snapshot.
       Unavailable        unavailable      something that Recollect needs is away; try again
 """
 
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from typing import ClassVar
 
@@ -94,6 +96,25 @@ class InvalidInput(RecollectError):
 
     kind = ErrorKind.INVALID
     default_code = ErrorCode.INVALID_INPUT
+
+
+class InvalidInputs(InvalidInput):
+    """Several faults of one input: the message tells each with its path, and `path` is that of the first."""
+
+    def __init__(self, faults: Sequence[InvalidInput], *, more: bool = False) -> None:
+        said = "\n".join(str(fault) for fault in faults)
+        super().__init__(f"{said}\nand more" if more else said, code=faults[0].code, path=faults[0].path)
+        self.faults = tuple(faults)
+
+    def __str__(self) -> str:
+        return self.message
+
+
+def require_none(faults: Iterable[InvalidInput | None]) -> None:
+    """Raise the one fault that there is, or all of them together; None is no fault."""
+    found = [fault for fault in faults if fault is not None]
+    if found:
+        raise found[0] if len(found) == 1 else InvalidInputs(found)
 
 
 class Unauthenticated(RecollectError):

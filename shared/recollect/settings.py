@@ -72,6 +72,24 @@ class Settings(BaseSettings):
     max_text_length: int = Field(
         default=10_000, ge=1, le=100_000, description="Longest text of a node in toolset `facts`, in characters."
     )
+    search_default_limit: int = Field(
+        default=10,
+        ge=1,
+        le=100,
+        description="In toolset `facts`, the `limit` of `search` where none is given.",
+    )
+    similarity_threshold: float = Field(
+        default=0.75,
+        ge=0,
+        le=1,
+        description="In toolset `facts`, the `threshold` of `find_similar`, a cosine, where none is given.",
+    )
+    subgraph_default_max_nodes: int = Field(
+        default=20,
+        ge=1,
+        le=200,
+        description="In toolset `facts`, the `max_nodes` of `get_context` where none is given.",
+    )
     min_ttl_days: float = Field(
         default=0.0, ge=0, description="In toolset `facts`, `ttl_days` must be more than this, in days."
     )

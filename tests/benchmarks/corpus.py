@@ -9,8 +9,8 @@ import itertools
 import random
 from collections.abc import Iterator
 
-from recollect.entities.model import NewEntity
-from recollect.relations.model import NewRelation
+from recollect.graph.entities.model import NewEntity
+from recollect.graph.relations.model import NewRelation
 
 MATCHES = 10
 """Entities that hold the same marker."""

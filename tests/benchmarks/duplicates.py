@@ -18,18 +18,18 @@ from rapidfuzz.distance import Levenshtein
 from rapidfuzz.process import cdist
 from rich.table import Table
 
+from recollect.accounts.identity.model import operator_caller
+from recollect.accounts.tenants.service import create_tenant
 from recollect.caller import Caller
-from recollect.curation import deduplication, store
-from recollect.curation.model import PassCursor
-from recollect.entities import service as entities
-from recollect.entities.model import NewEntity
-from recollect.graphs import service as graphs
-from recollect.graphs.model import NewGraph
-from recollect.identity.model import operator_caller
+from recollect.curation.duplicates import deduplication, store
+from recollect.curation.duplicates.model import PassCursor
+from recollect.graph.entities import service as entities
+from recollect.graph.entities.model import NewEntity
+from recollect.graph.graphs import service as graphs
+from recollect.graph.graphs.model import NewGraph
 from recollect.platform.db import Database, Operator
 from recollect.platform.migrate import migrate
 from recollect.settings import Settings
-from recollect.tenants.service import create_tenant
 from recollect_local.postgres import LocalPostgres
 
 BATCH = 1_000
@@ -37,7 +37,7 @@ SAMPLED_ROWS = 256
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class MeasuredPass:
     """One graph: seconds of the pass, of a core in it, of its slowest step, of reading, of all names; pairs found."""
 
     entities: int
@@ -73,7 +73,7 @@ def crowd(size: int, chance: random.Random) -> tuple[list[NewEntity], int]:
     return list(made.values()), planted
 
 
-async def measure(url: str, settings: Settings, size: int) -> Measured:
+async def measure(url: str, settings: Settings, size: int) -> MeasuredPass:
     """Fill a graph of a tenant of its own, and run a pass over it."""
     async with Operator.connect(settings.migration_url, settings) as operator:
         caller = operator_caller(await create_tenant(operator, f"duplicates-{size}", "Benchmark"))
@@ -98,7 +98,7 @@ async def measure(url: str, settings: Settings, size: int) -> Measured:
             stored = len(await store.list_duplicates(tx, graph, least=0, offset=0, limit=10**7))
     all_names = _seconds_of_all_names(names)
     slowest = max(seconds)
-    return Measured(size, planted, stored, len(seconds) - 1, sum(seconds), core, slowest, reading, all_names)
+    return MeasuredPass(size, planted, stored, len(seconds) - 1, sum(seconds), core, slowest, reading, all_names)
 
 
 async def _fill(db: Database, caller: Caller, crowded: Sequence[NewEntity]) -> None:
@@ -131,7 +131,7 @@ def _seconds_of_all_names(names: Sequence[str]) -> float:
     return (time.perf_counter() - begun) * len(names) / len(rows) / 2
 
 
-async def measure_duplicates(sizes: Sequence[int], rows: list[Measured]) -> None:
+async def measure_duplicates(sizes: Sequence[int], rows: list[MeasuredPass]) -> None:
     """Measure each size, all on one server, into `rows`, which are of use whenever this ends."""
     with tempfile.TemporaryDirectory(prefix="recollect-bench-") as folder:
         postgres = LocalPostgres(Path(folder))
@@ -147,7 +147,7 @@ async def measure_duplicates(sizes: Sequence[int], rows: list[Measured]) -> None
             postgres.stop()
 
 
-def duplicates_table(rows: Sequence[Measured]) -> Table:
+def duplicates_table(rows: Sequence[MeasuredPass]) -> Table:
     """What was measured, for people."""
     figures = ("pass s", "of a core s", "slowest step s", "reading s", "names s")
     table = Table("entities", "planted", "pairs found", "steps", *figures, title="Duplicates: a pass over a graph")

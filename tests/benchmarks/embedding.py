@@ -18,19 +18,19 @@ import psutil
 from rich import box
 from rich.table import Table
 
+from recollect.accounts.identity.model import operator_caller
+from recollect.accounts.tenants.service import create_tenant
 from recollect.caller import Caller
-from recollect.entities import service as entities
-from recollect.entities.model import NewEntity
-from recollect.graphs import service as graphs
-from recollect.identity.model import operator_caller
-from recollect.observations import service as observations
+from recollect.graph.entities import service as entities
+from recollect.graph.entities.model import NewEntity
+from recollect.graph.graphs import service as graphs
+from recollect.graph.observations import service as observations
 from recollect.platform.cache import connect_redis
 from recollect.platform.db import Database, Operator
 from recollect.platform.embedding import Embedder, create_embedder
 from recollect.platform.migrate import migrate
 from recollect.platform.queue import Wakeups
 from recollect.settings import Settings
-from recollect.tenants.service import create_tenant
 from recollect_local.postgres import LocalPostgres
 from recollect_workers.context import WorkerContext
 from recollect_workers.jobs import embedding

@@ -1,7 +1,8 @@
-"""Group `fairness`: how long one tenant's ten memories wait for their vectors while another has very many to embed.
+"""Group `fairness`: how long ten new memories wait for their vectors while the worker is at a tenant's very many.
 
-Both tenants share a worker process. The ten are written through MCP, some rounds of them while the worker is at the
-many, and some when it is done with them; each round ends when `recall` tells that nothing waits any more.
+Ten of another tenant, and ten of the very tenant that has so many. They are written through MCP, some rounds of each
+while the worker is at the many, and some of the other tenant's when it is done with them. A round ends when none of its
+ten waits any more.
 """
 
 import asyncio
@@ -9,6 +10,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from statistics import median
+from uuid import UUID
 
 from rich import box
 from rich.console import Console
@@ -27,18 +29,22 @@ ASKED_EVERY_SECONDS = 0.02
 
 
 @dataclass(slots=True)
-class Measured:
-    """One size: seconds until each ten had their vectors, beside the many (of which `left` waited then) and alone."""
+class MeasuredFairness:
+    """One size: seconds until each ten had their vectors, and how many of the many waited then (`left`).
+
+    `beside`: ten of another tenant's beside the many; `own`: of the same tenant's; `alone`: when the many were done.
+    """
 
     passages: int
     beside: list[float] = field(default_factory=list)
+    own: list[float] = field(default_factory=list)
     left: list[int] = field(default_factory=list)
     alone: list[float] = field(default_factory=list)
 
 
-async def measure_fairness(stack: Stack, passages: int, rows: list[Measured], console: Console) -> None:
+async def measure_fairness(stack: Stack, passages: int, rows: list[MeasuredFairness], console: Console) -> None:
     """Measure one size on servers of its own, into `rows`, which are of use whenever this ends."""
-    rows.append(measured := Measured(passages))
+    rows.append(measured := MeasuredFairness(passages))
     columns = (TextColumn("{task.description}"), MofNCompleteColumn(), TimeElapsedColumn())
     talk = await create_talk()
     async with measured_memory(stack) as many:
@@ -47,29 +53,37 @@ async def measure_fairness(stack: Stack, passages: int, rows: list[Measured], co
             await many.hear(talk, passages, progress)
             await stack.serve()
             await _begun(many, passages, stack.worker)
-            async with McpConnection(stack.settings.port, "/mcp/x/agent", LEGACY, key) as other:
-                for _ in range(ROUNDS):
-                    measured.beside.append(await _until_embedded(other, stack.worker))
-                    measured.left.append(await many.waiting())
-                await many.embedded(progress)
-                for _ in range(ROUNDS):
-                    measured.alone.append(await _until_embedded(other, stack.worker))
+            measured.beside += await _rounds(stack, many, key, measured.left)
+            measured.own += await _rounds(stack, many, many.key, measured.left)
+            await many.embedded(progress)
+            measured.alone += await _rounds(stack, many, key, [])
 
 
-def fairness_table(rows: Sequence[Measured]) -> Table:
+def fairness_table(rows: Sequence[MeasuredFairness]) -> Table:
     """What was measured, for people."""
     table = Table(
         box=box.SIMPLE,
-        title=f"Fairness: seconds until {WRITTEN} memories of another tenant have their vectors",
+        title=f"Fairness: seconds until {WRITTEN} new memories have their vectors",
         caption="left: what waited of the many when each ten beside them were done. 0: nothing was beside them.",
     )
-    for column in ("the many", "beside them: median", "most", "alone: median", "most", "left of the many"):
-        table.add_column(column, justify="right", no_wrap=True)
+    for column in ("the many", "another tenant's: median", "most", "its own: median", "most", "alone: median", "most"):
+        table.add_column(column, justify="right")
+    table.add_column("left of the many", justify="right")
     for row in rows:
-        figures = [f"{of(taken):.1f}" for taken in (row.beside, row.alone) if taken for of in (median, max)]
-        left = " ".join(f"{left:,}" for left in row.left)
-        table.add_row(f"{row.passages:,}", *figures, *[""] * (4 - len(figures)), left)
+        measured = (row.beside, row.own, row.alone)
+        figures = [f"{of(taken):.1f}" if taken else "" for taken in measured for of in (median, max)]
+        table.add_row(f"{row.passages:,}", *figures, " ".join(f"{left:,}" for left in row.left))
     return table
+
+
+async def _rounds(stack: Stack, many: MeasuredMemory, key: str, left: list[int]) -> list[float]:
+    """Seconds of each round of ten by the agent of a key; what waits of the many after each is added to `left`."""
+    taken = list[float]()
+    for _ in range(ROUNDS):  # Each on a connection of its own: one that is idle for long is closed.
+        async with McpConnection(stack.settings.port, "/mcp/x/agent", LEGACY, key) as connection:
+            taken.append(await _until_embedded(many, connection, stack.worker))
+        left.append(await many.waiting())
+    return taken
 
 
 async def _begun(many: MeasuredMemory, passages: int, worker: Server) -> None:
@@ -79,17 +93,16 @@ async def _begun(many: MeasuredMemory, passages: int, worker: Server) -> None:
         await asyncio.sleep(ASKED_EVERY_SECONDS)
 
 
-async def _until_embedded(connection: McpConnection, worker: Server) -> float:
-    """Write ten memories; the seconds until none waits for its vector, from when the answer came.
+async def _until_embedded(many: MeasuredMemory, connection: McpConnection, worker: Server) -> float:
+    """Write ten memories; the seconds until none of them waits for its vector, from when the answer came.
 
     Raises RuntimeError where the worker ended.
     """
     texts = [f"The kettle number {time.time_ns()} {number} is on the stove" for number in range(WRITTEN)]
-    (await connection.call("remember", {"items": [{"text": text} for text in texts]})).result()
+    answer = (await connection.call("remember", {"items": [{"text": text} for text in texts]})).result()
     begun = time.perf_counter()
-    while True:
-        answer = (await connection.call("recall", {"query": f"are you there {time.time_ns()}"})).result()
-        if not answer["structuredContent"]["waiting"]:
-            return time.perf_counter() - begun
+    written = [UUID(memory["id"]) for memory in answer["structuredContent"]["memories"]]
+    while await many.waiting_of(written):
         require_running(worker)
         await asyncio.sleep(ASKED_EVERY_SECONDS)
+    return time.perf_counter() - begun

@@ -7,32 +7,34 @@ from rich.progress import Progress
 from tests.benchmarks.calls import CALLS, SEARCHES
 from tests.benchmarks.corpus import Corpus
 from tests.benchmarks.memory import MeasuredMemory
-from tests.benchmarks.run import Plan
+from tests.benchmarks.run import MeasuringPlan
 from tests.benchmarks.walks import walks
 from tests.benchmarks.web import Web
 
 
-def memory_plan(sizes: Sequence[int], rounds: int, revision: str, only: list[str]) -> Plan:
+def memory_plan(sizes: Sequence[int], rounds: int, revision: str, only: list[str]) -> MeasuringPlan:
     """Remembering, finding and reading, on entities with an observation and a relation each, all embedded."""
     corpus = Corpus()
 
     async def grow(memory: MeasuredMemory, size: int, progress: Progress) -> None:
         await memory.grow(corpus, size, progress)
 
-    return Plan(corpus, grow, sizes, [call for call in CALLS if call.matches(only)], rounds, revision)
+    return MeasuringPlan(corpus, grow, sizes, [call for call in CALLS if call.matches(only)], rounds, revision)
 
 
-def search_plan(sizes: Sequence[int], rounds: int, revision: str, only: list[str]) -> Plan:
+def search_plan(sizes: Sequence[int], rounds: int, revision: str, only: list[str]) -> MeasuringPlan:
     """The classic searches, on the entities of group memory."""
     corpus = Corpus()
 
     async def grow(memory: MeasuredMemory, size: int, progress: Progress) -> None:
         await memory.grow(corpus, size, progress, embedded=False)
 
-    return Plan(corpus, grow, sizes, [call for call in SEARCHES if call.matches(only)], rounds, revision, embeds=False)
+    return MeasuringPlan(
+        corpus, grow, sizes, [call for call in SEARCHES if call.matches(only)], rounds, revision, embeds=False
+    )
 
 
-def graph_plan(sizes: Sequence[int], rounds: int, revision: str, only: list[str]) -> Plan:
+def graph_plan(sizes: Sequence[int], rounds: int, revision: str, only: list[str]) -> MeasuringPlan:
     """Walking, on a web of entities with three relations and a parent each, and creating in large batches."""
     corpus = Corpus()
     web = Web(corpus)
@@ -41,7 +43,7 @@ def graph_plan(sizes: Sequence[int], rounds: int, revision: str, only: list[str]
         await memory.weave(web, size, progress)
 
     calls = [call for call in walks(web) if call.matches(only)]
-    return Plan(corpus, weave, sizes, calls, rounds, revision, embeds=False)
+    return MeasuringPlan(corpus, weave, sizes, calls, rounds, revision, embeds=False)
 
 
 PLANS = {"memory": memory_plan, "search": search_plan, "graph": graph_plan}

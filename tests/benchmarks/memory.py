@@ -1,7 +1,7 @@
 """The tenant that is measured: made, filled through the core, and brought back to its size after each write."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from uuid import UUID
@@ -9,28 +9,28 @@ from uuid import UUID
 import asyncpg
 from rich.progress import Progress
 
+from recollect.accounts.identity import service as identity
+from recollect.accounts.identity.model import NewKey, operator_caller
+from recollect.accounts.tenants.service import create_tenant, find_tenant
 from recollect.caller import Caller
-from recollect.entities import service as entities
-from recollect.entities.model import NewEntity
-from recollect.graphs import service as graphs
-from recollect.identity import service as identity
-from recollect.identity.model import NewKey, operator_caller
+from recollect.graph.entities import service as entities
+from recollect.graph.entities.model import NewEntity
+from recollect.graph.graphs import service as graphs
+from recollect.graph.nodes import service as nodes
+from recollect.graph.observations import service as observations
+from recollect.graph.observations.model import NewObservation
+from recollect.graph.relations import service as relations
+from recollect.graph.relations.model import NewEdge
 from recollect.ids import new_id
-from recollect.nodes import service as nodes
-from recollect.observations import service as observations
-from recollect.observations.model import NewObservation
 from recollect.platform.cache import connect_redis
 from recollect.platform.db import Database, Operator
 from recollect.platform.migrate import migrate
 from recollect.platform.queue import Wakeups
-from recollect.relations import service as relations
-from recollect.relations.model import NewEdge
+from recollect.retrieval.vector_indexes import service as upkeep
 from recollect.settings import Settings
-from recollect.tenants.service import create_tenant, find_tenant
-from recollect.upkeep import service as upkeep
 from tests.benchmarks.corpus import Corpus
 from tests.benchmarks.latency.talk import Talk
-from tests.benchmarks.settling import PENDING, settle
+from tests.benchmarks.settling import PENDING, PENDING_OF, settle
 from tests.benchmarks.stack import Stack
 from tests.benchmarks.web import ROW, TYPE, Web
 
@@ -86,6 +86,10 @@ class MeasuredMemory:
     async def waiting(self) -> int:
         """How many passages have not all that they are found by."""
         return int(await self._superuser.fetchval(PENDING, self.caller.tenant_id))
+
+    async def waiting_of(self, memory_ids: Sequence[UUID]) -> int:
+        """How many passages of these memories, whichever tenant's, have not all that they are found by."""
+        return int(await self._superuser.fetchval(PENDING_OF, memory_ids))
 
     async def weave(self, web: Web, size: int, progress: Progress) -> None:
         """Add rows of a web up to `size` entities. Their vectors are not waited for: who walks looks at none."""
@@ -164,7 +168,7 @@ class MeasuredMemory:
         indexing = progress.add_task(f"{size:,}: vector index", total=1)
         patient = self._stack.settings.model_copy(update={"statement_timeout_seconds": 0.0})
         async with Operator.connect(patient.migration_url, patient) as operator:
-            await upkeep.tend_indexes(
+            await upkeep.maintain_indexes(
                 operator, from_memories=patient.vector_index_memories, memory_mb=patient.vector_index_memory_mb
             )
         progress.advance(indexing)

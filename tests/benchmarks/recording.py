@@ -19,14 +19,15 @@ from typing import Any, cast
 
 import asyncpg
 
+from recollect.accounts.identity.service import authenticate
 from recollect.caller import Caller
-from recollect.identity.service import authenticate
 from recollect.platform.db import APP_ROLE, Database, register_types, session_settings
 from recollect.platform.embedding import Embedder
+from recollect.retrieval.recall.questions import QuestionEncoder
 from recollect.settings import Settings
+from recollect_gateway.calls import Call, Services
 from recollect_gateway.mcp_endpoint.catalogue import TOOLS
-from recollect_gateway.mcp_endpoint.schema import parse
-from recollect_gateway.mcp_endpoint.tool import Call, Services
+from recollect_gateway.parsing import parse
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +91,7 @@ class Recorder:
     def __init__(self, connection: asyncpg.Connection, embedder: Embedder, settings: Settings, key: str) -> None:
         self._connection = RecordingConnection(connection)
         self._db = Database(cast(asyncpg.Pool, PoolOfOne(self._connection)), settings)
-        self._services = Services(self._db, embedder, settings)
+        self._services = Services(self._db, QuestionEncoder(embedder), settings)
         self._key, self._pepper = key, settings.key_secret.get_secret_value().encode()
 
     async def record(self, tool_name: str, arguments: dict[str, Any]) -> Recording:
@@ -102,7 +103,7 @@ class Recorder:
 
     async def _run(self, caller: Caller, tool_name: str, arguments: dict[str, Any]) -> None:
         tool = TOOLS[tool_name]
-        await tool.handler(Call(caller, self._services, tool), parse(tool.arguments, arguments))
+        await tool.handler(Call(caller, self._services, tool.name, tool.read_only), parse(tool.arguments, arguments))
 
     def _taken(self) -> list[Statement]:
         statements, self._connection.statements = self._connection.statements, []

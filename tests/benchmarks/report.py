@@ -12,10 +12,10 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from tests.benchmarks.duplicates import Measured as MeasuredPass
+from tests.benchmarks.duplicates import MeasuredPass as MeasuredPass
 from tests.benchmarks.embedding import MeasuredEmbedding
-from tests.benchmarks.fairness import Measured as MeasuredFairness
-from tests.benchmarks.transfer import Measured
+from tests.benchmarks.fairness import MeasuredFairness as MeasuredFairness
+from tests.benchmarks.transfer import MeasuredTransfer
 
 WIDTH = 124
 """Characters that a line of the tables takes."""
@@ -71,7 +71,7 @@ class Report:
     revision: str
     rounds: int
     series: list[Series] = field(default_factory=list)
-    transfers: list[Measured] = field(default_factory=list)
+    transfers: list[MeasuredTransfer] = field(default_factory=list)
     duplicates: list[MeasuredPass] = field(default_factory=list)
     embedded: list[MeasuredEmbedding] = field(default_factory=list)
     fairness: list[MeasuredFairness] = field(default_factory=list)

@@ -27,7 +27,7 @@ Filling = Callable[[MeasuredMemory, int, Progress], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class MeasuringPlan:
     """What to measure: sizes in entities, how to come there, calls, and how many samples of each.
 
     `embeds`: with a worker beside, which the filling waits for.
@@ -42,7 +42,7 @@ class Plan:
     embeds: bool = True
 
 
-async def run(stack: Stack, plan: Plan, report: Report, console: Console) -> None:
+async def run(stack: Stack, plan: MeasuringPlan, report: Report, console: Console) -> None:
     """Measure all of it, into `report`, which is of use whenever this ends."""
     columns = (TextColumn("{task.description}"), MofNCompleteColumn(), TimeElapsedColumn())
     async with measured_memory(stack) as memory, _bench(stack, plan, memory) as bench:
@@ -56,7 +56,7 @@ async def run(stack: Stack, plan: Plan, report: Report, console: Console) -> Non
 
 
 @asynccontextmanager
-async def _bench(stack: Stack, plan: Plan, memory: MeasuredMemory) -> AsyncIterator["Bench"]:
+async def _bench(stack: Stack, plan: MeasuringPlan, memory: MeasuredMemory) -> AsyncIterator["Bench"]:
     await stack.serve(embeds=plan.embeds)
     async with bare_connection(stack.settings) as recording, bare_connection(stack.settings) as bare:
         recorder = Recorder(recording, WordLlamaEmbedder(), stack.settings, memory.key)
@@ -64,7 +64,7 @@ async def _bench(stack: Stack, plan: Plan, memory: MeasuredMemory) -> AsyncItera
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class CallSamples:
     """What the samples of one call share: the graph's size, its chances, and connections to gateway and echo server."""
 
     call: MeasuredCall
@@ -79,7 +79,7 @@ class Bench:
     """The ways to what is measured."""
 
     stack: Stack
-    plan: Plan
+    plan: MeasuringPlan
     memory: MeasuredMemory
     recorder: Recorder
     bare: asyncpg.Connection
@@ -95,26 +95,26 @@ class Bench:
         return series
 
     @asynccontextmanager
-    async def _turn(self, call: MeasuredCall, size: int) -> AsyncIterator[Turn]:
+    async def _turn(self, call: MeasuredCall, size: int) -> AsyncIterator[CallSamples]:
         # Connections of its own, since servers close one that was idle while the graph grew.
         path, revision = f"/mcp/x/{call.toolset}", self.plan.revision
         async with (
             McpConnection(self.stack.settings.port, path, revision, self.memory.key) as gateway,
             McpConnection(self.stack.echo_port, "/mcp", revision) as echo,
         ):
-            yield Turn(call, size, random.Random(size), gateway, echo)
+            yield CallSamples(call, size, random.Random(size), gateway, echo)
 
-    def _arguments(self, turn: Turn) -> Arguments:
+    def _arguments(self, turn: CallSamples) -> Arguments:
         return turn.call.arguments(self.plan.corpus, turn.chance, turn.size)
 
-    async def _read(self, turn: Turn) -> Sample:
+    async def _read(self, turn: CallSamples) -> Sample:
         # Recorded first, so that call and floor both find its pages in memory.
         arguments = self._arguments(turn)
         recording = await self.recorder.record(turn.call.tool, arguments)
         seconds, echo_seconds = await self._call(turn, arguments)
         return await self._sample(recording, seconds, echo_seconds)
 
-    async def _write(self, turn: Turn) -> Sample:
+    async def _write(self, turn: CallSamples) -> Sample:
         # Recorded after the call, since statements hold the revision; with other arguments, since those are taken now.
         mark = await self.memory.mark()
         seconds, echo_seconds = await self._call(turn, self._arguments(turn))
@@ -123,7 +123,7 @@ class Bench:
         await self.memory.return_to(mark)
         return sample
 
-    async def _call(self, turn: Turn, arguments: Arguments) -> tuple[float, float]:
+    async def _call(self, turn: CallSamples, arguments: Arguments) -> tuple[float, float]:
         exchange = await turn.gateway.call(turn.call.tool, arguments)
         found = turn.call.found(exchange.result()["structuredContent"])
         if found != (wanted := turn.call.wanted(arguments)):

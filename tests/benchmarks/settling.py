@@ -9,14 +9,20 @@ import asyncio
 from rich.progress import Progress
 
 from recollect.caller import Caller
-from recollect.graphs import service as graphs
-from recollect.passages import service as passages
+from recollect.graph.graphs import service as graphs
+from recollect.graph.passages import service as passages
 from recollect.platform.db import Database
 from recollect_local.server import Server
 from tests.benchmarks.stack import require_running
 
 PENDING = "SELECT count(*) FROM passages WHERE tenant_id = $1 AND NOT settled AND removed_revision IS NULL"
 """How many passages of a tenant lack a vector, or what is said around them."""
+
+PENDING_OF = """
+    SELECT count(*) FROM passages
+    WHERE tenant_id = ANY (ARRAY(SELECT id FROM tenants)) AND memory_id = ANY ($1::uuid[]) AND NOT settled
+        AND removed_revision IS NULL"""
+"""The same of some memories."""
 
 
 async def settle(db: Database, caller: Caller, worker: Server, progress: Progress, title: str) -> None:
@@ -41,5 +47,5 @@ async def _count_words(db: Database, caller: Caller) -> None:
         filled = await graphs.list_graphs(tx, limit=graphs.MAX_GRAPHS)
     for graph in filled:
         async with db.transaction(caller) as tx:
-            await passages.hold_counting(tx, graph.id)  # the worker may be at it
+            await passages.lock_term_counts(tx, graph.id)  # the worker may be at it
             await passages.recount_graph(tx, graph.id)

@@ -22,12 +22,12 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from recollect.accounts.identity.model import operator_caller
+from recollect.accounts.tenants.service import create_tenant
 from recollect.caller import Caller, Scope
-from recollect.identity.model import operator_caller
 from recollect.platform.db import Database, Operator
 from recollect.platform.migrate import migrate
 from recollect.settings import Settings
-from recollect.tenants.service import create_tenant
 from recollect.transfer import exports
 from recollect.transfer import service as transfer
 from recollect.transfer.batches import read_batches
@@ -46,7 +46,7 @@ _CHUNK = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class MeasuredTransfer:
     """One import or export: rows are entities and relations; memory in MiB, before it and at most."""
 
     doing: str
@@ -77,7 +77,7 @@ def steps(folder: Path) -> list[Step]:
     ]
 
 
-async def measured(stack: Stack, caller: Caller, step: Step, entities: int) -> Measured:
+async def measured(stack: Stack, caller: Caller, step: Step, entities: int) -> MeasuredTransfer:
     """Take the step in a process of its own."""
     given = msgspec.json.encode([stack.settings.database_url, str(caller.tenant_id), step, entities]).decode()
     process = await asyncio.create_subprocess_exec(
@@ -91,11 +91,11 @@ async def measured(stack: Stack, caller: Caller, step: Step, entities: int) -> M
             await process.wait()
     if process.returncode:
         raise RuntimeError(f"{step.doing} {step.format_name} failed")
-    return msgspec.json.decode(out, type=Measured)
+    return msgspec.json.decode(out, type=MeasuredTransfer)
 
 
 async def measure_transfer(
-    stack: Stack, folder: Path, sizes: Sequence[int], rows: list[Measured], console: Console
+    stack: Stack, folder: Path, sizes: Sequence[int], rows: list[MeasuredTransfer], console: Console
 ) -> None:
     """Take every step with a graph of each size, into `rows`, which are of use whenever this ends."""
     await migrate(stack.settings.migration_url)
@@ -108,7 +108,7 @@ async def measure_transfer(
             console.print(f"{entities:,} entities: {rows[-1].doing}")
 
 
-def transfer_table(rows: Sequence[Measured]) -> Table:
+def transfer_table(rows: Sequence[MeasuredTransfer]) -> Table:
     """What was measured, for people."""
     shown = Table(
         box=box.SIMPLE,
@@ -171,7 +171,7 @@ async def _export(db: Database, caller: Caller, step: Step) -> None:
             file.write(chunk)
 
 
-async def _take(url: str, tenant: str, step: Step, entities: int) -> Measured:
+async def _take(url: str, tenant: str, step: Step, entities: int) -> MeasuredTransfer:
     caller = Caller(UUID(tenant), "benchmark", "benchmark", frozenset(Scope))
     async with _database(url) as db:
         resident, start, rows = _resident(), time.perf_counter(), 2 * entities - 1
@@ -181,7 +181,7 @@ async def _take(url: str, tenant: str, step: Step, entities: int) -> Measured:
             rows = await _import(db, caller, step)
         seconds = time.perf_counter() - start
     megabytes = os.path.getsize(step.file) / 1e6  # noqa: ASYNC240 - likewise
-    return Measured(f"{step.doing} {step.format_name}", entities, rows, megabytes, seconds, resident, _peak())
+    return MeasuredTransfer(f"{step.doing} {step.format_name}", entities, rows, megabytes, seconds, resident, _peak())
 
 
 @asynccontextmanager

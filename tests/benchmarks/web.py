@@ -8,7 +8,7 @@ row below a cycle's first, BRANCHES entities have the same parent in the row abo
 import random
 from uuid import UUID
 
-from recollect.nodes.model import NodeFields
+from recollect.graph.nodes.model import NodeFields
 from tests.benchmarks.corpus import Corpus
 
 ROW = 1_000

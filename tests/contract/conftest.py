@@ -5,11 +5,11 @@ from collections.abc import AsyncIterator
 import pytest
 from mcp import Client
 
-from tests.gateway import MODES, Gateway, held
+from tests.gateway import MODES, RunningGateway, held
 
 
 @pytest.fixture(params=MODES)
-async def client(request: pytest.FixtureRequest, gateway: Gateway, key: str) -> AsyncIterator[Client]:
+async def client(request: pytest.FixtureRequest, gateway: RunningGateway, key: str) -> AsyncIterator[Client]:
     """Connected with the key of an agent of the test's tenant."""
     async with held(gateway.client(key, "/mcp/x/all", revision=request.param)) as client:
         yield client

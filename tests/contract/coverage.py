@@ -34,6 +34,24 @@ def features() -> list[Promise]:
     return _promises("features")
 
 
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """What a reference promises and is not here: why, or what is here instead."""
+
+    section: str
+    name: str
+    instead: str
+
+
+def missing() -> list[Missing]:
+    """Every promise that is not kept."""
+    return [
+        Missing(section, name, instead)
+        for section, promises in tomllib.loads(TABLE.read_text())["missing"].items()
+        for name, instead in promises.items()
+    ]
+
+
 @cache
 def tests_in(path: str) -> dict[str, str]:
     """The tests of a file that run wherever `make test` runs, as `name` or `Class::name`, with the source of each.
@@ -61,12 +79,13 @@ def coverage_page() -> str:
             "",
             "From what each reference system promises to the test that proves it. Made from "
             "`tests/contract/coverage.toml` by `python -m tests.contract.coverage`; do not edit. `make test` fails for "
-            "a promise without a test, a test that is not there, and a tool that is not in the table.",
+            "a promise without a test, a test that is not there, and a tool that is not in the table. What is promised "
+            "and not there stands under its reference, marked **missing**.",
             "",
             "## Tools",
             "",
             *_rows("tool", tools()),
-            *(line for reference in dict.fromkeys(p.section for p in features()) for line in _reference(reference)),
+            *(line for reference in _references() for line in _reference(reference)),
         ]
     )
 
@@ -94,9 +113,20 @@ def _set_aside(statement: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
     return "mark.skip" in decorators or "mark.xfail" in decorators
 
 
+def _references() -> list[str]:
+    return list(dict.fromkeys([*(p.section for p in features()), *(m.section for m in missing())]))
+
+
 def _reference(reference: str) -> Iterator[str]:
     yield from (f"## {reference}", "")
-    yield from _rows("feature", [promise for promise in features() if promise.section == reference])
+    kept = [promise for promise in features() if promise.section == reference]
+    lacking = [each for each in missing() if each.section == reference]
+    if kept:
+        yield from _rows("feature", kept)
+    if lacking:
+        yield from ("| **missing** | why, or what is there instead |", "|---|---|")
+        yield from (f"| {each.name} | {each.instead} |" for each in lacking)
+        yield ""
 
 
 def _rows(kind: str, promises: list[Promise]) -> Iterator[str]:

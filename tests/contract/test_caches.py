@@ -9,10 +9,10 @@ from typing import Any
 import httpx2
 import pytest
 
-from recollect.identity.model import operator_caller
+from recollect.accounts.identity.model import operator_caller
 from recollect.settings import Settings
 from tests.conftest import NewTenant
-from tests.gateway import Gateway, NewApiKey, eventually, rpc_headers, serving
+from tests.gateway import NewApiKey, RunningGateway, eventually, rpc_headers, serving
 
 ALDER = "the heron nests in the alder"
 SEARCHES = (
@@ -24,10 +24,10 @@ SEARCHES = (
 
 
 @dataclass(frozen=True)
-class Client:
+class CachesClient:
     """One key at one gateway."""
 
-    gateway: Gateway
+    gateway: RunningGateway
     http: httpx2.AsyncClient
 
     async def __call__(self, tool: str, **arguments: Any) -> dict[str, Any]:
@@ -52,15 +52,15 @@ def patient(settings: Settings) -> Settings:
 
 
 @pytest.fixture
-def gateways(patient: Settings) -> Iterator[list[Gateway]]:
+def gateways(patient: Settings) -> Iterator[list[RunningGateway]]:
     with ExitStack() as both:
         yield [both.enter_context(serving(patient)) for _ in range(2)]
 
 
 @pytest.fixture
-async def clients(gateways: list[Gateway], key: str) -> AsyncIterator[list[Client]]:
+async def clients(gateways: list[RunningGateway], key: str) -> AsyncIterator[list[CachesClient]]:
     async with gateways[0].http(key, **rpc_headers()) as one, gateways[1].http(key, **rpc_headers()) as two:
-        yield [Client(gateways[0], one), Client(gateways[1], two)]
+        yield [CachesClient(gateways[0], one), CachesClient(gateways[1], two)]
 
 
 async def settled() -> None:
@@ -68,7 +68,7 @@ async def settled() -> None:
     await asyncio.sleep(0.1)
 
 
-async def test_what_the_cache_answers_is_what_the_search_answered(clients: list[Client]) -> None:
+async def test_what_the_cache_answers_is_what_the_search_answered(clients: list[CachesClient]) -> None:
     first, second = clients
     await first("remember", items=[{"text": ALDER, "about": ["Heron"]}, {"text": "an alder by the river"}])
     for tool, arguments in SEARCHES:
@@ -84,7 +84,7 @@ async def test_what_the_cache_answers_is_what_the_search_answered(clients: list[
         assert searches > 0
 
 
-async def test_every_mutation_is_seen_at_once_through_another_gateway(clients: list[Client]) -> None:
+async def test_every_mutation_is_seen_at_once_through_another_gateway(clients: list[CachesClient]) -> None:
     one, two = clients
     remembered = await one("remember", items=[{"text": ALDER}])
     fact = remembered["memories"][0]["id"]
@@ -111,11 +111,11 @@ async def test_every_mutation_is_seen_at_once_through_another_gateway(clients: l
 
 
 async def test_another_tenant_with_the_same_question_and_graph(
-    clients: list[Client], gateways: list[Gateway], issue: NewApiKey, new_tenant: NewTenant
+    clients: list[CachesClient], gateways: list[RunningGateway], issue: NewApiKey, new_tenant: NewTenant
 ) -> None:
     issued = await issue(operator_caller(await new_tenant()))
     async with gateways[0].http(issued.secret, **rpc_headers()) as http:
-        stranger = Client(gateways[0], http)
+        stranger = CachesClient(gateways[0], http)
         await clients[0]("remember", items=[{"text": ALDER}])
         await stranger("remember", items=[{"text": "the stranger's alder"}])
         for _ in range(3):
@@ -127,7 +127,7 @@ async def test_another_tenant_with_the_same_question_and_graph(
         assert (await stranger("health_check"))["cache"]["search"]["size"] <= 5
 
 
-async def test_health_tells_sizes_bounds_and_hit_rates(clients: list[Client]) -> None:
+async def test_health_tells_sizes_bounds_and_hit_rates(clients: list[CachesClient]) -> None:
     client = clients[0]
     await client("remember", items=[{"text": ALDER}])
     for _ in range(4):
@@ -160,7 +160,7 @@ async def test_caches_that_are_switched_off(settings: Settings, key: str) -> Non
     off = settings.model_copy(update={"cache_embeddings_enabled": False, "cache_search_enabled": False})
     with serving(off) as gateway:
         async with gateway.http(key, **rpc_headers()) as http:
-            client = Client(gateway, http)
+            client = CachesClient(gateway, http)
             await client("remember", items=[{"text": ALDER}])
             for _ in range(2):
                 assert await client.texts() == [ALDER]

@@ -11,16 +11,18 @@ import httpx2
 import pytest
 from mcp_types import CallToolResult
 
+from recollect.accounts.identity.model import operator_caller
 from recollect.caller import Caller
 from recollect.errors import Conflict, ErrorCode, Forbidden, InvalidInput, NotFound, TooLarge, Unavailable
-from recollect.identity.model import operator_caller
+from recollect.platform.db import Database
 from recollect.settings import Settings
 from recollect_gateway.mcp_endpoint.catalogue.facts import FACTS
 from recollect_gateway.mcp_endpoint.errors import ERROR_META
 from recollect_gateway.mcp_endpoint.toolsets.facts.errors import render_error
 from tests.conftest import NewTenant
 from tests.contract.examples import EXAMPLES
-from tests.gateway import Gateway, NewApiKey, rpc_headers, serving
+from tests.gateway import NewApiKey, RunningGateway, revision_of, rpc_headers, serving
+from tests.memories import Agent
 
 PATH = "/mcp/x/facts"
 DAY = 86_400_000
@@ -52,10 +54,10 @@ ATTRIBUTES = {"id", "node_type", "owner_id", "text", "metadata", "created_at", "
 """What every node has."""
 
 
-class Client:
+class FactsClient:
     """Calls tools; answers the envelope, which the text repeats."""
 
-    def __init__(self, gateway: Gateway, http: httpx2.AsyncClient) -> None:
+    def __init__(self, gateway: RunningGateway, http: httpx2.AsyncClient) -> None:
         self.gateway, self.http = gateway, http
 
     async def envelope(self, tool: str, **arguments: Any) -> dict[str, Any]:
@@ -83,17 +85,17 @@ class Client:
 
 
 @pytest.fixture
-async def client(gateway: Gateway, key: str) -> AsyncIterator[Client]:
+async def client(gateway: RunningGateway, key: str) -> AsyncIterator[FactsClient]:
     async with gateway.http(key, **rpc_headers()) as http:
-        yield Client(gateway, http)
+        yield FactsClient(gateway, http)
 
 
 @pytest.fixture
-async def stranger(gateway: Gateway, issue: NewApiKey, new_tenant: NewTenant) -> AsyncIterator[Client]:
+async def stranger(gateway: RunningGateway, issue: NewApiKey, new_tenant: NewTenant) -> AsyncIterator[FactsClient]:
     """A client of another tenant."""
     issued = await issue(operator_caller(await new_tenant()))
     async with gateway.http(issued.secret, **rpc_headers()) as http:
-        yield Client(gateway, http)
+        yield FactsClient(gateway, http)
 
 
 def test_every_tool_of_the_contract_takes_its_arguments() -> None:
@@ -104,7 +106,7 @@ def test_every_tool_of_the_contract_takes_its_arguments() -> None:
 
 
 class TestNodes:
-    async def test_a_fact_is_made_and_read(self, client: Client) -> None:
+    async def test_a_fact_is_made_and_read(self, client: FactsClient) -> None:
         made = await client.call(
             "create_node", text="Bees make honey", metadata={"page": 1}, ttl_days=2, source="book", owner_id="bees"
         )
@@ -131,12 +133,57 @@ class TestNodes:
             f"There is no node {node['id']}.",
         )
 
-    async def test_expires_at_wins_over_ttl_days(self, client: Client) -> None:
+    async def test_what_is_said_anew_of_a_known_fact_is_its_new_version(self, client: FactsClient) -> None:
+        first = await client.call("create_node", text="Bees dance", metadata={"page": 1}, source="book")
+        again = await client.call("create_node", text="Bees dance")
+        assert again == first
+        said = {"metadata": {"page": 2}, "source": "film", "ttl_days": 2, "at": 1_000}
+        told = await client.call("create_node", text="Bees dance", **said)
+        node = told["node"]
+        assert (told["updated"], node["id"], node["created_at"]) == (
+            True,
+            first["node"]["id"],
+            first["node"]["created_at"],
+        )
+        assert (node["metadata"], node["source"], node["ttl_days"], node["at"]) == ({"page": 2}, "film", 2.0, 1_000)
+        assert node["expires_at"] > node["created_at"]
+        versions = (await client.call("get_node_change_history", node_id=node["id"]))["versions"]
+        assert [version["source"] for version in versions] == ["film", "book"]
+        assert await client.call("create_node", text="Bees dance", metadata={"page": 2}) == {
+            "success": True,
+            "node": node,
+        }
+        emptied = await client.call("create_node", text="Bees dance", metadata={})
+        assert (emptied["updated"], emptied["node"]["metadata"], emptied["node"]["source"]) == (True, {}, "film")
+
+    async def test_what_is_said_anew_of_a_known_entity_is_its_new_version(self, client: FactsClient) -> None:
+        entity = {"text": "Alice", "node_type": "Entity"}
+        first = await client.call("create_node", **entity)
+        assert await client.call("create_node", **entity) == first
+        said = {"metadata": {"page": 2}, "source": "film", "status": "outdated", "thread": "monday"}
+        told = await client.call("create_node", **entity, entity_type="PERSON", expires_at=4_000_000_000_123, **said)
+        node = told["node"]
+        assert (told["updated"], node["id"], node["type"]) == (True, first["node"]["id"], "PERSON")
+        assert {name: node[name] for name in said} | {"expires_at": node["expires_at"]} == said | {
+            "expires_at": 4_000_000_000_123
+        }
+
+    async def test_a_known_entity_keeps_to_the_whitelist(self, client: FactsClient, gateway: RunningGateway) -> None:
+        graph = {"name": "people", "kind_whitelist": ["PERSON"]}
+        await gateway.call(client.http, "create_graph", graph, path="/mcp/x/lineage")
+        entity = {"text": "Alice", "node_type": "Entity", "owner_id": "people"}
+        await client.call("create_node", **entity, entity_type="PERSON")
+        told = await client.call("create_node", **entity, entity_type="PERSON", metadata={"a": 1})
+        assert told["updated"]
+        code, said = await client.refusal("create_node", **entity, entity_type="CAT")
+        assert (code, said.partition(":")[0]) == ("memory_validation_error", "entity_type")
+
+    async def test_expires_at_wins_over_ttl_days(self, client: FactsClient) -> None:
         made = await client.call("create_node", text="x", ttl_days=1, expires_at=4_000_000_000_123)
         assert (made["node"]["ttl_days"], made["node"]["expires_at"]) == (1.0, 4_000_000_000_123)
 
     async def test_an_entity_s_text_is_its_name_and_entity_type_its_kind(
-        self, client: Client, gateway: Gateway
+        self, client: FactsClient, gateway: RunningGateway
     ) -> None:
         made = (await client.call("create_node", text="Alice", node_type="Entity"))["node"]
         assert made.keys() == ATTRIBUTES
@@ -145,14 +192,16 @@ class TestNodes:
         opened = await gateway.call(client.http, "open_nodes", {"names": ["Alice"]})
         assert opened["structuredContent"]["entities"][0]["entityType"] == "PERSON"
 
-    async def test_an_entity_of_another_toolset_is_a_node_too(self, client: Client, gateway: Gateway) -> None:
+    async def test_an_entity_of_another_toolset_is_a_node_too(
+        self, client: FactsClient, gateway: RunningGateway
+    ) -> None:
         entity = {"name": "Alice", "entityType": "person", "observations": ["likes tea"]}
         await gateway.call(client.http, "create_entities", {"entities": [entity]})
         [found] = (await client.call("search", query="Who likes tea?"))["entities"]
         assert (found["text"], found["type"], found["matches"]) == ("Alice", "person", ["likes tea"])
         assert (await client.call("get_node", node_id=found["id"]))["node"]["source"] == "mcp"
 
-    async def test_history_is_always_kept_and_versioning_tells_the_version(self, client: Client) -> None:
+    async def test_history_is_always_kept_and_versioning_tells_the_version(self, client: FactsClient) -> None:
         node_id = await client.fact("one")
         assert "version" not in (await client.call("update_node", node_id=node_id, text="two"))["node"]
         told = (await client.call("update_node", node_id=node_id, text="three", versioning=True))["node"]
@@ -169,15 +218,33 @@ class TestNodes:
         assert ([v["version"] for v in page["versions"]], page["next_offset"]) == ([3, 2], 3)
         assert (await client.refusal("delete_node", node_id=node_id))[0] == "memory_not_found"
 
-    async def test_mark_outdated_hides_a_fact_until_it_is_asked_for(self, client: Client) -> None:
+    async def test_mark_outdated_hides_a_fact_until_it_is_asked_for(self, client: FactsClient) -> None:
         node_id = await client.fact("Bees make honey")
         node = (await client.call("mark_outdated", fact_id=node_id, reason="bees left"))["node"]
-        assert (node["status"], node["metadata"]) == ("outdated", {"reason": "bees left"})
+        assert (node["status"], node["metadata"], node["reason"]) == ("outdated", {}, "bees left")
         assert (await client.call("search", query="honey"))["results"] == []
         for given in ({"include_outdated": True}, {"status": "outdated"}):
             assert [one["id"] for one in (await client.call("search", query="honey", **given))["facts"]] == [node_id]
 
-    async def test_the_past_is_read_as_it_was(self, client: Client) -> None:
+    async def test_a_reason_leaves_metadata_alone_and_stays_in_history(self, client: FactsClient) -> None:
+        node_id = await client.fact("Bees make honey", metadata={"reason": "mine"})
+        await client.call("mark_outdated", fact_id=node_id, reason="bees left")
+        node = (await client.call("update_node", node_id=node_id, status="active"))["node"]
+        assert (node["metadata"], "reason" in node) == ({"reason": "mine"}, False)
+        versions = (await client.call("get_node_change_history", node_id=node_id))["versions"]
+        assert [version.get("reason") for version in versions] == [None, "bees left", None]
+
+    async def test_an_expiry_is_taken_away_by_0(self, client: FactsClient) -> None:
+        node_id = await client.fact("Bees make honey", ttl_days=1)
+        node = (await client.call("update_node", node_id=node_id, source="book", ttl_days=None))["node"]
+        assert node["ttl_days"] == 1
+        node = (await client.call("update_node", node_id=node_id, expires_at=0))["node"]
+        assert ("ttl_days" in node, "expires_at" in node) == (False, False)
+        assert (await client.refusal("update_node", node_id=node_id, ttl_days=0))[0] == "memory_validation_error"
+        made = (await client.call("create_node", text="Bees make wax", ttl_days=1, expires_at=0))["node"]
+        assert ("ttl_days" in made, "expires_at" in made) == (False, False)
+
+    async def test_the_past_is_read_as_it_was(self, client: FactsClient) -> None:
         node_id = await client.fact("one")
         await client.call("update_node", node_id=node_id, text="two")
         assert (await client.call("get_node", node_id=node_id, as_of="1"))["node"]["text"] == "one"
@@ -187,7 +254,7 @@ class TestNodes:
 
 
 class TestSearch:
-    async def test_results_are_split_by_type(self, client: Client) -> None:
+    async def test_results_are_split_by_type(self, client: FactsClient) -> None:
         await client.call("create_node", text="Honey", node_type="Entity")
         await client.fact("Bees make honey")
         found = await client.call("search", query="honey")
@@ -204,7 +271,7 @@ class TestSearch:
         ] == ["Honey"]
         assert (await client.call("search", query="honey", owner_id="nobody"))["results"] == []
 
-    async def test_find_similar_answers_what_is_embedded(self, client: Client) -> None:
+    async def test_find_similar_answers_what_is_embedded(self, client: FactsClient) -> None:
         node_id = await client.fact("Bees make honey")
         assert (await client.call("find_similar", fact_id=node_id))["results"] == []
         assert (await client.call("find_similar", fact_id=node_id, as_of="1"))["results"] == []
@@ -212,7 +279,7 @@ class TestSearch:
 
 
 class TestRelations:
-    async def test_triplets(self, client: Client) -> None:
+    async def test_triplets(self, client: FactsClient) -> None:
         fact_id = await client.fact("it is said")
         made = (
             await client.call(
@@ -233,13 +300,27 @@ class TestRelations:
         assert (await client.call("get_node", node_id=made["subject_id"]))["node"]["node_type"] == "Entity"
         await client.call("create_triplet", subject="Bob", predicate="works at", object_value="Acme")
         first, second = (await client.call("search_triplets", object_value="Acme"))["triplets"]
-        assert first == {key: value for key, value in made.items() if key != "fact_id"}
+        assert first == made
         assert second["subject"] == "Bob"
         page = await client.call("search_triplets", limit=1)
         assert (page["triplets"], page["next_offset"]) == ([first], 1)
         assert (await client.call("search_triplets", subject="Carol"))["triplets"] == []
+        assert first["metadata"] == {"since": 2020}
+        await client.call("delete_node", node_id=fact_id)
+        [unsaid, _] = (await client.call("search_triplets", object_value="Acme"))["triplets"]
+        assert "fact_id" not in unsaid
+        assert (await client.call("search_triplets", object_value="Acme", as_of="2"))["triplets"] == [made]
 
-    async def test_relations_context_and_trace(self, client: Client) -> None:
+    async def test_a_property_of_that_name_is_no_fact(self, client: FactsClient) -> None:
+        entity = (await client.call("create_node", text="Carol", node_type="Entity"))["node"]["id"]
+        for claimed in (entity, "hearsay", str(uuid4()), 7):
+            named = {"subject": "Bob", "predicate": f"says {claimed}", "object_value": "Acme"}
+            made = (await client.call("create_triplet", **named, metadata={"fact_id": claimed}))["triplet"]
+            (found,) = (await client.call("search_triplets", **named))["triplets"]
+            assert found == made
+            assert (made["metadata"], "fact_id" in made) == ({"fact_id": claimed}, False)
+
+    async def test_relations_context_and_trace(self, client: FactsClient) -> None:
         ids = [await client.fact(text) for text in ("one", "two", "three")]
         for source, target in ((0, 1), (1, 2)):
             made = await client.call(
@@ -249,13 +330,15 @@ class TestRelations:
                 relation_type="FOLLOWS_FROM",
                 properties={"sure": True},
             )
-            assert made == {"success": True, "relation_type": "FOLLOWS_FROM"}
+            assert made.keys() == {"success", "relation_type", "id", "created_at"}
+            assert made["relation_type"] == "FOLLOWS_FROM"
         context = await client.call("get_context", node_id=ids[0])
         assert [node["id"] for node in context["nodes"]] == ids[:2]
         [edge] = context["edges"]
         assert (edge["from_id"], edge["to_id"], edge["relation_type"], edge["metadata"]) == (
             *(ids[0], ids[1], "FOLLOWS_FROM", {"sure": True}),
         )
+        assert type(edge["created_at"]) is int
         cut = await client.call("get_context", node_id=ids[0], depth=2, max_nodes=2)
         assert (len(cut["nodes"]), cut["cut"]) == (2, "nodes")
         [path] = (await client.call("get_trace", from_id=ids[2], to_id=ids[0]))["paths"]
@@ -266,7 +349,30 @@ class TestRelations:
         assert (await client.call("get_trace", from_id=ids[2], to_id=ids[0]))["paths"] == []
         assert await client.call("get_context") == {"success": True, "nodes": [], "edges": []}
 
-    async def test_a_summary_is_related_to_what_it_sums_up(self, client: Client) -> None:
+    async def test_a_relation_that_is_there_is_updated(self, client: FactsClient, db: Database, caller: Caller) -> None:
+        ids = [await client.fact(text) for text in ("one", "two")]
+        wanted = {"from_id": ids[0], "to_id": ids[1], "relation_type": "FOLLOWS_FROM"}
+        made = await client.call("create_relation", **wanted, properties={"sure": True})
+        before = str(await revision_of(db, caller))
+        assert await client.call("create_relation", **wanted) == made
+        told = await client.call("create_relation", **wanted, properties={"sure": False})
+        assert told == made | {"updated": True}
+        [edge] = (await client.call("get_context", node_id=ids[0]))["edges"]
+        assert (edge["id"], edge["created_at"], edge["metadata"]) == (made["id"], made["created_at"], {"sure": False})
+        [then] = (await client.call("get_context", node_id=ids[0], as_of=before))["edges"]
+        assert then == edge | {"metadata": {"sure": True}}
+
+    async def test_a_triplet_that_is_there_is_updated(self, client: FactsClient, db: Database, caller: Caller) -> None:
+        wanted = {"subject": "Alice", "predicate": "works at", "object_value": "Acme"}
+        made = await client.call("create_triplet", **wanted, metadata={"since": 2020})
+        before = str(await revision_of(db, caller))
+        assert await client.call("create_triplet", **wanted) == made
+        told = await client.call("create_triplet", **wanted, metadata={"since": 2021})
+        assert told == {"success": True, "updated": True, "triplet": made["triplet"] | {"metadata": {"since": 2021}}}
+        for as_of, triplet in ((None, told["triplet"]), (before, made["triplet"])):
+            assert (await client.call("search_triplets", as_of=as_of))["triplets"] == [triplet]
+
+    async def test_a_summary_is_related_to_what_it_sums_up(self, client: FactsClient) -> None:
         ids = [await client.fact(text) for text in ("one", "two")]
         summary = (await client.call("create_summary_fact", fact_ids=ids, summary_text="both"))["node"]
         context = await client.call("get_context", node_id=summary["id"])
@@ -277,7 +383,7 @@ class TestRelations:
         refused = await client.refusal("create_summary_fact", fact_ids=[ids[0], entity], summary_text="all")
         assert refused[0] == "memory_not_found"
 
-    async def test_auto_link_and_links(self, client: Client) -> None:
+    async def test_auto_link_and_links(self, client: FactsClient) -> None:
         alice = (await client.call("create_node", text="Alice", node_type="Entity"))["node"]["id"]
         other = await client.fact("unrelated")
         links = [{"node_id": other, "node_type": "Fact", "relation_type": "RELATED_TO"}]
@@ -295,7 +401,7 @@ class TestRelations:
 
 
 class TestHealth:
-    async def test_all_answers(self, client: Client) -> None:
+    async def test_all_answers(self, client: FactsClient) -> None:
         assert (await client.call("test_connection")).keys() == {"success", "message"}
         health = await client.call("health_check")
         assert (health["falkordb"], health["embeddings"], health["vector_index"]) == (True, True, True)
@@ -323,6 +429,23 @@ class TestLimits:
             ),
             ("create_node", {"text": "x", "ttl_days": 0}, "ttl_days: Must be more than 0 and at most 3650"),
             ("create_node", {"text": "x", "ttl_days": 3650.1}, "ttl_days: Must be more than 0 and at most 3650"),
+            (
+                "create_node",
+                {"text": "x" * 200_000, "ttl_days": 0, "metadata": {"big": "x" * 100_000}},
+                "text: Text too long (max 10000 chars)\nmetadata: Metadata too large (max 100000 bytes)\n"
+                "ttl_days: Must be more than 0 and at most 3650",
+            ),
+            (
+                "update_node",
+                {"node_id": "x", "text": " ", "ttl_days": -1},
+                "text: Text cannot be empty\nttl_days: Must be more than 0 and at most 3650",
+            ),
+            (
+                "create_node",
+                {"text": 1, "node_type": "Thing", "links": [{"node_id": "x"}]},
+                "text: Expected `str | null`, got `int`\nnode_type: Invalid enum value 'Thing'\n"
+                "links.0.node_type: Required\nlinks.0.relation_type: Required",
+            ),
             ("create_node", {"text": "x", "expires_at": 1}, "expires_at: Lies in the past"),
             (
                 "create_node",
@@ -339,18 +462,24 @@ class TestLimits:
                 {"from_id": "a", "to_id": "b", "relation_type": "works at"},
                 "relation_type: Expected `str` matching regex '^[A-Za-z0-9_]+$'",
             ),
-            ("create_summary_fact", {"fact_ids": [], "summary_text": "x"}, "fact_ids: Expected `array` of length >= 1"),
+            (
+                "create_summary_fact",
+                {"fact_ids": [], "summary_text": "x"},
+                "fact_ids: Array must contain at least 1 element",
+            ),
         ],
         ids=lambda value: str(value)[:40],
     )
-    async def test_what_is_past_them_is_refused(self, client: Client, tool: str, arguments: Any, said: str) -> None:
+    async def test_what_is_past_them_is_refused(
+        self, client: FactsClient, tool: str, arguments: Any, said: str
+    ) -> None:
         assert await client.refusal(tool, **arguments) == ("memory_validation_error", said)
 
-    async def test_at_them_it_is_taken(self, client: Client) -> None:
+    async def test_at_them_it_is_taken(self, client: FactsClient) -> None:
         await client.call("create_node", text="x" * 10_000, ttl_days=3650)
         await client.call("create_node", text="y" * 512, node_type="Entity")
 
-    async def test_a_name_that_is_taken(self, client: Client) -> None:
+    async def test_a_name_that_is_taken(self, client: FactsClient) -> None:
         await client.call("create_node", text="Alice", node_type="Entity")
         bob = (await client.call("create_node", text="Bob", node_type="Entity"))["node"]["id"]
         refused = await client.refusal("update_node", node_id=bob, text="Alice")
@@ -360,14 +489,48 @@ class TestLimits:
         limits = {"max_text_length": 5, "min_ttl_days": 1.0, "max_ttl_days": 2.0, "max_metadata_size": 11}
         for gateway in served(settings.model_copy(update=limits)):
             async with gateway.http(key, **rpc_headers()) as http:
-                strict = Client(gateway, http)
+                strict = FactsClient(gateway, http)
                 await strict.call("create_node", text="short", ttl_days=2, metadata={"a": "bcd"})
                 for given in ({"text": "longer"}, {"ttl_days": 1}, {"ttl_days": 2.5}, {"metadata": {"a": "bcdef"}}):
                     refused = await strict.refusal("create_node", **({"text": "short"} | given))
                     assert refused[0] == "memory_validation_error"
 
 
-def served(settings: Settings) -> Iterator[Gateway]:
+async def test_defaults_from_the_configuration_are_settings_and_are_told(settings: Settings, key: str) -> None:
+    chosen = {"search_default_limit": 2, "similarity_threshold": 0.01, "subgraph_default_max_nodes": 3}
+    for gateway in served(settings.model_copy(update=chosen)):
+        async with gateway.http(key, **rpc_headers()) as http:
+            client = FactsClient(gateway, http)
+            listed = (await gateway.post(http, "tools/list", {}, path="/mcp/x/facts"))["result"]["tools"]
+            arguments = {tool["name"]: tool["inputSchema"]["properties"] for tool in listed}
+            assert arguments["search"]["limit"]["default"] == 2
+            assert arguments["find_similar"]["threshold"]["default"] == 0.01
+            assert arguments["get_context"]["max_nodes"]["default"] == 3
+            hub = (await client.call("create_node", text="Tea hub", node_type="Entity"))["node"]["id"]
+            for number in range(4):
+                links = [{"node_id": hub, "node_type": "Entity", "relation_type": "DESCRIBES"}]
+                await client.call("create_node", text=f"Tea number {number}", links=links)
+            assert len((await client.call("search", query="tea", node_types=["Fact"]))["results"]) == 2
+            assert len((await client.call("search", query="tea", node_types=["Fact"], limit=3))["results"]) == 3
+            assert len((await client.call("get_context", node_id=hub))["nodes"]) == 3
+            assert len((await client.call("get_context", node_id=hub, max_nodes=4))["nodes"]) == 4
+
+
+async def test_the_default_threshold_of_what_is_similar(
+    db: Database, caller: Caller, settings: Settings, key: str
+) -> None:
+    for threshold, found in ((0.0, 1), (1.0, 0)):
+        for gateway in served(settings.model_copy(update={"similarity_threshold": threshold})):
+            async with gateway.http(key, **rpc_headers()) as http:
+                client = FactsClient(gateway, http)
+                first = (await client.call("create_node", text="Alice likes green tea"))["node"]["id"]
+                await client.call("create_node", text="Alice is fond of green tea, they say")
+                await Agent(db, caller, "default").embed()
+                assert len((await client.call("find_similar", fact_id=first))["results"]) == found
+                assert len((await client.call("find_similar", fact_id=first, threshold=0.0))["results"]) == 1
+
+
+def served(settings: Settings) -> Iterator[RunningGateway]:
     with serving(settings) as gateway:
         yield gateway
 
@@ -427,7 +590,7 @@ class TestStrangers:
 
     @pytest.mark.parametrize("tool", CONTRACT)
     async def test_foreign_ids_and_names_look_like_unknown_ones(
-        self, client: Client, stranger: Client, tool: str
+        self, client: FactsClient, stranger: FactsClient, tool: str
     ) -> None:
         foreign = await stranger.fact("Alice repairs the lighthouse clock")
         triplet = (
@@ -445,14 +608,14 @@ class TestStrangers:
         assert await stranger.call("get_stats") == before
 
     @pytest.mark.parametrize("tool", ["get_node", "get_context", "find_similar", "get_node_change_history"])
-    async def test_so_do_those_of_another_graph(self, client: Client, tool: str) -> None:
+    async def test_so_do_those_of_another_graph(self, client: FactsClient, tool: str) -> None:
         node_id = await client.fact("Bees make honey", owner_id="bees")
         name = "fact_id" if tool == "find_similar" else "node_id"
         assert (await client.refusal(tool, **{name: node_id}))[0] == "memory_not_found"
         assert (await client.refusal(tool, **{name: node_id, "owner_id": "nowhere"}))[0] == "memory_not_found"
         assert (await client.envelope(tool, **{name: node_id, "owner_id": "bees"}))["success"]
 
-    async def test_links_and_relations_do_not_leave_the_graph(self, client: Client, caller: Caller) -> None:
+    async def test_links_and_relations_do_not_leave_the_graph(self, client: FactsClient, caller: Caller) -> None:
         there, here = await client.fact("there", owner_id="bees"), await client.fact("here")
         for ends in ({"from_id": here, "to_id": there}, {"from_id": there, "to_id": here}):
             refused = await client.refusal("create_relation", relation_type="RELATED_TO", **ends)

@@ -6,14 +6,16 @@ from typing import Any
 
 import httpx2
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from recollect_gateway.mcp_endpoint.catalogue import CATALOGUE
 from recollect_gateway.mcp_endpoint.errors import ERROR_META
 from recollect_gateway.mcp_endpoint.server import definition
 from tests.contract.examples import EXAMPLES, Played
-from tests.gateway import Gateway, rpc_answer, rpc_headers
+from tests.examples import examples
+from tests.gateway import RunningGateway, rpc_answer, rpc_headers
+from tests.timeouts import MAX_WAIT_SECONDS
 
 REFUSALS = {"invalid_input", "entity_not_found", "node_not_found", "name_taken", "cycle"}
 REFUSALS |= {"graph_not_found", "graph_exists", "kind_not_allowed", "version_conflict", "job_not_found"}
@@ -44,9 +46,9 @@ anything = st.recursive(
 
 
 @pytest.fixture
-def http(gateway: Gateway, key: str) -> Iterator[httpx2.Client]:
+def http(gateway: RunningGateway, key: str) -> Iterator[httpx2.Client]:
     headers = rpc_headers() | {"Authorization": f"Bearer {key}"}
-    with httpx2.Client(base_url=gateway.url, headers=headers, timeout=30) as http:
+    with httpx2.Client(base_url=gateway.url, headers=headers, timeout=MAX_WAIT_SECONDS) as http:
         yield http
 
 
@@ -70,7 +72,7 @@ def call(http: httpx2.Client, tool: str, arguments: Any, played: Played | None =
 
 
 @pytest.mark.parametrize("tool", EXAMPLES)
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(15)
 @given(arguments=anything)
 def test_any_json_is_answered_or_refused(http: httpx2.Client, tool: str, arguments: Any) -> None:
     call(http, tool, arguments)

@@ -8,11 +8,11 @@ from mcp import Client
 
 from recollect.caller import Caller
 from recollect.platform.db import Database
-from tests.gateway import Gateway, NewApiKey, answer, error_of, held, revision_of
+from tests.gateway import NewApiKey, RunningGateway, answer, error_of, held, revision_of
 
 
 @pytest.fixture
-async def colleague(gateway: Gateway, issue: NewApiKey, caller: Caller) -> AsyncIterator[Client]:
+async def colleague(gateway: RunningGateway, issue: NewApiKey, caller: Caller) -> AsyncIterator[Client]:
     """Another key of the same tenant."""
     async with held(gateway.client((await issue(caller)).secret, "/mcp/x/all")) as client:
         yield client

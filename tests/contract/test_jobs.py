@@ -11,33 +11,35 @@ import asyncpg
 import httpx2
 import pytest
 
+from recollect.accounts.identity.model import operator_caller
 from recollect.caller import Caller, Scope
-from recollect.identity.model import operator_caller
 from recollect.jobs import service as jobs
+from recollect.jobs.kinds import KINDS, REINDEX_PASSAGES
 from recollect.jobs.model import JobBounds, NewJob
-from recollect.passages.model import REINDEX_PASSAGES
 from recollect.platform.db import Database
 from recollect.platform.embedding import create_embedder
 from recollect.settings import Settings
-from recollect_gateway.kinds import KINDS
 from recollect_gateway.mcp_endpoint.errors import ERROR_META
 from recollect_workers.context import WorkerContext
-from recollect_workers.jobs import embedding, turns
+from recollect_workers.jobs import embedding, runner
 from tests.conftest import NewTenant
-from tests.gateway import MODES, Gateway, NewApiKey, eventually, rpc_headers
+from tests.gateway import MODES, NewApiKey, RunningGateway, eventually, rpc_headers
 from tests.jobs import COPY, COUNT, REFUSE, Desk, effects, has_begun
+from tests.timeouts import MAX_WAIT_SECONDS
 
 PATH = "/mcp/x/admin"
 
 
 @pytest.fixture
-async def http(gateway: Gateway, key: str) -> AsyncIterator[httpx2.AsyncClient]:
+async def http(gateway: RunningGateway, key: str) -> AsyncIterator[httpx2.AsyncClient]:
     async with gateway.http(key, **rpc_headers()) as http:
         yield http
 
 
 @pytest.fixture
-async def stranger(gateway: Gateway, issue: NewApiKey, new_tenant: NewTenant) -> AsyncIterator[httpx2.AsyncClient]:
+async def stranger(
+    gateway: RunningGateway, issue: NewApiKey, new_tenant: NewTenant
+) -> AsyncIterator[httpx2.AsyncClient]:
     """Another tenant's admin."""
     issued = await issue(operator_caller(await new_tenant()), kind="admin")
     async with gateway.http(issued.secret, **rpc_headers()) as http:
@@ -45,20 +47,22 @@ async def stranger(gateway: Gateway, issue: NewApiKey, new_tenant: NewTenant) ->
 
 
 class TestTools:
-    async def call(self, gateway: Gateway, http: httpx2.AsyncClient, tool: str, **arguments: Any) -> dict[str, Any]:
+    async def call(
+        self, gateway: RunningGateway, http: httpx2.AsyncClient, tool: str, **arguments: Any
+    ) -> dict[str, Any]:
         result = await gateway.call(http, tool, arguments, path=PATH)
         assert not result["isError"], result
         answer: dict[str, Any] = result["structuredContent"]
         return answer
 
-    async def refused(self, gateway: Gateway, http: httpx2.AsyncClient, tool: str, **arguments: Any) -> str:
+    async def refused(self, gateway: RunningGateway, http: httpx2.AsyncClient, tool: str, **arguments: Any) -> str:
         result = await gateway.call(http, tool, arguments, path=PATH)
         assert result["isError"], result
         code: str = result["_meta"][ERROR_META]["code"]
         return code
 
     async def test_a_job_is_started_once_watched_and_done(
-        self, gateway: Gateway, http: httpx2.AsyncClient, context: WorkerContext
+        self, gateway: RunningGateway, http: httpx2.AsyncClient, context: WorkerContext
     ) -> None:
         entities = [{"name": "Ada", "entityType": "person", "observations": ["likes tea"]}]
         await gateway.call(http, "create_entities", {"entities": entities})
@@ -66,7 +70,7 @@ class TestTools:
         assert (started["kind"], started["status"], started["graph"]) == ("reindex_passages", "queued", "default")
         assert started["created_by"].startswith("key:")
         assert (await self.call(gateway, http, "reindex"))["id"] == started["id"]
-        await turns.sweep(context)
+        await runner.sweep(context)
         done = await self.call(gateway, http, "get_job", id=started["id"])
         assert (done["status"], done["done"], done["total"], done["result"]) == ("succeeded", 1, 1, {"nodes": 1})
         assert "error" not in done
@@ -74,7 +78,7 @@ class TestTools:
 
     async def test_a_graph_gets_vectors_of_another_model_and_its_old_ones_back(
         self,
-        gateway: Gateway,
+        gateway: RunningGateway,
         http: httpx2.AsyncClient,
         context: WorkerContext,
         caller: Caller,
@@ -87,7 +91,7 @@ class TestTools:
             job = await self.call(gateway, http, "reembed", model=model, **arguments)
             assert (job["kind"], job["status"], job["graph"]) == ("reembed_passages", "queued", "default")
             assert (await self.call(gateway, http, "reembed", model=model, **arguments))["id"] == job["id"]
-            await turns.sweep(during)
+            await runner.sweep(during)
             return await self.call(gateway, http, "get_job", id=job["id"])
 
         async def models() -> set[str]:
@@ -108,13 +112,13 @@ class TestTools:
         assert (unknown["status"], unknown["error"]["code"]) == ("failed", "invalid_input")
         await new.close()
 
-    async def test_a_graph_that_is_not_there(self, gateway: Gateway, http: httpx2.AsyncClient) -> None:
+    async def test_a_graph_that_is_not_there(self, gateway: RunningGateway, http: httpx2.AsyncClient) -> None:
         for tool in ("reindex", "reembed"):
             assert await self.refused(gateway, http, tool, graph="nowhere") == "graph_not_found"
         assert await self.call(gateway, http, "list_jobs", graph="nowhere") == {"jobs": [], "more": False}
 
     async def test_they_are_listed_newest_first_in_pages_and_filtered(
-        self, gateway: Gateway, http: httpx2.AsyncClient, desk: Desk
+        self, gateway: RunningGateway, http: httpx2.AsyncClient, desk: Desk
     ) -> None:
         made = [str((await desk.start(kind, graph=graph)).id) for kind, graph in ((COUNT, None), (REFUSE, "default"))]
         made.append((await self.call(gateway, http, "reindex"))["id"])
@@ -132,7 +136,7 @@ class TestTools:
         assert await listed(graph="default") == [made[2], made[1]]
 
     async def test_a_kind_that_is_none_is_refused_with_those_that_are(
-        self, gateway: Gateway, http: httpx2.AsyncClient
+        self, gateway: RunningGateway, http: httpx2.AsyncClient
     ) -> None:
         result = await gateway.call(http, "list_jobs", {"kind": "odd"}, path=PATH)
         assert result["_meta"][ERROR_META] == {"code": "invalid_input", "path": "kind"}
@@ -140,7 +144,7 @@ class TestTools:
 
     @pytest.mark.parametrize("revision", MODES)
     async def test_waiting_for_one_tells_its_progress(
-        self, gateway: Gateway, key: str, desk: Desk, context: WorkerContext, revision: str
+        self, gateway: RunningGateway, key: str, desk: Desk, context: WorkerContext, revision: str
     ) -> None:
         job = await desk.start(COUNT, steps=20, seconds=0.15)
         told: list[tuple[float, float | None]] = []
@@ -148,7 +152,7 @@ class TestTools:
         async def tell(progress: float, total: float | None, message: str | None) -> None:
             told.append((progress, total))
 
-        sweeping = asyncio.create_task(turns.sweep(context))
+        sweeping = asyncio.create_task(runner.sweep(context))
         async with gateway.client(key, PATH, revision=revision) as client:
             arguments = {"id": str(job.id), "wait_seconds": 60}
             result = await client.call_tool("get_job", arguments, progress_callback=tell)
@@ -161,42 +165,44 @@ class TestTools:
 
     @pytest.mark.parametrize("revision", MODES)
     async def test_who_asked_for_no_progress_waits_all_the_same(
-        self, gateway: Gateway, key: str, desk: Desk, context: WorkerContext, revision: str
+        self, gateway: RunningGateway, key: str, desk: Desk, context: WorkerContext, revision: str
     ) -> None:
         job = await desk.start(COUNT, steps=2, seconds=0.3)
-        sweeping = asyncio.create_task(turns.sweep(context))
+        sweeping = asyncio.create_task(runner.sweep(context))
         async with gateway.client(key, PATH, revision=revision) as client:
             result = await client.call_tool("get_job", {"id": str(job.id), "wait_seconds": 60})
         await sweeping
         assert result.structured_content is not None
         assert result.structured_content["status"] == "succeeded"
 
-    async def test_the_wait_ends_when_it_is_over(self, gateway: Gateway, http: httpx2.AsyncClient, desk: Desk) -> None:
+    async def test_the_wait_ends_when_it_is_over(
+        self, gateway: RunningGateway, http: httpx2.AsyncClient, desk: Desk
+    ) -> None:
         job, started = await desk.start(COUNT), time.monotonic()
         shown = await self.call(gateway, http, "get_job", id=str(job.id), wait_seconds=1.2)
         assert shown["status"] == "queued"
         assert time.monotonic() - started >= 1.2
 
     async def test_one_that_waits_is_cancelled_for_good(
-        self, gateway: Gateway, http: httpx2.AsyncClient, desk: Desk, context: WorkerContext
+        self, gateway: RunningGateway, http: httpx2.AsyncClient, desk: Desk, context: WorkerContext
     ) -> None:
         job = await desk.start(COUNT, steps=1)
         for _ in range(2):
             ended = await self.call(gateway, http, "cancel_job", id=str(job.id))
             assert (ended["status"], ended["cancel_requested"], ended["done"]) == ("cancelled", True, 0)
-        await turns.sweep(context)
+        await runner.sweep(context)
         assert (await self.call(gateway, http, "get_job", id=str(job.id)))["status"] == "cancelled"
 
     async def test_why_one_failed(
-        self, gateway: Gateway, http: httpx2.AsyncClient, desk: Desk, context: WorkerContext
+        self, gateway: RunningGateway, http: httpx2.AsyncClient, desk: Desk, context: WorkerContext
     ) -> None:
         job = await desk.start(REFUSE)
-        await turns.sweep(context)
+        await runner.sweep(context)
         shown = await self.call(gateway, http, "get_job", id=str(job.id))
         assert shown["error"] == {"code": "invalid_input", "message": "It is not to be done."}
 
     async def test_one_of_another_graph_another_tenant_or_of_nobody_is_not_there(
-        self, gateway: Gateway, http: httpx2.AsyncClient, stranger: httpx2.AsyncClient, desk: Desk
+        self, gateway: RunningGateway, http: httpx2.AsyncClient, stranger: httpx2.AsyncClient, desk: Desk
     ) -> None:
         job = await desk.start(COUNT)
         for tool in ("get_job", "cancel_job"):
@@ -227,7 +233,7 @@ class TestRoutes:
         assert (started["status"], started["graph"], started["total"]) == ("queued", "default", None)
         assert await self.done(http, "GET", f"/v1/jobs/{started['id']}") == started
         assert await self.done(http, "GET", "/v1/jobs") == {"items": [started], "next_cursor": None}
-        await turns.sweep(context)
+        await runner.sweep(context)
         ended = await self.done(http, "GET", f"/v1/jobs/{started['id']}")
         assert (ended["status"], ended["result"], ended["error"]) == ("succeeded", {"nodes": 0}, None)
         assert await self.done(http, "POST", f"/v1/jobs/{started['id']}/cancel") == ended
@@ -281,7 +287,7 @@ class TestRoutes:
             await jobs.start(tx, job.id)
         path = f"/v1/jobs/{job.id}/output"
         assert await self.refused(http, "GET", path) == (409, "job_not_finished")
-        await turns.sweep(context)
+        await runner.sweep(context)
         response = await http.get(path)
         assert response.status_code == 200
         assert response.headers["Content-Length"] == "6000000"
@@ -291,14 +297,14 @@ class TestRoutes:
 
     async def test_a_job_that_left_nothing(self, http: httpx2.AsyncClient, desk: Desk, context: WorkerContext) -> None:
         job = await desk.start(COUNT, steps=1)
-        await turns.sweep(context)
+        await runner.sweep(context)
         assert await self.refused(http, "GET", f"/v1/jobs/{job.id}/output") == (404, "job_has_no_output")
 
     async def test_one_of_another_tenant_is_not_there(
         self, http: httpx2.AsyncClient, stranger: httpx2.AsyncClient, desk: Desk, context: WorkerContext
     ) -> None:
         job = await desk.start(COUNT, steps=1, output=True)
-        await turns.sweep(context)
+        await runner.sweep(context)
         assert (await http.get(f"/v1/jobs/{job.id}/output")).content == b"0\n"
         for method, rest in (("GET", ""), ("POST", "/cancel"), ("GET", "/output")):
             theirs = await stranger.request(method, f"/v1/jobs/{job.id}{rest}")
@@ -307,7 +313,7 @@ class TestRoutes:
             assert theirs.json()["code"] == "job_not_found"
         assert await self.done(stranger, "GET", "/v1/jobs") == {"items": [], "next_cursor": None}
 
-    async def test_scopes(self, gateway: Gateway, issue: NewApiKey, caller: Caller, desk: Desk) -> None:
+    async def test_scopes(self, gateway: RunningGateway, issue: NewApiKey, caller: Caller, desk: Desk) -> None:
         job = await desk.start(COUNT, steps=1)
         reading = (await issue(caller, scopes=frozenset({Scope.MEMORY_READ}))).secret
         writing = (await issue(caller, scopes=frozenset({Scope.MEMORY_WRITE}))).secret
@@ -323,7 +329,7 @@ class TestRoutes:
                 assert (await allowed.request(method, path)).status_code in (200, 202, 409)
 
     async def test_an_allow_list_holds(
-        self, gateway: Gateway, issue: NewApiKey, caller: Caller, desk: Desk, db: Database
+        self, gateway: RunningGateway, issue: NewApiKey, caller: Caller, desk: Desk, db: Database
     ) -> None:
         seen, hidden = await desk.start(COUNT), await desk.start(COUNT, graph=None)
         assert seen.graph_id is not None
@@ -336,13 +342,13 @@ class TestRoutes:
 
     async def test_cancelled_while_it_runs(self, http: httpx2.AsyncClient, desk: Desk, context: WorkerContext) -> None:
         job = await desk.start(COUNT, steps=1_000, seconds=0.02)
-        sweeping = asyncio.create_task(turns.sweep(context))
+        sweeping = asyncio.create_task(runner.sweep(context))
         await eventually(lambda: has_begun(desk, job))
         shown = await self.done(http, "GET", f"/v1/jobs/{job.id}")
         assert (shown["status"], shown["total"]) == ("running", 1_000)
         asked = await self.done(http, "POST", f"/v1/jobs/{job.id}/cancel")
         assert (asked["status"], asked["cancel_requested"]) == ("running", True)
-        await asyncio.wait_for(sweeping, 20)
+        await asyncio.wait_for(sweeping, MAX_WAIT_SECONDS)
         ended = await self.done(http, "GET", f"/v1/jobs/{job.id}")
         assert ended["status"] == "cancelled"
         async with desk.db.transaction(desk.caller, read_only=True) as tx:

@@ -7,16 +7,17 @@ from typing import Any
 
 import httpx2
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
-from recollect.identity.model import operator_caller
+from recollect.accounts.identity.model import operator_caller
 from tests.conftest import NewTenant
-from tests.gateway import Gateway, NewApiKey, held, rpc_headers
+from tests.examples import examples
+from tests.gateway import NewApiKey, RunningGateway, held, rpc_headers
 
 
 @dataclass(frozen=True)
-class Version:
+class ModelledVersion:
     """A version of a modelled node. `by`: the number of the version that superseded it."""
 
     kind: str
@@ -30,10 +31,10 @@ class Model:
     """Lineages in the order in which they were made, and edges as (source, target, kind) by lineage number."""
 
     policy: str
-    lineages: list[list[Version]] = field(default_factory=list)
+    lineages: list[list[ModelledVersion]] = field(default_factory=list)
     edges: list[tuple[int, int, str]] = field(default_factory=list)
 
-    def put(self, lineage: int | None, based_on: int | None, version: Version) -> bool | None:
+    def put(self, lineage: int | None, based_on: int | None, version: ModelledVersion) -> bool | None:
         """Whether the put is a recorded conflict; None where it is refused."""
         if lineage is None:
             self.lineages.append([version])
@@ -52,12 +53,14 @@ class Model:
         return {number for number, version in enumerate(self.lineages[lineage], start=1) if version.by is None}
 
     def listed(self, kinds: list[str], tags: list[str]) -> list[int]:
-        """The lineages whose newest version passes a filter."""
+        """The lineages of heads that pass a filter, each as often as it has such."""
         wanted = {tag.lower() for tag in tags}
-        newest = [versions[-1] for versions in self.lineages]
+        heads = [
+            (number, version) for number, all_ in enumerate(self.lineages) for version in all_ if version.by is None
+        ]
         return [
             number
-            for number, version in enumerate(newest)
+            for number, version in heads
             if (not kinds or version.kind in kinds) and (not wanted or wanted & {tag.lower() for tag in version.tags})
         ]
 
@@ -78,7 +81,7 @@ _graphs = itertools.count(1)
 
 
 @pytest.fixture(scope="module")
-async def http(gateway: Gateway, new_tenant: NewTenant, issue: NewApiKey) -> AsyncIterator[httpx2.AsyncClient]:
+async def http(gateway: RunningGateway, new_tenant: NewTenant, issue: NewApiKey) -> AsyncIterator[httpx2.AsyncClient]:
     secret = (await issue(operator_caller(await new_tenant()))).secret
     async with held(gateway.http(secret, **rpc_headers())) as client:
         yield client
@@ -88,7 +91,7 @@ async def http(gateway: Gateway, new_tenant: NewTenant, issue: NewApiKey) -> Asy
 class Toolset:
     """The toolset at work on one graph, and the ids that it gave to what the model counts."""
 
-    gateway: Gateway
+    gateway: RunningGateway
     http: httpx2.AsyncClient
     graph: str
     ids: list[str] = field(default_factory=list)
@@ -107,14 +110,14 @@ class Toolset:
         return answer
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(40)
 @given(policy=st.sampled_from(["lww", "manual"]), operations=st.lists(OPERATIONS, min_size=1, max_size=12))
 @example(  # Three heads, one of them put on a sibling, settled by a put on none.
     policy="manual",
     operations=[("put", place, base, "note", []) for place, base in ((None, None), (0, 1), (0, 1), (0, 2), (0, None))],
 )
 async def test_a_model_of_the_toolset_and_the_toolset_agree(
-    gateway: Gateway, http: httpx2.AsyncClient, policy: str, operations: list[Any]
+    gateway: RunningGateway, http: httpx2.AsyncClient, policy: str, operations: list[Any]
 ) -> None:
     model, tools = Model(policy), Toolset(gateway, http, f"model-{next(_graphs)}")
     await tools.answer("create_graph", name=tools.graph, conflict_policy=policy)
@@ -133,7 +136,7 @@ async def put(
     model: Model, tools: Toolset, content: str, place: int | None, based_on: int | None, kind: str, tags: list[str]
 ) -> None:
     lineage = None if place is None or place >= len(model.lineages) else place
-    conflict = model.put(lineage, based_on, Version(kind, content, tuple(tags)))
+    conflict = model.put(lineage, based_on, ModelledVersion(kind, content, tuple(tags)))
     lineage_id = None if lineage is None else tools.ids[lineage]
     wanted = {"kind": kind, "content": content, "tags": tags, "based_on_version": based_on}
     answer = await tools.call("put_node", lineage_id=lineage_id, **wanted)
@@ -163,18 +166,13 @@ async def disconnect(model: Model, tools: Toolset, _: str, place: int) -> None:
 
 
 async def subgraph(model: Model, tools: Toolset, content: str, nodes: list[tuple[int | None, str]]) -> None:
-    """Each node once; what the call writes already is refused, and the rest is written all the same."""
-    known, taken = len(model.lineages), set[int]()
-    specs, expected = list[dict[str, Any]](), list[int | None]()
+    """Each node as often as it is named, in order."""
+    known = len(model.lineages)
+    specs, expected = list[dict[str, Any]](), list[int]()
     for place, kind in nodes:
         lineage = None if place is None or place >= known else place
         specs.append({"kind": kind, "content": content, "lineage_id": None if lineage is None else tools.ids[lineage]})
-        if lineage in taken:
-            expected.append(None)
-            continue
-        model.put(lineage, None, Version(kind, content, ()))
-        if lineage is not None:
-            taken.add(lineage)
+        model.put(lineage, None, ModelledVersion(kind, content, ()))
         expected.append(len(model.lineages[-1 if lineage is None else lineage]))
     answer = await tools.answer("put_subgraph", nodes=specs)
     assert [node.get("version") for node in answer["nodes"]] == expected
@@ -200,7 +198,7 @@ async def assert_history(model: Model, tools: Toolset, lineage: int, lineage_id:
     numbers = {version["id"]: version["version"] for version in told}
     assert list(numbers.values()) == list(range(1, len(told) + 1))
     assert [
-        Version(v["kind"], v["content"], tuple(v["tags"]), numbers.get(v.get("superseded_by"))) for v in told
+        ModelledVersion(v["kind"], v["content"], tuple(v["tags"]), numbers.get(v.get("superseded_by"))) for v in told
     ] == model.lineages[lineage]
     heads = model.heads(lineage)
     for version in told:

@@ -20,7 +20,7 @@ from recollect_gateway.mcp_endpoint.toolsets.memory import graph
 from tests.gateway import (
     LEGACY,
     MODES,
-    Gateway,
+    RunningGateway,
     answer,
     error_of,
     held,
@@ -38,7 +38,7 @@ EMPTY: dict[str, Any] = {"entities": [], "relations": []}
 
 
 @pytest.fixture(params=MODES)
-async def client(request: pytest.FixtureRequest, gateway: Gateway, key: str) -> AsyncIterator[Client]:
+async def client(request: pytest.FixtureRequest, gateway: RunningGateway, key: str) -> AsyncIterator[Client]:
     async with held(gateway.client(key, revision=request.param)) as client:
         assert client.protocol_version == request.param
         yield client
@@ -75,10 +75,12 @@ class TestCreateEntities:
         assert found == {"entities": [ALICE], "relations": []}
         assert await answer(client, "search_nodes", query="Alice", minImportance=8) == EMPTY
 
-    async def test_an_entity_may_have_an_empty_type(self, client: Client) -> None:
+    async def test_an_empty_type_is_refused(self, client: Client) -> None:
         plain = {"name": "Plain", "entityType": "", "observations": []}
-        assert await answer(client, "create_entities", entities=[plain]) == {"entities": [plain]}
-        assert await answer(client, "open_nodes", names=["Plain"]) == {"entities": [plain], "relations": []}
+        result = await client.call_tool("create_entities", {"entities": [plain]})
+        assert result.is_error
+        assert "entities.0.entityType" in text_of(result)
+        assert await answer(client, "open_nodes", names=["Plain"]) == EMPTY
 
 
 class TestCreateRelations:
@@ -220,6 +222,21 @@ class TestReading:
         found = await answer(client, "search_nodes", query=query)
         assert found == {"entities": [ALICE], "relations": [WORKS_AT]}
 
+    async def test_search_ranks_names_before_types_before_observations_and_short_names_first(
+        self, client: Client
+    ) -> None:
+        """As the crate does: by BM25 over names, then by observations."""
+        wanted = ["tea", "teapot", "tea ceremony", "kettle", "Ada"]
+        about = {"kettle": ("tea thing", []), "Ada": ("person", ["likes tea"])}
+        for name in ("Ada", "tea ceremony", "kettle", "teapot", "tea"):
+            kind, observations = about.get(name, ("thing", []))
+            entity = {"name": name, "entityType": kind, "observations": observations}
+            await answer(client, "create_entities", entities=[entity])
+        found = await answer(client, "search_nodes", query="TEA")
+        assert [entity["name"] for entity in found["entities"]] == wanted
+        page = await answer(client, "search_nodes", query="tea", offset=1, limit=2)
+        assert [entity["name"] for entity in page["entities"]] == wanted[1:3]
+
     @pytest.mark.parametrize("query", ["%", "_", "\\", "a%e", "A_ice", "'; --"])
     async def test_search_takes_every_character_literally(self, client: Client, query: str) -> None:
         await remember_alice(client)
@@ -285,7 +302,7 @@ class TestResource:
         assert (told.value.error.code, told.value.error.data) == (INTERNAL_ERROR, None)
 
     @pytest.mark.parametrize("revision", MODES)
-    async def test_it_comes_with_the_toolset(self, gateway: Gateway, key: str, revision: str) -> None:
+    async def test_it_comes_with_the_toolset(self, gateway: RunningGateway, key: str, revision: str) -> None:
         async with gateway.client(key, "/mcp", revision=revision) as client:
             assert (await client.list_resources()).resources == []
             with pytest.raises(MCPError, match="Unknown resource"):
@@ -293,7 +310,7 @@ class TestResource:
 
 
 @pytest.mark.parametrize("revision", ["2024-11-05", "2025-03-26", "2025-06-18", LEGACY])
-async def test_older_clients_shake_hands_and_call(gateway: Gateway, key: str, revision: str) -> None:
+async def test_older_clients_shake_hands_and_call(gateway: RunningGateway, key: str, revision: str) -> None:
     """Every handshake revision that the SDK serves, as bare JSON-RPC."""
     hello = {"protocolVersion": revision, "capabilities": {}, "clientInfo": {"name": "old", "version": "1"}}
     async with gateway.http(key, **rpc_headers(revision)) as http:

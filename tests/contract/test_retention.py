@@ -7,25 +7,25 @@ import httpx2
 import pytest
 from mcp import Client
 
+from recollect.accounts.identity.model import operator_caller
+from recollect.accounts.tenants import service as tenants
+from recollect.accounts.tenants.model import Tenant
 from recollect.caller import Caller
-from recollect.identity.model import operator_caller
+from recollect.jobs.kinds import COMPACT_GRAPH
 from recollect.platform.db import Database, Operator
-from recollect.retention import service as compaction
-from recollect.retention.model import COMPACT_GRAPH
+from recollect.retention.compaction import service as compaction
 from recollect.settings import Settings
-from recollect.tenants import service as tenants
-from recollect.tenants.model import Tenant
-from recollect_workers.jobs import turns
+from recollect_workers.jobs import runner
 from tests.bounds import lower
 from tests.conftest import NewTenant
-from tests.gateway import Gateway, NewApiKey, answer
+from tests.gateway import NewApiKey, RunningGateway, answer
 from tests.jobs import employed
 
 OLD = "interval '31 days'"
 
 
 @pytest.fixture
-async def admin(gateway: Gateway, admin_key: str) -> AsyncIterator[httpx2.AsyncClient]:
+async def admin(gateway: RunningGateway, admin_key: str) -> AsyncIterator[httpx2.AsyncClient]:
     async with gateway.http(admin_key) as http:
         yield http
 
@@ -95,7 +95,7 @@ class TestCompact:
         async with employed(settings, db) as worker:
             begun = await answer(client, "compact")
             assert 0 < begun["freed"]["nodes"] + begun["freed"]["observations"] < 12, "a beginning"
-            await turns.sweep(worker)
+            await runner.sweep(worker)
         done = await answer(client, "get_job", id=begun["job"])
         assert (done["kind"], done["status"]) == (COMPACT_GRAPH, "succeeded")
         freed = {name: count + done["result"][name] for name, count in begun["freed"].items()}
@@ -136,13 +136,13 @@ class TestErasure:
             response = await admin.post(f"/v1/graphs/{path}/erase", json=body)
             assert response.status_code == status, response.text
 
-    async def test_only_an_admin_erases(self, gateway: Gateway, key: str) -> None:
+    async def test_only_an_admin_erases(self, gateway: RunningGateway, key: str) -> None:
         async with gateway.http(key) as http:
             assert (await http.post("/v1/graphs/default/erase", json={"name": "Ada"})).status_code == 403
             assert (await http.request("DELETE", "/v1/graphs/default")).status_code == 403
 
     async def test_another_tenants_graph_is_not_there(
-        self, gateway: Gateway, admin: httpx2.AsyncClient, issue: NewApiKey, new_tenant: NewTenant
+        self, gateway: RunningGateway, admin: httpx2.AsyncClient, issue: NewApiKey, new_tenant: NewTenant
     ) -> None:
         assert (await admin.post("/v1/graphs", json={"name": "secret"})).status_code == 201
         other = await issue(operator_caller(await new_tenant()), kind="admin")

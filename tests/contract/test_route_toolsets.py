@@ -13,18 +13,19 @@ import pytest
 from litestar.handlers import HTTPRouteHandler
 from litestar.routes import HTTPRoute
 
+from recollect.accounts.identity import service as identity
+from recollect.accounts.identity.model import NewKey
 from recollect.caller import Caller, Scope
 from recollect.errors import Forbidden
-from recollect.identity import service as identity
-from recollect.identity.model import NewKey
 from recollect.platform.db import Database
 from recollect.settings import Settings
 from recollect_gateway.app import create_app
 from recollect_gateway.guards import TOOLSETS_OPT, within_toolsets
 from recollect_gateway.mcp_endpoint.catalogue import CATALOGUE, TOOLS, TOOLSETS
-from recollect_workers.jobs import turns
-from tests.gateway import Gateway, NewApiKey, rpc_headers
+from recollect_workers.jobs import runner
+from tests.gateway import NewApiKey, RunningGateway, rpc_headers
 from tests.jobs import employed
+from tests.timeouts import MAX_WAIT_SECONDS
 from tests.workers import environment
 
 DESCRIPTION = "GET /v1/openapi.json"
@@ -122,7 +123,7 @@ async def answered(http: httpx2.AsyncClient, name: str) -> httpx2.Response:
 
 class TestRoutes:
     async def test_each_is_for_its_own_toolsets_and_for_no_other(
-        self, gateway: Gateway, confined: dict[str, str]
+        self, gateway: RunningGateway, confined: dict[str, str]
     ) -> None:
         refused: dict[str, set[str]] = {name: set() for name in ROUTES}
         for toolset, secret in confined.items():
@@ -136,13 +137,13 @@ class TestRoutes:
                     assert response.status_code < 500
         assert refused == {name: set() if own is None else TOOLSETS - own for name, own in ROUTES.items()}
 
-    async def test_who_is_not_confined_may_use_each(self, gateway: Gateway, admin_key: str) -> None:
+    async def test_who_is_not_confined_may_use_each(self, gateway: RunningGateway, admin_key: str) -> None:
         async with gateway.http(admin_key) as http:
             for name in ROUTES:
                 assert (await answered(http, name)).status_code != 403, name
 
     async def test_nothing_is_written_by_who_may_not(
-        self, gateway: Gateway, confined: dict[str, str], owner: asyncpg.Connection, caller: Caller
+        self, gateway: RunningGateway, confined: dict[str, str], owner: asyncpg.Connection, caller: Caller
     ) -> None:
         async with gateway.http(confined["memory"]) as http:
             body = {"items": [{"text": "tea is hot"}]}
@@ -151,17 +152,19 @@ class TestRoutes:
         assert "agent" in response.json()["detail"]
         assert await owner.fetchval("SELECT count(*) FROM nodes WHERE tenant_id = $1", caller.tenant_id) == 0
 
-    async def test_the_methods_of_an_address_are_no_secret(self, gateway: Gateway, confined: dict[str, str]) -> None:
+    async def test_the_methods_of_an_address_are_no_secret(
+        self, gateway: RunningGateway, confined: dict[str, str]
+    ) -> None:
         async with gateway.http(confined["memory"]) as http:
             assert (await http.request("OPTIONS", "/v1/usage")).status_code == 204
 
     async def test_what_a_tool_tells_to_fetch_can_be_fetched(
-        self, gateway: Gateway, issue: NewApiKey, caller: Caller, settings: Settings, db: Database
+        self, gateway: RunningGateway, issue: NewApiKey, caller: Caller, settings: Settings, db: Database
     ) -> None:
         secret = (await issue(caller, toolsets=("admin",))).secret
         async with gateway.http(secret, **rpc_headers()) as http, employed(settings, db) as worker:
             started = await gateway.call(http, "start_export", {"format": "json"}, path="/mcp/x/admin")
-            await turns.sweep(worker)
+            await runner.sweep(worker)
             job = {"id": started["structuredContent"]["id"]}
             shown = await gateway.call(http, "get_job", job, path="/mcp/x/admin")
             assert shown["structuredContent"]["status"] == "succeeded"
@@ -173,7 +176,7 @@ class TestRoutes:
 
 class TestTools:
     async def test_a_confined_key_is_offered_its_toolsets_whatever_the_address(
-        self, gateway: Gateway, confined: dict[str, str]
+        self, gateway: RunningGateway, confined: dict[str, str]
     ) -> None:
         for toolset, secret in confined.items():
             async with gateway.http(secret, **rpc_headers()) as http:
@@ -181,7 +184,7 @@ class TestTools:
                 listed = [tool["name"] for tool in answer["result"]["tools"]]
                 assert listed == [tool.name for tool in CATALOGUE if toolset in tool.toolsets]
 
-    async def test_what_is_not_offered_is_unknown(self, gateway: Gateway, confined: dict[str, str]) -> None:
+    async def test_what_is_not_offered_is_unknown(self, gateway: RunningGateway, confined: dict[str, str]) -> None:
         async with gateway.http(confined["memory"], **rpc_headers()) as http:
             called = {"name": "recall", "arguments": {"query": "tea"}}
             answer = await gateway.post(http, "tools/call", called, path="/mcp/x/all")
@@ -189,7 +192,7 @@ class TestTools:
 
 
 class TestKeys:
-    async def test_they_are_made_and_listed_with_their_toolsets(self, gateway: Gateway, admin_key: str) -> None:
+    async def test_they_are_made_and_listed_with_their_toolsets(self, gateway: RunningGateway, admin_key: str) -> None:
         async with gateway.http(admin_key) as http:
             made = await http.post("/v1/keys", json={"name": "reader", "toolsets": ["memory", "agent", "memory"]})
             assert made.json()["toolsets"] == ["memory", "agent"]
@@ -199,7 +202,7 @@ class TestKeys:
         assert (refused.status_code, refused.json()["path"]) == (400, "toolsets.1")
 
     async def test_one_that_is_confined_makes_none_that_is_less_so(
-        self, gateway: Gateway, confined: dict[str, str]
+        self, gateway: RunningGateway, confined: dict[str, str]
     ) -> None:
         async with gateway.http(confined["agent"]) as http:
             for toolsets in (None, ["memory"], ["agent", "memory"]):
@@ -209,7 +212,7 @@ class TestKeys:
             assert (await http.post("/v1/keys", json={"name": "child", "toolsets": []})).status_code == 201
 
     async def test_one_that_is_confined_to_nothing_reaches_nothing_but_what_goes_by_scope(
-        self, gateway: Gateway, issue: NewApiKey, caller: Caller
+        self, gateway: RunningGateway, issue: NewApiKey, caller: Caller
     ) -> None:
         nothing = await issue(caller, kind="admin", toolsets=())
         async with gateway.http(nothing.secret, **rpc_headers()) as http:
@@ -218,14 +221,16 @@ class TestKeys:
             answer = await gateway.post(http, "tools/list", {}, path="/mcp/x/all")
         assert answer["result"]["tools"] == []
 
-    async def test_the_command_makes_them_too(self, gateway: Gateway, settings: Settings, caller: Caller) -> None:
+    async def test_the_command_makes_them_too(
+        self, gateway: RunningGateway, settings: Settings, caller: Caller
+    ) -> None:
         async def create(toolset: str) -> tuple[int, str, str]:
             command = ["-m", "recollect_cli.main", "keys", "create", caller.tenant, "reader", "--toolset", toolset]
             command += ["--scope", "memory:read"]
             pipes = {"stdout": asyncio.subprocess.PIPE, "stderr": asyncio.subprocess.PIPE}
             variables = os.environ | environment(settings)
             process = await asyncio.create_subprocess_exec(sys.executable, *command, env=variables, **pipes)  # type: ignore[arg-type]
-            out, err = await asyncio.wait_for(process.communicate(), 60)
+            out, err = await asyncio.wait_for(process.communicate(), MAX_WAIT_SECONDS)
             return process.returncode or 0, out.decode().strip(), err.decode()
 
         code, secret, _ = await create("agent")

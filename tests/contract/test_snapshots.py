@@ -15,7 +15,7 @@ from recollect.platform.migrate import migrations
 from recollect_gateway.mcp_endpoint.catalogue import CATALOGUE
 from recollect_gateway.mcp_endpoint.server import definition
 from recollect_gateway.mcp_endpoint.tool import ToolSpec
-from tests.gateway import Gateway
+from tests.gateway import RunningGateway
 
 
 @pytest.fixture
@@ -30,6 +30,15 @@ def test_tool(frozen: SnapshotAssertion, tool: ToolSpec) -> None:
     assert listed | {"toolsets": sorted(tool.toolsets), "scope": tool.scope} == frozen
 
 
+DIALECTS = [dialect for tool in CATALOGUE for dialect in tool.dialects]
+
+
+@pytest.mark.parametrize("tool", DIALECTS, ids=lambda tool: f"{min(tool.toolsets)}-{tool.name}")
+def test_dialect(frozen: SnapshotAssertion, tool: ToolSpec) -> None:
+    listed = definition(tool).model_dump(mode="json", by_alias=True, exclude_none=True)
+    assert listed | {"toolsets": sorted(tool.toolsets), "scope": tool.scope} == frozen
+
+
 def test_error_codes(frozen: SnapshotAssertion) -> None:
     assert sorted(ErrorCode) == frozen
 
@@ -38,7 +47,7 @@ def test_migrations(frozen: SnapshotAssertion) -> None:
     assert {migration.name: migration.checksum for migration in migrations()} == frozen
 
 
-async def test_openapi(frozen: SnapshotAssertion, gateway: Gateway) -> None:
+async def test_openapi(frozen: SnapshotAssertion, gateway: RunningGateway) -> None:
     async with gateway.http() as http:
         response = await http.get("/v1/openapi.json")
     document: dict[str, Any] = response.json()

@@ -11,9 +11,9 @@ import pytest
 
 from recollect.caller import Caller
 from recollect.platform.db import Database
-from recollect.recall.ranking import WEIGHTS
+from recollect.retrieval.recall.ranking import WEIGHTS
 from tests import memories
-from tests.gateway import Gateway, rpc_headers
+from tests.gateway import RunningGateway, rpc_headers
 
 PATH = "/mcp/x/agent,facts"
 WORDS = ("anvil", "bellows", "crucible", "dynamo", "engine", "furnace")
@@ -25,10 +25,10 @@ def told(word: str) -> str:
 
 
 @dataclass(frozen=True)
-class Agent:
+class ThreadAgent:
     """Calls tools, and settles what they wrote as the worker does."""
 
-    gateway: Gateway
+    gateway: RunningGateway
     http: httpx2.AsyncClient
     below: memories.Agent
 
@@ -50,23 +50,23 @@ class Agent:
 
 
 @pytest.fixture
-async def agent(gateway: Gateway, key: str, db: Database, caller: Caller) -> AsyncIterator[Agent]:
+async def agent(gateway: RunningGateway, key: str, db: Database, caller: Caller) -> AsyncIterator[ThreadAgent]:
     async with gateway.http(key, **rpc_headers()) as http, memories.at_work(db, caller) as below:
-        yield Agent(gateway, http, below)
+        yield ThreadAgent(gateway, http, below)
 
 
 def items(words: Sequence[str], **more: Any) -> list[dict[str, Any]]:
     return [{"text": told(word), **more} for word in words]
 
 
-async def test_a_batch_is_in_the_order_in_which_it_was_told(agent: Agent) -> None:
+async def test_a_batch_is_in_the_order_in_which_it_was_told(agent: ThreadAgent) -> None:
     await agent("remember", items=items(WORDS, thread="shop", at="2026-01-31T09:00:00Z"))
     for place, word in enumerate(WORDS):
         assert await agent.beside(word) == {*WORDS[max(0, place - 1) : place], *WORDS[place + 1 : place + 2]}
 
 
 @pytest.mark.parametrize("tool", ["remember", "create_node"])
-async def test_at_orders_what_was_written_in_another_order(agent: Agent, tool: str) -> None:
+async def test_at_orders_what_was_written_in_another_order(agent: ThreadAgent, tool: str) -> None:
     for minute, word in ((3, "crucible"), (5, "engine"), (1, "anvil"), (4, "dynamo"), (2, "bellows")):
         if tool == "remember":
             await agent(tool, items=items([word], thread="shop", at=f"2026-01-31T09:0{minute}:00Z"))
@@ -77,27 +77,27 @@ async def test_at_orders_what_was_written_in_another_order(agent: Agent, tool: s
     assert await agent.beside("engine") == {"dynamo"}
 
 
-async def test_a_thread_leads_from_entity_to_entity_and_to_facts(agent: Agent) -> None:
+async def test_a_thread_leads_from_entity_to_entity_and_to_facts(agent: ThreadAgent) -> None:
     about: tuple[list[str], ...] = (["Grace"], [], ["Ada"], ["Grace"], [])
     for word, names in zip(WORDS, about, strict=False):
         await agent("remember", items=items([word], thread="shop", about=names))
     assert await agent.beside("crucible") == {"bellows", "dynamo"}
 
 
-async def test_two_threads_are_two(agent: Agent) -> None:
+async def test_two_threads_are_two(agent: ThreadAgent) -> None:
     await agent("remember", items=items(WORDS[:3], thread="shop") + items(WORDS[3:], thread="yard"))
     assert await agent.beside("crucible") == {"bellows"}
     assert await agent.beside("dynamo") == {"engine"}
 
 
-async def test_without_a_thread_an_entity_s_other_observations_are_beside(agent: Agent) -> None:
+async def test_without_a_thread_an_entity_s_other_observations_are_beside(agent: ThreadAgent) -> None:
     for word, name in zip(WORDS, ("Ada", "Grace") * 3, strict=True):
         await agent("remember", items=items([word], about=[name]))
     assert await agent.beside("anvil") == {"crucible"}
     assert await agent.beside("furnace") == {"dynamo"}
 
 
-async def test_explain_returns_every_term_and_the_score_is_their_sum(agent: Agent) -> None:
+async def test_explain_returns_every_term_and_the_score_is_their_sum(agent: ThreadAgent) -> None:
     await agent("remember", items=items(WORDS, thread="shop"))
     await agent.below.embed()
     plain = (await agent("recall", query="anvil"))["memories"]
@@ -111,7 +111,7 @@ async def test_explain_returns_every_term_and_the_score_is_their_sum(agent: Agen
         assert memory["score"] == pytest.approx(score, abs=1e-3)
 
 
-async def test_a_fact_tells_its_thread_and_when_it_was_said(agent: Agent) -> None:
+async def test_a_fact_tells_its_thread_and_when_it_was_said(agent: ThreadAgent) -> None:
     said = {"thread": "shop", "at": 1_769_850_000_000}
     made = (await agent("create_node", text="Bees make honey", **said))["node"]
     assert made.items() >= said.items()
@@ -121,25 +121,27 @@ async def test_a_fact_tells_its_thread_and_when_it_was_said(agent: Agent) -> Non
     assert (memory["text"], memory["at"]) == ("Bees make wax", "2026-01-31T09:00:00Z")
 
 
-async def test_what_was_said_now_and_nowhere_tells_neither(agent: Agent) -> None:
+async def test_what_was_said_now_and_nowhere_tells_neither(agent: ThreadAgent) -> None:
     node = (await agent("create_node", text="Bees make honey"))["node"]
     assert {"thread", "at"}.isdisjoint(node)
 
 
-async def test_a_fact_is_told_once_a_thread(agent: Agent) -> None:
+async def test_a_fact_is_told_once_a_thread(agent: ThreadAgent) -> None:
     threads = (None, "shop", "yard", "shop")
     ids = [(await agent("create_node", text="it rained", thread=thread))["node"]["id"] for thread in threads]
     assert len(set(ids)) == 3
     assert ids[1] == ids[3]
 
 
-async def test_said_before_1970(agent: Agent) -> None:
+async def test_said_before_1970(agent: ThreadAgent) -> None:
     made = (await agent("create_node", text="Ada published her notes", at=-4_000_000_000_000))["node"]
     assert made["at"] == -4_000_000_000_000
 
 
 @pytest.mark.parametrize("at", ["0001-01-01T00:00:00Z", "9999-12-31T23:59:59.999999Z"])
-async def test_the_ends_of_the_calendar_come_back_as_times(agent: Agent, gateway: Gateway, key: str, at: str) -> None:
+async def test_the_ends_of_the_calendar_come_back_as_times(
+    agent: ThreadAgent, gateway: RunningGateway, key: str, at: str
+) -> None:
     await agent("remember", items=[{"text": "the anvil rings", "at": at}])
     (found,) = (await agent("recall", query="anvil"))["memories"]
     assert found["at"][:4] == at[:4]

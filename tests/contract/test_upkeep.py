@@ -7,10 +7,10 @@ import pytest
 from mcp import Client
 
 from recollect.caller import Caller
-from recollect.curation import duplicates
+from recollect.curation.duplicates import service as duplicates
 from recollect.platform.db import Database
 from recollect_workers.context import WorkerContext
-from recollect_workers.jobs import turns
+from recollect_workers.jobs import runner
 from tests.gateway import answer, error_of, revision_of, text_of
 from tests.memories import Agent
 
@@ -138,13 +138,13 @@ class TestLargeGraphs:
         assert "call propose_duplicates" in text_of(refused)
         job = await answer(client, "propose_duplicates", threshold=0.8)
         assert (await answer(client, "propose_duplicates", threshold=0.8))["id"] == job["id"]
-        await turns.sweep(context)
+        await runner.sweep(context)
         shown = await answer(client, "get_job", id=job["id"])
         assert (shown["status"], shown["result"]["compared"], shown["result"]["merged"]) == ("succeeded", 5, 0)
         found = await answer(client, "find_duplicates", threshold=0.8)
         assert found == {"groups": [["Acme Inc", "ACME Inc.", "Acme Inc.."]]}
         again = await answer(client, "propose_duplicates", threshold=0.3)
-        await turns.sweep(context)
+        await runner.sweep(context)
         assert (await answer(client, "get_job", id=again["id"]))["result"]["compared"] == 5, "though none changed"
         assert "Bolt Ltd" in str(await answer(client, "find_duplicates", threshold=0.3))
 
@@ -153,14 +153,14 @@ class TestLargeGraphs:
     ) -> None:
         await create(client, *ALIKE)
         await answer(client, "propose_duplicates", threshold=0.8)
-        await turns.sweep(context)
+        await runner.sweep(context)
         metadata = {"dedup": {"mode": "propose", "threshold": 1.0}}
         await answer(client, "update_graph_config", name="default", metadata=metadata)
         assert "call propose_duplicates" in text_of(await client.call_tool("compress_graph", {"dryRun": True}))
         said = await answer(client, "compress_graph", threshold=0.8)
         assert (said["entitiesMerged"], said["mergedEntities"], said["job"]["status"]) == (0, [], "queued")
         assert len(await names(client)) == 5
-        await turns.sweep(context)
+        await runner.sweep(context)
         shown = await answer(client, "get_job", id=said["job"]["id"])
         assert (shown["status"], shown["result"]["merged"]) == ("succeeded", 2)
         assert await names(client) == ["Acme Inc", "Acme Inc!", "Bolt Ltd"]
@@ -211,7 +211,9 @@ class TestArchiveEntities:
 
 class TestValidateGraph:
     async def test_what_is_not_as_it_should_be(self, client: Client, db: Database, caller: Caller) -> None:
-        await create(client, ("Ada", "person", ["writes"]), ("Silent", "person", []), ("Untyped", "", ["x"]))
+        await create(client, ("Ada", "person", ["writes"]), ("Silent", "person", []))
+        untyped = {"entities": [{"name": "Untyped", "entityType": "", "observations": ["x"]}]}
+        await answer(client, "import_graph", format="json", data=json.dumps(untyped), mergeStrategy="skip")
         await answer(client, "create_relations", relations=[{"from": "Ada", "to": "Nobody", "relationType": "knows"}])
         before = await revision_of(db, caller)
         found = await answer(client, "validate_graph")

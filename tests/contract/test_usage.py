@@ -8,15 +8,15 @@ import asyncpg
 import httpx2
 import pytest
 
+from recollect.accounts.identity.model import operator_caller
 from recollect.caller import Caller, Scope
-from recollect.graphs import service as graphs
-from recollect.graphs.model import NewGraph
-from recollect.identity.model import operator_caller
+from recollect.graph.graphs import service as graphs
+from recollect.graph.graphs.model import NewGraph
 from recollect.platform.db import Database
 from recollect.settings import Settings
 from recollect_gateway.mcp_endpoint.errors import ERROR_META
 from tests.conftest import NewTenant
-from tests.gateway import Gateway, NewApiKey, eventually, rpc_headers, serving
+from tests.gateway import NewApiKey, RunningGateway, eventually, rpc_headers, serving
 from tests.memories import Agent
 
 ADMIN = "/mcp/x/admin"
@@ -32,7 +32,7 @@ ROWS = [
 
 
 @pytest.fixture(scope="module")
-def gateways(settings: Settings) -> Iterator[tuple[Gateway, Gateway]]:
+def gateways(settings: Settings) -> Iterator[tuple[RunningGateway, RunningGateway]]:
     """Two that write down at once what they count."""
     quick = settings.model_copy(update={"usage_flush_seconds": 0.05})
     with serving(quick) as one, serving(quick) as other:
@@ -40,7 +40,7 @@ def gateways(settings: Settings) -> Iterator[tuple[Gateway, Gateway]]:
 
 
 @pytest.fixture
-async def http(gateway: Gateway, key: str) -> AsyncIterator[httpx2.AsyncClient]:
+async def http(gateway: RunningGateway, key: str) -> AsyncIterator[httpx2.AsyncClient]:
     async with gateway.http(key, **rpc_headers()) as http:
         yield http
 
@@ -55,14 +55,14 @@ async def past(owner: asyncpg.Connection, caller: Caller) -> None:
         )
 
 
-async def told(gateway: Gateway, http: httpx2.AsyncClient, **arguments: Any) -> dict[str, Any]:
+async def told(gateway: RunningGateway, http: httpx2.AsyncClient, **arguments: Any) -> dict[str, Any]:
     result = await gateway.call(http, "usage", arguments, path=ADMIN)
     assert not result["isError"], result
     answer: dict[str, Any] = result["structuredContent"]
     return answer
 
 
-async def refused(gateway: Gateway, http: httpx2.AsyncClient, **arguments: Any) -> dict[str, str]:
+async def refused(gateway: RunningGateway, http: httpx2.AsyncClient, **arguments: Any) -> dict[str, str]:
     result = await gateway.call(http, "usage", arguments, path=ADMIN)
     assert result["isError"], result
     error: dict[str, str] = result["_meta"][ERROR_META]
@@ -85,7 +85,7 @@ async def counted(owner: asyncpg.Connection, caller: Caller) -> dict[tuple[str, 
 
 class TestCounting:
     async def test_calls_of_tools_and_routes_are_counted_with_their_errors(
-        self, gateways: tuple[Gateway, Gateway], key: str, owner: asyncpg.Connection, caller: Caller
+        self, gateways: tuple[RunningGateway, RunningGateway], key: str, owner: asyncpg.Connection, caller: Caller
     ) -> None:
         gateway, _ = gateways
         expected = {
@@ -117,7 +117,7 @@ class TestCounting:
         await eventually(all_there)
 
     async def test_the_bytes_that_were_sent_are_counted(
-        self, gateways: tuple[Gateway, Gateway], key: str, owner: asyncpg.Connection, caller: Caller
+        self, gateways: tuple[RunningGateway, RunningGateway], key: str, owner: asyncpg.Connection, caller: Caller
     ) -> None:
         gateway, text = gateways[0], "tea " * 1_000
         query = "SELECT min(bytes_received) FROM usage_hourly WHERE tenant_id = $1 HAVING count(*) = 2"
@@ -132,7 +132,7 @@ class TestCounting:
         await eventually(all_there)
 
     async def test_two_gateways_add_up(
-        self, gateways: tuple[Gateway, Gateway], key: str, owner: asyncpg.Connection, caller: Caller
+        self, gateways: tuple[RunningGateway, RunningGateway], key: str, owner: asyncpg.Connection, caller: Caller
     ) -> None:
         async def all_there() -> bool:
             return await counted(owner, caller) == {("route", "GET /v1/graphs"): (40, 0)}
@@ -158,13 +158,15 @@ class TestCounting:
 
 @pytest.mark.usefixtures("past")
 class TestUsage:
-    async def test_it_is_told_hour_by_hour_oldest_first(self, gateway: Gateway, http: httpx2.AsyncClient) -> None:
+    async def test_it_is_told_hour_by_hour_oldest_first(
+        self, gateway: RunningGateway, http: httpx2.AsyncClient
+    ) -> None:
         answer = await told(gateway, http, **{"from": JANUARY, "to": MARCH})
         assert flat(answer["usage"]) == ROWS
         assert answer["next_cursor"] is None
 
     async def test_it_begins_with_the_hour_of_from_and_ends_before_to(
-        self, gateway: Gateway, http: httpx2.AsyncClient
+        self, gateway: RunningGateway, http: httpx2.AsyncClient
     ) -> None:
         answer = await told(gateway, http, **{"from": "2026-01-01T16:29:00+05:30", "to": "2026-01-02T00:00:00Z"})
         assert flat(answer["usage"]) == ROWS[:3]
@@ -179,13 +181,13 @@ class TestUsage:
         ],
     )
     async def test_it_is_told_in_sums(
-        self, gateway: Gateway, http: httpx2.AsyncClient, per: str, sums: list[tuple[str, str, int]]
+        self, gateway: RunningGateway, http: httpx2.AsyncClient, per: str, sums: list[tuple[str, str, int]]
     ) -> None:
         answer = await told(gateway, http, **{"from": "2025-12-31T10:00:00Z", "to": MARCH, "per": per})
         assert [(row["since"][:10], row["name"], row["calls"]) for row in answer["usage"]][:2] == sums
 
     @pytest.mark.parametrize("per", ["hour", "day", "month", "all"])
-    async def test_pages_are_the_whole(self, gateway: Gateway, http: httpx2.AsyncClient, per: str) -> None:
+    async def test_pages_are_the_whole(self, gateway: RunningGateway, http: httpx2.AsyncClient, per: str) -> None:
         asked: dict[str, Any] = {"from": JANUARY, "to": MARCH, "per": per}
         whole = await told(gateway, http, **asked)
         rows, cursor = list[Any](), None
@@ -203,7 +205,7 @@ class TestUsage:
 
     @pytest.mark.parametrize("per", ["hour", "all"])
     async def test_a_cursor_keeps_from_and_to_as_time_goes_on(
-        self, gateway: Gateway, http: httpx2.AsyncClient, per: str
+        self, gateway: RunningGateway, http: httpx2.AsyncClient, per: str
     ) -> None:
         """Without them, the page that follows would be of the day before another hour: rows came twice."""
         asked: dict[str, Any] = {"from": JANUARY, "to": MARCH, "per": per}
@@ -224,7 +226,7 @@ class TestUsage:
         ],
     )
     async def test_what_makes_no_sense_is_refused(
-        self, gateway: Gateway, http: httpx2.AsyncClient, asked: dict[str, Any], path: str
+        self, gateway: RunningGateway, http: httpx2.AsyncClient, asked: dict[str, Any], path: str
     ) -> None:
         assert await refused(gateway, http, **asked) == {"code": "invalid_input", "path": path}
         problem = (await http.get("/v1/usage", params=asked)).json()
@@ -234,14 +236,16 @@ class TestUsage:
         problem = (await http.get("/v1/usage", params={"from": "2026-01-01T00:00:00"})).json()
         assert (problem["status"], problem["path"]) == (400, "from")
 
-    async def test_another_tenants_is_not_told(self, gateway: Gateway, issue: NewApiKey, new_tenant: NewTenant) -> None:
+    async def test_another_tenants_is_not_told(
+        self, gateway: RunningGateway, issue: NewApiKey, new_tenant: NewTenant
+    ) -> None:
         stranger = await issue(operator_caller(await new_tenant()), kind="admin")
         async with gateway.http(stranger.secret, **rpc_headers()) as http:
             assert (await told(gateway, http, **{"from": JANUARY, "to": MARCH}))["usage"] == []
             assert (await http.get("/v1/usage", params={"from": JANUARY, "to": MARCH})).json()["items"] == []
 
     async def test_who_is_confined_to_some_graphs_is_not_told_of_the_whole_tenant(
-        self, gateway: Gateway, issue: NewApiKey, caller: Caller, db: Database
+        self, gateway: RunningGateway, issue: NewApiKey, caller: Caller, db: Database
     ) -> None:
         async with db.transaction(caller) as tx:
             default = await graphs.get_graph(tx, "default")
@@ -254,7 +258,7 @@ class TestUsage:
         assert [each["graph"] for each in stored["items"]] == ["default"]
 
     async def test_reading_it_takes_the_scope_of_a_reader(
-        self, gateway: Gateway, issue: NewApiKey, caller: Caller
+        self, gateway: RunningGateway, issue: NewApiKey, caller: Caller
     ) -> None:
         writer = await issue(caller, scopes=frozenset({Scope.MEMORY_WRITE}))
         async with gateway.http(writer.secret) as http:
@@ -264,7 +268,7 @@ class TestUsage:
 
 class TestStored:
     async def test_what_graphs_hold_is_told_by_name(
-        self, gateway: Gateway, http: httpx2.AsyncClient, db: Database, caller: Caller
+        self, gateway: RunningGateway, http: httpx2.AsyncClient, db: Database, caller: Caller
     ) -> None:
         agent, other = Agent(db, caller), Agent(db, caller, "other")
         await agent.create("Ada", "Babbage")
@@ -286,7 +290,7 @@ class TestStored:
         assert first["items"] + rest["items"] == answer["stored"]
         assert rest["next_cursor"] is None
 
-    async def test_an_empty_graph_holds_nothing(self, gateway: Gateway, http: httpx2.AsyncClient) -> None:
+    async def test_an_empty_graph_holds_nothing(self, gateway: RunningGateway, http: httpx2.AsyncClient) -> None:
         assert flat((await told(gateway, http))["stored"]) == [("default", 0, 0, 0, 0, 0, 0)]
         assert (await http.get("/v1/usage/stored", params={"limit": 0})).status_code == 400
 

@@ -7,18 +7,18 @@ from uuid import uuid4
 
 import pytest
 
-from recollect.identity.model import operator_caller
-from recollect.passages.model import REINDEX_PASSAGES
+from recollect.accounts.identity.model import operator_caller
+from recollect.jobs.kinds import REINDEX_PASSAGES
 from recollect_workers.context import WorkerContext
-from recollect_workers.jobs import turns
+from recollect_workers.jobs import runner
 from tests.conftest import NewTenant
 from tests.e2e.test_import_export import Shell
-from tests.gateway import Gateway, NewApiKey
+from tests.gateway import NewApiKey, RunningGateway
 from tests.jobs import COUNT, REFUSE, Desk, take_one_step
 
 
 @pytest.fixture
-def shell(gateway: Gateway, key: str, tmp_path: Path) -> Shell:
+def shell(gateway: RunningGateway, key: str, tmp_path: Path) -> Shell:
     return Shell(tmp_path, {"RECOLLECT_URL": gateway.url, "RECOLLECT_API_KEY": key})
 
 
@@ -42,7 +42,7 @@ async def test_they_are_listed_shown_and_cancelled(shell: Shell, desk: Desk, con
     assert (ended.code, b"status\tcancelled\n" in ended.out) == (0, True)
     shown = await shell.run("jobs", "show", str(first.id), "--json")
     assert (shown.code, json.loads(shown.out)["status"]) == (0, "cancelled")
-    await turns.sweep(context)
+    await runner.sweep(context)
     failed = await shell.run("jobs", "show", str(second.id))
     assert (failed.code, b"error\tinvalid_input: It is not to be done." in failed.out) == (1, True)
 

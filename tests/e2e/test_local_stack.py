@@ -20,15 +20,14 @@ import pytest
 
 from recollect_local.postgres import LocalPostgres
 from recollect_local.valkey import LocalValkey
+from tests.timeouts import MAX_WAIT_SECONDS
 
-READY_SECONDS = 90
-STOP_SECONDS = 60
-pytestmark = pytest.mark.timeout(300)  # the longest test starts the stack four times
+READY_SECONDS = STOP_SECONDS = MAX_WAIT_SECONDS
 ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith("RECOLLECT_")}
 
 
 @dataclass(frozen=True, slots=True)
-class Stack:
+class RunningLocal:
     """A `recollect local` under test. `console` receives what it prints."""
 
     process: subprocess.Popen[bytes]
@@ -65,7 +64,7 @@ class Stack:
 
 def launch(
     folder: Path, *options: str, data: Path | None = None, environment: Mapping[str, str] | None = None
-) -> Stack:
+) -> RunningLocal:
     """Start `recollect local` as a shell would, leader of a process group of its own; on `folder`/data by default."""
     (folder / "ready.json").unlink(missing_ok=True)  # a start that was killed has left its own
     files = ["--data-dir", str(data or folder / "data"), "--ready-file", str(folder / "ready.json")]
@@ -78,10 +77,10 @@ def launch(
             env={**ENVIRONMENT, **(environment or {})},
             process_group=0,
         )
-    return Stack(process, folder, folder / "console")
+    return RunningLocal(process, folder, folder / "console")
 
 
-def start(folder: Path, *options: str, environment: Mapping[str, str] | None = None) -> Stack:
+def start(folder: Path, *options: str, environment: Mapping[str, str] | None = None) -> RunningLocal:
     """Start it and wait until it is ready."""
     stack = launch(folder, "--port", "0", *options, environment=environment)
     try:
@@ -118,7 +117,7 @@ def kill(pid: int) -> None:
     os.kill(pid, signal.SIGKILL)
 
 
-def wait_until(holds: Callable[[], bool], seconds: float = 30) -> None:
+def wait_until(holds: Callable[[], bool], seconds: float = MAX_WAIT_SECONDS) -> None:
     give_up = time.monotonic() + seconds
     while not holds():
         assert time.monotonic() < give_up, f"still not so after {seconds} s"
@@ -139,7 +138,7 @@ def wait_until_gone(processes: Collection[psutil.Process]) -> None:
 def request(method: str, url: str, headers: Mapping[str, str], body: str | None = None) -> tuple[int, str]:
     """Status and body of one HTTP request."""
     parts = urlsplit(url)
-    connection = http.client.HTTPConnection(parts.netloc, timeout=30)
+    connection = http.client.HTTPConnection(parts.netloc, timeout=MAX_WAIT_SECONDS)
     try:
         connection.request(method, parts.path, body, dict(headers))
         response = connection.getresponse()
@@ -188,7 +187,7 @@ def entity_names(endpoint: Mapping[str, str]) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningLocal]:
     """One stack for the tests that leave it running."""
     stack = start(tmp_path_factory.mktemp("stack"))
     yield stack
@@ -196,7 +195,7 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
 
 
 class TestStart:
-    def test_ready_file_names_what_a_client_needs(self, stack: Stack) -> None:
+    def test_ready_file_names_what_a_client_needs(self, stack: RunningLocal) -> None:
         endpoint = stack.endpoint()
         base = endpoint["mcp_url"].removesuffix("/mcp")
         assert base.startswith("http://127.0.0.1:")
@@ -208,22 +207,22 @@ class TestStart:
         }
         assert is_ready(endpoint)
 
-    def test_other_commands_find_it_in_its_data_folder(self, stack: Stack) -> None:
+    def test_other_commands_find_it_in_its_data_folder(self, stack: RunningLocal) -> None:
         assert json.loads((stack.folder / "data" / "local.json").read_text()) == stack.endpoint()
 
-    def test_secrets_are_for_the_owner_only(self, stack: Stack) -> None:
+    def test_secrets_are_for_the_owner_only(self, stack: RunningLocal) -> None:
         data = stack.folder / "data"
         secrets = [stack.ready_file, *(data / name for name in ("local.json", "api-key", "key-secret"))]
         assert {stat.S_IMODE(path.stat().st_mode) for path in secrets} == {0o600}
 
-    def test_key_has_every_scope(self, stack: Stack) -> None:
+    def test_key_has_every_scope(self, stack: RunningLocal) -> None:
         endpoint = stack.endpoint()
         remember_entity(endpoint, "Scope")
         assert "Scope" in entity_names(endpoint)
         bearer = {"Authorization": f"Bearer {endpoint['api_key']}"}
         assert request("GET", f"{endpoint['management_url']}/keys", bearer)[0] == 200
 
-    def test_printed_curl_line_lists_the_tools(self, stack: Stack) -> None:
+    def test_printed_curl_line_lists_the_tools(self, stack: RunningLocal) -> None:
         lines = stack.said[stack.said.index("curl -sS ") : stack.said.index("Ctrl-C")]
         _, _, url, *options = shlex.split(lines.replace("\\\n", ""))
         given = list(zip(options[::2], options[1::2], strict=True))
@@ -232,7 +231,7 @@ class TestStart:
         assert status == 200, body
         assert "recall" in {tool["name"] for tool in message_in(body)["result"]["tools"]}
 
-    def test_printed_client_settings_are_whole(self, stack: Stack) -> None:
+    def test_printed_client_settings_are_whole(self, stack: RunningLocal) -> None:
         endpoint = stack.endpoint()
         bearer = {"Authorization": f"Bearer {endpoint['api_key']}"}
         cursor, vs_code = (
@@ -246,7 +245,7 @@ class TestStart:
 
 
 class TestRefusal:
-    def test_second_start_on_the_same_data_says_who_runs(self, stack: Stack, tmp_path: Path) -> None:
+    def test_second_start_on_the_same_data_says_who_runs(self, stack: RunningLocal, tmp_path: Path) -> None:
         data = stack.folder / "data"
         said = refusal(tmp_path, "--port", "0", data=data)
         address = stack.endpoint()["mcp_url"].removesuffix("/mcp")
@@ -254,7 +253,7 @@ class TestRefusal:
         assert is_ready(stack.endpoint())
         assert (data / "local.json").exists()
 
-    def test_taken_port_is_told_before_anything_starts(self, stack: Stack, tmp_path: Path) -> None:
+    def test_taken_port_is_told_before_anything_starts(self, stack: RunningLocal, tmp_path: Path) -> None:
         port = str(urlsplit(stack.endpoint()["mcp_url"]).port)
         said = refusal(tmp_path, "--port", port)
         assert f"Port {port} on 127.0.0.1 is taken" in said
@@ -284,7 +283,7 @@ class TestRefusal:
 
 
 @pytest.mark.parametrize("name", ["Gateway", "Worker", "Valkey", "PostgreSQL"])
-def test_killed_server_is_started_again(stack: Stack, name: str) -> None:
+def test_killed_server_is_started_again(stack: RunningLocal, name: str) -> None:
     endpoint = stack.endpoint()
     victim = stack.children()[name]
     victim.kill()

@@ -12,6 +12,7 @@ from recollect.caller import Caller
 from recollect.settings import Settings
 from tests.e2e.test_trace import free_port, gateway
 from tests.gateway import eventually
+from tests.timeouts import MAX_WAIT_SECONDS
 from tests.workers import working
 
 FILE = b"".join(
@@ -29,7 +30,7 @@ async def ended(http: httpx2.AsyncClient, job: dict[str, Any]) -> dict[str, Any]
         shown.update((await http.get(f"/v1/jobs/{job['id']}")).json())
         return shown["finished_at"] is not None
 
-    await eventually(has_ended, seconds=30)
+    await eventually(has_ended)
     return shown
 
 
@@ -40,7 +41,7 @@ async def test_a_memory_that_keeps_itself(
     served = settings.model_copy(update={"port": free_port(), "sweep_seconds": 1})
     headers = {"Authorization": f"Bearer {admin_key}"}
     with working(served, tmp_path), gateway(served) as address:
-        async with httpx2.AsyncClient(base_url=address, headers=headers, timeout=30) as http:
+        async with httpx2.AsyncClient(base_url=address, headers=headers, timeout=MAX_WAIT_SECONDS) as http:
             dedup = {"dedup": {"mode": "merge", "threshold": 0.6}}
             made = await http.post("/v1/graphs", json={"name": "companies", "metadata": dedup})
             assert made.status_code == 201, made.text
@@ -56,7 +57,7 @@ async def test_a_memory_that_keeps_itself(
             async def are_merged() -> bool:
                 return bool((await http.get("/v1/graphs/companies")).json()["entities"] == 2)
 
-            await eventually(are_merged, seconds=30)
+            await eventually(are_merged)
             started = await http.post("/v1/graphs/companies/exports", json={"format": "jsonl"})
             assert (await ended(http, started.json()))["status"] == "succeeded"
             output = await http.get(f"/v1/jobs/{started.json()['id']}/output")
@@ -66,7 +67,7 @@ async def test_a_memory_that_keeps_itself(
                 "UPDATE nodes SET expires_at = now() - interval '1 hour' WHERE tenant_id = $1 AND name = 'Zuse'",
                 caller.tenant_id,
             )
-            await eventually(is_archived(owner, caller), seconds=30)
+            await eventually(is_archived(owner, caller))
 
 
 def is_archived(owner: asyncpg.Connection, caller: Caller) -> Callable[[], Awaitable[bool]]:

@@ -5,12 +5,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 from tests.e2e.test_local_stack import ENVIRONMENT, start, terminate
+from tests.timeouts import MAX_WAIT_SECONDS
 
 TRY_IT = Path(__file__).parents[2] / "docs" / "try_it.py"
-pytestmark = pytest.mark.timeout(300)
 
 
 def try_it(*options: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -20,7 +18,7 @@ def try_it(*options: str, **environment: str) -> subprocess.CompletedProcess[str
         env={**ENVIRONMENT, **environment},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=MAX_WAIT_SECONDS,
         check=False,
     )
 

@@ -16,6 +16,7 @@ from recollect.settings import Settings
 from tests.e2e.test_trace import free_port, gateway
 from tests.gateway import eventually
 from tests.otlp import Collector, collecting
+from tests.timeouts import MAX_WAIT_SECONDS
 from tests.workers import embedded_within, environment, working
 
 SECRET_TEXT = "the heron nests in the third alder"
@@ -33,7 +34,7 @@ async def test_a_gateway_and_a_worker_tell_what_they_did(
         )
         with working(traced, tmp_path) as worker, gateway(traced) as address:
             call(address, key, "remember", {"items": [{"text": SECRET_TEXT}, {"text": "rain"}]})
-            assert await embedded_within(owner, caller, 20)
+            assert await embedded_within(owner, caller)
             for _ in range(3):
                 call(address, key, "recall", {"query": QUESTION})
                 await asyncio.sleep(0.2)  # What a recall found is kept in the background.
@@ -99,7 +100,7 @@ shutdown()
     with collecting() as collector:
         traced = settings.model_copy(update={"otlp_endpoint": collector.endpoint})
         command = [sys.executable, "-W", "error", "-c", code]
-        subprocess.run(command, env=os.environ | environment(traced), check=True, timeout=30)
+        subprocess.run(command, env=os.environ | environment(traced), check=True, timeout=MAX_WAIT_SECONDS)
         [(attributes, point)] = collector.points("recollect.recall.audit").items()
     assert attributes == {("recollect.recall.k", 10)}
     assert (point.count, point.sum) == (2, 1.9)
@@ -113,7 +114,7 @@ def call(address: str, key: str, tool: str, arguments: dict[str, Any]) -> None:
         "Accept": "application/json, text/event-stream",
         "MCP-Protocol-Version": "2025-11-25",
     }
-    response = httpx2.post(f"{address}/mcp", json=message, headers=headers, timeout=15)
+    response = httpx2.post(f"{address}/mcp", json=message, headers=headers, timeout=MAX_WAIT_SECONDS)
     assert response.status_code == 200, response.text
 
 

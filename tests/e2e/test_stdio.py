@@ -32,10 +32,11 @@ from recollect.platform.db import Database
 from recollect_gateway.mcp_endpoint.catalogue import CATALOGUE
 from recollect_local.address import Endpoint
 from recollect_local.data_folder import DataFolder
-from tests.gateway import LEGACY, MODES, Gateway, error_of, eventually, held, revision_of, text_of
+from tests.gateway import LEGACY, MODES, RunningGateway, error_of, eventually, held, revision_of, text_of
+from tests.timeouts import MAX_WAIT_SECONDS
 
 ALICE = {"name": "Alice", "entityType": "person", "observations": ["likes tea", "naïve “quotes” 🫖"]}
-SECONDS = 30
+SECONDS = MAX_WAIT_SECONDS
 PROXIES = dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "all_proxy"), "http://127.0.0.1:9")
 """A proxy that is not there: none leads to a gateway on this machine."""
 PING = {"jsonrpc": "2.0", "id": 7, "method": "ping"}
@@ -64,7 +65,9 @@ async def bridged(errors: Path, *words: str, revision: str = LEGACY, **variables
 
 
 @pytest.fixture(params=MODES)
-async def client(request: pytest.FixtureRequest, gateway: Gateway, key: str, errors: Path) -> AsyncIterator[Client]:
+async def client(
+    request: pytest.FixtureRequest, gateway: RunningGateway, key: str, errors: Path
+) -> AsyncIterator[Client]:
     variables = {"RECOLLECT_URL": gateway.url, "RECOLLECT_API_KEY": key}
     async with held(bridged(errors, "--toolset", "memory", revision=request.param, **variables)) as client:
         assert client.protocol_version == request.param
@@ -164,7 +167,9 @@ async def _is(holds: Callable[[], bool]) -> bool:
 
 
 class TestTheEnd:
-    def test_what_was_asked_is_answered_before_the_end_of_input_ends_it(self, gateway: Gateway, key: str) -> None:
+    def test_what_was_asked_is_answered_before_the_end_of_input_ends_it(
+        self, gateway: RunningGateway, key: str
+    ) -> None:
         hello = {
             "jsonrpc": "2.0",
             "id": "first",
@@ -180,11 +185,11 @@ class TestTheEnd:
         assert answers[1]["result"] == {}
         assert (done.returncode, done.stderr) == (0, b"")
 
-    def test_no_input_is_no_error(self, gateway: Gateway, key: str) -> None:
+    def test_no_input_is_no_error(self, gateway: RunningGateway, key: str) -> None:
         done = run("--url", gateway.url, "--api-key", key, stdin=b"")
         assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
-    def test_a_broken_line_is_told_and_passed_over(self, gateway: Gateway, key: str) -> None:
+    def test_a_broken_line_is_told_and_passed_over(self, gateway: RunningGateway, key: str) -> None:
         done = run("--url", gateway.url, "--api-key", key, stdin=b"{nonsense\n" + json.dumps(PING).encode() + b"\n")
         broken, pong = [json.loads(line) for line in done.stdout.splitlines()]
         assert (broken["id"], broken["error"]["code"]) == (None, -32700)
@@ -193,7 +198,7 @@ class TestTheEnd:
 
 
 class TestWhereItGoes:
-    async def test_the_stack_on_this_machine_is_found(self, gateway: Gateway, key: str, errors: Path) -> None:
+    async def test_the_stack_on_this_machine_is_found(self, gateway: RunningGateway, key: str, errors: Path) -> None:
         endpoint = Endpoint(f"{gateway.url}/mcp", f"{gateway.url}/v1", key, "tenant")
         folder = DataFolder(errors.parent / "data")
         folder.path.mkdir(parents=True)
@@ -216,12 +221,12 @@ class TestWhereItGoes:
         assert "The gateway at http://127.0.0.1:9/mcp does not answer" in answer["error"]["message"]
         assert (done.returncode, b"Traceback" in done.stderr) == (0, False)
 
-    def test_a_key_that_does_not_hold_is_told_in_the_answer(self, gateway: Gateway) -> None:
+    def test_a_key_that_does_not_hold_is_told_in_the_answer(self, gateway: RunningGateway) -> None:
         done = run("--url", gateway.url, "--api-key", "rcl_agent_nonsense", stdin=json.dumps(PING).encode())
         assert json.loads(done.stdout)["error"]["message"].startswith("The gateway does not accept the API key.")
         assert b"Traceback" not in done.stderr
 
-    def test_an_unknown_toolset_is_told_in_the_answer(self, gateway: Gateway, key: str) -> None:
+    def test_an_unknown_toolset_is_told_in_the_answer(self, gateway: RunningGateway, key: str) -> None:
         words = ("--url", gateway.url, "--api-key", key, "--toolset", "nothing")
         done = run(*words, stdin=json.dumps(PING).encode())
         assert "Unknown toolset 'nothing'" in json.loads(done.stdout)["error"]["message"]

@@ -1,5 +1,6 @@
 """One trace from the client's `traceparent` through gateway, SQL and Redis to the worker's job."""
 
+import asyncio
 import os
 import socket
 import subprocess
@@ -10,19 +11,18 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import asyncpg
 import httpx2
 import pytest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
+from recollect.accounts.identity import service as identity
+from recollect.accounts.identity.model import NewKey
 from recollect.caller import Caller
-from recollect.identity import service as identity
-from recollect.identity.model import NewKey, operator_caller
 from recollect.platform.db import Database
 from recollect.settings import Settings
-from tests import workers
-from tests.conftest import NewTenant
+from tests import wakeup_worker, workers
 from tests.otlp import Collector, collecting
+from tests.timeouts import MAX_WAIT_SECONDS
 
 TRACE_ID = "0af7651916cd43dd8448eb211c80319c"
 CLIENT_SPAN = "b7ad6b7169203331"
@@ -46,24 +46,24 @@ def collector() -> Iterator[Collector]:
 @pytest.mark.usefixtures("no_backlog")
 async def test_one_trace_from_the_client_to_the_job(
     settings: Settings,
-    db: Database,
-    new_tenant: NewTenant,
-    owner: asyncpg.Connection,
     api_key: str,
     collector: Collector,
     tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
     carrier: str,
 ) -> None:
-    traced = settings.model_copy(update={"otlp_endpoint": collector.endpoint, "port": free_port(), "sweep_seconds": 60})
-    monkeypatch.setenv("OTEL_BSP_SCHEDULE_DELAY", "100")
-    before = operator_caller(await new_tenant())
-    await workers.remember(db, before, "Ada")
-    with workers.working(traced, tmp_path), gateway(traced) as address:
-        # The worker's first sweep is over: only the wake-up can announce this work.
-        assert await workers.embedded_within(owner, before, 30)
-        remember(address, api_key, carrier)
-        spans = whole_trace(collector)
+    traced = settings.model_copy(
+        update={"otlp_endpoint": collector.endpoint, "port": free_port(), "redis_timeout_seconds": MAX_WAIT_SECONDS}
+    )
+    with workers.working(traced, tmp_path, wakeup_worker.WORKER) as worker:
+        with gateway(traced) as address:
+            # The worker's only sweep is over: nothing but the wake-up can announce this work.
+            await asyncio.to_thread(worker.wait_for, wakeup_worker.has_swept("passages"))
+            remember(address, api_key, carrier)
+            await asyncio.to_thread(worker.wait_for, "passages embedded")
+        assert await asyncio.to_thread(worker.stop) == 0
+    # Both processes have ended, each after it had told all of its spans.
+    spans = {span.span_id.hex(): span for span in collector.spans if span.trace_id.hex() == TRACE_ID}
+    assert len([span for span in spans.values() if span.parent_span_id.hex() not in spans]) == 1
     tool, job = named(spans, "tools/call remember"), named(spans, "embed_passages")
     assert CLIENT_SPAN in ancestors(spans, tool)
     assert tool.span_id.hex() in ancestors(spans, job)
@@ -87,25 +87,9 @@ def remember(address: str, api_key: str, carrier: str) -> None:
     else:
         params["_meta"] = {"traceparent": traceparent}
     message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
-    response = httpx2.post(f"{address}/mcp", json=message, headers=headers, timeout=15)
+    response = httpx2.post(f"{address}/mcp", json=message, headers=headers, timeout=MAX_WAIT_SECONDS)
     assert response.status_code == 200, response.text
     assert '"isError":true' not in response.text
-
-
-def whole_trace(collector: Collector) -> dict[str, Span]:
-    """The trace's spans by id, once both the tool's and the job's have come, with those that came before them."""
-    deadline = time.monotonic() + 20
-    while time.monotonic() < deadline:
-        spans = {span.span_id.hex(): span for span in list(collector.spans) if span.trace_id.hex() == TRACE_ID}
-        roots = [span for span in spans.values() if span.parent_span_id.hex() not in spans]
-        if len(roots) == 1 and "embed_passages" in names(spans):
-            return spans
-        time.sleep(0.1)
-    raise AssertionError(f"the trace is not whole: {sorted(names(spans))}")
-
-
-def names(spans: dict[str, Span]) -> set[str]:
-    return {span.name for span in spans.values()}
 
 
 def named(spans: dict[str, Span], name: str) -> Span:
@@ -138,11 +122,11 @@ def gateway(settings: Settings) -> Iterator[str]:
         yield address
     finally:
         process.terminate()
-        process.wait(20)
+        assert process.wait(MAX_WAIT_SECONDS) == 0
 
 
 def wait_until_ready(address: str, process: subprocess.Popen[bytes]) -> None:
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + MAX_WAIT_SECONDS
     while time.monotonic() < deadline and process.poll() is None:
         try:
             if httpx2.get(f"{address}/health/ready", timeout=2).status_code == 200:

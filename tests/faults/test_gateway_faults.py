@@ -12,23 +12,41 @@ import anyio
 import asyncpg
 import httpx2
 import pytest
+from mcp.shared.exceptions import MCPError
+from mcp_types import CallToolResult
 
+from recollect.accounts.identity.model import generate_secret, operator_caller
+from recollect.accounts.tenants import service as tenants
 from recollect.caller import Caller
-from recollect.identity.model import operator_caller
 from recollect.platform.cache import connect_redis
 from recollect.platform.db import Database, Operator
 from recollect.platform.migrate import migrate
 from recollect.settings import Settings
-from recollect.tenants import service as tenants
+from recollect_gateway.mcp_endpoint.catalogue import TOOLS
 from recollect_gateway.mcp_endpoint.errors import ERROR_META
+from recollect_gateway.mcp_endpoint.tool import ToolSpec
 from recollect_local.postgres import LocalPostgres
 from recollect_local.valkey import LocalValkey
+from tests import wakeup_worker
 from tests.conftest import FAST_AND_FORGETFUL
-from tests.gateway import MODES, Gateway, eventually, issue_key, rpc_answer, rpc_headers, serving
+from tests.contract.examples import EXAMPLES, Played
+from tests.gateway import (
+    MODES,
+    RunningGateway,
+    error_of,
+    eventually,
+    issue_key,
+    rpc_answer,
+    rpc_headers,
+    serving,
+    text_of,
+)
 from tests.workers import embedded_within, waiting, working
 
-BOUND_SECONDS = 20
-"""No call may take longer, whatever is away: several times what the settings allow, to bear a busy machine."""
+BOUND_SECONDS = 60
+"""No call may take longer, whatever is away: many times what the settings allow, to bear a busy machine."""
+
+READ_GRAPH = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "read_graph", "arguments": {}}}
 
 
 @pytest.fixture
@@ -62,7 +80,7 @@ async def own_database(settings: Settings, own_postgres: LocalPostgres) -> Setti
 
 
 @pytest.fixture
-async def http(gateway: Gateway, key: str) -> AsyncIterator[httpx2.AsyncClient]:
+async def http(gateway: RunningGateway, key: str) -> AsyncIterator[httpx2.AsyncClient]:
     async with gateway.http(key, **rpc_headers()) as http:
         yield http
 
@@ -72,16 +90,15 @@ class TestValkey:
 
     @pytest.fixture
     def own(self, settings: Settings, valkey: LocalValkey) -> Settings:
-        # A minute between sweeps: what is embedded within seconds was woken.
-        return settings.model_copy(update={"redis_url": valkey.url, "sweep_seconds": 60})
+        return settings.model_copy(update={"redis_url": valkey.url})
 
     @pytest.fixture
-    def gateway(self, own: Settings) -> Iterator[Gateway]:
+    def gateway(self, own: Settings) -> Iterator[RunningGateway]:
         with serving(own) as gateway:
             yield gateway
 
     async def test_tools_go_on_while_it_is_flushed_and_stopped(
-        self, gateway: Gateway, http: httpx2.AsyncClient, own: Settings, valkey: LocalValkey
+        self, gateway: RunningGateway, http: httpx2.AsyncClient, own: Settings, valkey: LocalValkey
     ) -> None:
         await remember_and_find(gateway, http, "early")
         async with connect_redis(own) as redis:
@@ -97,28 +114,33 @@ class TestValkey:
 
     async def test_wake_ups_work_again_once_it_is_back(
         self,
-        gateway: Gateway,
-        http: httpx2.AsyncClient,
         own: Settings,
+        key: str,
         valkey: LocalValkey,
         owner: asyncpg.Connection,
         caller: Caller,
         tmp_path: Path,
     ) -> None:
-        with working(own, tmp_path) as worker:
-            await asyncio.to_thread(worker.wait_for, "listening for wake-ups")
-            await remember(gateway, http, "The first one was woken")
-            assert await embedded_within(owner, caller, 15)
-            await asyncio.to_thread(valkey.stop)
-            await asyncio.to_thread(worker.wait_for, "Redis is away: sweeping without wake-ups")
-            await asyncio.to_thread(valkey.start)
-            await asyncio.to_thread(worker.wait_for, "listening for wake-ups", times=2)
-            await remember(gateway, http, "The second one was woken too")
-            assert await embedded_within(owner, caller, 15)
-            assert await waiting(owner, caller) == 0
+        patient = own.model_copy(update={"redis_timeout_seconds": 10})
+        with (
+            serving(patient) as gateway,
+            working(patient, tmp_path, wakeup_worker.WORKER) as worker,
+        ):
+            async with gateway.http(key, **rpc_headers()) as http:
+                for event in ("listening for wake-ups", wakeup_worker.has_swept("passages")):
+                    await asyncio.to_thread(worker.wait_for, event)
+                await remember(gateway, http, "The first one was woken")
+                assert await embedded_within(owner, caller)
+                await asyncio.to_thread(valkey.stop)
+                await asyncio.to_thread(worker.wait_for, "Redis is away: sweeping without wake-ups")
+                await asyncio.to_thread(valkey.start)
+                await asyncio.to_thread(worker.wait_for, "listening for wake-ups", times=2)
+                await remember(gateway, http, "The second one was woken too")
+                assert await embedded_within(owner, caller)
+                assert await waiting(owner, caller) == 0
 
     async def test_one_that_hangs_holds_no_call_up(
-        self, gateway: Gateway, http: httpx2.AsyncClient, valkey: LocalValkey
+        self, gateway: RunningGateway, http: httpx2.AsyncClient, valkey: LocalValkey
     ) -> None:
         assert valkey.pid is not None
         os.kill(valkey.pid, signal.SIGSTOP)
@@ -136,7 +158,7 @@ class TestPostgreSQL:
     """Every call is told so in bounded time, and works again, without a restart, once it is back."""
 
     @pytest.fixture
-    def gateway(self, own_database: Settings) -> Iterator[Gateway]:
+    def gateway(self, own_database: Settings) -> Iterator[RunningGateway]:
         with serving(own_database) as gateway:
             yield gateway
 
@@ -152,21 +174,65 @@ class TestPostgreSQL:
             return (await issue_key(db, own_database, caller, kind="admin")).secret
 
     async def test_stopped_and_started(
-        self, gateway: Gateway, http: httpx2.AsyncClient, own_postgres: LocalPostgres
+        self, gateway: RunningGateway, http: httpx2.AsyncClient, own_postgres: LocalPostgres
     ) -> None:
         await remember_and_find(gateway, http, "early")
         await asyncio.to_thread(own_postgres.stop)
         for _ in range(3):
-            for method, path in (("POST", "/mcp/x/memory"), ("GET", "/v1/graphs"), ("GET", "/health/ready")):
-                await unavailable(http, method, path)
+            assert await add(http, 0) == "database_unavailable"
+            for path in ("/v1/graphs", "/health/ready"):
+                await unavailable(http, path)
         assert (await http.get("/health/live")).status_code == 200
         await asyncio.to_thread(own_postgres.start)
         await eventually(lambda: ready(http))
         assert await recalled(gateway, http, "early")
         await remember_and_find(gateway, http, "restored")
 
+    @pytest.mark.parametrize("revision", MODES)
+    async def test_every_tool_tells_in_its_dialect_that_it_is_away(
+        self, gateway: RunningGateway, key: str, own_postgres: LocalPostgres, revision: str
+    ) -> None:
+        async with gateway.client(key, "/mcp/x/all", revision=revision) as client:
+            await client.list_tools()
+            await asyncio.to_thread(own_postgres.stop)
+            try:
+                for tool, arguments in EXAMPLES.items():
+                    if tool != "health_check":
+                        told_away(TOOLS[tool], await client.call_tool(tool, Played().fill(arguments)))
+                health = await client.call_tool("health_check", {})
+                assert not health.is_error
+                assert (health.structured_content or {})["success"] is True
+                assert (health.structured_content or {})["falkordb"] is False
+                with pytest.raises(MCPError, match="Unknown tool: unheard_of"):
+                    await client.call_tool("unheard_of", {})
+                for ask in (client.list_tools, client.list_resources):
+                    with pytest.raises(MCPError, match="The database is away"):
+                        await ask(cache_mode="bypass")
+                with pytest.raises(MCPError, match="The database is away"):
+                    await client.read_resource("memory://knowledge-graph", cache_mode="bypass")
+            finally:
+                await asyncio.to_thread(own_postgres.start)
+
+    async def test_while_it_is_away_only_keys_that_could_hold_are_told_so(
+        self, gateway: RunningGateway, key: str, own_postgres: LocalPostgres
+    ) -> None:
+        """One that is made up with a right checksum too: whether it holds cannot be found out. Others stay refused."""
+        broken = key[:-1] + ("0" if key[-1] != "0" else "1")
+        await asyncio.to_thread(own_postgres.stop)
+        try:
+            for secret, status in ((generate_secret("agent"), 200), (broken, 401), ("x", 401), (None, 401)):
+                async with gateway.http(secret, **rpc_headers()) as http:
+                    response = await http.post("/mcp/x/memory", json=READ_GRAPH)
+                    assert response.status_code == status
+                    if status == 200:
+                        told = rpc_answer(response.text)["result"]
+                        assert told["isError"] is True
+                        assert told["_meta"][ERROR_META]["code"] == "database_unavailable"
+        finally:
+            await asyncio.to_thread(own_postgres.start)
+
     async def test_sessions_cut_in_the_middle_of_many_calls(
-        self, gateway: Gateway, http: httpx2.AsyncClient, own_database: Settings, caller: Caller
+        self, gateway: RunningGateway, http: httpx2.AsyncClient, own_database: Settings, caller: Caller
     ) -> None:
         """Each call is answered or told to try again; what was said to be written is there."""
         writing = [asyncio.create_task(add(http, number)) for number in range(60)]
@@ -184,7 +250,9 @@ class TestPostgreSQL:
         written = {f"e{number}" for number, code in enumerate(answers) if code is None}
         assert written <= {entity["name"] for entity in graph["entities"]}
 
-    async def test_one_that_hangs(self, gateway: Gateway, http: httpx2.AsyncClient, own_database: Settings) -> None:
+    async def test_one_that_hangs(
+        self, gateway: RunningGateway, http: httpx2.AsyncClient, own_database: Settings
+    ) -> None:
         """A graph whose lock nobody gives back: the others wait no longer than they are told to, and reads go on."""
         await remember(gateway, http, "something to read")
         holder = await asyncpg.connect(own_database.migration_url, server_settings={"search_path": "recollect, public"})
@@ -193,7 +261,6 @@ class TestPostgreSQL:
             await holder.execute("SELECT FROM graph_heads FOR UPDATE")
             blocked = asyncio.create_task(gateway.call(http, "remember", {"items": [{"text": "x"}]}, path="/mcp"))
             assert await recalled(gateway, http, "something")
-            assert not blocked.done()
             result = await asyncio.wait_for(blocked, BOUND_SECONDS)
         await holder.close()
         assert result["isError"]
@@ -203,22 +270,32 @@ class TestPostgreSQL:
 
 @pytest.mark.parametrize("revision", MODES)
 async def test_calls_that_nobody_waits_for_give_back_what_they_hold(
-    gateway: Gateway, key: str, caller: Caller, settings: Settings, owner: asyncpg.Connection, revision: str
+    key: str, caller: Caller, settings: Settings, owner: asyncpg.Connection, revision: str
 ) -> None:
-    """More of them than the pool has connections, each stopped while it waits for a graph's lock."""
+    """More of them than the pool has connections, each stopped while it waits for a graph's lock.
+
+    What they hold would come back by itself when the lock's time is over, after a call has been refused.
+    """
+    with serving(settings.model_copy(update={"database_acquire_seconds": 5})) as gateway:
+        await calls_are_abandoned(gateway, key, caller, settings.database_pool_size, owner, revision)
+
+
+async def calls_are_abandoned(
+    gateway: RunningGateway, key: str, caller: Caller, connections: int, owner: asyncpg.Connection, revision: str
+) -> None:
     async with gateway.http(key, **rpc_headers()) as http:
         await remember(gateway, http, "the graph is there")
         async with owner.transaction():
             await owner.execute("SELECT FROM graph_heads WHERE tenant_id = $1 FOR UPDATE", caller.tenant_id)
             for _ in range(2):
-                abandoned = [abandon(gateway, key, revision) for _ in range(settings.database_pool_size)]
+                abandoned = [abandon(gateway, key, revision) for _ in range(connections)]
                 await asyncio.gather(*abandoned)
             assert await recalled(gateway, http, "graph")  # Which would be refused, were no connection left.
         await remember_and_find(gateway, http, "afterwards")
         assert not await recalled(gateway, http, "abandoned")
 
 
-async def abandon(gateway: Gateway, key: str, revision: str) -> None:
+async def abandon(gateway: RunningGateway, key: str, revision: str) -> None:
     """Call a tool that must wait, and leave."""
     async with gateway.client(key, "/mcp", revision=revision) as client:
         with anyio.move_on_after(1):
@@ -226,18 +303,18 @@ async def abandon(gateway: Gateway, key: str, revision: str) -> None:
             raise AssertionError("it did not have to wait")
 
 
-async def remember(gateway: Gateway, http: httpx2.AsyncClient, text: str) -> None:
+async def remember(gateway: RunningGateway, http: httpx2.AsyncClient, text: str) -> None:
     result = await gateway.call(http, "remember", {"items": [{"text": text}]}, path="/mcp")
     assert not result["isError"], result
 
 
-async def recalled(gateway: Gateway, http: httpx2.AsyncClient, word: str) -> list[Any]:
+async def recalled(gateway: RunningGateway, http: httpx2.AsyncClient, word: str) -> list[Any]:
     result = await gateway.call(http, "recall", {"query": word}, path="/mcp")
     assert not result["isError"], result
     return [memory for memory in result["structuredContent"]["memories"] if word in memory["text"]]
 
 
-async def remember_and_find(gateway: Gateway, http: httpx2.AsyncClient, word: str) -> None:
+async def remember_and_find(gateway: RunningGateway, http: httpx2.AsyncClient, word: str) -> None:
     """Write, search and recall by words."""
     entity = {"name": f"Thing {word}", "entityType": "thing", "observations": [f"was noted {word} the flood"]}
     assert not (await gateway.call(http, "create_entities", {"entities": [entity]}))["isError"]
@@ -252,17 +329,24 @@ async def add(http: httpx2.AsyncClient, number: int) -> str | None:
     call = {"name": "create_entities", "arguments": {"entities": [entity]}}
     body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
     response = await http.post("/mcp/x/memory", json=body)
-    if response.status_code == 503:
-        return str(response.json()["code"])
     result = rpc_answer(response.text)["result"]
     return result["_meta"][ERROR_META]["code"] if result["isError"] else None
 
 
-async def unavailable(http: httpx2.AsyncClient, method: str, path: str) -> None:
+def told_away(tool: ToolSpec, result: CallToolResult) -> None:
+    """The tool must say that the database is away as its toolset says errors."""
+    assert error_of(result) == {"code": "database_unavailable"}, tool.name
+    if "facts" in tool.toolsets:
+        assert (result.structured_content or {})["error_code"] == "connection_error", tool.name
+        assert (result.structured_content or {})["success"] is False
+    else:
+        assert text_of(result).removeprefix("Error: ") == "The database is away. Try again in a moment.", tool.name
+
+
+async def unavailable(http: httpx2.AsyncClient, path: str) -> None:
     """The request must be refused in bounded time, for the database is away."""
-    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "read_graph", "arguments": {}}}
     started = time.monotonic()
-    response = await http.request(method, path, json=body if method == "POST" else None)
+    response = await http.get(path)
     assert time.monotonic() - started < BOUND_SECONDS
     assert response.status_code == 503, response.text
     assert response.json()["code"] == "database_unavailable"

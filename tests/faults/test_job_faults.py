@@ -10,45 +10,42 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import asyncpg
 import pytest
 
-from recollect.curation import deduplication
-from recollect.entities import service as entities
-from recollect.entities.model import NewEntity
-from recollect.graphs import service as graphs
-from recollect.graphs.model import NewGraph
-from recollect.identity.model import operator_caller
+from recollect.accounts.identity.model import operator_caller
+from recollect.accounts.tenants import service as tenants
+from recollect.curation.duplicates import deduplication
+from recollect.graph.entities import service as entities
+from recollect.graph.entities.model import NewEntity
+from recollect.graph.graphs import service as graphs
+from recollect.graph.graphs.model import NewGraph
 from recollect.jobs import service as jobs
+from recollect.jobs.kinds import REINDEX_PASSAGES
 from recollect.jobs.model import Job, JobBounds
-from recollect.passages.model import REINDEX_PASSAGES
 from recollect.platform.cache import connect_redis
 from recollect.platform.db import Database, Operator
 from recollect.platform.migrate import migrate
 from recollect.platform.queue import Wakeups
 from recollect.settings import Settings
-from recollect.tenants import service as tenants
-from recollect.transfer import exports, tasks
+from recollect.transfer import exports, file_jobs
 from recollect.transfer.formats.jsonl import write_line
 from recollect.transfer.model import Strategy
 from recollect_local.postgres import LocalPostgres
 from recollect_local.valkey import LocalValkey
+from tests import wakeup_worker
 from tests.gateway import eventually
 from tests.jobs import COUNT, Desk, effects, has_begun
-from tests.workers import WorkerProcess, begun, working
+from tests.workers import WorkerProcess, begun, end_leases, killed, working
 
 WORKER = "tests.jobs"
-HASTY = {
-    "sweep_seconds": 1,
-    "job_lease_seconds": 4,
-    "lock_timeout_seconds": 1,
-    "statement_timeout_seconds": 2,
-    "database_acquire_seconds": 2,
-}
-"""Short waits, so that what was lost comes back soon."""
+HASTY = {"sweep_seconds": 1, "job_lease_seconds": 20}
+"""Short waits. A lease is long enough for a busy machine: those of killed workers are ended."""
 
-PATIENCE_SECONDS = 60
+FORSAKEN = HASTY | {"job_lease_seconds": 4, "statement_timeout_seconds": 2, "database_acquire_seconds": 2}
+"""For when a server goes away: whoever hangs on it, and what nobody could give back, is free soon."""
 
 
 @pytest.fixture
@@ -61,9 +58,9 @@ async def has_ended(desk: Desk, job: Job) -> bool:
 
 
 async def ended(desk: Desk, *started: Job) -> list[Job]:
-    """The jobs, each of which must end in time."""
+    """The jobs, each of which must end."""
     for job in started:
-        await eventually(partial(has_ended, desk, job), seconds=PATIENCE_SECONDS)
+        await eventually(partial(has_ended, desk, job))
     return [await desk.look(job) for job in started]
 
 
@@ -88,10 +85,7 @@ class TestWorkers:
             for _ in range(3)
         ]
         for _ in range(2):
-            with working(hasty, tmp_path, WORKER) as worker:
-                await begun(worker)
-                await asyncio.sleep(chance.uniform(0, 0.8))
-                worker.stop(signal.SIGKILL)
+            await killed(hasty, tmp_path, chance, seconds=0.8, module=WORKER)
         with working(hasty, tmp_path, WORKER), working(hasty, tmp_path, WORKER):
             await done_once(desk, started)
 
@@ -107,10 +101,7 @@ class TestWorkers:
         await owner.execute(some, tenant_id, seed % 2)
         job = await desk.start(REINDEX_PASSAGES)
         for _ in range(2):
-            with working(hasty, tmp_path) as worker:
-                await begun(worker)
-                await asyncio.sleep(chance.uniform(0, 0.5))
-                worker.stop(signal.SIGKILL)
+            await killed(hasty, tmp_path, chance, seconds=0.5)
         with working(hasty, tmp_path):
             [shown] = await ended(desk, job)
         assert (shown.status, shown.done, shown.result) == ("succeeded", 2_000, {"nodes": 2_000})
@@ -129,7 +120,7 @@ class TestWorkers:
         bounds, said = JobBounds.of(hasty), [f"says {number}" for number in range(2_000)]
         file = b"".join(write_line(NewEntity(f"e{number}", "thing", (text,))) for number, text in enumerate(said))
         async with desk.writing() as tx:
-            held = await tasks.hold_import(tx, "default", "jsonl", Strategy.MERGE)
+            held = await file_jobs.hold_import(tx, "default", "jsonl", Strategy.MERGE)
             await jobs.append_input(tx, held.id, [file[at : at + 10_000] for at in range(0, len(file), 10_000)], bounds)
             await jobs.start(tx, held.id)
         imported = await self.outlives_kills(hasty, desk, held, tmp_path, chance)
@@ -141,9 +132,9 @@ class TestWorkers:
         async with desk.writing() as tx:
             assert (await graphs.head_of(tx, await graphs.get_graph(tx, "default"))).revision == 4, "500 in each"
             export = await exports.open_export(tx, "default", "jsonl")
-            started = await tasks.start_export(tx, export, bounds)
+            started = await file_jobs.start_export(tx, export, bounds)
         await self.outlives_kills(hasty, desk, started, tmp_path, chance)
-        assert await desk.output(started) == file
+        assert await desk.output(started) == file.removesuffix(b"\n")
         await owner.execute("DELETE FROM passages WHERE tenant_id = $1", desk.caller.tenant_id)
 
     async def test_killed_while_it_merges_duplicates(
@@ -172,10 +163,7 @@ class TestWorkers:
     async def outlives_kills(self, hasty: Settings, desk: Desk, job: Job, tmp_path: Path, chance: random.Random) -> Job:
         """The job, which succeeds however many workers are killed at it."""
         for _ in range(2):
-            with working(hasty, tmp_path) as worker:
-                await begun(worker)
-                await asyncio.sleep(chance.uniform(0, 0.8))
-                worker.stop(signal.SIGKILL)
+            await killed(hasty, tmp_path, chance, seconds=0.8)
         with working(hasty, tmp_path):
             [shown] = await ended(desk, job)
         assert shown.status == "succeeded", shown
@@ -187,25 +175,25 @@ class TestWorkers:
         patient = hasty.model_copy(update={"job_lease_seconds": 600})
         job = await desk.start(COUNT, steps=100, seconds=0.02)
         with working(patient, tmp_path, WORKER) as worker:
-            await eventually(lambda: has_begun(desk, job), seconds=PATIENCE_SECONDS)
+            await eventually(lambda: has_begun(desk, job))
             assert await asyncio.to_thread(worker.stop) == 0
         assert 0 < (await desk.look(job)).done < 100
         with working(patient, tmp_path, WORKER):
             await done_once(desk, [job])
 
     async def test_one_that_stalls_is_overtaken_and_commits_nothing_more(
-        self, hasty: Settings, desk: Desk, postgres: LocalPostgres, tmp_path: Path, seed: int
+        self, settings: Settings, desk: Desk, postgres: LocalPostgres, tmp_path: Path, seed: int
     ) -> None:
-        chance = random.Random(seed)
+        chance, hasty = random.Random(seed), settings.model_copy(update=FORSAKEN)
         job = await desk.start(COUNT, steps=60, seconds=0.05)
         with working(hasty, tmp_path, WORKER) as stalled:
-            await eventually(lambda: has_begun(desk, job), seconds=PATIENCE_SECONDS)
+            await eventually(lambda: has_begun(desk, job))
             await asyncio.sleep(chance.uniform(0, 0.3))
             await stall(stalled, postgres)
             done = (await desk.look(job)).done
             with working(hasty, tmp_path, WORKER) as other:
                 await begun(other)
-                await eventually(lambda: is_past(desk, job, done + 2), seconds=PATIENCE_SECONDS)
+                await eventually(lambda: is_past(desk, job, done + 2))
                 stalled.send(signal.SIGCONT)
                 await done_once(desk, [job])
 
@@ -250,12 +238,13 @@ class TestServers:
     @pytest.fixture
     async def own(self, settings: Settings, own_postgres: LocalPostgres, valkey: LocalValkey) -> Settings:
         await migrate(own_postgres.url())
-        addresses = {
+        own: dict[str, Any] = {
             "database_url": own_postgres.url("recollect_app"),
             "owner_database_url": own_postgres.url("recollect_owner"),
             "redis_url": valkey.url,
+            "redis_timeout_seconds": 10,
         }
-        return settings.model_copy(update=HASTY | addresses)
+        return settings.model_copy(update=FORSAKEN | own)
 
     @pytest.fixture
     async def desk(self, own: Settings) -> AsyncIterator[Desk]:
@@ -294,21 +283,20 @@ class TestServers:
                         await asyncio.to_thread(own_postgres.start)
                     case "worker":
                         workers[0].stop(signal.SIGKILL)
+                        await end_leases(own)
                         workers[0] = stack.enter_context(working(own, tmp_path, WORKER))
-            await eventually(lambda: answers(desk), seconds=PATIENCE_SECONDS)
+            await eventually(lambda: answers(desk))
             await done_once(desk, started)
 
     async def test_a_job_begins_at_once_when_it_is_announced(self, own: Settings, desk: Desk, tmp_path: Path) -> None:
-        """Sweeps are a minute apart here: what is done before was woken."""
-        with working(own.model_copy(update={"sweep_seconds": 60}), tmp_path, WORKER) as worker:
-            await asyncio.to_thread(worker.wait_for, "listening for wake-ups", seconds=60)
-            await asyncio.sleep(1)  # past the first sweep
+        """The worker looks for jobs by itself once, before there is any."""
+        with working(own, tmp_path, wakeup_worker.WORKER) as worker:
+            for event in ("listening for wake-ups", wakeup_worker.has_swept("jobs")):
+                await asyncio.to_thread(worker.wait_for, event)
+            started: list[Job] = []
             for _ in range(3):
-                await done_before(desk, await desk.start(COUNT, steps=1), seconds=20)
-
-
-async def done_before(desk: Desk, job: Job, *, seconds: float) -> None:
-    await eventually(partial(has_ended, desk, job), seconds=seconds)
+                started.append(await desk.start(COUNT, steps=1))
+                await done_once(desk, started)
 
 
 async def is_past(desk: Desk, job: Job, done: int) -> bool:

@@ -7,19 +7,19 @@ from uuid import UUID
 import asyncpg
 import pytest
 
+from recollect.accounts.identity.model import operator_caller
 from recollect.caller import Caller
-from recollect.entities.model import NewEntity
-from recollect.graphs import store
-from recollect.identity.model import operator_caller
-from recollect.lineages.model import Version
+from recollect.graph.entities.model import NewEntity
+from recollect.graph.graphs import store
+from recollect.graph.lineages.model import Version
+from recollect.graph.nodes.model import NewFact
+from recollect.graph.relations import service as relations
 from recollect.memory import facts
-from recollect.memory.facts import Change
+from recollect.memory.facts import NodePatch
 from recollect.memory.links import MENTIONS_ENTITY
-from recollect.nodes.model import NewFact
 from recollect.platform.cache import connect_redis
 from recollect.platform.db import Database
 from recollect.platform.queue import Wakeups
-from recollect.relations import service as relations
 from recollect.settings import Settings
 from recollect_workers.context import WorkerContext
 from recollect_workers.jobs import linking
@@ -39,7 +39,8 @@ async def context(settings: Settings, db: Database) -> AsyncIterator[WorkerConte
 
 async def fact(agent: Agent, text: str = TEXT, threshold: float | None = None, *, auto_link: bool = True) -> Version:
     async with agent.writing() as (tx, revision):
-        return await facts.create_fact(tx, revision, NewFact(text), auto_link=auto_link, threshold=threshold)
+        kept = await facts.create_fact(tx, revision, NewFact(text), auto_link=auto_link, threshold=threshold)
+        return kept.node
 
 
 async def known(agent: Agent) -> None:
@@ -141,7 +142,7 @@ async def test_one_that_holds_no_more_is_related_to_nothing(
     await known(agent)
     made = await fact(agent)
     async with agent.writing() as (tx, revision):
-        await facts.change(tx, revision, made.node_id, Change(status=status))
+        await facts.change(tx, revision, made.node_id, NodePatch(status=status))
     await agent.embed()
     await linking.sweep(context)
     assert (await mentioned(owner, made.node_id), await queued(owner, agent.caller)) == ([], 0)

@@ -10,24 +10,32 @@ from functools import partial
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from rapidfuzz.distance import Levenshtein
 
+from recollect.accounts.identity.model import operator_caller
 from recollect.caller import Caller
-from recollect.entities.model import Entity, NewEntity
 from recollect.errors import InvalidInput
-from recollect.identity.model import operator_caller
-from recollect.nodes import service as nodes
-from recollect.nodes.model import NodeFields
+from recollect.graph.entities.model import Entity, NewEntity
+from recollect.graph.nodes import service as nodes
+from recollect.graph.nodes.model import NodeFields
 from recollect.platform.db import Database
-from recollect.search import service as search
-from recollect.search import store
-from recollect.search.boolean import Expression, Term
-from recollect.search.fuzzy import bounds
-from recollect.search.model import BooleanQuery, DateQuery, FuzzyQuery, RankedQuery, SubstringQuery, TextsPage
-from recollect.search.words import WORD
+from recollect.retrieval.search import service as search
+from recollect.retrieval.search import store
+from recollect.retrieval.search.boolean import Expression, SubstringTerm
+from recollect.retrieval.search.fuzzy import bounds
+from recollect.retrieval.search.model import (
+    BooleanQuery,
+    DateQuery,
+    FuzzyQuery,
+    FuzzyTextsPage,
+    RankedQuery,
+    SubstringQuery,
+)
+from recollect.retrieval.search.words import WORD
 from tests.conftest import NewTenant
+from tests.examples import examples
 from tests.expressions import expressions, holds, written
 from tests.memories import Agent, at_work, names, triples
 
@@ -53,7 +61,7 @@ ENTITIES = st.lists(
 FILTERS = st.fixed_dictionaries(
     {}, optional={"tags": TAGS, "min_importance": IMPORTANCES, "max_importance": IMPORTANCES, "kind": st.just("tea")}
 )
-PROPERTY = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+PROPERTY = examples(60)
 
 
 @pytest.fixture(scope="module")
@@ -178,7 +186,7 @@ async def test_pages_of_a_ranked_search(agent: Agent) -> None:
 FIELDS = st.sampled_from([None, "name", "type", "observation", "tag"])
 
 
-def matches(entity: Entity, term: Term) -> bool:
+def matches(entity: Entity, term: SubstringTerm) -> bool:
     texts = {
         "name": [entity.name],
         "type": [entity.kind or ""],
@@ -266,7 +274,7 @@ async def test_a_fuzzy_search_finds_what_a_full_scan_finds(
     assert similarities == sorted(similarities, reverse=True)
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(400)
 @given(
     pair=WORDS.flatmap(lambda query: st.tuples(st.just(query), typos(query))),
     threshold=st.one_of(st.just(0.7), st.floats(0.5, 1)),
@@ -288,7 +296,7 @@ async def test_a_near_text_is_as_similar_by_trigrams_as_the_bound_says(
 async def test_fuzzy_candidates_come_in_pages_and_none_is_lost(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
     wanted = [f"tea {n}" for n in range(7)]
     await agent.create(*[NewEntity(name, "tee", (f"taa {name[-1]}", "tea of it")) for name in wanted])
-    monkeypatch.setattr(search, "TextsPage", lambda: TextsPage(limit=2))
+    monkeypatch.setattr(search, "FuzzyTextsPage", lambda: FuzzyTextsPage(limit=2))
     found = await reading(agent, search.search_fuzzy, FuzzyQuery("tea 9", 0.5))
     assert names(found) == wanted
     some = await reading(agent, search.search_fuzzy, FuzzyQuery("tea 9", 0.5, offset=2, limit=3))

@@ -8,24 +8,25 @@ from typing import Any
 
 import asyncpg
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.entities.model import NewEntity
+from recollect.accounts.identity.model import operator_caller
+from recollect.curation.undo import service as undoing
+from recollect.curation.undo.model import ChangeRange
 from recollect.errors import ErrorCode, InvalidInput
-from recollect.graphs import service as graphs
-from recollect.graphs.model import Graph, NewGraph
-from recollect.identity.model import operator_caller
+from recollect.graph.entities.model import NewEntity
+from recollect.graph.graphs import service as graphs
+from recollect.graph.graphs.model import Graph, NewGraph
 from recollect.memory import service as memory
 from recollect.platform.db import Database
-from recollect.retention import service as compaction
-from recollect.retention.model import Compaction, Freed
-from recollect.undo import service as undoing
-from recollect.undo.model import Span
+from recollect.retention.compaction import service as compaction
+from recollect.retention.compaction.model import Compaction, FreedRows
 from tests.conftest import NewTenant
+from tests.examples import examples
 from tests.histories import HISTORIES, written
 from tests.integration.test_time_travel import READINGS
-from tests.laws import assert_laws
+from tests.invariants import assert_laws
 from tests.memories import Agent, at_work, names, triples
 
 _graphs = itertools.count(1)
@@ -54,9 +55,9 @@ async def graph_of(agent: Agent) -> Graph:
         return await graphs.get_graph(tx, agent.graph or "default")
 
 
-async def compacted(agent: Agent, before: datetime, limit: int = 1_000) -> tuple[Compaction, Freed]:
+async def compacted(agent: Agent, before: datetime, limit: int = 1_000) -> tuple[Compaction, FreedRows]:
     """Compact until nothing is left to do: the last step, and what all of them freed."""
-    graph, freed = await graph_of(agent), Freed()
+    graph, freed = await graph_of(agent), FreedRows()
     while True:
         async with agent.db.transaction(agent.caller) as tx:
             step = await compaction.compact(tx, graph.id, before=before, limit=limit)
@@ -70,7 +71,7 @@ async def seen(agent: Agent, as_of: str | None = None) -> dict[str, Any]:
         return {name: await reading(tx, agent.graph or "default", as_of) for name, reading in READINGS.items()}
 
 
-@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(10)
 @given(history=HISTORIES, policy=st.sampled_from(["lww", "manual"]), place=st.integers(0, 20), limit=st.integers(1, 9))
 async def test_what_can_be_read_reads_as_before(
     replaying: Agent, owner_url: str, history: list[Any], policy: str, place: int, limit: int
@@ -140,7 +141,7 @@ async def test_within_the_retention_nothing_goes(agent: Agent) -> None:
     await agent.create("Ada", "Grace")
     await agent.delete("Ada")
     step, freed = await compacted(agent, datetime.now(UTC) - timedelta(days=30))
-    assert (step.horizon, freed) == (None, Freed())
+    assert (step.horizon, freed) == (None, FreedRows())
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
         assert names(await memory.read_graph(tx, None, max_items=9, as_of="1")) == ["Ada", "Grace"]
 
@@ -164,7 +165,7 @@ async def test_a_merge_within_the_retention_is_still_undone(agent: Agent) -> Non
     _, freed = await compacted(agent, head.at)
     assert asdict(freed)["observations"] == 1
     async with agent.db.transaction(agent.caller) as tx:
-        undone = await undoing.undo_changes(tx, None, "undo", Span(head.revision), dry_run=False)
+        undone = await undoing.undo_changes(tx, None, "undo", ChangeRange(head.revision), dry_run=False)
     assert undone.skipped == []
     after = await agent.read()
     assert names(after) == names(before)

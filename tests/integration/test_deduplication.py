@@ -10,21 +10,22 @@ import asyncpg
 import pytest
 
 from recollect.caller import Caller
-from recollect.curation import deduplication, duplicates, store
-from recollect.curation.model import Asked, Deduplication, DedupStep, Mode, PassCursor
-from recollect.entities import service as entities
-from recollect.entities.model import NewEntity
+from recollect.curation.duplicates import deduplication, store
+from recollect.curation.duplicates import service as duplicates
+from recollect.curation.duplicates.model import Deduplication, DedupStep, Mode, PassCursor, RequestedPass
+from recollect.curation.undo import service as undoing
+from recollect.curation.undo.model import ChangeRange
 from recollect.errors import InvalidInput, TooLarge
-from recollect.graphs import service as graphs
-from recollect.graphs.model import NewGraph
-from recollect.nodes import service as nodes
-from recollect.nodes.model import NodeFields, Rewrite
-from recollect.observations import service as observations
-from recollect.observations.model import NewObservation
+from recollect.graph.entities import service as entities
+from recollect.graph.entities.model import NewEntity
+from recollect.graph.graphs import service as graphs
+from recollect.graph.graphs.model import NewGraph
+from recollect.graph.nodes import service as nodes
+from recollect.graph.nodes.model import NodeFields, Rewrite
+from recollect.graph.observations import service as observations
+from recollect.graph.observations.model import NewObservation
 from recollect.platform.db import Database
-from recollect.undo import service as undoing
-from recollect.undo.model import Span
-from tests.laws import assert_laws
+from tests.invariants import assert_laws
 from tests.memories import Agent, at_work, names, triples
 
 ALIKE = (
@@ -64,7 +65,7 @@ async def configure(owner: asyncpg.Connection, agent: Agent, threshold: float) -
     )
 
 
-async def step(agent: Agent, cursor: PassCursor | None, limit: int, asked: Asked | None = None) -> DedupStep:
+async def step(agent: Agent, cursor: PassCursor | None, limit: int, asked: RequestedPass | None = None) -> DedupStep:
     async with agent.db.transaction(agent.caller) as tx:
         graph = await graphs.get_graph(tx, "companies")
         wanted = {} if asked is None else asdict(asked)
@@ -72,7 +73,7 @@ async def step(agent: Agent, cursor: PassCursor | None, limit: int, asked: Asked
 
 
 async def run(
-    agent: Agent, limit: int = 5_000, *, asked: Asked | None = None, cursor: PassCursor | None = None
+    agent: Agent, limit: int = 5_000, *, asked: RequestedPass | None = None, cursor: PassCursor | None = None
 ) -> list[DedupStep]:
     """A pass from end to end, or from a cursor on."""
     steps = list[DedupStep]()
@@ -181,7 +182,7 @@ async def test_each_merge_is_undone_alone(agent: Agent) -> None:
         changes, _ = await graphs.recent_changes(tx, "companies", since=1, limit=10)
     assert [change.operation for change in changes] == ["deduplicate", "deduplicate"]
     async with agent.db.transaction(agent.caller) as tx:
-        span = Span(changes[1].revision - 1, changes[1].revision)
+        span = ChangeRange(changes[1].revision - 1, changes[1].revision)
         await undoing.undo_changes(tx, "companies", "undo", span, dry_run=False)
     assert sorted(names(await agent.read())) == ["Acme Inc", "Acme Inc!", "Ada", *BOLT]
 
@@ -199,9 +200,9 @@ async def test_more_groups_than_one_step_merges_where_every_entity_is_compared(
 ) -> None:
     await settle(agent)
     await agent.create(*(NewEntity(name, "city", ("lies here",)) for name in ("Oslo A", "Oslo B", "Rome A", "Rome B")))
-    await run(agent, asked=Asked("propose", 0.3))
+    await run(agent, asked=RequestedPass("propose", 0.3))
     monkeypatch.setattr(deduplication, "MAX_MERGED", 1)
-    steps = await run(agent, limit, asked=Asked("merge", 0.8))
+    steps = await run(agent, limit, asked=RequestedPass("merge", 0.8))
     assert sorted(step.merged for step in steps if step.merged) == [1, 1, 1, 2], "a group each, whatever is left of it"
     left = ["Acme Inc", "Acme Inc!", "Ada", "Bolt Ltd", "Oslo A", "Rome A"]
     assert sorted(names(await agent.read())) == left
@@ -311,28 +312,28 @@ async def test_a_large_graph_is_not_answered_from_passes_that_looked_for_what_is
 ) -> None:
     monkeypatch.setattr(duplicates, "MAX_COMPARED", 3)
     await settle(agent)
-    await run(agent, asked=Asked("propose", 0.3))
+    await run(agent, asked=RequestedPass("propose", 0.3))
     assert await found(agent) == [ACME, BOLT]
     assert await found(agent, 0.1) == [[*ACME, *BOLT]], "of one type, nothing is less alike than 0.3"
-    begun = await step(agent, None, 1, Asked(mode, 0.88))
+    begun = await step(agent, None, 1, RequestedPass(mode, 0.88))
     with pytest.raises(TooLarge, match='"threshold": 0\\.8'):
         await found(agent)
-    await run(agent, asked=Asked(mode, 0.88), cursor=begun.cursor)
+    await run(agent, asked=RequestedPass(mode, 0.88), cursor=begun.cursor)
     with pytest.raises(TooLarge):
         await found(agent)
     assert await found(agent, 0.88) == left
-    await run(agent, asked=Asked("propose", 0.8))
+    await run(agent, asked=RequestedPass("propose", 0.8))
     assert [group[0] for group in await found(agent)] == [ACME[0], BOLT[0]]
 
 
 async def test_what_a_call_looked_for_leaves_the_configured_pass_its_work(agent: Agent) -> None:
     await settle(agent, mode="propose")
     await run(agent)
-    await run(agent, asked=Asked("propose", 0.88))
+    await run(agent, asked=RequestedPass("propose", 0.88))
     assert await proposed(agent) == pairs(ACME[0], ACME[2])
     assert compared(await run(agent)) == len(ALIKE)
     assert await proposed(agent) == pairs(*ACME) | pairs(*BOLT)
-    await run(agent, asked=Asked("propose", 0.5))
+    await run(agent, asked=RequestedPass("propose", 0.5))
     assert compared(await run(agent)) == 0, "all that is as alike is proposed"
 
 
@@ -358,7 +359,7 @@ async def test_a_lower_threshold_is_for_the_entities_that_are_there_too(
 
 async def test_what_was_proposed_is_merged_where_that_is_asked_for_later(agent: Agent) -> None:
     await settle(agent, mode="merge")
-    await run(agent, asked=Asked("propose", 0.5))
+    await run(agent, asked=RequestedPass("propose", 0.5))
     assert sum(step.merged for step in await run(agent)) == 3
     await run(agent)
     assert compared(await run(agent)) == 0, "what is less alike stays"
@@ -397,7 +398,7 @@ async def test_the_oldest_of_a_large_graph_comes_first_whenever_it_was_imported(
     assert small == [["Bolt Ltd.", *BOLT], ACME]
     monkeypatch.setattr(duplicates, "MAX_COMPARED", 3)
     assert await found(agent) == small
-    with pytest.raises(TooLarge, match="leave as_of") as refused:
+    with pytest.raises(TooLarge, match="leave it out") as refused:
         await found(agent, as_of="2")
     assert refused.value.path == "as_of"
 

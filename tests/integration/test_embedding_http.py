@@ -10,9 +10,9 @@ import pytest
 from pydantic import SecretStr
 
 from recollect.errors import ErrorCode, Unavailable
-from recollect.platform.embedding import EmbeddingFailed, Fault, OpenAIEmbedder
+from recollect.platform.embedding import EmbeddingFailed, FailureCause, OpenAIEmbedder
 from recollect.settings import Settings
-from tests.embedding_server import Answer, EmbeddingServer, embeddings, serving_embeddings
+from tests.embedding_server import EmbeddingAnswer, EmbeddingServer, embeddings, serving_embeddings
 
 KEY = "sk-never-to-be-shown"
 
@@ -88,59 +88,59 @@ async def test_lone_surrogates_are_sent_as_replacements(server: EmbeddingServer,
         (embeddings((7, [1, 0])), "1 embeddings, or the wrong ones"),
         (embeddings((0, [float("nan"), 0])), "not a list of embeddings"),
         (embeddings((0, [1e308, 1e308])), "not finite"),
-        (Answer(b'{"data": [{"index": 0, "embedding": "AAAA"}]}'), "not a list of embeddings"),
-        (Answer(b"<html>\xff Welcome"), "not a list of embeddings"),
-        (Answer(b""), "not a list of embeddings"),
-        (Answer(b"not gzip", headers={"Content-Encoding": "gzip"}), "DecodingError"),
+        (EmbeddingAnswer(b'{"data": [{"index": 0, "embedding": "AAAA"}]}'), "not a list of embeddings"),
+        (EmbeddingAnswer(b"<html>\xff Welcome"), "not a list of embeddings"),
+        (EmbeddingAnswer(b""), "not a list of embeddings"),
+        (EmbeddingAnswer(b"not gzip", headers={"Content-Encoding": "gzip"}), "DecodingError"),
     ],
 )
 async def test_an_answer_that_makes_no_sense_is_told_as_such(
-    server: EmbeddingServer, embedder: OpenAIEmbedder, answer: Answer, said: str
+    server: EmbeddingServer, embedder: OpenAIEmbedder, answer: EmbeddingAnswer, said: str
 ) -> None:
     server.answers = [answer]
     assert said in await refusal(embedder)
 
 
 async def test_a_busy_server_is_asked_again_when_it_says(server: EmbeddingServer, embedder: OpenAIEmbedder) -> None:
-    server.answers = [Answer(b"", 429, {"Retry-After": "1"}), embeddings((0, [1, 0]))]
+    server.answers = [EmbeddingAnswer(b"", 429, {"Retry-After": "1"}), embeddings((0, [1, 0]))]
     started = time.monotonic()
     assert (await embedder.embed(["one"])).tolist() == [[1, 0]]
     assert time.monotonic() - started >= 1
 
 
 async def test_a_server_that_asks_for_a_long_pause_gets_it(server: EmbeddingServer, embedder: OpenAIEmbedder) -> None:
-    server.answers = [Answer(b"", 429, {"Retry-After": "3600"})]
+    server.answers = [EmbeddingAnswer(b"", 429, {"Retry-After": "3600"})]
     assert "HTTP 429" in await refusal(embedder)
     assert len(server.requests) == 1
 
 
 @pytest.mark.parametrize(
-    ("answer", "fault"),
+    ("answer", "cause"),
     [
-        (Answer(b"", 400), Fault.TEXT),
-        (Answer(b"", 413), Fault.TEXT),
-        (Answer(b"", 422), Fault.TEXT),
-        (Answer(b"", 401), Fault.AWAY),
-        (Answer(b"", 404), Fault.AWAY),
-        (Answer(b"", 503), Fault.AWAY),
-        (Answer(b"", 500), Fault.UNSURE),
-        (Answer(b"garbage"), Fault.UNSURE),
+        (EmbeddingAnswer(b"", 400), FailureCause.TEXT),
+        (EmbeddingAnswer(b"", 413), FailureCause.TEXT),
+        (EmbeddingAnswer(b"", 422), FailureCause.TEXT),
+        (EmbeddingAnswer(b"", 401), FailureCause.AWAY),
+        (EmbeddingAnswer(b"", 404), FailureCause.AWAY),
+        (EmbeddingAnswer(b"", 503), FailureCause.AWAY),
+        (EmbeddingAnswer(b"", 500), FailureCause.UNSURE),
+        (EmbeddingAnswer(b"garbage"), FailureCause.UNSURE),
     ],
 )
 async def test_whose_fault_a_failure_is(
-    server: EmbeddingServer, embedder: OpenAIEmbedder, answer: Answer, fault: Fault
+    server: EmbeddingServer, embedder: OpenAIEmbedder, answer: EmbeddingAnswer, cause: FailureCause
 ) -> None:
     server.answers = [answer]
     with pytest.raises(EmbeddingFailed) as raised:
         await embedder.embed(["one"])
-    assert raised.value.fault is fault
+    assert raised.value.cause is cause
 
 
 @pytest.mark.parametrize(
-    ("header", "seconds"),
+    ("asked", "seconds"),
     [
         ("90", (90, 90)),
-        (format_datetime(datetime.now(UTC) + timedelta(hours=1), usegmt=True), (3_000, 3_601)),
+        (timedelta(hours=1), (3_000, 3_601)),
         ("Thu, 01 Jan 1970 00:00:00 GMT", (0, 0)),
         ("-5", (0, 0)),
         ("nan", None),
@@ -150,9 +150,11 @@ async def test_whose_fault_a_failure_is(
     ids=["seconds", "in an hour", "long ago", "negative", "nan", "a word", "nothing"],
 )
 async def test_the_pause_that_a_server_asks_for_is_passed_on(
-    server: EmbeddingServer, embedder: OpenAIEmbedder, header: str, seconds: tuple[float, float] | None
+    server: EmbeddingServer, embedder: OpenAIEmbedder, asked: str | timedelta, seconds: tuple[float, float] | None
 ) -> None:
-    server.answers = [Answer(b"", 429, {"Retry-After": header})]
+    """A time is told as from now on, not from when the tests were collected."""
+    header = asked if isinstance(asked, str) else format_datetime(datetime.now(UTC) + asked, usegmt=True)
+    server.answers = [EmbeddingAnswer(b"", 429, {"Retry-After": header})]
     with pytest.raises(EmbeddingFailed) as raised:
         await embedder.embed(["one"])
     told = raised.value.retry_after
@@ -160,13 +162,13 @@ async def test_the_pause_that_a_server_asks_for_is_passed_on(
 
 
 async def test_a_failing_server_is_asked_three_times(server: EmbeddingServer, embedder: OpenAIEmbedder) -> None:
-    server.answers = [Answer(b"", 500)]
+    server.answers = [EmbeddingAnswer(b"", 500)]
     assert "HTTP 500" in await refusal(embedder)
     assert len(server.requests) == 3
 
 
 async def test_a_refused_key_is_not_tried_again(server: EmbeddingServer, embedder: OpenAIEmbedder) -> None:
-    server.answers = [Answer(b"", 401)]
+    server.answers = [EmbeddingAnswer(b"", 401)]
     assert "check RECOLLECT_EMBEDDING_API_KEY" in await refusal(embedder)
     assert len(server.requests) == 1
 

@@ -6,12 +6,13 @@ import unicodedata
 
 import asyncpg
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.nodes.model import NodeFields
-from recollect.retention.model import redacted
-from recollect.retention.spelling import pattern_of, whole_pattern_of
+from recollect.graph.nodes.model import NodeFields
+from recollect.retention.erasure.model import redacted
+from recollect.retention.erasure.name_patterns import pattern_of, whole_pattern_of
+from tests.examples import examples
 
 FOUND = (
     ("李明", "李明喜欢茶"), ("李明", "我喜欢李明"), ("Ada", "我喜欢Ada的书"), ("か", "かは"),
@@ -61,7 +62,7 @@ async def test_many_long_names_are_one_pattern(owner: asyncpg.Connection) -> Non
     assert await owner.fetchval("SELECT $1 ~ $2", f"so {names[-1].upper()}", pattern_of(names)) is True
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(60)
 @given(names=st.lists(texts.filter(str.strip), min_size=1, max_size=3), given_texts=st.lists(texts, max_size=20))
 async def test_postgresql_and_python_find_the_same(
     owner: asyncpg.Connection, names: list[str], given_texts: list[str]

@@ -7,43 +7,43 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from recollect.aliases import service as aliases
+from recollect.accounts.identity.model import operator_caller
 from recollect.errors import Conflict, ErrorCode, InvalidInput, NotFound
-from recollect.graphs import service as graphs
-from recollect.graphs.model import NewGraph
-from recollect.identity.model import operator_caller
-from recollect.lineages.model import Version
-from recollect.memory import facts, finding, relating, walking
-from recollect.memory.facts import Change
-from recollect.memory.links import Link
-from recollect.nodes.model import NewFact, NodeFields
+from recollect.graph.aliases import service as aliases
+from recollect.graph.graphs import service as graphs
+from recollect.graph.graphs.model import NewGraph
+from recollect.graph.lineages.model import Version
+from recollect.graph.nodes.model import NewFact, NodeFields
+from recollect.graph.relations.model import NewEdge, NewRelation, RelationFilter
+from recollect.memory import fact_search, fact_triplets, facts, neighbourhoods
+from recollect.memory.facts import NodePatch
+from recollect.memory.links import RequestedLink
 from recollect.platform.db import Database
-from recollect.recall.model import RecallFilter
-from recollect.relations.model import NewEdge, NewRelation, RelationFilter
-from recollect.search.model import phrases
+from recollect.retrieval.recall.model import RecallFilter
+from recollect.retrieval.search.model import phrases
 from tests.conftest import NewTenant
 from tests.memories import Agent, asked, at_work
 
 
-async def fact(agent: Agent, text: str, *links: Link, auto_link: bool = True, **fields: Any) -> Version:
+async def fact(agent: Agent, text: str, *links: RequestedLink, auto_link: bool = True, **fields: Any) -> Version:
     async with agent.writing() as (tx, revision):
-        return await facts.create_fact(tx, revision, NewFact(text, **fields), links, auto_link=auto_link)
+        return (await facts.create_fact(tx, revision, NewFact(text, **fields), links, auto_link=auto_link)).node
 
 
-async def entity(agent: Agent, name: str, *links: Link, **fields: Any) -> Version:
+async def entity(agent: Agent, name: str, *links: RequestedLink, **fields: Any) -> Version:
     async with agent.writing() as (tx, revision):
-        return await facts.create_entity(tx, revision, name, NodeFields(**fields), links)
+        return (await facts.create_entity(tx, revision, name, NodeFields(**fields), links)).node
 
 
 async def change(agent: Agent, node_id: UUID, **wanted: Any) -> Version:
     async with agent.writing() as (tx, revision):
-        return await facts.change(tx, revision, node_id, Change(**wanted))
+        return await facts.change(tx, revision, node_id, NodePatch(**wanted))
 
 
 async def around(agent: Agent, node_id: UUID, depth: int = 1) -> list[tuple[str, str, str]]:
     """The relations within `depth` of a node, by what their ends say."""
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
-        found = await walking.surroundings(tx, agent.graph, node_id, depth=depth, max_nodes=100)
+        found = await neighbourhoods.neighbourhood(tx, agent.graph, node_id, depth=depth, max_nodes=100)
     said = {node.node_id: node.name or node.content or "" for node in found.nodes}
     return sorted((said[edge.from_node], edge.type, said[edge.to_node]) for edge in found.edges)
 
@@ -58,7 +58,7 @@ async def mentioned(agent: Agent, text: str) -> list[str]:
 async def find(agent: Agent, text: str, **only: Any) -> list[str]:
     (question,) = await asked(text)
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
-        found = await finding.find(tx, agent.graph, question, RecallFilter(**only), limit=10, threshold=None)
+        found = await fact_search.find(tx, agent.graph, question, RecallFilter(**only), limit=10, threshold=None)
     return [one.node.name or one.node.content or "" for one in found]
 
 
@@ -90,7 +90,7 @@ class TestLinksByName:
         made = await entity(agent, "Robert")
         async with agent.writing() as (tx, revision):
             await aliases.keep_name(tx, revision, made.node_id)
-            await facts.change(tx, revision, made.node_id, Change(text="Bob Smith"))
+            await facts.change(tx, revision, made.node_id, NodePatch(text="Bob Smith"))
         assert await mentioned(agent, "robert keeps bees") == ["Bob Smith"]
         assert await find(agent, "What does Robert keep?", named=True) == ["Bob Smith"]
 
@@ -145,11 +145,14 @@ class TestMaking:
         before = await agent.head()
         for target, named in ((uuid4(), None), (first.node_id, True), (alice.node_id, False)):
             with pytest.raises(NotFound) as refused:
-                await fact(agent, "honey is sweet", Link(target, "RELATED_TO", named))
+                await fact(agent, "honey is sweet", RequestedLink(target, "RELATED_TO", named))
             assert refused.value.code is ErrorCode.NODE_NOT_FOUND
         assert await agent.head() == before
         linked = await fact(
-            agent, "honey is sweet", Link(first.node_id, "RELATED_TO", False), Link(alice.node_id, "DESCRIBES", True)
+            agent,
+            "honey is sweet",
+            RequestedLink(first.node_id, "RELATED_TO", False),
+            RequestedLink(alice.node_id, "DESCRIBES", True),
         )
         assert await around(agent, linked.node_id) == [
             ("honey is sweet", "DESCRIBES", "Alice"),
@@ -190,7 +193,8 @@ class TestChanging:
         )
         assert (await change(agent, made.node_id, text="bees make wax", status="outdated")).version == 2
         assert (await change(agent, made.node_id, metadata={})).metadata == {}
-        assert (await change(agent, made.node_id, reason="seen")).metadata == {"reason": "seen"}
+        told = await change(agent, made.node_id, reason="seen")
+        assert (told.metadata, told.reason) == ({}, "seen")
 
     async def test_expires_at_wins_over_ttl(self, agent: Agent) -> None:
         made = await fact(agent, "bees make honey", ttl_days=2)
@@ -214,16 +218,17 @@ class TestChanging:
 
 
 class TestLookingAround:
-    async def test_trace_and_context_leave_placeholders_out(self, agent: Agent) -> None:
+    async def test_a_trace_leads_over_placeholders_and_a_context_leaves_them_out(self, agent: Agent) -> None:
         await agent.create("Alice", "Bob", "Carol")
         await agent.relate(("Alice", "Nobody", "knows"), ("Nobody", "Bob", "knows"), ("Alice", "Carol", "knows"))
         await agent.relate(("Bob", "Carol", "knows"))
         alice, bob = await entity(agent, "Alice"), await entity(agent, "Bob")
         assert await around(agent, alice.node_id, 2) == [("Alice", "knows", "Carol"), ("Bob", "knows", "Carol")]
         async with agent.db.transaction(agent.caller, read_only=True) as tx:
-            found = await walking.trace(tx, None, alice.node_id, bob.node_id, max_paths=5)
+            found = await neighbourhoods.trace(tx, None, alice.node_id, bob.node_id, max_paths=5)
         labels = {node.node_id: node.name for node in found.nodes}
-        assert [[labels[node] for node in path] for path in found.paths] == [["Alice", "Carol", "Bob"]]
+        paths = [[labels[node] for node in path] for path in found.paths]
+        assert paths == [["Alice", "Carol", "Bob"], ["Alice", "Nobody", "Bob"]]
 
     async def test_a_trace_gives_so_many_paths_at_most(self, agent: Agent) -> None:
         await agent.create("Alice", "Bob", "Carol", "Dora")
@@ -232,28 +237,28 @@ class TestLookingAround:
         alice, bob = await entity(agent, "Alice"), await entity(agent, "Bob")
         async with agent.db.transaction(agent.caller, read_only=True) as tx:
             for most, cut in ((2, None), (1, "paths")):
-                found = await walking.trace(tx, None, alice.node_id, bob.node_id, max_paths=most)
+                found = await neighbourhoods.trace(tx, None, alice.node_id, bob.node_id, max_paths=most)
                 assert (len(found.paths), found.cut) == (most, cut)
 
     async def test_the_past_is_shown_as_it_was(self, agent: Agent) -> None:
         first, second = await fact(agent, "one"), await fact(agent, "two")
         async with agent.writing() as (tx, revision):
-            await relating.relate(tx, revision, NewEdge(first.node_id, second.node_id, "FOLLOWS_FROM"))
+            await fact_triplets.relate(tx, revision, NewEdge(first.node_id, second.node_id, "FOLLOWS_FROM"))
             related = revision.number
         async with agent.writing() as (tx, revision):
-            assert await relating.unrelate(tx, revision, first.node_id, second.node_id, None) == 1
+            assert await fact_triplets.unrelate(tx, revision, first.node_id, second.node_id, None) == 1
         async with agent.db.transaction(agent.caller, read_only=True) as tx:
             for as_of, edges in ((None, 0), (str(related), 1), (str(related - 1), 0)):
-                found = await walking.surroundings(tx, None, first.node_id, depth=1, max_nodes=10, as_of=as_of)
+                found = await neighbourhoods.neighbourhood(tx, None, first.node_id, depth=1, max_nodes=10, as_of=as_of)
                 assert len(found.edges) == edges
 
     async def test_triplets_make_entities_and_are_found_in_the_past(self, agent: Agent) -> None:
         said = await fact(agent, "somebody repairs something")
         async with agent.writing() as (tx, revision):
-            edge = await relating.create_triplet(
+            made, _ = await fact_triplets.create_triplet(
                 tx, revision, NewRelation("Alice", "Clock", "repairs", {"since": 1}), said.node_id
             )
-            made = revision.number
+            number = revision.number
         assert await around(agent, said.node_id) == [
             ("Alice", "repairs", "Clock"),
             ("somebody repairs something", "MENTIONS_ENTITY", "Alice"),
@@ -261,11 +266,14 @@ class TestLookingAround:
         ]
         await agent.unrelate(("Alice", "Clock", "repairs"))
         async with agent.db.transaction(agent.caller, read_only=True) as tx:
-            assert await relating.search_triplets(tx, None, RelationFilter("Alice"), offset=0, limit=9) == ([], False)
-            [(named, found)], more = await relating.search_triplets(
-                tx, None, RelationFilter("Alice"), offset=0, limit=9, as_of=str(made)
+            assert await fact_triplets.search_triplets(tx, None, RelationFilter("Alice"), offset=0, limit=9) == (
+                [],
+                False,
             )
-        assert (named.target, found, more) == ("Clock", edge, False)
+            [found], more = await fact_triplets.search_triplets(
+                tx, None, RelationFilter("Alice"), offset=0, limit=9, as_of=str(number)
+            )
+        assert (found.named.target, found.edge, found.fact_id, more) == ("Clock", made.edge, said.node_id, False)
 
 
 class TestFinding:
@@ -291,7 +299,7 @@ class TestFinding:
 
         async def similar() -> list[str | None]:
             async with agent.db.transaction(agent.caller, read_only=True) as tx:
-                found = await finding.find_similar(tx, None, first.node_id, threshold=0.5, limit=9, edges=True)
+                found = await fact_search.find_similar(tx, None, first.node_id, threshold=0.5, limit=9, edges=True)
             return [one.node.content for one in found]
 
         assert await similar() == []
@@ -302,11 +310,13 @@ class TestFinding:
         first = await fact(agent, "the cat sleeps on the sofa")
         second = await fact(agent, "the cat is sleeping on the couch")
         async with agent.writing() as (tx, revision):
-            await relating.relate(tx, revision, NewEdge(first.node_id, second.node_id, "SIMILAR_TO"))
+            await fact_triplets.relate(tx, revision, NewEdge(first.node_id, second.node_id, "SIMILAR_TO"))
         await agent.embed()
         async with agent.db.transaction(agent.caller, read_only=True) as tx:
             for asked_for, types in ((True, ["SIMILAR_TO"]), (False, [])):
-                [found] = await finding.find_similar(tx, None, first.node_id, threshold=0.5, limit=9, edges=asked_for)
+                [found] = await fact_search.find_similar(
+                    tx, None, first.node_id, threshold=0.5, limit=9, edges=asked_for
+                )
                 assert [edge.type for edge in found.edges] == types
 
     async def test_stats_count_what_is_there(self, agent: Agent) -> None:
@@ -332,6 +342,6 @@ async def test_another_tenant_s_entities_are_not_mentioned_and_its_facts_not_sim
         await agent.embed()
         own = await fact(agent, "Alice repairs clocks")
         async with agent.db.transaction(agent.caller, read_only=True) as tx:
-            assert await finding.find_similar(tx, None, own.node_id, threshold=0, limit=9, edges=True) == []
+            assert await fact_search.find_similar(tx, None, own.node_id, threshold=0, limit=9, edges=True) == []
             with pytest.raises(NotFound):
-                await finding.find_similar(tx, None, foreign.node_id, threshold=0, limit=9, edges=True)
+                await fact_search.find_similar(tx, None, foreign.node_id, threshold=0, limit=9, edges=True)

@@ -11,21 +11,21 @@ import asyncpg
 import pytest
 
 from recollect.caller import Caller
-from recollect.entities import service as entities
-from recollect.entities.model import NewEntity
 from recollect.errors import Conflict, ErrorCode, Forbidden, InvalidInput, NotFound, TooLarge, Unavailable
-from recollect.graphs import service as graphs
-from recollect.graphs.model import NewGraph, Revision
+from recollect.graph.entities import service as entities
+from recollect.graph.entities.model import NewEntity
+from recollect.graph.graphs import service as graphs
+from recollect.graph.graphs.model import NewGraph, Revision
+from recollect.graph.nodes import service as nodes
+from recollect.graph.observations import service as observations
+from recollect.graph.observations.model import NewObservation
+from recollect.graph.relations import service as relations
+from recollect.graph.relations.model import NewRelation
 from recollect.memory import remembering
 from recollect.memory import service as memory
-from recollect.memory.model import Item
-from recollect.nodes import service as nodes
-from recollect.observations import service as observations
-from recollect.observations.model import NewObservation
+from recollect.memory.model import NewMemory
 from recollect.platform.db import Database, Transaction
 from recollect.platform.sql import Queries
-from recollect.relations import service as relations
-from recollect.relations.model import NewRelation
 from recollect.settings import Settings
 from tests.memories import Agent, asked, names
 
@@ -60,8 +60,8 @@ async def observe(tx: Transaction, revision: Revision, batch: list[str]) -> None
 
 
 async def remember(tx: Transaction, revision: Revision, batch: list[str]) -> None:
-    items = [Item(f"{name} was seen", about=(name, f"twin of {name}")) for name in batch]
-    items += [Item(f"nobody saw {name}") for name in batch]
+    items = [NewMemory(f"{name} was seen", about=(name, f"twin of {name}")) for name in batch]
+    items += [NewMemory(f"nobody saw {name}") for name in batch]
     await remembering.remember(tx, revision, items, await asked(*(item.text for item in items)))
 
 
@@ -109,7 +109,7 @@ async def test_writers_of_one_graph_lose_nothing(agent: Agent, owner: asyncpg.Co
         made = await agent.create(f"of {n}", "of all")
         await agent.relate((f"of {n}", "hub", "spoke"), ("of all", "hub", "spoke"))
         await agent.observe("of all", f"seen by {n}", "seen by somebody")
-        await agent.remember(Item("everybody remembers", about=("of all",)), f"only {n} remembers")
+        await agent.remember(NewMemory("everybody remembers", about=("of all",)), f"only {n} remembers")
         return len(made)
 
     made = await asyncio.gather(*(work(n) for n in range(WRITERS)))
@@ -168,7 +168,7 @@ async def test_names_are_not_compared_with_all_passages(agent: Agent, owner: asy
     await agent.create(*(f"entity {n}" for n in range(BATCH)))
     node_ids = await owner.fetchval("SELECT array_agg(id) FROM nodes WHERE tenant_id = $1", agent.caller.tenant_id)
     async with agent.db.transaction(agent.caller) as tx:
-        explain = f"EXPLAIN (ANALYZE, BUFFERS) {Queries('recollect.passages').statements['remove_names']}"
+        explain = f"EXPLAIN (ANALYZE, BUFFERS) {Queries('recollect.graph.passages').statements['remove_names']}"
         graph = await graphs.get_graph(tx, "default")
         plan = "\n".join(row[0] for row in await tx.fetch(explain, tx.tenant_id, 2, node_ids, graph.id))
     read = [int(pages) for pages in re.findall(r"shared hit=(\d+)", plan)]
@@ -183,7 +183,7 @@ async def test_a_statement_is_looked_up_by_its_hash(agent: Agent, owner: asyncpg
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
         graph = await graphs.get_graph(tx, "default")
         node = (await nodes.require_entities(tx, graph, ["busy"]))["busy"].id
-        explain = f"EXPLAIN {Queries('recollect.observations').statements['find_observations']}"
+        explain = f"EXPLAIN {Queries('recollect.graph.observations').statements['find_observations']}"
         plan = "\n".join(row[0] for row in await tx.fetch(explain, tx.tenant_id, [node], said[:1], datetime.now(UTC)))
     assert "(hashtextextended(" in plan.partition("Index Cond:")[2], plan
 
@@ -206,7 +206,7 @@ async def test_a_call_that_writes_nothing_makes_no_revision(agent: Agent) -> Non
     await agent.create("Ada")
     await agent.observe("Ada", "writes programs")
     await agent.relate(("Ada", "Babbage", "knows"))
-    await agent.remember("the engine was never built", Item("writes programs", about=("Ada",)))
+    await agent.remember("the engine was never built", NewMemory("writes programs", about=("Ada",)))
     await agent.unobserve(("Ada", "never said"), ("nobody", "never said"))
     await agent.unrelate(("Ada", "Babbage", "hates"), ("nobody", "nothing", "is"))
     await agent.delete("nobody")
@@ -240,10 +240,14 @@ async def test_a_whitelist_holds_for_what_is_new_only(agent: Agent) -> None:
     async with agent.db.transaction(agent.caller) as tx:
         await graphs.create_graph(tx, NewGraph("people", kind_whitelist=("person",)))
     await agent.create(NewEntity("Ada", "person"))
-    await agent.remember(Item("writes programs", about=("Ada",)))
+    await agent.remember(NewMemory("writes programs", about=("Ada",)))
     assert (await agent.open("Ada")).entities[0].observations == ("writes programs",)
     await agent.relate(("Ada", "the engine", "programs"))
-    for refused in (Item("was never built", about=("the engine",)), Item("purrs", kind="cat"), Item("has no kind")):
+    for refused in (
+        NewMemory("was never built", about=("the engine",)),
+        NewMemory("purrs", kind="cat"),
+        NewMemory("has no kind"),
+    ):
         with pytest.raises(InvalidInput, match="is not allowed in graph 'people'; allowed: person"):
             await agent.remember(refused)
     assert (await agent.head()).revision == 3

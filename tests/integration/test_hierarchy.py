@@ -8,21 +8,22 @@ from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from recollect.accounts.identity.model import operator_caller
 from recollect.caller import Caller
 from recollect.errors import Conflict, NotFound
-from recollect.hierarchy import service as hierarchy
-from recollect.hierarchy.model import Page
-from recollect.identity.model import operator_caller
-from recollect.lineages import service as lineages
-from recollect.lineages.model import Draft
-from recollect.nodes import service as nodes
-from recollect.nodes.model import NodeFields, Rewrite
+from recollect.graph.hierarchy import service as hierarchy
+from recollect.graph.hierarchy.model import PageRequest
+from recollect.graph.lineages import service as lineages
+from recollect.graph.lineages.model import Draft
+from recollect.graph.nodes import service as nodes
+from recollect.graph.nodes.model import NodeFields, Rewrite
 from recollect.platform.db import Database, Transaction
 from tests.conftest import NewTenant
-from tests.laws import assert_laws
+from tests.examples import examples
+from tests.invariants import assert_laws
 from tests.memories import Agent, at_work
 
 NAMES = [f"node {n}" for n in range(6)]
@@ -49,7 +50,7 @@ async def move(agent: Agent, name: str, parent: str | None) -> None:
     assert (entity.name, entity.parent) == (name, parent)
 
 
-class Reader:
+class HierarchyReader:
     """What the hierarchy tells of a name."""
 
     def __init__(self, tx: Transaction, graph: str | None) -> None:
@@ -59,19 +60,19 @@ class Reader:
         return [e.name for e in (await hierarchy.get_ancestors(self.tx, self.graph, name)).entities]
 
     async def children(self, name: str) -> list[str]:
-        return [e.name for e in (await hierarchy.get_children(self.tx, self.graph, name, Page())).entities]
+        return [e.name for e in (await hierarchy.get_children(self.tx, self.graph, name, PageRequest())).entities]
 
     async def below(self, name: str) -> list[str]:
-        return [e.name for e in (await hierarchy.get_descendants(self.tx, self.graph, name, Page())).entities]
+        return [e.name for e in (await hierarchy.get_descendants(self.tx, self.graph, name, PageRequest())).entities]
 
     async def roots(self) -> list[str]:
-        return [e.name for e in (await hierarchy.get_roots(self.tx, self.graph, Page())).entities]
+        return [e.name for e in (await hierarchy.get_roots(self.tx, self.graph, PageRequest())).entities]
 
 
 Moves = list[tuple[str, str | None]]
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(60)
 @given(moves=st.lists(st.tuples(st.sampled_from(NAMES), st.one_of(st.none(), st.sampled_from(NAMES))), max_size=16))
 async def test_any_moves_leave_the_tree_that_the_model_says(moving: Agent, moves: Moves) -> None:
     agent = replace(moving, graph=f"tree-{next(_graphs)}")
@@ -86,7 +87,7 @@ async def test_any_moves_leave_the_tree_that_the_model_says(moving: Agent, moves
         parents = {child: above for child, above in parents.items() if child != name}
         parents |= {} if parent is None else {name: parent}
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
-        told = Reader(tx, agent.graph)
+        told = HierarchyReader(tx, agent.graph)
         assert await told.roots() == [name for name in NAMES if name not in parents]
         for name in NAMES:
             assert await told.above(name) == _line(parents, name)
@@ -123,7 +124,7 @@ async def test_two_movers_close_no_cycle_between_them(agent: Agent) -> None:
     assert any(done)
     assert not all(done)
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
-        told = Reader(tx, None)
+        told = HierarchyReader(tx, None)
         for name in NAMES:
             assert name not in await told.above(name)
         assert sorted([*await told.roots(), *[n for r in await told.roots() for n in await told.below(r)]]) == NAMES
@@ -140,7 +141,7 @@ async def test_who_has_expired_or_gone_parts_the_tree_for_all_who_look(agent: Ag
         fields = NodeFields(name="middle", kind="thing", parent_id=(await agent.open("top")).entities[0].id)
         await lineages.put_node(tx, revision, Draft(replace(fields, expires_at=past), head.id))
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
-        told = Reader(tx, None)
+        told = HierarchyReader(tx, None)
         assert await told.roots() == ["top", "bottom", "left"]
         assert await told.below("top") == await told.above("bottom") == await told.above("left") == []
         assert await hierarchy.get_parent(tx, None, "bottom") is None
@@ -175,7 +176,7 @@ async def test_pages_of_a_subtree_join(agent: Agent) -> None:
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
         offset: int | None = 0
         while offset is not None:
-            page = await hierarchy.get_subtree(tx, None, "top", Page(offset, 3))
+            page = await hierarchy.get_subtree(tx, None, "top", PageRequest(offset, 3))
             seen += [entity.name for entity in page.entities]
             offset = page.next_offset
     assert seen == ["top", *NAMES]
@@ -190,7 +191,7 @@ async def test_a_walk_is_one_statement_whatever_its_depth(agent: Agent) -> None:
         for name in (NAMES[0], NAMES[0], NAMES[4]):
             queries: list[str] = []
             with tx._connection.query_logger(lambda record, queries=queries: queries.append(record.query)):
-                await hierarchy.get_descendants(tx, None, name, Page())
+                await hierarchy.get_descendants(tx, None, name, PageRequest())
             sent[name] = queries
     assert sent[NAMES[0]] == sent[NAMES[4]]
 

@@ -7,14 +7,14 @@ from uuid import UUID, uuid4
 import asyncpg
 import pytest
 
+from recollect.accounts.identity import service as identity
+from recollect.accounts.identity.model import IssuedKey, NewKey, generate_secret, hash_secret
+from recollect.accounts.tenants import service as tenants
 from recollect.caller import Caller, Scope
 from recollect.errors import Forbidden, InvalidInput, NotFound, Unauthenticated
-from recollect.graphs import service as graphs
-from recollect.graphs.model import NewGraph
-from recollect.identity import service as identity
-from recollect.identity.model import IssuedKey, NewKey, generate_secret, hash_secret
+from recollect.graph.graphs import service as graphs
+from recollect.graph.graphs.model import NewGraph
 from recollect.platform.db import Database, Operator
-from recollect.tenants import service as tenants
 
 PEPPER = b"a pepper of the tests"
 

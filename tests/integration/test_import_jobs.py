@@ -2,18 +2,20 @@
 
 import json
 from typing import Any
+from uuid import UUID
 
 import httpx2
 import pytest
 
-from recollect.graphs import service as graphs
-from recollect.graphs.model import NewGraph
-from recollect.identity.model import operator_caller
+from recollect.accounts.identity.model import operator_caller
+from recollect.caller import Caller
+from recollect.graph.graphs import service as graphs
+from recollect.graph.graphs.model import NewGraph
 from recollect.transfer.formats import FORMATS, IMPORTED
 from recollect_workers.context import WorkerContext
-from recollect_workers.jobs import turns
+from recollect_workers.jobs import runner
 from tests.conftest import NewTenant
-from tests.gateway import Gateway, NewApiKey
+from tests.gateway import NewApiKey, RunningGateway
 from tests.jobs import Desk, import_by_another, look, started
 from tests.memories import Agent
 
@@ -57,7 +59,7 @@ async def done(
 ) -> dict[str, Any]:
     """The job of an import, at its end."""
     job = await started(await http.post(f"/v1/graphs/{graph}/imports", content=content, headers=headers, params=params))
-    await turns.sweep(context)
+    await runner.sweep(context)
     return await look(http, job)
 
 
@@ -189,8 +191,8 @@ class TestFail:
         job = await started(await http.post("/v1/graphs/default/imports?strategy=fail", content=content, headers=JSON))
         made = False
         while job["status"] in ("queued", "running"):
-            tried = job["total"] is not None
-            if not made and job["done"] >= 8 and (tried or moment == "while it is tried"):
+            tried = job["done"] > (job["total"] or 0) / 2
+            if not made and job["done"] >= 4 and (tried or moment == "while it is tried"):
                 await agent.create("e1" if not tried else "e13")
                 made = True
                 before = (await agent.head()).revision
@@ -205,6 +207,25 @@ class TestFail:
             told = await http.get(f"/v1/jobs/{job['id']}/output")
             assert told.json() == {"path": "entities.13", "reason": "somebody else made it while this was imported"}
             assert (await agent.head()).entities == 15
+
+
+@pytest.mark.parametrize("asked", [{}, {"strict": "true"}, {"strategy": "fail"}, {"check": "true"}])
+async def test_it_tells_how_much_there_is_from_its_first_step_and_counts_each_item_once(
+    http: httpx2.AsyncClient, desk: Desk, context: WorkerContext, asked: dict[str, str]
+) -> None:
+    content = {**WHOLE, "entities": [*reversed(WHOLE["entities"])]}  # parents come after their children
+    url = "/v1/graphs/default/imports"
+    job = await started(await http.post(url, content=json.dumps(content).encode(), headers=JSON, params=asked))
+    told = []
+    while job["status"] in ("queued", "running"):
+        await import_by_another(context, desk)
+        job = await look(http, job)
+        told.append((job["done"], job["total"]))
+    assert job["status"] == "succeeded"
+    items = sum(map(len, WHOLE.values()))
+    assert {total for _, total in told} == {items}
+    assert [done for done, _ in told] == sorted(done for done, _ in told)
+    assert told[-1] == (items, items)
 
 
 class TestStrict:
@@ -240,14 +261,23 @@ class TestStrict:
         assert (job["status"], job["result"]["problems"], job["result"]["relations_created"]) == ("succeeded", 0, 19)
 
 
-async def test_a_dry_run_makes_no_graph(http: httpx2.AsyncClient) -> None:
-    refused = await http.post("/v1/graphs/absent/imports?check=true", content=b"{}", headers=JSON)
-    assert (refused.status_code, refused.json()["code"]) == (404, "graph_not_found")
-    assert (await http.get("/v1/graphs/absent")).status_code == 404
+async def test_a_dry_run_needs_no_graph_and_makes_none(
+    http: httpx2.AsyncClient, context: WorkerContext, gateway: RunningGateway, issue: NewApiKey, caller: Caller
+) -> None:
+    job = await done(http, context, "absent", json.dumps(WHOLE).encode(), JSON, check="true")
+    assert (job["status"], job["graph"], job["result"]["dry_run"]) == ("succeeded", None, True)
+    assert [graph["name"] for graph in (await http.get("/v1/graphs")).json()["items"]] == ["default"]
+    really = await done(http, context, "absent", json.dumps(WHOLE).encode(), JSON)
+    assert {**really["result"], "dry_run": True} == job["result"]
+    graph = (await http.get("/v1/graphs/absent")).json()["id"]
+    async with gateway.http((await issue(caller, graph_ids=(UUID(graph),))).secret) as confined:
+        for name in ("absent", "elsewhere"):
+            answer = await confined.post(f"/v1/graphs/{name}/imports?check=true", content=b"{}", headers=JSON)
+            assert answer.status_code == (202 if name == "absent" else 403)
 
 
 async def test_what_a_neighbour_has_is_not_there(
-    http: httpx2.AsyncClient, context: WorkerContext, gateway: Gateway, issue: NewApiKey, new_tenant: NewTenant
+    http: httpx2.AsyncClient, context: WorkerContext, gateway: RunningGateway, issue: NewApiKey, new_tenant: NewTenant
 ) -> None:
     await put(http, "default", WHOLE)
     async with gateway.http((await issue(operator_caller(await new_tenant()))).secret) as foreign:

@@ -7,15 +7,16 @@ from dataclasses import replace
 import asyncpg
 import pytest
 
-from recollect.identity.model import operator_caller
+from recollect.accounts.identity.model import operator_caller
+from recollect.jobs import kinds
 from recollect.jobs import service as jobs
 from recollect.jobs.model import Job, JobBounds
 from recollect.platform.db import Database
-from recollect.transfer import tasks
+from recollect.transfer import file_jobs
 from recollect.transfer.model import Strategy
 from recollect_workers.context import WorkerContext
-from recollect_workers.jobs import turns
-from recollect_workers.jobs.reading import MAX_READERS, Readers
+from recollect_workers.jobs import runner
+from recollect_workers.jobs.import_readers import MAX_READERS, ImportReaders
 from recollect_workers.jobs.transfer import Imports
 from tests.conftest import NewTenant
 from tests.gateway import eventually
@@ -34,23 +35,23 @@ async def started(desk: Desk, context: WorkerContext) -> Job:
     """An import of the desk's tenant."""
     entities = [{"name": f"e{number}", "entityType": "thing", "observations": []} for number in range(ENTITIES)]
     async with desk.writing() as tx:
-        job = await tasks.hold_import(tx, "default", "json", Strategy.SKIP)
+        job = await file_jobs.hold_import(tx, "default", "json", Strategy.SKIP)
         await jobs.append_input(
             tx, job.id, [json.dumps({"entities": entities}).encode()], JobBounds.of(context.settings)
         )
         return await jobs.start(tx, job.id)
 
 
-def importing(context: WorkerContext, readers: Readers) -> WorkerContext:
+def importing(context: WorkerContext, readers: ImportReaders) -> WorkerContext:
     """A worker that knows imports alone."""
-    return replace(context, kinds={tasks.IMPORT: Imports(readers).step})
+    return replace(context, kinds={kinds.IMPORT_GRAPH: Imports(readers).step})
 
 
 async def test_one_import_more_than_there_are_places_holds_up_none(
     context: WorkerContext, db: Database, new_tenant: NewTenant
 ) -> None:
     """Each tenant has a step in turn, and no step reads more than one batch."""
-    readers = Readers(idle_seconds=60, reading_seconds=0)
+    readers = ImportReaders(idle_seconds=60, reading_seconds=0)
     worker = importing(context, readers)
     desks = [Desk(db, operator_caller(await new_tenant())) for _ in range(MAX_READERS + 1)]
     waiting = [(desk, await started(desk, context)) for desk in desks]
@@ -69,7 +70,7 @@ async def test_one_import_more_than_there_are_places_holds_up_none(
 
 async def test_a_file_is_let_go_of_when_nobody_goes_on_with_it(context: WorkerContext, desk: Desk) -> None:
     """Of a job that was cancelled, erased or taken over no text stays."""
-    kept, dropped = Readers(idle_seconds=60), Readers(idle_seconds=0)
+    kept, dropped = ImportReaders(idle_seconds=60), ImportReaders(idle_seconds=0)
     for readers, held in ((kept, 1), (dropped, 0)):
         job = await started(desk, context)
         worker = importing(context, readers)
@@ -82,7 +83,7 @@ async def test_a_file_is_let_go_of_when_nobody_goes_on_with_it(context: WorkerCo
 
 
 async def claimed(context: WorkerContext, desk: Desk) -> Job:
-    job = await turns._attempt_claim(context, desk.caller.tenant_id)
+    job = await runner._attempt_claim(context, desk.caller.tenant_id)
     assert job is not None
     return job
 
@@ -94,7 +95,7 @@ async def test_a_step_that_is_cut_off_while_it_reads(
     """Nothing of it uses its connection any more when it is rolled back."""
     job = await started(desk, context)
     bounded = context.settings.model_copy(update={"job_lease_seconds": 0.5 if way == "its lease ends" else 60})
-    worker = replace(importing(context, Readers(idle_seconds=60)), settings=bounded)
+    worker = replace(importing(context, ImportReaders(idle_seconds=60)), settings=bounded)
     taken = await claimed(worker, desk)
     waiting = "SELECT count(*) FROM pg_locks WHERE relation = 'job_inputs'::regclass AND NOT granted"
 
@@ -103,7 +104,7 @@ async def test_a_step_that_is_cut_off_while_it_reads(
 
     async with owner.transaction():
         await owner.execute("LOCK TABLE job_inputs IN ACCESS EXCLUSIVE MODE")
-        step = asyncio.create_task(turns.take_step(worker, desk.caller, taken))
+        step = asyncio.create_task(runner.take_step(worker, desk.caller, taken))
         if way == "cancelled":
             await eventually(is_reading)
             step.cancel()
@@ -111,5 +112,5 @@ async def test_a_step_that_is_cut_off_while_it_reads(
             await step
     await owner.execute("UPDATE jobs SET claimed_until = now() WHERE id = $1", job.id)
     while not (await desk.look(job)).is_finished:
-        await take_one_step(importing(context, Readers(idle_seconds=60)), desk)
+        await take_one_step(importing(context, ImportReaders(idle_seconds=60)), desk)
     assert (await desk.look(job)).status == "succeeded"

@@ -8,19 +8,20 @@ from typing import Any
 
 import asyncpg
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
-from recollect.entities.model import NewEntity
+from recollect.accounts.identity.model import operator_caller
 from recollect.errors import NotFound
-from recollect.graphs import service as graphs
-from recollect.graphs.model import NewGraph
-from recollect.identity.model import operator_caller
-from recollect.memory.model import Item
+from recollect.graph.entities.model import NewEntity
+from recollect.graph.graphs import service as graphs
+from recollect.graph.graphs.model import NewGraph
+from recollect.memory.model import NewMemory
 from recollect.platform.db import Database
 from tests.conftest import NewTenant
+from tests.examples import examples
 from tests.histories import HISTORIES, written
-from tests.laws import assert_laws
+from tests.invariants import assert_laws
 from tests.memories import Agent, Triple, at_work, names, triples
 
 EDGE = ("Ada", "Babbage", "knows")
@@ -141,7 +142,7 @@ class OfficialServer:
         self.entities = {name: entity for name, entity in self.entities.items() if name not in deleted}
         self.relations = [triple for triple in self.relations if not {triple[0], triple[1]} & set(deleted)]
 
-    def remember(self, items: Sequence[Item]) -> None:
+    def remember(self, items: Sequence[NewMemory]) -> None:
         for item in items:
             for name in item.about:
                 said = self.entities.setdefault(name, (None, []))[1]
@@ -168,7 +169,7 @@ TRIPLES = st.lists(st.tuples(NAMES, NAMES, st.sampled_from(["knows", "admires"])
 ENTITIES = st.builds(
     NewEntity, name=NAMES, kind=st.sampled_from(["person", "cat"]), observations=st.lists(TEXTS, max_size=4).map(tuple)
 )
-ITEMS = st.builds(Item, text=TEXTS, about=st.lists(NAMES, max_size=2, unique=True).map(tuple), thread=THREADS)
+ITEMS = st.builds(NewMemory, text=TEXTS, about=st.lists(NAMES, max_size=2, unique=True).map(tuple), thread=THREADS)
 OPERATIONS = st.one_of(
     st.tuples(st.just("create"), st.tuples(st.lists(ENTITIES, max_size=3))),
     st.tuples(st.just("observe"), st.tuples(NAMES, st.lists(TEXTS, min_size=1, max_size=4))),
@@ -189,7 +190,7 @@ async def replaying(db: Database, new_tenant: NewTenant) -> AsyncIterator[Agent]
         yield agent
 
 
-@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(50)
 @given(operations=st.lists(OPERATIONS, min_size=1, max_size=12))
 @example(operations=[("relate", ([("Ada", "Ada", "knows"), EDGE, ("Ada", "Ada", "knows")],))])
 @example(
@@ -203,6 +204,8 @@ async def test_any_operations_leave_the_graph_as_the_official_server_would(
     replaying: Agent, operations: list[tuple[str, tuple[Any, ...]]]
 ) -> None:
     agent, official, revision = replace(replaying, graph=f"replay-{next(_graphs)}"), OfficialServer(), 0
+    async with agent.db.transaction(agent.caller) as tx:
+        await graphs.create_graph(tx, NewGraph(agent.graph or ""))
     for operation, arguments in operations:
         before = deepcopy(official)
         refused = _applied(official, operation, arguments)
@@ -248,7 +251,7 @@ async def _assert_reads_alike(agent: Agent, official: OfficialServer, revision: 
     assert head.revision == revision
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(60)
 @given(policy=st.sampled_from(["lww", "manual"]), history=HISTORIES)
 async def test_the_laws_hold_after_every_write_of_any_history(
     replaying: Agent, policy: str, history: list[Any]

@@ -10,26 +10,27 @@ import asyncpg
 import pytest
 from opentelemetry import trace
 
+from recollect.accounts.identity.model import operator_caller, worker_caller
 from recollect.caller import Caller
-from recollect.entities.model import NewEntity
 from recollect.errors import Conflict, ErrorCode, Forbidden, NotFound, RecollectError, TooLarge
-from recollect.graphs import service as graphs
-from recollect.graphs.model import GraphPatch, NewGraph
-from recollect.identity.model import operator_caller, worker_caller
+from recollect.graph.entities.model import NewEntity
+from recollect.graph.graphs import service as graphs
+from recollect.graph.graphs.model import GraphPatch, NewGraph
+from recollect.jobs import leases as job_turns
 from recollect.jobs import model, store
 from recollect.jobs import service as jobs
-from recollect.jobs import turns as job_turns
-from recollect.jobs.model import MAX_ATTEMPTS, MAX_CHUNK, Job, JobBounds, JobFilter, LeaseLost, NewJob, Step
-from recollect.passages.model import REINDEX_PASSAGES
+from recollect.jobs.kinds import REINDEX_PASSAGES
+from recollect.jobs.model import MAX_ATTEMPTS, MAX_CHUNK, Job, JobBounds, JobFilter, LeaseLost, NewJob, StepResult
 from recollect.platform.db import Database, Transaction
 from recollect.platform.telemetry import continued_span
 from recollect.settings import Settings
 from recollect_workers.context import WorkerContext
-from recollect_workers.jobs import indexing, turns
+from recollect_workers.jobs import reindexing, runner
 from tests.conftest import NewTenant
 from tests.gateway import eventually
 from tests.jobs import BREAK, COPY, COUNT, REFUSE, WAVER, Desk, count_steps, effects, has_begun
 from tests.memories import Agent
+from tests.timeouts import MAX_WAIT_SECONDS
 
 TRACEPARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
@@ -44,13 +45,13 @@ def bounds(settings: Settings) -> JobBounds:
 
 async def claim(context: WorkerContext, caller: Caller, bounds: JobBounds) -> Job:
     async with context.database.transaction(worker_caller(caller.tenant_id)) as tx:
-        job = await job_turns.claim(tx, context.kinds, bounds)
+        job = await job_turns.claim_job(tx, context.kinds, bounds)
     assert job is not None
     return job
 
 
 async def step(context: WorkerContext, caller: Caller, job: Job) -> Job:
-    return await turns.take_step(context, worker_caller(caller.tenant_id), job)
+    return await runner.take_step(context, worker_caller(caller.tenant_id), job)
 
 
 async def lapse(owner: asyncpg.Connection, job: Job) -> None:
@@ -103,7 +104,7 @@ class TestStarting:
         with pytest.raises(Conflict) as refused:
             await start()
         assert refused.value.code is ErrorCode.TOO_MANY_JOBS
-        await turns.sweep(context)
+        await runner.sweep(context)
         await start()
 
     async def test_an_allow_list_holds(self, desk: Desk) -> None:
@@ -163,7 +164,7 @@ class TestSteps:
         self, desk: Desk, context: WorkerContext, owner: asyncpg.Connection
     ) -> None:
         job = await desk.start(COUNT, steps=5)
-        await turns.sweep(context)
+        await runner.sweep(context)
         done = await desk.look(job)
         assert (done.status, done.done, done.total, done.result) == ("succeeded", 5, 5, {"steps": 5})
         assert done.started_at
@@ -188,7 +189,7 @@ class TestSteps:
         monkeypatch.setattr(model, "FIRST_WAIT_SECONDS", LONG)
         job = await desk.start(BREAK, steps=2)
         for attempt in range(1, MAX_ATTEMPTS + 1):
-            await turns.sweep(context)
+            await runner.sweep(context)
             shown = await desk.look(job)
             assert shown.attempts == attempt
             assert shown.status == ("failed" if attempt == MAX_ATTEMPTS else "running")
@@ -204,23 +205,23 @@ class TestSteps:
         job = await desk.start(WAVER, times=4)
         waits = []
         for _ in range(4):
-            await turns.sweep(context)
+            await runner.sweep(context)
             shown = await desk.look(job)
             assert (shown.status, shown.error_code) == ("running", "database_unavailable")
             assert "secret" not in (shown.error_message or "")
             waits.append(await owner.fetchval("SELECT next_attempt_at - now() FROM jobs WHERE id = $1", job.id))
-            await turns.sweep(context)
+            await runner.sweep(context)
             assert (await desk.look(job)).attempts == shown.attempts, "it waits"
             await come_due(owner, job)
         for factor, wait in zip((1, 2, 4, 4), waits, strict=True):
             assert factor * LONG / 2 - 60 < wait.total_seconds() <= factor * LONG
-        await turns.sweep(context)
+        await runner.sweep(context)
         shown = await desk.look(job)
         assert (shown.status, shown.error_code) == ("succeeded", None)
 
     async def test_what_can_never_succeed_fails_at_once(self, desk: Desk, context: WorkerContext) -> None:
         job = await desk.start(REFUSE)
-        await turns.sweep(context)
+        await runner.sweep(context)
         shown = await desk.look(job)
         assert (shown.status, shown.attempts, shown.error_code) == ("failed", 1, "invalid_input")
         assert shown.error_message == "It is not to be done."
@@ -232,7 +233,7 @@ class TestSteps:
         for attempt in range(1, MAX_ATTEMPTS + 1):
             assert (await claim(context, desk.caller, bounds)).attempts == attempt
             await lapse(owner, job)
-        await turns.sweep(context)
+        await runner.sweep(context)
         shown = await desk.look(job)
         assert (shown.status, shown.error_code) == ("failed", "internal_error")
         assert shown.error_message == "Each worker that tried its next step ended in the middle of it."
@@ -242,7 +243,7 @@ class TestSteps:
     ) -> None:
         hasty = replace(context, settings=context.settings.model_copy(update={"job_lease_seconds": 0.2}))
         job = await desk.start(COUNT, steps=1, seconds=5)
-        await turns.sweep(hasty)
+        await runner.sweep(hasty)
         shown = await desk.look(job)
         assert (shown.status, shown.error_code, shown.attempts) == ("running", "busy", 1)
         assert await effects(owner, desk.caller.tenant_id) == []
@@ -250,15 +251,15 @@ class TestSteps:
     async def test_its_steps_are_in_the_trace_of_the_call_that_asked(self, desk: Desk, context: WorkerContext) -> None:
         traces: list[str] = []
 
-        async def note(tx: Transaction, job: Job) -> Step:
+        async def note(tx: Transaction, job: Job) -> StepResult:
             traces.append(trace.format_trace_id(trace.get_current_span().get_span_context().trace_id))
-            return Step({}, job.done + 1, finished=job.kind == REFUSE or job.done == 1)
+            return StepResult({}, job.done + 1, finished=job.kind == REFUSE or job.done == 1)
 
         with continued_span("request", {"traceparent": TRACEPARENT}):
             job = await desk.start(COUNT)
         assert (job.traceparent or "").split("-")[1] == TRACEPARENT.split("-")[1]
         untraced = await desk.start(REFUSE)
-        await turns.sweep(replace(context, kinds={COUNT: note, REFUSE: note}))
+        await runner.sweep(replace(context, kinds={COUNT: note, REFUSE: note}))
         assert untraced.traceparent is None
         assert sorted(traces) == sorted([TRACEPARENT.split("-")[1]] * 2 + ["0" * 32])
 
@@ -266,24 +267,24 @@ class TestSteps:
         self, desk: Desk, context: WorkerContext
     ) -> None:
         job = await desk.start("of_tomorrow")
-        await turns.sweep(context)
+        await runner.sweep(context)
         assert (await desk.look(job)).status == "queued"
 
     async def test_a_worker_that_stops_gives_the_job_back_after_the_step_in_hand(
         self, desk: Desk, context: WorkerContext, owner: asyncpg.Connection
     ) -> None:
         job = await desk.start(COUNT, steps=1_000, seconds=0.01)
-        sweeping = asyncio.create_task(turns.sweep(context))
+        sweeping = asyncio.create_task(runner.sweep(context))
         await eventually(lambda: has_begun(desk, job))
         context.stopping.set()
-        await asyncio.wait_for(sweeping, 10)
+        await asyncio.wait_for(sweeping, MAX_WAIT_SECONDS)
         shown = await desk.look(job)
         assert (shown.status, shown.attempts, shown.lease) == ("running", 0, None)
         assert await effects(owner, desk.caller.tenant_id) == list(range(shown.done))
 
     async def test_a_sweep_that_is_cut_off_leaves_no_turn_behind(self, desk: Desk, context: WorkerContext) -> None:
         job = await desk.start(COUNT, steps=1_000, seconds=0.01)
-        sweeping = asyncio.create_task(turns.sweep(context))
+        sweeping = asyncio.create_task(runner.sweep(context))
         await eventually(lambda: has_begun(desk, job))
         sweeping.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -308,7 +309,7 @@ class TestLeases:
         await step(context, desk.caller, other)
         with pytest.raises(LeaseLost):
             await step(context, desk.caller, replace(stalled, cursor={"number": 1}))
-        for end in (job_turns.give_back, job_turns.note_worker_lost):
+        for end in (job_turns.release_job, job_turns.fail_lost_job):
             with pytest.raises(LeaseLost):
                 async with desk.writing() as tx:
                     await end(tx, stalled, bounds)
@@ -319,7 +320,7 @@ class TestLeases:
     ) -> None:
         begun, overtaken = asyncio.Event(), asyncio.Event()
 
-        async def stall(tx: Transaction, job: Job) -> Step:
+        async def stall(tx: Transaction, job: Job) -> StepResult:
             done = await count_steps(tx, job)
             begun.set()
             await overtaken.wait()
@@ -350,10 +351,10 @@ class TestLeases:
     async def test_many_workers_do_each_step_once(
         self, desk: Desk, context: WorkerContext, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(turns, "TURN_SECONDS", 0)
+        monkeypatch.setattr(runner, "TURN_SECONDS", 0)
         started = [await desk.start(COUNT, steps=6) for _ in range(4)]
-        await asyncio.gather(*[turns.sweep(replace(context, jobs_due=asyncio.Event())) for _ in range(4)])
-        await turns.sweep(context)
+        await asyncio.gather(*[runner.sweep(replace(context, jobs_due=asyncio.Event())) for _ in range(4)])
+        await runner.sweep(context)
         assert [(await desk.look(job)).status for job in started] == ["succeeded"] * 4
         assert await effects(owner, desk.caller.tenant_id) == sorted([*range(6)] * 4)
 
@@ -365,7 +366,7 @@ class TestLeases:
 
         async def attempt() -> Job | None:
             async with context.database.transaction(worker_caller(desk.caller.tenant_id)) as tx:
-                return await job_turns.claim(tx, context.kinds, bounds)
+                return await job_turns.claim_job(tx, context.kinds, bounds)
 
         claimed = await asyncio.gather(*[attempt() for _ in range(8)])
         assert len([job for job in claimed if job]) == bounds.most_running == 2
@@ -375,12 +376,12 @@ class TestFairness:
     async def test_one_job_waits_for_a_turn_and_not_for_five_hundred_jobs(
         self, context: WorkerContext, db: Database, new_tenant: NewTenant, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(turns, "TURN_SECONDS", 0)
+        monkeypatch.setattr(runner, "TURN_SECONDS", 0)
         order: list[UUID] = []
 
-        async def note(tx: Transaction, job: Job) -> Step:
+        async def note(tx: Transaction, job: Job) -> StepResult:
             order.append(tx.tenant_id)
-            return Step({}, 1, finished=True)
+            return StepResult({}, 1, finished=True)
 
         busy, quiet = [Desk(db, operator_caller(await new_tenant())) for _ in range(2)]
         async with busy.writing() as tx:
@@ -388,7 +389,7 @@ class TestFairness:
                 await jobs.schedule(tx, NewJob(COUNT, unique=False))
         await quiet.start(COUNT, graph=None)
         narrow = context.settings.model_copy(update={"max_jobs": 1})
-        await turns.sweep(replace(context, settings=narrow, kinds={COUNT: note}))
+        await runner.sweep(replace(context, settings=narrow, kinds={COUNT: note}))
         assert len(order) == 501
         # It waits for two turns at most: the one in hand, and the one begun with it.
         assert order.index(quiet.caller.tenant_id) <= 2
@@ -397,10 +398,10 @@ class TestFairness:
     async def test_those_begun_first_are_ended_first(
         self, desk: Desk, context: WorkerContext, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(turns, "TURN_SECONDS", 0)
+        monkeypatch.setattr(runner, "TURN_SECONDS", 0)
         started = [await desk.start(COUNT, steps=3) for _ in range(4)]
         narrow = context.settings.model_copy(update={"max_jobs": 1})
-        await turns.sweep(replace(context, settings=narrow))
+        await runner.sweep(replace(context, settings=narrow))
         ended = [(await desk.look(job)).finished_at for job in started]
         assert ended == sorted(filter(None, ended))
 
@@ -409,7 +410,7 @@ class TestFairness:
     ) -> None:
         desks = [Desk(db, operator_caller(await new_tenant())) for _ in range(3)]
         started = [await desk.start(kind, steps=1) for desk, kind in zip(desks, (COUNT, BREAK, COUNT), strict=True)]
-        await turns.sweep(context)
+        await runner.sweep(context)
         statuses = [(await desk.look(job)).status for desk, job in zip(desks, started, strict=True)]
         assert statuses == ["succeeded", "running", "succeeded"]
 
@@ -422,10 +423,10 @@ class TestFairness:
             started = [await desk.start(COUNT, steps=1) for desk in desks]
             async with context.database.transaction(desks[1].caller) as stalled:
                 await store.lock_claims(stalled)
-                await turns.sweep(replace(context, database=db))
+                await runner.sweep(replace(context, database=db))
                 statuses = [(await desk.look(job)).status for desk, job in zip(desks, started, strict=True)]
                 assert statuses == ["succeeded", "queued", "succeeded"]
-            await turns.sweep(replace(context, database=db))
+            await runner.sweep(replace(context, database=db))
             assert (await desks[1].look(started[1])).status == "succeeded"
 
     async def test_a_suspended_tenants_jobs_wait(
@@ -433,10 +434,10 @@ class TestFairness:
     ) -> None:
         job = await desk.start(COUNT, steps=1)
         await owner.execute("UPDATE tenants SET status = 'suspended' WHERE id = $1", desk.caller.tenant_id)
-        await turns.sweep(context)
+        await runner.sweep(context)
         assert (await desk.look(job)).status == "queued"
         await owner.execute("UPDATE tenants SET status = 'active' WHERE id = $1", desk.caller.tenant_id)
-        await turns.sweep(context)
+        await runner.sweep(context)
         assert (await desk.look(job)).status == "succeeded"
 
 
@@ -447,17 +448,17 @@ class TestCancelling:
         assert (cancelled.status, cancelled.cancel_requested) == ("cancelled", True)
         assert cancelled.finished_at
         assert cancelled.expires_at
-        await turns.sweep(context)
+        await runner.sweep(context)
         assert await desk.look(job) == cancelled == await desk.cancel(job)
 
     async def test_one_that_runs_ends_between_two_steps(
         self, desk: Desk, context: WorkerContext, owner: asyncpg.Connection
     ) -> None:
         job = await desk.start(COUNT, steps=1_000, seconds=0.02)
-        sweeping = asyncio.create_task(turns.sweep(context))
+        sweeping = asyncio.create_task(runner.sweep(context))
         await eventually(lambda: has_begun(desk, job))
         assert (await desk.cancel(job)).status == "running"
-        await asyncio.wait_for(sweeping, 10)
+        await asyncio.wait_for(sweeping, MAX_WAIT_SECONDS)
         shown = await desk.look(job)
         assert shown.status == "cancelled"
         assert 0 < shown.done < 1_000
@@ -508,13 +509,13 @@ class TestInputAndOutput:
         chunks = [b"one ", b"two ", b"\x00\xff" * (MAX_CHUNK // 2)]
         job = await self.held(desk, chunks, bounds)
         assert job.input_bytes == sum(map(len, chunks))
-        await turns.sweep(context)
+        await runner.sweep(context)
         assert (await desk.look(job)).status == "queued", "its input may not be whole"
         with pytest.raises(Conflict, match="This job is queued") as refused:
             await desk.output(job)
         assert refused.value.code is ErrorCode.JOB_NOT_FINISHED
         await self.start(desk, job)
-        await turns.sweep(context)
+        await runner.sweep(context)
         assert await desk.output(job) == b"".join(chunks)
         shown = await desk.look(job)
         assert (shown.input_bytes, shown.output_bytes) == (0, sum(map(len, chunks)))
@@ -530,7 +531,7 @@ class TestInputAndOutput:
 
     async def test_a_job_that_left_nothing_says_so(self, desk: Desk, context: WorkerContext) -> None:
         job = await desk.start(COUNT, steps=1)
-        await turns.sweep(context)
+        await runner.sweep(context)
         with pytest.raises(NotFound) as refused:
             await desk.output(job)
         assert refused.value.code is ErrorCode.JOB_HAS_NO_OUTPUT
@@ -546,7 +547,7 @@ class TestInputAndOutput:
         assert [job.id for job in await desk.list()] == [first.id], "nothing of it is left"
         await self.start(desk, first)
         narrow = context.settings.model_copy(update={"job_storage_bytes": 10})
-        await turns.sweep(replace(context, settings=narrow))
+        await runner.sweep(replace(context, settings=narrow))
         shown = await desk.look(first)
         assert (shown.status, shown.error_code, shown.error_message) == (
             "failed",
@@ -570,7 +571,7 @@ class TestInputAndOutput:
         for job in (waiting, running):
             await desk.cancel(job)
         async with desk.writing() as tx:
-            await job_turns.give_back(tx, replace(claimed, cancel_requested=True), bounds)
+            await job_turns.release_job(tx, replace(claimed, cancel_requested=True), bounds)
         assert {job.status for job in await desk.list()} == {"cancelled"}
         assert await stored(owner, desk) == 0
 
@@ -580,10 +581,10 @@ class TestInputAndOutput:
         done, abandoned, kept = [await self.held(desk, [b"abc"], bounds) for _ in range(3)]
         for job in (done, kept):
             await self.start(desk, job)
-        await turns.sweep(context)
+        await runner.sweep(context)
         for job in (done, abandoned):
             await owner.execute("UPDATE jobs SET expires_at = now() WHERE id = $1", job.id)
-        await turns.sweep(context)
+        await runner.sweep(context)
         assert [job.id for job in await desk.list()] == [kept.id]
         assert await stored(owner, desk) == 1
 
@@ -614,12 +615,12 @@ class TestReindexing:
         owner: asyncpg.Connection,
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:
-        monkeypatch.setattr(indexing, "NODES_PER_STEP", 2)
+        monkeypatch.setattr(reindexing, "NODES_PER_STEP", 2)
         await remember_much(agent)
         await agent.embed()
         before, revision = await live(owner, desk), (await agent.head()).revision
         job = await desk.start(REINDEX_PASSAGES)
-        await turns.sweep(context)
+        await runner.sweep(context)
         shown = await desk.look(job)
         assert (shown.status, shown.done, shown.total, shown.result) == ("succeeded", 5, 5, {"nodes": 5})
         assert await live(owner, desk) == before, "the same texts, with the same vectors"
@@ -644,7 +645,7 @@ class TestReindexing:
         assert await live(owner, desk) != before
         for _ in range(2):
             await desk.start(REINDEX_PASSAGES)
-            await turns.sweep(context)
+            await runner.sweep(context)
             assert await live(owner, desk) == before
 
     async def test_the_past_is_found_as_it_was(
@@ -655,13 +656,13 @@ class TestReindexing:
         await agent.observe("Ada", "likes coffee")
         before = [await as_of(owner, desk, revision) for revision in (past, past + 1)]
         await desk.start(REINDEX_PASSAGES)
-        await turns.sweep(context)
+        await runner.sweep(context)
         assert [await as_of(owner, desk, revision) for revision in (past, past + 1)] == before
 
     async def test_a_job_of_no_graph_is_refused(self, desk: Desk, context: WorkerContext) -> None:
         job = await desk.start(REINDEX_PASSAGES, graph=None)
-        await turns.sweep(context)
-        assert (await desk.look(job)).error_message == "Passages are made anew graph by graph."
+        await runner.sweep(context)
+        assert (await desk.look(job)).error_message == "This job has no graph: one graph is reindexed at a time."
 
 
 async def observed(agent: Agent, name: str, *observations: str) -> None:

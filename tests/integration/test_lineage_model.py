@@ -10,22 +10,23 @@ from uuid import UUID, uuid4
 
 import asyncpg
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from recollect.accounts.identity.model import operator_caller
 from recollect.caller import Caller
-from recollect.entities.model import NewEntity
 from recollect.errors import Conflict, InvalidInput, NotFound, RecollectError
-from recollect.graphs import service as graphs
-from recollect.graphs.model import NewGraph
-from recollect.identity.model import operator_caller
-from recollect.lineages import service as lineages
-from recollect.lineages.model import Draft, Put, Version
-from recollect.nodes.model import NodeFields
+from recollect.graph.entities.model import NewEntity
+from recollect.graph.graphs import service as graphs
+from recollect.graph.graphs.model import NewGraph
+from recollect.graph.lineages import service as lineages
+from recollect.graph.lineages.model import Draft, PutOutcome, Version
+from recollect.graph.nodes.model import NodeFields
+from recollect.graph.relations import service as relations
 from recollect.platform.db import Database
-from recollect.relations import service as relations
 from tests.conftest import NewTenant
-from tests.laws import assert_laws
+from tests.examples import examples
+from tests.invariants import assert_laws
 from tests.memories import Agent, at_work, triples
 
 _graphs = itertools.count(1)
@@ -53,12 +54,12 @@ async def made(agent: Agent, policy: str, **more: Any) -> Agent:
     return agent
 
 
-async def put(agent: Agent, *drafts: Draft) -> list[Put | RecollectError]:
+async def put(agent: Agent, *drafts: Draft) -> list[PutOutcome | RecollectError]:
     async with agent.writing() as (tx, revision):
         return await lineages.put_nodes(tx, revision, drafts)
 
 
-async def put_one(agent: Agent, content: str, node_id: UUID | None = None, based_on: int | None = None) -> Put:
+async def put_one(agent: Agent, content: str, node_id: UUID | None = None, based_on: int | None = None) -> PutOutcome:
     (outcome,) = await put(agent, Draft(NodeFields(content=content), node_id, based_on))
     if isinstance(outcome, RecollectError):
         raise outcome
@@ -125,7 +126,7 @@ STEPS = st.one_of(
 )
 
 
-@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(50)
 @given(policy=st.sampled_from(["lww", "manual"]), steps=st.lists(STEPS, min_size=3, max_size=14))
 async def test_lineages_are_as_the_model_says(
     replaying: Agent, policy: str, steps: list[tuple[str, int | None, int | None]]
@@ -166,7 +167,7 @@ async def _do(
                 with pytest.raises(type(refusal)):
                     await put_one(agent, content, node_id, based_on)
             else:
-                expected = Put(node_id, len(lineage.versions), created=False, conflict=beside)
+                expected = PutOutcome(node_id, len(lineage.versions), created=False, conflict=beside)
                 assert await put_one(agent, content, node_id, based_on) == expected
 
 
@@ -235,15 +236,22 @@ async def test_a_batch_is_best_effort_in_one_revision(agent: Agent) -> None:
         Draft(NodeFields(name="Ada")),
         Draft(NodeFields(content="never"), first, 7),
     )
-    assert [type(outcome) for outcome in outcomes] == [Put, Conflict, NotFound, Put, Conflict, Conflict]
+    assert [type(outcome) for outcome in outcomes] == [
+        PutOutcome,
+        PutOutcome,
+        NotFound,
+        PutOutcome,
+        Conflict,
+        InvalidInput,
+    ]
     assert (await agent.head()).revision == 2
 
 
 async def test_a_placeholder_becomes_the_node_that_is_put_under_its_name(agent: Agent) -> None:
     await agent.relate(("Ada", "Babbage", "knows"))
     outcome, other = await put(agent, Draft(NodeFields(name="Babbage", kind="person")), Draft(NodeFields(content="x")))
-    assert isinstance(outcome, Put)
-    assert isinstance(other, Put)
+    assert isinstance(outcome, PutOutcome)
+    assert isinstance(other, PutOutcome)
     assert (outcome.created, outcome.version, other.version) == (True, 2, 1)
     head = await agent.head()
     assert (head.entities, head.placeholders, head.facts) == (1, 1, 1)
@@ -281,11 +289,11 @@ async def test_a_name_is_free_once_its_node_has_expired(agent: Agent) -> None:
     ended = []
     for name in ("created", "put", "related", "renamed"):
         (outcome,) = await put(agent, Draft(NodeFields(name=name, kind="old", expires_at=past)))
-        assert isinstance(outcome, Put)
+        assert isinstance(outcome, PutOutcome)
         ended.append(outcome.node_id)
     assert await agent.create(NewEntity("created", "new", ("is new",))) == ["created"]
     (again,) = await put(agent, Draft(NodeFields(name="put", kind="new")))
-    assert isinstance(again, Put)
+    assert isinstance(again, PutOutcome)
     assert (again.created, again.node_id in ended) == (True, False)
     await agent.relate(("related", "put", "knows"))
     await put(agent, Draft(NodeFields(name="renamed", kind="new"), again.node_id))
@@ -321,3 +329,16 @@ async def test_nobody_writes_or_reads_another_graphs_or_tenants_lineage(agent: A
                 ):
                     with pytest.raises(NotFound):
                         await reading
+
+
+@pytest.mark.parametrize("policy", ["lww", "manual"])
+async def test_what_one_call_puts_twice_has_two_versions_in_order(agent: Agent, policy: str) -> None:
+    agent = await made(agent, policy)
+    node_id = (await put_one(agent, "one")).node_id
+    drafts = [Draft(NodeFields(content=said), node_id, based_on) for said, based_on in (("two", 1), ("three", 1))]
+    second, third = await put(agent, *drafts)
+    assert second == PutOutcome(node_id, 2, created=False, conflict=False)
+    assert third == PutOutcome(node_id, 3, created=False, conflict=policy == "manual")
+    node = await got(agent, node_id)
+    assert (node.version, node.content, len(node.conflicts)) == (3, "three", int(policy == "manual"))
+    await assert_laws(agent)

@@ -8,23 +8,24 @@ from uuid import UUID, uuid4
 import asyncpg
 import pytest
 
-from recollect.curation import duplicates, keeping
-from recollect.curation.model import Criteria
-from recollect.entities.model import NewEntity
+from recollect.accounts.identity import service as identity
+from recollect.curation.archiving import service as archiving
+from recollect.curation.archiving.model import ArchiveCriteria
+from recollect.curation.duplicates import service as duplicates
+from recollect.curation.undo import service as undoing
+from recollect.curation.undo.model import ChangeRange
 from recollect.errors import Conflict, ErrorCode, Forbidden, InvalidInput, NotFound, RecollectError, Unavailable
-from recollect.graphs import service as graphs
-from recollect.graphs.model import Graph, GraphPatch, NewGraph
-from recollect.identity import service as identity
-from recollect.lineages import service as lineages
-from recollect.lineages.model import Draft, Put, Version
+from recollect.graph.entities.model import NewEntity
+from recollect.graph.graphs import service as graphs
+from recollect.graph.graphs.model import Graph, GraphPatch, NewGraph
+from recollect.graph.lineages import service as lineages
+from recollect.graph.lineages.model import Draft, PutOutcome, Version
+from recollect.graph.nodes.model import NodeFields
+from recollect.graph.relations.model import EdgeUpsert
 from recollect.memory import subgraphs
-from recollect.memory.model import EdgeSpec, NodeSpec, Subnet, Target
-from recollect.nodes.model import NodeFields
+from recollect.memory.model import EdgeSpec, NodeSpec, Target, WrittenSubgraph
 from recollect.platform.db import Database, Transaction
-from recollect.relations.model import Edge
 from recollect.settings import Settings
-from recollect.undo import service as undoing
-from recollect.undo.model import Span
 from tests.gateway import NewApiKey, eventually
 from tests.memories import Agent, names
 
@@ -34,7 +35,7 @@ TABLES = ("nodes", "node_versions", "aliases", "observations", "relations", "pas
 
 async def put(
     agent: Agent, content: str, node_id: UUID | None = None, *, based_on: int | None = None, kind: str = "note"
-) -> Put:
+) -> PutOutcome:
     """Write one version, as a call of its own."""
     async with agent.writing() as (tx, revision):
         fields = NodeFields(kind=kind, content=content)
@@ -214,8 +215,8 @@ class TestDeletingAGraph:
         "call",
         [
             lambda tx: duplicates.compress_graph(tx, "notes", "test", threshold=0.5),
-            lambda tx: keeping.archive_entities(tx, "notes", "test", Criteria(tags=("old",)), dry_run=False),
-            lambda tx: undoing.undo_changes(tx, "notes", "test", Span(0), dry_run=False),
+            lambda tx: archiving.archive_entities(tx, "notes", "test", ArchiveCriteria(tags=("old",)), dry_run=False),
+            lambda tx: undoing.undo_changes(tx, "notes", "test", ChangeRange(0), dry_run=False),
         ],
         ids=["compress", "archive", "undo"],
     )
@@ -277,7 +278,9 @@ class TestDeletingAGraph:
 
 
 class TestSubgraphs:
-    async def put(self, agent: Agent, nodes: Sequence[NodeSpec], edges: Sequence[EdgeSpec]) -> tuple[Subnet, int]:
+    async def put(
+        self, agent: Agent, nodes: Sequence[NodeSpec], edges: Sequence[EdgeSpec]
+    ) -> tuple[WrittenSubgraph, int]:
         """Write a subgraph; what became of it, and how many statements that took."""
         sent: list[str] = []
         async with agent.db.transaction(agent.caller) as tx:
@@ -303,8 +306,8 @@ class TestSubgraphs:
                 ends += [(Target(known[n]), Target(name=f"new {n}")) for n in range(size)]
                 edges = [EdgeSpec(source, target, round_) for source, target in ends]
                 written, sent[round_] = await self.put(agent, nodes, edges)
-                assert all(isinstance(one, Put) for one in written.nodes)
-                assert all(isinstance(one, Edge) for one in written.edges)
+                assert all(isinstance(one, PutOutcome) for one in written.nodes)
+                assert all(isinstance(one, EdgeUpsert) for one in written.edges)
         assert sent["large"] == sent["small"] <= 20
 
     async def test_where_nothing_can_be_written_there_is_no_revision(self, agent: Agent) -> None:

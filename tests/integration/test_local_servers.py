@@ -9,6 +9,7 @@ import signal
 import stat
 import subprocess
 import sys
+import sysconfig
 import tempfile
 import threading
 import time
@@ -23,22 +24,24 @@ import pytest
 from arq.connections import RedisSettings
 from redis.asyncio import Redis
 
+import recollect
 import recollect_local
+from recollect.accounts.identity.model import NewKey, hash_secret, operator_caller
+from recollect.accounts.identity.service import authenticate, create_key
+from recollect.accounts.tenants.model import Tenant
 from recollect.caller import Scope
 from recollect.errors import Unavailable
-from recollect.identity.model import NewKey, hash_secret, operator_caller
-from recollect.identity.service import authenticate, create_key
 from recollect.platform.db import Database
 from recollect.settings import Settings
-from recollect.tenants.model import Tenant
-from recollect_local.account import let_through
+from recollect_local.account import let_read
 from recollect_local.command import CommandServer
 from recollect_local.demo import prepare_demo
-from recollect_local.postgres import LocalPostgres
+from recollect_local.postgres import LocalPostgres, _installed
 from recollect_local.process import start_process
 from recollect_local.server import Server
 from recollect_local.supervisor import Supervisor
 from recollect_local.valkey import LocalValkey
+from tests.timeouts import MAX_WAIT_SECONDS
 
 # "SIGKILL of the server" must lose nothing, which needs no fsync: the operating system goes on.
 QUICK = {"fsync": "off"}
@@ -46,7 +49,7 @@ QUICK = {"fsync": "off"}
 START_BOTH = """
 import sys, threading, time
 from pathlib import Path
-from recollect_local.postgres import LocalPostgres
+from recollect_local.postgres import LocalPostgres, _program
 from recollect_local.valkey import LocalValkey
 
 folder, tied = Path(sys.argv[1]), sys.argv[2] == "tied"
@@ -61,7 +64,7 @@ else:  # the kernel ties a process to the thread that started it, and to no othe
     thread.start()
     thread.join()
 print(postgres.pid, valkey.pid, flush=True)
-time.sleep(60)
+time.sleep(600)
 """
 
 USE_BOTH = """
@@ -69,7 +72,7 @@ import asyncio, os, sys
 from pathlib import Path
 import asyncpg
 from redis import Redis
-from recollect_local.postgres import LocalPostgres
+from recollect_local.postgres import LocalPostgres, _program
 from recollect_local.valkey import LocalValkey
 
 postgres, valkey = LocalPostgres(Path(sys.argv[1]), settings={"fsync": "off"}), LocalValkey(Path(sys.argv[1]))
@@ -105,7 +108,7 @@ def own_valkey(tmp_path: Path) -> Iterator[LocalValkey]:
 
 def ask(url: str, query: str) -> Any:
     async def one_value() -> Any:
-        connection = await asyncpg.connect(url, timeout=10)
+        connection = await asyncpg.connect(url, timeout=MAX_WAIT_SECONDS)
         try:
             return await connection.fetchval(query)
         finally:
@@ -114,7 +117,7 @@ def ask(url: str, query: str) -> Any:
     return asyncio.run(one_value())
 
 
-def wait_until(holds: Callable[[], bool], seconds: float = 20) -> None:
+def wait_until(holds: Callable[[], bool], seconds: float = MAX_WAIT_SECONDS) -> None:
     give_up = time.monotonic() + seconds
     while not holds():
         assert time.monotonic() < give_up, f"still not so after {seconds} s"
@@ -136,6 +139,25 @@ def pid_of(server: Server) -> int:
 
 def mode_of(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
+
+
+def reading(path: Path) -> int:
+    """The bits of the mode with which everybody may read the file, and run or enter it where its owner may."""
+    return 0o555 if mode_of(path) & stat.S_IXUSR else 0o444
+
+
+def within(path: Path) -> list[Path]:
+    """The path, and all that is in it where it is a folder, but for what Python compiles and can do without."""
+    return [path, *(one for one in path.rglob("*") if "__pycache__" not in one.parts)]
+
+
+def python_paths() -> set[Path]:
+    """The files and folders that a user must read to run this Python with what is installed in it."""
+    library = Path(sysconfig.get_config_var("LIBDIR")) / str(sysconfig.get_config_var("INSTSONAME"))
+    programs = [Path(sys.executable), Path(sys.executable).resolve(), Path(sys.prefix) / "pyvenv.cfg", library]
+    packages = [Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib", "purelib", "platlib")]
+    ours = [Path(package).parents[1] for package in (recollect.__file__, recollect_local.__file__)]
+    return {path for path in (*programs, *packages, *ours) if path.exists()}
 
 
 class TestPostgres:
@@ -204,7 +226,7 @@ class TestPostgres:
     ) -> None:
         own_postgres.start()
         own_postgres.stop()
-        bystander = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+        bystander = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
         try:
             (tmp_path / "postgres" / "postmaster.pid").write_text(f"{bystander.pid}\n")
             own_postgres.start()
@@ -331,16 +353,21 @@ class TestOrdinaryUser:
 
     @pytest.fixture
     def way_to_python(self) -> Iterator[None]:
-        """For this test, let the user reach our Python and our packages, which may lie below folders of root's."""
-        programs = [sys.executable, os.path.realpath(sys.executable), recollect_local.__file__]
-        needed = [Path(path) for path in programs] if os.geteuid() == 0 else []
-        modes = {folder: mode_of(folder) for path in needed for folder in path.parents}
-        for path in needed:
-            let_through(path)
+        """For this test, let the user run our Python with our packages: they may have been installed for root alone."""
+        if os.geteuid() != 0:
+            yield
+            return
+        for folder in _installed():  # Every start of PostgreSQL does so, for good: other tests need what is not undone.
+            let_read(folder)
+        needed = python_paths()
+        wanted = {folder: 0o111 for path in needed for folder in path.parents}
+        wanted |= {one: reading(one) for path in needed for one in within(path)}
+        closed = {path: mode_of(path) for path in wanted if mode_of(path) & wanted[path] != wanted[path]}
+        for path, mode in closed.items():
+            path.chmod(mode | wanted[path])
         yield
-        for folder, mode in modes.items():
-            if mode_of(folder) != mode:
-                folder.chmod(mode)
+        for path, mode in closed.items():
+            path.chmod(mode)
 
     @pytest.mark.usefixtures("way_to_python")
     def test_runs_both_servers(self, user: pwd.struct_passwd, folder: Path) -> None:
@@ -350,7 +377,7 @@ class TestOrdinaryUser:
             capture_output=True,
             text=True,
             cwd="/",
-            timeout=60,
+            timeout=MAX_WAIT_SECONDS,
             env={**os.environ, "HOME": str(folder)},
             **(as_user if os.geteuid() == 0 else {}),
         )
@@ -397,12 +424,12 @@ class TestSupervisor:
         )
 
     def test_starts_a_killed_server_again(self, supervisor: Supervisor, said: list[str], tmp_path: Path) -> None:
-        server = self.server(tmp_path, "print('at work', flush=True); import time; time.sleep(60)")
+        server = self.server(tmp_path, "print('at work', flush=True); import time; time.sleep(600)")
         supervisor.start(server)
         wait_until(lambda: server.log.read_text() == "at work\n")
         first = pid_of(server)
         os.kill(first, signal.SIGKILL)
-        assert supervisor.watch(lambda: server.pid != first, timeout_seconds=10)
+        assert supervisor.watch(lambda: server.pid != first, timeout_seconds=MAX_WAIT_SECONDS)
         assert server.is_running()
         assert said == [
             f"Helper was killed by signal 9; its last words: at work (log: {server.log}). It starts again in 0.05 s.",
@@ -412,14 +439,14 @@ class TestSupervisor:
     def test_gives_up_on_a_server_that_keeps_crashing(self, supervisor: Supervisor, tmp_path: Path) -> None:
         supervisor.start(self.server(tmp_path, "raise SystemExit('no such port')"))
         with pytest.raises(Unavailable, match=r"exit code 1; its last words: no such port .*crashed 4 times in a row"):
-            supervisor.watch(lambda: False, timeout_seconds=20)
+            supervisor.watch(lambda: False, timeout_seconds=MAX_WAIT_SECONDS)
         assert len((tmp_path / "logs" / "helper.log").read_text().splitlines()) == 4
 
     def test_forgets_crashes_of_a_server_that_ran_well_since(self, said: list[str], tmp_path: Path) -> None:
         server = self.server(tmp_path, "import time; time.sleep(0.3)")
         with Supervisor(said.append, most_crashes=1, first_delay_seconds=0.01, steady_seconds=0.2) as supervisor:
             supervisor.start(server)
-            assert supervisor.watch(lambda: len(said) >= 6, timeout_seconds=20)
+            assert supervisor.watch(lambda: len(said) >= 6, timeout_seconds=MAX_WAIT_SECONDS)
 
     def test_stops_with_sigterm_alone(self, tmp_path: Path) -> None:
         program = (
@@ -429,7 +456,7 @@ class TestSupervisor:
             "    if number == signal.SIGTERM: sys.exit()\n"
             "for number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM): signal.signal(number, note)\n"
             "print('ready', flush=True)\n"
-            "time.sleep(60)"
+            "time.sleep(600)"
         )
         server = self.server(tmp_path, program)
         with Supervisor(print) as supervisor:
@@ -444,8 +471,8 @@ class TestSupervisor:
         program = (
             "import signal, subprocess, sys, time\n"
             "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
-            "print(subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)']).pid, flush=True)\n"
-            "time.sleep(60)"
+            "print(subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)']).pid, flush=True)\n"
+            "time.sleep(600)"
         )
         monkeypatch.setattr(CommandServer, "stop_seconds", 0.2)
         server = self.server(tmp_path, program)
@@ -459,7 +486,7 @@ class TestSupervisor:
     def test_is_not_fooled_by_the_thread_that_starts(self, tmp_path: Path) -> None:
         """The kernel would end a process with its starting thread; one that is not the main thread must not count."""
         started: list[subprocess.Popen[bytes]] = []
-        command = [sys.executable, "-c", "import time; time.sleep(60)"]
+        command = [sys.executable, "-c", "import time; time.sleep(600)"]
         thread = threading.Thread(target=lambda: started.append(start_process(command, log=tmp_path / "log")))
         thread.start()
         thread.join()
@@ -473,6 +500,6 @@ class TestSupervisor:
     def test_moves_a_large_log_aside(self, tmp_path: Path) -> None:
         log = tmp_path / "helper.log"
         log.write_bytes(b"x" * (10 * 1024 * 1024 + 1))
-        start_process([sys.executable, "-c", "print('new')"], log=log).wait(20)
+        start_process([sys.executable, "-c", "print('new')"], log=log).wait(MAX_WAIT_SECONDS)
         assert log.read_text() == "new\n"
         assert (tmp_path / "helper.log.1").stat().st_size > 10 * 1024 * 1024

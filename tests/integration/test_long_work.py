@@ -12,25 +12,27 @@ import httpx2
 import pytest
 
 from recollect.caller import Caller, Scope
-from recollect.curation import deduplication, duplicates
-from recollect.curation import expiry as core_expiry
-from recollect.curation.deduplication import OPERATION as DEDUPLICATE
-from recollect.entities.model import NewEntity
+from recollect.curation.duplicates import deduplication
+from recollect.curation.duplicates import service as duplicates
 from recollect.errors import ErrorCode, NotFound, TooLarge
-from recollect.graphs import service as graphs
-from recollect.graphs.model import GraphPatch, NewGraph
+from recollect.graph.entities.model import NewEntity
+from recollect.graph.graphs import service as graphs
+from recollect.graph.graphs.model import GraphPatch, NewGraph
+from recollect.graph.nodes import service as nodes
+from recollect.graph.nodes.model import NewFact
+from recollect.jobs import kinds
+from recollect.jobs.kinds import DEDUPLICATE
 from recollect.jobs.model import Job
-from recollect.nodes import service as nodes
-from recollect.nodes.model import NewFact
+from recollect.retention.expiry import service as core_expiry
 from recollect.settings import Settings
-from recollect.transfer import exports, tasks
+from recollect.transfer import exports, file_jobs
 from recollect.transfer import service as transfer
 from recollect.transfer.formats import FORMATS
 from recollect_workers.context import WorkerContext
 from recollect_workers.jobs import duplicates as duplicate_jobs
-from recollect_workers.jobs import expiry, turns
+from recollect_workers.jobs import expiry, runner
 from tests.bounds import lower
-from tests.gateway import Gateway, NewApiKey, serving
+from tests.gateway import NewApiKey, RunningGateway, serving
 from tests.jobs import Desk, import_by_another, look, started
 from tests.memories import Agent, names
 
@@ -165,7 +167,7 @@ class TestDuplicates:
         await duplicate_jobs.schedule(context)
         [job] = await desk.list()
         assert (job.kind, job.graph, job.status, job.created_by) == (DEDUPLICATE, "default", "queued", "worker")
-        await turns.sweep(context)
+        await runner.sweep(context)
         [shown] = await desk.list()
         assert (shown.status, shown.done, shown.result) == (
             "succeeded",
@@ -183,7 +185,7 @@ class TestDuplicates:
         await self.ask(agent, mode="propose")
         monkeypatch.setattr(deduplication, "MAX_HELD", 1)
         await duplicate_jobs.schedule(context)
-        await turns.sweep(context)
+        await runner.sweep(context)
         [failed] = await desk.list()
         assert (failed.status, failed.error_code) == ("failed", "reply_too_large")
         await duplicate_jobs.schedule(context)
@@ -207,13 +209,13 @@ class TestDuplicates:
     async def test_the_sweep_leaves_room_for_what_people_ask_for(
         self, agent: Agent, desk: Desk, context: WorkerContext, monkeypatch: Any
     ) -> None:
-        monkeypatch.setattr(deduplication, "MOST_PENDING", 2)
+        monkeypatch.setattr(deduplication, "MAX_PENDING_FOR_SWEEPS", 2)
         async with desk.writing() as tx:
             for n in range(4):
                 await graphs.create_graph(tx, NewGraph(f"g{n}", metadata={"dedup": {"mode": "propose"}}))
         await duplicate_jobs.schedule(context)
         assert len(await desk.list()) == 2
-        await turns.sweep(context)
+        await runner.sweep(context)
         await duplicate_jobs.schedule(context)
         assert len(await desk.list()) == 4
 
@@ -224,7 +226,7 @@ class TestDuplicates:
         job = await desk.start(DEDUPLICATE, mode="propose")
         async with desk.writing() as tx:
             await graphs.configure_graph(tx, "default", GraphPatch(name="renamed"), "configure")
-        await turns.sweep(context)
+        await runner.sweep(context)
         assert (await desk.look(job)).status == "succeeded"
         async with desk.db.transaction(desk.caller, read_only=True) as tx:
             assert await graphs.open_graph(tx, "default") is None, "nothing made it anew"
@@ -246,7 +248,7 @@ class TestDuplicates:
             await graphs.configure_graph(tx, "default", GraphPatch(metadata=dedup), "configure")
         job = await started(await http.post("/v1/graphs/default/deduplicate"))
         assert (await started(await http.post("/v1/graphs/default/deduplicate")))["id"] == job["id"]
-        await turns.sweep(context)
+        await runner.sweep(context)
         assert (await look(http, job))["result"] == {"compared": 2, "proposed": 1, "merged": 0}
         assert await found() == [["Acme Corporation", "Acme Corporatiom"]]
         assert (await http.post("/v1/graphs/absent/deduplicate")).status_code == 404
@@ -275,20 +277,20 @@ class TestTransfer:
     ) -> None:
         file = lines(60)
         job = await started(await http.post("/v1/graphs/new/imports", content=file, headers=JSONL))
-        assert (job["kind"], job["graph"], job["status"]) == (tasks.IMPORT, "new", "queued")
-        await turns.sweep(context)
+        assert (job["kind"], job["graph"], job["status"]) == (kinds.IMPORT_GRAPH, "new", "queued")
+        await runner.sweep(context)
         shown = await look(http, job)
         assert (shown["status"], shown["done"], shown["total"]) == ("succeeded", 90, 90)
         assert (shown["result"]["entities_created"], shown["result"]["relations_created"]) == (60, 30)
         out = await started(await http.post("/v1/graphs/new/exports", json={"format": "jsonl"}))
-        await turns.sweep(context)
+        await runner.sweep(context)
         answer = await http.get(f"/v1/jobs/{out['id']}/output")
         assert answer.headers["Content-Type"].startswith("application/x-ndjson")
         at_once = await http.get("/v1/graphs/new/export", params={"format": "jsonl"})
         assert answer.content == at_once.content
         assert len(answer.content.splitlines()) == 90
         again = await started(await http.post("/v1/graphs/new/imports", content=file, headers=JSONL))
-        await turns.sweep(context)
+        await runner.sweep(context)
         result = (await look(http, again))["result"]
         assert (result["entities_created"], result["entities_skipped"], result["relations_skipped"]) == (0, 60, 30)
 
@@ -302,7 +304,7 @@ class TestTransfer:
         lower(monkeypatch, exports.export_step, page_items=6)
         job = await started(await http.post("/v1/graphs/default/exports", json={"format": format_name}))
         await agent.create("later")
-        await turns.sweep(context)
+        await runner.sweep(context)
         answer = await http.get(f"/v1/jobs/{job['id']}/output")
         as_of = str((await look(http, job))["result"]["revision"])
         stream = await http.get("/v1/graphs/default/export", params={"format": format_name, "as_of": as_of})
@@ -314,7 +316,7 @@ class TestTransfer:
         self, http: httpx2.AsyncClient, context: WorkerContext, format_name: str
     ) -> None:
         job = await started(await http.post("/v1/graphs/default/exports", json={"format": format_name}))
-        await turns.sweep(context)
+        await runner.sweep(context)
         answer = await http.get(f"/v1/jobs/{job['id']}/output")
         assert (answer.status_code, answer.text) == (200, exports.empty(format_name))
         assert answer.headers["Content-Length"] == str(len(answer.content))
@@ -327,7 +329,7 @@ class TestTransfer:
         await agent.create(NewEntity("Ada", "secret kind"), NewEntity("Bob", "other"))
         wanted = {"format": "jsonl", "filter": {"kind": "secret kind"}}
         job = await started(await http.post("/v1/graphs/default/exports", json=wanted))
-        await turns.sweep(context)
+        await runner.sweep(context)
         answer = await http.get(f"/v1/jobs/{job['id']}/output")
         assert [json.loads(line)["name"] for line in answer.content.splitlines()] == ["Ada"]
         row = await owner.fetchval("SELECT to_jsonb(j)::text FROM jobs j WHERE id = $1", job["id"])
@@ -343,7 +345,7 @@ class TestTransfer:
             + b'{"type": "entity", "name": "last", "entityType": "", "observations": []}'
         )
         job = await started(await http.post("/v1/graphs/default/imports", content=file, headers=JSONL))
-        await turns.sweep(context)
+        await runner.sweep(context)
         shown = await look(http, job)
         assert (shown["status"], shown["result"]["entities_created"], shown["result"]["problems"]) == (
             "succeeded",
@@ -357,7 +359,7 @@ class TestTransfer:
 
     async def test_an_empty_file_imports_nothing(self, http: httpx2.AsyncClient, context: WorkerContext) -> None:
         job = await started(await http.post("/v1/graphs/default/imports", content=b"", headers=JSONL))
-        await turns.sweep(context)
+        await runner.sweep(context)
         shown = await look(http, job)
         assert (shown["status"], set(shown["result"].values())) == ("succeeded", {0})
         problems = await http.get(f"/v1/jobs/{job['id']}/output")
@@ -369,7 +371,7 @@ class TestTransfer:
         headers = {"Content-Type": "application/json"}
         file = b'{"entities": [{"name": "Ada", "entityType": "x", "observations": []}, secret'
         job = await started(await http.post("/v1/graphs/default/imports", content=file, headers=headers))
-        await turns.sweep(context)
+        await runner.sweep(context)
         shown = await look(http, job)
         assert (shown["status"], shown["error"]["code"]) == ("failed", "invalid_input")
         assert "secret" not in shown["error"]["message"]
@@ -402,7 +404,7 @@ class TestTransfer:
         monkeypatch.setattr("recollect.jobs.model.FIRST_WAIT_SECONDS", 0.01)
         job = await started(await http.post("/v1/graphs/default/imports", content=lines(20), headers=JSONL))
         while (await look(http, job))["status"] in ("queued", "running"):
-            await turns.sweep(context)
+            await runner.sweep(context)
         shown = await look(http, job)
         assert (shown["status"], shown["done"], shown["result"]["entities_created"]) == ("succeeded", 30, 20)
         assert (await agent.head()).entities == 20
@@ -422,18 +424,17 @@ class TestTransfer:
     async def test_what_cannot_be_a_job_is_refused(self, http: httpx2.AsyncClient, desk: Desk, agent: Agent) -> None:
         await agent.create("Ada")
         refused = [
-            await http.post("/v1/graphs/absent/imports?check=true", content=lines(1), headers=JSONL),
             await http.post("/v1/graphs/default/imports", content=b"x", headers={"Content-Type": "text/html"}),
             await http.post("/v1/graphs/absent/exports", json={}),
             await http.post("/v1/graphs/default/exports", json={"format": "docx"}),
             await http.post("/v1/graphs/default/exports", json={"filter": {"since": "2027-01-01T00:00:00"}}),
             await http.post("/v1/graphs/default/exports", json={"filter": {"tag": ["x"]}}),
         ]
-        assert [response.status_code for response in refused] == [404, 415, 404, 400, 400, 400]
+        assert [response.status_code for response in refused] == [415, 404, 400, 400, 400]
         assert await desk.list() == []
 
     async def test_scopes_and_allow_lists_hold(
-        self, gateway: Gateway, issue: NewApiKey, caller: Caller, agent: Agent, desk: Desk
+        self, gateway: RunningGateway, issue: NewApiKey, caller: Caller, agent: Agent, desk: Desk
     ) -> None:
         await agent.create("Ada")
         async with desk.writing() as tx:
@@ -448,18 +449,24 @@ class TestTransfer:
         assert await desk.list() == []
 
     async def test_a_neighbour_reaches_none_of_it(
-        self, agent: Agent, gateway: Gateway, issue: NewApiKey, other: Agent, http: httpx2.AsyncClient, context: Any
+        self,
+        agent: Agent,
+        gateway: RunningGateway,
+        issue: NewApiKey,
+        other: Agent,
+        http: httpx2.AsyncClient,
+        context: Any,
     ) -> None:
         await agent.create("Ada")
         job = await started(await http.post("/v1/graphs/default/exports", json={}))
-        await turns.sweep(context)
+        await runner.sweep(context)
         async with gateway.http((await issue(other.caller)).secret) as foreign:
             for path in (f"/v1/jobs/{job['id']}", f"/v1/jobs/{job['id']}/output"):
                 assert (await foreign.get(path)).status_code == 404
             own = await started(await foreign.post("/v1/graphs/default/exports", json={}))
             taken = await foreign.post("/v1/graphs/default/imports", content=lines(2), headers=JSONL)
             assert taken.status_code == 202
-            await turns.sweep(context)
+            await runner.sweep(context)
             assert "Ada" not in (await foreign.get(f"/v1/jobs/{own['id']}/output")).text
         assert names(await agent.read()) == ["Ada"]
         assert names(await other.read()) == ["e0", "e1"]
@@ -469,9 +476,9 @@ TYPES = {"deduplicate": {}, "exports": {"Content-Type": "application/json"}, "im
 
 
 def test_a_job_knows_the_type_of_its_output(job_of: Any) -> None:
-    assert tasks.media_type_of(job_of(tasks.EXPORT, {"format": "graphml"})) == "application/graphml+xml"
-    assert tasks.media_type_of(job_of(tasks.IMPORT, {"format": "graphml"})) == "application/x-ndjson"
-    assert tasks.media_type_of(job_of("reindex_passages", {})) is None
+    assert file_jobs.media_type_of(job_of(kinds.EXPORT_GRAPH, {"format": "graphml"})) == "application/graphml+xml"
+    assert file_jobs.media_type_of(job_of(kinds.IMPORT_GRAPH, {"format": "graphml"})) == "application/x-ndjson"
+    assert file_jobs.media_type_of(job_of("reindex_passages", {})) is None
 
 
 @pytest.fixture

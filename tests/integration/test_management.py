@@ -11,29 +11,29 @@ import asyncpg
 import httpx2
 import pytest
 
+from recollect.accounts.identity.model import operator_caller
 from recollect.caller import Caller, Scope
-from recollect.identity.model import operator_caller
 from tests.conftest import NewTenant
-from tests.gateway import Gateway, NewApiKey, rpc_answer, rpc_headers
+from tests.gateway import NewApiKey, RunningGateway, rpc_answer, rpc_headers
 
 LIST_TOOLS = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
 CODES = {400: "invalid_input", 401: "unauthenticated", 404: "not_found", 405: "method_not_allowed"}
 
 
 @pytest.fixture
-async def admin(gateway: Gateway, admin_key: str) -> AsyncIterator[httpx2.AsyncClient]:
+async def admin(gateway: RunningGateway, admin_key: str) -> AsyncIterator[httpx2.AsyncClient]:
     async with gateway.http(admin_key) as http:
         yield http
 
 
 @pytest.fixture
-async def agent(gateway: Gateway, key: str) -> AsyncIterator[httpx2.AsyncClient]:
+async def agent(gateway: RunningGateway, key: str) -> AsyncIterator[httpx2.AsyncClient]:
     async with gateway.http(key) as http:
         yield http
 
 
 @pytest.fixture
-async def other(gateway: Gateway, issue: NewApiKey, new_tenant: NewTenant) -> AsyncIterator[httpx2.AsyncClient]:
+async def other(gateway: RunningGateway, issue: NewApiKey, new_tenant: NewTenant) -> AsyncIterator[httpx2.AsyncClient]:
     """Another tenant's admin."""
     issued = await issue(operator_caller(await new_tenant()), kind="admin")
     async with gateway.http(issued.secret) as http:
@@ -98,7 +98,7 @@ class TestGraphs:
         assert (made["conflict_policy"], made["kind_whitelist"], made["metadata"]) == ("lww", None, {})
 
     async def test_counts_follow_the_tools(
-        self, gateway: Gateway, admin: httpx2.AsyncClient, agent: httpx2.AsyncClient
+        self, gateway: RunningGateway, admin: httpx2.AsyncClient, agent: httpx2.AsyncClient
     ) -> None:
         entities = [{"name": name, "entityType": "t", "observations": ["x", "y"]} for name in ("a", "b")]
         await gateway.call(agent, "create_entities", {"entities": entities})
@@ -134,7 +134,7 @@ class TestGraphs:
         assert await graph_names(agent) == ["default"]
 
     async def test_admins_without_memory_scopes_do_not_read(
-        self, gateway: Gateway, issue: NewApiKey, caller: Caller
+        self, gateway: RunningGateway, issue: NewApiKey, caller: Caller
     ) -> None:
         only_admin = await issue(caller, kind="admin", scopes=frozenset({Scope.TENANT_ADMIN}))
         async with gateway.http(only_admin.secret) as http:
@@ -142,7 +142,7 @@ class TestGraphs:
             problem(await http.get("/v1/graphs/default"), 403, "scope_required")
 
     async def test_an_allow_list_holds(
-        self, gateway: Gateway, admin: httpx2.AsyncClient, issue: NewApiKey, caller: Caller
+        self, gateway: RunningGateway, admin: httpx2.AsyncClient, issue: NewApiKey, caller: Caller
     ) -> None:
         made = {name: await done(admin, "POST", "/v1/graphs", name=name) for name in ("open", "closed")}
         narrow = await done(admin, "POST", "/v1/keys", name="narrow", kind="admin", graphs=["open"])
@@ -163,7 +163,7 @@ class TestGraphs:
 
 
 class TestKeys:
-    async def test_the_life_of_a_key(self, gateway: Gateway, admin: httpx2.AsyncClient) -> None:
+    async def test_the_life_of_a_key(self, gateway: RunningGateway, admin: httpx2.AsyncClient) -> None:
         response = await admin.post("/v1/keys", json={"name": "bot"})
         assert response.status_code == 201
         issued = response.json()
@@ -188,7 +188,7 @@ class TestKeys:
         assert issued["secret"][10:-6] not in row[0]
         assert issued["hint"] == f"rcl_agent_…{issued['secret'][-4:]}"
 
-    async def test_what_is_asked_for_is_given(self, gateway: Gateway, admin: httpx2.AsyncClient) -> None:
+    async def test_what_is_asked_for_is_given(self, gateway: RunningGateway, admin: httpx2.AsyncClient) -> None:
         graph = await done(admin, "POST", "/v1/graphs", name="team")
         expires = (datetime.now(UTC) + timedelta(days=1)).isoformat()
         wanted = {"name": "é 🧠", "scopes": ["memory:read"], "graphs": ["team"], "default_graph": "team"}
@@ -201,12 +201,14 @@ class TestKeys:
             tools = rpc_answer((await http.post("/mcp", json=LIST_TOOLS)).text)["result"]["tools"]
             assert [tool["name"] for tool in tools] == ["recall", "explore"]
 
-    async def test_a_key_may_be_born_void(self, gateway: Gateway, admin: httpx2.AsyncClient) -> None:
+    async def test_a_key_may_be_born_void(self, gateway: RunningGateway, admin: httpx2.AsyncClient) -> None:
         issued = await done(admin, "POST", "/v1/keys", name="old", expires_at="2020-01-01T00:00:00Z")
         async with gateway.http(issued["secret"]) as http:
             problem(await http.get("/v1/graphs"), 401)
 
-    async def test_a_key_may_hold_to_the_end_of_the_calendar(self, gateway: Gateway, admin: httpx2.AsyncClient) -> None:
+    async def test_a_key_may_hold_to_the_end_of_the_calendar(
+        self, gateway: RunningGateway, admin: httpx2.AsyncClient
+    ) -> None:
         issued = await done(admin, "POST", "/v1/keys", name="for ever", expires_at="9999-12-31T23:59:59.999999Z")
         async with gateway.http(issued["secret"], **rpc_headers()) as http:
             assert (await http.post("/mcp", json=LIST_TOOLS)).status_code == 200
@@ -223,7 +225,7 @@ class TestKeys:
             problem(await agent.request(method, path, json={"name": "x"}), 403, "scope_required")
 
     async def test_another_tenant_s_key_is_not_there(
-        self, gateway: Gateway, admin: httpx2.AsyncClient, other: httpx2.AsyncClient
+        self, gateway: RunningGateway, admin: httpx2.AsyncClient, other: httpx2.AsyncClient
     ) -> None:
         ours = await done(admin, "POST", "/v1/keys", name="ours")
         foreign = problem(await other.delete(f"/v1/keys/{ours['id']}"), 404, "key_not_found")
@@ -235,7 +237,7 @@ class TestKeys:
             assert (await http.post("/mcp", json=LIST_TOOLS)).status_code == 200
 
     async def test_nobody_gives_a_key_more_graphs_than_their_own(
-        self, gateway: Gateway, admin: httpx2.AsyncClient
+        self, gateway: RunningGateway, admin: httpx2.AsyncClient
     ) -> None:
         for name in ("open", "closed"):
             await done(admin, "POST", "/v1/graphs", name=name)
@@ -366,7 +368,7 @@ class TestRefusals:
         assert response.headers["Allow"] == allowed
         assert (await admin.options(path)).status_code == 204
 
-    async def test_no_credential(self, gateway: Gateway) -> None:
+    async def test_no_credential(self, gateway: RunningGateway) -> None:
         async with gateway.http() as http:
             for path in ("/v1/graphs", "/v1/graphs/default", "/v1/keys"):
                 for method in ("GET", "OPTIONS"):
@@ -376,13 +378,13 @@ class TestRefusals:
 
 
 class TestOpenAPI:
-    async def test_it_is_3_1_and_open_to_all(self, gateway: Gateway) -> None:
+    async def test_it_is_3_1_and_open_to_all(self, gateway: RunningGateway) -> None:
         async with gateway.http() as http:
             document = (await http.get("/v1/openapi.json")).json()
         assert document["openapi"].startswith("3.1")
         assert document["components"]["securitySchemes"]["apiKey"]["scheme"] == "bearer"
 
-    async def test_every_route_under_v1_asks_for_a_credential(self, gateway: Gateway) -> None:
+    async def test_every_route_under_v1_asks_for_a_credential(self, gateway: RunningGateway) -> None:
         """In the document, and in truth."""
         async with gateway.http() as http:
             document = (await http.get("/v1/openapi.json")).json()

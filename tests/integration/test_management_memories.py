@@ -7,12 +7,12 @@ from typing import Any
 import httpx2
 import pytest
 
+from recollect.accounts.identity.model import operator_caller
 from recollect.caller import Caller, Scope
-from recollect.identity.model import operator_caller
 from recollect.platform.db import Database
 from tests.conftest import NewTenant
 from tests.contract.examples import EXAMPLES
-from tests.gateway import Gateway, NewApiKey, revision_of, rpc_headers
+from tests.gateway import NewApiKey, RunningGateway, revision_of, rpc_headers
 from tests.integration.test_management import done, problem
 
 MEMORIES = "/v1/graphs/default/memories"
@@ -21,13 +21,13 @@ HONEY = {"items": [{"text": "Bees make honey"}]}
 
 
 @pytest.fixture
-async def agent(gateway: Gateway, key: str) -> AsyncIterator[httpx2.AsyncClient]:
+async def agent(gateway: RunningGateway, key: str) -> AsyncIterator[httpx2.AsyncClient]:
     async with gateway.http(key) as http:
         yield http
 
 
 @pytest.fixture
-async def other(gateway: Gateway, issue: NewApiKey, new_tenant: NewTenant) -> AsyncIterator[httpx2.AsyncClient]:
+async def other(gateway: RunningGateway, issue: NewApiKey, new_tenant: NewTenant) -> AsyncIterator[httpx2.AsyncClient]:
     """Another tenant's agent."""
     issued = await issue(operator_caller(await new_tenant()))
     async with gateway.http(issued.secret) as http:
@@ -54,7 +54,7 @@ async def test_what_is_remembered_is_recalled(agent: httpx2.AsyncClient) -> None
     assert 0 <= hit["why"]["coverage"] <= 1
 
 
-async def test_the_answer_is_the_tool_s(gateway: Gateway, agent: httpx2.AsyncClient) -> None:
+async def test_the_answer_is_the_tool_s(gateway: RunningGateway, agent: httpx2.AsyncClient) -> None:
     """With every argument that the tool has, but for the graph, which the address names."""
     for tool, path in (("remember", MEMORIES), ("recall", RECALL)):
         arguments = EXAMPLES[tool]
@@ -65,7 +65,7 @@ async def test_the_answer_is_the_tool_s(gateway: Gateway, agent: httpx2.AsyncCli
         assert first.keys() == by_tool["structuredContent"].keys()
 
 
-async def test_the_past_and_what_stands_below(gateway: Gateway, agent: httpx2.AsyncClient) -> None:
+async def test_the_past_and_what_stands_below(gateway: RunningGateway, agent: httpx2.AsyncClient) -> None:
     told = [{"text": f"{name} is made of brass", "about": [name]} for name in ("Engine", "Wheel", "Bell")]
     await done(agent, "POST", MEMORIES, items=told)
     parent = {"entityName": "Wheel", "parentName": "Engine"}
@@ -128,7 +128,7 @@ async def test_bodies_that_are_no_objects(agent: httpx2.AsyncClient, path: str, 
     problem(await agent.post(path, content=body, headers={"Content-Type": "application/json"}), 400)
 
 
-async def test_each_needs_its_scope(gateway: Gateway, issue: NewApiKey, caller: Caller) -> None:
+async def test_each_needs_its_scope(gateway: RunningGateway, issue: NewApiKey, caller: Caller) -> None:
     for scope, allowed, refused in (
         (Scope.MEMORY_READ, (RECALL, {"query": "honey"}), (MEMORIES, HONEY)),
         (Scope.MEMORY_WRITE, (MEMORIES, HONEY), (RECALL, {"query": "honey"})),
@@ -139,7 +139,7 @@ async def test_each_needs_its_scope(gateway: Gateway, issue: NewApiKey, caller: 
             problem(await http.post(refused[0], json=refused[1]), 403, "scope_required")
 
 
-async def test_an_allow_list_holds(gateway: Gateway, admin_key: str, agent: httpx2.AsyncClient) -> None:
+async def test_an_allow_list_holds(gateway: RunningGateway, admin_key: str, agent: httpx2.AsyncClient) -> None:
     for name in ("open", "closed"):
         await done(agent, "POST", f"/v1/graphs/{name}/memories", **HONEY)
     async with gateway.http(admin_key) as admin:
@@ -152,7 +152,7 @@ async def test_an_allow_list_holds(gateway: Gateway, admin_key: str, agent: http
 
 
 async def test_another_tenant_s_memories_are_not_there(
-    gateway: Gateway, agent: httpx2.AsyncClient, other: httpx2.AsyncClient, db: Database, caller: Caller
+    gateway: RunningGateway, agent: httpx2.AsyncClient, other: httpx2.AsyncClient, db: Database, caller: Caller
 ) -> None:
     told = [{"text": "Bees make honey"}, {"text": "likes honey", "about": ["Ada"]}]
     ours = await done(agent, "POST", MEMORIES, items=told)
@@ -169,7 +169,7 @@ async def test_another_tenant_s_memories_are_not_there(
     assert await revision_of(db, caller) == before
 
 
-async def test_no_credential(gateway: Gateway) -> None:
+async def test_no_credential(gateway: RunningGateway) -> None:
     async with gateway.http(**rpc_headers()) as http:
         for path in (MEMORIES, RECALL):
             problem(await http.post(path, json={}), 401)

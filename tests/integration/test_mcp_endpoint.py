@@ -11,20 +11,25 @@ import httpx2
 import pytest
 from mcp.shared.exceptions import MCPError
 
+from recollect.accounts.identity import service as identity
+from recollect.accounts.identity.model import generate_secret, operator_caller
+from recollect.accounts.tenants import service as tenants
+from recollect.accounts.tenants.model import Tenant
 from recollect.caller import Caller, Scope
-from recollect.identity import service as identity
-from recollect.identity.model import generate_secret, operator_caller
 from recollect.platform.db import Database, Operator
-from recollect.tenants import service as tenants
-from recollect.tenants.model import Tenant
+from recollect.retrieval.recall.questions import QuestionEncoder
+from recollect.settings import Settings
+from recollect_gateway.calls import Services
+from recollect_gateway.credentials import Authenticator
 from recollect_gateway.mcp_endpoint.catalogue import CATALOGUE
+from recollect_gateway.mcp_endpoint.endpoint import McpEndpoint
 from recollect_gateway.mcp_endpoint.errors import ERROR_META
 from tests.conftest import NewTenant
 from tests.gateway import (
     MODERN,
     MODES,
-    Gateway,
     NewApiKey,
+    RunningGateway,
     error_of,
     eventually,
     revision_of,
@@ -32,6 +37,7 @@ from tests.gateway import (
     rpc_headers,
     text_of,
 )
+from tests.memories import embedder
 
 BOTH_REVISIONS = pytest.mark.parametrize("revision", MODES)
 AGENT = [tool.name for tool in CATALOGUE if "agent" in tool.toolsets]
@@ -50,11 +56,17 @@ INTERNALS = (
     "site-packages",
     "recollect_gateway",
     "psycopg",
+    "pydantic",
+    "msgspec",
+    "jsonrpcrequest",
+    "http://",
+    "https://",
+    " line 1",
 )
 
 
 @pytest.fixture
-async def http(gateway: Gateway, key: str) -> AsyncIterator[httpx2.AsyncClient]:
+async def http(gateway: RunningGateway, key: str) -> AsyncIterator[httpx2.AsyncClient]:
     async with gateway.http(key, **rpc_headers()) as http:
         yield http
 
@@ -95,7 +107,7 @@ class TestWhatIsOffered:
     )
     async def test_address_and_headers_choose(
         self,
-        gateway: Gateway,
+        gateway: RunningGateway,
         key: str,
         tenant: Tenant,
         revision: str,
@@ -109,7 +121,7 @@ class TestWhatIsOffered:
 
     @pytest.mark.parametrize("path", ["/mcp/x/memory", "/mcp/x/agent"])
     async def test_only_what_is_listed_may_be_called(
-        self, gateway: Gateway, http: httpx2.AsyncClient, path: str
+        self, gateway: RunningGateway, http: httpx2.AsyncClient, path: str
     ) -> None:
         listed = {tool["name"] for tool in (await gateway.post(http, "tools/list", {}, path=path))["result"]["tools"]}
         for name in [*ALL, "unheard_of", "", "CREATE_ENTITIES"]:
@@ -123,7 +135,7 @@ class TestWhatIsOffered:
         [("/mcp/x/nothing", {}), ("/mcp", {"X-MCP-Toolsets": "memory,nothing"}), ("/mcp/x/Memory", {})],
     )
     async def test_an_unknown_toolset_is_refused_by_name(
-        self, gateway: Gateway, http: httpx2.AsyncClient, path: str, headers: dict[str, str]
+        self, gateway: RunningGateway, http: httpx2.AsyncClient, path: str, headers: dict[str, str]
     ) -> None:
         response = await http.post(path, json=READ_GRAPH, headers=headers)
         problem = response.json()
@@ -132,7 +144,7 @@ class TestWhatIsOffered:
 
     @BOTH_REVISIONS
     async def test_a_key_that_may_only_read(
-        self, gateway: Gateway, issue: NewApiKey, caller: Caller, revision: str, db: Database
+        self, gateway: RunningGateway, issue: NewApiKey, caller: Caller, revision: str, db: Database
     ) -> None:
         reader = await issue(caller, scopes=frozenset({Scope.MEMORY_READ}))
         async with gateway.client(reader.secret, "/mcp/x/all", revision=revision) as client:
@@ -144,7 +156,7 @@ class TestWhatIsOffered:
 
     @BOTH_REVISIONS
     async def test_a_key_without_any_memory_scope(
-        self, gateway: Gateway, issue: NewApiKey, caller: Caller, revision: str
+        self, gateway: RunningGateway, issue: NewApiKey, caller: Caller, revision: str
     ) -> None:
         admin = await issue(caller, kind="admin", scopes=frozenset({Scope.TENANT_ADMIN}))
         async with gateway.client(admin.secret, "/mcp/x/all", revision=revision) as client:
@@ -157,7 +169,7 @@ class TestWhatIsOffered:
 class TestTenancy:
     @BOTH_REVISIONS
     async def test_two_tenants_with_the_same_names_do_not_meet(
-        self, gateway: Gateway, issue: NewApiKey, caller: Caller, other: Caller, revision: str
+        self, gateway: RunningGateway, issue: NewApiKey, caller: Caller, other: Caller, revision: str
     ) -> None:
         theirs = {**ALICE, "entityType": "spy", "observations": ["drinks vodka"]}
         knows = [{"from": "Alice", "to": "Alice", "relationType": "knows"}]
@@ -192,7 +204,7 @@ class TestTenancy:
             assert kept["relations"] == knows
 
     async def test_the_tenant_comes_from_the_credential_never_from_an_argument(
-        self, gateway: Gateway, http: httpx2.AsyncClient, other: Caller
+        self, gateway: RunningGateway, http: httpx2.AsyncClient, other: Caller
     ) -> None:
         for name in ("tenant", "tenantId", "tenant_id"):
             result = await gateway.call(http, "read_graph", {name: str(other.tenant_id)})
@@ -200,7 +212,7 @@ class TestTenancy:
 
     @BOTH_REVISIONS
     async def test_an_allow_list_holds(
-        self, gateway: Gateway, issue: NewApiKey, caller: Caller, db: Database, revision: str
+        self, gateway: RunningGateway, issue: NewApiKey, caller: Caller, db: Database, revision: str
     ) -> None:
         everything = (await issue(caller)).secret
         async with gateway.client(everything, revision=revision) as client:
@@ -265,7 +277,7 @@ class TestCredentials:
         }
 
     async def test_all_are_refused_alike(
-        self, gateway: Gateway, refused: dict[str, str | None], issue: NewApiKey, caller: Caller
+        self, gateway: RunningGateway, refused: dict[str, str | None], issue: NewApiKey, caller: Caller
     ) -> None:
         answers = {}
         async with gateway.http(**rpc_headers()) as http:
@@ -284,13 +296,13 @@ class TestCredentials:
         assert json.loads(body)["code"] == "unauthenticated"
 
     async def test_the_tenant_of_the_address_must_be_the_key_s(
-        self, gateway: Gateway, http: httpx2.AsyncClient, tenant: Tenant, other: Caller
+        self, gateway: RunningGateway, http: httpx2.AsyncClient, tenant: Tenant, other: Caller
     ) -> None:
         for slug, status in ((tenant.slug, 200), (other.tenant, 401), ("nobody", 401), (tenant.slug.upper(), 401)):
             assert (await http.post(f"/t/{slug}/mcp", json=READ_GRAPH)).status_code == status
 
     async def test_a_key_that_is_revoked_is_void_at_once(
-        self, gateway: Gateway, issue: NewApiKey, caller: Caller, db: Database
+        self, gateway: RunningGateway, issue: NewApiKey, caller: Caller, db: Database
     ) -> None:
         issued = await issue(caller)
         async with gateway.http(issued.secret, **rpc_headers()) as http:
@@ -300,7 +312,7 @@ class TestCredentials:
             assert (await http.post("/mcp", json=READ_GRAPH)).status_code == 401
 
     async def test_a_tenant_that_is_resumed_is_served_again(
-        self, gateway: Gateway, issue: NewApiKey, caller: Caller, operator: Operator
+        self, gateway: RunningGateway, issue: NewApiKey, caller: Caller, operator: Operator
     ) -> None:
         async with gateway.http((await issue(caller)).secret, **rpc_headers()) as http:
             await tenants.suspend_tenant(operator, caller.tenant)
@@ -309,7 +321,7 @@ class TestCredentials:
             assert (await http.post("/mcp", json=READ_GRAPH)).status_code == 200
 
     async def test_use_is_noted(
-        self, gateway: Gateway, issue: NewApiKey, caller: Caller, owner: asyncpg.Connection
+        self, gateway: RunningGateway, issue: NewApiKey, caller: Caller, owner: asyncpg.Connection
     ) -> None:
         issued = await issue(caller)
         used = "SELECT last_used_at FROM api_keys WHERE id = $1"
@@ -400,9 +412,41 @@ class TestBadRequests:
             assert response.status_code in (400, 404), (response.status_code, response.text)
 
     @BOTH_REVISIONS
+    @pytest.mark.parametrize(
+        ("name", "code"),
+        [
+            *[("empty", -32700), ("not JSON", -32700), ("half", -32700), ("two", -32700), ("deep", -32700)],
+            *[("NaN", -32700), ("UTF-16", -32700), ("deeper arguments", -32700)],
+            *[("null", -32600), ("number", -32600), ("string", -32600), ("object", -32600), ("no version", -32600)],
+            *[("batch of none", -32600), ("batch", -32600), ("version 1", -32600), ("id of another type", -32600)],
+            *[("id null", -32600), ("method of another type", -32600), ("params of another type", -32600)],
+        ],
+    )
+    async def test_what_is_no_message_is_an_error_of_the_protocol(
+        self, http: httpx2.AsyncClient, name: str, code: int, revision: str
+    ) -> None:
+        response = await http.post("/mcp", content=BAD_BODIES[name], headers=rpc_headers(revision))
+        answer = response.json()
+        assert (response.status_code, answer["jsonrpc"], answer["id"]) == (400, "2.0", None)
+        assert answer["error"]["code"] == code
+        keep_silence(response.text)
+
+    async def test_what_is_a_message_is_taken(self, http: httpx2.AsyncClient) -> None:
+        """A notification and a client's answers, which nobody waits for."""
+        head = '{"jsonrpc":"2.0","id":7,'
+        for body in (
+            '{"jsonrpc":"2.0","method":"notifications/initialized"}',
+            '{"jsonrpc":"2.0","method":"notifications/initialized","params":null}',
+            '{"jsonrpc":"2.0","method":"notifications/initialized","params" : { } , "more":[]}',
+            head + '"result":{}}',
+            head + '"error":{"code":-1,"message":"no"}}',
+        ):
+            assert (await http.post("/mcp", content=body)).status_code == 202, body
+
+    @BOTH_REVISIONS
     @pytest.mark.parametrize("chunked", [False, True])
     async def test_a_body_over_the_limit(
-        self, gateway: Gateway, http: httpx2.AsyncClient, revision: str, chunked: bool
+        self, gateway: RunningGateway, http: httpx2.AsyncClient, revision: str, chunked: bool
     ) -> None:
         body = b" " * (4 * 1024 * 1024) + json.dumps(READ_GRAPH).encode()
 
@@ -412,7 +456,8 @@ class TestBadRequests:
 
         content = chunks() if chunked else body
         response = await http.post("/mcp", content=content, headers=rpc_headers(revision))
-        assert response.status_code == 413
+        assert (response.status_code, response.json()["code"]) == (413, "request_too_large")
+        assert "POST /v1/graphs/{graph}/imports" in response.json()["detail"]
         keep_silence(response.text)
 
     async def test_a_body_just_under_the_limit(self, http: httpx2.AsyncClient) -> None:
@@ -484,7 +529,7 @@ class TestBadRequests:
             "/mcp/\xe9",
         ],
     )
-    async def test_paths(self, gateway: Gateway, key: str, tenant: Tenant, path: str) -> None:
+    async def test_paths(self, gateway: RunningGateway, key: str, tenant: Tenant, path: str) -> None:
         """On a bare connection: clients would tidy the path up."""
         body = json.dumps(READ_GRAPH).encode()
         head = (
@@ -517,25 +562,25 @@ class TestBadRequests:
         ],
         ids=ascii,
     )
-    async def test_no_http(self, gateway: Gateway, noise: bytes) -> None:
+    async def test_no_http(self, gateway: RunningGateway, noise: bytes) -> None:
         reply = gateway.write(noise + b"X" * 70_000 + b"\r\n\r\n")
         assert reply.startswith(b"HTTP/1.1 400") or not reply
 
-    async def test_clients_that_leave_in_the_middle(self, gateway: Gateway, key: str) -> None:
+    async def test_clients_that_leave_in_the_middle(self, gateway: RunningGateway, key: str) -> None:
         head = f"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:1\r\nAuthorization: Bearer {key}\r\n"
         half = f"{head}Content-Type: application/json\r\nContent-Length: 1000\r\n\r\n{{"
         for _ in range(20):
             gateway.write(half.encode(), read=False)
 
 
-async def test_health_needs_no_credential(gateway: Gateway) -> None:
+async def test_health_needs_no_credential(gateway: RunningGateway) -> None:
     async with gateway.http() as http:
         for path in ("/health/live", "/health/ready"):
             response = await http.get(path)
             assert (response.status_code, response.json()) == (200, {"status": "ok"})
 
 
-async def test_many_calls_at_once(gateway: Gateway, key: str, db: Database, caller: Caller) -> None:
+async def test_many_calls_at_once(gateway: RunningGateway, key: str, db: Database, caller: Caller) -> None:
     """More calls than connections: all are answered, each in a revision of its own."""
     async with gateway.http(key, **rpc_headers()) as http:
 
@@ -545,3 +590,30 @@ async def test_many_calls_at_once(gateway: Gateway, key: str, db: Database, call
 
         assert not any(await asyncio.gather(*(add(number) for number in range(40))))
     assert await revision_of(db, caller) == 40
+
+
+@pytest.mark.parametrize("sent", [[], [b'{"jsonrpc": "2.0", ']], ids=["nothing of it", "a part of it"])
+@BOTH_REVISIONS
+async def test_a_client_that_left_before_its_message_was_read_is_not_answered(
+    db: Database, settings: Settings, key: str, sent: list[bytes], revision: str
+) -> None:
+    """Nor is it an error of ours: its traceback would keep all others waiting while it is written down."""
+    endpoint = McpEndpoint(
+        Services(db, QuestionEncoder(embedder()), settings),
+        Authenticator(db, settings.key_secret.get_secret_value().encode()),
+    )
+    messages = [{"type": "http.request", "body": part, "more_body": True} for part in sent]
+    answered: list[Any] = []
+
+    async def receive() -> Any:
+        return messages.pop(0) if messages else {"type": "http.disconnect"}
+
+    async def send(message: Any) -> None:
+        answered.append(message)
+
+    headers = {"authorization": f"Bearer {key}", "host": "127.0.0.1:80", **rpc_headers(revision)}
+    scope: Any = {"type": "http", "method": "POST", "path": "/mcp", "raw_path": b"/mcp", "query_string": b""}
+    scope["headers"] = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
+    async with endpoint.sessions.run():
+        await endpoint(scope, receive, send)
+    assert answered == []

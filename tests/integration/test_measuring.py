@@ -24,9 +24,9 @@ from tests.benchmarks.embedding import _seconds_of
 from tests.benchmarks.memory import MeasuredMemory
 from tests.benchmarks.settling import settle
 from tests.benchmarks.stack import Stack
-from tests.benchmarks.transfer import MADE, Measured, measure_transfer
+from tests.benchmarks.transfer import MADE, MeasuredTransfer, measure_transfer
 from tests.benchmarks.wire import LEGACY, McpConnection
-from tests.gateway import Gateway
+from tests.gateway import RunningGateway
 from tests.workers import remember
 
 
@@ -46,7 +46,7 @@ async def test_words_are_counted_of_all_that_is_there(
 ) -> None:
     """Whenever the worker counted them: three more of forty are too few for it to count again."""
     counted = "SELECT memories_counted FROM graph_indexes WHERE tenant_id = $1"
-    for names in (range(40), range(40, 43)):
+    for names in (range(20), range(20, 40), range(40, 43)):
         await remember(db, caller, *(f"person {number}" for number in names))
         await embedding.woken(context, caller.tenant_id, {})
     assert await owner.fetchval(counted, caller.tenant_id) == 3 * 40
@@ -76,7 +76,7 @@ class Impatient(Console):
 async def test_imports_that_were_measured_are_there_when_the_time_is_up(
     settings: Settings, ended: Server, tmp_path: Path
 ) -> None:
-    rows: list[Measured] = []
+    rows: list[MeasuredTransfer] = []
     stack = Stack(settings, settings.migration_url, ended, ended, 0)
     with pytest.raises(TimeoutError, match="50 entities: import json"):
         await measure_transfer(stack, tmp_path, [50], rows, Impatient())
@@ -87,7 +87,7 @@ async def test_imports_that_were_measured_are_there_when_the_time_is_up(
 
 
 async def test_the_wait_for_vectors_ends_with_the_worker(
-    gateway: Gateway,
+    gateway: RunningGateway,
     settings: Settings,
     caller: Caller,
     key: str,
@@ -104,7 +104,7 @@ async def test_the_wait_for_vectors_ends_with_the_worker(
     assert port is not None
     async with McpConnection(port, "/mcp/x/agent", LEGACY, key) as connection:
         with pytest.raises(RuntimeError, match="worker ended"):
-            await fairness._until_embedded(connection, ended)
+            await fairness._until_embedded(many, connection, ended)
 
 
 def test_a_process_that_ended_since_it_was_listed_costs_nothing() -> None:

@@ -7,19 +7,21 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 import asyncpg
 import pytest
 
+import recollect
 from recollect.platform.db import APP_ROLE, OWNER_ROLE, session_settings
 from recollect.platform.sql import Queries
 from recollect.settings import Settings
 
-CAPABILITIES = sorted(p.name for p in files("recollect").iterdir() if p.is_dir() and (p / "queries.sql").is_file())
+CORE = Path(recollect.__file__).parent
+CAPABILITIES = sorted(".".join(file.parent.relative_to(CORE).parts) for file in CORE.rglob("queries.sql"))
 QUERIES = [(capability, name) for capability in CAPABILITIES for name in Queries(f"recollect.{capability}").statements]
-OPERATORS_CAPABILITIES = {"tenants", "upkeep"}
+OPERATORS_CAPABILITIES = {"accounts.tenants", "retrieval.vector_indexes"}
 """Their queries run as the owner."""
 
 
@@ -50,7 +52,7 @@ async def test_its_role_may_run_the_query_and_the_store_knows_its_columns(prepar
 
 @pytest.mark.parametrize("capability", CAPABILITIES)
 def test_each_query_has_a_sentence_and_one_function_of_its_store(capability: str) -> None:
-    text = (files("recollect") / capability / "queries.sql").read_text(encoding="utf-8")
+    text = CORE.joinpath(*capability.split("."), "queries.sql").read_text(encoding="utf-8")
     described = re.findall(r"^-- name: ([a-z_]+)\n-- \S", text, re.MULTILINE)
     assert sorted(described) == sorted(Queries(f"recollect.{capability}").statements)
     assert sorted(name for _, name in _uses(capability)) == sorted(described)
@@ -58,7 +60,7 @@ def test_each_query_has_a_sentence_and_one_function_of_its_store(capability: str
 
 @pytest.mark.parametrize("capability", CAPABILITIES)
 def test_each_fragment_has_a_sentence_and_says_what_several_queries_do(capability: str) -> None:
-    text = (files("recollect") / capability / "queries.sql").read_text(encoding="utf-8")
+    text = CORE.joinpath(*capability.split("."), "queries.sql").read_text(encoding="utf-8")
     fragments = re.findall(r"^-- fragment: (.*)$", text, re.MULTILINE)
     assert re.findall(r"^-- fragment: ([a-z_]+)\n-- \S", text, re.MULTILINE) == fragments
     assert [name for name in fragments if text.count(f"-- include: {name}\n") < 2] == []

@@ -9,19 +9,19 @@ from uuid import UUID
 import asyncpg
 import pytest
 
-from recollect.entities.model import NewEntity
+from recollect.curation.undo import service as undoing
+from recollect.curation.undo.model import ChangeRange
 from recollect.errors import InvalidInput
-from recollect.graphs import service as graphs
+from recollect.graph.entities.model import NewEntity
+from recollect.graph.graphs import service as graphs
+from recollect.graph.nodes import service as nodes
+from recollect.graph.nodes.model import Rewrite
 from recollect.memory import service as memory
-from recollect.memory.model import Amendment, Item, Target
-from recollect.nodes import service as nodes
-from recollect.nodes.model import Rewrite
+from recollect.memory.model import MemoryPatch, NewMemory, Target
 from recollect.platform.db import Database
-from recollect.recall import service as recall
-from recollect.recall import store
-from recollect.recall.model import Question, RecallFilter
-from recollect.undo import service as undoing
-from recollect.undo.model import Span
+from recollect.retrieval.recall import service as recall
+from recollect.retrieval.recall import store
+from recollect.retrieval.recall.model import Question, RecallFilter
 from tests.memories import Agent, asked, count_words
 
 MONDAY = datetime(2026, 3, 2, 9, tzinfo=UTC)
@@ -63,7 +63,7 @@ async def rename(agent: Agent) -> None:
 
 async def revise(agent: Agent) -> None:
     async with agent.writing() as (tx, revision):
-        await memory.revise(tx, revision, Target(name="Boat"), Amendment(text="it floats"))
+        await memory.revise(tx, revision, Target(name="Boat"), MemoryPatch(text="it floats"))
 
 
 async def merge(agent: Agent) -> None:
@@ -75,7 +75,7 @@ async def bring_back(agent: Agent) -> None:
     since = (await agent.head()).revision
     await agent.delete("Boat")
     async with agent.db.transaction(agent.caller) as tx:
-        await undoing.undo_changes(tx, None, "undo", Span(since), dry_run=False)
+        await undoing.undo_changes(tx, None, "undo", ChangeRange(since), dry_run=False)
 
 
 async def make_anew(agent: Agent) -> None:
@@ -88,7 +88,7 @@ async def make_anew(agent: Agent) -> None:
 
 
 async def test_what_was_remembered_before_is_known(agent: Agent) -> None:
-    items = [Item("the engine was never built"), Item("likes tea", about=("Ada",))]
+    items = [NewMemory("the engine was never built"), NewMemory("likes tea", about=("Ada",))]
     first, second = await agent.remember(*items), await agent.remember(*items)
     assert [one.known for one in first] == [False, False]
     assert [one.known for one in second] == [True, True]
@@ -99,22 +99,24 @@ async def test_what_was_remembered_before_is_known(agent: Agent) -> None:
 
 async def test_a_thread_remembers_for_itself(agent: Agent) -> None:
     threads = (None, "monday", "tuesday")
-    facts = await agent.remember(*(Item("it rained", thread=thread) for thread in threads))
-    statements = await agent.remember(*(Item("likes tea", about=("Ada",), thread=thread) for thread in threads))
+    facts = await agent.remember(*(NewMemory("it rained", thread=thread) for thread in threads))
+    statements = await agent.remember(*(NewMemory("likes tea", about=("Ada",), thread=thread) for thread in threads))
     for remembered in (facts, statements):
         assert [one.known for one in remembered] == [False] * 3
         assert len({one.id for one in remembered}) == 3
-    again = await agent.remember(Item("it rained", thread="monday"), Item("likes tea", about=("Ada",), thread="monday"))
+    again = await agent.remember(
+        NewMemory("it rained", thread="monday"), NewMemory("likes tea", about=("Ada",), thread="monday")
+    )
     assert [(one.known, one.id) for one in again] == [(True, facts[1].id), (True, statements[1].id)]
 
 
 async def test_the_same_thing_twice_in_a_batch_is_one_memory(agent: Agent) -> None:
     fact, told, of_both = (
-        Item("it rained"),
-        Item("likes tea", about=("Ada",)),
-        Item("likes tea", about=("Grace", "Ada")),
+        NewMemory("it rained"),
+        NewMemory("likes tea", about=("Ada",)),
+        NewMemory("likes tea", about=("Grace", "Ada")),
     )
-    remembered = await agent.remember(fact, told, fact, told, of_both, Item("likes tea", about=("Grace",)))
+    remembered = await agent.remember(fact, told, fact, told, of_both, NewMemory("likes tea", about=("Grace",)))
     assert [one.known for one in remembered] == [False, False, True, True, False, True]
     assert remembered[0].id == remembered[2].id
     assert remembered[1].id == remembered[3].id
@@ -124,7 +126,7 @@ async def test_the_same_thing_twice_in_a_batch_is_one_memory(agent: Agent) -> No
 
 
 async def test_a_memory_about_several_is_told_of_each(agent: Agent) -> None:
-    (remembered,) = await agent.remember(Item("met in London", about=("Ada", "Babbage", "Ada"), kind="person"))
+    (remembered,) = await agent.remember(NewMemory("met in London", about=("Ada", "Babbage", "Ada"), kind="person"))
     opened = (await agent.open("Ada", "Babbage")).entities
     assert [(entity.kind, entity.observations) for entity in opened] == [("person", ("met in London",))] * 2
     assert remembered.node_id == opened[0].id
@@ -133,11 +135,11 @@ async def test_a_memory_about_several_is_told_of_each(agent: Agent) -> None:
 
 
 async def test_what_is_close_is_told(agent: Agent) -> None:
-    await agent.remember("Ada prefers strong black tea", Item("prefers strong black tea", about=("Grace",)))
+    await agent.remember("Ada prefers strong black tea", NewMemory("prefers strong black tea", about=("Grace",)))
     await agent.embed()
     fact, observation, unlike = await agent.remember(
         "Ada prefers very strong black tea",
-        Item("prefers very strong black tea", about=("Grace",)),
+        NewMemory("prefers very strong black tea", about=("Grace",)),
         "the engine was never built",
     )
     assert [close.text for close in fact.close][:1] == ["Ada prefers strong black tea"]
@@ -150,12 +152,14 @@ async def test_what_is_close_is_sought_by_rare_words_and_among_what_is_known_of_
     agent: Agent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(store, "MAX_MATCHED", 1)
-    of_grace = Item("prefers strong black tea", about=("Grace",))
+    of_grace = NewMemory("prefers strong black tea", about=("Grace",))
     others = ("the boat sails at dawn", "the engine was never built", "it rained in London")
     await agent.remember("Ada prefers strong black tea", of_grace, *others)
     await agent.embed()
     common, rare, observation = await agent.remember(
-        "strong black tea", "Ada prefers very strong black tea", Item("prefers very strong black tea", about=("Grace",))
+        "strong black tea",
+        "Ada prefers very strong black tea",
+        NewMemory("prefers very strong black tea", about=("Grace",)),
     )
     assert common.close == []
     assert [close.text for close in rare.close] == ["Ada prefers strong black tea"]
@@ -163,7 +167,7 @@ async def test_what_is_close_is_sought_by_rare_words_and_among_what_is_known_of_
 
 
 async def test_an_expired_memory_is_new_again(agent: Agent, owner: asyncpg.Connection) -> None:
-    items = [Item("it rained", ttl_days=1), Item("likes tea", about=("Ada",), ttl_days=1)]
+    items = [NewMemory("it rained", ttl_days=1), NewMemory("likes tea", about=("Ada",), ttl_days=1)]
     first = await agent.remember(*items)
     for item in items:
         await expire(owner, agent, item.text)
@@ -177,7 +181,7 @@ async def test_an_expired_memory_is_new_again(agent: Agent, owner: asyncpg.Conne
 async def test_a_memory_may_end_as_it_begins(agent: Agent) -> None:
     moment = 1e-13  # days: less than a microsecond
     remembered = await agent.remember(
-        Item("it rained", ttl_days=moment), Item("likes tea", about=("Ada",), ttl_days=moment)
+        NewMemory("it rained", ttl_days=moment), NewMemory("likes tea", about=("Ada",), ttl_days=moment)
     )
     assert [one.known for one in remembered] == [False, False]
     assert await agent.recalled("it rained", "tea") == []
@@ -190,7 +194,7 @@ async def test_meaning_is_found_without_a_shared_word(agent: Agent) -> None:
     await agent.remember(
         "The kitten is sleeping on the sofa",
         "Quarterly revenue exceeded the forecast",
-        Item("repairs bicycles for a living", about=("Grace",)),
+        NewMemory("repairs bicycles for a living", about=("Grace",)),
     )
     for question in ("Where does the cat nap?", "Were sales better than predicted?"):
         assert await agent.recalled(question) == []
@@ -200,7 +204,7 @@ async def test_meaning_is_found_without_a_shared_word(agent: Agent) -> None:
 
 
 async def test_words_are_found_at_once_and_while_the_embedder_is_away(agent: Agent, db: Database) -> None:
-    await agent.remember("The engines were never built", Item("likes tea", about=("Ada",)))
+    await agent.remember("The engines were never built", NewMemory("likes tea", about=("Ada",)))
     assert await agent.recalled("building an engine") == ["The engines were never built"]
     assert await agent.recalled("What does Ada like?") == ["likes tea"]
     await agent.embed()
@@ -211,7 +215,7 @@ async def test_words_are_found_at_once_and_while_the_embedder_is_away(agent: Age
 
 
 async def test_what_waits_for_its_vector_is_counted(agent: Agent) -> None:
-    await agent.remember("it rained", Item("likes tea", about=("Ada",)))
+    await agent.remember("it rained", NewMemory("likes tea", about=("Ada",)))
     assert (await agent.recall("rain")).waiting == 2
     assert await agent.embed() == 2
     assert (await agent.recall("rain")).waiting == 0
@@ -221,7 +225,7 @@ async def test_what_waits_for_its_vector_is_counted(agent: Agent) -> None:
 async def test_a_name_answers_where_there_is_nothing_else_to_say(agent: Agent, owner: asyncpg.Connection) -> None:
     await agent.create("Ferdinand the platypus")
     assert await agent.recalled("platypus") == ["Ferdinand the platypus"]
-    await agent.remember(Item("lays eggs", about=("Ferdinand the platypus",), ttl_days=1))
+    await agent.remember(NewMemory("lays eggs", about=("Ferdinand the platypus",), ttl_days=1))
     assert await agent.recalled("platypus") == ["lays eggs"]
     await expire(owner, agent, "lays eggs")
     assert await agent.recalled("platypus") == ["Ferdinand the platypus"]
@@ -273,7 +277,9 @@ async def test_limit_and_budget_bound_the_answer(agent: Agent) -> None:
 
 @pytest.mark.parametrize("content", ["it rained in London", "likes rain"])
 async def test_what_expired_never_comes_back(agent: Agent, owner: asyncpg.Connection, content: str) -> None:
-    await agent.remember(Item("it rained in London", ttl_days=1), Item("likes rain", about=("Ada",), ttl_days=1))
+    await agent.remember(
+        NewMemory("it rained in London", ttl_days=1), NewMemory("likes rain", about=("Ada",), ttl_days=1)
+    )
     await agent.embed()
     assert content in await agent.recalled("rain")
     await expire(owner, agent, content)
@@ -318,10 +324,10 @@ async def test_an_expired_entity_is_found_nowhere(agent: Agent, owner: asyncpg.C
 )
 async def test_filters_apply(agent: Agent, only: dict[str, object], expected: list[str]) -> None:
     await agent.remember(
-        Item("tea: old", kind="note", tags=("Drink", "food"), importance=1, at=MONDAY - timedelta(days=1)),
-        Item("tea: new", kind="note", tags=("ÉCLAIR",), importance=5, at=MONDAY),
-        Item("tea: of Ada", about=("Ada",), kind="person", tags=("ΟΔΟΣ",)),
-        Item("tea: outside", tags=("İstanbul",)),
+        NewMemory("tea: old", kind="note", tags=("Drink", "food"), importance=1, at=MONDAY - timedelta(days=1)),
+        NewMemory("tea: new", kind="note", tags=("ÉCLAIR",), importance=5, at=MONDAY),
+        NewMemory("tea: of Ada", about=("Ada",), kind="person", tags=("ΟΔΟΣ",)),
+        NewMemory("tea: outside", tags=("İstanbul",)),
     )
     await agent.embed()
     assert sorted(await agent.recalled("tea", **only)) == sorted(f"tea: {text}" for text in expected)
@@ -351,7 +357,7 @@ async def test_no_text_is_too_weird(agent: Agent, text: str) -> None:
     await agent.found(text)
     first, second = await agent.remember(text, text)
     assert (first.known, second.known, first.id) == (False, True, second.id)
-    await agent.remember(Item(text, about=("Ada",)))
+    await agent.remember(NewMemory(text, about=("Ada",)))
     await agent.embed()
     assert text in (await agent.open("Ada")).entities[0].observations
     assert await agent.found(text) == ["Ada"]
@@ -359,10 +365,10 @@ async def test_no_text_is_too_weird(agent: Agent, text: str) -> None:
 
 async def test_a_turn_is_found_by_the_words_around_it_in_its_thread_and_graph(agent: Agent) -> None:
     said = ["Which instrument did you get?", "A red cello.", "How was the weather?", "Grey all day."]
-    turns = [Item(text, thread="monday", at=MONDAY + timedelta(minutes=n)) for n, text in enumerate(said)]
+    turns = [NewMemory(text, thread="monday", at=MONDAY + timedelta(minutes=n)) for n, text in enumerate(said)]
     elsewhere = replace(agent, graph="elsewhere")
     await elsewhere.remember(*(replace(turn, text=turn.text.replace("instrument", "zeppelin")) for turn in turns))
-    await agent.remember(*reversed(turns), Item("Seven of them.", thread="tuesday", at=MONDAY))
+    await agent.remember(*reversed(turns), NewMemory("Seven of them.", thread="tuesday", at=MONDAY))
     await agent.embed()
     assert "A red cello." in (await agent.recalled("instrument"))[:2]
     assert "Seven of them." not in await agent.recalled("instrument")
@@ -371,7 +377,9 @@ async def test_a_turn_is_found_by_the_words_around_it_in_its_thread_and_graph(ag
 
 
 async def test_what_was_around_a_turn_and_is_gone_finds_it_no_longer(agent: Agent) -> None:
-    turns = [Item(text, thread="monday", at=MONDAY) for text in ("A red cello.", "Which zeppelin?", "Grey all day.")]
+    turns = [
+        NewMemory(text, thread="monday", at=MONDAY) for text in ("A red cello.", "Which zeppelin?", "Grey all day.")
+    ]
     remembered = await agent.remember(*turns)
     await agent.embed()
     assert len(await agent.recalled("zeppelin")) == 3

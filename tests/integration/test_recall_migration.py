@@ -7,11 +7,11 @@ from pathlib import Path
 import asyncpg
 import pytest
 
-from recollect.identity.model import operator_caller
+from recollect.accounts.identity.model import operator_caller
+from recollect.accounts.tenants import service as tenants
 from recollect.platform import migrate as migrating
 from recollect.platform.db import Database, Operator
 from recollect.settings import Settings
-from recollect.tenants import service as tenants
 from recollect_local.postgres import LocalPostgres
 from tests.memories import Agent
 from tests.windows import assert_windows

@@ -9,28 +9,29 @@ import asyncpg
 import numpy as np
 import pytest
 
+from recollect.accounts.identity.model import operator_caller
 from recollect.caller import Caller, Scope
-from recollect.graphs import service as graphs
-from recollect.identity.model import operator_caller
+from recollect.graph.graphs import service as graphs
+from recollect.jobs.kinds import REEMBED_PASSAGES
 from recollect.jobs.model import MAX_ATTEMPTS, Job
-from recollect.passages.model import REEMBED_PASSAGES
 from recollect.platform.cache import connect_redis
 from recollect.platform.db import Database
-from recollect.platform.embedding import UNMEASURED, EmbeddingFailed, Fault, Vectors
+from recollect.platform.embedding import UNMEASURED, EmbeddingFailed, FailureCause, Vectors
 from recollect.platform.queue import Wakeups
-from recollect.recall import service as recall
-from recollect.recall.model import Question, RecallFilter
-from recollect.retention import service as retention
-from recollect.retention.model import Compaction, Freed
+from recollect.retention.compaction import service as retention
+from recollect.retention.compaction.model import Compaction, FreedRows
+from recollect.retrieval.recall import service as recall
+from recollect.retrieval.recall.model import Question, RecallFilter
 from recollect.settings import Settings
 from recollect_workers.context import WorkerContext
-from recollect_workers.jobs import embedding, reembedding, turns
+from recollect_workers.jobs import embedding, reembedding, runner
 from recollect_workers.jobs.compaction import schedule
-from recollect_workers.jobs.embedding import Stored
+from recollect_workers.jobs.embedding import StoredBatch
 from recollect_workers.kinds import known_kinds
 from tests.conftest import NewTenant
-from tests.gateway import Gateway, NewApiKey
+from tests.gateway import NewApiKey, RunningGateway
 from tests.jobs import Desk
+from tests.timeouts import MAX_WAIT_SECONDS
 from tests.workers import remember
 
 PEOPLE = [f"person {number}" for number in range(7)]
@@ -39,7 +40,7 @@ PEOPLE = [f"person {number}" for number in range(7)]
 class Toy:
     """An embedder of its own model and dimensions, whose vectors tell texts apart; it does not take `refused`."""
 
-    floors = UNMEASURED
+    similarity_thresholds = UNMEASURED
 
     def __init__(self, model: str, dimensions: int) -> None:
         self.model, self.dimensions = model, dimensions
@@ -52,9 +53,9 @@ class Toy:
     async def embed(self, texts: Sequence[str]) -> Vectors:
         self.asked += 1
         if self.away:
-            raise EmbeddingFailed("is away", fault=Fault.AWAY, retry_after=self.retry_after)
+            raise EmbeddingFailed("is away", cause=FailureCause.AWAY, retry_after=self.retry_after)
         if self.refused is not None and any(self.refused in text for text in texts):
-            raise EmbeddingFailed("answered HTTP 400", fault=Fault.TEXT)
+            raise EmbeddingFailed("answered HTTP 400", cause=FailureCause.TEXT)
         self.texts += texts
         rows = [np.random.default_rng(abs(hash(text)) % 2**32).normal(size=self.dimensions) for text in texts]
         return np.array([row / np.linalg.norm(row) for row in rows], np.float32).reshape(len(texts), self.dimensions)
@@ -64,7 +65,7 @@ class Toy:
 
 
 @dataclass(frozen=True)
-class Change:
+class ModelChange:
     """A tenant whose memories `old` embedded, and workers before, during and after the change to `new`."""
 
     desk: Desk
@@ -97,14 +98,15 @@ class Change:
     async def run(self, context: WorkerContext, model: str | None = None, *, drop_old: bool = False) -> Job:
         """Start the job and have it done."""
         job = await self.start(model, drop_old=drop_old)
-        await turns.sweep(context)
+        await runner.sweep(context)
         return await self.desk.look(job)
 
     async def meanings(self) -> set[float | None]:
         """What the cosines are of hits that mean exactly what is asked, as a gateway with both embedders asks."""
         text = "person 3: likes tea"
         asked, older = [
-            Question(text, (await one.embed([text]))[0], one.model, floors=one.floors) for one in (self.new, self.old)
+            Question(text, (await one.embed([text]))[0], one.model, similarity_thresholds=one.similarity_thresholds)
+            for one in (self.new, self.old)
         ]
         async with self.desk.db.transaction(self.desk.caller, read_only=True) as tx:
             found = await recall.recall(
@@ -116,7 +118,7 @@ class Change:
 @pytest.fixture
 async def change(
     settings: Settings, db: Database, caller: Caller, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
-) -> AsyncIterator[Change]:
+) -> AsyncIterator[ModelChange]:
     monkeypatch.setattr(reembedding, "SWITCHED_AT_ONCE", 5)
     await owner.execute("DELETE FROM jobs")
     old, new = Toy("toy/old", 4), Toy("toy/new", 6)
@@ -128,25 +130,25 @@ async def change(
         desk = Desk(db, caller)
         await remember(db, caller, *PEOPLE)
         await embedding.embed_passages(before, caller.tenant_id, {})
-        yield Change(desk, owner, old, new, before, replace(after, previous=old), after)
+        yield ModelChange(desk, owner, old, new, before, replace(after, previous=old), after)
         await wakeups.aclose()
     await owner.execute("DELETE FROM passages WHERE tenant_id = $1", caller.tenant_id)
 
 
 class TestChange:
     async def test_old_vectors_serve_until_the_new_are_complete(
-        self, change: Change, monkeypatch: pytest.MonkeyPatch
+        self, change: ModelChange, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(turns, "TURN_SECONDS", 0)
+        monkeypatch.setattr(runner, "TURN_SECONDS", 0)
         alone = await change.meanings()
         assert alone == {1.0}, "as of the very text"
         job = await change.start()
         seen = []
         while not (await change.desk.look(job)).is_finished:
             context = replace(change.during, kinds={REEMBED_PASSAGES: change.during.kinds[REEMBED_PASSAGES]})
-            claimed = await turns._attempt_claim(context, change.desk.caller.tenant_id)
+            claimed = await runner._attempt_claim(context, change.desk.caller.tenant_id)
             assert claimed is not None
-            await turns.take_turn(context, change.desk.caller.tenant_id, claimed)
+            await runner.take_turn(context, change.desk.caller.tenant_id, claimed)
             shown = await change.desk.look(job)
             seen.append((shown.cursor.get("phase", "embed"), await change.models()))
             if shown.cursor.get("phase") is None:
@@ -160,7 +162,7 @@ class TestChange:
         assert await change.meanings() == {1.0}
         assert "person 3: likes tea" in change.new.texts
 
-    async def test_searched_vectors_are_what_the_worker_would_have_made(self, change: Change) -> None:
+    async def test_searched_vectors_are_what_the_worker_would_have_made(self, change: ModelChange) -> None:
         await change.run(change.during)
         query = "SELECT text, embedding::text, near, settled FROM passages WHERE tenant_id = $1 ORDER BY id"
         switched = await change.owner.fetch(query, change.desk.caller.tenant_id)
@@ -172,7 +174,7 @@ class TestChange:
         assert await change.owner.fetch(query, change.desk.caller.tenant_id) == switched
         assert len(change.new.texts) == asked
 
-    async def test_the_way_back_embeds_nothing(self, change: Change) -> None:
+    async def test_the_way_back_embeds_nothing(self, change: ModelChange) -> None:
         await change.run(change.during)
         asked = len(change.old.texts)
         back = await change.run(change.during, "toy/old")
@@ -181,7 +183,7 @@ class TestChange:
         assert len(change.old.texts) == asked
 
     async def test_what_is_embedded_is_counted_as_the_tenants_usage_and_as_the_metric(
-        self, change: Change, monkeypatch: pytest.MonkeyPatch
+        self, change: ModelChange, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         recorded: list[int] = []
         monkeypatch.setattr(reembedding, "record_embedded", recorded.append)
@@ -192,47 +194,47 @@ class TestChange:
         assert await change.owner.fetchval(query, change.desk.caller.tenant_id) == before + 14
         assert sum(recorded) == 14
 
-    async def test_without_the_previous_embedder_too(self, change: Change) -> None:
+    async def test_without_the_previous_embedder_too(self, change: ModelChange) -> None:
         assert (await change.run(change.after)).status == "succeeded"
         assert await change.models() == {"toy/new": 14}
 
-    async def test_old_vectors_go_when_told(self, change: Change) -> None:
+    async def test_old_vectors_go_when_told(self, change: ModelChange) -> None:
         done = await change.run(change.during, drop_old=True)
         assert done.status == "succeeded"
         assert await change.kept() == {"toy/new": 14}
 
-    async def test_a_model_that_is_not_at_hand_is_refused(self, change: Change) -> None:
+    async def test_a_model_that_is_not_at_hand_is_refused(self, change: ModelChange) -> None:
         refused = await change.run(change.during, "toy/other")
         assert (refused.status, refused.error_code) == ("failed", "invalid_input")
         assert await change.models() == {"toy/old": 14}
 
-    async def test_an_embedder_that_is_away_is_waited_for(self, change: Change) -> None:
+    async def test_an_embedder_that_is_away_is_waited_for(self, change: ModelChange) -> None:
         change.new.away = True
         job = await change.run(change.during)
         assert (job.status, job.error_code) == ("running", "embedder_unavailable")
         change.new.away = False
-        await asyncio.wait_for(change.during.patience.due.wait(), 5)
+        await asyncio.wait_for(change.during.backoff.due.wait(), MAX_WAIT_SECONDS)
         await change.owner.execute("UPDATE jobs SET next_attempt_at = now() WHERE id = $1", job.id)
-        await turns.sweep(change.during)
+        await runner.sweep(change.during)
         assert (await change.desk.look(job)).status == "succeeded"
 
-    async def test_an_embedder_that_wants_to_be_left_alone_is_and_costs_no_attempts(self, change: Change) -> None:
+    async def test_an_embedder_that_wants_to_be_left_alone_is_and_costs_no_attempts(self, change: ModelChange) -> None:
         change.new.away, change.new.retry_after = True, 300
         job = await change.run(change.during)
         wait = "SELECT extract(epoch FROM next_attempt_at - now())::float, attempts, error_code FROM jobs WHERE id = $1"
         for _ in range(MAX_ATTEMPTS):
             await change.owner.execute("UPDATE jobs SET next_attempt_at = now() WHERE id = $1", job.id)
-            await turns.sweep(change.during)
+            await runner.sweep(change.during)
             row = await change.owner.fetchrow(wait, job.id)
             assert row is not None
             assert 250 < row[0] <= 300
             assert (row["attempts"], row["error_code"]) == (1, "embedder_unavailable")
         assert change.new.asked == 1
 
-    async def test_an_embedder_that_is_away_keeps_the_other_from_nothing(self, change: Change) -> None:
+    async def test_an_embedder_that_is_away_keeps_the_other_from_nothing(self, change: ModelChange) -> None:
         change.new.away = True
         await change.run(change.during)
-        assert change.during.patience.waiting
+        assert change.during.backoff.waiting
         await remember(change.desk.db, change.desk.caller, "late")
         await embedding.sweep(change.during)
         assert await change.models() == {"toy/old": 16}
@@ -241,61 +243,61 @@ class TestChange:
 class TestRetention:
     """What the model before left is the way back for as long as the past is kept."""
 
-    async def test_the_way_back_ends_with_the_retention(self, change: Change) -> None:
+    async def test_the_way_back_ends_with_the_retention(self, change: ModelChange) -> None:
         await change.run(change.during)
-        assert await compacted(change) == Compaction(None, Freed())
+        assert await compacted(change) == Compaction(None, FreedRows())
         assert await change.kept() == {"toy/old": 14, "toy/new": 14}
         await let_pass(change)
         async with change.desk.db.transaction(change.desk.caller, read_only=True) as tx:
             graph = await graphs.get_graph(tx, "default")
-            assert (await retention.preview(tx, graph, before=retained_since())).freed == Freed(vectors=14)
-        assert (await compacted(change)).freed == Freed(vectors=14)
+            assert (await retention.preview(tx, graph, before=retained_since())).freed == FreedRows(vectors=14)
+        assert (await compacted(change)).freed == FreedRows(vectors=14)
         assert (await change.kept(), await change.models()) == ({"toy/new": 14}, {"toy/new": 14})
-        assert await compacted(change) == Compaction(None, Freed()), "once"
+        assert await compacted(change) == Compaction(None, FreedRows()), "once"
         embedded = (await change.run(change.during, "toy/old")).result
         assert (embedded or {})["embedded"] == 14, "there still is a way back, which costs embedding"
 
-    async def test_the_worker_sees_to_it(self, change: Change) -> None:
+    async def test_the_worker_sees_to_it(self, change: ModelChange) -> None:
         await change.run(change.during)
         await let_pass(change)
         await schedule(change.during)
-        await turns.sweep(change.during)
+        await runner.sweep(change.during)
         assert await change.kept() == {"toy/new": 14}
         await let_pass(change)
         before = len(await change.desk.list())
         await schedule(change.during)
         assert len(await change.desk.list()) == before
 
-    async def test_a_step_at_a_time(self, change: Change) -> None:
+    async def test_a_step_at_a_time(self, change: ModelChange) -> None:
         await change.run(change.during)
         await let_pass(change)
         steps = [await compacted(change, limit=5) for _ in range(3)]
         assert [(step.freed.vectors, step.more) for step in steps] == [(5, True), (5, True), (4, False)]
 
-    async def test_a_change_that_is_taken_back_begins_it_anew(self, change: Change) -> None:
+    async def test_a_change_that_is_taken_back_begins_it_anew(self, change: ModelChange) -> None:
         await change.run(change.during)
         await let_pass(change)
         await change.run(change.during, "toy/old")
-        assert (await compacted(change)).freed == Freed()
+        assert (await compacted(change)).freed == FreedRows()
         await let_pass(change)
-        assert (await compacted(change)).freed == Freed(vectors=14)
+        assert (await compacted(change)).freed == FreedRows(vectors=14)
         assert await change.kept() == {"toy/old": 14}
 
-    async def test_a_change_under_way_loses_nothing(self, change: Change) -> None:
+    async def test_a_change_under_way_loses_nothing(self, change: ModelChange) -> None:
         await change.run(change.during)
         await let_pass(change)
         job = await change.start("toy/old")
-        assert (await compacted(change)).freed == Freed()
+        assert (await compacted(change)).freed == FreedRows()
         await change.desk.cancel(job)
-        assert (await compacted(change)).freed == Freed(vectors=14)
+        assert (await compacted(change)).freed == FreedRows(vectors=14)
 
     async def test_a_change_that_was_given_up_leaves_nothing_for_ever(
-        self, change: Change, monkeypatch: pytest.MonkeyPatch
+        self, change: ModelChange, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(turns, "TURN_SECONDS", 0.0)
+        monkeypatch.setattr(runner, "TURN_SECONDS", 0.0)
         job = await change.start()
-        under_way: turns.Turns = set()
-        await turns._start_round(change.during, under_way)
+        under_way: runner.Turns = set()
+        await runner._start_round(change.during, under_way)
         await asyncio.gather(*under_way)
         await change.desk.cancel(job)
         assert 0 < (await change.kept())["toy/new"] < 14
@@ -303,18 +305,18 @@ class TestRetention:
         await compacted(change)
         assert (await change.kept(), await change.models()) == ({"toy/old": 14}, {"toy/old": 14})
 
-    async def test_what_is_searched_by_stays_whatever_its_model(self, change: Change) -> None:
+    async def test_what_is_searched_by_stays_whatever_its_model(self, change: ModelChange) -> None:
         """New passages have the configured model's vectors where nobody changed their graph over."""
         await change.run(change.during)
         other = replace(change.during, embedder=Toy("toy/third", 3), previous=None)
         await remember(change.desk.db, change.desk.caller, "person 99")
         await embedding.embed_passages(other, change.desk.caller.tenant_id, {})
         await let_pass(change)
-        assert (await compacted(change)).freed == Freed(vectors=14)
+        assert (await compacted(change)).freed == FreedRows(vectors=14)
         assert await change.kept() == {"toy/new": 14, "toy/third": 2}
 
 
-async def let_pass(change: Change) -> None:
+async def let_pass(change: ModelChange) -> None:
     """Let the change of model be 31 days ago, and the graph's turn come."""
     tenant_id = change.desk.caller.tenant_id
     await change.owner.execute(
@@ -328,7 +330,7 @@ def retained_since() -> datetime:
     return datetime.now(UTC) - timedelta(days=30)
 
 
-async def compacted(change: Change, *, limit: int = 100) -> Compaction:
+async def compacted(change: ModelChange, *, limit: int = 100) -> Compaction:
     """One step of a compaction."""
     async with change.desk.writing() as tx:
         graph = await graphs.get_graph(tx, "default")
@@ -336,7 +338,7 @@ async def compacted(change: Change, *, limit: int = 100) -> Compaction:
 
 
 class TestMeanwhile:
-    async def test_new_memories_are_embedded_by_the_model_that_serves(self, change: Change) -> None:
+    async def test_new_memories_are_embedded_by_the_model_that_serves(self, change: ModelChange) -> None:
         caller = change.desk.caller
         await remember(change.desk.db, caller, "late")
         await embedding.embed_passages(change.during, caller.tenant_id, {})
@@ -346,26 +348,30 @@ class TestMeanwhile:
         await embedding.embed_passages(change.during, caller.tenant_id, {})
         assert await change.models() == {"toy/new": 18}
 
-    async def test_what_waits_at_the_switch_is_embedded_by_the_new_one(self, change: Change) -> None:
+    async def test_what_waits_at_the_switch_is_embedded_by_the_new_one(self, change: ModelChange) -> None:
         caller = change.desk.caller
         await remember(change.desk.db, caller, "late")
         await change.run(change.during)
         await embedding.embed_passages(change.during, caller.tenant_id, {})
         assert await change.models() == {"toy/new": 16}
 
-    async def test_a_batch_of_the_old_one_that_outlives_the_switch_takes_nothing_back(self, change: Change) -> None:
+    async def test_a_batch_of_the_old_one_that_outlives_the_switch_takes_nothing_back(
+        self, change: ModelChange
+    ) -> None:
         tenant_id = change.desk.caller.tenant_id
         await remember(change.desk.db, change.desk.caller, "late")
         batch = await embedding._embed_next(change.during, tenant_id)
         assert batch is not None
         assert batch.embedder is change.old
         await change.run(change.during)
-        assert await embedding._store(change.during, tenant_id, batch) == Stored(settled=0, embedded=0)
+        assert await embedding._store(change.during, tenant_id, batch) == StoredBatch(settled=0, embedded=0)
         assert await change.models() == {"toy/new": 16}
         await embedding.embed_passages(change.during, tenant_id, {})
         assert await change.models() == {"toy/new": 16}
 
-    async def test_a_text_that_the_new_one_does_not_take_is_set_aside_and_tried_again(self, change: Change) -> None:
+    async def test_a_text_that_the_new_one_does_not_take_is_set_aside_and_tried_again(
+        self, change: ModelChange
+    ) -> None:
         change.new.refused = "person 3"
         caller = change.desk.caller
         assert (await change.run(change.during)).status == "succeeded"
@@ -379,7 +385,7 @@ class TestMeanwhile:
         assert await change.models() == {"toy/new": 14}
         assert await change.owner.fetchval(query, caller.tenant_id) == 0
 
-    async def test_another_tenants_graph_stays_as_it_is(self, change: Change, new_tenant: NewTenant) -> None:
+    async def test_another_tenants_graph_stays_as_it_is(self, change: ModelChange, new_tenant: NewTenant) -> None:
         other = operator_caller(await new_tenant())
         await remember(change.desk.db, other, "Alice")
         await embedding.embed_passages(change.before, other.tenant_id, {})
@@ -389,7 +395,7 @@ class TestMeanwhile:
         await change.owner.execute("DELETE FROM passages WHERE tenant_id = $1", other.tenant_id)
 
 
-async def test_over_http(gateway: Gateway, caller: Caller, issue: NewApiKey, db: Database) -> None:
+async def test_over_http(gateway: RunningGateway, caller: Caller, issue: NewApiKey, db: Database) -> None:
     await remember(db, caller, "Alice")
     reader = (await issue(caller, scopes=frozenset({Scope.MEMORY_READ}))).secret
     async with gateway.http((await issue(caller)).secret) as http:

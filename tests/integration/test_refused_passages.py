@@ -9,28 +9,28 @@ import asyncpg
 import httpx2
 import pytest
 
+from recollect.accounts.identity.model import operator_caller
 from recollect.caller import Caller, Scope
-from recollect.entities import service as entities
-from recollect.entities.model import NewEntity
-from recollect.graphs import service as graphs
-from recollect.graphs.model import NewGraph
-from recollect.identity.model import operator_caller
+from recollect.graph.entities import service as entities
+from recollect.graph.entities.model import NewEntity
+from recollect.graph.graphs import service as graphs
+from recollect.graph.graphs.model import NewGraph
+from recollect.graph.passages import service as passages
+from recollect.graph.passages.model import MAX_FAILURES, FailedPassage, PendingPassage
 from recollect.memory import service as memory
-from recollect.memory.model import Item
-from recollect.passages import service as passages
-from recollect.passages.model import MAX_FAILURES, FailedPassage, PendingPassage
+from recollect.memory.model import NewMemory
 from recollect.platform.cache import connect_redis
 from recollect.platform.db import Database
 from recollect.platform.embedding import EmbeddingFailed, OpenAIEmbedder
 from recollect.platform.queue import Wakeups
 from recollect.settings import Settings
+from recollect_workers.bisect_failures import EmbedOutcome
 from recollect_workers.context import WorkerContext
 from recollect_workers.jobs import embedding
-from recollect_workers.jobs.embedding import Batch, Stored
-from recollect_workers.sieve import Sifted
+from recollect_workers.jobs.embedding import EmbeddingBatch, StoredBatch
 from tests.conftest import NewTenant
-from tests.embedding_server import DIMENSIONS, Answer, EmbeddingServer, embeddings, serving_embeddings
-from tests.gateway import Gateway, NewApiKey, eventually, rpc_headers
+from tests.embedding_server import DIMENSIONS, EmbeddingAnswer, EmbeddingServer, embeddings, serving_embeddings
+from tests.gateway import NewApiKey, RunningGateway, eventually, rpc_headers
 from tests.memories import at_work, embedder
 from tests.workers import embed_batch, remember, waiting
 
@@ -78,7 +78,7 @@ async def test_the_others_of_its_batch_go_on(
         ("likes tea", "The embedder answered HTTP 400."),
     ]
     assert all(row["settled"] and row["near"] and row["claimed_until"] is None for row in refused)
-    assert not context.patience.waiting
+    assert not context.backoff.waiting
     asked = len(server.requests)
     assert not await embedding.embed_passages(context, caller.tenant_id, {})
     assert len(server.requests) == asked
@@ -86,9 +86,9 @@ async def test_the_others_of_its_batch_go_on(
     assert {text: server.vouched[text] for text in texts} == dict.fromkeys(texts, 1)
 
 
-@pytest.mark.parametrize("answer", [Answer(b"garbage"), Answer(b"", 500), embeddings((0, [1.0]))])
+@pytest.mark.parametrize("answer", [EmbeddingAnswer(b"garbage"), EmbeddingAnswer(b"", 500), embeddings((0, [1.0]))])
 async def test_what_may_not_be_its_fault_is_tried_again_before(
-    context: WorkerContext, caller: Caller, owner: asyncpg.Connection, server: EmbeddingServer, answer: Answer
+    context: WorkerContext, caller: Caller, owner: asyncpg.Connection, server: EmbeddingServer, answer: EmbeddingAnswer
 ) -> None:
     server.poisoned = answer
     await remember(context.database, caller, "poison", "Alice")
@@ -108,7 +108,7 @@ async def test_an_embedder_that_refuses_everything_is_to_blame_itself(
     server.poison = ""
     await remember(context.database, caller, "Alice")
     await embedding.sweep(context)
-    assert context.patience.waiting
+    assert context.backoff.waiting
     assert all(row["refused"] is None and row["claimed_until"] is None for row in await rows(owner, caller))
 
 
@@ -157,8 +157,8 @@ async def test_a_claim_that_was_lost_notes_nothing(context: WorkerContext, calle
         await passages.claim_pending(tx, model="m", limit=10, lease_seconds=60)
     failed = [FailedPassage(passage.id, "No.", certain=True) for passage in claimed]
     async with context.database.transaction(caller) as tx:
-        assert await passages.note_failures(tx, failed, claimed) == set()
-        await passages.give_back(tx, claimed)
+        assert await passages.record_failures(tx, failed, claimed) == set()
+        await passages.release_claimed_passages(tx, claimed)
     async with context.database.transaction(caller) as tx:
         assert await passages.claim_pending(tx, model="m", limit=10, lease_seconds=60) == []
 
@@ -176,7 +176,7 @@ class TestListing:
         return body
 
     async def test_tells_why_and_no_text(
-        self, refused: None, gateway: Gateway, key: str, caller: Caller, owner: asyncpg.Connection
+        self, refused: None, gateway: RunningGateway, key: str, caller: Caller, owner: asyncpg.Connection
     ) -> None:
         async with gateway.http(key) as http:
             whole = await self.page(http)
@@ -192,7 +192,7 @@ class TestListing:
         assert "likes" not in str(whole)
 
     async def test_to_those_who_may_read_the_graph(
-        self, refused: None, gateway: Gateway, caller: Caller, issue: NewApiKey, new_tenant: NewTenant
+        self, refused: None, gateway: RunningGateway, caller: Caller, issue: NewApiKey, new_tenant: NewTenant
     ) -> None:
         writer = (await issue(caller, scopes=frozenset({Scope.MEMORY_WRITE}))).secret
         stranger = (await issue(operator_caller(await new_tenant()))).secret
@@ -206,14 +206,14 @@ class TestListing:
 class TestCounts:
     """`refused` of `get_stats` and `health_check`."""
 
-    async def told(self, gateway: Gateway, secret: str, **arguments: str) -> tuple[int, int]:
+    async def told(self, gateway: RunningGateway, secret: str, **arguments: str) -> tuple[int, int]:
         async with gateway.http(secret, **rpc_headers()) as http:
             stats = await gateway.call(http, "get_stats", arguments, path="/mcp/x/facts")
             health = await gateway.call(http, "health_check", {}, path="/mcp/x/facts")
         return stats["structuredContent"]["stats"]["refused"], health["structuredContent"]["refused"]
 
     async def test_of_a_graph_and_of_all_that_a_credential_reaches(
-        self, context: WorkerContext, gateway: Gateway, caller: Caller, issue: NewApiKey, new_tenant: NewTenant
+        self, context: WorkerContext, gateway: RunningGateway, caller: Caller, issue: NewApiKey, new_tenant: NewTenant
     ) -> None:
         key = (await issue(caller)).secret
         await remember(context.database, caller, "Alice")
@@ -243,7 +243,7 @@ async def test_a_batch_that_takes_too_long_to_sift_comes_back_smaller(
     hasty = replace(context, settings=context.settings.model_copy(update={"embedding_lease_seconds": 0.001}))
     await remember(context.database, caller, "poison", *PEOPLE[:3])
     await embed_batch(hasty, caller.tenant_id)
-    assert hasty.patience.batch(caller.tenant_id, 256) == 4
+    assert hasty.backoff.batch(caller.tenant_id, 256) == 4
     for _ in range(40):
         await embed_batch(hasty, caller.tenant_id)
     assert await waiting(owner, caller) == 2
@@ -256,16 +256,18 @@ async def test_two_workers_do_not_wait_for_each_other_in_a_circle(
     """Each settles beside a passage that the other gives back, since its embedder went away in the middle."""
     async with at_work(context.database, caller) as agent:
         for name in ("held", "first", "second"):
-            said = (Item(f"{name} says thing {number}", thread="talk") for number in range(2))
+            said = (NewMemory(f"{name} says thing {number}", thread="talk") for number in range(2))
             await replace(agent, graph=name).remember(*said)
         async with context.database.transaction(caller) as tx:
             claimed = await passages.claim_pending(tx, model=embedder().model, limit=10, lease_seconds=60)
         held, first, second = claimed[:2], claimed[2:4], claimed[4:]
 
-        async def batch(number: int, gone_well: PendingPassage) -> Batch:
+        async def batch(number: int, gone_well: PendingPassage) -> EmbeddingBatch:
             rows = [await embedder().embed([gone_well.text or ""])]
             taken = [each[number] for each in (held, first, second)]
-            return Batch(embedder(), taken, Sifted([gone_well.id], rows, stopped=EmbeddingFailed("is away")))
+            return EmbeddingBatch(
+                embedder(), taken, EmbedOutcome([gone_well.id], rows, aborted_by=EmbeddingFailed("is away"))
+            )
 
         async def both_wait() -> bool:
             return bool(await owner.fetchval("SELECT count(DISTINCT pid) FROM pg_locks WHERE NOT granted") == 2)
@@ -276,7 +278,7 @@ async def test_two_workers_do_not_wait_for_each_other_in_a_circle(
             await owner.execute(query, [passage.id for passage in held])
             storing = asyncio.gather(*(embedding._store(context, caller.tenant_id, batch) for batch in batches))
             await eventually(both_wait)
-        assert await storing == [Stored(settled=1, embedded=1)] * 2
+        assert await storing == [StoredBatch(settled=1, embedded=1)] * 2
 
 
 async def test_a_batch_changes_what_is_derived_of_a_graph_once(

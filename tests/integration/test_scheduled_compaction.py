@@ -8,20 +8,21 @@ import asyncpg
 import msgspec
 import pytest
 
-from recollect.curation import service as curation
-from recollect.entities.model import NewEntity
-from recollect.graphs import service as graphs
-from recollect.graphs.model import NewGraph
+from recollect.curation.labels import service as labels
+from recollect.graph.entities.model import NewEntity
+from recollect.graph.graphs import service as graphs
+from recollect.graph.graphs.model import NewGraph
+from recollect.jobs.kinds import COMPACT_GRAPH
 from recollect.jobs.model import Job
 from recollect.platform.db import Database
 from recollect.platform.sql import Queries
-from recollect.retention import service as compaction
-from recollect.retention.model import COMPACT_GRAPH, Checked
+from recollect.retention.compaction import service as compaction
+from recollect.retention.compaction.model import CompactionCheck
 from recollect.settings import Settings
 from recollect_workers.context import WorkerContext
-from recollect_workers.jobs import turns
+from recollect_workers.jobs import runner
 from recollect_workers.jobs.compaction import schedule
-from recollect_workers.schedule import regulars
+from recollect_workers.schedule import scheduled_jobs
 from tests.bounds import lower
 from tests.jobs import Desk, employed
 from tests.memories import Agent, names
@@ -55,7 +56,7 @@ async def come_round(owner: asyncpg.Connection, agent: Agent) -> None:
     )
 
 
-async def check(agent: Agent, **bounds: Any) -> Checked:
+async def check(agent: Agent, **bounds: Any) -> CompactionCheck:
     async with agent.db.transaction(agent.caller) as tx:
         return await compaction.check_graphs(tx, retention_days=DAYS, **bounds)
 
@@ -82,7 +83,7 @@ async def test_what_is_over_goes_without_anybody_asking(
     await age(owner, agent)
     await schedule(context)
     assert context.jobs_due.is_set()
-    await turns.sweep(context)
+    await runner.sweep(context)
     (job,) = await jobs_of(agent)
     assert (job.kind, job.status, job.created_by) == (COMPACT_GRAPH, "succeeded", "worker")
     assert (job.result or {})["nodes"] == 1
@@ -95,7 +96,7 @@ async def test_what_is_over_goes_without_anybody_asking(
 
 
 async def test_it_is_done_regularly(context: WorkerContext) -> None:
-    assert schedule in [regular.job for regular in regulars(context)]
+    assert schedule in [regular.job for regular in scheduled_jobs(context)]
 
 
 @pytest.mark.parametrize("written", [False, True])
@@ -133,7 +134,7 @@ async def relation(agent: Agent) -> None:
 async def version(agent: Agent) -> None:
     await agent.create("Ada")
     async with agent.writing() as (tx, revision):
-        await curation.set_importance(tx, revision, {"Ada": 5})
+        await labels.set_importance(tx, revision, {"Ada": 5})
 
 
 @pytest.mark.parametrize("write", [observation, relation, version])
@@ -154,7 +155,7 @@ async def test_a_state_that_is_kept_is_not_looked_at_for_ever(
     await agent.merge(["Ada", "Grace"])
     await age(owner, agent)
     assert (await check(agent)).started == 1
-    await turns.sweep(context)
+    await runner.sweep(context)
     await come_round(owner, agent)
     assert (await check(agent)).started == 0
 
@@ -176,7 +177,7 @@ async def test_a_graph_that_another_worker_looks_at_is_left_to_it(agent: Agent, 
     await age(owner, agent)
     async with agent.db.transaction(agent.caller) as tx:
         assert (await compaction.check_graphs(tx, retention_days=DAYS)).started == 1
-        assert await asyncio.wait_for(check(agent), 5) == Checked(0, more=False)
+        assert await check(agent) == CompactionCheck(0, more=False)
 
 
 async def test_another_tenants_graph_is_untouched(
@@ -187,7 +188,7 @@ async def test_another_tenants_graph_is_untouched(
     await age(owner, agent)
     await come_round(owner, other)
     await schedule(context)
-    await turns.sweep(context)
+    await runner.sweep(context)
     assert (len(await jobs_of(agent)), await jobs_of(other)) == (1, [])
     assert (await gone(owner, agent), await gone(owner, other)) == (0, 1)
     await age(owner, other)
@@ -231,11 +232,11 @@ async def test_many_graphs_are_looked_at_a_few_at_a_time(
 async def test_where_many_jobs_wait_others_wait_for_them(
     agent: Agent, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(compaction, "MOST_PENDING", 1)
+    monkeypatch.setattr(compaction, "MAX_PENDING_FOR_SWEEPS", 1)
     for name in ("one", "two"):
         await write_and_delete(Agent(agent.db, agent.caller, name))
     await age(owner, agent)
-    assert await check(agent) == Checked(1, more=False)
+    assert await check(agent) == CompactionCheck(1, more=False)
     assert await waiting(owner, agent) >= 1
     await owner.execute("DELETE FROM jobs")
     assert (await check(agent)).started == 1
@@ -249,7 +250,7 @@ async def test_a_look_reads_indexes_only(agent: Agent, owner: asyncpg.Connection
     await crowd.create(*[NewEntity(f"e{number}", "x", (f"says {number}",)) for number in range(500)])
     await crowd.delete(*[f"e{number}" for number in range(100)])
     await age(owner, agent)
-    query = Queries("recollect.retention").list_to_check
+    query = Queries("recollect.retention.compaction").list_to_check
     async with agent.db.transaction(agent.caller) as tx:
         await tx.execute("SET LOCAL enable_seqscan = off")  # A table of a few rows is read from end to end, rightly.
         told = await tx.fetchval(f"EXPLAIN (ANALYZE, FORMAT JSON) {query}", tx.tenant_id, timedelta(days=DAYS), 100)

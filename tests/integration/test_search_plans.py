@@ -11,15 +11,16 @@ import asyncpg
 import msgspec
 import pytest
 
-from recollect.entities.model import NewEntity
-from recollect.graphs import service as graphs
-from recollect.identity.model import operator_caller
+from recollect.accounts.identity.model import operator_caller
+from recollect.graph.entities.model import NewEntity
+from recollect.graph.graphs import service as graphs
 from recollect.platform.db import Database
 from recollect.platform.sql import Queries
-from recollect.search import boolean
-from recollect.search.fuzzy import bounds
-from recollect.search.model import like_pattern
-from recollect.search.words import WORD, word_pattern
+from recollect.retrieval.search import boolean
+from recollect.retrieval.search import service as search
+from recollect.retrieval.search.fuzzy import bounds
+from recollect.retrieval.search.model import LabelQuery, like_pattern
+from recollect.retrieval.search.words import WORD, word_pattern
 from recollect_local.postgres import LocalPostgres
 from tests.conftest import NewTenant
 from tests.memories import Agent, at_work
@@ -30,7 +31,7 @@ BATCH = 1_000
 NEEDLE = "zyxwvut"
 """Stands in one entity's observation, and its letters next to each other nowhere else."""
 
-queries = Queries("recollect.search")
+queries = Queries("recollect.retrieval.search")
 NO_FILTER: tuple[Any, ...] = (None, [], None, None)
 PAGE = (0, 101)
 
@@ -159,3 +160,21 @@ async def test_few_names_are_compared_with_a_fuzzy_query(crowd: Agent, postgres:
     candidates = (await plan(crowd, query, *arguments, similarity=similarity))["Actual Rows"]
     everything = (await plan(crowd, query, *arguments, similarity=0))["Actual Rows"]
     assert 0 < candidates < everything / 10
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["with statistics", "without"])
+async def test_labels_are_found_by_their_index(crowd: Agent, postgres: LocalPostgres, known: bool) -> None:
+    asked = LabelQuery(("tag4300",), 0.4)
+    await gather_statistics(postgres, known=known)
+    async with crowd.db.transaction(crowd.caller, read_only=True) as tx:
+        graph = await graphs.get_graph(tx, "default")
+        words = asked.words, asked.any_word, asked.limit, asked.share
+        told = await tx.fetchval(
+            f"EXPLAIN (ANALYZE, FORMAT JSON) {queries.match_labels}",
+            *(tx.tenant_id, graph.id, *words, [], [], None, None, False),
+        )
+        (found,) = await search.match_labels(tx, graph, asked)
+    done = msgspec.json.decode(told)[0]["Plan"]
+    assert found.text == "tag4300"
+    assert looked_at(done) < (SIZE / 10 if known else 40 * SIZE)
+    assert not known or "nodes_label_words" in indexes(done)

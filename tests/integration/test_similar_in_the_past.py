@@ -6,16 +6,16 @@ from uuid import UUID
 
 import pytest
 
+from recollect.accounts.identity.model import operator_caller
 from recollect.caller import Caller
 from recollect.errors import InvalidInput, NotFound
-from recollect.identity.model import operator_caller
-from recollect.lineages.model import Version
-from recollect.memory import facts, finding, relating
-from recollect.memory.facts import Change
-from recollect.memory.finding import Similar
-from recollect.nodes.model import NewFact
+from recollect.graph.lineages.model import Version
+from recollect.graph.nodes.model import NewFact
+from recollect.graph.relations.model import NewEdge
+from recollect.memory import fact_search, fact_triplets, facts
+from recollect.memory.fact_search import SimilarFact
+from recollect.memory.facts import NodePatch
 from recollect.platform.db import Database
-from recollect.relations.model import NewEdge
 from tests.conftest import NewTenant
 from tests.gateway import revision_of
 from tests.memories import Agent, at_work
@@ -25,23 +25,23 @@ SOFA, COUCH, RUG = "the cat sleeps on the sofa", "the cat is sleeping on the cou
 
 async def fact(agent: Agent, text: str, **fields: Any) -> UUID:
     async with agent.writing() as (tx, revision):
-        made: Version = await facts.create_fact(tx, revision, NewFact(text, **fields), (), auto_link=False)
+        made: Version = (await facts.create_fact(tx, revision, NewFact(text, **fields), (), auto_link=False)).node
     await agent.embed()
     return made.node_id
 
 
 async def change(agent: Agent, node_id: UUID, **wanted: Any) -> None:
     async with agent.writing() as (tx, revision):
-        await facts.change(tx, revision, node_id, Change(**wanted))
+        await facts.change(tx, revision, node_id, NodePatch(**wanted))
     await agent.embed()
 
 
-async def similar(agent: Agent, node_id: UUID, as_of: str | None = None, threshold: float = 0.3) -> list[Similar]:
+async def similar(agent: Agent, node_id: UUID, as_of: str | None = None, threshold: float = 0.3) -> list[SimilarFact]:
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
-        return await finding.find_similar(tx, None, node_id, threshold=threshold, limit=9, edges=True, as_of=as_of)
+        return await fact_search.find_similar(tx, None, node_id, threshold=threshold, limit=9, edges=True, as_of=as_of)
 
 
-def told(found: list[Similar]) -> list[Any]:
+def told(found: list[SimilarFact]) -> list[Any]:
     """What is told of them, whichever revision superseded it since."""
     return [
         (one.node.node_id, one.node.content, one.node.version, round(one.score, 6), [edge.type for edge in one.edges])
@@ -62,7 +62,7 @@ async def test_each_past_revision_finds_what_was_similar_then(agent: Agent, db: 
     rug = await fact(agent, RUG)
     await look()
     async with agent.writing() as (tx, revision):
-        await relating.relate(tx, revision, NewEdge(sofa, couch, "SIMILAR_TO"))
+        await fact_triplets.relate(tx, revision, NewEdge(sofa, couch, "SIMILAR_TO"))
     await look()
     await change(agent, couch, text="interest rates rose in March")
     await look()
@@ -102,7 +102,7 @@ async def test_the_threshold_and_the_limit_hold_in_the_past(agent: Agent) -> Non
         best.node.content
     ]
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
-        [first] = await finding.find_similar(tx, None, sofa, threshold=0.3, limit=1, edges=False, as_of="4")
+        [first] = await fact_search.find_similar(tx, None, sofa, threshold=0.3, limit=1, edges=False, as_of="4")
     assert first.node == best.node
 
 

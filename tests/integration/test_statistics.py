@@ -13,34 +13,40 @@ from urllib.parse import urlsplit, urlunsplit
 import asyncpg
 import pytest
 
-from recollect.curation import deduplication, duplicates, expiry, keeping
-from recollect.curation.model import Criteria
-from recollect.entities.model import NewEntity
-from recollect.graphs import service as graphs
-from recollect.hierarchy import service as hierarchy
-from recollect.hierarchy.model import Page
-from recollect.identity.model import operator_caller
+from recollect.accounts.identity.model import operator_caller
+from recollect.accounts.tenants import service as tenants
+from recollect.accounts.tenants.model import Tenant
+from recollect.curation.archiving import service as archiving
+from recollect.curation.archiving.model import ArchiveCriteria
+from recollect.curation.duplicates import deduplication
+from recollect.curation.duplicates import service as duplicates
+from recollect.curation.undo import service as undoing
+from recollect.curation.undo.model import ChangeRange
+from recollect.curation.validation import service as validation
+from recollect.graph.entities.model import NewEntity
+from recollect.graph.graphs import service as graphs
+from recollect.graph.hierarchy import service as hierarchy
+from recollect.graph.hierarchy.model import PageRequest
+from recollect.graph.passages import reembedding
+from recollect.graph.passages import service as passages
+from recollect.graph.passages.model import FailedPassage
+from recollect.graph.relations import service as relations
+from recollect.graph.relations.model import RelationFilter
+from recollect.graph.traversal import service as traversal
 from recollect.memory import service as memory
-from recollect.memory.model import Item
-from recollect.passages import generations
+from recollect.memory.model import NewMemory
 from recollect.platform.db import Operator
 from recollect.platform.migrate import migrate
-from recollect.recall import store
-from recollect.relations import service as relations
-from recollect.relations.model import RelationFilter
-from recollect.retention import erasure
-from recollect.retention import service as retention
+from recollect.retention.compaction import service as retention
+from recollect.retention.erasure import service as erasure
+from recollect.retention.expiry import service as expiry
+from recollect.retrieval.recall import store
 from recollect.settings import Settings
-from recollect.tenants import service as tenants
-from recollect.tenants.model import Tenant
 from recollect.transfer import exports
 from recollect.transfer import service as transfer
-from recollect.transfer.formats.reading import Item as Imported
+from recollect.transfer.formats.decoding import ParsedRecord as Imported
 from recollect.transfer.model import Strategy
 from recollect.transfer.records import EntityRecord, RelationRecord
-from recollect.traversal import service as traversal
-from recollect.undo import service as undoing
-from recollect.undo.model import Span
 from recollect_local.postgres import LocalPostgres
 from tests.memories import Agent, embedder
 from tests.plans import Watch, watched
@@ -51,7 +57,25 @@ BATCH = 500
 FEW = 50
 """Items that are embedded beside two thousand others."""
 
+CLAIMED = 8
+"""Passages that a claim takes of three thousand that wait."""
+
 PER_ITEM = 300
+
+PER_LOOKED_UP = 40
+"""What is looked up by its id, without neighbours: with any index that holds all of the tenant's it would be sixty."""
+
+EMBEDDING = {
+    "passages.claim_pending",
+    "passages.lock_claimed_graphs",
+    "passages.record_failures",
+    "passages.lock_indexes",
+    "passages.insert_vectors",
+    "passages.fix_plan",
+    "passages.settle",
+    "passages.release_claimed_passages",
+}
+"""The statements that a batch is embedded by."""
 
 PER_EMBEDDED = 1_500
 """A thousand passages are settled at once, each with up to thirty of its neighbours, in a dozen steps."""
@@ -116,7 +140,7 @@ async def _tenant(owner: asyncpg.Connection, slug: str) -> Tenant:
 async def _small(agent: Agent) -> None:
     await agent.create(*_entities("entity", 8))
     await agent.relate(*(("entity 0", f"entity {n}", "to") for n in range(1, 8)))
-    await agent.remember(*(Item(f"something {n} of entity {n}", thread="talk") for n in range(5)))
+    await agent.remember(*(NewMemory(f"something {n} of entity {n}", thread="talk") for n in range(5)))
     await agent.embed()
 
 
@@ -125,8 +149,8 @@ async def _large(agent: Agent) -> None:
     await agent.embed()
 
 
-def _turn(number: int) -> Item:
-    return Item(f"turn {number} is about {number * 7919 % 1009}", thread=f"thread {number // 10}")
+def _turn(number: int, thread: str | None = None) -> NewMemory:
+    return NewMemory(f"turn {number} is about {number * 7919 % 1009}", thread=thread or f"thread {number // 10}")
 
 
 def _entities(name: str, count: int) -> list[NewEntity]:
@@ -146,6 +170,42 @@ async def test_a_few_are_embedded_beside_many(work: Work) -> None:
     assert {name: rows / FEW for name, rows in work.watch.rows.items() if rows / FEW > PER_ITEM} == {}
 
 
+async def test_a_claim_looks_at_few_of_very_many(work: Work) -> None:
+    """Both ways of claiming read as much as they take, not what waits; also once the tenant's rows are analysed."""
+    for first in range(0, 6 * BATCH, BATCH):
+        await work.agent.remember(*(_turn(number, thread=str(number)) for number in range(first, first + BATCH)))
+    await work.agent.remember(*(NewMemory(f"said {number}", thread="talk") for number in range(3)))
+    for statement in ("SELECT 1", "ANALYZE passages"):
+        await work.owner.execute(statement)
+        for small_only in (False, True):
+            work.watch.clear()
+            async with work.agent.db.transaction(work.agent.caller) as tx:
+                await passages.claim_pending(
+                    tx, model=embedder().model, limit=CLAIMED, lease_seconds=600, small_only=small_only
+                )
+            assert 0 < work.watch.rows["passages.claim_pending"] < 100 * CLAIMED, (statement, small_only)
+
+
+async def test_a_batch_of_very_many_is_embedded_by_what_it_is(work: Work) -> None:
+    """What is claimed, stored, set aside and given back is looked up by its id, whatever else of the tenant waits."""
+    for first in range(0, 6 * BATCH, BATCH):
+        await work.agent.remember(*(_turn(number, thread=str(number)) for number in range(first, first + BATCH)))
+    model = embedder().model
+    work.watch.clear()
+    async with work.agent.db.transaction(work.agent.caller) as tx:
+        claimed = await passages.claim_pending(tx, model=model, limit=FEW, lease_seconds=60)
+    *taken, refused, failed, back = claimed
+    vectors = await embedder().embed([str(passage.text) for passage in taken])
+    reasons = [FailedPassage(refused.id, "refused", certain=True), FailedPassage(failed.id, "failed", certain=False)]
+    async with work.agent.db.transaction(work.agent.caller) as tx:
+        assert await passages.lock_claimed_graphs(tx, claimed, model=model) == set()
+        assert await passages.record_failures(tx, reasons, claimed) == {refused.id}
+        assert await passages.settle(tx, taken, model=model, ids=[p.id for p in taken], vectors=vectors) == len(taken)
+        await passages.release_claimed_passages(tx, [back])
+    assert {name for name in work.watch.rows if name.startswith("passages.")} == EMBEDDING
+    assert {name: rows for name, rows in work.watch.rows.items() if rows > PER_LOOKED_UP * FEW} == {}
+
+
 @pytest.mark.parametrize("work", ["none"], indirect=True)
 @pytest.mark.parametrize("about", [(), ("entity",)], ids=["nothing", "an entity"])
 async def test_few_of_many_are_compared_with_what_is_remembered(
@@ -160,8 +220,8 @@ async def test_few_of_many_are_compared_with_what_is_remembered(
     await work.owner.execute("ANALYZE")
     work.watch.clear()
     told = (_turn(number) for number in range(FEW))
-    await work.agent.remember(*(Item(f"{turn.text} again", about=about) for turn in told))
-    assert work.watch.rows["recall.find_close"] > 0
+    await work.agent.remember(*(NewMemory(f"{turn.text} again", about=about) for turn in told))
+    assert work.watch.rows["recall.find_near_duplicates"] > 0
     assert {name: rows / FEW for name, rows in work.watch.rows.items() if rows / FEW > PER_ITEM} == {}
 
 
@@ -180,7 +240,7 @@ async def test_what_waits_is_counted_in_its_own_graph(work: Work) -> None:
 
 async def test_what_lacks_a_vector_is_looked_for_page_by_page(work: Work, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where nothing does, as in a change of model that is taken back."""
-    monkeypatch.setattr(generations, "LOOKED_AT_ONCE", FEW)
+    monkeypatch.setattr(reembedding, "LOOKED_AT_ONCE", FEW)
     for first in range(0, 4 * BATCH, BATCH):
         await work.agent.remember(*(_turn(number) for number in range(first, first + BATCH)))
     await work.agent.embed()
@@ -188,11 +248,13 @@ async def test_what_lacks_a_vector_is_looked_for_page_by_page(work: Work, monkey
     work.watch.clear()
     async with work.agent.db.transaction(work.agent.caller, read_only=True) as tx:
         graph, model = await graphs.get_graph(tx, "default"), embedder().model
-        page, more = await generations.list_lacking(tx, graph.id, model=model, after=None, limit=FEW)
+        page, more = await reembedding.list_without_vectors(tx, graph.id, model=model, after=None, limit=FEW)
         assert ([passage.text for passage in page], more) == ([None] * FEW, True)
-        page, more = await generations.list_lacking(tx, graph.id, model="another", after=page[-1].id, limit=FEW // 2)
+        page, more = await reembedding.list_without_vectors(
+            tx, graph.id, model="another", after=page[-1].id, limit=FEW // 2
+        )
         assert (len([passage for passage in page if passage.text]), len(page), more) == (FEW // 2, FEW // 2, True)
-    assert work.watch.rows["passages.list_lacking"] <= 20 * FEW
+    assert work.watch.rows["passages.list_without_vectors"] <= 20 * FEW
 
 
 async def test_nothing_is_compared_with_everything(work: Work) -> None:
@@ -252,8 +314,8 @@ async def test_nothing_is_compared_with_everything(work: Work) -> None:
         "relate what is not there yet": lambda: agent.relate(*elsewhere),
         "observe": lambda: agent.observe("entity 1", *said),
         "observe again": lambda: agent.observe("entity 1", *said),
-        "remember": lambda: agent.remember(*(Item(f"fact {n} of {names[n]}", thread="talk") for n in range(20))),
-        "remember about": lambda: agent.remember(*(Item(f"It is {n}", about=(names[n],)) for n in range(20))),
+        "remember": lambda: agent.remember(*(NewMemory(f"fact {n} of {names[n]}", thread="talk") for n in range(20))),
+        "remember about": lambda: agent.remember(*(NewMemory(f"It is {n}", about=(names[n],)) for n in range(20))),
         "embed": agent.embed,
         "count words again": count_again,
         "read": agent.read,
@@ -267,16 +329,18 @@ async def test_nothing_is_compared_with_everything(work: Work) -> None:
         ),
         "find a path": lambda: reading(traversal.find_path, names[7], names[8]),
         "extract": lambda: reading(traversal.extract_subgraph, names[:1], depth=1, max_nodes=BATCH),
-        "list roots": lambda: reading(hierarchy.get_roots, Page()),
+        "list roots": lambda: reading(hierarchy.get_roots, PageRequest()),
         "find duplicates": lambda: reading(duplicates.find_duplicates, threshold=0.9, offset=0, limit=10),
-        "look at an undo": lambda: reading(undoing.undo_changes, "undo", Span(1, 5), dry_run=True),
+        "look at an undo": lambda: reading(undoing.undo_changes, "undo", ChangeRange(1, 5), dry_run=True),
         "import": lambda: writing(transfer.import_batch, "default", imported, Strategy.SKIP),
         "import again": lambda: writing(transfer.import_batch, "default", imported, Strategy.MERGE),
         "export": export,
         "compare": compare,
-        "archive": lambda: reading(keeping.archive_entities, "archive", Criteria(tags=("nobody",)), dry_run=True),
+        "archive": lambda: reading(
+            archiving.archive_entities, "archive", ArchiveCriteria(tags=("nobody",)), dry_run=True
+        ),
         "purge": purge,
-        "validate": lambda: reading(keeping.validate_graph),
+        "validate": lambda: reading(validation.validate_graph),
         "unobserve": lambda: agent.unobserve(*((name, "and wine") for name in names)),
         "unrelate": lambda: agent.unrelate(*edges),
         "merge": lambda: agent.merge(names[1:11]),
@@ -293,5 +357,5 @@ async def test_nothing_is_compared_with_everything(work: Work) -> None:
         found |= {f"{name}: {query}": rows / BATCH for query, rows in work.watch.rows.items()}
     much = {name: per_item for name, per_item in found.items() if per_item > PER_ITEM}
     assert much.pop("embed: passages.settle") <= PER_EMBEDDED
-    assert much.pop("compact: retention.compact_observations", 0) <= PER_COMPACTED
+    assert much.pop("compact: compaction.compact_observations", 0) <= PER_COMPACTED
     assert much == {}

@@ -2,15 +2,16 @@
 
 import pytest
 
-from recollect.curation import keeping
-from recollect.curation import service as curation
-from recollect.curation.model import Criteria, Retagging
-from recollect.entities.model import NewEntity
-from recollect.graphs import service as graphs
-from recollect.lineages import service as lineages
-from recollect.lineages.model import VersionFilter
+from recollect.curation.archiving import service as archiving
+from recollect.curation.archiving.model import ArchiveCriteria
+from recollect.curation.labels import service as labels
+from recollect.curation.labels.model import TagChange
+from recollect.graph.entities.model import NewEntity
+from recollect.graph.graphs import service as graphs
+from recollect.graph.lineages import service as lineages
+from recollect.graph.lineages.model import VersionFilter
 from recollect.transfer import exports
-from recollect.transfer.model import Filter
+from recollect.transfer.model import ExportSelection
 from tests.memories import Agent
 
 TAGS = ("İstanbul", "ΟΔΟΣ", "Οδος", "İΣ", "Tea")
@@ -23,8 +24,8 @@ async def found(agent: Agent, tag: str) -> dict[str, list[str | None]]:
         only = VersionFilter(tags=(tag,))
         now, _ = await lineages.list_nodes(tx, graph, only)
         past, _ = await lineages.list_nodes(tx, graph, only, at=await graphs.moment(tx, graph, "3"))
-        kept = await keeping.archive_entities(tx, "default", "archive", Criteria(tags=(tag,)), dry_run=True)
-        export = await exports.open_export(tx, "default", "jsonl", only=Filter(tags=(tag,)))
+        kept = await archiving.archive_entities(tx, "default", "archive", ArchiveCriteria(tags=(tag,)), dry_run=True)
+        export = await exports.open_export(tx, "default", "jsonl", only=ExportSelection(tags=(tag,)))
         file = await exports.export_whole(tx, export, max_bytes=10_000, max_pages=10) or ""
     return {
         "list_nodes": [node.name for node in now],
@@ -42,7 +43,7 @@ async def test_every_filter_finds_a_tag_in_any_case(agent: Agent, tag: str) -> N
     entities = [NewEntity(name, "place", ("likes tea",)) for name in ("small", "other")]
     await agent.create(NewEntity("given", "place", ("likes tea",), tags=(tag,)), *entities)
     async with agent.writing() as (tx, revision):
-        await curation.retag(tx, revision, [Retagging("small", add=(tag.lower(),)), Retagging("other", add=("else",))])
+        await labels.retag(tx, revision, [TagChange("small", add=(tag.lower(),)), TagChange("other", add=("else",))])
     await agent.relate(("given", "small", "knows"), ("given", "other", "knows"))
     await agent.embed()
     for written in (tag, tag.upper(), tag.lower()):

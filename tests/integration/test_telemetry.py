@@ -6,6 +6,7 @@ import sys
 
 from recollect.settings import Settings
 from tests.otlp import collecting
+from tests.timeouts import MAX_WAIT_SECONDS
 from tests.workers import environment
 
 SECRET = "text-of-a-memory"
@@ -45,7 +46,7 @@ def test_statements_are_exported_without_what_they_carry(settings: Settings) -> 
     with collecting() as collector:
         traced = settings.model_copy(update={"otlp_endpoint": collector.endpoint})
         command = [sys.executable, "-W", "error", "-c", FAILING_STATEMENTS]
-        subprocess.run(command, env=os.environ | environment(traced), check=True, timeout=30)
+        subprocess.run(command, env=os.environ | environment(traced), check=True, timeout=MAX_WAIT_SECONDS)
         insert, select, set_ = collector.named("INSERT"), collector.named("SELECT"), collector.named("SET")
     statements = {item.value.string_value for span in (insert, set_) for item in span.attributes}
     assert {"INSERT INTO seen VALUES ($1)", "SET ? ?"} <= statements

@@ -7,28 +7,29 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.entities.model import NewEntity
+from recollect.accounts.identity.model import operator_caller
 from recollect.errors import InvalidInput, NotFound, TooLarge
-from recollect.graphs import service as graphs
-from recollect.graphs.model import NewGraph
-from recollect.hierarchy import service as hierarchy
-from recollect.hierarchy.model import Page
-from recollect.identity.model import operator_caller
-from recollect.lineages import service as lineages
-from recollect.lineages.model import Draft
+from recollect.graph.entities.model import NewEntity
+from recollect.graph.graphs import service as graphs
+from recollect.graph.graphs.model import NewGraph
+from recollect.graph.hierarchy import service as hierarchy
+from recollect.graph.hierarchy.model import PageRequest
+from recollect.graph.lineages import service as lineages
+from recollect.graph.lineages.model import Draft
+from recollect.graph.nodes import service as nodes
+from recollect.graph.nodes.model import NodeFields
+from recollect.graph.relations import service as relations
+from recollect.graph.relations.model import Direction, NewEdge, Walk
 from recollect.memory import service as memory
-from recollect.memory.model import Explored, Item, Target
-from recollect.nodes import service as nodes
-from recollect.nodes.model import NodeFields
+from recollect.memory.model import Explored, NewMemory, Target
 from recollect.platform.db import Database, Transaction
-from recollect.relations import service as relations
-from recollect.relations.model import Direction, NewEdge, Walk
-from recollect.search import service as search
-from recollect.search.model import BooleanQuery, FuzzyQuery, RankedQuery, SubstringQuery
+from recollect.retrieval.search import service as search
+from recollect.retrieval.search.model import BooleanQuery, FuzzyQuery, RankedQuery, SubstringQuery
 from tests.conftest import NewTenant
+from tests.examples import examples
 from tests.histories import HISTORIES, NAMED, written
 from tests.memories import Agent, at_work, names, triples
 
@@ -94,7 +95,7 @@ READINGS: dict[str, Reading] = {
     "paths": lambda tx, graph, as_of: _explore(tx, graph, "Ada", Walk(), as_of, to="Grace"),
     "versions": _versions,
     "counts": _counted,
-    "roots": lambda tx, graph, as_of: hierarchy.get_roots(tx, graph, Page(), as_of=as_of),
+    "roots": lambda tx, graph, as_of: hierarchy.get_roots(tx, graph, PageRequest(), as_of=as_of),
 }
 
 
@@ -104,7 +105,7 @@ async def _seen(agent: Agent, as_of: str | None = None) -> dict[str, Any]:
         return {name: await reading(tx, agent.graph, as_of) for name, reading in READINGS.items()}
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(25)
 @given(policy=_policies, history=HISTORIES)
 async def test_every_past_revision_reads_as_it_was_seen(replaying: Agent, policy: str, history: list[Any]) -> None:
     agent = replace(replaying, graph=f"past-{next(_graphs)}")
@@ -175,7 +176,7 @@ async def test_explore_begins_where_it_did(agent: Agent) -> None:
     """At an observation, a fact, or a name that was only a placeholder then."""
     await agent.create("Ada")
     await agent.relate(("Ada", "Babbage", "knows"))
-    (said,), (fact,) = [await agent.remember(item) for item in (Item("likes tea", about=("Ada",)), "it rained")]
+    (said,), (fact,) = [await agent.remember(item) for item in (NewMemory("likes tea", about=("Ada",)), "it rained")]
     starts = [Target(name="Babbage"), Target(id=said.id), Target(id=fact.id), Target(name="Ada")]
 
     async def explored(as_of: str | None) -> list[Explored]:

@@ -12,29 +12,29 @@ from uuid import UUID
 import asyncpg
 import httpx2
 import pytest
-from hypothesis import HealthCheck, given
-from hypothesis import settings as hypothesis
+from hypothesis import given
 from hypothesis import strategies as st
 
+from recollect.accounts.identity.model import operator_caller
 from recollect.caller import Caller, Scope
-from recollect.entities.model import NewEntity
 from recollect.errors import NotFound
-from recollect.graphs import service as graphs
-from recollect.graphs.model import NewGraph
-from recollect.identity.model import operator_caller
-from recollect.memory.model import Item as Memory
+from recollect.graph.entities.model import NewEntity
+from recollect.graph.graphs import service as graphs
+from recollect.graph.graphs.model import NewGraph
+from recollect.graph.relations.model import NewRelation
+from recollect.memory.model import NewMemory as Memory
 from recollect.platform.db import Database
-from recollect.relations.model import NewRelation
 from recollect.settings import Settings
 from recollect.transfer import exports
 from recollect.transfer import service as transfer
 from recollect.transfer.exports import Export, export_chunks
 from recollect.transfer.formats import FORMATS
+from recollect.transfer.formats.decoding import ParsedRecord
 from recollect.transfer.formats.jsonl import MEDIA_TYPE, Said, read_line, record_of, write_line
-from recollect.transfer.formats.reading import Item
-from recollect.transfer.model import MAX_LINES, Imported, Strategy
+from recollect.transfer.model import MAX_LINES, ImportResult, Strategy
 from tests.conftest import NewTenant
-from tests.gateway import Gateway, NewApiKey, revision_of
+from tests.examples import examples
+from tests.gateway import NewApiKey, RunningGateway, revision_of
 from tests.memories import Agent
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
@@ -51,8 +51,13 @@ def lines_of(items: Iterable[Said]) -> bytes:
     return b"".join(write_line(item) for item in items)
 
 
-async def imported(agent: Agent, *said: Said) -> Imported:
-    items = [Item(f"line {number}", record_of(each)) for number, each in enumerate(said, 1)]
+def file_of(items: Iterable[Said]) -> bytes:
+    """The official server's file: nothing stands behind its last line."""
+    return lines_of(items).removesuffix(b"\n")
+
+
+async def imported(agent: Agent, *said: Said) -> ImportResult:
+    items = [ParsedRecord(f"line {number}", record_of(each)) for number, each in enumerate(said, 1)]
     async with agent.db.transaction(agent.caller) as tx:
         return await transfer.import_batch(tx, agent.graph or "default", items, Strategy.MERGE)
 
@@ -70,9 +75,9 @@ async def exported(agent: Agent, export: Export | None = None, *, page_items: in
 async def test_the_official_file_comes_back_as_it_was(new_graph: Callable[[], Agent]) -> None:
     first, second = new_graph(), new_graph()
     said = await imported(first, *read_lines(OFFICIAL))
-    assert said == Imported(entities_created=8, observations_added=16, relations_created=7)
+    assert said == ImportResult(entities_created=8, observations_added=16, relations_created=7)
     out = await exported(first)
-    assert out == OFFICIAL + b"\n"
+    assert out == OFFICIAL
     await imported(second, *read_lines(out))
     assert await exported(second) == out
 
@@ -81,14 +86,14 @@ async def test_importing_again_changes_nothing(agent: Agent) -> None:
     items = read_lines(OFFICIAL)
     await imported(agent, *items)
     before = await agent.head()
-    assert await imported(agent, *items) == Imported(entities_skipped=8, relations_skipped=7)
+    assert await imported(agent, *items) == ImportResult(entities_skipped=8, relations_skipped=7)
     assert await agent.head() == before
 
 
 async def test_a_line_given_twice_is_known_the_second_time(agent: Agent) -> None:
     entity, edge = NewEntity("a", "thing", ("1",)), NewRelation("a", "b", "knows")
     said = await imported(agent, entity, edge, entity, edge, NewEntity("a", "other", ("1", "2")), NewEntity("a"))
-    assert said == Imported(
+    assert said == ImportResult(
         entities_created=1,
         entities_updated=1,
         entities_skipped=2,
@@ -96,23 +101,23 @@ async def test_a_line_given_twice_is_known_the_second_time(agent: Agent) -> None
         relations_created=1,
         relations_skipped=1,
     )
-    assert await exported(agent) == lines_of([NewEntity("a", "thing", ("1", "2")), edge])
+    assert await exported(agent) == file_of([NewEntity("a", "thing", ("1", "2")), edge])
 
 
 async def test_an_entity_that_is_there_gains_what_it_lacks_and_keeps_its_kind(agent: Agent) -> None:
     await agent.create(NewEntity("a", "person", ("1", "2")), NewEntity("b", "person"))
     said = await imported(agent, NewEntity("a", "machine", ("2", "3", "1", "4")), NewEntity("b", "machine"))
-    assert said == Imported(entities_updated=1, entities_skipped=1, observations_added=2)
-    assert await exported(agent) == lines_of([NewEntity("a", "person", ("1", "2", "3", "4")), NewEntity("b", "person")])
+    assert said == ImportResult(entities_updated=1, entities_skipped=1, observations_added=2)
+    assert await exported(agent) == file_of([NewEntity("a", "person", ("1", "2", "3", "4")), NewEntity("b", "person")])
 
 
 async def test_relations_may_name_what_is_not_there_and_find_it_later(agent: Agent) -> None:
     edge = NewRelation("later", "never", "waits for")
     assert (await imported(agent, edge)).relations_created == 1
-    assert await exported(agent) == lines_of([edge])
+    assert await exported(agent) == file_of([edge])
     said = await imported(agent, NewEntity("later", "thing", ("here",)))
-    assert said == Imported(entities_created=1, observations_added=1)
-    assert await exported(agent) == lines_of([NewEntity("later", "thing", ("here",)), edge])
+    assert said == ImportResult(entities_created=1, observations_added=1)
+    assert await exported(agent) == file_of([NewEntity("later", "thing", ("here",)), edge])
     assert (await agent.head()).placeholders == 1
 
 
@@ -124,7 +129,7 @@ async def test_one_import_is_one_revision(agent: Agent) -> None:
 async def test_two_who_import_the_same_file_at_once_make_one_graph(agent: Agent) -> None:
     parts = [[NewEntity(f"e{n}", "thing", (f"says {n}",)) for n in range(start, start + 20)] for start in (0, 20, 40)]
 
-    async def work() -> list[Imported]:
+    async def work() -> list[ImportResult]:
         return [await imported(agent, *part) for part in parts]
 
     said = [each for told in await asyncio.gather(work(), work()) for each in told]
@@ -143,7 +148,7 @@ async def test_every_character_that_can_be_stored_comes_back(new_graph: Callable
     said = await imported(first, *items)
     assert (said.entities_created, said.relations_created) == (len(texts), len(texts) - 1)
     out = await exported(first, page_items=100)
-    assert out == lines_of(items)
+    assert out == file_of(items)
     await imported(second, *read_lines(out))
     assert await exported(second, page_items=100) == out
 
@@ -155,7 +160,7 @@ some_items: st.SearchStrategy[Said] = st.builds(
 
 
 @given(items=st.lists(some_items, max_size=12), split=st.integers(0, 12))
-@hypothesis(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(25)
 async def test_export_import_export_is_the_same(new_graph: Callable[[], Agent], items: list[Said], split: int) -> None:
     """However the lines came: in one chunk or two, entities after the relations that name them."""
     first, second = new_graph(), new_graph()
@@ -169,7 +174,7 @@ async def test_export_import_export_is_the_same(new_graph: Callable[[], Agent], 
     assert await exported(second) == out
     again_said = await imported(second, *items)
     assert again_said.skipped == len(items)
-    assert again_said == Imported(
+    assert again_said == ImportResult(
         entities_skipped=again_said.entities_skipped, relations_skipped=again_said.relations_skipped
     )
 
@@ -183,14 +188,14 @@ async def agent_made(agent: Agent) -> None:
 async def test_a_statement_of_two_threads_is_exported_once(agent: Agent) -> None:
     await agent.remember(Memory("likes tea", ("Ada",), thread="one"), Memory("likes tea", ("Ada",), thread="two"))
     assert (await agent.head()).observations == 2
-    assert await exported(agent) == lines_of([NewEntity("Ada", None, ("likes tea",))])
+    assert await exported(agent) == file_of([NewEntity("Ada", None, ("likes tea",))])
 
 
 async def test_facts_are_left_out_and_counted(agent: Agent) -> None:
     await agent.remember("The store closes at six", "Rain is expected")
     await agent.create("a")
     assert (await export_of(agent)).facts_left_out == 2
-    assert await exported(agent) == lines_of([NewEntity("a", "thing")])
+    assert await exported(agent) == file_of([NewEntity("a", "thing")])
 
 
 async def test_what_has_expired_is_left_out_with_its_relations(agent: Agent, owner: asyncpg.Connection) -> None:
@@ -202,7 +207,7 @@ async def test_what_has_expired_is_left_out_with_its_relations(agent: Agent, own
     await owner.execute(
         "UPDATE observations SET expires_at = $2 WHERE tenant_id = $1 AND content = 'forgotten'", mine, past
     )
-    assert await exported(agent) == lines_of(
+    assert await exported(agent) == file_of(
         [NewEntity("stays", "thing", ("kept",)), NewRelation("stays", "stays", "is")]
     )
 
@@ -215,7 +220,7 @@ async def test_pages_are_bounded_by_what_they_hold(agent: Agent) -> None:
     while cursor is not None:
         async with agent.db.transaction(agent.caller, read_only=True) as tx:
             step = await exports.export_step(tx, export, cursor, page_items=8, page_bytes=2_000)
-        found.append(read_lines(step.text.encode()))
+        found.append(read_lines(step.text.strip().encode()))
         assert len(found[-1]) == step.items
         cursor = step.next
     assert [item for page in found for item in page] == long
@@ -338,6 +343,7 @@ async def test_lines_go_in_and_come_out(http: httpx2.AsyncClient) -> None:
         "relations_updated": 0,
         "relations_skipped": 0,
         "lines_skipped": 0,
+        "problems": 0,
         "errors": [],
     }
     out = await http.get("/v1/graphs/default/export")
@@ -345,7 +351,7 @@ async def test_lines_go_in_and_come_out(http: httpx2.AsyncClient) -> None:
     assert out.headers["content-type"].split(";")[0] == MEDIA_TYPE
     assert out.headers["recollect-revision"] == "1"
     assert out.headers["recollect-facts-left-out"] == "0"
-    assert out.content == OFFICIAL + b"\n"
+    assert out.content == OFFICIAL
     assert (await send(http, out.content)).json()["lines_skipped"] == 15
 
 
@@ -404,7 +410,7 @@ async def test_a_past_state_comes_out_by_as_of(http: httpx2.AsyncClient) -> None
     await send(http, b'{"type":"entity","name":"of later","entityType":"thing","observations":[]}')
     then = await http.get("/v1/graphs/default/export", params={"as_of": "1"})
     assert then.headers["recollect-revision"] == "1"
-    assert then.content == OFFICIAL + b"\n"
+    assert then.content == OFFICIAL
     assert problem(await http.get("/v1/graphs/default/export", params={"as_of": "7"})) == (400, "invalid_input")
     assert problem(await http.get("/v1/graphs/default/export", params={"as_of": "soon"})) == (400, "invalid_input")
 
@@ -415,8 +421,10 @@ async def test_broken_lines_are_passed_over_and_told(http: httpx2.AsyncClient) -
     said = response.json()
     assert [error["line"] for error in said["errors"]] == BROKEN_NUMBERS
     assert all(error["reason"] for error in said["errors"])
-    assert (said["entities_created"], said["relations_created"]) == (2, 1)
-    assert len((await http.get("/v1/graphs/fresh/export")).content.splitlines()) == 3
+    assert said["problems"] == len(BROKEN_NUMBERS)
+    assert (said["entities_created"], said["observations_added"], said["relations_created"]) == (5, 4, 1)
+    assert len((await http.get("/v1/graphs/fresh/export")).content.splitlines()) == 6
+    assert {"line": 9, "path": "observations.1"}.items() <= next(e for e in said["errors"] if e["line"] == 9).items()
 
 
 async def test_what_was_not_imported_is_told_in_the_order_of_lines(
@@ -434,7 +442,10 @@ async def test_strict_refuses_the_whole_request(http: httpx2.AsyncClient, query:
     refused = await send(http, BROKEN, "fresh", **query)
     assert problem(refused) == (400, "invalid_input")
     assert refused.json()["path"] == "line 2"
-    assert refused.json()["detail"] == ("not JSON: Input data was truncated (and 16 more). Nothing was imported")
+    told = refused.json()["detail"]
+    assert told.startswith("not JSON: Input data was truncated; line 3: not JSON: ")
+    assert told.endswith(". Nothing was imported")
+    assert all(f"line {number}" in told for number in BROKEN_NUMBERS[1:])
     assert problem(await http.get("/v1/graphs/fresh/export")) == (404, "graph_not_found")
 
 
@@ -455,7 +466,7 @@ async def test_strict_refuses_what_holds_no_sound_line_too(http: httpx2.AsyncCli
 async def test_check_writes_nothing(http: httpx2.AsyncClient) -> None:
     said = (await send(http, BROKEN, "fresh", check="true")).json()
     assert [error["line"] for error in said["errors"]] == BROKEN_NUMBERS
-    assert (said["entities_created"], said["observations_added"], said["relations_created"]) == (2, 2, 1)
+    assert (said["entities_created"], said["observations_added"], said["relations_created"]) == (5, 4, 1)
     assert problem(await http.get("/v1/graphs/fresh/export")) == (404, "graph_not_found")
 
 
@@ -465,10 +476,13 @@ async def test_lines_of_which_none_can_be_kept_make_no_graph(http: httpx2.AsyncC
     assert problem(await http.get("/v1/graphs/fresh/export")) == (404, "graph_not_found")
 
 
-async def test_requests_that_are_refused(gateway: Gateway, http: httpx2.AsyncClient, settings: Settings) -> None:
+async def test_requests_that_are_refused(gateway: RunningGateway, http: httpx2.AsyncClient, settings: Settings) -> None:
     for many in (b"{}\n", write_line(NewRelation("a", "b", "c"))):
         assert problem(await send(http, many * (MAX_LINES + 1))) == (413, "request_too_large")
-    assert problem(await send(http, b"x" * (settings.max_request_bytes + 1))) == (413, "request_too_large")
+    refused = await send(http, b"x" * (settings.max_request_bytes + 1))
+    assert problem(refused) == (413, "request_too_large")
+    for elsewhere in ("`recollect import`", "several requests", "POST /v1/graphs/{graph}/imports"):
+        assert elsewhere in refused.json()["detail"]
     assert problem(await send(http, OFFICIAL, "no%20name")) == (400, "invalid_input")
     assert problem(await send(http, OFFICIAL, strict="perhaps")) == (400, "invalid_input")
     as_text = await http.post("/v1/graphs/default/import", content=OFFICIAL, headers={"Content-Type": "text/plain"})
@@ -482,7 +496,7 @@ async def test_requests_that_are_refused(gateway: Gateway, http: httpx2.AsyncCli
 
 
 async def test_scopes_decide_who_may_import_and_export(
-    gateway: Gateway, issue: NewApiKey, caller: Caller, db: Database
+    gateway: RunningGateway, issue: NewApiKey, caller: Caller, db: Database
 ) -> None:
     reader = await issue(caller, scopes=frozenset({Scope.MEMORY_READ}))
     writer = await issue(caller, scopes=frozenset({Scope.MEMORY_WRITE}))
@@ -498,11 +512,11 @@ async def test_scopes_decide_who_may_import_and_export(
         assert problem(await send(http, OFFICIAL)) == (403, "scope_required")
         assert problem(await http.get("/v1/graphs/default/export")) == (403, "scope_required")
     async with gateway.http(reader.secret) as http:
-        assert (await http.get("/v1/graphs/default/export")).content == OFFICIAL + b"\n"
+        assert (await http.get("/v1/graphs/default/export")).content == OFFICIAL
 
 
 async def test_an_allow_list_keeps_other_graphs_out(
-    gateway: Gateway, issue: NewApiKey, caller: Caller, db: Database
+    gateway: RunningGateway, issue: NewApiKey, caller: Caller, db: Database
 ) -> None:
     await imported(Agent(db, caller, "secret"), NewEntity("hidden"))
     async with db.transaction(caller) as tx:
@@ -515,11 +529,11 @@ async def test_an_allow_list_keeps_other_graphs_out(
                 for body in (OFFICIAL, b"broken", b""):
                     assert problem(await send(http, body, graph, **query)) == (403, "graph_not_allowed")
             assert problem(await http.get(f"/v1/graphs/{graph}/export")) == (403, "graph_not_allowed")
-    assert await exported(Agent(db, caller, "secret")) == lines_of([NewEntity("hidden")])
+    assert await exported(Agent(db, caller, "secret")) == file_of([NewEntity("hidden")])
 
 
 async def test_nothing_crosses_between_tenants(
-    gateway: Gateway, issue: NewApiKey, new_tenant: NewTenant, db: Database
+    gateway: RunningGateway, issue: NewApiKey, new_tenant: NewTenant, db: Database
 ) -> None:
     ours, theirs = [operator_caller(await new_tenant()) for _ in range(2)]
     our_key, their_key = (await issue(ours)).secret, (await issue(theirs)).secret
@@ -531,9 +545,9 @@ async def test_nothing_crosses_between_tenants(
         assert (await them.get("/v1/graphs/default/export")).content == b""
         said = (await send(them, lines_of([NewEntity("Ada", "cat", ("theirs",)), shared[1]]))).json()
         assert (said["entities_created"], said["relations_created"], said["lines_skipped"]) == (1, 1, 0)
-        assert (await us.get("/v1/graphs/default/export")).content == lines_of(shared)
+        assert (await us.get("/v1/graphs/default/export")).content == file_of(shared)
         assert b"ours" not in (await them.get("/v1/graphs/default/export")).content
-    assert await exported(Agent(db, ours)) == lines_of(shared)
+    assert await exported(Agent(db, ours)) == file_of(shared)
 
 
 async def test_another_tenants_snapshot_shows_nothing(new_tenant: NewTenant, db: Database) -> None:
@@ -543,7 +557,7 @@ async def test_another_tenants_snapshot_shows_nothing(new_tenant: NewTenant, db:
     assert await exported(Agent(db, theirs), await export_of(Agent(db, ours))) == b""
 
 
-async def test_the_routes_are_described(gateway: Gateway) -> None:
+async def test_the_routes_are_described(gateway: RunningGateway) -> None:
     async with gateway.http() as http:
         paths = (await http.get("/v1/openapi.json")).json()["paths"]
     described = paths["/v1/graphs/{name}/import"]["post"]

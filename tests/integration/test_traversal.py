@@ -9,23 +9,24 @@ from uuid import UUID
 
 import networkx
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.graphs import service as graphs
-from recollect.graphs.model import Graph
-from recollect.identity.model import operator_caller
-from recollect.lineages import service as lineages
-from recollect.lineages.model import Draft
-from recollect.nodes import service as nodes
-from recollect.nodes.model import NodeFields
+from recollect.accounts.identity.model import operator_caller
+from recollect.graph.graphs import service as graphs
+from recollect.graph.graphs.model import Graph
+from recollect.graph.lineages import service as lineages
+from recollect.graph.lineages.model import Draft
+from recollect.graph.nodes import service as nodes
+from recollect.graph.nodes.model import NodeFields
+from recollect.graph.relations import service as relations
+from recollect.graph.relations.model import Direction, NewEdge, Walk
+from recollect.graph.traversal import service as traversal
+from recollect.graph.traversal.model import Paths, ReachedNodes
 from recollect.platform.db import Database, Transaction
-from recollect.relations import service as relations
-from recollect.relations.model import Direction, NewEdge, Walk
 from recollect.settings import Settings
-from recollect.traversal import service as traversal
-from recollect.traversal.model import Paths, Reached
 from tests.conftest import NewTenant
+from tests.examples import examples
 from tests.memories import Agent, at_work
 
 NAMES = [f"node {n}" for n in range(8)]
@@ -59,8 +60,8 @@ class Map:
         async with self.agent.db.transaction(self.agent.caller, read_only=True) as tx:
             return await way(tx, await graphs.get_graph(tx, self.agent.graph or "default"))
 
-    async def around(self, name: str, walk: Walk, depth: int, **bounds: Any) -> Reached:
-        reached: Reached = await self.walk(
+    async def around(self, name: str, walk: Walk, depth: int, **bounds: Any) -> ReachedNodes:
+        reached: ReachedNodes = await self.walk(
             lambda tx, graph: traversal.neighbourhood(tx, graph, [self.ids[name]], walk, depth=depth, **bounds)
         )
         return reached
@@ -103,7 +104,7 @@ def model(drawing: Map, triples: Iterable[tuple[str, str, str]], walk: Walk) -> 
     return graph
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(60)
 @given(triples=TRIPLES, walk=WALKS, depth=st.integers(1, 5), ends=st.permutations(NAMES))
 async def test_ways_are_those_that_networkx_finds(
     walking: Agent, triples: list[tuple[str, str, str]], walk: Walk, depth: int, ends: list[str]
@@ -161,7 +162,7 @@ async def statements_of(drawing: Map) -> list[str]:
     """What a neighbourhood of depth 2 sends."""
     sent: list[str] = []
 
-    async def way(tx: Transaction, graph: Graph) -> Reached:
+    async def way(tx: Transaction, graph: Graph) -> ReachedNodes:
         with tx._connection.query_logger(lambda record: sent.append(record.query)):
             return await traversal.neighbourhood(tx, graph, [drawing.ids["hub"]], Walk(), depth=2)
 

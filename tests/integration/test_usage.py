@@ -11,16 +11,16 @@ import asyncpg
 import pytest
 import structlog.testing
 
+from recollect.accounts.identity.model import IssuedKey, operator_caller
+from recollect.accounts.tenants import service as tenants
+from recollect.accounts.usage import service as usage
+from recollect.accounts.usage import store
+from recollect.accounts.usage.model import Counts
+from recollect.accounts.usage.tally import UsageTally
 from recollect.caller import Caller
 from recollect.errors import Unavailable
-from recollect.identity.model import IssuedKey, operator_caller
 from recollect.platform.db import Database, Operator, Transaction
 from recollect.settings import Settings
-from recollect.tenants import service as tenants
-from recollect.usage import service as usage
-from recollect.usage import store
-from recollect.usage.model import Counts
-from recollect.usage.tally import Tally
 from recollect_workers.jobs import usage as forgetting
 from tests.conftest import NewTenant
 from tests.gateway import NewApiKey, eventually
@@ -43,7 +43,7 @@ async def total(owner: asyncpg.Connection, caller: Caller) -> int:
 
 
 async def test_each_flush_adds_what_is_new(db: Database, caller: Caller, owner: asyncpg.Connection) -> None:
-    tally = Tally()
+    tally = UsageTally()
     for _ in range(3):
         tally.count(caller.tenant_id, "tool", "recall", CALL)
         tally.count(caller.tenant_id, "tool", "recall", Counts(calls=1, errors=1))
@@ -60,7 +60,7 @@ async def test_what_one_tenants_rows_hold_up_comes_with_the_next_flush(
     settings: Settings, caller: Caller, new_tenant: NewTenant, owner: asyncpg.Connection
 ) -> None:
     """And the others' is written down meanwhile; nothing is counted twice."""
-    other, tally = operator_caller(await new_tenant()), Tally()
+    other, tally = operator_caller(await new_tenant()), UsageTally()
     hasty = settings.model_copy(update={"lock_timeout_seconds": 0.1})
     async with Database.connect(settings.database_url, settings=hasty) as db:
         for each in (caller, other):
@@ -80,7 +80,7 @@ async def test_what_one_tenants_rows_hold_up_comes_with_the_next_flush(
 async def test_a_database_that_is_away_keeps_nothing_from_being_counted_later(
     db: Database, settings: Settings, caller: Caller, owner: asyncpg.Connection
 ) -> None:
-    tally = Tally()
+    tally = UsageTally()
     tally.count(caller.tenant_id, "tool", "recall", CALL)
     async with Database.connect("postgresql://127.0.0.1:1/nowhere", settings=settings) as away:
         await usage.flush(away, tally)
@@ -92,7 +92,7 @@ async def test_a_database_that_is_away_keeps_nothing_from_being_counted_later(
 async def test_a_database_that_is_away_is_not_waited_for_once_a_tenant(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tally, asked = Tally(), list[UUID]()
+    tally, asked = UsageTally(), list[UUID]()
     for number in range(10):
         tally.count(UUID(int=number), "tool", "recall", CALL)
 
@@ -112,7 +112,7 @@ async def test_a_commit_without_an_answer_is_not_repeated(
     db: Database, caller: Caller, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It may have come through: what is counted is counted once at most."""
-    tally = Tally()
+    tally = UsageTally()
     tally.count(caller.tenant_id, "tool", "recall", CALL)
     original = Database.transaction
 
@@ -132,7 +132,7 @@ async def test_a_commit_without_an_answer_is_not_repeated(
 async def test_two_that_write_the_same_at_once_add_up_and_none_is_held_up_for_long(
     db: Database, caller: Caller, key: IssuedKey, owner: asyncpg.Connection
 ) -> None:
-    tallies = [Tally() for _ in range(4)]
+    tallies = [UsageTally() for _ in range(4)]
     names = [f"tool_{number}" for number in range(30)]
     for nth, tally in enumerate(tallies):
         for name in names if nth % 2 else reversed(names):
@@ -146,7 +146,7 @@ async def test_two_that_write_the_same_at_once_add_up_and_none_is_held_up_for_lo
 async def test_a_tenant_that_was_erased_is_counted_no_more(
     db: Database, new_tenant: NewTenant, operator: Operator, owner: asyncpg.Connection
 ) -> None:
-    tenant, tally = await new_tenant(), Tally()
+    tenant, tally = await new_tenant(), UsageTally()
     tally.count(tenant.id, "tool", "recall", CALL)
     await usage.flush(db, tally)
     tally.count(tenant.id, "tool", "recall", CALL)
@@ -159,7 +159,7 @@ async def test_a_tenant_that_was_erased_is_counted_no_more(
 async def test_a_tenant_that_is_erased_meanwhile_takes_its_counts_along_and_nobody_elses(
     db: Database, caller: Caller, new_tenant: NewTenant, owner: asyncpg.Connection
 ) -> None:
-    tenant, tally = await new_tenant(), Tally()
+    tenant, tally = await new_tenant(), UsageTally()
     for tenant_id in (tenant.id, caller.tenant_id):
         tally.count(tenant_id, "tool", "recall", CALL)
     waiting = "SELECT count(*) FROM pg_locks WHERE NOT granted AND $1 = ANY (pg_blocking_pids(pid))"

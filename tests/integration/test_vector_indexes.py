@@ -9,22 +9,22 @@ import asyncpg
 import numpy as np
 import pytest
 
+from recollect.accounts.identity.model import operator_caller
 from recollect.caller import Caller
-from recollect.graphs import service as graphs
-from recollect.identity.model import operator_caller
+from recollect.graph.graphs import service as graphs
 from recollect.memory import service as memory
-from recollect.memory.model import Item, Target
+from recollect.memory.model import NewMemory, Target
 from recollect.platform.cache import connect_redis
 from recollect.platform.db import Database, Operator
 from recollect.platform.queue import Wakeups
-from recollect.recall import service as recall
-from recollect.recall.model import Question, RecallFilter
+from recollect.retrieval.recall import service as recall
+from recollect.retrieval.recall.model import Question, RecallFilter
+from recollect.retrieval.vector_indexes import service as upkeep
+from recollect.retrieval.vector_indexes.model import VectorIndex, create_statement
 from recollect.settings import Settings
-from recollect.upkeep import service as upkeep
-from recollect.upkeep.model import VectorIndex, create_statement
 from recollect_local.postgres import LocalPostgres
 from recollect_workers.context import WorkerContext
-from recollect_workers.jobs.indexes import tend as tend_job
+from recollect_workers.jobs.vector_indexes import maintain_indexes as tend_job
 from tests.conftest import NewTenant
 from tests.memories import Agent, asked, embedder
 
@@ -38,7 +38,7 @@ async def agent(db: Database, new_tenant: NewTenant) -> Agent:
     chance = np.random.default_rng(7)
     words = ["tea", "coffee", "engine", "garden", "violin", "harbour", "winter", "letter", "bridge", "market"]
     facts = (" ".join(chance.choice(words, 5)) + f" number {n}" for n in range(MEMORIES))
-    await agent.remember(*(Item(fact, thread=f"thread {n // 10}") for n, fact in enumerate(facts)))
+    await agent.remember(*(NewMemory(fact, thread=f"thread {n // 10}") for n, fact in enumerate(facts)))
     await agent.embed()
     return agent
 
@@ -51,7 +51,7 @@ async def operator(settings: Settings) -> AsyncIterator[Operator]:
 
 async def tend(settings: Settings, memories: int = 100) -> list[str]:
     async with operator(settings) as connection:
-        return await upkeep.tend_indexes(connection, from_memories=memories, memory_mb=64)
+        return await upkeep.maintain_indexes(connection, from_memories=memories, memory_mb=64)
 
 
 async def graph_of(owner: asyncpg.Connection, caller: Caller) -> asyncpg.Record:
@@ -252,7 +252,7 @@ class TestIndexes:
         stopping = asyncio.Event()
         stopping.set()
         async with operator(settings) as connection:
-            await upkeep.tend_indexes(connection, from_memories=100, memory_mb=64, stopping=stopping)
+            await upkeep.maintain_indexes(connection, from_memories=100, memory_mb=64, stopping=stopping)
         assert (await graph_of(owner, agent.caller))["vector_model"] is None
         assert f"built {index_of(await graph_of(owner, agent.caller)).name}" in await tend(settings)
 

@@ -18,12 +18,10 @@ from recollect.platform.cache import connect_redis
 from recollect.platform.queue import QUEUE_NAME, Wakeups, arq_redis
 from recollect.platform.telemetry import continued_span
 from recollect.settings import Settings
+from tests.timeouts import MAX_WAIT_SECONDS
 
 TRACEPARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 EMBED = frozenset({"embed_passages"})
-
-BOUND_SECONDS = 20
-"""What waits for nothing, or for a fifth of a second, is done by then on any machine."""
 
 
 @pytest.fixture
@@ -87,7 +85,7 @@ async def test_a_later_wakeup_is_not_lost_to_a_running_job(redis: Redis) -> None
 
 
 async def test_redis_away_troubles_no_commit() -> None:
-    async with connect_redis(Settings(redis_url="redis://127.0.0.1:1/0")) as redis, asyncio.timeout(BOUND_SECONDS):
+    async with connect_redis(Settings(redis_url="redis://127.0.0.1:1/0")) as redis, asyncio.timeout(MAX_WAIT_SECONDS):
         wakeups = Wakeups(redis)
         wakeups.notify(uuid4(), EMBED)
         await wakeups.aclose()
@@ -101,7 +99,7 @@ async def test_a_redis_that_hangs_holds_a_bounded_number_of_wakeups() -> None:
             for _ in range(2_000):
                 wakeups.notify(uuid4(), EMBED)
             assert len(asyncio.all_tasks()) - before <= 256
-            async with asyncio.timeout(BOUND_SECONDS):
+            async with asyncio.timeout(MAX_WAIT_SECONDS):
                 await wakeups.aclose()
 
 
@@ -117,7 +115,7 @@ async def test_a_client_gives_up_within_its_timeout() -> None:
         settings = Settings(redis_url=f"redis://127.0.0.1:{silent.getsockname()[1]}/0", redis_timeout_seconds=0.2)
         async with connect_redis(settings) as redis:
             with pytest.raises(RedisError):
-                async with asyncio.timeout(BOUND_SECONDS):
+                async with asyncio.timeout(MAX_WAIT_SECONDS):
                     await redis.get("key")
 
 

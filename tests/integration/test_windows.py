@@ -2,7 +2,6 @@
 
 import asyncio
 import itertools
-import os
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -11,25 +10,25 @@ from uuid import UUID
 
 import asyncpg
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
-from recollect.graphs import service as graphs
-from recollect.identity.model import operator_caller
+from recollect.accounts.identity.model import operator_caller
+from recollect.graph.graphs import service as graphs
+from recollect.graph.passages import service as passages
+from recollect.graph.passages import store
+from recollect.graph.passages.model import PendingPassage
 from recollect.memory import service as memory
-from recollect.memory.model import Amendment, Item, Target
-from recollect.passages import service as passages
-from recollect.passages import store
-from recollect.passages.model import PendingPassage
+from recollect.memory.model import MemoryPatch, NewMemory, Target
 from recollect.platform.db import Database
 from tests.conftest import NewTenant
+from tests.examples import examples
 from tests.histories import STEPS, remember, written
 from tests.memories import Agent, at_work, count_words, embedder
 from tests.windows import assert_windows
 
 MONDAY = datetime(2026, 3, 2, 9, tzinfo=UTC)
-EXAMPLES = int(os.environ.get("RECOLLECT_TEST_EXAMPLES", "40"))
-"""Random histories; more of them find more (a soak run sets thousands)."""
+EXAMPLES = 40
 
 _graphs = itertools.count(1)
 
@@ -80,7 +79,7 @@ SAID = st.sampled_from(
     ["likes tea", "Ada: likes tea", "Grace: " + LONG, LONG, f"{LONG[:300]} at last", "Ada: so", HALF, "so", LONG * 3]
 )
 TURNS = st.builds(
-    Item,
+    NewMemory,
     text=SAID,
     about=st.sampled_from([(), (), ("Ada",), ALL]),
     thread=st.sampled_from(["monday", "monday", "monday", None]),
@@ -106,13 +105,15 @@ async def replaying(db: Database, new_tenant: NewTenant) -> AsyncIterator[Agent]
 
 def say(*texts: str, hours: int = 0, about: tuple[str, ...] = ()) -> Any:
     """A step: turns of one thread, an hour apart; of several entities, each said once of each."""
-    return remember, ([Item(t, about, "monday", MONDAY + timedelta(hours=hours + n)) for n, t in enumerate(texts)],)
+    return remember, (
+        [NewMemory(t, about, "monday", MONDAY + timedelta(hours=hours + n)) for n, t in enumerate(texts)],
+    )
 
 
 CATCH_UP = [("claim", 9), ("settle", 0)]
 
 
-@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(EXAMPLES)
 @given(history=WORKED)
 @example(history=[say("so"), say(HALF, hours=1, about=ALL), *CATCH_UP, say("at last", hours=9)])  # It counts once.
 @example(history=[say("so"), say(LONG, "so", hours=1, about=ALL), *CATCH_UP, say("end", hours=9)])  # Nor does its own.
@@ -140,7 +141,7 @@ async def talks(replaying: Agent, owner_url: str) -> list[UUID]:
     """The ids of what was said in two long talks, in turn, all settled."""
     agent = replace(replaying, graph="talks")
     turns = [
-        Item(f"turn {n} of talk {m}", thread=f"talk {m}", at=MONDAY + timedelta(n // 3))
+        NewMemory(f"turn {n} of talk {m}", thread=f"talk {m}", at=MONDAY + timedelta(n // 3))
         for n in range(60)
         for m in "ab"
     ]
@@ -151,7 +152,7 @@ async def talks(replaying: Agent, owner_url: str) -> list[UUID]:
     return [one.id for one in told]
 
 
-@settings(max_examples=EXAMPLES // 2, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(EXAMPLES // 2)
 @given(runs=st.lists(st.tuples(st.integers(0, 119), st.integers(1, 40)), min_size=1, max_size=5))
 @example(runs=[(0, 120)])
 @example(runs=[(place, 1) for place in range(0, 120, 3)])
@@ -163,7 +164,7 @@ async def test_the_same_is_made_anew_however_many_went_together(
     doomed = sorted({place % 120 for start, length in runs for place in range(start, start + length)})
     found = []
     for each in (1_000, 3, 0):
-        monkeypatch.setattr(store, "LOOKED_BESIDE", each)
+        monkeypatch.setattr(store, "MAX_NEIGHBOUR_LOOKUPS", each)
         async with agent.db.transaction(agent.caller, keep=False) as tx:
             async with graphs.write_graph(tx, agent.graph, "test") as revision:
                 await memory.forget(tx, revision, [Target(id=talks[place]) for place in doomed], delete=True)
@@ -185,7 +186,7 @@ async def test_what_is_deleted_while_its_neighbours_are_settled_is_around_nothin
 ) -> None:
     """The worker looks at a passage that an open transaction takes away."""
     told = await agent.remember(
-        *(Item(text, thread="m") for text in ("it rained", "the platypus left", "tea was cold"))
+        *(NewMemory(text, thread="m") for text in ("it rained", "the platypus left", "tea was cold"))
     )
     worker = Worker(agent)
     await worker.claim(9)
@@ -207,13 +208,13 @@ async def test_workers_and_writers_at_once_neither_wait_for_each_other_for_ever_
 
     async def speak(speaker: str) -> None:
         for n in range(rounds):
-            turns = [Item(f"{speaker}: turn {n} of {m}", thread="m", at=MONDAY + timedelta(m)) for m in range(6)]
-            told = await agent.remember(*turns, Item(f"said {n}", about=(speaker,)))
+            turns = [NewMemory(f"{speaker}: turn {n} of {m}", thread="m", at=MONDAY + timedelta(m)) for m in range(6)]
+            told = await agent.remember(*turns, NewMemory(f"said {n}", about=(speaker,)))
             async with agent.writing() as (tx, revision):
                 await memory.forget(tx, revision, [Target(id=one.id) for one in told[n % 2 :: 2]], delete=True)
             kept = told[1 - n % 2]
             async with agent.writing() as (tx, revision):
-                await memory.revise(tx, revision, Target(id=kept.id), Amendment(text=f"{speaker}: no, {n}"))
+                await memory.revise(tx, revision, Target(id=kept.id), MemoryPatch(text=f"{speaker}: no, {n}"))
 
     async def work(limit: int) -> None:
         while not done.is_set():

@@ -6,15 +6,15 @@ from dataclasses import dataclass
 import asyncpg
 import pytest
 
+from recollect.accounts.identity import service as identity
+from recollect.accounts.identity.model import IssuedKey, NewKey, operator_caller
 from recollect.caller import Caller
-from recollect.entities.model import NewEntity
-from recollect.graphs import service as graphs
-from recollect.identity import service as identity
-from recollect.identity.model import IssuedKey, NewKey, operator_caller
+from recollect.graph.entities.model import NewEntity
+from recollect.graph.graphs import service as graphs
 from recollect.jobs import service as jobs
-from recollect.jobs.model import Job, JobBounds, NewJob, Step
-from recollect.jobs.turns import claim, record_step
-from recollect.memory.model import Item
+from recollect.jobs.leases import claim_job, record_step
+from recollect.jobs.model import Job, JobBounds, NewJob, StepResult
+from recollect.memory.model import NewMemory
 from recollect.platform.db import Database
 from recollect.settings import Settings
 from tests.conftest import NewTenant
@@ -76,7 +76,7 @@ async def _settled(agent: Agent, owner: asyncpg.Connection) -> Neighbour:
     db, caller = agent.db, agent.caller
     await agent.create(NewEntity("Ada", "person", ("writes programs",)))
     await agent.relate(("Ada", "Babbage", "knows"))
-    await agent.remember("the engine was never built", Item("likes tea", about=("Ada",)))
+    await agent.remember("the engine was never built", NewMemory("likes tea", about=("Ada",)))
     await owner.execute(
         "INSERT INTO aliases SELECT tenant_id, graph_id, id, 'Countess', 1 FROM nodes WHERE tenant_id = $1 LIMIT 1",
         caller.tenant_id,
@@ -114,8 +114,8 @@ async def _employed(db: Database, caller: Caller) -> tuple[Job, ...]:
         held = await jobs.schedule(tx, NewJob(NOBODYS_KIND, default.id, held=True))
         await jobs.append_input(tx, held.id, [b"what is to be read"], bounds)
         done = await jobs.schedule(tx, NewJob(NOBODYS_KIND, default.id, unique=False))
-        claimed = await claim(tx, [NOBODYS_KIND], bounds)
+        claimed = await claim_job(tx, [NOBODYS_KIND], bounds)
         assert claimed is not None
-        await record_step(tx, claimed, Step({}, 1, 1, finished=True, output=(b"what was found",)), bounds)
+        await record_step(tx, claimed, StepResult({}, 1, 1, finished=True, output=(b"what was found",)), bounds)
         due = await jobs.schedule(tx, NewJob(NOBODYS_KIND, default.id, {"why": "due"}))
     return held, done, due

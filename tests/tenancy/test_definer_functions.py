@@ -1,12 +1,13 @@
 """What runs as the owner before a tenant is known: a closed list, and attacks on each of it."""
 
 import json
+import re
 from collections.abc import AsyncIterator
 
 import asyncpg
 import pytest
 
-from recollect.identity.model import hash_secret
+from recollect.accounts.identity.model import hash_secret
 from recollect.platform.db import APP_ROLE, OWNER_ROLE, session_settings
 from recollect.settings import Settings
 from tests.tenancy.conftest import PEPPER, Neighbour
@@ -34,6 +35,7 @@ FUNCTIONS = {
     "tenants_with_autolinks()": {"tenant_id"},
     "tenants_with_old_usage(kept interval)": {"tenant_id"},
     "tenants_with_compaction_to_check()": {"tenant_id"},
+    "forget_statistics(among text[])": {"forget_statistics"},
 }
 """Each with what it tells, and no more."""
 
@@ -112,7 +114,7 @@ async def test_each_is_the_owners_with_a_path_of_its_own_and_open_to_the_applica
     owner: asyncpg.Connection,
 ) -> None:
     found = await owner.fetch(
-        """SELECT pg_get_userbyid(proowner) AS owner, proconfig, provolatile,
+        """SELECT proname, pg_get_userbyid(proowner) AS owner, proconfig, provolatile,
             ARRAY(SELECT CASE WHEN a.grantee = 0 THEN 'PUBLIC' ELSE pg_get_userbyid(a.grantee) END
                 FROM aclexplode(proacl) a WHERE a.privilege_type = 'EXECUTE' ORDER BY 1) AS may_call
         FROM pg_proc WHERE prosecdef"""
@@ -120,7 +122,8 @@ async def test_each_is_the_owners_with_a_path_of_its_own_and_open_to_the_applica
     for function in found:
         assert function["owner"] == OWNER_ROLE
         assert function["may_call"] == [APP_ROLE, OWNER_ROLE]
-        assert function["provolatile"] == b"s", "it cannot write"
+        writes = function["proname"] == "forget_statistics"  # what the planner knows, and nothing else
+        assert function["provolatile"] == (b"v" if writes else b"s"), "it cannot write"
         (setting,) = function["proconfig"]
         path = setting.removeprefix("search_path=").split(", ")
         assert (path[0], path[-1]) == ("recollect", "pg_temp"), "temporary objects come last, where they shadow nothing"
@@ -292,7 +295,7 @@ async def test_shadows_and_the_callers_tenant_change_no_answer_of_curation(
 
 async def test_others_may_not_call_them(owner: asyncpg.Connection, neighbours: Neighbours) -> None:
     for function in FUNCTIONS:
-        name = f"recollect.{function.replace('key_hash ', '').replace('retention ', '').replace('kept ', '')}"
+        name = f"recollect.{re.sub(r'[a-z_]+ (?=[a-z])', '', function)}"
         assert not await owner.fetchval("SELECT has_function_privilege('public', $1, 'EXECUTE')", name)
 
 
@@ -354,3 +357,32 @@ async def test_tenants_to_compact_are_active_ones_whose_graphs_were_not_looked_a
     assert await tenants_in(attacker, function) == {mine}
     await owner.execute("UPDATE tenants SET status = 'suspended' WHERE id = $1", mine)
     assert await tenants_in(attacker, function) == set()
+
+
+async def test_whoever_takes_new_statistics_chooses_no_table_and_learns_nothing(
+    attacker: asyncpg.Connection, neighbours: Neighbours, owner: asyncpg.Connection
+) -> None:
+    """It runs as the owner, reads of tables by names, and executes statements that it makes."""
+    call = "SELECT recollect.forget_statistics($1)"
+    hostile = ["pg_authid", "public.x", "nodes; DROP TABLE recollect.nodes", 'nodes"', "tenants", "api_keys", ""]
+    before = await owner.fetchval("SELECT count(*) FROM nodes")
+    for only in ([], hostile, [*hostile, "aliases"]):
+        assert await attacker.fetchval(call, only) == []
+    await attacker.execute(SHADOWS)
+    await attacker.execute(
+        """CREATE TEMP TABLE pg_stats (schemaname text, tablename text, attname text);
+        INSERT INTO pg_temp.pg_stats VALUES ('recollect', 'nodes', 'x''); DROP TABLE recollect.nodes; --');
+        CREATE FUNCTION pg_temp.pg_clear_attribute_stats(text, text, text, boolean) RETURNS void
+            LANGUAGE sql AS 'DELETE FROM recollect.tenants'"""
+    )
+    assert await attacker.fetchval(call, ["nodes"]) == []
+    assert await owner.fetchval("SELECT count(*) FROM nodes") == before
+    assert await owner.fetchval("SELECT count(*) FROM tenants WHERE id = $1", neighbours[0].caller.tenant_id) == 1
+    for tried in ("ANALYZE recollect.nodes", "SELECT * FROM pg_catalog.pg_statistic"):
+        with_warning: list[str] = []
+        attacker.add_log_listener(lambda _, message, told=with_warning: told.append(message.message))
+        try:
+            assert await attacker.execute(tried) == "ANALYZE"
+            assert with_warning, "a warning: only the owner may"
+        except asyncpg.InsufficientPrivilegeError:
+            pass

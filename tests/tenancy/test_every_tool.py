@@ -4,20 +4,20 @@ import json
 from typing import Any
 from uuid import uuid4
 
+from recollect.accounts.identity.model import operator_caller
 from recollect.caller import Caller
-from recollect.graphs import service as graphs
-from recollect.identity.model import operator_caller
+from recollect.graph.graphs import service as graphs
 from recollect.platform.db import Database
 from recollect_gateway.mcp_endpoint.catalogue import TOOLS
 from tests.conftest import NewTenant
 from tests.contract.examples import EXAMPLES, Played
-from tests.gateway import Gateway, NewApiKey, revision_of, rpc_headers
+from tests.gateway import NewApiKey, RunningGateway, revision_of, rpc_headers
 
 ALL = "/mcp/x/all"
 
 
 async def test_foreign_ids_and_names_look_like_unknown_ones(
-    gateway: Gateway, issue: NewApiKey, caller: Caller, new_tenant: NewTenant, db: Database
+    gateway: RunningGateway, issue: NewApiKey, caller: Caller, new_tenant: NewTenant, db: Database
 ) -> None:
     mine = (await issue(caller)).secret
     theirs = (await issue(operator_caller(await new_tenant()))).secret
@@ -39,8 +39,27 @@ async def test_foreign_ids_and_names_look_like_unknown_ones(
         assert await everything(gateway, owner) == before
 
 
+async def test_the_id_of_a_foreign_graph_looks_like_an_unknown_one(
+    gateway: RunningGateway, issue: NewApiKey, caller: Caller, new_tenant: NewTenant, db: Database
+) -> None:
+    """Wherever a tool takes a graph, the name of which may be its id."""
+    theirs = (await issue(operator_caller(await new_tenant()))).secret
+    async with db.transaction(caller, read_only=True) as tx:
+        foreign = str((await graphs.get_graph(tx, "default")).id)
+    before = await revision_of(db, caller)
+    async with gateway.http(theirs, **rpc_headers()) as stranger:
+        for name, example in EXAMPLES.items():
+            places = [key for key in ("graph", "owner_id", "to_graph") if example.get(key) == "default"]
+            told = []
+            for graph_id in (foreign, str(uuid4())) if places else ():
+                result = await gateway.call(stranger, name, example | dict.fromkeys(places, graph_id), path=ALL)
+                told.append(json.dumps(result, sort_keys=True).replace(graph_id, "…"))
+            assert len(set(told)) == bool(places), name
+    assert await revision_of(db, caller) == before
+
+
 async def test_a_confined_key_is_told_nothing_of_what_its_graph_is_tied_to(
-    gateway: Gateway, issue: NewApiKey, caller: Caller, db: Database
+    gateway: RunningGateway, issue: NewApiKey, caller: Caller, db: Database
 ) -> None:
     """In a graph that its allow-list leaves out there is an entity with relations from and to each of its own."""
     async with gateway.http((await issue(caller)).secret, **rpc_headers()) as owner:
@@ -70,7 +89,7 @@ async def test_a_confined_key_is_told_nothing_of_what_its_graph_is_tied_to(
                 assert str(hidden) not in told, (name, arguments)
 
 
-async def play(gateway: Gateway, http: Any) -> Played:
+async def play(gateway: RunningGateway, http: Any) -> Played:
     """Write all that the examples write, and keep the ids that they answer."""
     played = Played()
     for name, arguments in EXAMPLES.items():
@@ -80,7 +99,7 @@ async def play(gateway: Gateway, http: Any) -> Played:
     return played
 
 
-async def everything(gateway: Gateway, http: Any) -> Any:
+async def everything(gateway: RunningGateway, http: Any) -> Any:
     """What the tenant's default graph shows."""
     return (await gateway.call(http, "read_graph", {}, path=ALL))["structuredContent"]
 

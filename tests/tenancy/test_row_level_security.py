@@ -9,7 +9,7 @@ import asyncpg
 import pytest
 
 from recollect.errors import Unavailable
-from recollect.graphs import service as graphs
+from recollect.graph.graphs import service as graphs
 from recollect.platform.db import APP_ROLE, OWNER_ROLE, Database, Transaction, session_settings
 from recollect.settings import Settings
 from tests.tenancy.conftest import Neighbour

@@ -5,17 +5,17 @@ from dataclasses import replace
 
 import pytest
 
+from recollect.accounts.identity.model import operator_caller
 from recollect.caller import Caller
-from recollect.identity.model import operator_caller
 from recollect.platform.db import Database
 from recollect.settings import Settings
 from tests.conftest import NewTenant
 from tests.memories import Agent, at_work
-from tests.recalls import Stack, stack
+from tests.recalls import RecallStack, stack
 
 
 @pytest.fixture
-async def one(settings: Settings) -> AsyncIterator[Stack]:
+async def one(settings: Settings) -> AsyncIterator[RecallStack]:
     async with stack(settings) as one:
         yield one
 
@@ -26,7 +26,9 @@ async def agent(db: Database, caller: Caller) -> AsyncIterator[Agent]:
         yield agent
 
 
-async def test_the_same_question_on_graphs_of_the_same_name(one: Stack, db: Database, new_tenant: NewTenant) -> None:
+async def test_the_same_question_on_graphs_of_the_same_name(
+    one: RecallStack, db: Database, new_tenant: NewTenant
+) -> None:
     callers = [operator_caller(await new_tenant()) for _ in range(2)]
     async with at_work(db, callers[0]) as mine, at_work(db, callers[1]) as other:
         await mine.remember("my alder")
@@ -36,7 +38,7 @@ async def test_the_same_question_on_graphs_of_the_same_name(one: Stack, db: Data
         assert await one.cached(mine.caller, "alder") == ["my alder"]
 
 
-async def test_a_value_of_another_tenant_is_no_value(one: Stack, db: Database, new_tenant: NewTenant) -> None:
+async def test_a_value_of_another_tenant_is_no_value(one: RecallStack, db: Database, new_tenant: NewTenant) -> None:
     """Moved to another key in Redis it is not opened; and if it were, its passages are not there to be read."""
     callers = [operator_caller(await new_tenant()) for _ in range(2)]
     async with at_work(db, callers[0]) as mine, at_work(db, callers[1]) as other:
@@ -59,7 +61,7 @@ async def test_a_value_of_another_tenant_is_no_value(one: Stack, db: Database, n
         assert (forged.hits, forged.texts) == (0, ["my alder"])
 
 
-async def test_passages_of_another_graph_are_not_read(one: Stack, agent: Agent) -> None:
+async def test_passages_of_another_graph_are_not_read(one: RecallStack, agent: Agent) -> None:
     elsewhere = replace(agent, graph="elsewhere")
     await agent.remember("my alder")
     await elsewhere.remember("an alder elsewhere")

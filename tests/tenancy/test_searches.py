@@ -2,8 +2,8 @@
 
 import pytest
 
-from recollect.search import service as search
-from recollect.search.model import BooleanQuery, DateQuery, FuzzyQuery, RankedQuery
+from recollect.retrieval.search import service as search
+from recollect.retrieval.search.model import BooleanQuery, DateQuery, FuzzyQuery, RankedQuery
 from tests.integration.test_classic_searches import reading
 from tests.memories import names
 from tests.tenancy.conftest import Neighbour

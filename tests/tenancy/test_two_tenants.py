@@ -7,21 +7,21 @@ import asyncpg
 import numpy as np
 import pytest
 
-from recollect.entities import service as entities
+from recollect.accounts.identity import service as identity
+from recollect.accounts.identity.model import NewKey
 from recollect.errors import ErrorCode, Forbidden, NotFound
-from recollect.graphs import service as graphs
-from recollect.graphs.model import NewGraph
-from recollect.identity import service as identity
-from recollect.identity.model import NewKey
+from recollect.graph.entities import service as entities
+from recollect.graph.graphs import service as graphs
+from recollect.graph.graphs.model import NewGraph
+from recollect.graph.nodes import service as nodes
+from recollect.graph.observations import service as observations
+from recollect.graph.passages import service as passages
+from recollect.graph.relations import service as relations
+from recollect.jobs import leases
 from recollect.jobs import service as jobs
-from recollect.jobs import turns
-from recollect.jobs.model import JobBounds, JobFilter, LeaseLost, NewJob, Step
-from recollect.memory.model import Item
-from recollect.nodes import service as nodes
-from recollect.observations import service as observations
-from recollect.passages import service as passages
+from recollect.jobs.model import JobBounds, JobFilter, LeaseLost, NewJob, StepResult
+from recollect.memory.model import NewMemory
 from recollect.platform.db import Database
-from recollect.relations import service as relations
 from recollect.settings import Settings
 from tests.memories import embedder, names, triples
 from tests.tenancy.conftest import NOBODYS_KIND, PEPPER, Neighbour, tables_of_tenants
@@ -52,7 +52,7 @@ async def test_what_one_tenant_does_leaves_the_other_as_it_was(
     await mine.observe("Ada", "was born in London")
     await mine.create("Babbage", "Grace")
     await mine.relate(("Ada", "Babbage", "admires"), ("Grace", "Ada", "reads"))
-    await mine.remember("the engine was built in 1991", Item("likes coffee", about=("Ada",)))
+    await mine.remember("the engine was built in 1991", NewMemory("likes coffee", about=("Ada",)))
     await mine.unobserve(("Ada", "writes programs"))
     await mine.unrelate(("Ada", "Babbage", "knows"))
     await mine.delete("Ada", "Babbage")
@@ -79,10 +79,10 @@ async def test_what_one_tenant_has_the_other_does_not_find(neighbours: Neighbour
 
 async def test_the_same_memory_is_new_to_each_and_close_to_ones_own_only(neighbours: Neighbours) -> None:
     mine, other = neighbours
-    await mine.remember("the sluice gate opens at dawn", Item("opens sluice gates", about=("Zuse",)))
+    await mine.remember("the sluice gate opens at dawn", NewMemory("opens sluice gates", about=("Zuse",)))
     await mine.embed()
     await other.embed()
-    remembered = await other.remember("the sluice gate opens at dawn", Item("opens sluice gates", about=("Zuse",)))
+    remembered = await other.remember("the sluice gate opens at dawn", NewMemory("opens sluice gates", about=("Zuse",)))
     assert [(one.known, one.close) for one in remembered] == [(False, []), (False, [])]
     (again,) = await other.remember("the sluice gate opens at dawn every day")
     assert {older.memory_id for older in again.close} <= {one.id for one in remembered}
@@ -166,17 +166,17 @@ async def test_a_worker_takes_and_ends_its_own_tenants_jobs_only(
     mine, other = neighbours
     before, bounds = await contents(owner, other), JobBounds.of(Settings())
     async with mine.db.transaction(mine.caller) as tx:
-        claimed = await turns.claim(tx, [NOBODYS_KIND], bounds)
+        claimed = await leases.claim_job(tx, [NOBODYS_KIND], bounds)
         assert claimed is not None
         assert claimed.id == mine.due.id
-        assert await turns.claim(tx, [NOBODYS_KIND], bounds) is None
+        assert await leases.claim_job(tx, [NOBODYS_KIND], bounds) is None
     await owner.execute("UPDATE jobs SET lease = $1, claimed_until = now() WHERE id = $2", claimed.lease, other.due.id)
     forged = replace(claimed, id=other.due.id)
-    step = Step({}, 1, finished=True, output=(b"forged",))
+    step = StepResult({}, 1, finished=True, output=(b"forged",))
     for use in (
-        lambda tx: turns.record_step(tx, forged, step, bounds),
-        lambda tx: turns.give_back(tx, forged, bounds),
-        lambda tx: turns.note_worker_lost(tx, forged, bounds),
+        lambda tx: leases.record_step(tx, forged, step, bounds),
+        lambda tx: leases.release_job(tx, forged, bounds),
+        lambda tx: leases.fail_lost_job(tx, forged, bounds),
     ):
         with pytest.raises(LeaseLost):
             async with mine.db.transaction(mine.caller) as tx:

@@ -7,7 +7,7 @@ import grimp
 import pytest
 
 CORE = Path(__file__).parents[2] / "shared" / "recollect"
-CAPABILITIES = sorted(store.parent.name for store in CORE.glob("*/store.py"))
+CAPABILITIES = sorted(".".join(store.parent.relative_to(CORE).parts) for store in CORE.rglob("store.py"))
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +24,7 @@ def test_a_store_is_called_by_its_own_capability_only(imports: grimp.ImportGraph
 
 @pytest.mark.parametrize("capability", CAPABILITIES)
 def test_every_capability_has_the_same_files(capability: str) -> None:
-    present = {path.name for path in (CORE / capability).iterdir() if path.is_file()}
+    present = {path.name for path in CORE.joinpath(*capability.split(".")).iterdir() if path.is_file()}
     assert present >= {"__init__.py", "model.py", "service.py", "store.py", "queries.sql"}
 
 

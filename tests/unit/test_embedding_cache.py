@@ -10,17 +10,17 @@ from hypothesis import strategies as st
 
 from recollect.errors import ErrorCode, Unavailable
 from recollect.platform.embedding import UNMEASURED, Vectors
-from recollect.platform.embedding_cache import MAX_CHARACTERS, CachedEmbedder, Recent
+from recollect.platform.embedding_cache import MAX_CHARACTERS, CachedEmbedder, LruRows
 
 DIMENSIONS = 4
 
 
-class Recording:
+class RecordingEmbedder:
     """An embedder that notes what it was asked, and answers when `gate` is open; "bad" texts fail."""
 
     model = "recording"
     dimensions = DIMENSIONS
-    floors = UNMEASURED
+    similarity_thresholds = UNMEASURED
 
     def __init__(self) -> None:
         self.asked: list[list[str]] = []
@@ -43,12 +43,12 @@ def vector_of(text: str) -> list[float]:
     return [float(len(text)), float(sum(map(ord, text)) % 997), 1.0, 0.0]
 
 
-def cached(embedder: Recording, *, max_entries: int = 100, max_bytes: int = 100_000) -> CachedEmbedder:
+def cached(embedder: RecordingEmbedder, *, max_entries: int = 100, max_bytes: int = 100_000) -> CachedEmbedder:
     return CachedEmbedder(embedder, max_entries=max_entries, max_bytes=max_bytes)
 
 
 async def test_a_text_is_embedded_once_and_every_row_is_in_its_place() -> None:
-    inner = Recording()
+    inner = RecordingEmbedder()
     cache = cached(inner)
     for texts in (["tea", "rain"], ["rain", "sun", "rain"], ["sun"], []):
         rows = await cache.embed(texts)
@@ -60,7 +60,7 @@ async def test_a_text_is_embedded_once_and_every_row_is_in_its_place() -> None:
 
 
 async def test_equal_texts_asked_at_once_are_embedded_once() -> None:
-    inner = Recording()
+    inner = RecordingEmbedder()
     cache = cached(inner)
     inner.gate.clear()
     calls = [asyncio.create_task(cache.embed(texts)) for texts in (["tea", "rain"], ["tea"], ["rain", "sun"])]
@@ -76,7 +76,7 @@ async def test_equal_texts_asked_at_once_are_embedded_once() -> None:
 
 
 async def test_one_who_leaves_takes_nothing_from_those_who_wait() -> None:
-    inner = Recording()
+    inner = RecordingEmbedder()
     cache = cached(inner)
     inner.gate.clear()
     first, second = (asyncio.create_task(cache.embed(["tea"])) for _ in range(2))
@@ -90,7 +90,7 @@ async def test_one_who_leaves_takes_nothing_from_those_who_wait() -> None:
 
 
 async def test_a_failure_is_told_to_all_who_wait_and_not_remembered() -> None:
-    inner = Recording()
+    inner = RecordingEmbedder()
     cache = cached(inner)
     for _ in range(2):
         answers = await asyncio.gather(cache.embed(["bad"]), cache.embed(["bad"]), return_exceptions=True)
@@ -100,7 +100,7 @@ async def test_a_failure_is_told_to_all_who_wait_and_not_remembered() -> None:
 
 
 async def test_a_long_text_is_no_question() -> None:
-    inner = Recording()
+    inner = RecordingEmbedder()
     cache = cached(inner)
     for _ in range(2):
         await cache.embed(["x" * (MAX_CHARACTERS + 1)])
@@ -109,7 +109,7 @@ async def test_a_long_text_is_no_question() -> None:
 
 
 async def test_closing_ends_what_is_under_way_and_closes_the_embedder() -> None:
-    inner = Recording()
+    inner = RecordingEmbedder()
     cache = cached(inner)
     inner.gate.clear()
     waiting = asyncio.create_task(cache.embed(["tea"]))
@@ -121,7 +121,7 @@ async def test_closing_ends_what_is_under_way_and_closes_the_embedder() -> None:
 
 
 async def test_the_least_recently_used_leaves_first() -> None:
-    inner = Recording()
+    inner = RecordingEmbedder()
     cache = cached(inner, max_entries=2)
     for text in ("a", "b", "a", "c", "a", "b"):
         await cache.embed([text])
@@ -129,7 +129,7 @@ async def test_the_least_recently_used_leaves_first() -> None:
 
 
 async def test_more_texts_at_once_than_are_kept() -> None:
-    cache = cached(Recording(), max_entries=2)
+    cache = cached(RecordingEmbedder(), max_entries=2)
     texts = [str(number) for number in range(10)]
     assert (await cache.embed(texts)).tolist() == [vector_of(text) for text in texts]
     assert len(cache.recent.rows) == 2
@@ -141,12 +141,20 @@ async def test_more_texts_at_once_than_are_kept() -> None:
     st.integers(0, 200),
 )
 def test_bounds_hold_after_every_step(steps: list[tuple[str, int, bool]], max_entries: int, max_bytes: int) -> None:
-    recent = Recent(max_entries, max_bytes)
+    recent = LruRows(max_entries, max_bytes)
     for text, length, put in steps:
         if put:
             recent.put(("model", text), np.zeros(length, np.float32))
         else:
             recent.get(("model", text))
-        held = sum(row.nbytes + 4 * (len(key[0]) + len(key[1])) for key, row in recent.rows.items())
+        held = sum(kept.row.nbytes + 4 * (len(key[0]) + len(key[1])) for key, kept in recent.rows.items())
         assert recent.bytes == held <= max_bytes
         assert len(recent.rows) <= max_entries
+
+
+def test_a_row_that_is_larger_than_all_may_be_takes_nobody_s_place() -> None:
+    recent = LruRows(10, 100)
+    for length, kept in ((2, {"small", "grows"}), (100, {"small"})):
+        recent.put(("", "small"), np.zeros(1, np.float32))
+        recent.put(("", "grows"), np.zeros(length, np.float32))
+        assert {text for _, text in recent.rows} == kept

@@ -8,7 +8,14 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from recollect.identity.model import ALPHABET, KIND_SCOPES, generate_secret, hash_secret, hint_of, is_well_formed
+from recollect.accounts.identity.model import (
+    ALPHABET,
+    KIND_SCOPES,
+    generate_secret,
+    hash_secret,
+    hint_of,
+    is_well_formed,
+)
 
 KINDS = sorted(KIND_SCOPES)
 SECRETS = st.builds(lambda kind, _: generate_secret(kind), st.sampled_from(KINDS), st.integers())

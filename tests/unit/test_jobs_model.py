@@ -16,6 +16,7 @@ from recollect.errors import (
     TooLarge,
     Unavailable,
 )
+from recollect.jobs.kinds import KINDS
 from recollect.jobs.model import (
     FIRST_WAIT_SECONDS,
     LONGEST_WAIT_SECONDS,
@@ -25,7 +26,6 @@ from recollect.jobs.model import (
     wait_before,
 )
 from recollect.settings import Settings
-from recollect_gateway import kinds
 from recollect_workers.kinds import known_kinds
 
 SECRET = "the vault opens at nine"
@@ -84,4 +84,4 @@ def test_kinds_can_be_stored() -> None:
 
 
 def test_every_kind_that_the_worker_knows_can_be_asked_for() -> None:
-    assert set(kinds.KINDS) == set(known_kinds(Settings()))
+    assert set(KINDS) == set(known_kinds(Settings()))

@@ -8,9 +8,9 @@ from uuid import UUID
 import pytest
 
 from recollect.errors import Conflict, InvalidInput, NotFound
-from recollect.graphs.model import Graph
-from recollect.lineages.model import Draft, plan
-from recollect.nodes.model import NodeFields, NodeHead, Rewrite
+from recollect.graph.graphs.model import Graph
+from recollect.graph.lineages.model import Draft, plan_puts
+from recollect.graph.nodes.model import NodeFields, NodeHead, Rewrite
 
 NOW = datetime(2027, 1, 31, tzinfo=UTC)
 ADA, BABBAGE = UUID(int=1), UUID(int=2)
@@ -39,7 +39,7 @@ NAMES = {"Ada": ADA, "Babbage": BABBAGE}
 
 def test_a_draft_without_a_node_is_a_new_lineage() -> None:
     draft = Draft(NodeFields(content="it rained"))
-    assert plan(graph(), [draft], {}, {}) == [draft]
+    assert plan_puts(graph(), [draft], {}, {}) == [draft]
 
 
 @pytest.mark.parametrize(
@@ -58,32 +58,26 @@ def test_a_stale_draft_stands_beside_the_heads_under_the_manual_policy_only(
     policy: str, based_on: int | None, beside: bool
 ) -> None:
     draft = Draft(NodeFields(name="Ada", kind="person"), ADA, based_on, actor="somebody")
-    (step,) = plan(graph(policy), [draft], HEADS, NAMES)
+    (step,) = plan_puts(graph(policy), [draft], HEADS, NAMES)
     assert step == Rewrite(HEADS[ADA], draft.fields, based_on, beside, "somebody")
 
 
 @pytest.mark.parametrize("based_on", [0, 4, -1])
 def test_a_version_that_never_was_is_refused(based_on: int) -> None:
-    (step,) = plan(graph(), [Draft(NodeFields(name="Ada"), ADA, based_on)], HEADS, NAMES)
+    (step,) = plan_puts(graph(), [Draft(NodeFields(name="Ada"), ADA, based_on)], HEADS, NAMES)
     assert isinstance(step, InvalidInput)
     assert step.path == "based_on_version"
 
 
 def test_what_is_not_there_is_not_found() -> None:
     heads = {ADA: head(ADA, name="Ada", placeholder=True)}
-    steps = plan(graph(), [Draft(NodeFields(), ADA), Draft(NodeFields(), BABBAGE)], heads, {})
+    steps = plan_puts(graph(), [Draft(NodeFields(), ADA), Draft(NodeFields(), BABBAGE)], heads, {})
     assert [type(step) for step in steps] == [NotFound, NotFound]
-
-
-def test_a_second_draft_of_a_lineage_is_refused() -> None:
-    drafts = [Draft(NodeFields(name="Ada", kind="person"), ADA)] * 2
-    steps = plan(graph(), drafts, HEADS, NAMES)
-    assert [type(step) for step in steps] == [Rewrite, Conflict]
 
 
 def test_a_draft_that_was_refused_does_not_stand_in_the_way_of_the_next() -> None:
     drafts = [Draft(NodeFields(name="Grace"), ADA, 9), Draft(NodeFields(name="Grace"), ADA)]
-    steps = plan(graph(), drafts, HEADS, NAMES)
+    steps = plan_puts(graph(), drafts, HEADS, NAMES)
     assert [type(step) for step in steps] == [InvalidInput, Rewrite]
 
 
@@ -100,7 +94,7 @@ def test_a_draft_that_was_refused_does_not_stand_in_the_way_of_the_next() -> Non
     ids=["made anew", "renamed", "made twice", "made and renamed", "renamed twice", "renamed and made"],
 )
 def test_a_name_is_one_nodes(drafts: list[Draft]) -> None:
-    *others, last = plan(graph(), drafts, HEADS, NAMES)
+    *others, last = plan_puts(graph(), drafts, HEADS, NAMES)
     assert not any(isinstance(step, Exception) for step in others)
     assert isinstance(last, Conflict)
     assert last.path == "name"
@@ -113,6 +107,6 @@ def test_a_whitelist_binds_what_is_new_only() -> None:
         Draft(NodeFields(name="Babbage", kind="cat", importance=5), BABBAGE),
         Draft(NodeFields(name="Ada", kind="cat"), ADA),
     ]
-    steps = plan(narrow, drafts, HEADS, NAMES)
+    steps = plan_puts(narrow, drafts, HEADS, NAMES)
     assert [type(step) for step in steps] == [InvalidInput, Rewrite, InvalidInput]
-    assert [type(step) for step in plan(narrow, [replace(drafts[2], actor="x")], HEADS, NAMES)] == [InvalidInput]
+    assert [type(step) for step in plan_puts(narrow, [replace(drafts[2], actor="x")], HEADS, NAMES)] == [InvalidInput]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.passages.model import MAX_CHARACTERS, MAX_WORDS, split
+from recollect.graph.passages.model import MAX_CHARACTERS, MAX_WORDS, split
 
 SENTENCES = st.lists(st.text(alphabet="ab é東.!? \n", max_size=200), max_size=20).map(". ".join)
 LONG_SENTENCES = st.lists(st.text(alphabet="ab", min_size=1, max_size=3), max_size=400).map(" ".join)

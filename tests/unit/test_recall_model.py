@@ -1,16 +1,17 @@
 """How recall ranks, fuses, folds and keeps to a budget."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from uuid import UUID
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.passages.model import is_dated, speaker
-from recollect.recall.asking import Asked, speaks_of_self, stated
-from recollect.recall.model import agreement, folded, fuse, within_budget
-from recollect.recall.ranking import (
+from recollect.graph.passages.model import is_dated, speaker
+from recollect.retrieval.recall.model import fuse, overlap_at_k, within_budget, without_repeats
+from recollect.retrieval.recall.question_analysis import ExpectedAnswer, is_first_person, statement_share
+from recollect.retrieval.recall.ranking import (
     MIN_BEST_COVERAGE,
     MIN_COVERAGE,
     WEIGHTS,
@@ -19,10 +20,10 @@ from recollect.recall.ranking import (
     Term,
     any_of,
     rank,
-    selective,
-    weigh,
+    rarest_terms,
+    weighted_terms,
 )
-from recollect.search.fusion import FUSION_K
+from recollect.retrieval.search.fusion import FUSION_K
 
 IDS = st.lists(st.integers(0, 20), unique=True, max_size=15)
 
@@ -52,9 +53,20 @@ def test_a_fused_score_is_the_sum_of_reciprocal_ranks() -> None:
 
 
 @given(st.lists(IDS, min_size=1, max_size=5), st.sets(st.integers(0, 20)))
-def test_what_is_outdated_comes_last_however_many_questions_find_it(rankings: list[list[int]], old: set[int]) -> None:
+def test_what_is_outdated_is_fused_as_all_else(rankings: list[list[int]], old: set[int]) -> None:
     fused = fuse([[hit(number, outdated=number in old) for number in numbers] for numbers in rankings])
-    assert [found.outdated for found in fused] == sorted(found.outdated for found in fused)
+    assert order(fused) == order(fuse([ranking(numbers) for numbers in rankings]))
+    assert {found.memory_id.int for found in fused if found.outdated} == old & set(order(fused))
+
+
+def test_what_is_outdated_does_not_say_again_what_still_holds() -> None:
+    said = [
+        hit(1, "Tea.", outdated=True),
+        hit(2, "coffee", outdated=True),
+        hit(3, "tea"),
+        hit(4, "Coffee", outdated=True),
+    ]
+    assert order(without_repeats(said)) == [2, 3]
 
 
 @given(IDS)
@@ -88,24 +100,31 @@ def test_the_best_that_fit_are_kept_and_the_best_always(lengths: list[int], limi
 def candidate(number: int, **known: object) -> Candidate:
     nothing = {"own": 0.0, "near": 0.0, "far": 0.0, "covered": 0.0, "about": False, "words": 5, "dated": False}
     key = UUID(int=number)
-    what = {"memory_id": key, "node_id": key, "name": None, "text": "", "at": None, "outdated": False}
-    what |= {"meaning": None, "alone": None}
+    what: dict[str, object] = {
+        "memory_id": key,
+        "node_id": key,
+        "name": None,
+        "text": "",
+        "at": None,
+        "outdated": False,
+    }
+    what |= {"meaning": None, "own_similarity": None, "version_id": None, "conflicts": ()}
     return Candidate(id=key, **(what | nothing | known))  # type: ignore[arg-type]
 
 
-NOTHING = Asked()
+NOTHING = ExpectedAnswer()
 
 TERMS = [Term("cello", 3.0, 2), Term("play", 1.0, 50)]
 CANDIDATES = st.lists(
     st.builds(
-        lambda number, own, covered, meaning, alone, about, outdated: candidate(
+        lambda number, own, covered, meaning, own_similarity, about, outdated: candidate(
             number,
             own=own,
             near=own,
             far=own,
             covered=covered,
             meaning=meaning,
-            alone=alone,
+            own_similarity=own_similarity,
             about=about,
             outdated=outdated,
         ),
@@ -123,34 +142,56 @@ CANDIDATES = st.lists(
 
 
 @given(CANDIDATES, st.booleans())
-def test_scores_are_between_0_and_1_and_fall_and_what_is_outdated_comes_last(
-    found: list[Candidate], when: bool
-) -> None:
-    hits = rank(found, TERMS, asked=Asked(time=when), min_meaning=0.25)
+def test_scores_are_between_0_and_1_and_fall(found: list[Candidate], when: bool) -> None:
+    hits = rank(found, TERMS, expected=ExpectedAnswer(time=when), min_meaning=0.25)
     assert all(0 <= hit.score <= 1 and set(hit.terms) == set(WEIGHTS) for hit in hits)
-    assert [hit.outdated for hit in hits] == sorted(hit.outdated for hit in hits)
-    for outdated in (False, True):
-        scores = [hit.score for hit in hits if hit.outdated is outdated]
-        assert scores == sorted(scores, reverse=True)
+    scores = [(-hit.score, hit.outdated) for hit in hits]
+    assert scores == sorted(scores)
+
+
+def test_sibling_heads_are_one_memory_and_each_a_hit() -> None:
+    node, head, other = (
+        candidate(1, own=2.0, covered=4.0),
+        *(
+            candidate(number, memory_id=UUID(int=1), own=1.0, covered=4.0, version_id=UUID(int=number))
+            for number in (7, 8)
+        ),
+    )
+    hits = rank([node, head, other], TERMS, expected=NOTHING, min_meaning=0.25)
+    assert [hit.version_id for hit in hits] == [None, UUID(int=7), UUID(int=8)]
+    assert [hit.key for hit in without_repeats(fuse([hits, hits[::-1]]))] == [
+        hit.key for hit in fuse([hits, hits[::-1]])
+    ]
+    assert len(without_repeats(hits)) == 3
+
+
+@given(CANDIDATES)
+def test_what_is_outdated_has_the_place_that_it_would_have_had(found: list[Candidate]) -> None:
+    places = [
+        rank(old, TERMS, expected=NOTHING, min_meaning=0.25)
+        for old in (found, [replace(c, outdated=False) for c in found])
+    ]
+    assert [hit.score for hit in places[0]] == [hit.score for hit in places[1]]
 
 
 def near(c: Candidate) -> float:
-    return max(c.meaning or 0, c.alone or 0)
+    return max(c.meaning or 0, c.own_similarity or 0)
 
 
 @given(CANDIDATES)
 def test_what_has_no_evidence_is_no_answer(found: list[Candidate]) -> None:
     evident = {c.id for c in found if near(c) >= 0.25 or c.covered / 4 >= MIN_COVERAGE}
-    assert {hit.passage_id for hit in rank(found, TERMS, asked=NOTHING, min_meaning=0.25)} == evident
+    assert {hit.passage_id for hit in rank(found, TERMS, expected=NOTHING, min_meaning=0.25)} == evident
 
 
 @given(CANDIDATES)
 def test_where_the_best_is_no_answer_there_is_none(found: list[Candidate]) -> None:
     evident = [c for c in found if near(c) >= 0.25 or c.covered / 4 >= MIN_COVERAGE]
     answered = any(
-        (c.meaning is None and c.alone is None) or near(c) >= 0.4 or c.covered / 4 >= MIN_BEST_COVERAGE for c in evident
+        (c.meaning is None and c.own_similarity is None) or near(c) >= 0.4 or c.covered / 4 >= MIN_BEST_COVERAGE
+        for c in evident
     )
-    hits = rank(found, TERMS, asked=NOTHING, min_meaning=0.25, min_best=0.4)
+    hits = rank(found, TERMS, expected=NOTHING, min_meaning=0.25, min_best=0.4)
     assert {hit.passage_id for hit in hits} == ({c.id for c in evident} if answered else set())
 
 
@@ -158,14 +199,14 @@ def test_where_the_best_is_no_answer_there_is_none(found: list[Candidate]) -> No
 def test_the_order_in_which_candidates_come_does_not_matter(found: list[Candidate], chance: object) -> None:
     mixed = list(found)
     chance.shuffle(mixed)  # type: ignore[attr-defined]
-    ranked, again = (rank(some, TERMS, asked=NOTHING, min_meaning=0.25) for some in (found, mixed))
+    ranked, again = (rank(some, TERMS, expected=NOTHING, min_meaning=0.25) for some in (found, mixed))
     assert [hit.passage_id for hit in ranked] == [hit.passage_id for hit in again]
 
 
 def test_a_memory_answers_by_its_best_passage() -> None:
     whole = UUID(int=9)
     pieces = [candidate(1, memory_id=whole, own=1.0, covered=4.0), candidate(2, memory_id=whole, own=2.0, covered=4.0)]
-    (hit,) = rank(pieces, TERMS, asked=NOTHING, min_meaning=0.25)
+    (hit,) = rank(pieces, TERMS, expected=NOTHING, min_meaning=0.25)
     assert (hit.memory_id, hit.passage_id) == (whole, UUID(int=2))
 
 
@@ -173,7 +214,7 @@ def test_the_terms_are_the_score() -> None:
     (hit, _) = rank(
         [candidate(1, own=2.0, covered=4.0, meaning=0.5, about=True, words=40, dated=True), candidate(2, covered=4.0)],
         TERMS,
-        asked=Asked(time=True),
+        expected=ExpectedAnswer(time=True),
         min_meaning=0.25,
     )
     assert hit.score == pytest.approx(sum(WEIGHTS[name] * value for name, value in hit.terms.items()) / 20)
@@ -181,52 +222,56 @@ def test_the_terms_are_the_score() -> None:
 
 
 def test_rare_words_weigh_more_and_all_alike_before_they_are_counted() -> None:
-    rare, common = weigh({"play": 50, "cello": 2}, 100)
+    rare, common = weighted_terms({"play": 50, "cello": 2}, 100)
     assert (rare.lexeme, common.lexeme) == ("cello", "play")
     assert rare.idf > common.idf > 0
-    assert {term.idf for term in weigh({"play": 1, "cello": 1}, 0)} == {1.0}
-    assert weigh({"grown": 500}, 100)[0].idf > 0  # Counted before the graph shrank.
+    assert {term.idf for term in weighted_terms({"play": 1, "cello": 1}, 0)} == {1.0}
+    assert weighted_terms({"grown": 500}, 100)[0].idf > 0  # Counted before the graph shrank.
 
 
 def test_candidates_are_sought_by_the_words_that_few_passages_have() -> None:
-    terms = weigh({"a": 10, "b": 100, "c": 1_000}, 10_000)
-    assert [term.lexeme for term in selective(terms, 110)] == ["a", "b"]
-    assert selective(terms, 9) == []
-    assert any_of(selective(terms, 110)) == "'a' | 'b'"
+    terms = weighted_terms({"a": 10, "b": 100, "c": 1_000}, 10_000)
+    assert [term.lexeme for term in rarest_terms(terms, 110)] == ["a", "b"]
+    assert rarest_terms(terms, 9) == []
+    assert any_of(rarest_terms(terms, 110)) == "'a' | 'b'"
     assert any_of([Term("o'neil\\", 1.0, 1)]) == "'o''neil\\\\'"
 
 
 def test_what_was_asked_for_and_is_no_question_comes_first() -> None:
     told = "We were in Lisbon with 40 people."
-    asked = [candidate(1, text="How was it in town?"), candidate(2, text="We were in town."), candidate(3, text=told)]
+    expected = [
+        candidate(1, text="How was it in town?"),
+        candidate(2, text="We were in town."),
+        candidate(3, text=told),
+    ]
     for question in ("Where were you?", "How many people were you?"):
-        hits = rank(asked, [], asked=Asked.by(question), min_meaning=0.0)
+        hits = rank(expected, [], expected=ExpectedAnswer.of(question), min_meaning=0.0)
         assert order(hits) == [3, 2, 1]
         assert [hit.terms["answer"] for hit in hits] == [1, 0, 0]
         assert [hit.terms["statement"] for hit in hits] == [1, 1, 0]
 
 
 @pytest.mark.parametrize(
-    ("question", "asked", "self"),
+    ("question", "expected", "self"),
     [
-        ("When did Ada leave?", Asked(time=True), False),
-        ("What year was it?", Asked(time=True), False),
-        ("how long have I lived here", Asked(time=True), True),
-        ("how many days did it take?", Asked(time=True, number=True), False),
-        ("how many cats has Ada", Asked(number=True), False),
-        ("Whenever, my dear", Asked(), True),
-        ("What is the time signature of US?", Asked(), False),
-        ("Where is the US embassy?", Asked(name=True), False),
-        ("What happened in World War I?", Asked(), False),
-        ("Do I like what happened in World War I?", Asked(), True),
-        ("what did Mira and I do", Asked(), True),
-        ("which of us", Asked(name=True), True),
-        ("Who built the engine?", Asked(name=True), False),
-        ("What is the name of her cat and how old is it?", Asked(number=True, name=True), False),
+        ("When did Ada leave?", ExpectedAnswer(time=True), False),
+        ("What year was it?", ExpectedAnswer(time=True), False),
+        ("how long have I lived here", ExpectedAnswer(time=True), True),
+        ("how many days did it take?", ExpectedAnswer(time=True, number=True), False),
+        ("how many cats has Ada", ExpectedAnswer(number=True), False),
+        ("Whenever, my dear", ExpectedAnswer(), True),
+        ("What is the time signature of US?", ExpectedAnswer(), False),
+        ("Where is the US embassy?", ExpectedAnswer(name=True), False),
+        ("What happened in World War I?", ExpectedAnswer(), False),
+        ("Do I like what happened in World War I?", ExpectedAnswer(), True),
+        ("what did Mira and I do", ExpectedAnswer(), True),
+        ("which of us", ExpectedAnswer(name=True), True),
+        ("Who built the engine?", ExpectedAnswer(name=True), False),
+        ("What is the name of her cat and how old is it?", ExpectedAnswer(number=True, name=True), False),
     ],
 )
-def test_what_a_question_asks_for(question: str, asked: Asked, self: bool) -> None:
-    assert (Asked.by(question), speaks_of_self(question)) == (asked, self)
+def test_what_a_question_asks_for(question: str, expected: ExpectedAnswer, self: bool) -> None:
+    assert (ExpectedAnswer.of(question), is_first_person(question)) == (expected, self)
 
 
 @pytest.mark.parametrize(
@@ -244,8 +289,8 @@ def test_what_a_question_asks_for(question: str, asked: Asked, self: bool) -> No
     ],
 )
 def test_what_a_text_tells(text: str, number: bool, name: bool) -> None:
-    assert (Asked(number=True).told_by(text), Asked(name=True).told_by(text)) == (number, name)
-    assert not Asked(time=True).told_by(text)
+    assert (ExpectedAnswer(number=True).found_in(text), ExpectedAnswer(name=True).found_in(text)) == (number, name)
+    assert not ExpectedAnswer(time=True).found_in(text)
 
 
 @pytest.mark.parametrize(
@@ -261,12 +306,12 @@ def test_what_a_text_tells(text: str, number: bool, name: bool) -> None:
     ],
 )
 def test_how_much_of_a_text_is_no_question(text: str, share: float) -> None:
-    assert stated(text) == share
+    assert statement_share(text) == share
 
 
 @given(st.text())
 def test_of_any_text_some_share_is_a_question(text: str) -> None:
-    assert 0 <= stated(text) <= 1
+    assert 0 <= statement_share(text) <= 1
 
 
 @pytest.mark.parametrize(
@@ -287,7 +332,7 @@ def test_who_speaks_and_whether_a_time_is_told(text: str, who: str | None, dated
 
 def test_what_says_the_same_of_the_same_is_folded() -> None:
     hits = [hit(1, "Likes tea."), hit(2, "likes TEA"), hit(3, "likes coffee"), hit(4, "!!!"), hit(5, "???")]
-    assert order(folded(hits)) == [1, 3, 4, 5]
+    assert order(without_repeats(hits)) == [1, 3, 4, 5]
 
 
 @pytest.mark.parametrize(
@@ -303,14 +348,14 @@ def test_what_says_the_same_of_the_same_is_folded() -> None:
     ],
 )
 def test_what_only_looks_the_same_is_not_folded(texts: tuple[str, ...]) -> None:
-    assert len(folded([hit(number, text) for number, text in enumerate(texts)])) == len(texts)
+    assert len(without_repeats([hit(number, text) for number, text in enumerate(texts)])) == len(texts)
 
 
 def test_case_stops_and_quotes_do_not_make_another_memory() -> None:
     texts = ["Likes tea.", "likes  tea", "“Likes tea!”", "(likes, tea)"]
-    assert order(folded([hit(number, text) for number, text in enumerate(texts)])) == [0]
+    assert order(without_repeats([hit(number, text) for number, text in enumerate(texts)])) == [0]
 
 
 def test_agreement_is_of_the_first_few() -> None:
-    assert agreement(ranking([1, 2, 3]), ranking([1, 3, 4]), 2) == 0.5
-    assert agreement(ranking([]), ranking([1]), 10) == 0.0
+    assert overlap_at_k(ranking([1, 2, 3]), ranking([1, 3, 4]), 2) == 0.5
+    assert overlap_at_k(ranking([]), ranking([1]), 10) == 0.0

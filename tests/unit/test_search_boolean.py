@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recollect.errors import InvalidInput
-from recollect.search.boolean import (
+from recollect.retrieval.search.boolean import (
     MAX_DEPTH,
     MAX_TERMS,
     MAX_WAYS,
@@ -16,7 +16,7 @@ from recollect.search.boolean import (
     AnyOf,
     Expression,
     Not,
-    Term,
+    SubstringTerm,
     parse,
     plan,
 )
@@ -26,7 +26,7 @@ from tests.expressions import EXPRESSIONS, holds, written
 def shape(expression: Expression) -> Any:
     """Nested tuples, without depths."""
     match expression:
-        case Term():
+        case SubstringTerm():
             return expression.text if expression.field is None else (expression.field, expression.text)
         case Not():
             return ("NOT", shape(expression.of))
@@ -108,7 +108,7 @@ def test_parentheses_nest_as_deep_as_a_query_is_long() -> None:
 def test_a_query_that_asks_too_much_is_refused() -> None:
     with pytest.raises(InvalidInput, match=f"Has {MAX_TERMS + 1} terms"):
         plan(parse(" ".join(f"t{n}" for n in range(MAX_TERMS + 1))))
-    with pytest.raises(InvalidInput, match=f"more than {MAX_WAYS} ways"):
+    with pytest.raises(InvalidInput, match=f"more than {MAX_WAYS} alternatives"):
         plan(parse(" ".join(f"(a{n} OR b{n})" for n in range(10))))
     assert len(plan(parse(" ".join(f"(a{n} OR b{n})" for n in range(9)))).ways) == 512
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.search.fusion import fuse
+from recollect.retrieval.search.fusion import fuse
 
 RANKINGS = st.lists(st.lists(st.integers(0, 20), unique=True, max_size=15), max_size=8)
 

@@ -5,7 +5,7 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from rapidfuzz.distance import Levenshtein
 
-from recollect.search.fuzzy import bounds, edits, nearness
+from recollect.retrieval.search.fuzzy import bounds, edits, nearness
 
 THRESHOLDS = st.one_of(st.sampled_from([0.0, 0.1, 0.3, 0.5, 0.6, 2 / 3, 0.7, 0.75, 0.8, 0.9, 1.0]), st.floats(0, 1))
 TEXTS = st.text(alphabet="ab c", min_size=1, max_size=12)

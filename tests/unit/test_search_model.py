@@ -5,7 +5,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.search.model import like_pattern
+from recollect.retrieval.search.model import like_pattern
 
 
 @given(text=st.text(alphabet="ab%_\\é*?[", max_size=8), around=st.text(alphabet="ab%_\\", max_size=3))

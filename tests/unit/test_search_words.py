@@ -7,7 +7,7 @@ import unicodedata
 import pytest
 
 from recollect.errors import InvalidInput
-from recollect.search.words import MAX_WORDS, word_pattern, words_of
+from recollect.retrieval.search.words import MAX_WORDS, word_pattern, words_of
 
 
 @pytest.mark.parametrize(

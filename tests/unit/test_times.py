@@ -5,8 +5,10 @@ from typing import Annotated
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from recollect.times import FIRST, LAST, NEEDED, in_plain_words, storable
+from recollect.times import FIRST, LAST, NEEDED, from_milliseconds, in_plain_words, milliseconds, storable, through
 
 EAST = timezone(timedelta(hours=14))
 
@@ -38,3 +40,23 @@ def test_what_is_asked_for_has_an_example() -> None:
             msgspec.convert(text, Annotated[datetime, msgspec.Meta(tz=True)])
         assert in_plain_words(str(error.value)) == NEEDED
     assert in_plain_words("Expected `int`, got `str`") == "Expected `int`, got `str`"
+
+
+MOMENTS = st.datetimes(datetime(1, 1, 2), datetime(9999, 12, 30), timezones=st.just(UTC))
+
+
+@given(MOMENTS)
+def test_what_was_told_in_milliseconds_means_the_moment_that_was_told(at: datetime) -> None:
+    told = datetime.fromisoformat(at.isoformat(timespec="milliseconds"))
+    assert told <= at <= through(told)
+    assert through(told) - told < timedelta(milliseconds=1)
+    assert from_milliseconds(milliseconds(at)) == told
+
+
+@given(MOMENTS.filter(lambda at: at.microsecond % 1_000))
+def test_what_was_told_in_microseconds_means_just_that(at: datetime) -> None:
+    assert through(at) == at
+
+
+def test_the_end_of_the_calendar_has_no_moment_after_it() -> None:
+    assert through(datetime(9999, 12, 31, 23, 59, 59, 999_000, UTC)) == LAST

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from recollect.entities.model import NewEntity
 from recollect.errors import InvalidInput, TooLarge
-from recollect.relations.model import NewRelation
-from recollect.transfer import packets
+from recollect.graph.entities.model import NewEntity
+from recollect.graph.relations.model import NewRelation
+from recollect.transfer import upload_chunks
 from recollect.transfer.batches import read_items, read_small
+from recollect.transfer.formats.decoding import ParsedRecord
 from recollect.transfer.formats.jsonl import Said, read_line, write_line
-from recollect.transfer.formats.reading import Item
 from recollect.transfer.model import (
     MAX_KIND,
     MAX_LINES,
@@ -24,11 +24,11 @@ from recollect.transfer.model import (
     MAX_OBSERVATIONS,
     MAX_RELATION_TYPE,
     MAX_TEXT,
-    Unreadable,
+    UnreadableLine,
 )
-from recollect.transfer.packets import BrokenLine, Packet, read_packets
 from recollect.transfer.records import EntityRecord, RelationRecord
-from recollect_cli.gateway import Address, find_address
+from recollect.transfer.upload_chunks import BrokenLine, UploadChunk, read_upload_chunks
+from recollect_cli.gateway import GatewayAddress, find_address
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 BROKEN_NUMBERS = [2, 3, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 21]
@@ -57,11 +57,11 @@ def read_file(raw: bytes) -> tuple[list[tuple[int, Said]], list[BrokenLine]]:
     sound: list[tuple[int, Said]] = []
     broken = []
     for found in read_items("jsonl", [raw]):
-        number = int(found.where.removeprefix("line "))
-        if isinstance(found, Item):
-            sound.append((number, said_by(found.record)))
+        line, _, path = found.where.removeprefix("line ").partition(".")
+        if isinstance(found, ParsedRecord):
+            sound.append((int(line), said_by(found.record)))
         else:
-            broken.append(BrokenLine(number, found.reason))
+            broken.append(BrokenLine(int(line), f"{path}: {found.reason}" if path else found.reason))
     return sound, broken
 
 
@@ -116,17 +116,21 @@ def test_the_official_file_is_written_as_it_was() -> None:
 
 
 def test_broken_lines_are_told_by_number_and_the_rest_is_read() -> None:
-    """By both that read such a file, one of them for packets."""
+    """By both that read such a file, one of them for chunks. A statement that cannot be kept costs only itself."""
     raw = (FIXTURES / "memory_broken.jsonl").read_bytes()
     sound, broken = read_file(raw)
     assert [line.number for line in broken] == BROKEN_NUMBERS
     assert sound == [
         (1, NewEntity("Sound one", "thing", ("first",))),
+        (8, NewEntity("Mixed", "thing", ("fine",))),
+        (9, NewEntity("NUL", "thing", ("fine",))),
+        (13, NewEntity("Long text", "thing")),
         (19, NewRelation("Sound one", "Sound two", "likes")),
         (22, NewEntity("Sound two", "thing", ("second",))),
     ]
     [packet] = read_all(raw)
     assert list(packet.broken) == broken
+    assert [read_line(line) for line in packet.body.splitlines()] == [item for _, item in sound]
 
 
 @pytest.mark.parametrize("bad", [b"\xff", b"\xed\xa0\x80", b"\xc3", b"\0"])
@@ -162,7 +166,7 @@ def test_a_line_that_is_no_text_leaves_the_others_sound(bad: bytes) -> None:
     ],
 )
 def test_why_a_line_cannot_be_read(raw: bytes, reason: str) -> None:
-    with pytest.raises(Unreadable) as refused:
+    with pytest.raises(UnreadableLine) as refused:
         read_line(raw)
     assert refused.value.reason.startswith(reason)
 
@@ -189,7 +193,7 @@ def test_why_a_line_cannot_be_read(raw: bytes, reason: str) -> None:
     ],
 )
 def test_what_a_field_may_not_be(line: dict[str, Any], reason: str) -> None:
-    with pytest.raises(Unreadable) as refused:
+    with pytest.raises(UnreadableLine) as refused:
         read_line(json.dumps(line).encode())
     assert refused.value.reason == reason
 
@@ -213,8 +217,8 @@ def test_a_request_is_bounded_in_lines_and_observations() -> None:
         read(write_line(NewEntity("a", None, many)) + write_line(NewEntity("b", None, ("one",))))
 
 
-def read_all(raw: bytes) -> list[Packet]:
-    return list(read_packets(io.BytesIO(raw)))
+def read_all(raw: bytes) -> list[UploadChunk]:
+    return list(read_upload_chunks(io.BytesIO(raw)))
 
 
 @given(written=st.lists(items, max_size=30))
@@ -233,8 +237,8 @@ def test_packets_carry_every_line_with_its_number(written: list[Said]) -> None:
 def test_packets_set_broken_lines_aside() -> None:
     [packet] = read_all((FIXTURES / "memory_broken.jsonl").read_bytes())
     assert [line.number for line in packet.broken] == BROKEN_NUMBERS
-    assert packet.numbers == (1, 19, 22)
-    assert [number for number, _ in read_file(packet.body)[0]] == [1, 2, 3]
+    assert packet.numbers == (1, 8, 9, 13, 19, 22)
+    assert [number for number, _ in read_file(packet.body)[0]] == [1, 2, 3, 4, 5, 6]
     assert packet.lines_read == 22
 
 
@@ -243,8 +247,8 @@ def test_a_packet_is_bounded_and_says_how_far_it_comes() -> None:
     found = read_all(line * 1_000)
     assert sum(len(packet.numbers) for packet in found) == 1_000
     for packet in found:
-        assert len(packet.body) <= packets.PACKET_BYTES
-        assert len(packet.numbers) <= packets.PACKET_LINES
+        assert len(packet.body) <= upload_chunks.CHUNK_BYTES
+        assert len(packet.numbers) <= upload_chunks.CHUNK_LINES
         assert packet.lines_read == packet.numbers[-1]
         assert packet.bytes_read == packet.lines_read * len(line)
     assert len(found) == 10, "as many observations as one packet may carry"
@@ -258,7 +262,7 @@ def test_an_entity_too_long_for_one_request_is_given_in_several_lines() -> None:
     found = read_all(raw)
     assert len(found) > 5
     for packet in found:
-        assert len(packet.body) <= packets.PACKET_BYTES
+        assert len(packet.body) <= upload_chunks.CHUNK_BYTES
     said = [item for packet in found for _, item in read_file(packet.body)[0]]
     entities = [item for item in said if isinstance(item, NewEntity)]
     assert [(e.name, e.kind) for e in entities[:1] + entities[-1:]] == [("before", None), ("after", None)]
@@ -269,21 +273,21 @@ def test_an_entity_too_long_for_one_request_is_given_in_several_lines() -> None:
 
 
 def test_many_short_observations_fill_a_packet_too() -> None:
-    texts = tuple(str(number) for number in range(3 * packets.PACKET_OBSERVATIONS))
+    texts = tuple(str(number) for number in range(3 * upload_chunks.CHUNK_OBSERVATIONS))
     bodies = [packet.body for packet in read_all(write_line(NewEntity("a", None, texts)))]
     said = [[item for _, item in read_file(body)[0]] for body in bodies]
     counts = [sum(len(item.observations) for item in part if isinstance(item, NewEntity)) for part in said]
     assert sum(counts) == len(texts)
-    assert max(counts) <= packets.PACKET_OBSERVATIONS
+    assert max(counts) <= upload_chunks.CHUNK_OBSERVATIONS
 
 
 def test_a_relation_with_much_that_nobody_reads_is_sent_without_it() -> None:
-    [packet] = read_all(json.dumps({**RELATION, "notes": "x" * packets.PACKET_BYTES}).encode())
+    [packet] = read_all(json.dumps({**RELATION, "notes": "x" * upload_chunks.CHUNK_BYTES}).encode())
     assert packet.body == write_line(NewRelation("Ada", "Babbage", "knows"))
 
 
 def test_a_line_without_end_is_not_held_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(packets, "LINE_BYTES", 1024 * 1024)
+    monkeypatch.setattr(upload_chunks, "LINE_BYTES", 1024 * 1024)
     sound = write_line(NewEntity("a"))
     [packet] = read_all(sound + b" " * (3 * 1024 * 1024) + b"\n" + sound)
     assert packet.broken == (BrokenLine(2, "longer than 1 MiB"),)
@@ -298,14 +302,14 @@ def test_a_file_of_nothing_but_broken_lines_is_told_in_parts() -> None:
 
 
 def test_an_empty_file_is_one_empty_packet() -> None:
-    assert read_all(b"") == [Packet(b"", (), (), 0, 0)]
+    assert read_all(b"") == [UploadChunk(b"", (), (), 0, 0)]
 
 
 @pytest.mark.parametrize("url", ["https://memory.test", "https://memory.test/"])
 @pytest.mark.parametrize("suffix", ["", "/mcp", "/v1", "/v1/"])
 def test_any_of_the_gateways_addresses_will_do(url: str, suffix: str) -> None:
     found = find_address(url.removesuffix("/") + suffix, "key")
-    assert found == Address("https://memory.test/v1", "https://memory.test/mcp", "key")
+    assert found == GatewayAddress("https://memory.test/v1", "https://memory.test/mcp", "key")
 
 
 @pytest.mark.parametrize("path", ["/mcp/x/memory", "/t/acme/mcp", "/t/acme/mcp/x/memory"])

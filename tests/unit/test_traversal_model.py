@@ -8,8 +8,8 @@ import networkx
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.traversal import model
-from recollect.traversal.model import shortest, simple_paths
+from recollect.graph.traversal import model
+from recollect.graph.traversal.model import shortest, simple_paths
 
 SIZE = 7
 NODES = [UUID(int=n + 1) for n in range(SIZE)]

@@ -18,11 +18,12 @@ from litestar.response import Stream
 from litestar.types import ASGIApp, Message, Receive, Send
 from litestar.types import Scope as AsgiScope
 
+from recollect.accounts.usage.model import Counter, Counts, Per, TenantUsage, UsageRow, cursor_of, usage_span
+from recollect.accounts.usage.tally import UsageTally
 from recollect.caller import Caller, Scope
 from recollect.errors import InvalidInput
-from recollect.usage.model import Counter, Counts, Per, TenantUsage, UsageRow, cursor_of, usage_span
-from recollect.usage.tally import Tally
 from recollect_gateway.usage import UsageMiddleware
+from tests.timeouts import MAX_WAIT_SECONDS
 
 TEA = Caller(UUID(int=1), "tea", "key:tea", frozenset(Scope))
 NOW = datetime(2026, 11, 20, 20, 30, tzinfo=UTC)
@@ -34,7 +35,7 @@ steps = st.lists(calls | st.just("flush") | st.just("fail"), max_size=60)
 
 @given(steps)
 def test_whatever_fails_and_comes_back_each_call_is_counted_once(steps: list[object]) -> None:
-    tally, written, expected = Tally(), Sums[tuple[UUID, str]](), Sums[tuple[UUID, str]]()
+    tally, written, expected = UsageTally(), Sums[tuple[UUID, str]](), Sums[tuple[UUID, str]]()
     errors = 0
 
     def write(usage: TenantUsage, tenant_id: UUID) -> int:
@@ -65,7 +66,7 @@ def test_whatever_fails_and_comes_back_each_call_is_counted_once(steps: list[obj
 
 
 def test_it_holds_so_much_and_no_more_and_what_it_knows_goes_on() -> None:
-    tally = Tally(max_entries=2)
+    tally = UsageTally(max_entries=2)
     for _ in range(3):
         for name in ("a", "b", "c"):
             tally.count(TENANTS[0], "tool", name, Counts(calls=1))
@@ -80,7 +81,7 @@ def test_it_holds_so_much_and_no_more_and_what_it_knows_goes_on() -> None:
 
 
 def test_what_comes_back_has_no_more_place_than_anything_else() -> None:
-    tally = Tally(max_entries=2)
+    tally = UsageTally(max_entries=2)
     for name in ("a", "b"):
         tally.count(TENANTS[0], "tool", name, Counts(calls=1))
     usage = tally.take(TENANTS[0])
@@ -92,7 +93,7 @@ def test_what_comes_back_has_no_more_place_than_anything_else() -> None:
 
 
 def test_who_failed_comes_after_the_others() -> None:
-    tally = Tally()
+    tally = UsageTally()
     for tenant_id in TENANTS:
         tally.count(tenant_id, "tool", "a", Counts(calls=1))
     tally.give_back(TENANTS[0], tally.take(TENANTS[0]))
@@ -100,7 +101,7 @@ def test_who_failed_comes_after_the_others() -> None:
 
 
 def test_the_last_use_of_a_key_is_kept() -> None:
-    tally, later = Tally(), NOW + timedelta(seconds=5)
+    tally, later = UsageTally(), NOW + timedelta(seconds=5)
     tally.note_key(TENANTS[0], TENANTS[1], NOW)
     older = tally.take(TENANTS[0])
     tally.note_key(TENANTS[0], TENANTS[1], later)
@@ -199,7 +200,7 @@ async def tell() -> Stream:
 
 @pytest.mark.parametrize(("path", "errors"), [("/long", 1), ("/short", 0)])
 async def test_an_answer_that_its_reader_breaks_off_has_failed(path: str, errors: int) -> None:
-    tally, gone = Tally(), asyncio.Event()
+    tally, gone = UsageTally(), asyncio.Event()
     app = Litestar([tell_at_length, tell], middleware=[AsTea(), UsageMiddleware()], state=State({"tally": tally}))
 
     async def receive() -> Any:
@@ -212,6 +213,6 @@ async def test_an_answer_that_its_reader_breaks_off_has_failed(path: str, errors
 
     scope: Any = {"type": "http", "method": "GET", "path": path, "raw_path": path.encode(), "query_string": b""}
     scope |= {"headers": [], "root_path": "", "scheme": "http", "http_version": "1.1", "server": ("tea", 80)}
-    await asyncio.wait_for(app(scope | {"client": None}, receive, send), 30)
+    await asyncio.wait_for(app(scope | {"client": None}, receive, send), MAX_WAIT_SECONDS)
     [counts] = tally.take(TEA.tenant_id).counted.values()
     assert (counts.calls, counts.errors) == (1, errors)

@@ -15,7 +15,7 @@ import httpx2
 from recollect.settings import Settings
 from recollect_local.address import base_url, claimed_port
 from recollect_local.process import start_process, stop_process
-from tests.gateway import Gateway
+from tests.gateway import RunningGateway
 from tests.workers import environment
 
 START_SECONDS = 60.0
@@ -27,7 +27,7 @@ LONGEST_HEAD = 64 * 1024
 class DeployedGateway:
     """A gateway process and its log."""
 
-    gateway: Gateway
+    gateway: RunningGateway
     log: Path
 
     def faults(self) -> list[str]:
@@ -46,7 +46,7 @@ def gateway_process(settings: Settings, log: Path) -> Iterator[DeployedGateway]:
         try:
             url = base_url("127.0.0.1", port)
             _wait_until_ready(process, url, log)
-            yield DeployedGateway(Gateway(url), log)
+            yield DeployedGateway(RunningGateway(url), log)
         finally:
             stop_process(process, grace_seconds=STOP_SECONDS)
 
@@ -67,7 +67,7 @@ def _is_ready(url: str) -> bool:
 
 
 @asynccontextmanager
-async def signing_in(gateway: Gateway, key: str) -> AsyncIterator[Gateway]:
+async def signing_in(gateway: RunningGateway, key: str) -> AsyncIterator[RunningGateway]:
     """The same gateway at an address where every request is given `key`.
 
     Bytes go through as they are, but for the header that is added and for `Connection: close`: one request a
@@ -93,7 +93,7 @@ async def signing_in(gateway: Gateway, key: str) -> AsyncIterator[Gateway]:
 
     server = await asyncio.start_server(forward, "127.0.0.1", 0, limit=LONGEST_HEAD)
     async with server:
-        yield Gateway(base_url("127.0.0.1", server.sockets[0].getsockname()[1]))
+        yield RunningGateway(base_url("127.0.0.1", server.sockets[0].getsockname()[1]))
 
 
 def _signed(head: bytes, key: str) -> bytes:

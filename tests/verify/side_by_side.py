@@ -12,7 +12,7 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.shared.exceptions import MCPError
 from mcp_types import TextContent
 
-from tests.gateway import Gateway
+from tests.gateway import RunningGateway
 from tests.verify.node import node, script
 
 Step = tuple[str, dict[str, Any]]
@@ -20,7 +20,7 @@ Step = tuple[str, dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ToolAnswer:
     """What a tool answered: its text (a protocol error's message too), and the structured content of a success."""
 
     text: str
@@ -32,13 +32,13 @@ class Answer:
         return self.text if self.structured is None else self.structured
 
     @property
-    def with_entities_in_any_order(self) -> "Answer":
+    def with_entities_in_any_order(self) -> "ToolAnswer":
         """The same with the entities by name; that the text says the same as the structured content is checked here."""
         if not isinstance(self.structured, dict) or "relations" not in self.structured:
             return self
         assert self.text == as_text(self.structured)
         entities = sorted(self.structured["entities"], key=lambda entity: str(entity["name"]))
-        return Answer("", self.structured | {"entities": entities})
+        return ToolAnswer("", self.structured | {"entities": entities})
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,13 +48,13 @@ class Pair:
     official: Client
     recollect: Client
 
-    async def ask(self, step: Step) -> tuple[Answer, Answer]:
+    async def ask(self, step: Step) -> tuple[ToolAnswer, ToolAnswer]:
         """The official server's answer, and Recollect's."""
         return await _ask(self.official, step), await _ask(self.recollect, step)
 
 
 @asynccontextmanager
-async def side_by_side(gateway: Gateway, key: str, folder: Path, revision: str) -> AsyncIterator[Pair]:
+async def side_by_side(gateway: RunningGateway, key: str, folder: Path, revision: str) -> AsyncIterator[Pair]:
     """An empty official memory server, and the default graph of the key's tenant at that wire revision."""
     server = StdioServerParameters(
         command=node(),
@@ -75,12 +75,12 @@ def as_text(value: Any) -> str:
     return json.dumps(value, indent=2, ensure_ascii=False)
 
 
-async def _ask(client: Client, step: Step) -> Answer:
+async def _ask(client: Client, step: Step) -> ToolAnswer:
     try:
         result = await client.call_tool(*step)
     except MCPError as error:
-        return Answer(error.error.message, None)
+        return ToolAnswer(error.error.message, None)
     [content] = result.content
     assert isinstance(content, TextContent)
     assert result.is_error == (result.structured_content is None), step
-    return Answer(content.text, result.structured_content)
+    return ToolAnswer(content.text, result.structured_content)

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from recollect.tenants.model import Tenant
-from tests.gateway import MODES, Gateway
+from recollect.accounts.tenants.model import Tenant
+from tests.gateway import MODES, RunningGateway
 from tests.verify.conformance_findings import EXPECTED, SCENARIOS, WITHOUT_RESOURCES
 from tests.verify.node import node, script
 from tests.verify.processes import DeployedGateway, signing_in
@@ -114,6 +114,6 @@ async def test_the_forwarder_adds_the_key_and_nothing_else_lets_a_client_in(
         assert await _status(signed_in) == 200
 
 
-async def _status(gateway: Gateway) -> int:
+async def _status(gateway: RunningGateway) -> int:
     async with gateway.http() as http:
         return (await http.get("/v1/graphs")).status_code

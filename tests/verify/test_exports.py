@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from recollect.caller import Caller
-from recollect.entities.model import NewEntity
+from recollect.graph.entities.model import NewEntity
 from recollect.platform.db import Database
 from tests.gateway import LEGACY
 from tests.memories import Agent

@@ -23,7 +23,7 @@ from tests.verify.memory_server_differences import (
     search,
 )
 from tests.verify.processes import DeployedGateway
-from tests.verify.side_by_side import Answer, Pair, Step, side_by_side
+from tests.verify.side_by_side import Pair, Step, ToolAnswer, side_by_side
 
 READ: Step = ("read_graph", {})
 ANY_ORDER = ("search_nodes", "open_nodes")
@@ -110,7 +110,7 @@ SEQUENCES: dict[str, list[Step]] = {
         ("delete_entities", {"entityNames": ["Bob", "Alice", "Carol"]}),
     ],
     "texts": [
-        create(ODD, PROTO, entity("é", ""), entity("e\u0301", "")),
+        create(ODD, PROTO, entity("é", "letter"), entity("e\u0301", "letters")),
         relate(relation(" tab\t\nline ", "__proto__", "\u2028"), relation("🧠", "数据", "→")),
         *[search(query) for query in ("é", "e\u0301", "🧠", " ", "\n", "\\", '"', "PROTO", "constructor", "%", "_")],
         observe("__proto__", "constructor", "🧠" * 100),
@@ -220,7 +220,7 @@ def chance_steps(seed: int, count: int) -> Iterator[Step]:
     Nothing stands twice in one call: that is a decided difference.
     """
     chance = random.Random(seed)
-    names, kinds, texts, types = ["a", "B", "ç", "d d", "🧠", "A"], ["t", "ü", ""], ["x", "Y", "ç is", ""], ["r", "s"]
+    names, kinds, texts, types = ["a", "B", "ç", "d d", "🧠", "A"], ["t", "ü", "Ωt"], ["x", "Y", "ç is", ""], ["r", "s"]
 
     def some(values: list[str]) -> list[str]:
         return chance.sample(values, chance.randint(0, min(4, len(values))))
@@ -257,6 +257,6 @@ def chance_deletion(chance: random.Random, names: list[str], texts: list[str], r
 
 
 def test_a_text_that_says_otherwise_than_the_structured_content_is_seen() -> None:
-    answer = Answer('{"entities": [], "relations": []}', {"entities": [], "relations": []})
+    answer = ToolAnswer('{"entities": [], "relations": []}', {"entities": [], "relations": []})
     with pytest.raises(AssertionError):
         _ = answer.with_entities_in_any_order

@@ -1,4 +1,4 @@
-"""One tenant's failure must not keep the others from their turn: it is logged, and the next sweep tries again."""
+"""Logs the failure of one tenant's turn, so that the other tenants have theirs. The next sweep tries again."""
 
 from types import TracebackType
 from uuid import UUID
@@ -11,7 +11,7 @@ log = structlog.get_logger(__name__)
 
 
 class Attempt:
-    """A tenant's turn. What goes wrong in it is logged as `failed`, with its stack where it was not foreseen."""
+    """A tenant's turn. An error in it is logged as `failed`, with a traceback if it was not expected."""
 
     def __init__(self, failed: str, tenant_id: UUID, **told: str) -> None:
         self._failed = f"{failed}, will be tried again"
@@ -23,7 +23,7 @@ class Attempt:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool:
-        """Whether the turn failed; a cancellation is no failure."""
+        """Whether the turn failed and the error is handled. A cancellation is passed on."""
         match error:
             case RecollectError():
                 log.warning(self._failed, **self._told, reason=str(error))

@@ -1,10 +1,11 @@
-"""What every job is given."""
+"""What every job of the worker gets."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import TypeVar
+from uuid import UUID
 
 from recollect.caller import Caller
 from recollect.jobs.model import Job, StepFunction
@@ -12,7 +13,7 @@ from recollect.platform.db import Database
 from recollect.platform.embedding import Embedder
 from recollect.platform.queue import Wakeups
 from recollect.settings import Settings
-from recollect_workers.patience import Patience
+from recollect_workers.backoff import Backoff
 
 T = TypeVar("T")
 
@@ -23,7 +24,9 @@ class WorkerContext:
 
     `kinds` are the kinds of tenants' jobs that it can do; `jobs_due` is set when one may have become due. `previous` is
     the embedder of graphs that are not changed over yet; each embedder has a patience of its own, and when a wait for
-    either is over, `patience.due` is set. `links_due` is set when facts were embedded that may have to be related.
+    either is over, or a wake-up left work to the sweep, `patience.due` is set. `woken` are the tenants whose wake-ups
+    are being served, and whether another one came meanwhile. `links_due` is set when facts were embedded that may have
+    to be related.
     """
 
     settings: Settings
@@ -33,31 +36,32 @@ class WorkerContext:
     stopping: asyncio.Event
     kinds: "Mapping[str, Kind]" = field(default_factory=dict)
     jobs_due: asyncio.Event = field(default_factory=asyncio.Event)
-    patience: Patience = field(default_factory=Patience)
+    backoff: Backoff = field(default_factory=Backoff)
     links_due: asyncio.Event = field(default_factory=asyncio.Event)
+    woken: dict[UUID, bool] = field(default_factory=dict)
     previous: Embedder | None = None
-    previous_patience: Patience = field(default_factory=Patience)
+    previous_backoff: Backoff = field(default_factory=Backoff)
 
     def __post_init__(self) -> None:
-        self.previous_patience.due = self.patience.due
+        self.previous_backoff.due = self.backoff.due
 
     @property
     def embedders(self) -> tuple[Embedder, ...]:
-        """Those at hand: the one that is configured, and the one that was before."""
+        """The configured embedder and, if there is one, the previous one."""
         return (self.embedder,) if self.previous is None else (self.embedder, self.previous)
 
     def until_stopping(self, turns: Iterable[T]) -> Iterator[T]:
-        """Those of the turns that come before the worker is to stop."""
+        """The turns, until the worker has to stop."""
         return takewhile(lambda _: not self.stopping.is_set(), turns)
 
-    def patience_with(self, embedder: Embedder) -> Patience:
-        """The waits of one of the embedders at hand."""
-        return self.previous_patience if embedder is self.previous else self.patience
+    def backoff_of(self, embedder: Embedder) -> Backoff:
+        """The backoff of one of the embedders."""
+        return self.previous_backoff if embedder is self.previous else self.backoff
 
     @property
     def waiting(self) -> bool:
-        """Whether every embedder is to be left alone still."""
-        return all(self.patience_with(embedder).waiting for embedder in self.embedders)
+        """Whether the worker waits for every embedder."""
+        return all(self.backoff_of(embedder).waiting for embedder in self.embedders)
 
 
 Preparation = Callable[[WorkerContext, Caller, Job], Awaitable[StepFunction]]
@@ -65,7 +69,7 @@ Preparation = Callable[[WorkerContext, Caller, Job], Awaitable[StepFunction]]
 
 @dataclass(frozen=True, slots=True)
 class PreparedKind:
-    """A kind of job whose steps need what is across a network: `prepare` fetches it and answers the step to be done."""
+    """A kind of job whose steps need something from the network: `prepare` fetches it and returns the step."""
 
     prepare: Preparation
 

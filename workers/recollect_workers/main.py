@@ -17,7 +17,7 @@ from recollect.platform.telemetry import configure_logging, configure_tracing
 from recollect.settings import Settings
 from recollect_workers.context import Kind, WorkerContext
 from recollect_workers.kinds import known_kinds
-from recollect_workers.schedule import regulars, repeat
+from recollect_workers.schedule import repeat, scheduled_jobs
 from recollect_workers.wakeups import serve_wakeups
 
 GRACE_SECONDS = 5.0
@@ -72,7 +72,7 @@ async def run(settings: Settings, stopping: asyncio.Event, more: Mapping[str, Ki
         with suppress_instrumentation():
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(serve_wakeups(context, redis))
-                for regular in regulars(context):
+                for regular in scheduled_jobs(context):
                     tasks.create_task(repeat(context, regular))
 
 

@@ -12,7 +12,7 @@ import structlog
 
 from recollect.errors import RecollectError
 from recollect_workers.context import WorkerContext
-from recollect_workers.jobs import compaction, duplicates, embedding, expiry, indexes, linking, turns, usage
+from recollect_workers.jobs import compaction, duplicates, embedding, expiry, linking, runner, usage, vector_indexes
 
 PURGE_SECONDS = 600.0
 """Nobody sees what has expired: when it is deleted is not a matter of seconds."""
@@ -24,7 +24,7 @@ log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Regular:
+class ScheduledJob:
     """A job to run at the start and then `seconds` after each time it has ended, or as soon as `due` is set."""
 
     name: str
@@ -33,23 +33,23 @@ class Regular:
     due: asyncio.Event | None = None
 
 
-def regulars(context: WorkerContext) -> list[Regular]:
+def scheduled_jobs(context: WorkerContext) -> list[ScheduledJob]:
     """Everything that runs regularly."""
     settings = context.settings
     return [
-        Regular("sweep passages", embedding.sweep, settings.sweep_seconds, context.patience.due),
-        Regular("relate facts", linking.sweep, settings.sweep_seconds, context.links_due),
-        Regular("sweep jobs", turns.sweep, settings.sweep_seconds, context.jobs_due),
-        Regular("archive what has expired", expiry.archive, settings.sweep_seconds),
-        Regular("delete what expired long ago", expiry.purge, PURGE_SECONDS),
-        Regular("delete usage from long ago", usage.forget, PURGE_SECONDS),
-        Regular("compact what is beyond the retention", compaction.schedule, CHECK_SECONDS),
-        Regular("look for duplicates", duplicates.schedule, settings.sweep_seconds),
-        Regular("tend indexes", indexes.tend, settings.index_care_seconds),
+        ScheduledJob("sweep passages", embedding.sweep, settings.sweep_seconds, context.backoff.due),
+        ScheduledJob("relate facts", linking.sweep, settings.sweep_seconds, context.links_due),
+        ScheduledJob("sweep jobs", runner.sweep, settings.sweep_seconds, context.jobs_due),
+        ScheduledJob("archive what has expired", expiry.archive, settings.sweep_seconds),
+        ScheduledJob("delete what expired long ago", expiry.purge, PURGE_SECONDS),
+        ScheduledJob("delete usage from long ago", usage.forget, PURGE_SECONDS),
+        ScheduledJob("compact what is beyond the retention", compaction.schedule, CHECK_SECONDS),
+        ScheduledJob("look for duplicates", duplicates.schedule, settings.sweep_seconds),
+        ScheduledJob("tend indexes", vector_indexes.maintain_indexes, settings.index_care_seconds),
     ]
 
 
-async def repeat(context: WorkerContext, regular: Regular) -> None:
+async def repeat(context: WorkerContext, regular: ScheduledJob) -> None:
     """Run the job again and again until the worker stops; a failure is logged and the next round comes."""
     while not context.stopping.is_set():
         try:

@@ -15,8 +15,7 @@ from arq.worker import Worker, func
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
-from recollect.jobs.model import RUN_JOBS
-from recollect.passages.model import EMBED_PASSAGES
+from recollect.jobs.model import EMBED_PASSAGES, RUN_JOBS
 from recollect.platform.queue import EXPIRES_SECONDS, QUEUE_NAME, arq_redis, decode_job, encode_job
 from recollect_workers.context import WorkerContext
 from recollect_workers.jobs import embedding

@@ -45,7 +45,7 @@ GLOSSARY = {
     "metadata": "Anything of your own, kept and given back",
     "min_importance": "Only so important or more",
     "minImportance": "Only so important or more",
-    "mode": "`outdated`: kept, no longer recalled; `delete`: gone from the present",
+    "mode": "`outdated`: kept, recalled only with `include_outdated`; `delete`: gone from the present",
     "name": "Its name",
     "names": "Entities by name",
     "node_id": "The node",
@@ -71,6 +71,7 @@ GLOSSARY = {
     "text": "The new text",
     "to_id": "The node where it ends",
     "triples": "Relations as subject, predicate and object",
+    "ttl_days": "Days from the change until it expires; 0: never",
     "until": "Said at this time or earlier",
 }
 """Meanings of arguments whose schema does not say them: a model is spared what a person may want to read."""

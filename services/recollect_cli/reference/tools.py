@@ -47,8 +47,9 @@ def _opening() -> Iterator[str]:
         "is not there answers empty.",
         "- `as_of`, on most tools that read: the graph as it was, at a revision or a time like `2027-01-31T12:00:00Z`.",
         "",
-        "What is wrong with a call is told by its path (`entities.0.name: Required`); nothing was written then, and "
-        "the call can be mended and repeated. In results, `?` marks what is left out where there is nothing to say.",
+        "All that is wrong with a call is told, a line each with its path (`entities.0.name: Required`); nothing was "
+        "written then, and the call can be mended and repeated. In results, `?` marks what is left out where there is "
+        "nothing to say.",
         "",
     )
 
@@ -88,6 +89,21 @@ def _tool(tool: ToolSpec) -> Iterator[str]:
         "```",
         "",
     )
+    for dialect in tool.dialects:
+        yield from _dialect(tool, dialect)
+
+
+def _dialect(tool: ToolSpec, dialect: ToolSpec) -> Iterator[str]:
+    """How other toolsets tell a tool, where that is not its own way."""
+    chosen = listed(f"`{toolset}`" for toolset in sorted(dialect.toolsets))
+    if dialect.result is tool.result and dialect.arguments is tool.arguments:
+        yield from (f"Where {chosen} is chosen without this toolset, errors are told as the others of {chosen} do.", "")
+        return
+    own, new = json_schema(tool.arguments)["properties"], json_schema(dialect.arguments)
+    added = [path for path, _, _ in _arguments(new) if path.split("[")[0].split(".")[0] not in own]
+    takes = f" takes {listed(f'`{path}`' for path in added)} too, and" if added else ""
+    yield from (f"Where {chosen} is chosen without this toolset, it{takes} answers:", "", "```")
+    yield from (shape_of(json_schema(dialect.result)), "```", "")
 
 
 def _hints(tool: ToolSpec) -> Iterator[str]:

@@ -10,10 +10,10 @@ from msgspec import Meta, Struct
 
 from recollect.caller import Caller
 from recollect.platform.db import Database
-from recollect.retention import erasure
-from recollect.retention.model import Receipt
+from recollect.retention.erasure import service as erasure
+from recollect.retention.erasure.model import Receipt
 from recollect_gateway.errors import RESPONSES
-from recollect_gateway.guards import BY_SCOPE, mirrors, requires_admin, sound_body
+from recollect_gateway.guards import BY_SCOPE, mirrors, requires_admin, valid_body
 
 AnyRequest = Request[Caller, Any, State]
 DryRun = Annotated[bool, QueryParameter(description="Only say what would be erased")]
@@ -28,13 +28,17 @@ class ErasePerson(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ReceiptBody(Struct, frozen=True):
-    """What was erased, rows by table. `names`: all that the person was known by. `kept`: rows that hold one still."""
+    """What was erased, rows by table. `names`: all that the person was known by. `kept`: rows that hold one still.
+
+    `remains`: where what was erased is still, which no statement of SQL reaches, and until when.
+    """
 
     dry_run: bool
     revision: int | None
     names: list[str]
     erased: dict[str, int]
     kept: dict[str, int]
+    remains: dict[str, str]
 
 
 class ErasureController(Controller):
@@ -50,7 +54,7 @@ class ErasureController(Controller):
         opt=BY_SCOPE,
         status_code=200,
         guards=[requires_admin],
-        before_request=sound_body,
+        before_request=valid_body(ErasePerson),
     )
     async def erase_person(
         self, request: AnyRequest, db: NamedDependency[Database], name: FromPath[str], data: JSONBody[ErasePerson]
@@ -60,7 +64,7 @@ class ErasureController(Controller):
         The receipt is counted by queries after the deletion. The log keeps ids and who wrote.
         """
         async with db.transaction(request.user, keep=not data.dry_run) as tx:
-            receipt = await erasure.erase_person(tx, name, data.name, created_by=data.created_by)
+            receipt = await erasure.erase_person(tx, name, data.name, created_by=data.created_by, dry_run=data.dry_run)
         return _body(receipt, dry_run=data.dry_run)
 
     @delete(
@@ -81,4 +85,4 @@ class ErasureController(Controller):
 
 def _body(receipt: Receipt, *, dry_run: bool) -> ReceiptBody:
     revision = None if dry_run else receipt.revision  # A dry run has done it, and was rolled back.
-    return ReceiptBody(dry_run, revision, list(receipt.names), receipt.erased, receipt.kept)
+    return ReceiptBody(dry_run, revision, list(receipt.names), receipt.erased, receipt.kept, receipt.remains)

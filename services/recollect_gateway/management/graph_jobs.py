@@ -9,19 +9,19 @@ from litestar import Controller, Request, post
 from litestar.datastructures import State
 from litestar.di import NamedDependency
 from litestar.params import FromPath, JSONBody
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, field
 
 from recollect.caller import Caller, Scope
-from recollect.curation import deduplication
+from recollect.curation.duplicates import deduplication
+from recollect.graph.passages import rebuild_jobs
 from recollect.jobs import service as jobs
 from recollect.jobs.model import MAX_CHUNK, Job, JobBounds
-from recollect.passages import renewal
 from recollect.platform.db import Database
-from recollect.transfer import exports, tasks
+from recollect.transfer import exports, file_jobs
 from recollect.transfer.formats import FormatName
-from recollect.transfer.model import MAX_KIND, Filter, Strategy
+from recollect.transfer.model import MAX_KIND, ExportSelection, Strategy
 from recollect_gateway.errors import RESPONSES
-from recollect_gateway.guards import mirrors, sound_body
+from recollect_gateway.guards import mirrors, valid_body
 from recollect_gateway.management.jobs import JobBody, job_body
 from recollect_gateway.management.transfer import (
     UNREAD,
@@ -30,9 +30,10 @@ from recollect_gateway.management.transfer import (
     Policy,
     ReadAs,
     Strict,
+    changed_within,
     read_format,
-    with_offset,
 )
+from recollect_gateway.shapes import AsOf, as_text
 
 AnyRequest = Request[Caller, Any, State]
 
@@ -46,12 +47,17 @@ class ExportFilterBody(Struct, frozen=True, forbid_unknown_fields=True):
     until: datetime | None = None
 
 
-class StartExport(Struct, frozen=True, forbid_unknown_fields=True):
+class StartExportBody(Struct, frozen=True, forbid_unknown_fields=True):
     """An export to make. `as_of`, a revision or a time: the graph as it was."""
 
     format: FormatName = "json"
     filter: ExportFilterBody | None = None
-    as_of: Annotated[str, Meta(max_length=64)] | None = None
+    told_as_of: AsOf | None = field(default=None, name="as_of")
+
+    @property
+    def as_of(self) -> str | None:
+        """The revision or time to read at; None for now."""
+        return as_text(self.told_as_of)
 
 
 class ReembedRequest(Struct, frozen=True, forbid_unknown_fields=True):
@@ -100,7 +106,7 @@ class GraphJobController(Controller):
         """A job; where one is under way, that one."""
         request.user.require(Scope.MEMORY_WRITE)
         async with db.transaction(request.user) as tx:
-            return job_body(await renewal.start_reindex(tx, name))
+            return job_body(await rebuild_jobs.start_reindex(tx, name))
 
     @post(
         "/reembed",
@@ -108,6 +114,7 @@ class GraphJobController(Controller):
         summary="Give a graph vectors of another model",
         opt=mirrors("reembed"),
         status_code=202,
+        before_request=valid_body(ReembedRequest, needed=False),
     )
     async def reembed(
         self,
@@ -120,7 +127,7 @@ class GraphJobController(Controller):
         request.user.require(Scope.MEMORY_WRITE)
         wanted = data or ReembedRequest()
         async with db.transaction(request.user) as tx:
-            return job_body(await renewal.start_reembed(tx, name, model=wanted.model, drop_old=wanted.drop_old))
+            return job_body(await rebuild_jobs.start_reembed(tx, name, model=wanted.model, drop_old=wanted.drop_old))
 
     @post(
         "/exports",
@@ -128,7 +135,7 @@ class GraphJobController(Controller):
         summary="Export a graph by a job",
         opt=mirrors("start_export"),
         status_code=202,
-        before_request=sound_body,
+        before_request=valid_body(StartExportBody),
     )
     async def start_export(
         self,
@@ -136,7 +143,7 @@ class GraphJobController(Controller):
         db: NamedDependency[Database],
         state: State,
         name: FromPath[str],
-        data: JSONBody[StartExport],
+        data: JSONBody[StartExportBody],
     ) -> JobBody:
         """A job that writes the graph, as it is now (or was, `as_of`), to a file: `GET /v1/jobs/{id}/output`."""
         # Reading is not enough: it is stored, and counts against what the tenant's jobs may store.
@@ -145,7 +152,7 @@ class GraphJobController(Controller):
             export = await exports.open_export(
                 tx, name, data.format, only=_only(data.filter or ExportFilterBody()), as_of=data.as_of
             )
-            return job_body(await tasks.start_export(tx, export, JobBounds.of(state.settings)))
+            return job_body(await file_jobs.start_export(tx, export, JobBounds.of(state.settings)))
 
     @post(
         "/imports",
@@ -169,15 +176,16 @@ class GraphJobController(Controller):
     ) -> JobBody:
         """Take the body in, and write it step by step, each in a revision of its own; what is broken is passed over.
 
-        The graph is made where it is not there, but by `check`, which answers 404 then. The job's output tells what was
-        not imported, a JSON object a line. With `strict`, `strategy=fail` or `check` the whole file is tried first.
+        The graph is made where it is not there, but not by `check`, whose job is then of no graph. The job's output
+        tells what was not imported, a JSON object a line. With `strict`, `strategy=fail` or `check` the whole file is
+        tried first.
         """
         request.user.require(Scope.MEMORY_WRITE)
         read_as = read_format(request, format)
         wanted = strategy or (Strategy.MERGE if read_as == "jsonl" else Strategy.SKIP)
         bounds = JobBounds.of(state.settings)
         async with db.transaction(request.user) as tx:
-            job = await tasks.hold_import(tx, name, read_as, wanted, strict=strict, check=check)
+            job = await file_jobs.hold_import(tx, name, read_as, wanted, strict=strict, check=check)
         try:
             return job_body(await _fill(db, request, job, bounds))
         except Exception:
@@ -211,6 +219,5 @@ async def _chunks(request: AnyRequest) -> AsyncIterator[bytes]:
         yield bytes(held)
 
 
-def _only(given: ExportFilterBody) -> Filter:
-    since, until = with_offset(given.since, "filter.since"), with_offset(given.until, "filter.until")
-    return Filter(given.kind, tuple(given.tags), since, until)
+def _only(given: ExportFilterBody) -> ExportSelection:
+    return ExportSelection(given.kind, tuple(given.tags), *changed_within(given.since, given.until, "filter."))

@@ -10,12 +10,12 @@ from litestar.params import FromPath, JSONBody, QueryParameter
 from msgspec import Meta, Struct
 
 from recollect.caller import Caller, Scope
-from recollect.curation import deduplication
-from recollect.graphs import service as graphs
-from recollect.graphs.model import Graph, GraphHead, NewGraph
+from recollect.curation.duplicates import deduplication
+from recollect.graph.graphs import service as graphs
+from recollect.graph.graphs.model import Graph, GraphHead, NewGraph
 from recollect.platform.db import Database
 from recollect_gateway.errors import RESPONSES
-from recollect_gateway.guards import mirrors, requires_admin, sound_body
+from recollect_gateway.guards import mirrors, requires_admin, valid_body
 from recollect_gateway.management.pages import Limit, Page, page_of
 from recollect_gateway.shapes import END, GraphName, check_metadata
 
@@ -35,7 +35,7 @@ class GraphBody(Struct, frozen=True):
     created_by: str
 
 
-class GraphDetail(GraphBody, frozen=True):
+class GraphDetailBody(GraphBody, frozen=True):
     """A graph with its newest revision and what is live in it."""
 
     revision: int
@@ -46,7 +46,7 @@ class GraphDetail(GraphBody, frozen=True):
     relations: int
 
 
-class CreateGraph(Struct, frozen=True, forbid_unknown_fields=True):
+class CreateGraphBody(Struct, frozen=True, forbid_unknown_fields=True):
     """A graph to make. `kind_whitelist` null or empty allows every kind."""
 
     name: GraphName
@@ -74,7 +74,9 @@ class GraphController(Controller):
     @get(
         "/{name:str}", responses=RESPONSES, summary="Read a graph", opt=mirrors("get_graph", "graph_stats", "get_stats")
     )
-    async def get_graph(self, request: AnyRequest, db: NamedDependency[Database], name: FromPath[str]) -> GraphDetail:
+    async def get_graph(
+        self, request: AnyRequest, db: NamedDependency[Database], name: FromPath[str]
+    ) -> GraphDetailBody:
         """One graph with its newest revision and exact counts."""
         request.user.require(Scope.MEMORY_READ)
         async with db.transaction(request.user, read_only=True) as tx:
@@ -87,10 +89,10 @@ class GraphController(Controller):
         summary="Make a graph",
         opt=mirrors("create_graph"),
         guards=[requires_admin],
-        before_request=sound_body,
+        before_request=valid_body(CreateGraphBody),
     )
     async def create_graph(
-        self, request: AnyRequest, db: NamedDependency[Database], state: State, data: JSONBody[CreateGraph]
+        self, request: AnyRequest, db: NamedDependency[Database], state: State, data: JSONBody[CreateGraphBody]
     ) -> GraphBody:
         """A new, empty graph. 409 if the name is taken."""
         check_metadata(data.metadata, "metadata", state.settings.max_metadata_size)
@@ -108,9 +110,9 @@ def _body(graph: Graph) -> GraphBody:
     )
 
 
-def _detail(graph: Graph, head: GraphHead) -> GraphDetail:
+def _detail(graph: Graph, head: GraphHead) -> GraphDetailBody:
     body = _body(graph)
-    return GraphDetail(
+    return GraphDetailBody(
         **{field: getattr(body, field) for field in body.__struct_fields__},
         revision=head.revision,
         at=head.at,

@@ -14,15 +14,15 @@ from litestar.response import Stream
 from msgspec import Struct
 
 from recollect.caller import Caller, Scope
-from recollect.graphs import service as graphs
+from recollect.graph.graphs import service as graphs
 from recollect.jobs import service as jobs
+from recollect.jobs.kinds import known_kind
 from recollect.jobs.model import Job, JobBounds, JobFilter, Status
 from recollect.platform.db import Database
-from recollect.transfer import tasks
+from recollect.transfer import file_jobs
 from recollect.transfer.formats import FORMATS
 from recollect_gateway.errors import RESPONSES
 from recollect_gateway.guards import mirrors
-from recollect_gateway.kinds import known_kind
 from recollect_gateway.management.pages import Limit, Page, page_of
 from recollect_gateway.shapes import GRAPH_NAME
 
@@ -127,14 +127,14 @@ class JobController(Controller):
         """What a job that succeeded left to be fetched. 409 until then; an answer shorter than it says is not whole."""
         request.user.require(Scope.MEMORY_READ)
         async with db.transaction(request.user, read_only=True) as tx:
-            job = await jobs.open_output(tx, job_id, files=tasks.FILES)
+            job = await jobs.open_output(tx, job_id, files=file_jobs.FILES)
         # Whatever it is, a browser must neither guess its type nor show it: it holds what people stored.
         headers = {
             "Content-Length": str(job.output_bytes),
             "Content-Disposition": f'attachment; filename="{job.id}"',
             "X-Content-Type-Options": "nosniff",
         }
-        media_type = tasks.media_type_of(job) or OUTPUT
+        media_type = file_jobs.media_type_of(job) or OUTPUT
         return Stream(jobs.read_output(db, request.user, job), media_type=media_type, headers=headers)
 
 

@@ -10,13 +10,13 @@ from litestar.di import NamedDependency
 from litestar.params import FromPath, FromQuery, JSONBody
 from msgspec import Meta, Struct
 
+from recollect.accounts.identity import service as identity
+from recollect.accounts.identity.model import ApiKey, NewKey
 from recollect.caller import Caller, Scope
-from recollect.graphs import service as graphs
-from recollect.identity import service as identity
-from recollect.identity.model import ApiKey, NewKey
+from recollect.graph.graphs import service as graphs
 from recollect.platform.db import Database, Transaction
 from recollect_gateway.errors import RESPONSES
-from recollect_gateway.guards import BY_SCOPE, requires_admin, sound_body
+from recollect_gateway.guards import BY_SCOPE, requires_admin, valid_body
 from recollect_gateway.management.pages import Limit, Page, page_of
 from recollect_gateway.mcp_endpoint.catalogue import known_toolsets
 from recollect_gateway.shapes import GraphName
@@ -87,7 +87,7 @@ class KeyController(Controller):
             found = await identity.list_keys(tx, after=cursor, limit=limit + 1)
         return page_of(found, limit, lambda key: KeyBody(**_fields(key)), lambda key: str(key.id))
 
-    @post("/", responses=RESPONSES, summary="Make a key", before_request=sound_body)
+    @post("/", responses=RESPONSES, summary="Make a key", before_request=valid_body(CreateKey))
     async def create_key(
         self, request: AnyRequest, db: NamedDependency[Database], state: State, data: JSONBody[CreateKey]
     ) -> IssuedKeyBody:

@@ -11,9 +11,9 @@ from litestar.params import FromPath, FromQuery
 from msgspec import Struct
 
 from recollect.caller import Caller, Scope
-from recollect.graphs import service as graphs
-from recollect.passages import service as passages
-from recollect.passages.model import RefusedPassage
+from recollect.graph.graphs import service as graphs
+from recollect.graph.passages import service as passages
+from recollect.graph.passages.model import RefusedPassage
 from recollect.platform.db import Database
 from recollect_gateway.errors import RESPONSES
 from recollect_gateway.guards import belongs_to

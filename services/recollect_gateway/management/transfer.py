@@ -8,6 +8,7 @@ from litestar import Controller, Request, get, post
 from litestar.datastructures import State
 from litestar.di import NamedDependency
 from litestar.exceptions import ClientException
+from litestar.exceptions.http_exceptions import RequestEntityTooLarge
 from litestar.openapi.datastructures import ResponseSpec
 from litestar.openapi.spec import OpenAPIMediaType, OpenAPIResponse, OpenAPIType, Operation, RequestBody, Schema
 from litestar.params import FromPath, QueryParameter
@@ -15,7 +16,7 @@ from litestar.response import Stream
 from msgspec import Struct
 
 from recollect.caller import Caller, Scope
-from recollect.errors import InvalidInput
+from recollect.errors import ErrorCode, InvalidInput, TooLarge
 from recollect.platform.db import Database
 from recollect.times import NEEDED
 from recollect.transfer import exports
@@ -23,17 +24,18 @@ from recollect.transfer import service as transfer
 from recollect.transfer.batches import read_small
 from recollect.transfer.formats import FORMATS, IMPORTED, FormatName, ReadableName, format_named
 from recollect.transfer.model import (
+    ELSEWHERE,
     FACTS_HEADER,
     MAX_LINES,
     MAX_OBSERVATIONS,
     REVISION_HEADER,
-    Filter,
-    Imported,
+    ExportSelection,
+    ImportResult,
     Strategy,
 )
 from recollect_gateway.errors import MEDIA_TYPE, RESPONSES, Problem
 from recollect_gateway.guards import mirrors
-from recollect_gateway.mcp_endpoint.schema import check_text, utc
+from recollect_gateway.parsing import check_text, utc, utc_through
 
 FORM = "application/x-www-form-urlencoded"
 AnyRequest = Request[Caller, Any, State]
@@ -73,7 +75,10 @@ class BrokenLineBody(Struct, omit_defaults=True, frozen=True):
 
 
 class ImportBody(Struct, frozen=True):
-    """What became of what was sent. `lines_skipped` (of entities, facts and relations) said only what was known."""
+    """What became of what was sent. `lines_skipped` (of entities, facts and relations) said only what was known.
+
+    `problems` counts the `errors`: what was not imported, items and parts of them.
+    """
 
     entities_created: int
     entities_updated: int
@@ -86,6 +91,7 @@ class ImportBody(Struct, frozen=True):
     relations_updated: int
     relations_skipped: int
     lines_skipped: int
+    problems: int
     errors: list[BrokenLineBody]
 
 
@@ -147,7 +153,7 @@ class TransferController(Controller):
         read_as = read_format(request, format)
         if strategy is None:
             strategy = Strategy.MERGE if read_as == "jsonl" else Strategy.SKIP
-        return await _import(db, request.user, name, await request.body(), read_as, strategy, strict, check)
+        return await _import(db, request.user, name, await _body(request), read_as, strategy, strict, check)
 
     @get(
         "/export",
@@ -175,7 +181,7 @@ class TransferController(Controller):
         """
         request.user.require(Scope.MEMORY_READ)
         check_text({"kind": kind, "tag": tag})
-        only = Filter(kind, tuple(tag or ()), with_offset(since, "since"), with_offset(until, "until"))
+        only = ExportSelection(kind, tuple(tag or ()), *changed_within(since, until))
         async with db.transaction(request.user, read_only=True) as tx:
             export = await exports.open_export(tx, name, format, only=only, as_of=as_of)
         headers = {
@@ -203,11 +209,24 @@ def read_format(request: AnyRequest, named: str | None) -> str:
     return named or _BY_TYPE[given]
 
 
-def with_offset(time: datetime | None, path: str) -> datetime | None:
-    """The time in UTC; raises InvalidInput for one without its offset, or outside the calendar."""
-    if time is not None and time.tzinfo is None:
-        raise InvalidInput(NEEDED, path=path)
-    return utc(time, path)
+def changed_within(since: datetime | None, until: datetime | None, path: str = "") -> tuple[datetime | None, ...]:
+    """Both times in UTC, the second through its millisecond.
+
+    Raises InvalidInput for one without its offset, or outside the calendar; `path` is what comes before their names.
+    """
+    for name, time in (("since", since), ("until", until)):
+        if time is not None and time.tzinfo is None:
+            raise InvalidInput(NEEDED, path=f"{path}{name}")
+    return utc(since, f"{path}since"), utc_through(until, f"{path}until")
+
+
+async def _body(request: AnyRequest) -> bytes:
+    """The request's body; raises TooLarge, with where to go, for one that is longer than any may be."""
+    try:
+        return await request.body()
+    except RequestEntityTooLarge:
+        message = f"The body is longer than a request may be. {ELSEWHERE}"
+        raise TooLarge(message, code=ErrorCode.REQUEST_TOO_LARGE) from None
 
 
 async def _import(
@@ -220,18 +239,18 @@ async def _import(
         imported = await transfer.import_batch(tx, name, items, strategy)
         if strict:
             transfer.require_sound(imported.problems)
-    return _answer(Imported(problems=tuple(problems)) + imported)
+    return _answer(ImportResult(problems=tuple(problems)) + imported)
 
 
-def _answer(imported: Imported) -> ImportBody:
+def _answer(imported: ImportResult) -> ImportBody:
     counts = {
         field: getattr(imported, field)
         for field in ImportBody.__struct_fields__
-        if field not in ("lines_skipped", "errors")
+        if field not in ("lines_skipped", "problems", "errors")
     }
     errors = [_error(problem.where, problem.reason) for problem in imported.problems]
     errors.sort(key=lambda error: error.line or 0)
-    return ImportBody(**counts, lines_skipped=imported.skipped, errors=errors)
+    return ImportBody(**counts, lines_skipped=imported.skipped, problems=len(errors), errors=errors)
 
 
 def _error(where: str, reason: str) -> BrokenLineBody:

@@ -8,15 +8,15 @@ from litestar.datastructures import State
 from litestar.di import NamedDependency
 from litestar.params import QueryParameter
 
+from recollect.accounts.usage import service as usage
+from recollect.accounts.usage.model import Per, cursor_of, usage_span
 from recollect.caller import Caller, Scope
 from recollect.platform.db import Database
-from recollect.usage import service as usage
-from recollect.usage.model import Per, cursor_of, usage_span
 from recollect_gateway.errors import RESPONSES
 from recollect_gateway.guards import mirrors
 from recollect_gateway.management.graphs import Cursor
 from recollect_gateway.management.pages import Limit, Page
-from recollect_gateway.mcp_endpoint.toolsets.admin.usage import StoredBody, UsageBody, stored_body, usage_body
+from recollect_gateway.operations.usage import StoredBody, UsageBody, stored_body, usage_body
 
 AnyRequest = Request[Caller, Any, State]
 Since = Annotated[

@@ -12,18 +12,24 @@ from typing import Any, cast
 
 from litestar import Request
 from litestar.datastructures import Headers
-from litestar.types import Receive, Scope, Send
+from litestar.response.base import ASGIResponse
+from litestar.types import Receive, ReceiveMessage, Scope, Send
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
+from mcp.shared.exceptions import MCPError
+from mcp_types import JSONRPCError
 
-from recollect.errors import ErrorCode, InvalidInput, MethodNotAllowed, NotFound, RecollectError
+from recollect.caller import Caller
+from recollect.errors import ErrorCode, InvalidInput, MethodNotAllowed, NotFound, RecollectError, TooLarge, Unavailable
 from recollect.settings import Settings
+from recollect_gateway.calls import Services
 from recollect_gateway.credentials import Authenticator
 from recollect_gateway.errors import problem_response
 from recollect_gateway.mcp_endpoint.catalogue import DEFAULT_TOOLSETS, TOOLSETS
+from recollect_gateway.mcp_endpoint.messages import check_message
 from recollect_gateway.mcp_endpoint.request import SCOPE_KEY, McpRequest
 from recollect_gateway.mcp_endpoint.server import create_server
-from recollect_gateway.mcp_endpoint.tool import Selection, Services
+from recollect_gateway.mcp_endpoint.tool import Selection
 from recollect_gateway.usage import CountedBody
 
 _ADDRESS = re.compile(r"^(?:/t/(?P<tenant>[^/]+))?/mcp(?:/x/(?P<toolset>[^/]+))?/?$")
@@ -33,7 +39,7 @@ AnyRequest = Request[Any, Any, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
+class McpAddress:
     """What an MCP address says: the tenant and the toolset, where it names them."""
 
     tenant: str | None
@@ -52,25 +58,68 @@ class McpEndpoint:
             security_settings=transport_security(services.settings),
             max_request_body_size=services.settings.max_request_bytes,
         )
+        self._max_bytes = services.settings.max_request_bytes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one HTTP request; only POST, since no server-sent requests wait on a GET."""
         request: AnyRequest = Request(scope)
         try:
             mcp_request = await self._admit(request, body := CountedBody(receive))
+            message = await self._whole(body)
         except RecollectError as error:
             await problem_response(error, request).to_asgi_response(None, request)(scope, receive, send)
             return
+        if message is None:
+            return  # Who left before the message was whole is owed no answer.
+        try:
+            check_message(message)
+        except MCPError as error:
+            await _refusal(error)(scope, receive, send)
+            return
         trimmed = {**scope, "headers": _trimmed(scope["headers"]), SCOPE_KEY: mcp_request}
         # The SDK types ASGI as Starlette does, Litestar more narrowly: the messages are the same.
-        await self.sessions.handle_request(trimmed, cast(Any, body), cast(Any, send))
+        await self.sessions.handle_request(cast(Any, trimmed), cast(Any, _replayed(message, receive)), cast(Any, send))
+
+    async def _whole(self, body: CountedBody) -> bytes | None:
+        """A request's body; None where the client left before its end. Raises TooLarge."""
+        whole, more = bytearray(), True
+        while more:
+            part = await body()
+            if part["type"] != "http.request":
+                return None
+            whole += part["body"]
+            if len(whole) > self._max_bytes:
+                raise TooLarge(
+                    f"A request takes {self._max_bytes} bytes at most. Send less in one call; "
+                    "POST /v1/graphs/{graph}/imports takes a large file",
+                    code=ErrorCode.REQUEST_TOO_LARGE,
+                )
+            more = part["more_body"]
+        return bytes(whole)
 
     async def _admit(self, request: AnyRequest, body: CountedBody) -> McpRequest:
         address = _address(request.scope["raw_path"].decode("latin-1"))
         if request.method != "POST":
             raise MethodNotAllowed("MCP is served by POST; no server-sent requests wait on a GET.")
-        caller = await self._authenticator.caller(request.headers, address.tenant)
+        caller = await self._caller(request.headers, address.tenant)
         return McpRequest(caller, _selection(address, request.headers), body)
+
+    async def _caller(self, headers: Headers, tenant: str | None) -> Caller | Unavailable:
+        """Who calls, or why that cannot be found out now: each tool says so in its dialect, and does nothing else."""
+        try:
+            return await self._authenticator.caller(headers, tenant)
+        except Unavailable as error:
+            return error
+
+
+def _replayed(message: bytes, receive: Receive) -> Receive:
+    """What gives a body that was read already, then what the client sends next."""
+    waiting: list[ReceiveMessage] = [{"type": "http.request", "body": message, "more_body": False}]
+
+    async def again() -> ReceiveMessage:
+        return waiting.pop() if waiting else await receive()
+
+    return again
 
 
 def transport_security(settings: Settings) -> TransportSecuritySettings:
@@ -83,21 +132,27 @@ def transport_security(settings: Settings) -> TransportSecuritySettings:
     )
 
 
+def _refusal(error: MCPError) -> ASGIResponse:
+    """The answer to a body that is no message, whose id nobody knows."""
+    said = JSONRPCError(jsonrpc="2.0", id=None, error=error.error).model_dump_json(by_alias=True, exclude_unset=True)
+    return ASGIResponse(body=said.encode(), status_code=400, media_type="application/json")
+
+
 def _trimmed(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
     """Headers without the white space around their values, which httptools leaves there (RFC 9110, 5.5)."""
     return [(name, value.strip(b" \t")) for name, value in headers]
 
 
-def _address(path: str) -> Address:
+def _address(path: str) -> McpAddress:
     match = _ADDRESS.match(path.split("?", 1)[0])
     if match is None:
         raise NotFound(
             "There is nothing at this address. MCP is at /mcp and /mcp/x/{toolset}.", code=ErrorCode.NOT_FOUND
         )
-    return Address(match["tenant"], match["toolset"])
+    return McpAddress(match["tenant"], match["toolset"])
 
 
-def _selection(address: Address, headers: Headers) -> Selection:
+def _selection(address: McpAddress, headers: Headers) -> Selection:
     named = address.toolset or headers.get("x-mcp-toolsets") or ""
     chosen = frozenset(name.strip() for name in named.split(",") if name.strip()) or DEFAULT_TOOLSETS
     if unknown := sorted(chosen - TOOLSETS - {"all"}):

@@ -1,15 +1,19 @@
 """How errors leave through MCP: one place.
 
 What a tool refuses is a tool error, so that a model reads it and mends its call; the code and the path travel in
-`_meta`. What is no tool call is answered by an error of the protocol. Faults of ours are logged whole and told as one
-plain sentence.
+`_meta`, all `paths` where there are several. What is no tool call is answered by an error of the protocol. Faults of
+ours are logged whole and told as one plain sentence.
 """
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
 
 import structlog
 from mcp.shared.exceptions import MCPError
 from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, CallToolResult, TextContent
 
-from recollect.errors import ErrorCode, RecollectError
+from recollect.errors import ErrorCode, InvalidInputs, RecollectError, Unavailable
 
 ERROR_META = "dev.recollect/error"
 OURS = "Something went wrong on our side. Try again; if it stays, tell an operator."
@@ -20,9 +24,9 @@ log = structlog.get_logger(__name__)
 def tool_error(error: Exception) -> CallToolResult:
     """An error as the result of a tool call."""
     if isinstance(error, RecollectError):
-        return _result(str(error), error.code, error.path)
+        return _result(str(error), error.code, [fault.path for fault in _faults(error) if fault.path])
     log.error("tool failed", exc_info=error)
-    return _result(OURS, ErrorCode.INTERNAL, None)
+    return _result(OURS, ErrorCode.INTERNAL, [])
 
 
 def protocol_error(error: Exception) -> MCPError:
@@ -30,9 +34,19 @@ def protocol_error(error: Exception) -> MCPError:
     if isinstance(error, MCPError):
         return error
     if isinstance(error, RecollectError):
-        return MCPError(INVALID_PARAMS, str(error))
+        code = INTERNAL_ERROR if isinstance(error, Unavailable) else INVALID_PARAMS
+        return MCPError(code, str(error), {"code": str(error.code)})
     log.error("request failed", exc_info=error)
     return MCPError(INTERNAL_ERROR, OURS)
+
+
+@contextmanager
+def as_protocol_errors() -> Iterator[None]:
+    """Turn what is raised inside into errors of the protocol."""
+    try:
+        yield
+    except Exception as error:
+        raise protocol_error(error) from error
 
 
 def error_code(error: Exception) -> str:
@@ -40,6 +54,14 @@ def error_code(error: Exception) -> str:
     return str(error.code if isinstance(error, RecollectError) else ErrorCode.INTERNAL)
 
 
-def _result(text: str, code: ErrorCode, path: str | None) -> CallToolResult:
-    meta = {"code": str(code)} | ({"path": path} if path else {})
+def _faults(error: RecollectError) -> Sequence[RecollectError]:
+    return error.faults if isinstance(error, InvalidInputs) else (error,)
+
+
+def _result(text: str, code: ErrorCode, paths: Sequence[str]) -> CallToolResult:
+    meta: dict[str, Any] = {"code": str(code)}
+    if paths:
+        meta["path"] = paths[0]
+    if len(paths) > 1:
+        meta["paths"] = list(paths)
     return CallToolResult(content=[TextContent(type="text", text=text)], is_error=True, _meta={ERROR_META: meta})

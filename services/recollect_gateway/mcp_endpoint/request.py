@@ -6,6 +6,7 @@ from typing import Any
 from mcp.server.context import ServerRequestContext
 
 from recollect.caller import Caller
+from recollect.errors import Unavailable
 from recollect_gateway.mcp_endpoint.tool import Selection, ToolSpec
 from recollect_gateway.usage import CountedBody
 
@@ -18,15 +19,35 @@ Context = ServerRequestContext[Any, Any]
 
 @dataclass(frozen=True, slots=True)
 class McpRequest:
-    """Who sent an HTTP request to the MCP endpoint, what it is offered, and its body as far as it was read."""
+    """Who sent an HTTP request to the MCP endpoint, what it is offered, and its body as far as it was read.
 
-    caller: Caller
+    `sender` is the error that authentication met where the database could not be asked: nothing of a tenant is answered
+    then.
+    """
+
+    sender: Caller | Unavailable
     selection: Selection
     body: CountedBody
 
+    @property
+    def caller(self) -> Caller:
+        """Who sent it; raises Unavailable where that could not be found out."""
+        if isinstance(self.sender, Unavailable):
+            raise self.sender
+        return self.sender
+
     def offers(self, tool: ToolSpec) -> bool:
-        """Whether the tool is listed, and may be called."""
+        """Whether the tool is listed, and may be called; raises Unavailable."""
         return self.selection.offers(tool, self.caller)
+
+    def knows(self, tool: ToolSpec) -> bool:
+        """Whether the tool may be called, or is asked for while nobody knows who calls: its name is no secret."""
+        return self.selection.chooses(tool) if isinstance(self.sender, Unavailable) else self.offers(tool)
+
+    def dialect_of(self, tool: ToolSpec) -> ToolSpec:
+        """A tool in the dialect of the toolsets that were chosen."""
+        unknown = isinstance(self.sender, Unavailable)
+        return tool.dialect_for(self.selection.toolsets if unknown else self.selection.chosen(self.caller))
 
 
 def request_of(context: Context) -> McpRequest:

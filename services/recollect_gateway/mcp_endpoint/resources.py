@@ -4,7 +4,8 @@ import msgspec
 from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS, ReadResourceResult, Resource, TextResourceContents
 
-from recollect_gateway.mcp_endpoint.tool import Call, bounded
+from recollect_gateway.calls import Call
+from recollect_gateway.mcp_endpoint.tool import bounded
 from recollect_gateway.mcp_endpoint.toolsets.memory import graph
 
 KNOWLEDGE_GRAPH = Resource(

@@ -1,8 +1,8 @@
 """The MCP server: lists and calls the catalogue's tools for whoever the request's credential stands for."""
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import msgspec
@@ -25,14 +25,19 @@ from mcp_types import (
 )
 
 from recollect import __version__
+from recollect.accounts.usage.model import Counts, Kind
+from recollect.caller import Caller
+from recollect.errors import Unavailable
 from recollect.platform.metrics import record_tool
-from recollect.usage.model import Counts, Kind
+from recollect.settings import Settings
+from recollect_gateway.calls import Call, Progress, Services
 from recollect_gateway.mcp_endpoint import resources
 from recollect_gateway.mcp_endpoint.catalogue import CATALOGUE, TOOLS
-from recollect_gateway.mcp_endpoint.errors import error_code, protocol_error
+from recollect_gateway.mcp_endpoint.errors import as_protocol_errors, error_code
 from recollect_gateway.mcp_endpoint.request import Context, McpRequest, request_of
-from recollect_gateway.mcp_endpoint.schema import json_schema, outline, parse
-from recollect_gateway.mcp_endpoint.tool import Call, Reply, Services, ToolSpec, bounded
+from recollect_gateway.mcp_endpoint.schema import json_schema, outline
+from recollect_gateway.mcp_endpoint.tool import Reply, ToolSpec, bounded
+from recollect_gateway.parsing import parse
 
 INSTRUCTIONS = (
     "Recollect is a lasting memory shared by this organisation's agents. Look for what is known before you answer, "
@@ -42,27 +47,32 @@ LIST_TTL_MS = 60_000
 
 
 @dataclass(frozen=True, slots=True)
-class Answers:
-    """What the server answers, a method for each request of the protocol."""
+class McpHandlers:
+    """What the server answers, a method for each request of the protocol.
+
+    `listed`: every tool, in each of its dialects, as it is listed.
+    """
 
     services: Services
+    listed: Mapping[ToolSpec, Tool]
 
     async def list_tools(self, context: Context, _: PaginatedRequestParams | None) -> ListToolsResult:
         """The tools that the request is offered."""
         request = request_of(context)
-        return ListToolsResult(tools=[definition(tool) for tool in CATALOGUE if request.offers(tool)])
+        with as_protocol_errors():
+            return ListToolsResult(tools=[self.listed[request.dialect_of(t)] for t in CATALOGUE if request.offers(t)])
 
     async def call_tool(self, context: Context, params: CallToolRequestParams) -> CallToolResult:
         """What a tool answers, or its error; raises MCPError for one that the request is not offered."""
         request, tool = request_of(context), TOOLS.get(params.name)
-        if tool is None or not request.offers(tool):
+        if tool is None or not request.knows(tool):
             raise MCPError(INVALID_PARAMS, f"Unknown tool: {params.name}")
+        tool = request.dialect_of(tool)
         started = time.perf_counter()
         code: str | None = "cancelled"
         try:
             arguments = parse(tool.arguments, params.arguments or {})
-            call = Call(request.caller, self.services, tool, context.session.report_progress)
-            reply = await tool.handler(call, arguments)
+            reply = await self._reply(request, tool, arguments, context.session.report_progress)
             result = _result(reply, self.services.settings.max_reply_bytes if tool.read_only else None)
             code = None
             return result
@@ -73,9 +83,15 @@ class Answers:
             record_tool(tool.name, time.perf_counter() - started, code)
             self._count(request, "tool", tool.name, failed=code is not None)
 
+    async def _reply(self, request: McpRequest, tool: ToolSpec, arguments: Any, progress: Progress) -> Reply:
+        if isinstance(request.sender, Unavailable) and tool.substitute is not None:
+            return await tool.substitute(self.services)
+        return await tool.handler(Call(request.caller, self.services, tool.name, tool.read_only, progress), arguments)
+
     async def list_resources(self, context: Context, _: PaginatedRequestParams | None) -> ListResourcesResult:
-        """The knowledge graph, where the request is offered the tool that reads it."""
-        offered = request_of(context).offers(TOOLS["read_graph"])
+        """The knowledge graph, where the request is offered the tool that reads it in the official shape."""
+        with as_protocol_errors():
+            offered = _reads_officially(request_of(context))
         return ListResourcesResult(resources=[resources.KNOWLEDGE_GRAPH] if offered else [])
 
     async def list_resource_templates(
@@ -87,28 +103,35 @@ class Answers:
     async def read_resource(self, context: Context, params: ReadResourceRequestParams) -> ReadResourceResult:
         """A resource; raises MCPError for one that is not there or that the request is not offered."""
         request, tool = request_of(context), TOOLS["read_graph"]
-        if not request.offers(tool):
-            raise resources.unknown(str(params.uri))
+        with as_protocol_errors():
+            if not _reads_officially(request):
+                raise resources.unknown(str(params.uri))
         failed = True
         try:
-            read = await resources.read(Call(request.caller, self.services, tool), str(params.uri))
+            with as_protocol_errors():
+                call = Call(request.caller, self.services, tool.name, tool.read_only)
+                read = await resources.read(call, str(params.uri))
             failed = False
             return read
-        except Exception as error:
-            raise protocol_error(error) from error
         finally:
             self._count(request, "resource", "resources/read", failed=failed)
 
     def _count(self, request: McpRequest, kind: Kind, name: str, *, failed: bool) -> None:
-        """Count a call for its tenant: in memory, so that nobody waits."""
-        if self.services.tally is not None:
+        """Count a call for its tenant, where that is known: in memory, so that nobody waits."""
+        if self.services.tally is not None and isinstance(request.sender, Caller):
             counts = Counts(calls=1, errors=int(failed), bytes_received=request.body.received)
-            self.services.tally.count(request.caller.tenant_id, kind, name, counts)
+            self.services.tally.count(request.sender.tenant_id, kind, name, counts)
+
+
+def _reads_officially(request: McpRequest) -> bool:
+    tool = TOOLS["read_graph"]
+    return request.offers(tool) and request.dialect_of(tool) is tool
 
 
 def create_server(services: Services) -> Server[Any]:
     """The SDK's server over the catalogue."""
-    answers = Answers(services)
+    listed = {told: definition(told, services.settings) for tool in CATALOGUE for told in (tool, *tool.dialects)}
+    answers = McpHandlers(services, listed)
     hint = CacheHint(ttl_ms=LIST_TTL_MS, scope="private")
     return Server(
         "recollect",
@@ -116,7 +139,7 @@ def create_server(services: Services) -> Server[Any]:
         title="Recollect",
         instructions=INSTRUCTIONS,
         cache_hints={"tools/list": hint, "resources/list": hint, "resources/templates/list": hint},
-        get_tool_input_schema=lambda name: definition(TOOLS[name]).input_schema if name in TOOLS else None,
+        get_tool_input_schema=lambda name: listed[TOOLS[name]].input_schema if name in TOOLS else None,
         on_list_tools=answers.list_tools,
         on_call_tool=answers.call_tool,
         on_list_resources=answers.list_resources,
@@ -125,14 +148,13 @@ def create_server(services: Services) -> Server[Any]:
     )
 
 
-@cache
-def definition(tool: ToolSpec) -> Tool:
-    """A tool as MCP lists it."""
+def definition(tool: ToolSpec, settings: Settings | None = None) -> Tool:
+    """A tool as MCP lists it, with the defaults that are set (None: that nothing is set)."""
     return Tool(
         name=tool.name,
         title=tool.title,
         description=tool.description,
-        input_schema=json_schema(tool.arguments, terse=tool.terse),
+        input_schema=json_schema(tool.arguments, terse=tool.terse, settings=settings),
         output_schema=outline(tool.result) if tool.terse else json_schema(tool.result),
         annotations=ToolAnnotations(
             read_only_hint=tool.read_only,

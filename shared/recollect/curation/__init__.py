@@ -1,1 +1,1 @@
-"""Curation: keeping a graph in shape."""
+"""Curation: merge, label, archive, check and undo what a graph holds."""

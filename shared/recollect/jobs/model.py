@@ -1,4 +1,4 @@
-"""A job, the steps that it is done in, and what becomes of one that fails."""
+"""Jobs, their steps, and what happens when a step fails."""
 
 import hashlib
 import random
@@ -14,26 +14,29 @@ from recollect.errors import ErrorCode, ErrorKind, InvalidInput, RecollectError,
 from recollect.platform.db import Transaction
 from recollect.settings import Settings
 
+EMBED_PASSAGES = "embed_passages"
+"""The worker's job that gives passages their vectors and what surrounds them."""
+
 RUN_JOBS = "run_jobs"
-"""The worker's job that takes turns at jobs."""
+"""The wake-up that has a worker look for due jobs."""
 
 MAX_PENDING = 1_000
 """Jobs of one tenant that wait or run, at most (a few more if they are asked for at the same instant)."""
 
-MOST_PENDING = 100
-"""Jobs of a tenant beside which a sweep still starts one: it leaves room for what people ask for."""
+MAX_PENDING_FOR_SWEEPS = 100
+"""A sweep starts no job for a tenant that has so many under way: the rest is for what people start."""
 
 MAX_CHUNK = 1_048_576
 """Bytes of one chunk of input or output, at most."""
 
 MAX_ATTEMPTS = 8
-"""How often one step is begun, at most, until its job has failed."""
+"""How often one step is tried, at most; then its job fails."""
 
 FIRST_WAIT_SECONDS = 1.0
 LONGEST_WAIT_SECONDS = 60.0
 
 Status = Literal["queued", "running", "succeeded", "failed", "cancelled"]
-"""How a job stands."""
+"""The status of a job."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,16 +73,16 @@ class Job:
 
     @property
     def is_finished(self) -> bool:
-        """Whether nothing more will become of it."""
+        """Whether the job has succeeded, failed or been cancelled."""
         return self.finished_at is not None
 
 
 @dataclass(frozen=True, slots=True)
 class NewJob:
-    """A job to make. A `unique` one is not made where an equal one is under way.
+    """A job to create. If it is `unique` and an equal job is under way, that one is used instead.
 
-    A `held` one waits for its input, which is its own: it has no equal, unless `asked` tells what its input will say.
-    Of `asked` a digest is kept and no more, since it may hold text.
+    A `held` job waits for its input. Since the input is its own, it equals no other job, unless `asked` describes the
+    input. Only a digest of `asked` is stored, since it may hold text.
     """
 
     kind: str
@@ -92,7 +95,7 @@ class NewJob:
 
     @property
     def digest(self) -> bytes | None:
-        """What equal jobs have in common, 32 bytes; None for one that has no equal."""
+        """The same 32 bytes for equal jobs; None for a job that equals no other."""
         if not self.unique or (self.held and self.asked is None):
             return None
         same = (self.kind, self.graph_id, self.arguments, *([] if self.asked is None else [self.asked]))
@@ -100,11 +103,11 @@ class NewJob:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
-    """What one step of a job comes to: the cursor to go on from, and how much of how much is done.
+class StepResult:
+    """The result of one step: the cursor from which the next step goes on, and the progress (`done` of `total`).
 
-    `result` counts for the last step, which is `finished`. `output` is what the step adds to what the job leaves to be
-    fetched, in chunks of 1 to MAX_CHUNK bytes.
+    The last step is `finished` and has the `result` of the job. `output`: what the step appends to the job's output, in
+    chunks of 1 to MAX_CHUNK bytes.
     """
 
     cursor: dict[str, Any]
@@ -115,7 +118,7 @@ class Step:
     output: tuple[bytes, ...] = ()
 
 
-StepFunction = Callable[[Transaction, Job], Awaitable[Step]]
+StepFunction = Callable[[Transaction, Job], Awaitable[StepResult]]
 """One kind of job: does the next step from the job's cursor, in a transaction that also stores what the step comes to.
 
 A step is bounded (seconds, not minutes), makes no network call, and has no effect outside of its transaction.
@@ -133,7 +136,7 @@ class JobBounds:
 
     @classmethod
     def of(cls, settings: Settings) -> Self:
-        """As the settings say."""
+        """The bounds that the settings give."""
         return cls(
             timedelta(seconds=settings.job_lease_seconds),
             timedelta(days=settings.job_retention_days),
@@ -144,7 +147,7 @@ class JobBounds:
 
 @dataclass(frozen=True, slots=True)
 class JobFilter:
-    """Which jobs to list. None leaves a field open."""
+    """Which jobs to list. None matches any value."""
 
     graph_id: UUID | None = None
     kind: str | None = None
@@ -152,17 +155,17 @@ class JobFilter:
 
 
 class StepRefused(InvalidInput):
-    """Raised by a step that can never succeed. Unlike other errors' its message is kept: no stored text in it."""
+    """Raised by a step that can never succeed. Its message is stored with the job, so it must hold no stored text."""
 
 
 class LeaseLost(RecollectError):
-    """Another worker has the job: nothing of this step may commit."""
+    """Another worker has the job, so this step must not commit."""
 
     default_code = ErrorCode.BUSY
 
 
-class PutOff(Exception):
-    """A step that cannot be done yet, for a known reason: the job comes back after `wait`, and loses no attempt."""
+class StepPostponed(Exception):
+    """A step cannot be done yet, for a known reason. The job is retried after `wait`; the attempt does not count."""
 
     def __init__(self, reason: RecollectError, wait: timedelta) -> None:
         super().__init__(str(reason))
@@ -171,7 +174,7 @@ class PutOff(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why a step failed, fit to be kept and shown, and whether trying it again may help."""
+    """Why a step failed, without stored text, and whether a retry may help."""
 
     code: ErrorCode
     message: str
@@ -179,10 +182,10 @@ class Failure:
 
 
 def failure_of(error: Exception) -> Failure:
-    """What to keep of an error: its code, and a sentence that holds nothing of what was stored.
+    """The code and a sentence to store for an error, without stored text.
 
-    What the job itself is to blame for fails at once; everything else, faults of ours included, is tried again: the
-    step was rolled back.
+    An error that the job's own arguments cause fails the job at once. Everything else is retried, faults of ours too:
+    the step was rolled back.
     """
     match error:
         case StepRefused():
@@ -201,9 +204,9 @@ WORKER_LOST = Failure(
 
 
 def wait_before(attempt: int) -> timedelta:
-    """How long to wait after that many failures in a row: doubled each time, half of it left to chance.
+    """How long to wait after so many failures in a row: doubled each time, half of it random.
 
-    Chance keeps those that failed together from coming back together.
+    The random half keeps jobs that failed together from coming back together.
     """
     seconds = min(LONGEST_WAIT_SECONDS, FIRST_WAIT_SECONDS * 2 ** (min(attempt, 30) - 1))
     return timedelta(seconds=seconds * random.uniform(0.5, 1))  # noqa: S311 - no secret

@@ -6,11 +6,11 @@ from typing import Any
 from uuid import UUID
 
 from recollect.ids import new_id
-from recollect.jobs.model import Job, JobBounds, JobFilter, NewJob, Step
+from recollect.jobs.model import Job, JobBounds, JobFilter, NewJob, StepResult
 from recollect.platform.db import Session, Transaction
 from recollect.platform.sql import Queries
 
-queries = Queries("recollect.jobs")
+queries = Queries(__package__)
 
 
 async def tenants_with_due(session: Session) -> list[UUID]:
@@ -90,7 +90,7 @@ async def claim_job(tx: Transaction, kinds: Sequence[str], bounds: JobBounds) ->
     return job_id
 
 
-async def record_step(tx: Transaction, job: Job, step: Step, *, lease: timedelta) -> bool | None:
+async def record_step(tx: Transaction, job: Job, step: StepResult, *, lease: timedelta) -> bool | None:
     """Store how far a job is; whether it is to be cancelled. None if the lease is another's."""
     cancel_requested: bool | None = await tx.fetchval(
         queries.record_step, tx.tenant_id, job.id, job.lease, step.cursor, step.done, step.total, lease

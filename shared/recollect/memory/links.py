@@ -8,24 +8,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from recollect.graphs.model import Revision
-from recollect.lineages import service as lineages
-from recollect.lineages.model import not_found
+from recollect.graph.graphs.model import Revision
+from recollect.graph.lineages import service as lineages
+from recollect.graph.lineages.model import not_found
+from recollect.graph.nodes.model import unique
+from recollect.graph.relations import service as relations
+from recollect.graph.relations.model import Edge, NewEdge
 from recollect.memory import store
-from recollect.nodes.model import unique
 from recollect.platform.db import Database, Transaction
-from recollect.recall import service as recall
-from recollect.relations import service as relations
-from recollect.relations.model import Edge, NewEdge
-from recollect.search import service as search
+from recollect.retrieval.recall import service as recall
+from recollect.retrieval.search import service as search
 
 MENTIONS_ENTITY = "MENTIONS_ENTITY"
 """The type of a relation from a fact to an entity that it names, or that it is like."""
 
-LIKE = 0.8
+MIN_LINK_SIMILARITY = 0.8
 """The least cosine of a fact and what is known of an entity from which it is related, where none is given."""
 
-MAX_LIKE = 5
+MAX_LINKED_BY_SIMILARITY = 5
 """Entities that a fact is related to for its meaning, at most: the nearest."""
 
 MAX_GRAPHS = 10
@@ -33,7 +33,7 @@ MAX_GRAPHS = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class RequestedLink:
     """A relation that a new node is to have to a node that is there. `named`: it must be an entity, or must not be."""
 
     to_node: UUID
@@ -41,7 +41,7 @@ class Link:
     named: bool | None = None
 
 
-async def link(tx: Transaction, revision: Revision, node_id: UUID, links: Sequence[Link]) -> list[Edge]:
+async def link(tx: Transaction, revision: Revision, node_id: UUID, links: Sequence[RequestedLink]) -> list[Edge]:
     """Give a node its links; those that it has already stay, and none leads back to it.
 
     Raises NotFound for the first target that is not there.
@@ -63,7 +63,7 @@ async def link_mentions(tx: Transaction, revision: Revision, node_id: UUID, text
 
 async def link_when_embedded(tx: Transaction, revision: Revision, node_id: UUID, threshold: float | None) -> None:
     """Have the worker relate a fact to the entities that it is like, at least as near as `threshold` (a cosine)."""
-    await store.insert_autolink(tx, revision, node_id, LIKE if threshold is None else threshold)
+    await store.insert_autolink(tx, revision, node_id, MIN_LINK_SIMILARITY if threshold is None else threshold)
 
 
 async def tenants_with_unlinked(db: Database) -> list[UUID]:
@@ -77,13 +77,15 @@ async def graphs_with_unlinked(tx: Transaction) -> list[UUID]:
     return await store.graphs_with_autolinks(tx, limit=MAX_GRAPHS)
 
 
-async def link_alike(tx: Transaction, revision: Revision, *, limit: int) -> int:
+async def link_similar(tx: Transaction, revision: Revision, *, limit: int) -> int:
     """Relate up to `limit` facts that were embedded to the entities that they are like; how many facts.
 
     A fact that is gone, outdated or archived by now is related to nothing.
     """
     wanted = await store.take_autolinks(tx, revision.graph.id, limit=limit)
-    alike = await recall.find_alike(tx, revision.graph, wanted, limit=MAX_LIKE) if wanted else []
+    alike = (
+        await recall.find_similar_entities(tx, revision.graph, wanted, limit=MAX_LINKED_BY_SIMILARITY) if wanted else []
+    )
     await _put(tx, revision, [NewEdge(fact, entity, MENTIONS_ENTITY) for fact, entity in alike])
     return len(wanted)
 

@@ -1,37 +1,42 @@
 """What an agent remembers."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timedelta
+from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
 from recollect.errors import InvalidInput, RecollectError
-from recollect.lineages.model import Draft, Put, Version
-from recollect.recall.model import Close, Question, RecallFilter
-from recollect.relations.model import Edge
-from recollect.search.fusion import Fused
+from recollect.graph.lineages.model import Draft, PutOutcome, Version
+from recollect.graph.observations.model import Attributes
+from recollect.graph.relations.model import Edge, EdgeUpsert
+from recollect.retrieval.recall.model import NearDuplicate, Question, RecallFilter
+from recollect.retrieval.search.fusion import Fused
 
 UNBOUNDED = 1_000_000
 """A budget of tokens for a search that answers with nodes rather than texts: as many as recall finds."""
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class NewMemory(Attributes):
     """One thing to remember. With `about`, an observation on each named entity, made if new; without, a fact.
 
-    `kind`, `tags`, `importance`, `source` and `metadata` describe the fact, or the entities that are new.
+    Its attributes are the memory's own; `kind` is also that of entities that are new. `ttl_days` 0: it never expires.
     """
 
     text: str
     about: tuple[str, ...] = ()
     thread: str | None = None
     at: datetime | None = None
-    kind: str | None = None
-    tags: tuple[str, ...] = ()
-    importance: float | None = None
     ttl_days: float | None = None
-    source: str | None = None
-    metadata: dict[str, Any] = field(default_factory=dict)
+
+
+class RememberOutcome(StrEnum):
+    """What became of an item: a memory that is new, one that was known and gained or changed something, or neither."""
+
+    NEW = "new"
+    UPDATED = "updated"
+    KNOWN = "known"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +45,13 @@ class Remembered:
 
     id: UUID
     node_id: UUID
-    known: bool
-    close: list[Close]
+    outcome: RememberOutcome
+    close: list[NearDuplicate]
+
+    @property
+    def known(self) -> bool:
+        """Whether it was there before."""
+        return self.outcome is not RememberOutcome.NEW
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,20 +63,24 @@ class Target:
 
 
 @dataclass(frozen=True, slots=True)
-class Amendment:
-    """What to change of a memory or node; None leaves as it is. `based_on`: the version that its writer had read."""
+class MemoryPatch:
+    """What to change of a memory or node; None leaves as it is. `based_on`: the version that its writer had read.
+
+    `ttl_days` counts from the change; 0: it never expires. `reason`: why, kept with the version.
+    """
 
     text: str | None = None
     tags: tuple[str, ...] | None = None
     importance: float | None = None
     status: str | None = None
+    ttl_days: float | None = None
     reason: str | None = None
     based_on: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Revised:
-    """What a revision left: the memory's id (new for an observation), its node, and the node's version.
+    """What a revision left: the memory's id, its node, and the node's version (None for an observation).
 
     `conflict` are the texts of the other heads, where the version was recorded beside them.
     """
@@ -79,7 +93,7 @@ class Revised:
 
 
 @dataclass(frozen=True, slots=True)
-class Neighbour:
+class NeighbourNode:
     """A node that an exploration met."""
 
     id: UUID
@@ -93,10 +107,10 @@ class Neighbour:
 class Explored:
     """What an exploration met, nearest first; `cut` says why it ended early, None where nothing was left out.
 
-    `labels` are the names of all that was met, placeholders too, by which edges and paths are told.
+    `labels` are what all that was met, placeholders too, is called in edges and paths: see `nodes.labels_of`.
     """
 
-    nodes: list[Neighbour]
+    nodes: list[NeighbourNode]
     labels: dict[UUID, str]
     edges: list[Edge]
     paths: list[list[UUID]]
@@ -115,28 +129,29 @@ class NodeSpec:
 class EdgeSpec:
     """An edge to write. Each end is a lineage (the target's id) or a node of the same call (its ref as the name).
 
-    `to_graph` names the graph that the target lives in; None: the one that is written.
+    `to_graph` names the graph that the target lives in; None: the one that is written. An edge that is there keeps the
+    metadata and the ordinal that are not given (None).
     """
 
     source: Target
     target: Target
     type: str
     to_graph: str | None = None
-    metadata: dict[str, Any] = field(default_factory=dict)
+    metadata: dict[str, Any] | None = None
     ordinal: int | None = None
     actor: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Subnet:
+class WrittenSubgraph:
     """What became of a subgraph's nodes and edges, each in the order given."""
 
-    nodes: list[Put | RecollectError]
-    edges: list[Edge | RecollectError]
+    nodes: list[PutOutcome | RecollectError]
+    edges: list[EdgeUpsert | RecollectError]
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class NamedEdge:
     """An edge with the names of its graphs (None: gone, or not the caller's), and whether its target is gone."""
 
     edge: Edge
@@ -146,28 +161,43 @@ class Link:
 
 
 @dataclass(frozen=True, slots=True)
-class Edges:
+class EdgePage:
     """A page of edges, and whether there are more."""
 
-    links: list[Link]
+    links: list[NamedEdge]
     more: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Walked:
+class WalkedSubgraph:
     """Nodes with their distance, nearest first, the edges among them, their graphs' names, and which bound cut it."""
 
     nodes: list[tuple[Version, int]]
-    links: list[Link]
+    links: list[NamedEdge]
     graphs: dict[UUID, str]
     cut: str | None
 
 
 @dataclass(frozen=True, slots=True)
-class Ranked:
-    """Nodes with their scores, best first; `waiting` passages are found by their words only, for now."""
+class NodeHit:
+    """A node that a search found, its score (0..1), and the text of it that answers best.
 
-    nodes: list[tuple[Version, float]]
+    `told`: which node, and the own id of its sibling head that was found, or None for its newest version.
+    """
+
+    version_ref: tuple[UUID, UUID | None]
+    score: float
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class RankedNodes:
+    """Nodes with their scores and the text that was found of each, best first.
+
+    `waiting` passages are found by their words only, for now.
+    """
+
+    nodes: list[tuple[Version, float, str]]
     more: bool
     waiting: int
 
@@ -188,17 +218,22 @@ class Fusion:
     `unique`: nodes before the cut; `per_query`: how many each question found.
     """
 
-    nodes: list[tuple[Version, Fused[UUID]]]
+    nodes: list[tuple[Version, Fused[tuple[UUID, UUID | None]]]]
     unique: int
     per_query: list[int]
     waiting: int
 
 
 def expiry(now: datetime, ttl_days: float | None, expires_at: datetime | None = None) -> datetime | None:
-    """When a memory expires: at `expires_at`, else so many days from now, else never.
+    """When a memory expires: at `expires_at`, else so many days from now, else never (0 days: never, too).
 
     Raises InvalidInput where that lies in the past.
     """
     if expires_at is not None and expires_at <= now:
         raise InvalidInput("Lies in the past", path="expires_at")
-    return now + timedelta(days=ttl_days) if expires_at is None and ttl_days is not None else expires_at
+    return now + timedelta(days=ttl_days) if expires_at is None and ttl_days else expires_at
+
+
+def reason_of(before: str | None, given: str | None, *, status_changes: bool) -> str | None:
+    """Why a version is as it is: what is given, else what was told before, unless that was of another status."""
+    return given if given is not None or status_changes else before

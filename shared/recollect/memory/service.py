@@ -1,42 +1,44 @@
-"""Use cases that span capabilities: revise and forget, explore, read and open a graph, delete with all that belongs."""
+"""Use cases that span capabilities: revise, forget, explore, read a graph, open nodes, delete entities."""
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import datetime
 from uuid import UUID
 
-from recollect.entities import service as entities
-from recollect.entities.model import Entity
 from recollect.errors import InvalidInput, TooLarge
-from recollect.graphs import service as graphs
-from recollect.graphs.model import Graph, Moment, Revision
-from recollect.lineages import service as lineages
-from recollect.lineages.model import Draft, not_found
-from recollect.memory.model import Amendment, Explored, Neighbour, Revised, Target
-from recollect.nodes import service as nodes
-from recollect.nodes.model import EntityNotFound, NodeFields, NodeHead, Rewrite, unique
-from recollect.observations import service as observations
-from recollect.observations.model import Observation
+from recollect.graph.entities import service as entities
+from recollect.graph.entities.model import Entity
+from recollect.graph.graphs import service as graphs
+from recollect.graph.graphs.model import Graph, Moment, Revision
+from recollect.graph.lineages import service as lineages
+from recollect.graph.lineages.model import Draft, not_found
+from recollect.graph.nodes import service as nodes
+from recollect.graph.nodes.model import EntityNotFound, NodeFields, NodeHead, Rewrite, unique
+from recollect.graph.observations import service as observations
+from recollect.graph.observations.model import Observation, each_tag_once
+from recollect.graph.relations import service as relations
+from recollect.graph.relations.model import Edge, Subgraph, Walk
+from recollect.graph.traversal import service as traversal
+from recollect.memory.model import Explored, MemoryPatch, NeighbourNode, Revised, Target, expiry, reason_of
 from recollect.platform.db import Transaction
-from recollect.relations import service as relations
-from recollect.relations.model import Edge, Subgraph, Walk
-from recollect.traversal import service as traversal
 
 MAX_PATHS = 10
 """Paths that an exploration answers, at most."""
 
 
-async def revise(tx: Transaction, revision: Revision, target: Target, amendment: Amendment) -> Revised:
+async def revise(tx: Transaction, revision: Revision, target: Target, amendment: MemoryPatch) -> Revised:
     """Change a memory or a node; what it was stays in history.
 
-    An observation is replaced by another statement; a node gets a new version. Raises NotFound, and InvalidInput for
-    what the target does not have.
+    Each gets a new version under its id. An observation that comes to say what its entity says already gives way to
+    that one, whose id is answered. Raises NotFound, and InvalidInput for what an observation has not: versions that are
+    numbered, an archive.
     """
     observation = await _find_observation(tx, revision.graph, target)
     if observation is not None:
         return await _revise_observation(tx, revision, observation, amendment)
     head = await _find_head(tx, revision.graph, target)
     put = await lineages.put_node(
-        tx, revision, Draft(_amended(head.fields, amendment), head.id, based_on=amendment.based_on)
+        tx, revision, Draft(_amended(head.fields, amendment, revision.at), head.id, based_on=amendment.based_on)
     )
     node = await lineages.get_node(tx, revision.graph, head.id)
     others = await lineages.get_versions(tx, revision.graph, node.conflicts) if put.conflict else []
@@ -48,22 +50,26 @@ async def forget(
 ) -> list[UUID]:
     """Let memories and nodes go: outdated (kept, found when asked for) or deleted; what is not there is passed over.
 
-    An observation has no status: it is taken away from its entity either way. All of it stays in history.
+    An outdated observation is no longer told among what its entity says. All of it stays in history.
     """
     ids = unique(target.id for target in targets if target.id is not None)
     said = await observations.observations_by_id(tx, revision.graph, ids)  # What has expired is not there.
-    unsaid = await observations.remove_observations_by_id(tx, revision, list(said))
+    outdated = MemoryPatch(status="outdated", reason=reason)
+    if delete:
+        await observations.remove_observations_by_id(tx, revision, list(said))
+    else:
+        unsaid = [_amended_observation(observation, outdated, revision.at) for observation in said.values()]
+        await observations.rewrite(tx, revision, list(said.values()), unsaid)
     named = await nodes.find_named(tx, revision.graph, unique(t.name for t in targets if t.name is not None))
-    wanted = unique([*(i for i in ids if i not in unsaid), *(node.id for node in named.values())])
+    wanted = unique([*(i for i in ids if i not in said), *(node.id for node in named.values())])
     heads = await nodes.read_heads(tx, revision.graph, wanted)
     gone = list(heads.values()) if delete else [head for head in heads.values() if not head.fields.placeholder]
     if delete:
         await relations.delete_nodes(tx, revision, [head.id for head in gone])
     else:
-        outdated = Amendment(status="outdated", reason=reason)
-        rewrites = [Rewrite(head, _amended(head.fields, outdated)) for head in gone]
+        rewrites = [Rewrite(head, _amended(head.fields, outdated, revision.at)) for head in gone]
         await nodes.rewrite(tx, revision, [rewrite for rewrite in rewrites if rewrite.fields != rewrite.head.fields])
-    return [*unsaid, *(head.id for head in gone)]
+    return [*said, *(head.id for head in gone)]
 
 
 async def explore(
@@ -131,9 +137,10 @@ async def read_graph(
     offset: int = 0,
     limit: int | None = None,
     max_items: int,
+    archived: bool = True,
     as_of: str | None = None,
 ) -> Subgraph:
-    """A graph (`as_of`: as it was), or a page of its entities, oldest first.
+    """A graph (`as_of`: as it was), or a page of its entities (`archived`: those too), oldest first.
 
     A page carries the relations that touch it; a page of one kind only those with both ends in it. Without a limit the
     whole graph comes back, or TooLarge where it has more than `max_items` entities, observations and relations.
@@ -145,7 +152,7 @@ async def read_graph(
     if limit is None:
         await _require_small(tx, graph, max_items, at)
     page = await entities.list_entities(
-        tx, graph, kind=kind, offset=offset, limit=None if limit is None else limit + 1, at=at
+        tx, graph, kind=kind, offset=offset, limit=None if limit is None else limit + 1, archived=archived, at=at
     )
     shown = page if limit is None else page[:limit]
     next_offset = None if limit is None or len(page) <= limit else offset + limit
@@ -189,10 +196,9 @@ async def _explored(
     at: Moment | None,
 ) -> Explored:
     live = await lineages.get_nodes(tx, graph, node_ids, at=at)
-    told = await entities.entities_by_id(tx, [node.node_id for node in live], graph=graph, at=at)
-    said = {entity.id: entity.observations for entity in told}
+    said = await entities.observations_of(tx, graph, [node.node_id for node in live], at=at)
     return Explored(
-        nodes=[Neighbour(n.node_id, n.name, n.kind, n.content, said.get(n.node_id, ())) for n in live],
+        nodes=[NeighbourNode(n.node_id, n.name, n.kind, n.content, said.get(n.node_id, ())) for n in live],
         labels=await nodes.labels_of(tx, graph, node_ids, at=at),
         edges=list(edges),
         paths=[list(path) for path in paths],
@@ -213,25 +219,46 @@ async def _find_head(tx: Transaction, graph: Graph, target: Target) -> NodeHead:
 
 
 async def _revise_observation(
-    tx: Transaction, revision: Revision, observation: Observation, amendment: Amendment
+    tx: Transaction, revision: Revision, observation: Observation, amendment: MemoryPatch
 ) -> Revised:
-    if amendment.text is None or amendment.tags is not None or amendment.importance is not None or amendment.status:
-        raise InvalidInput(
-            f"This memory is a statement about {observation.entity!r}: its text can be revised; tags, importance and "
-            "status are the entity's, by its name",
-            path="id",
-        )
-    new = await observations.replace_observation(tx, revision, observation, amendment.text)
+    if amendment.status == "archived":
+        raise InvalidInput("A statement about an entity is active or outdated; archive the entity", path="status")
+    if amendment.based_on is not None:
+        raise InvalidInput("A statement about an entity has no numbered versions", path="based_on_version")
+    wanted = _amended_observation(observation, amendment, revision.at)
+    if wanted.content != observation.content:
+        wanted = replace(wanted, created_by=revision.actor)
+    new = await observations.rewrite_one(tx, revision, observation, wanted)
     return Revised(new.id, new.node_id, None, new.content)
 
 
-def _amended(fields: NodeFields, amendment: Amendment) -> NodeFields:
-    reason = {} if amendment.reason is None else {"reason": amendment.reason}
+def _amended_observation(observation: Observation, amendment: MemoryPatch, now: datetime) -> Observation:
+    """The statement as it becomes."""
+    status, text = amendment.status or observation.status, amendment.text or observation.content
+    return replace(
+        observation,
+        content=text,
+        tags=observation.tags if amendment.tags is None else each_tag_once(amendment.tags),
+        importance=observation.importance if amendment.importance is None else amendment.importance,
+        status=status,
+        reason=reason_of(observation.reason, amendment.reason, status_changes=status != observation.status),
+        expires_at=_expiry_of(observation.expires_at, amendment, now),
+    )
+
+
+def _expiry_of(before: datetime | None, amendment: MemoryPatch, now: datetime) -> datetime | None:
+    return before if amendment.ttl_days is None else expiry(now, amendment.ttl_days)
+
+
+def _amended(fields: NodeFields, amendment: MemoryPatch, now: datetime) -> NodeFields:
+    status = amendment.status or fields.status
     return replace(
         fields,
         content=fields.content if amendment.text is None else amendment.text,
         tags=fields.tags if amendment.tags is None else amendment.tags,
         importance=fields.importance if amendment.importance is None else amendment.importance,
-        status=amendment.status or fields.status,
-        metadata=fields.metadata | reason,
+        status=status,
+        ttl_days=fields.ttl_days if amendment.ttl_days is None else amendment.ttl_days or None,
+        expires_at=_expiry_of(fields.expires_at, amendment, now),
+        reason=reason_of(fields.reason, amendment.reason, status_changes=status != fields.status),
     )

@@ -2,11 +2,11 @@
 
 from uuid import UUID
 
-from recollect.graphs.model import Revision
+from recollect.graph.graphs.model import Revision
 from recollect.platform.db import Session, Transaction
 from recollect.platform.sql import Queries
 
-queries = Queries("recollect.memory")
+queries = Queries(__package__)
 
 
 async def insert_autolink(tx: Transaction, revision: Revision, node_id: UUID, threshold: float) -> None:

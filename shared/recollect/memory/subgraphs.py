@@ -5,41 +5,49 @@ from dataclasses import replace
 from uuid import UUID
 
 from recollect.errors import ErrorCode, Forbidden, InvalidInput, NotFound, RecollectError
-from recollect.graphs import service as graphs
-from recollect.graphs.model import Graph, Moment, Revision
-from recollect.lineages import service as lineages
-from recollect.lineages.model import Put, not_found
+from recollect.graph.graphs import service as graphs
+from recollect.graph.graphs.model import Graph, Moment, Revision
+from recollect.graph.lineages import service as lineages
+from recollect.graph.lineages.model import PutOutcome, not_found
+from recollect.graph.nodes import service as nodes
+from recollect.graph.nodes.model import unique, unique_by
+from recollect.graph.passages import service as passages
+from recollect.graph.relations import service as relations
+from recollect.graph.relations.model import Edge, EdgeUpsert, NewEdge, Walk
+from recollect.graph.traversal import service as traversal
 from recollect.memory.model import (
     UNBOUNDED,
-    Edges,
+    EdgePage,
     EdgeSpec,
     Fusion,
-    Link,
+    NamedEdge,
+    NodeHit,
     NodeSearch,
     NodeSpec,
-    Ranked,
-    Subnet,
+    RankedNodes,
     Target,
-    Walked,
+    WalkedSubgraph,
+    WrittenSubgraph,
 )
-from recollect.nodes import service as nodes
-from recollect.nodes.model import unique, unique_by
 from recollect.platform.db import Transaction
-from recollect.recall import service as recall
-from recollect.recall.cache import Lookup
-from recollect.recall.model import Question, RecallFilter
-from recollect.relations import service as relations
-from recollect.relations.model import Edge, NewEdge, Walk
-from recollect.search.fusion import fuse
-from recollect.traversal import service as traversal
+from recollect.retrieval.recall import service as recall
+from recollect.retrieval.recall.cache import Lookup
+from recollect.retrieval.recall.model import Question, RecallFilter
+from recollect.retrieval.recall.ranking import MIN_BEST_COVERAGE, WEIGHTS
+from recollect.retrieval.search import service as search
+from recollect.retrieval.search.fusion import fuse
+from recollect.retrieval.search.model import LabelQuery
 
 MAX_EDGES = 1_000
 """Edges in one answer at most."""
 
+LABEL_SCORE = sum(WEIGHTS[term] for term in ("own", "near", "far", "coverage", "about")) / sum(WEIGHTS.values())
+"""The score of a summary or tags that hold every word of a question: as recall counts words and whom they are about."""
+
 
 async def put_subgraph(
     tx: Transaction, revision: Revision, specs: Sequence[NodeSpec], edges: Sequence[EdgeSpec]
-) -> Subnet:
+) -> WrittenSubgraph:
     """Write nodes and the edges among them, best effort: for each, in order, what became of it or why nothing did.
 
     An edge names each end by the ref of a node of this call or by a lineage. What a failed ref names fails as well.
@@ -48,23 +56,23 @@ async def put_subgraph(
     refs = {
         spec.ref: put.node_id
         for spec, put in zip(specs, puts, strict=True)
-        if spec.ref is not None and isinstance(put, Put)
+        if spec.ref is not None and isinstance(put, PutOutcome)
     }
-    return Subnet(puts, await connect(tx, revision, edges, refs))
+    return WrittenSubgraph(puts, await connect(tx, revision, edges, refs))
 
 
 async def connect(
     tx: Transaction, revision: Revision, edges: Sequence[EdgeSpec], refs: Mapping[str, UUID] | None = None
-) -> list[Edge | RecollectError]:
-    """Make edges, best effort, between lineages and what `refs` stand for; into other graphs by their names."""
+) -> list[EdgeUpsert | RecollectError]:
+    """Upsert edges, best effort, between lineages and what `refs` stand for; into other graphs by their names."""
     homes = await graphs.find_graph_ids(tx, unique(edge.to_graph for edge in edges if edge.to_graph is not None))
     steps = [_resolved(tx, revision.graph, edge, refs or {}, homes) for edge in edges]
-    made = iter(await relations.connect(tx, revision, [step for step in steps if isinstance(step, NewEdge)]))
-    return [next(made) if isinstance(step, NewEdge) else step for step in steps]
+    upserted = iter(await relations.connect(tx, revision, [step for step in steps if isinstance(step, NewEdge)]))
+    return [next(upserted) if isinstance(step, NewEdge) else step for step in steps]
 
 
-async def put_edge(tx: Transaction, revision: Revision, edge: EdgeSpec) -> Edge:
-    """Make one edge; raises what `connect` would answer."""
+async def put_edge(tx: Transaction, revision: Revision, edge: EdgeSpec) -> EdgeUpsert:
+    """Make one edge, or give the one that is there other properties; raises what `connect` would answer."""
     (outcome,) = await connect(tx, revision, [edge])
     if isinstance(outcome, RecollectError):
         raise outcome
@@ -72,17 +80,26 @@ async def put_edge(tx: Transaction, revision: Revision, edge: EdgeSpec) -> Edge:
 
 
 async def edges_at(
-    tx: Transaction, graph_name: str | None, node_id: UUID, walk: Walk, *, limit: int, as_of: str | None = None
-) -> Edges:
-    """Edges at a node, in the order of ordinal and age, with those of other graphs that the caller may use.
+    tx: Transaction,
+    graph_name: str | None,
+    node_id: UUID,
+    walk: Walk,
+    *,
+    offset: int = 0,
+    limit: int,
+    as_of: str | None = None,
+) -> EdgePage:
+    """A page of the edges at a node, by ordinal and age, with those of other graphs that the caller may use.
 
     The past (`as_of`) knows the edges of the node's own graph only. Raises NotFound for the node.
     """
     graph, at = await _at(tx, graph_name, node_id, as_of)
     allowed = None if tx.caller.graphs is None else list(tx.caller.graphs)
-    found = await relations.edges_of(tx, graph, [node_id], replace(walk, at=at), within=allowed, limit=limit + 1)
+    found = await relations.edges_of(
+        tx, graph, [node_id], replace(walk, at=at), within=allowed, offset=offset, limit=limit + 1
+    )
     links = await _links(tx, found[:limit], await _names(tx, graph, found), at)
-    return Edges(links, more=len(found) > limit)
+    return EdgePage(links, more=len(found) > limit)
 
 
 async def walk_from(
@@ -94,7 +111,7 @@ async def walk_from(
     depth: int,
     max_nodes: int,
     as_of: str | None = None,
-) -> Walked:
+) -> WalkedSubgraph:
     """What lies within `depth` edges of a node, nearest first. Raises NotFound for it.
 
     Symlinks lead into other graphs, each with revisions of its own: InvalidInput for following them in the past.
@@ -111,7 +128,7 @@ async def walk_from(
         found = await lineages.get_nodes(tx, graph, list(reached.depths), at=at)
     links = await _links(tx, edges[:MAX_EDGES], names, at)
     cut = reached.cut or ("edges" if len(edges) > MAX_EDGES else None)
-    return Walked([(node, reached.depths[node.node_id]) for node in found], links, names, cut)
+    return WalkedSubgraph([(node, reached.depths[node.node_id]) for node in found], links, names, cut)
 
 
 async def search_nodes(
@@ -120,70 +137,95 @@ async def search_nodes(
     question: Question,
     only: RecallFilter,
     *,
+    offset: int = 0,
     limit: int,
     as_of: str | None = None,
     cached: Lookup | None = None,
-) -> Ranked:
-    """Nodes by the best of their memories that answer a question, each with its score.
+) -> RankedNodes:
+    """A page of the nodes that answer a question, by the best of their texts, each with its score and that text.
 
-    `as_of`: in the graph as it was. `cached`: as recall takes it.
+    Sibling heads are found one by one.
+
+    Every page is cut from one ranking of bounded length: what the graph holds decides it, so that pages of one revision
+    do not overlap. `as_of`: in the graph as it was. `cached`: as recall takes it.
     """
     graph = await graphs.open_graph(tx, graph_name)
     if graph is None:
-        return Ranked([], more=False, waiting=0)
+        return RankedNodes([], more=False, waiting=0)
     at = await graphs.moment(tx, graph, as_of)
-    recalled = await recall.recall(
-        tx, graph_name, [question], only, limit=recall.MAX_RECALLED, token_budget=UNBOUNDED, as_of=as_of, cached=cached
-    )
-    hits = unique_by(lambda hit: hit.node_id, recalled.hits)
-    found = await lineages.get_nodes(tx, graph, [hit.node_id for hit in hits[:limit]], at=at)
-    scores = {hit.node_id: hit.score for hit in hits}
-    return Ranked(
-        [(node, scores[node.node_id]) for node in found],
-        more=len(hits) > limit or recalled.more,
-        waiting=recalled.waiting,
+    hits, waiting = await _ranked(tx, graph, question, only, as_of=as_of, cached=cached)
+    page = {hit.version_ref: hit for hit in hits[offset : offset + limit]}
+    found = await lineages.get_found(tx, graph, list(page), at=at)
+    return RankedNodes(
+        [(node, page[told].score, page[told].text) for told, node in found.items()],
+        more=len(hits) > offset + limit,
+        waiting=waiting,
     )
 
 
 async def search_batch(
     tx: Transaction, graph_name: str | None, searches: Sequence[NodeSearch], *, limit: int, as_of: str | None = None
 ) -> Fusion:
-    """Nodes that answer any of several questions, by reciprocal-rank fusion, best first; each once.
+    """Nodes that answer any of several questions, by reciprocal-rank fusion, best first; each, or sibling head, once.
 
     `as_of`: of the graph as it was.
     """
-    asked = [
-        await recall.recall(
-            tx, graph_name, [one.question], one.only, limit=recall.MAX_RECALLED, token_budget=UNBOUNDED, as_of=as_of
-        )
-        for one in searches
-    ]
-    rankings = [
-        unique(hit.node_id for hit in recalled.hits)[: one.limit] for one, recalled in zip(searches, asked, strict=True)
-    ]
-    fused = {found.key: found for found in fuse(rankings)}
     graph = await graphs.open_graph(tx, graph_name)
-    at = await graphs.moment(tx, graph, as_of) if graph else None
-    nodes_found = await lineages.get_nodes(tx, graph, list(fused)[:limit], at=at) if graph else []
+    if graph is None:
+        return Fusion([], unique=0, per_query=[0] * len(searches), waiting=0)
+    asked = [await _ranked(tx, graph, one.question, one.only, as_of=as_of) for one in searches]
+    rankings = [[hit.version_ref for hit in hits[: one.limit]] for one, (hits, _) in zip(searches, asked, strict=True)]
+    fused = {found.key: found for found in fuse(rankings)}
+    at = await graphs.moment(tx, graph, as_of)
+    found = await lineages.get_found(tx, graph, list(fused)[:limit], at=at)
     return Fusion(
-        [(node, fused[node.node_id]) for node in nodes_found],
+        [(node, fused[told]) for told, node in found.items()],
         unique=len(fused),
         per_query=[len(ranking) for ranking in rankings],
-        waiting=max(recalled.waiting for recalled in asked),
+        waiting=max(waiting for _, waiting in asked),
     )
 
 
-async def symlinks_of(tx: Transaction, graph_name: str | None, *, offset: int, limit: int) -> Edges:
-    """The edges of a graph that lead into others which the caller may use, oldest first."""
+async def symlinks_of(
+    tx: Transaction, graph_name: str | None, *, inbound: bool = False, offset: int, limit: int
+) -> EdgePage:
+    """The edges of a graph into others which the caller may use (`inbound`: from those into it), oldest first."""
     graph = await graphs.open_graph(tx, graph_name)
     if graph is None:
-        return Edges([], more=False)
-    found = await relations.list_symlinks(tx, graph, offset=offset, limit=limit + 1)
-    allowed = [link for link in found[:limit] if tx.caller.may_use_graph(link.to_graph)]
-    return Edges(await _links(tx, allowed, await _names(tx, graph, allowed), None), more=len(found) > limit)
+        return EdgePage([], more=False)
+    found = await relations.list_symlinks(tx, graph, inbound=inbound, offset=offset, limit=limit + 1)
+    return EdgePage(await _links(tx, found[:limit], await _names(tx, graph, found), None), more=len(found) > limit)
 
 
-async def _put_all(tx: Transaction, revision: Revision, specs: Sequence[NodeSpec]) -> list[Put | RecollectError]:
+async def _ranked(
+    tx: Transaction,
+    graph: Graph,
+    question: Question,
+    only: RecallFilter,
+    *,
+    as_of: str | None,
+    cached: Lookup | None = None,
+) -> tuple[list[NodeHit], int]:
+    """Nodes by their best text, best first, and how many passages wait: what recall finds, summaries and tags.
+
+    Summaries and tags are no memories: they are matched by their words alone.
+    """
+    at = await graphs.moment(tx, graph, as_of)
+    recalled = await recall.recall(
+        tx, graph.name, [question], only, limit=recall.MAX_RECALLED, token_budget=UNBOUNDED, as_of=as_of, cached=cached
+    )
+    (words,) = await passages.count_terms(tx, graph.id, [question.text])
+    labels = LabelQuery(tuple(words), MIN_BEST_COVERAGE, only.kinds, only.tags, only.fresh_only, recall.MAX_RECALLED)
+    labelled = await search.match_labels(tx, graph, labels, at=at)
+    hits = [
+        *(NodeHit(hit.version_ref, hit.score, hit.text) for hit in recalled.hits),
+        *(NodeHit((one.node_id, None), one.share * LABEL_SCORE, one.text) for one in labelled),
+    ]
+    best = sorted(hits, key=lambda hit: -hit.score)
+    return unique_by(lambda hit: hit.version_ref, best), recalled.waiting
+
+
+async def _put_all(tx: Transaction, revision: Revision, specs: Sequence[NodeSpec]) -> list[PutOutcome | RecollectError]:
     """The outcome of each spec; one whose ref another spec has taken is not written."""
     refs: dict[str | None, int] = {}
     repeated = {place for place, spec in enumerate(specs) if refs.setdefault(spec.ref, place) != place and spec.ref}
@@ -248,11 +290,13 @@ async def _names(tx: Transaction, graph: Graph, edges: Sequence[Edge]) -> dict[U
     return names
 
 
-async def _links(tx: Transaction, edges: Sequence[Edge], names: Mapping[UUID, str], at: Moment | None) -> list[Link]:
+async def _links(
+    tx: Transaction, edges: Sequence[Edge], names: Mapping[UUID, str], at: Moment | None
+) -> list[NamedEdge]:
     """Edges with the names of their graphs and whether their target is gone (not told of the past)."""
     homes = await nodes.find_homes(tx, [edge.to_node for edge in edges]) if edges and at is None else {}
     return [
-        Link(
+        NamedEdge(
             edge,
             names.get(edge.graph_id),
             names.get(edge.to_graph),

@@ -5,11 +5,11 @@ Texts to be stored are not: whoever embeds those uses the embedder itself, but f
 """
 
 import asyncio
-from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
+from cachetools import LRUCache
 
 from recollect.platform.embedding import Embedder, Vectors
 from recollect.platform.metrics import CacheTally
@@ -21,28 +21,40 @@ Key = tuple[str, str]
 """Model and text."""
 
 
-@dataclass(slots=True)
-class Recent:
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A row, and how many bytes it takes together with its key."""
+
+    row: Vectors
+    size: int
+
+
+class LruRows:
     """Rows by key, the least recently used of which leave when there are too many, or too many bytes of them."""
 
-    max_entries: int
-    max_bytes: int
-    rows: OrderedDict[Key, Vectors] = field(default_factory=OrderedDict)
-    bytes: int = 0
+    def __init__(self, max_entries: int, max_bytes: int) -> None:
+        self.max_entries = max_entries
+        self.rows: LRUCache[Key, Entry] = LRUCache(max_bytes, getsizeof=lambda entry: entry.size)
+
+    @property
+    def bytes(self) -> int:
+        """What all rows and keys take."""
+        return int(self.rows.currsize)
 
     def get(self, key: Key) -> Vectors | None:
         """The row, which is now the most recently used one."""
-        if key in self.rows:
-            self.rows.move_to_end(key)
-        return self.rows.get(key)
+        entry = self.rows.get(key)
+        return None if entry is None else entry.row
 
     def put(self, key: Key, row: Vectors) -> None:
-        """Keep a row of one's own; one that is larger than all may be is let go at once."""
-        self.bytes -= _size(key, self.rows.pop(key)) if key in self.rows else 0
-        self.rows[key] = row
-        self.bytes += _size(key, row)
-        while self.rows and (len(self.rows) > self.max_entries or self.bytes > self.max_bytes):
-            self.bytes -= _size(*self.rows.popitem(last=False))
+        """Keep a row of one's own; one that is larger than all may be is not kept."""
+        entry = Entry(row, row.nbytes + sum(4 * len(part) for part in key))
+        if entry.size > self.rows.maxsize:
+            self.rows.pop(key, None)
+            return
+        self.rows[key] = entry
+        if len(self.rows) > self.max_entries:
+            self.rows.popitem()
 
 
 class CachedEmbedder:
@@ -52,10 +64,10 @@ class CachedEmbedder:
     """
 
     def __init__(self, embedder: Embedder, *, max_entries: int, max_bytes: int) -> None:
-        self.model, self.floors = embedder.model, embedder.floors
+        self.model, self.similarity_thresholds = embedder.model, embedder.similarity_thresholds
         self.dimensions = embedder.dimensions
         self.tally = CacheTally("embeddings")
-        self.recent = Recent(max_entries, max_bytes)
+        self.recent = LruRows(max_entries, max_bytes)
         self._embedder = embedder
         self._coming: dict[Key, asyncio.Task[dict[Key, Vectors]]] = {}
 
@@ -96,7 +108,3 @@ class CachedEmbedder:
             return
         for key, row in done.result().items():
             self.recent.put(key, row)
-
-
-def _size(key: Key, row: Vectors) -> int:
-    return row.nbytes + sum(4 * len(part) for part in key)

@@ -32,7 +32,8 @@ from recollect.settings import Settings
 
 Shutdown = Callable[[], None]
 
-_EXPORT_SECONDS = 3.0
+_EXPORT_SECONDS = 10.0  # OTLP's own default: a collector that is busy loses nothing
+_SHUTDOWN_SECONDS = 3.0
 _W3C = TraceContextTextMapPropagator()  # Not the global one, which carries a client's baggage along as well.
 
 
@@ -88,7 +89,7 @@ def configure_tracing(settings: Settings, service_name: str) -> Shutdown:
     def shutdown() -> None:
         for instrumentor in instrumentors:
             instrumentor.uninstrument()
-        _run_at_most(_EXPORT_SECONDS, tracing.shutdown, metering.shutdown)
+        _run_at_most(_SHUTDOWN_SECONDS, tracing.shutdown, metering.shutdown)
 
     return shutdown
 

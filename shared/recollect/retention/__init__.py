@@ -1,1 +1,1 @@
-"""Retention: what is removed for good, by compaction when its time is over and by erasure at once."""
+"""Retention: what expires, what of the history is kept, and what is erased."""

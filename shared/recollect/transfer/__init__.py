@@ -5,10 +5,10 @@
     formats/    one module a format: a writer of pieces, and a reader where it can be read
     exports.py  an export in steps of one transaction each
     batches.py  a file of any size as batches of one revision each
-    trials.py   a batch that is tried and not kept, with what it needs of those before it
-    tasks.py    exports and imports as jobs
-    service.py  an import of a batch; entities.py (with wanted.py), facts.py and edges.py are its parts
-    packets.py  the official memory server's lines as bounded requests
+    dry_run.py  a batch that is written and rolled back, with what it needs of those before it
+    file_jobs.py  exports and imports as jobs
+    service.py  an import of a batch; entities.py (with merged_records.py), facts.py and edges.py are its parts
+    upload_chunks.py  the official memory server's lines as bounded requests
 
 A format turns text into records and back; nothing else knows formats.
 """

@@ -11,8 +11,8 @@ import msgspec
 
 from recollect.errors import ErrorCode, InvalidInput, TooLarge
 from recollect.transfer.formats import IMPORTED, format_named
-from recollect.transfer.formats.reading import Item, Read, decoded
-from recollect.transfer.model import CYCLE, Problem
+from recollect.transfer.formats.decoding import ParsedRecord, Read, decoded
+from recollect.transfer.model import CYCLE, ELSEWHERE, ImportProblem
 from recollect.transfer.records import EntityRecord, Placement
 
 BATCH_ITEMS = 500
@@ -26,12 +26,18 @@ MAX_LATE = 100_000
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class ImportBatch:
     """Items to write in one revision, and what was found on the way that cannot be imported. `number` counts from 0."""
 
     number: int
-    items: tuple[Item, ...]
-    problems: tuple[Problem, ...]
+    items: tuple[ParsedRecord, ...]
+    problems: tuple[ImportProblem, ...]
+
+    @property
+    def read(self) -> int:
+        """How many entities, facts and relations of the file it has, broken ones too; where one stands is no other."""
+        sound = sum(not isinstance(item.record, Placement) for item in self.items)
+        return sound + sum(not problem.of_part for problem in self.problems)
 
 
 def read_items(format_name: str, chunks: Iterable[bytes]) -> Read:
@@ -41,11 +47,11 @@ def read_items(format_name: str, chunks: Iterable[bytes]) -> Read:
     """
     format_ = format_named(format_name)
     if format_.read is None:
-        raise InvalidInput(f"It cannot be imported; one of {', '.join(IMPORTED)} can", path="format")
+        raise InvalidInput(f"This format cannot be imported. Those that can: {', '.join(IMPORTED)}", path="format")
     return _placed(format_.read(decoded(chunks, by_line=format_.by_line)))
 
 
-def read_batches(format_name: str, chunks: Iterable[bytes]) -> Iterator[Batch]:
+def read_batches(format_name: str, chunks: Iterable[bytes]) -> Iterator[ImportBatch]:
     """The file in batches, in order; raises InvalidInput as `read_items` does."""
     number, filling = 0, _Filling()
     for item in read_items(format_name, chunks):
@@ -60,13 +66,13 @@ def read_batches(format_name: str, chunks: Iterable[bytes]) -> Iterator[Batch]:
 
 def read_small(
     format_name: str, chunks: Iterable[bytes], *, max_items: int, max_observations: int
-) -> tuple[list[Item], list[Problem]]:
+) -> tuple[list[ParsedRecord], list[ImportProblem]]:
     """All items of a file, and its problems; raises TooLarge for more than so many."""
-    items: list[Item] = []
-    problems: list[Problem] = []
+    items: list[ParsedRecord] = []
+    problems: list[ImportProblem] = []
     observations = 0
     for item in read_items(format_name, chunks):
-        if isinstance(item, Problem):
+        if isinstance(item, ImportProblem):
             problems.append(item)
         else:
             items.append(item)
@@ -74,8 +80,7 @@ def read_small(
         if len(items) + len(problems) > max_items or observations > max_observations:
             raise TooLarge(
                 f"More than {max_items} entities, facts and relations, or {max_observations} observations, at once. "
-                "Use `recollect import`, several requests to POST /v1/graphs/{graph}/import, or a job: "
-                "POST /v1/graphs/{graph}/imports",
+                f"{ELSEWHERE}",
                 code=ErrorCode.REQUEST_TOO_LARGE,
             )
     return items, problems
@@ -90,7 +95,7 @@ def _placed(items: Read) -> Read:
     above: dict[int, int] = {}
     late: list[tuple[str, Placement]] = []
     for item in items:
-        record = item.record if isinstance(item, Item) else None
+        record = item.record if isinstance(item, ParsedRecord) else None
         if isinstance(record, Placement):
             late.append((item.where, record))
             continue
@@ -98,18 +103,18 @@ def _placed(items: Read) -> Read:
             met.add(hash(record.name))
             if record.parent_id is not None:
                 where, link = f"{item.where}.parentId", Placement(name=record.name, parent_id=record.parent_id)
-                bare = Item(item.where, msgspec.structs.replace(record, parent_id=None))
+                bare = ParsedRecord(item.where, msgspec.structs.replace(record, parent_id=None))
                 if hash(link.parent_id) not in met:
                     late.append((where, link))
                     item = bare
                 elif not _links(above, link):
-                    yield Problem(where, CYCLE)
+                    yield ImportProblem(where, CYCLE, of_part=True)
                     item = bare
         if len(late) > MAX_LATE:
             raise TooLarge(f"The parents of more than {MAX_LATE} entities come after them: put parents first")
         yield item
     for where, link in late:
-        yield Item(where, link) if _links(above, link) else Problem(where, CYCLE)
+        yield ParsedRecord(where, link) if _links(above, link) else ImportProblem(where, CYCLE, of_part=True)
 
 
 def _links(above: dict[int, int], link: Placement) -> bool:
@@ -132,16 +137,16 @@ def _links(above: dict[int, int], link: Placement) -> bool:
 
 @dataclass(slots=True)
 class _Filling:
-    items: list[Item]
-    problems: list[Problem]
+    items: list[ParsedRecord]
+    problems: list[ImportProblem]
     observations: int
     held: int
 
     def __init__(self) -> None:
         self.items, self.problems, self.observations, self.held = [], [], 0, 0
 
-    def has_room(self, item: Item | Problem, size: int) -> bool:
-        if isinstance(item, Problem):
+    def has_room(self, item: ParsedRecord | ImportProblem, size: int) -> bool:
+        if isinstance(item, ImportProblem):
             return len(self.problems) < BATCH_ITEMS
         return not self.items or (
             len(self.items) < BATCH_ITEMS
@@ -149,21 +154,21 @@ class _Filling:
             and self.held + size <= BATCH_BYTES
         )
 
-    def add(self, item: Item | Problem, size: int) -> None:
-        if isinstance(item, Problem):
+    def add(self, item: ParsedRecord | ImportProblem, size: int) -> None:
+        if isinstance(item, ImportProblem):
             self.problems.append(item)
             return
         self.items.append(item)
         self.observations += _observations(item)
         self.held += size
 
-    def batch(self, number: int) -> Batch:
-        return Batch(number, tuple(self.items), tuple(self.problems))
+    def batch(self, number: int) -> ImportBatch:
+        return ImportBatch(number, tuple(self.items), tuple(self.problems))
 
 
-def _observations(item: Item) -> int:
+def _observations(item: ParsedRecord) -> int:
     return len(item.record.observations) if isinstance(item.record, EntityRecord) else 0
 
 
-def _bytes(item: Item | Problem) -> int:
-    return len(msgspec.json.encode(item.record)) if isinstance(item, Item) else 0
+def _bytes(item: ParsedRecord | ImportProblem) -> int:
+    return len(msgspec.json.encode(item.record)) if isinstance(item, ParsedRecord) else 0

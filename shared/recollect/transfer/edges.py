@@ -4,42 +4,45 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from uuid import UUID
 
-from recollect.graphs.model import Revision
-from recollect.nodes import service as nodes
-from recollect.nodes.model import unique
+from recollect.graph.graphs.model import Revision
+from recollect.graph.nodes import service as nodes
+from recollect.graph.nodes.model import unique
+from recollect.graph.relations import service as relations
+from recollect.graph.relations.model import Edge, NewEdge
 from recollect.platform.db import Transaction
-from recollect.relations import service as relations
-from recollect.relations.model import Edge, NewEdge
 from recollect.transfer import store
-from recollect.transfer.formats.reading import Item
-from recollect.transfer.model import Imported, Problem, Strategy
-from recollect.transfer.records import End, FactEnd, RelationRecord
+from recollect.transfer.formats.decoding import ParsedRecord
+from recollect.transfer.model import ImportProblem, ImportResult, Strategy
+from recollect.transfer.records import End, FactKey, RelationRecord
 
 NO_SUCH_FACT = "no fact says this"
 
 
-async def import_relations(tx: Transaction, revision: Revision, items: Sequence[Item], strategy: Strategy) -> Imported:
+async def import_relations(
+    tx: Transaction, revision: Revision, items: Sequence[ParsedRecord], strategy: Strategy
+) -> ImportResult:
     """Write the relations of some items; what became of them."""
     records = [(item.where, item.record) for item in items if isinstance(item.record, RelationRecord)]
     ends = unique(end for _, record in records for end in (record.from_, record.to))
-    facts = [end for end in ends if isinstance(end, FactEnd)]
+    facts = [end for end in ends if isinstance(end, FactKey)]
     said = await store.find_facts(tx, revision.graph, facts) if facts else {}
     found: dict[End, UUID] = dict(said.items())
     missing = {end for end in facts if end not in found}
     sound = [record for _, record in records if not {record.from_, record.to} & missing]
-    problems = [Problem(where, NO_SUCH_FACT) for where, r in records if {r.from_, r.to} & missing]
+    problems = [ImportProblem(where, NO_SUCH_FACT) for where, r in records if {r.from_, r.to} & missing]
     names = unique(end for record in sound for end in (record.from_, record.to) if isinstance(end, str))
     named = await nodes.ensure_named(tx, revision, names) if names else {}
     found |= {name: node.id for name, node in named.items()}
     wanted = [_edge(record, found) for record in sound]
+    touched = set(revision.ids)
     stored = await relations.put_edges(tx, revision, wanted) if wanted else []
-    fresh = {edge.id for edge in stored if edge.created_at == revision.at}
+    fresh = {edge.id for edge in stored}.intersection(revision.ids) - touched
     known = {edge.id: (edge, new) for edge, new in zip(stored, wanted, strict=True) if edge.id not in fresh}
     changed = [
         (edge, then) for edge, new in known.values() if (then := _then(edge, new, strategy)) and _differs(edge, then)
     ]
     await relations.rewrite_edges(tx, revision, changed)
-    return Imported(
+    return ImportResult(
         relations_created=len(fresh),
         relations_updated=len(changed),
         relations_skipped=len(sound) - len(fresh) - len(changed),
@@ -49,19 +52,24 @@ async def import_relations(tx: Transaction, revision: Revision, items: Sequence[
 
 def _edge(record: RelationRecord, ends: Mapping[End, UUID]) -> NewEdge:
     return NewEdge(
-        ends[record.from_], ends[record.to], record.relation_type, metadata=record.metadata, ordinal=record.ordinal
+        ends[record.from_],
+        ends[record.to],
+        record.relation_type,
+        metadata=record.metadata,
+        ordinal=record.ordinal,
+        created_at=record.created_at,
     )
 
 
 def _then(edge: Edge, new: NewEdge, strategy: Strategy) -> NewEdge | None:
     """What takes the place of an edge that is there."""
-    kept = replace(new, actor=edge.created_by)
+    kept = replace(new, actor=edge.created_by, created_at=edge.created_at)
     match strategy:
         case Strategy.REPLACE:
             return kept
         case Strategy.MERGE:
             ordinal = new.ordinal if edge.ordinal is None else edge.ordinal
-            return replace(kept, metadata={**new.metadata, **edge.metadata}, ordinal=ordinal)
+            return replace(kept, metadata={**(new.metadata or {}), **edge.metadata}, ordinal=ordinal)
     return None
 
 

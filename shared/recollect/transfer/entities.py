@@ -5,24 +5,31 @@ from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
 
-from recollect.aliases import service as aliases
-from recollect.graphs.model import Revision
-from recollect.hierarchy import service as hierarchy
-from recollect.nodes import service as nodes
-from recollect.nodes.model import NodeFields, NodeHead, NodeRef, Rewrite, unique
-from recollect.observations import service as observations
-from recollect.observations.model import NewObservation, Observation
+from recollect.graph.aliases import service as aliases
+from recollect.graph.graphs.model import Revision
+from recollect.graph.hierarchy import service as hierarchy
+from recollect.graph.nodes import service as nodes
+from recollect.graph.nodes.model import NodeFields, NodeHead, NodeRef, Rewrite, unique
+from recollect.graph.observations import service as observations
+from recollect.graph.observations.model import NewObservation, Observation
 from recollect.platform.db import Transaction
-from recollect.transfer.formats.reading import Item
-from recollect.transfer.model import CYCLE, Imported, Problem, Strategy
+from recollect.transfer.formats.decoding import ParsedRecord
+from recollect.transfer.merged_records import (
+    MergedRecord,
+    enriched,
+    fields_of,
+    merge_entity_records,
+    name_taken,
+    observation_records,
+)
+from recollect.transfer.model import CYCLE, ImportProblem, ImportResult, Strategy
 from recollect.transfer.records import EntityRecord, Placement
-from recollect.transfer.wanted import Wanted, enriched, fields_of, said_of, taken, wanted_entities
 
 NO_SUCH_PARENT = "no entity has this name"
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
+class _ExistingEntity:
     """An entity that is there, and what it is to become."""
 
     head: NodeHead
@@ -31,19 +38,19 @@ class _Known:
 
 
 async def import_entities(
-    tx: Transaction, revision: Revision, items: Sequence[Item], strategy: Strategy
-) -> tuple[Imported, set[str]]:
+    tx: Transaction, revision: Revision, items: Sequence[ParsedRecord], strategy: Strategy
+) -> tuple[ImportResult, set[str]]:
     """Write the entities of some items; what became of them, and the names of those that were left alone.
 
     Raises Conflict under FAIL for a name that is there, or comes twice.
     """
-    wanted = wanted_entities(items, strategy)
+    wanted = merge_entity_records(items, strategy)
     parents = [w.record.parent_id for w in wanted.values() if w.record.parent_id]
     found = await nodes.find_named(tx, revision.graph, unique([*wanted, *parents]))
     there = {name for name in wanted if name in found and not found[name].placeholder}
     if strategy is Strategy.FAIL and there:
         name = next(name for name in wanted if name in there)
-        raise taken(name, wanted[name].where)
+        raise name_taken(name, wanted[name].where)
     fresh = {name: w.record for name, w in wanted.items() if name not in there}
     known = await _known(tx, revision, {name: wanted[name].record for name in there}, found, strategy)
     ids = await _create(tx, revision, fresh, found) | {name: one.head.id for name, one in known.items()}
@@ -56,13 +63,13 @@ async def import_entities(
 
 
 async def import_placements(
-    tx: Transaction, revision: Revision, items: Sequence[Item], strategy: Strategy, *, left: set[str]
-) -> Imported:
+    tx: Transaction, revision: Revision, items: Sequence[ParsedRecord], strategy: Strategy, *, left: set[str]
+) -> ImportResult:
     """Put entities under their parents, those left alone excepted; only REPLACE takes one from another parent."""
     links = [(i.where, i.record) for i in items if isinstance(i.record, Placement) and i.record.name not in left]
     found = await nodes.find_named(tx, revision.graph, unique(n for _, p in links for n in (p.name, p.parent_id)))
     ids = {name: node.id for name, node in found.items() if not node.placeholder}
-    problems = [Problem(where, NO_SUCH_PARENT) for where, p in links if not {p.name, p.parent_id} <= ids.keys()]
+    problems = [ImportProblem(where, NO_SUCH_PARENT) for where, p in links if not {p.name, p.parent_id} <= ids.keys()]
     parents = {ids[p.name]: ids[p.parent_id] for _, p in links if {p.name, p.parent_id} <= ids.keys()}
     heads = await nodes.read_heads(tx, revision.graph, list(parents))
     moving = {
@@ -72,8 +79,8 @@ async def import_placements(
     }
     moved = await hierarchy.set_parents(tx, revision, moving)
     refused = {i for i in moving if i not in moved and heads[i].fields.parent_id != moving[i]}
-    problems += [Problem(where, CYCLE) for where, p in links if ids.get(p.name) in refused]
-    return Imported(problems=tuple(problems))
+    problems += [ImportProblem(where, CYCLE) for where, p in links if ids.get(p.name) in refused]
+    return ImportResult(problems=tuple(problems))
 
 
 async def _known(
@@ -82,7 +89,7 @@ async def _known(
     records: Mapping[str, EntityRecord],
     found: Mapping[str, NodeRef],
     strategy: Strategy,
-) -> dict[str, _Known]:
+) -> dict[str, _ExistingEntity]:
     """The entities that are there and are to be changed."""
     if strategy in (Strategy.SKIP, Strategy.FAIL) or not records:
         return {}
@@ -95,7 +102,7 @@ async def _known(
         fields = fields_of(record, head.fields.parent_id)
         if strategy is Strategy.MERGE:
             fields = enriched(head.fields, fields)
-        known[name] = _Known(head, record, replace(fields, last_dedup_at=head.fields.last_dedup_at))
+        known[name] = _ExistingEntity(head, record, replace(fields, last_dedup_at=head.fields.last_dedup_at))
     return known
 
 
@@ -114,7 +121,7 @@ async def _rewrite(
     revision: Revision,
     ids: Mapping[str, UUID],
     fresh: Mapping[str, EntityRecord],
-    known: Mapping[str, _Known],
+    known: Mapping[str, _ExistingEntity],
     strategy: Strategy,
 ) -> set[str]:
     """Give entities their fields and aliases; the names of those known ones that changed."""
@@ -133,23 +140,50 @@ async def _observe(
     tx: Transaction,
     revision: Revision,
     fresh: Mapping[str, EntityRecord],
-    known: Mapping[str, _Known],
+    known: Mapping[str, _ExistingEntity],
     strategy: Strategy,
 ) -> tuple[set[str], list[Observation]]:
     """Attach observations and, under REPLACE, take others away; the names that this changed, and what is new."""
-    removed = await _unsay(tx, revision, known) if strategy is Strategy.REPLACE else set()
+    changed = await _rewrite_observations(tx, revision, known, strategy)
+    removed = await _remove_observations(tx, revision, known) if strategy is Strategy.REPLACE else set()
     records = [*fresh.values(), *(one.record for one in known.values())]
     added: list[Observation] = []
     for told in (True, False):  # a file that knows no threads says a statement once, whichever it came from
         new = [said for record in records if bool(record.said) is told for said in _statements(record)]
         if new:
             added += await observations.add_observations(tx, revision, new, across_threads=not told)
-    return removed | {observation.entity for observation in added}, added
+    return changed | removed | {observation.entity for observation in added}, added
 
 
-async def _unsay(tx: Transaction, revision: Revision, known: Mapping[str, _Known]) -> set[str]:
+async def _rewrite_observations(
+    tx: Transaction, revision: Revision, known: Mapping[str, _ExistingEntity], strategy: Strategy
+) -> set[str]:
+    """Give observations that are there what the file says beside their texts; the names of their entities.
+
+    Under REPLACE it is all that they have then; else they gain what they lack. A file without `said` says nothing.
+    """
+    told = {
+        (one.head.id, s.content, s.thread, s.status): s
+        for one in known.values()
+        if one.record.said
+        for s in _statements(one.record)
+    }
+    stored = await observations.list_observations(tx, [one.head.id for one in known.values()]) if told else []
+    before = [o for o in stored if (*o.key, o.status) in told]
+    after = [_rewritten(o, told[*o.key, o.status], strategy) for o in before]
+    await observations.rewrite(tx, revision, before, after)
+    return {new.entity for old, new in zip(before, after, strict=True) if old != new}
+
+
+def _rewritten(observation: Observation, told: NewObservation, strategy: Strategy) -> Observation:
+    if strategy is not Strategy.REPLACE:
+        return observation.with_attributes(observation.enriched(told))
+    return replace(observation.with_attributes(told), reason=told.reason)
+
+
+async def _remove_observations(tx: Transaction, revision: Revision, known: Mapping[str, _ExistingEntity]) -> set[str]:
     """Take away what the file does not say so of entities that are there; their names."""
-    kept = {one.head.id: _said_so(one.record) for one in known.values()}
+    kept = {one.head.id: _observation_key(one.record) for one in known.values()}
     stored = await observations.list_observations(tx, list(kept))
     gone = [observation for observation in stored if kept[observation.node_id].isdisjoint(_forms(observation))]
     if gone:
@@ -157,34 +191,48 @@ async def _unsay(tx: Transaction, revision: Revision, known: Mapping[str, _Known
     return {observation.entity for observation in gone}
 
 
-def _said_so(record: EntityRecord) -> set[tuple[Any, ...]]:
+def _observation_key(record: EntityRecord) -> set[tuple[Any, ...]]:
     """What an entity says, with where and when each was said as far as the file tells."""
     if not record.said:
         return {(content,) for content in record.observations}
     said = zip(record.observations, record.said, strict=True)
-    return {(content, one.thread, one.at, one.expires_at) for content, one in said}
+    return {(content, one.thread, one.status, one.at, one.expires_at) for content, one in said}
 
 
 def _forms(observation: Observation) -> Iterable[tuple[Any, ...]]:
-    """All that a file may say of an observation, as `_said_so` has it: with or without its time, or its text alone."""
-    content, thread, expires_at = observation.content, observation.thread, observation.expires_at
-    return ((content,), (content, thread, None, expires_at), (content, thread, observation.said_at, expires_at))
+    """Keys (`_observation_key`) by which a file may mean an observation: with its time, without, or its text alone."""
+    said = observation.content, observation.thread, observation.status
+    expires_at = observation.expires_at
+    return ((observation.content,), (*said, None, expires_at), (*said, observation.said_at, expires_at))
 
 
 def _statements(record: EntityRecord) -> Iterable[NewObservation]:
-    for content, said in zip(record.observations, said_of(record), strict=True):
-        yield NewObservation(record.name, content, said.thread, said.at, said.expires_at)
+    for content, said in zip(record.observations, observation_records(record), strict=True):
+        yield NewObservation(
+            record.name,
+            content,
+            said.thread,
+            said.at,
+            said.expires_at,
+            said.status,
+            said.reason,
+            kind=said.kind,
+            tags=tuple(said.tags),
+            importance=said.importance,
+            source=said.source,
+            metadata=said.metadata,
+        )
 
 
 async def _place(
     tx: Transaction,
     revision: Revision,
-    wanted: Mapping[str, Wanted],
+    wanted: Mapping[str, MergedRecord],
     ids: Mapping[str, UUID],
     found: Mapping[str, NodeRef],
-    known: Mapping[str, _Known],
+    known: Mapping[str, _ExistingEntity],
     strategy: Strategy,
-) -> tuple[set[str], list[Problem]]:
+) -> tuple[set[str], list[ImportProblem]]:
     """Put entities under parents that came with them, and known ones under theirs; whom that moved, and what failed."""
     live = {name: node.id for name, node in found.items() if not node.placeholder} | dict(ids)
     links: dict[UUID, UUID | None] = {}
@@ -192,7 +240,7 @@ async def _place(
     for name, node_id in ids.items():
         parent, head = wanted[name].record.parent_id, known[name].head if name in known else None
         if parent and parent not in live:
-            problems.append(Problem(f"{wanted[name].where}.parentId", NO_SUCH_PARENT))
+            problems.append(ImportProblem(f"{wanted[name].where}.parentId", NO_SUCH_PARENT))
         elif head is None and parent and (parent not in found or found[parent].placeholder):
             links[node_id] = live[parent]
         elif head and (strategy is Strategy.REPLACE or (parent and head.fields.parent_id is None)):
@@ -202,13 +250,17 @@ async def _place(
     for node_id in links.keys() - moved:
         before = known[names[node_id]].head.fields.parent_id if names[node_id] in known else None
         if before != links[node_id]:
-            problems.append(Problem(f"{wanted[names[node_id]].where}.parentId", CYCLE))
+            problems.append(ImportProblem(f"{wanted[names[node_id]].where}.parentId", CYCLE))
     return {names[node_id] for node_id in moved if names[node_id] in known}, problems
 
 
 def _counted(
-    wanted: Mapping[str, Wanted], fresh: set[str], updated: set[str], added: list[Observation], problems: list[Problem]
-) -> Imported:
+    wanted: Mapping[str, MergedRecord],
+    fresh: set[str],
+    updated: set[str],
+    added: list[Observation],
+    problems: list[ImportProblem],
+) -> ImportResult:
     """What became of each record, in order: a later one of a name counts where it brought an observation."""
     brought = {(observation.entity, observation.content) for observation in added}
     created, changed, skipped = len(fresh), 0, 0
@@ -222,4 +274,4 @@ def _counted(
                 changed += 1
             else:
                 skipped += 1
-    return Imported(created, changed, skipped, len(added), problems=tuple(problems))
+    return ImportResult(created, changed, skipped, len(added), problems=tuple(problems))

@@ -11,12 +11,12 @@ from uuid import UUID
 import msgspec
 
 from recollect.caller import Caller
-from recollect.graphs import service as graphs
+from recollect.graph.graphs import service as graphs
 from recollect.platform.db import Database, Transaction
 from recollect.transfer import store
 from recollect.transfer.formats import format_named
-from recollect.transfer.formats.writer import ExportedEdge, ExportedNode, Stage, Writer
-from recollect.transfer.model import Filter, Snapshot
+from recollect.transfer.formats.writer import ExportedEdge, ExportedNode, Numbers, Stage, Writer
+from recollect.transfer.model import ExportSelection, Snapshot
 
 PAGE_ITEMS = 500
 PAGE_BYTES = 1024 * 1024
@@ -32,7 +32,7 @@ class Export:
 
     snapshot: Snapshot
     format: str
-    only: Filter = field(default_factory=Filter)
+    only: ExportSelection = field(default_factory=ExportSelection)
 
     @property
     def facts_left_out(self) -> int:
@@ -42,7 +42,10 @@ class Export:
 
 @dataclass(frozen=True, slots=True)
 class Cursor:
-    """Where a step begins: in which part of the file, after which id, and whether the part has items before."""
+    """Where a step begins: in which part of the file, after which id, and whether the part has items before.
+
+    `begun` is of the file where the format is one list.
+    """
 
     stage: Stage = Stage.ENTITIES
     after: UUID = _FIRST
@@ -50,7 +53,7 @@ class Cursor:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ExportChunk:
     """A piece of the file, how many nodes and relations it holds, and where the next begins; None: it was the last."""
 
     text: str
@@ -62,7 +65,7 @@ START = Cursor()
 
 
 async def open_export(
-    tx: Transaction, graph_name: str, format_name: str, *, only: Filter | None = None, as_of: str | None = None
+    tx: Transaction, graph_name: str, format_name: str, *, only: ExportSelection | None = None, as_of: str | None = None
 ) -> Export:
     """What a graph's export (`as_of`: of a past state) is to be.
 
@@ -76,14 +79,20 @@ async def open_export(
     else:
         head = await graphs.head_of(tx, graph, at=at)
         snapshot = Snapshot(graph.id, at.revision, at.at, head.entities, head.facts, head.placeholders, head.relations)
-    return Export(snapshot, format_name, only or Filter())
+    return Export(snapshot, format_name, only or ExportSelection())
 
 
 async def export_step(
-    tx: Transaction, export: Export, cursor: Cursor, *, page_items: int = PAGE_ITEMS, page_bytes: int = PAGE_BYTES
-) -> Step:
-    """The next piece of the file."""
-    writer = format_named(export.format).writer
+    tx: Transaction,
+    export: Export,
+    cursor: Cursor,
+    *,
+    page_items: int = PAGE_ITEMS,
+    page_bytes: int = PAGE_BYTES,
+    writer: Writer | None = None,
+) -> ExportChunk:
+    """The next piece of the file; `writer` None: the format's own, which keeps nothing between pieces."""
+    writer = writer or format_named(export.format).writer
     nothing_yet = cursor.after == _FIRST
     text = writer.opening(cursor.stage) if nothing_yet else ""
     if cursor.stage is Stage.RELATIONS:
@@ -99,12 +108,12 @@ async def export_step(
         return _stepped(writer, cursor, text + writer.edges(edges.items, first=not cursor.begun), edges)
     named = cursor.stage is Stage.ENTITIES
     if not named and not writer.holds_facts:
-        return Step("", 0, Cursor(Stage.RELATIONS))
+        return ExportChunk("", 0, Cursor(Stage.RELATIONS, begun=cursor.begun and writer.is_one_list))
     nodes = await store.nodes_as_of(
         tx, export.snapshot, export.only, named=named, after=cursor.after, limit=page_items, max_bytes=page_bytes
     )
     shown = [node for node in nodes.items if node.record or writer.holds_placeholders]
-    page = store.Page(shown, nodes.last)
+    page = store.ExportPage(shown, nodes.last)
     return _stepped(writer, cursor, text + writer.nodes(shown, first=not cursor.begun), page)
 
 
@@ -128,15 +137,17 @@ async def export_chunks(
 async def export_whole(tx: Transaction, export: Export, *, max_bytes: int, max_pages: int) -> str | None:
     """The file, if it has at most so many bytes as JSON text, and takes at most so many steps; else None.
 
-    What a filter leaves out is read, too: it is the pages that bound the transaction.
+    What a filter leaves out is read, too: it is the pages that bound the transaction. Drawings number their nodes, as
+    the mcp-memory crate's do: all of it is at hand.
     """
+    writer = type(format_named(export.format).writer)(Numbers())
     pieces: list[str] = []
     size = 0
     cursor: Cursor | None = START
     while cursor is not None:
         if len(pieces) == max_pages:
             return None
-        step = await export_step(tx, export, cursor)
+        step = await export_step(tx, export, cursor, writer=writer)
         size += encoded_size(step.text)
         if size > max_bytes:
             return None
@@ -158,12 +169,14 @@ def empty(format_name: str) -> str:
 
 
 def _stepped(
-    writer: Writer, cursor: Cursor, text: str, page: store.Page[ExportedNode] | store.Page[ExportedEdge]
-) -> Step:
+    writer: Writer, cursor: Cursor, text: str, page: store.ExportPage[ExportedNode] | store.ExportPage[ExportedEdge]
+) -> ExportChunk:
     """What was written, and where to go on: behind the page or, where it was the last, with the next part."""
+    begun = cursor.begun or bool(page.items)
     if page.last is not None:
-        return Step(text, len(page.items), Cursor(cursor.stage, page.last, cursor.begun or bool(page.items)))
+        return ExportChunk(text, len(page.items), Cursor(cursor.stage, page.last, begun))
     text += writer.closing(cursor.stage)
     if cursor.stage is _ORDER[-1]:
-        return Step(text, len(page.items), None)
-    return Step(text, len(page.items), Cursor(_ORDER[_ORDER.index(cursor.stage) + 1]))
+        return ExportChunk(text, len(page.items), None)
+    following = _ORDER[_ORDER.index(cursor.stage) + 1]
+    return ExportChunk(text, len(page.items), Cursor(following, begun=begun and writer.is_one_list))

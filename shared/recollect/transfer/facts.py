@@ -3,28 +3,30 @@
 from collections.abc import Sequence
 
 from recollect.errors import Conflict, ErrorCode
-from recollect.graphs.model import Revision
-from recollect.nodes import service as nodes
-from recollect.nodes.model import Rewrite
+from recollect.graph.graphs.model import Revision
+from recollect.graph.nodes import service as nodes
+from recollect.graph.nodes.model import Rewrite
 from recollect.platform.db import Transaction
 from recollect.transfer import store
-from recollect.transfer.formats.reading import Item
-from recollect.transfer.model import Imported, Strategy
-from recollect.transfer.records import FactEnd, FactRecord
-from recollect.transfer.wanted import enriched, fields_of, joined_facts
+from recollect.transfer.formats.decoding import ParsedRecord
+from recollect.transfer.merged_records import enriched, fields_of, merge_fact_records
+from recollect.transfer.model import ImportResult, Strategy
+from recollect.transfer.records import FactKey, FactRecord
 
 
-async def import_facts(tx: Transaction, revision: Revision, items: Sequence[Item], strategy: Strategy) -> Imported:
+async def import_facts(
+    tx: Transaction, revision: Revision, items: Sequence[ParsedRecord], strategy: Strategy
+) -> ImportResult:
     """Write the facts of some items; what became of them. Raises Conflict under FAIL for one that is there."""
-    wanted: dict[FactEnd, FactRecord] = {}
-    places: dict[FactEnd, str] = {}
+    wanted: dict[FactKey, FactRecord] = {}
+    places: dict[FactKey, str] = {}
     for item in items:
         assert isinstance(item.record, FactRecord)
         end = item.record.end
         if end in wanted and strategy is Strategy.FAIL:
             raise _known(item.where)
         if end in wanted and strategy is Strategy.MERGE:
-            wanted[end] = joined_facts(wanted[end], item.record)
+            wanted[end] = merge_fact_records(wanted[end], item.record)
         elif end not in wanted or strategy is Strategy.REPLACE:
             wanted[end] = item.record
         places.setdefault(end, item.where)
@@ -49,7 +51,7 @@ async def import_facts(tx: Transaction, revision: Revision, items: Sequence[Item
         await nodes.rewrite(tx, revision, rewrites)
         updated = len(rewrites)
     skipped = len(items) - len(fresh) - updated
-    return Imported(facts_created=len(fresh), facts_updated=updated, facts_skipped=skipped)
+    return ImportResult(facts_created=len(fresh), facts_updated=updated, facts_skipped=skipped)
 
 
 def _known(where: str) -> Conflict:

@@ -15,6 +15,12 @@ MAX_LINES = 1_000
 MAX_OBSERVATIONS = 10_000
 """What one request may hold: it is one transaction, and other writers of the graph wait for it."""
 
+ELSEWHERE = (
+    "Use `recollect import`, several requests to POST /v1/graphs/{graph}/import, or a job: "
+    "POST /v1/graphs/{graph}/imports"
+)
+"""Where to go with what is too much at once."""
+
 REVISION_HEADER = "Recollect-Revision"
 FACTS_HEADER = "Recollect-Facts-Left-Out"
 """What an answer over HTTP says beside the file: the revision that it shows, and how many facts it leaves out."""
@@ -24,7 +30,7 @@ PROBLEMS_TYPE = "application/x-ndjson"
 """What an import leaves to be fetched: each thing that was not imported, a line."""
 
 
-class Unreadable(Exception):
+class UnreadableLine(Exception):
     """A line that says nothing that can be kept. `reason` is for people and never holds the line's own text."""
 
     def __init__(self, reason: str) -> None:
@@ -53,15 +59,19 @@ CYCLE = "it would stand below itself"
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
-    """Something that was not imported: where in the file it stands, and why."""
+class ImportProblem:
+    """Something that was not imported: where in the file it stands, and why.
+
+    `of_part`: it is a part of an item, which is imported without it.
+    """
 
     where: str
     reason: str
+    of_part: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Imported:
+class ImportResult:
     """What became of a part of a file, in entities, facts, relations and observations.
 
     `problems` were passed over.
@@ -77,20 +87,20 @@ class Imported:
     relations_created: int = 0
     relations_updated: int = 0
     relations_skipped: int = 0
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[ImportProblem, ...] = ()
 
     @property
     def skipped(self) -> int:
         """How much said only what was known."""
         return self.entities_skipped + self.facts_skipped + self.relations_skipped
 
-    def __add__(self, other: "Imported") -> "Imported":
+    def __add__(self, other: "ImportResult") -> "ImportResult":
         """Both parts together."""
-        return Imported(**{f.name: getattr(self, f.name) + getattr(other, f.name) for f in fields(self)})
+        return ImportResult(**{f.name: getattr(self, f.name) + getattr(other, f.name) for f in fields(self)})
 
 
 @dataclass(frozen=True, slots=True)
-class Filter:
+class ExportSelection:
     """Which entities and facts an export holds; relations are those among them. None and empty filter nothing.
 
     `tags`: any of them, whatever their case. `since` and `until`: when it last changed.

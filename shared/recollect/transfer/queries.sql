@@ -56,7 +56,7 @@ WITH live AS (
         + coalesce(octet_length(v.summary), 0) + coalesce(pg_column_size(v.metadata), 0)) OVER upwards AS bytes
     FROM found v
     CROSS JOIN LATERAL (
-        SELECT coalesce(sum(octet_length(content) + 64), 0) AS bytes FROM observations
+        SELECT coalesce(sum(octet_length(content) + 64 + pg_column_size(metadata)), 0) AS bytes FROM observations
         WHERE $8 AND tenant_id = $1 AND node_id = v.node_id AND added_revision <= $3
             AND (removed_revision IS NULL OR removed_revision > $3) AND (expires_at IS NULL OR expires_at > $4)
     ) AS o
@@ -65,7 +65,8 @@ WITH live AS (
 SELECT v.lineage AS id, v.node_id IS NOT NULL AND coalesce($11 <= c.at, true) AND coalesce($12 >= c.at, true) AS shown,
     v.name, v.kind, v.content, v.summary, v.tags, v.importance, v.metadata, v.status, v.source, v.thread, v.said_at,
     v.freshness_at, v.ttl_days, v.expires_at, v.placeholder, coalesce(v.began_at, n.created_at) AS created_at,
-    c.at AS updated_at, p.name AS parent, a.aliases, o.contents, o.threads, o.said_ats, o.expiries
+    c.at AS updated_at, p.name AS parent, a.aliases, o.contents, o.threads, o.said_ats, o.expiries,
+    o.attributes, v.reason
 FROM sized v
 CROSS JOIN LATERAL (SELECT created_at, updated_at FROM nodes WHERE tenant_id = $1 AND id = v.lineage LIMIT 1) AS n
 LEFT JOIN LATERAL (
@@ -84,13 +85,18 @@ CROSS JOIN LATERAL (
         AND (l.removed_revision IS NULL OR l.removed_revision > $3)
 ) AS a
 CROSS JOIN LATERAL (
-    SELECT array_agg(content ORDER BY added_revision, id) AS contents,
-        array_agg(thread ORDER BY added_revision, id) AS threads,
-        array_agg(said_at ORDER BY added_revision, id) AS said_ats,
-        array_agg(expires_at ORDER BY added_revision, id) AS expiries
-    FROM observations
-    WHERE $8 AND tenant_id = $1 AND node_id = v.node_id AND added_revision <= $3
-        AND (removed_revision IS NULL OR removed_revision > $3) AND (expires_at IS NULL OR expires_at > $4)
+    SELECT array_agg(s.content ORDER BY s.first, s.id) AS contents, array_agg(s.thread ORDER BY s.first, s.id) AS threads,
+        array_agg(s.said_at ORDER BY s.first, s.id) AS said_ats, array_agg(s.expires_at ORDER BY s.first, s.id) AS expiries,
+        array_agg(CASE WHEN s.attributes <> '{}' THEN s.attributes END ORDER BY s.first, s.id) AS attributes
+    FROM (
+        SELECT id, content, thread, said_at, expires_at, coalesce(first_revision, added_revision) AS first,
+            jsonb_strip_nulls(jsonb_build_object('kind', kind, 'tags', nullif(tags, '{}'), 'importance', importance,
+                'source', source, 'status', nullif(status, 'active'), 'reason', reason))
+                || CASE WHEN metadata = '{}' THEN '{}' ELSE jsonb_build_object('metadata', metadata) END AS attributes
+        FROM observations
+        WHERE $8 AND tenant_id = $1 AND node_id = v.node_id AND added_revision <= $3
+            AND (removed_revision IS NULL OR removed_revision > $3) AND (expires_at IS NULL OR expires_at > $4)
+    ) AS s
 ) AS o
 WHERE v.place = 1 OR v.bytes <= $7
 ORDER BY v.lineage;
@@ -99,21 +105,23 @@ ORDER BY v.lineage;
 -- The next relations within the graph after $5, oldest first, that were live at revision $3: at most $6. One has `shown`
 -- false where an end was not there, had expired at the time $4, had no name and is to have one ($7), or does not pass $8
 -- (kind), $9 (any of these tags), $10 and $11 (when it last changed). Relations that lead into another graph are left out.
+-- One whose properties were put since is told as it was then, by the id that it has now.
 -- Of those the first whose metadata and facts at their ends come to $12 bytes, but always one.
 WITH live AS (
-    SELECT id, from_node, to_node, type, metadata, ordinal, created_at FROM relations
+    SELECT id, from_node, to_node, type, metadata, ordinal, created_at, updated_at FROM relations
     WHERE tenant_id = $1 AND graph_id = $2 AND to_graph = $2 AND removed_revision IS NULL AND added_revision <= $3
         AND id > $5
     ORDER BY id
     LIMIT $6
+), touched AS MATERIALIZED (
+    SELECT DISTINCT id FROM changes, unnest(ids) AS id
+    WHERE tenant_id = $1 AND graph_id = $2 AND revision > $3 AND id > $5
 ), removed AS (
-    SELECT id, from_node, to_node, type, metadata, ordinal, created_at FROM relations
+    SELECT coalesce(version_of, id) AS id, from_node, to_node, type, metadata, ordinal, created_at, updated_at
+    FROM relations
     WHERE tenant_id = $1 AND graph_id = $2 AND to_graph = $2 AND removed_revision > $3 AND added_revision <= $3
-        AND id = ANY (ARRAY(
-            SELECT touched FROM changes, unnest(ids) AS touched
-            WHERE tenant_id = $1 AND graph_id = $2 AND revision > $3 AND touched > $5
-        ))
-    ORDER BY id
+        AND (id = ANY (ARRAY(SELECT id FROM touched)) OR version_of = ANY (ARRAY(SELECT id FROM touched)))
+    ORDER BY 1
     LIMIT $6
 ), page AS (
     SELECT * FROM live UNION ALL SELECT * FROM removed
@@ -150,8 +158,8 @@ WITH live AS (
     FROM ties
     WINDOW upwards AS (ORDER BY id)
 )
-SELECT id, shown, from_node, to_node, type, metadata, ordinal, created_at, source, source_text, source_thread,
-    source_status, target, target_text, target_thread, target_status
+SELECT id, shown, from_node, to_node, type, metadata, ordinal, created_at, coalesce(updated_at, created_at) AS updated_at,
+    source, source_text, source_thread, source_status, target, target_text, target_thread, target_status
 FROM sized
 WHERE place = 1 OR bytes <= $12
 ORDER BY id;

@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Meta, Struct, field
 
 from recollect.times import in_plain_words, storable
-from recollect.transfer.model import MAX_KIND, MAX_NAME, MAX_RELATION_TYPE, MAX_TEXT, Unreadable
+from recollect.transfer.model import MAX_KIND, MAX_NAME, MAX_RELATION_TYPE, MAX_TEXT, ImportProblem, UnreadableLine
 
 R = TypeVar("R", bound="Record")
 
@@ -43,16 +43,28 @@ Status = Annotated[str, Meta(pattern=r"^(active|outdated|archived)\Z")]
 """A pattern, since the error of a Literal repeats what the file says. `$` is before a last line's end, too."""
 
 
+Standing = Annotated[str, Meta(pattern=r"^(active|outdated)\Z")]
+"""The status of an observation."""
+Reason = Annotated[str, Meta(max_length=1_000)]
+
+
 class Record(Struct, rename="camel", omit_defaults=True, forbid_unknown_fields=True, frozen=True, kw_only=True):
     """Base of what a file holds. What is not there is left out."""
 
 
-class Said(Record, frozen=True):
-    """Where an observation came from, when it was said, and when it ends."""
+class ObservationRecord(Record, frozen=True):
+    """Where an observation came from, when it was said, when it ends, and what else it says of itself."""
 
     thread: Label | None = None
     at: Time | None = None
     expires_at: Time | None = None
+    kind: Kind | None = None
+    tags: Tags = []
+    importance: Importance | None = None
+    source: Label | None = None
+    metadata: dict[str, Any] = {}
+    status: Standing = ACTIVE
+    reason: Reason | None = None
 
 
 class EntityRecord(Record, frozen=True):
@@ -67,7 +79,7 @@ class EntityRecord(Record, frozen=True):
     last_modified: Time | None = None
     parent_id: Name | None = None
     aliases: Annotated[list[Name], Meta(max_length=1_000)] = []
-    said: Annotated[list[Said], Meta(max_length=MAX_STATEMENTS)] = []
+    said: Annotated[list[ObservationRecord], Meta(max_length=MAX_STATEMENTS)] = []
     text: Content | None = None
     summary: Summary | None = None
     status: Status = ACTIVE
@@ -78,10 +90,19 @@ class EntityRecord(Record, frozen=True):
     freshness_at: Time | None = None
     ttl_days: Days | None = None
     expires_at: Time | None = None
+    reason: Reason | None = None
 
     def __post_init__(self) -> None:
         if self.said and len(self.said) != len(self.observations):
             raise ValueError("`said` has not as many entries as `observations`")
+
+    @property
+    def told(self) -> list[str]:
+        """Its observations without those that are outdated: for formats that cannot say so."""
+        if not self.said:
+            return self.observations
+        said = zip(self.observations, self.said, strict=True)
+        return [text for text, one in said if one.status == ACTIVE]
 
 
 class FactRecord(Record, frozen=True):
@@ -102,14 +123,15 @@ class FactRecord(Record, frozen=True):
     freshness_at: Time | None = None
     ttl_days: Days | None = None
     expires_at: Time | None = None
+    reason: Reason | None = None
 
     @property
-    def end(self) -> "FactEnd":
+    def end(self) -> "FactKey":
         """How relations mean it."""
-        return FactEnd(text=self.text, thread=self.thread, status=self.status)
+        return FactKey(text=self.text, thread=self.thread, status=self.status)
 
 
-class FactEnd(Record, frozen=True):
+class FactKey(Record, frozen=True):
     """The fact at an end of a relation, by what makes it the same as another."""
 
     text: Content
@@ -117,7 +139,7 @@ class FactEnd(Record, frozen=True):
     status: Status = ACTIVE
 
 
-End = Name | FactEnd
+End = Name | FactKey
 
 
 class RelationRecord(Record, frozen=True):
@@ -129,6 +151,7 @@ class RelationRecord(Record, frozen=True):
     metadata: dict[str, Any] = {}
     ordinal: Annotated[int, Meta(ge=-(2**31), lt=2**31)] | None = None
     created_at: Time | None = None
+    last_modified: Time | None = None
 
 
 class Placement(Record, frozen=True):
@@ -147,17 +170,63 @@ def parsed(type_: type[R], value: Any, *, strict: bool = True) -> R:
     try:
         record = msgspec.convert(value, type_, strict=strict)
     except msgspec.ValidationError as error:
-        raise Unreadable(_told(str(error), type_, value)) from error
+        raise UnreadableLine(_fault_message(str(error), type_, value)) from error
     record = _storable(record)
+    _require_small(record, "metadata")
+    for place, said in enumerate(record.said if isinstance(record, EntityRecord) else ()):
+        _require_small(said, f"said.{place}.metadata")
+    return record
+
+
+def _require_small(record: Record, path: str) -> None:
     metadata = getattr(record, "metadata", None)
     if metadata and len(msgspec.json.encode(metadata)) > MAX_METADATA_BYTES:
-        raise Unreadable(f"metadata: more than {MAX_METADATA_BYTES} bytes of JSON")
-    return record
+        raise UnreadableLine(f"{path}: more than {MAX_METADATA_BYTES} bytes of JSON")
+
+
+def kept(type_: type[R], value: Any, where: str) -> tuple[R, list[ImportProblem]]:
+    """A record as `parsed`, without those of its observations that cannot be kept, and what is wrong with each.
+
+    One statement that is too long costs an entity that statement, whatever the format. Raises Unreadable for any other
+    fault.
+    """
+    try:
+        return parsed(type_, value), []
+    except UnreadableLine:
+        sound, problems = without_faults(type_, value, where)
+        if not problems:
+            raise
+        return parsed(type_, sound), problems
+
+
+def statement_fault(text: Any) -> str | None:
+    """Why this cannot be an observation; None: it can."""
+    try:
+        _refuse_unstorable(text)
+        msgspec.convert(text, Text)
+    except (UnreadableLine, msgspec.ValidationError) as error:
+        return in_plain_words(str(error))
+    return None
+
+
+def without_faults(type_: type[Record], value: Any, where: str) -> tuple[Any, list[ImportProblem]]:
+    """The value without its faulty observations, and with each what stands beside it in `said`."""
+    given = value.get("observations") if type_ is EntityRecord and isinstance(value, dict) else None
+    if not isinstance(given, list) or len(given) > MAX_STATEMENTS:
+        return value, []
+    faults = {place: fault for place, text in enumerate(given) if (fault := statement_fault(text))}
+    sound = {**value, "observations": [text for place, text in enumerate(given) if place not in faults]}
+    beside = value.get("said")
+    if isinstance(beside, list) and len(beside) == len(given):
+        sound["said"] = [said for place, said in enumerate(beside) if place not in faults]
+    return sound, [
+        ImportProblem(f"{where}.observations.{place}", fault, of_part=True) for place, fault in faults.items()
+    ]
 
 
 _FIELDS = frozenset(
     name
-    for type_ in (EntityRecord, Said, FactRecord, FactEnd, RelationRecord, Placement)
+    for type_ in (EntityRecord, ObservationRecord, FactRecord, FactKey, RelationRecord, Placement)
     for name in type_.__struct_encode_fields__
 )
 """Keys that are told by their names. Any other is a text of the file, and told by its number."""
@@ -166,7 +235,7 @@ _PLACE = re.compile(rf" - at `\$((?:\[(?:\d+|\.\.\.)\]|\.(?:{'|'.join(sorted(_FI
 """Where msgspec says that something is: the end of its message, and never what looks so in an unknown field's name."""
 
 
-def _told(said: str, type_: type[Record], value: Any) -> str:
+def _fault_message(said: str, type_: type[Record], value: Any) -> str:
     """What msgspec says, with the path first and as the tools write it: `observations.2: Expected …`."""
     place = _PLACE.search(said)
     message = in_plain_words(said[: place.start()] if place else said)
@@ -183,7 +252,9 @@ def _refuse_unstorable(value: Any) -> None:
     for path, text in _texts(value, ""):
         if "\0" in text or not _encodable(text):
             where = path.strip(".")
-            raise Unreadable(f"{f'{where}: ' if where else ''}holds a NUL or half a character, which cannot be stored")
+            raise UnreadableLine(
+                f"{f'{where}: ' if where else ''}holds a NUL or half a character, which cannot be stored"
+            )
 
 
 def _storable(record: R, path: str = "") -> R:
@@ -195,7 +266,7 @@ def _storable(record: R, path: str = "") -> R:
             try:
                 moment = storable(value)
             except OverflowError:
-                raise Unreadable(f"{path}{name}: outside the years 1 to 9999") from None
+                raise UnreadableLine(f"{path}{name}: outside the years 1 to 9999") from None
             if moment != value:
                 changed[field_name] = moment
     if isinstance(record, EntityRecord) and record.said:
@@ -205,12 +276,12 @@ def _storable(record: R, path: str = "") -> R:
 
 def _texts(value: Any, path: str, depth: int = 0) -> Iterator[tuple[str, str]]:
     if depth > MAX_DEPTH:
-        raise Unreadable(f"nested deeper than {MAX_DEPTH} levels")
+        raise UnreadableLine(f"nested deeper than {MAX_DEPTH} levels")
     if isinstance(value, str):
         yield path, value
     elif isinstance(value, float) and not isfinite(value):
         where = path.strip(".")
-        raise Unreadable(f"{f'{where}: ' if where else ''}is a number that cannot be stored")
+        raise UnreadableLine(f"{f'{where}: ' if where else ''}is a number that cannot be stored")
     elif isinstance(value, dict):
         for number, (key, item) in enumerate(value.items(), 1):
             where = f"{path}.{key if key in _FIELDS else f'field {number}'}"

@@ -4,31 +4,37 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+from msgspec import structs
+
 from recollect.errors import InvalidInput
-from recollect.graphs import service as graphs
-from recollect.graphs.model import Graph, Revision
+from recollect.graph.graphs import service as graphs
+from recollect.graph.graphs.model import Graph, Revision
 from recollect.platform.db import Transaction
 from recollect.transfer.edges import import_relations
 from recollect.transfer.entities import import_entities, import_placements
 from recollect.transfer.facts import import_facts
-from recollect.transfer.formats.reading import Item
-from recollect.transfer.model import Imported, Problem, Strategy
+from recollect.transfer.formats.decoding import ParsedRecord
+from recollect.transfer.model import ImportProblem, ImportResult, Strategy
 from recollect.transfer.records import AnyRecord, EntityRecord, FactRecord, Placement, RelationRecord
 
 
-async def import_batch(tx: Transaction, graph_name: str, items: Sequence[Item], strategy: Strategy) -> Imported:
+async def import_batch(
+    tx: Transaction, graph_name: str, items: Sequence[ParsedRecord], strategy: Strategy
+) -> ImportResult:
     """Write items in one revision: one step of an import. Items that cannot be kept are passed over and told.
 
     Raises Forbidden, and Conflict under FAIL.
     """
     if not items:  # a graph is made by the first item that is kept
         await graphs.open_graph(tx, graph_name)
-        return Imported()
+        return ImportResult()
     async with graphs.write_graph(tx, graph_name, "import") as revision:
         return await import_items(tx, revision, items, strategy)
 
 
-async def import_items(tx: Transaction, revision: Revision, items: Sequence[Item], strategy: Strategy) -> Imported:
+async def import_items(
+    tx: Transaction, revision: Revision, items: Sequence[ParsedRecord], strategy: Strategy
+) -> ImportResult:
     """Write items in a revision: entities, facts, relations, and places in the hierarchy, whatever their order.
 
     What has expired since it was exported is skipped.
@@ -38,7 +44,7 @@ async def import_items(tx: Transaction, revision: Revision, items: Sequence[Item
     over = _by_type([item for item in admitted if _is_over(item, revision.at)])
     parts = _by_type(lasting)
     imported, left = await import_entities(tx, revision, parts[EntityRecord], strategy)
-    imported += Imported(entities_skipped=len(over[EntityRecord]), facts_skipped=len(over[FactRecord]))
+    imported += ImportResult(entities_skipped=len(over[EntityRecord]), facts_skipped=len(over[FactRecord]))
     imported += await import_facts(tx, revision, parts[FactRecord], strategy)
     imported += await import_relations(tx, revision, parts[RelationRecord], strategy)
     if parts[Placement]:
@@ -46,13 +52,20 @@ async def import_items(tx: Transaction, revision: Revision, items: Sequence[Item
     return replace(imported, problems=(*problems, *imported.problems))
 
 
-def require_sound(problems: Sequence[Problem], *, field: str | None = None) -> None:
-    """Raise InvalidInput where there are problems: the first, in the `field` that holds the file, and how many."""
-    if problems:
-        more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
-        path = f"{field}.{problems[0].where}" if field else problems[0].where
-        raise InvalidInput(f"{problems[0].reason}{more}. Nothing was imported", path=path)
+def require_sound(problems: Sequence[ImportProblem], *, field: str | None = None) -> None:
+    """Raise InvalidInput where there are problems, with their places in the `field` that holds the file.
 
+    The first MOST_TOLD of them, and how many more there are.
+    """
+    if problems:
+        first, *others = (replace(each, where=f"{field}.{each.where}" if field else each.where) for each in problems)
+        told = "".join(f"; {each.where}: {each.reason}" for each in others[: MOST_TOLD - 1])
+        more = f" (and {len(problems) - MOST_TOLD} more)" if len(problems) > MOST_TOLD else ""
+        raise InvalidInput(f"{first.reason}{told}{more}. Nothing was imported", path=first.where)
+
+
+MOST_TOLD = 20
+"""Faults of a file that is refused which its error tells one by one, at most."""
 
 _TYPES = (EntityRecord, FactRecord, RelationRecord, Placement)
 
@@ -60,21 +73,24 @@ _LEAST = timedelta(minutes=1)
 """What is to last no longer is not begun: it would be gone before all that belongs to it is there."""
 
 
-def _is_over(item: Item, now: datetime) -> bool:
+def _is_over(item: ParsedRecord, now: datetime) -> bool:
     record = item.record
     if not isinstance(record, EntityRecord | FactRecord) or record.expires_at is None:
         return False
     return record.expires_at <= now + _LEAST
 
 
-def _by_type(items: Sequence[Item]) -> dict[type[AnyRecord], list[Item]]:
+def _by_type(items: Sequence[ParsedRecord]) -> dict[type[AnyRecord], list[ParsedRecord]]:
     return {type_: [item for item in items if isinstance(item.record, type_)] for type_ in _TYPES}
 
 
-def _admitted(graph: Graph, items: Sequence[Item]) -> tuple[list[Item], list[Problem]]:
-    """The items but those whose kind the graph's whitelist leaves out."""
-    admitted, problems = [], []
-    for item in items:
+def _admitted(graph: Graph, items: Sequence[ParsedRecord]) -> tuple[list[ParsedRecord], list[ImportProblem]]:
+    """The items but those whose kind the graph's whitelist leaves out, and without such observations."""
+    admitted: list[ParsedRecord] = []
+    problems: list[ImportProblem] = []
+    for given in items:
+        item, left_out = _without_foreign_kinds(graph, given)
+        problems.extend(left_out)
         try:
             match item.record:
                 case EntityRecord(entity_type=kind):
@@ -83,5 +99,26 @@ def _admitted(graph: Graph, items: Sequence[Item]) -> tuple[list[Item], list[Pro
                     graph.require_kind(kind or None, "kind")
             admitted.append(item)
         except InvalidInput as error:
-            problems.append(Problem(item.where, error.message))
+            problems.append(ImportProblem(item.where, error.message))
     return admitted, problems
+
+
+def _without_foreign_kinds(graph: Graph, item: ParsedRecord) -> tuple[ParsedRecord, list[ImportProblem]]:
+    """An item without the observations whose own kind the graph's whitelist leaves out, and these."""
+    record = item.record
+    if graph.kind_whitelist is None or not isinstance(record, EntityRecord):
+        return item, []
+    faults = {}
+    for place, said in enumerate(record.said):
+        try:
+            if said.kind is not None:
+                graph.require_kind(said.kind, "kind")
+        except InvalidInput as error:
+            faults[place] = ImportProblem(f"{item.where}.observations.{place}", error.message, of_part=True)
+    if not faults:
+        return item, []
+    kept = [place for place in range(len(record.said)) if place not in faults]
+    sound = structs.replace(
+        record, observations=[record.observations[i] for i in kept], said=[record.said[i] for i in kept]
+    )
+    return replace(item, record=sound), list(faults.values())

@@ -8,21 +8,21 @@ from uuid import UUID
 
 import asyncpg
 
-from recollect.graphs.model import Graph
-from recollect.nodes.model import any_case
+from recollect.graph.graphs.model import Graph
+from recollect.graph.nodes.model import any_case
 from recollect.platform.db import Transaction
 from recollect.platform.sql import Queries
 from recollect.transfer.formats.writer import ExportedEdge, ExportedNode
-from recollect.transfer.model import Filter, Snapshot
-from recollect.transfer.records import ACTIVE, End, EntityRecord, FactEnd, FactRecord, RelationRecord, Said
+from recollect.transfer.model import ExportSelection, Snapshot
+from recollect.transfer.records import ACTIVE, End, EntityRecord, FactKey, FactRecord, ObservationRecord, RelationRecord
 
-queries = Queries("recollect.transfer")
+queries = Queries(__package__)
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Page(Generic[T]):
+class ExportPage(Generic[T]):
     """A part of an export. `last` is the id after which the next part begins; None is the end."""
 
     items: list[T]
@@ -37,8 +37,8 @@ async def find_snapshot(tx: Transaction, graph_id: UUID) -> Snapshot:
 
 
 async def nodes_as_of(
-    tx: Transaction, snapshot: Snapshot, only: Filter, *, named: bool, after: UUID, limit: int, max_bytes: int
-) -> Page[ExportedNode]:
+    tx: Transaction, snapshot: Snapshot, only: ExportSelection, *, named: bool, after: UUID, limit: int, max_bytes: int
+) -> ExportPage[ExportedNode]:
     """Nodes with or without a name of that state, placeholders too, after the lineage `after`, oldest first.
 
     At most `limit`, and about `max_bytes` of texts, metadata and observations.
@@ -46,12 +46,12 @@ async def nodes_as_of(
     rows = await tx.fetch(
         queries.nodes_as_of, *_state(tx, snapshot), after, limit, max_bytes, named, *_conditions(only)
     )
-    return Page([*map(_exported_node, _shown(rows))], rows[-1]["id"] if rows else None)
+    return ExportPage([*map(_exported_node, _shown(rows))], rows[-1]["id"] if rows else None)
 
 
 async def relations_as_of(
-    tx: Transaction, snapshot: Snapshot, only: Filter, *, named: bool, after: UUID, limit: int, max_bytes: int
-) -> Page[ExportedEdge]:
+    tx: Transaction, snapshot: Snapshot, only: ExportSelection, *, named: bool, after: UUID, limit: int, max_bytes: int
+) -> ExportPage[ExportedEdge]:
     """Relations of that state after the relation `after`, oldest first; `named`: among names only.
 
     At most `limit`, and about `max_bytes` of metadata and of facts at their ends.
@@ -59,10 +59,10 @@ async def relations_as_of(
     rows = await tx.fetch(
         queries.relations_as_of, *_state(tx, snapshot), after, limit, named, *_conditions(only), max_bytes
     )
-    return Page([*map(_exported_edge, _shown(rows))], rows[-1]["id"] if rows else None)
+    return ExportPage([*map(_exported_edge, _shown(rows))], rows[-1]["id"] if rows else None)
 
 
-async def find_facts(tx: Transaction, graph: Graph, ends: Sequence[FactEnd]) -> dict[FactEnd, UUID]:
+async def find_facts(tx: Transaction, graph: Graph, ends: Sequence[FactKey]) -> dict[FactKey, UUID]:
     """Live facts of a graph by what they say, in which thread, and their status."""
     rows = await tx.fetch(
         queries.find_facts,
@@ -90,7 +90,7 @@ def _state(tx: Transaction, snapshot: Snapshot) -> tuple[Any, ...]:
     return tx.tenant_id, snapshot.graph_id, snapshot.revision, snapshot.at
 
 
-def _conditions(only: Filter) -> tuple[Any, ...]:
+def _conditions(only: ExportSelection) -> tuple[Any, ...]:
     return only.kind, any_case(only.tags), only.since, only.until
 
 
@@ -111,7 +111,7 @@ def _entity(row: asyncpg.Record) -> EntityRecord:
         observations=row["contents"] or [],
         parent_id=row["parent"],
         aliases=row["aliases"],
-        said=_said(row["threads"] or [], row["said_ats"] or [], row["expiries"] or []),
+        said=_said(row["threads"] or [], row["said_ats"] or [], row["expiries"] or [], row["attributes"] or []),
         text=row["content"] or None,
         **_common(row),
     )
@@ -122,7 +122,7 @@ def _fact(row: asyncpg.Record) -> FactRecord:
 
 
 def _common(row: asyncpg.Record) -> dict[str, Any]:
-    same = ("tags", "importance", "created_at", "summary", "metadata", "source", "thread", "freshness_at")
+    same = ("tags", "importance", "created_at", "summary", "metadata", "source", "thread", "freshness_at", "reason")
     return {name: row[name] for name in (*same, "ttl_days", "expires_at")} | {
         "status": ACTIVE if row["status"] == ACTIVE else row["status"],
         "last_modified": row["updated_at"],
@@ -130,10 +130,15 @@ def _common(row: asyncpg.Record) -> dict[str, Any]:
     }
 
 
-def _said(threads: list[str | None], ats: list[datetime | None], expiries: list[datetime | None]) -> list[Said]:
+def _said(
+    threads: list[str | None],
+    ats: list[datetime | None],
+    expiries: list[datetime | None],
+    attributes: list[dict[str, Any] | None],
+) -> list[ObservationRecord]:
     return [
-        Said(thread=thread, at=at, expires_at=expires)
-        for thread, at, expires in zip(threads, ats, expiries, strict=True)
+        ObservationRecord(thread=thread, at=at, expires_at=expires, **(own or {}))
+        for thread, at, expires, own in zip(threads, ats, expiries, attributes, strict=True)
     ]
 
 
@@ -145,6 +150,7 @@ def _exported_edge(row: asyncpg.Record) -> ExportedEdge:
         metadata=row["metadata"],
         ordinal=row["ordinal"],
         created_at=row["created_at"],
+        last_modified=row["updated_at"],
     )
     return ExportedEdge(row["id"], row["from_node"], row["to_node"], record)
 
@@ -154,4 +160,4 @@ def _end(row: asyncpg.Record, end: str) -> End:
     if name is not None:
         return name
     status = ACTIVE if row[f"{end}_status"] == ACTIVE else row[f"{end}_status"]
-    return FactEnd(text=row[f"{end}_text"], thread=row[f"{end}_thread"], status=status)
+    return FactKey(text=row[f"{end}_text"], thread=row[f"{end}_thread"], status=status)

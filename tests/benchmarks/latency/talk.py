@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from tokenizers import Tokenizer
 
-from recollect.observations.model import NewObservation
+from recollect.graph.observations.model import NewObservation
 from recollect.platform.embedding import Vectors, WordLlamaEmbedder
 
 OWNER = "Mirela"

@@ -11,8 +11,8 @@ import asyncpg
 from recollect.caller import Caller
 from recollect.platform.db import Database
 from recollect.platform.embedding import Embedder, create_embedder
-from recollect.recall import service as recall
-from recollect.recall.model import Question, RecallFilter
+from recollect.retrieval.recall import service as recall
+from recollect.retrieval.recall.model import Question, RecallFilter
 from recollect.settings import Settings
 from tests.benchmarks.recording import Statement, bare_connection, replay
 from tests.benchmarks.wire import LEGACY, McpConnection

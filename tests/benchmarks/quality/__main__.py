@@ -22,7 +22,7 @@ from tests.benchmarks.quality.conversations import Conversation, read_conversati
 from tests.benchmarks.quality.invented import invent_conversations
 from tests.benchmarks.quality.loaded import open_loaded
 from tests.benchmarks.quality.report import print_quality, write_questions
-from tests.benchmarks.quality.run import Asked, Run
+from tests.benchmarks.quality.run import AskedQuestion, Run
 from tests.benchmarks.quality.service import ABOUT, SHAPES, Service
 from tests.benchmarks.report import WIDTH
 from tests.benchmarks.stack import Stack, running_stack
@@ -59,8 +59,8 @@ async def _within(options: argparse.Namespace) -> None:
 
 async def _measure(
     options: argparse.Namespace, conversations: Sequence[Conversation], stack: Stack, folder: Path
-) -> Mapping[str, Sequence[Asked]]:
-    found: dict[str, Sequence[Asked]] = {}
+) -> Mapping[str, Sequence[AskedQuestion]]:
+    found: dict[str, Sequence[AskedQuestion]] = {}
     kept_at = folder / "loaded.json"
     loaded = await open_loaded(kept_at, stack.settings)
     await stack.serve()

@@ -9,13 +9,13 @@ from rich.console import Console
 from rich.table import Table
 
 from tests.benchmarks.quality.conversations import APART
-from tests.benchmarks.quality.run import Asked
+from tests.benchmarks.quality.run import AskedQuestion
 from tests.benchmarks.quality.scores import DEPTH, mean
 
 OVERALL = "all with an answer"
 
 
-def print_quality(found: Mapping[str, Sequence[Asked]], title: str, console: Console) -> None:
+def print_quality(found: Mapping[str, Sequence[AskedQuestion]], title: str, console: Console) -> None:
     """One table: each way of answering, each category."""
     table = Table(box=box.SIMPLE, pad_edge=False, title=title)
     for column in (
@@ -39,7 +39,7 @@ def print_quality(found: Mapping[str, Sequence[Asked]], title: str, console: Con
             console.print(f"{way}: {_latency(asked)}")
 
 
-def by_category(asked: Sequence[Asked]) -> dict[str, list[Asked]]:
+def by_category(asked: Sequence[AskedQuestion]) -> dict[str, list[AskedQuestion]]:
     """All with an answer first, then each category."""
     groups = {OVERALL: [one for one in asked if one.question.category not in APART]}
     for one in sorted(asked, key=lambda one: (one.question.category in APART, one.question.category)):
@@ -47,7 +47,7 @@ def by_category(asked: Sequence[Asked]) -> dict[str, list[Asked]]:
     return {category: group for category, group in groups.items() if group}
 
 
-def write_questions(found: Mapping[str, Sequence[Asked]], path: Path) -> None:
+def write_questions(found: Mapping[str, Sequence[AskedQuestion]], path: Path) -> None:
     """Every question with what was found, one JSON object a line."""
     rows = [
         {
@@ -68,7 +68,7 @@ def write_questions(found: Mapping[str, Sequence[Asked]], path: Path) -> None:
     path.write_bytes(msgspec.json.Encoder().encode_lines(rows))
 
 
-def _cells(group: Sequence[Asked]) -> list[str]:
+def _cells(group: Sequence[AskedQuestion]) -> list[str]:
     scores = [one.scores for one in group if one.scores is not None]
     empty = f"{sum(not one.ranked for one in group) / len(group):.2f}"
     if not scores:
@@ -77,6 +77,6 @@ def _cells(group: Sequence[Asked]) -> list[str]:
     return [*(f"{value:.3f}" for value in (means.recall, means.complete, means.mrr, means.ndcg)), empty]
 
 
-def _latency(asked: Sequence[Asked]) -> str:
+def _latency(asked: Sequence[AskedQuestion]) -> str:
     seconds = sorted(one.seconds for one in asked)
     return ", ".join(f"p{share} {1_000 * seconds[len(seconds) * share // 100]:.1f} ms" for share in (50, 95))

@@ -13,11 +13,11 @@ from tests.benchmarks.quality.baselines import rank_by_meaning, rank_by_words
 from tests.benchmarks.quality.conversations import Conversation, Labelled
 from tests.benchmarks.quality.loaded import Loaded, keep
 from tests.benchmarks.quality.scores import Scores, score
-from tests.benchmarks.quality.service import LIMIT, Answer, Service
+from tests.benchmarks.quality.service import LIMIT, RecallAnswer, Service
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class AskedQuestion:
     """A question and what a way of answering found: ids of memories or turns, best first. `scores`: none without
     evidence. `memories`: as the service told them."""
 
@@ -46,7 +46,7 @@ class Run:
     explain: bool
     progress: Progress
 
-    async def ask_service(self, shape: str) -> list[Asked]:
+    async def ask_service(self, shape: str) -> list[AskedQuestion]:
         """Remember what is not there yet, wait for the worker, ask everything."""
         task = self.progress.add_task(f"{shape}: remembering", total=len(self.conversations))
         for conversation in self.conversations:
@@ -54,17 +54,17 @@ class Run:
             self.progress.advance(task)
         await self.service.settle(self.progress, f"{shape}: embedding")
         task = self.progress.add_task(f"{shape}: asking", total=len(self.conversations))
-        asked: list[Asked] = []
+        asked: list[AskedQuestion] = []
         for conversation in self.conversations:
             asked += await self._ask(conversation, shape)
             self.progress.advance(task)
         return asked
 
-    async def ask_baselines(self, embedder: Embedder) -> dict[str, list[Asked]]:
+    async def ask_baselines(self, embedder: Embedder) -> dict[str, list[AskedQuestion]]:
         """The same questions without the service."""
         task = self.progress.add_task("baselines", total=len(self.conversations))
-        words: list[Asked] = []
-        meaning: list[Asked] = []
+        words: list[AskedQuestion] = []
+        meaning: list[AskedQuestion] = []
         for conversation in self.conversations:
             rank = rank_by_words(conversation, LIMIT)
             texts = [question.text for question in conversation.questions]
@@ -81,7 +81,7 @@ class Run:
             self.loaded.graphs[graph] = await self.service.remember(conversation, graph, shape)
             keep(self.kept_at, self.loaded)
 
-    async def _ask(self, conversation: Conversation, shape: str) -> list[Asked]:
+    async def _ask(self, conversation: Conversation, shape: str) -> list[AskedQuestion]:
         graph = _graph(conversation, shape)
         memories = dict(zip([turn.id for turn in conversation.turns], self.loaded.graphs[graph], strict=True))
         answers = await self.service.ask(
@@ -94,12 +94,12 @@ def _graph(conversation: Conversation, shape: str) -> str:
     return f"{re.sub('[^A-Za-z0-9_@-]', '-', conversation.id)[:100]}--{shape}"
 
 
-def _of_memories(conversation: Conversation, answer: Answer, memories: Mapping[str, str]) -> Asked:
+def _of_memories(conversation: Conversation, answer: RecallAnswer, memories: Mapping[str, str]) -> AskedQuestion:
     # Two turns of the same words are one memory, so that what is found and wanted are memories.
     wanted = frozenset(memories[turn] for turn in answer.question.evidence)
-    return Asked(conversation.id, answer.question, answer.ids, wanted, answer.seconds, answer.memories)
+    return AskedQuestion(conversation.id, answer.question, answer.ids, wanted, answer.seconds, answer.memories)
 
 
-def _of_turns(conversation: Conversation, question: Labelled, places: Sequence[int]) -> Asked:
+def _of_turns(conversation: Conversation, question: Labelled, places: Sequence[int]) -> AskedQuestion:
     ranked = [conversation.turns[place].id for place in places]
-    return Asked(conversation.id, question, ranked, question.evidence, 0.0)
+    return AskedQuestion(conversation.id, question, ranked, question.evidence, 0.0)

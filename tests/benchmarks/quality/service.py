@@ -33,7 +33,7 @@ SHAPES: dict[str, Callable[[Turn], Item]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class RecallAnswer:
     """What came back for a question: memories, best first, as `recall` tells them, and the seconds that it took."""
 
     question: Labelled
@@ -71,9 +71,9 @@ class Service:
 
     async def ask(
         self, questions: Sequence[Labelled], graph: str, *, concurrency: int, explain: bool = False
-    ) -> list[Answer]:
+    ) -> list[RecallAnswer]:
         """An answer for each question, in order; `concurrency` of them are under way at a time."""
-        answers: dict[int, Answer] = {}
+        answers: dict[int, RecallAnswer] = {}
         waiting = iter(enumerate(questions))
 
         async def ask_in_turn() -> None:
@@ -90,10 +90,10 @@ class Service:
         return McpConnection(self.port, "/mcp/x/agent", LEGACY, self.key)
 
 
-async def _ask(connection: McpConnection, question: Labelled, graph: str, explain: bool) -> Answer:
+async def _ask(connection: McpConnection, question: Labelled, graph: str, explain: bool) -> RecallAnswer:
     arguments = {"graph": graph, "query": question.text, "limit": LIMIT, "token_budget": 10_000, "explain": explain}
     exchange = await connection.call("recall", arguments)
-    return Answer(question, exchange.result()["structuredContent"]["memories"], exchange.seconds)
+    return RecallAnswer(question, exchange.result()["structuredContent"]["memories"], exchange.seconds)
 
 
 def _item(turn: Turn, conversation_id: str, shape: str) -> Item:

@@ -6,11 +6,11 @@ from uuid import UUID
 
 import structlog
 
-from recollect.identity.model import worker_caller
-from recollect.jobs.model import Job, Step, StepRefused
+from recollect.accounts.identity.model import worker_caller
+from recollect.jobs.model import Job, StepRefused, StepResult
 from recollect.platform.db import Transaction
-from recollect.retention import service as compaction
-from recollect.retention.model import Freed
+from recollect.retention.compaction import service as compaction
+from recollect.retention.compaction.model import FreedRows
 from recollect_workers.attempts import Attempt
 from recollect_workers.context import WorkerContext
 
@@ -44,11 +44,11 @@ async def _check(context: WorkerContext, tenant_id: UUID) -> bool:
     return False
 
 
-async def compact_graph(tx: Transaction, job: Job) -> Step:
+async def compact_graph(tx: Transaction, job: Job) -> StepResult:
     """The next rows that nobody can read any more. Done counts rows; the cursor, those of each table."""
     if job.graph_id is None:
-        raise StepRefused("A past is compacted graph by graph.")
+        raise StepRefused("This job has no graph: one graph is compacted at a time.")
     before = datetime.now(UTC) - timedelta(days=job.arguments["retention_days"])
     step = await compaction.compact(tx, job.graph_id, before=before)
-    freed = asdict(Freed(**job.cursor.get("freed", {})) + step.freed)
-    return Step({"freed": freed}, sum(freed.values()), finished=not step.more, result=freed)
+    freed = asdict(FreedRows(**job.cursor.get("freed", {})) + step.freed)
+    return StepResult({"freed": freed}, sum(freed.values()), finished=not step.more, result=freed)

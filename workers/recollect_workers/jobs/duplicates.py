@@ -3,10 +3,10 @@
 import msgspec
 import structlog
 
-from recollect.curation import deduplication
-from recollect.curation.model import PassCursor
-from recollect.identity.model import worker_caller
-from recollect.jobs.model import Job, Step, StepRefused
+from recollect.accounts.identity.model import worker_caller
+from recollect.curation.duplicates import deduplication
+from recollect.curation.duplicates.model import PassCursor
+from recollect.jobs.model import Job, StepRefused, StepResult
 from recollect.platform.db import Transaction
 from recollect_workers.attempts import Attempt
 from recollect_workers.context import WorkerContext
@@ -28,10 +28,10 @@ async def schedule(context: WorkerContext) -> None:
                 log.info("duplicates are looked for", tenant=str(tenant_id), graphs=started)
 
 
-async def deduplicate(tx: Transaction, job: Job) -> Step:
+async def deduplicate(tx: Transaction, job: Job) -> StepResult:
     """The next entities that changed since they were compared. Done counts the entities that were compared."""
     if job.graph_id is None:
-        raise StepRefused("Duplicates are looked for graph by graph.")
+        raise StepRefused("This job has no graph: duplicates are found in one graph at a time.")
     done = await deduplication.deduplicate(
         tx,
         job.graph_id,
@@ -41,5 +41,5 @@ async def deduplicate(tx: Transaction, job: Job) -> Step:
     )
     counts = {name: job.cursor.get(name, 0) + getattr(done, name) for name in COUNTED}
     if done.cursor is None:
-        return Step({}, counts["compared"], counts["compared"], finished=True, result=counts)
-    return Step({"at": msgspec.to_builtins(done.cursor), **counts}, counts["compared"])
+        return StepResult({}, counts["compared"], counts["compared"], finished=True, result=counts)
+    return StepResult({"at": msgspec.to_builtins(done.cursor), **counts}, counts["compared"])

@@ -4,6 +4,9 @@ A batch is claimed in one transaction, embedded outside any, and stored in anoth
 embedded: PostgreSQL takes longer than a small embedder. A worker that dies in between leaves passages claimed until
 their lease ends; then the next sweep takes them up. Passages that the embedder takes from nobody are set aside; one
 that fails whatever it is given is left alone for a while.
+
+A wake-up serves what few have just written, and the sweep everything, a turn for each tenant: what is told now waits
+for no import, be it another tenant's or its own (docs/adr/0010-what-was-just-said-is-embedded-first.md).
 """
 
 import asyncio
@@ -15,21 +18,22 @@ from uuid import UUID
 
 import structlog
 
-from recollect.identity.model import worker_caller
-from recollect.passages import service as passages
-from recollect.passages.model import EMBED_PASSAGES, PendingPassage
+from recollect.accounts.identity.model import worker_caller
+from recollect.accounts.usage import service as usage
+from recollect.graph.passages import service as passages
+from recollect.graph.passages.model import PendingPassage
+from recollect.jobs.model import EMBED_PASSAGES
 from recollect.platform.embedding import Embedder
 from recollect.platform.metrics import record_embedded, record_refused
 from recollect.platform.telemetry import continued_span
-from recollect.usage import service as usage
 from recollect_workers.attempts import Attempt
+from recollect_workers.bisect_failures import EmbedOutcome, embed_bisecting
 from recollect_workers.context import WorkerContext
-from recollect_workers.sieve import Sifted, sift
 
 MAX_COUNTED = 10
 """Graphs of a tenant whose words are counted after one run, each in a transaction of its own."""
 
-MAX_BATCHES = 40
+MAX_BATCHES = 8
 TURN_SECONDS = 3.0
 """Batches and seconds of one run. A tenant with more to embed waits for another turn, behind the other tenants."""
 
@@ -37,8 +41,21 @@ log = structlog.get_logger(__name__)
 
 
 async def woken(context: WorkerContext, tenant_id: UUID, carrier: Mapping[str, str]) -> None:
-    """The job of a wake-up: one run, in the trace of the request that caused it; another wake-up for the rest."""
-    if await _attempt_run(context, tenant_id, carrier):
+    """The job of a wake-up: a run through what few have just written, in the trace of the request that caused it.
+
+    One at a time for each tenant, so that a busy one leaves room for others: a wake-up that comes meanwhile, like a run
+    that leaves something, brings another one, behind the others'. What else waits is left to the sweep, which is told.
+    """
+    if tenant_id in context.woken:
+        context.woken[tenant_id] = True
+        return
+    context.woken[tenant_id] = False
+    try:
+        more = await _attempt_run(context, tenant_id, carrier, small_only=True)
+        await _wake_sweep(context, tenant_id)
+    finally:
+        again = context.woken.pop(tenant_id)
+    if more or again:
         context.wakeups.notify(tenant_id, frozenset({EMBED_PASSAGES}))
 
 
@@ -47,7 +64,7 @@ async def sweep(context: WorkerContext) -> None:
 
     Who waits is asked anew each round, for a round may be long. Raises Unavailable when the database is away.
     """
-    context.patience.due.clear()
+    context.backoff.due.clear()
     while await _sweep_round(context):
         pass
 
@@ -62,12 +79,12 @@ async def _sweep_round(context: WorkerContext) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class EmbeddingBatch:
     """Claimed passages, and what the embedder made of those that lacked a vector."""
 
     embedder: Embedder
     claimed: Sequence[PendingPassage]
-    sifted: Sifted
+    outcome: EmbedOutcome
 
     @property
     def bare(self) -> list[PendingPassage]:
@@ -77,23 +94,25 @@ class Batch:
     @property
     def whole(self) -> bool:
         """Whether the embedder took all of it, so that none goes back into the queue."""
-        return len(self.sifted.ids) == len(self.bare)
+        return len(self.outcome.ids) == len(self.bare)
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class StoredBatch:
     """What came of a batch: how many passages were settled, and how many of them got a vector."""
 
     settled: int
     embedded: int
 
 
-async def embed_passages(context: WorkerContext, tenant_id: UUID, carrier: Mapping[str, str]) -> bool:
+async def embed_passages(
+    context: WorkerContext, tenant_id: UUID, carrier: Mapping[str, str], *, small_only: bool = False
+) -> bool:
     """Embed up to MAX_BATCHES batches of one tenant, for TURN_SECONDS; whether there may be more.
 
-    Raises Unavailable when the database or the embedder is away.
+    `small_only`: of what few have written. Raises Unavailable when the database or the embedder is away.
     """
-    run = _Run(context, tenant_id)
+    run = _EmbeddingTurn(context, tenant_id, small_only=small_only)
     with continued_span(EMBED_PASSAGES, carrier) as span:
         span.set_attribute("recollect.tenant_id", str(tenant_id))
         try:
@@ -106,15 +125,15 @@ async def embed_passages(context: WorkerContext, tenant_id: UUID, carrier: Mappi
                 log.info("passages embedded", tenant=str(tenant_id), passages=run.embedded)
 
 
-class _Run:
+class _EmbeddingTurn:
     """One tenant's turn: each batch is stored while the next is embedded.
 
     `settled`: passages that were, `embedded`: those of them that got a vector.
     """
 
-    def __init__(self, context: WorkerContext, tenant_id: UUID) -> None:
+    def __init__(self, context: WorkerContext, tenant_id: UUID, *, small_only: bool = False) -> None:
         self.settled = self.embedded = 0
-        self._context, self._tenant_id = context, tenant_id
+        self._context, self._tenant_id, self._small_only = context, tenant_id, small_only
         self._storing: asyncio.Task[None] | None = None
 
     async def go(self) -> bool:
@@ -131,7 +150,7 @@ class _Run:
             await self._stored()
 
     async def _batch(self) -> bool:
-        batch = await _embed_next(self._context, self._tenant_id)
+        batch = await _embed_next(self._context, self._tenant_id, small_only=self._small_only)
         await self._stored()
         if batch is None:
             return False
@@ -140,13 +159,13 @@ class _Run:
             await self._stored()
         return True
 
-    async def _store(self, batch: Batch) -> None:
+    async def _store(self, batch: EmbeddingBatch) -> None:
         """Raises EmbeddingFailed where the embedder went away: what it gave is stored, and the rest is free again."""
         stored = await _store(self._context, self._tenant_id, batch)
         self.settled += stored.settled
         self.embedded += stored.embedded
         if batch.bare:
-            _learn(self._context, self._tenant_id, batch)
+            _adjust_backoff(self._context, self._tenant_id, batch)
 
     async def _stored(self) -> None:
         if self._storing is not None:
@@ -154,27 +173,30 @@ class _Run:
             await storing
 
 
-async def _embed_next(context: WorkerContext, tenant_id: UUID) -> Batch | None:
+async def _embed_next(context: WorkerContext, tenant_id: UUID, *, small_only: bool = False) -> EmbeddingBatch | None:
     """Claim a batch and embed it; None where nothing waits, or only for an embedder that is left alone."""
     for embedder in context.embedders:
-        if context.patience_with(embedder).waiting:
+        if context.backoff_of(embedder).waiting:
             continue
-        if claimed := await _claim(context, tenant_id, embedder):
+        if claimed := await _claim(context, tenant_id, embedder, small_only=small_only):
             bare = [passage for passage in claimed if passage.text is not None]
-            sifted = await sift(embedder, bare, seconds=context.settings.embedding_lease_seconds / 2)
-            return Batch(embedder, claimed, sifted)
+            outcome = await embed_bisecting(embedder, bare, seconds=context.settings.embedding_lease_seconds / 2)
+            return EmbeddingBatch(embedder, claimed, outcome)
     return None
 
 
-async def _claim(context: WorkerContext, tenant_id: UUID, embedder: Embedder) -> list[PendingPassage]:
+async def _claim(
+    context: WorkerContext, tenant_id: UUID, embedder: Embedder, *, small_only: bool
+) -> list[PendingPassage]:
     settings = context.settings
     async with context.database.transaction(worker_caller(tenant_id)) as tx:
         return await passages.claim_pending(
             tx,
             model=embedder.model,
-            limit=context.patience_with(embedder).batch(tenant_id, settings.embedding_batch),
+            limit=context.backoff_of(embedder).batch(tenant_id, settings.embedding_batch),
             lease_seconds=settings.embedding_lease_seconds,
             previous=_previous(context),
+            small_only=small_only,
         )
 
 
@@ -182,39 +204,39 @@ def _previous(context: WorkerContext) -> str | None:
     return None if context.previous is None else context.previous.model
 
 
-async def _store(context: WorkerContext, tenant_id: UUID, batch: Batch) -> Stored:
-    caller, model, claimed, sifted = worker_caller(tenant_id), batch.embedder.model, batch.claimed, batch.sifted
+async def _store(context: WorkerContext, tenant_id: UUID, batch: EmbeddingBatch) -> StoredBatch:
+    caller, model, claimed, outcome = worker_caller(tenant_id), batch.embedder.model, batch.claimed, batch.outcome
     async with context.database.transaction(caller) as tx:
-        gone = await passages.hold_graphs(tx, claimed, model=model, previous=_previous(context))
-        failed = [failed for failed in sifted.failed if failed.id not in gone]
-        aside = await passages.note_failures(tx, failed, claimed)
-        done = {*sifted.ids, *aside}
+        gone = await passages.lock_claimed_graphs(tx, claimed, model=model, previous=_previous(context))
+        failed = [failed for failed in outcome.failed if failed.id not in gone]
+        aside = await passages.record_failures(tx, failed, claimed)
+        done = {*outcome.ids, *aside}
         settled = [p for p in claimed if (p.text is None or p.id in done) and p.id not in gone]
-        embedded = await passages.settle(tx, settled, model=model, ids=sifted.ids, vectors=sifted.vectors)
+        embedded = await passages.settle(tx, settled, model=model, ids=outcome.ids, vectors=outcome.vectors)
         tried = {*done, *(passage.id for passage in failed)}
         back = [p for p in claimed if p.id in gone or (p.text is not None and p.id not in tried)]
-        await passages.give_back(tx, back)
+        await passages.release_claimed_passages(tx, back)
         if embedded:
             await usage.count_embedded(tx, embedded)
     record_embedded(embedded)
     if aside:
         record_refused(len(aside))
         log.warning("passages set aside: the embedder does not take them", tenant=str(tenant_id), passages=len(aside))
-    return Stored(len(settled), embedded)
+    return StoredBatch(len(settled), embedded)
 
 
-def _learn(context: WorkerContext, tenant_id: UUID, batch: Batch) -> None:
+def _adjust_backoff(context: WorkerContext, tenant_id: UUID, batch: EmbeddingBatch) -> None:
     """Bear in mind how the embedder and the tenant's texts did. Raises what stopped it."""
-    patience, sifted = context.patience_with(batch.embedder), batch.sifted
-    if sifted.stopped is not None:
-        seconds = patience.note_failure(sifted.stopped)
+    backoff, outcome = context.backoff_of(batch.embedder), batch.outcome
+    if outcome.aborted_by is not None:
+        seconds = backoff.note_failure(outcome.aborted_by)
         log.info("the embedder is left alone", seconds=round(seconds, 1))
-        raise sifted.stopped
-    patience.note_success()
-    if sifted.smallest is None:
-        patience.grow(tenant_id, context.settings.embedding_batch)
+        raise outcome.aborted_by
+    backoff.note_success()
+    if outcome.smallest_failed_group is None:
+        backoff.grow(tenant_id, context.settings.embedding_batch)
     else:
-        patience.shrink(tenant_id, sifted.smallest)
+        backoff.shrink(tenant_id, outcome.smallest_failed_group)
 
 
 async def count_terms(context: WorkerContext, tenant_id: UUID) -> None:
@@ -229,12 +251,24 @@ async def count_terms(context: WorkerContext, tenant_id: UUID) -> None:
                 await passages.recount_terms(tx, graph_id)
 
 
-async def _attempt_run(context: WorkerContext, tenant_id: UUID, carrier: Mapping[str, str]) -> bool:
+async def _wake_sweep(context: WorkerContext, tenant_id: UUID) -> None:
+    """Have the sweep come at once where a tenant's passages still wait, and an embedder may be asked."""
+    if context.waiting:
+        return
+    with Attempt("sweep not told", tenant_id):  # It comes by itself, later.
+        async with context.database.transaction(worker_caller(tenant_id), read_only=True) as tx:
+            if await passages.any_pending(tx):
+                context.backoff.due.set()
+
+
+async def _attempt_run(
+    context: WorkerContext, tenant_id: UUID, carrier: Mapping[str, str], *, small_only: bool = False
+) -> bool:
     """Embed a tenant's passages, then count the words of what changed; whether there may be more to embed."""
     if context.waiting:
         return False  # The sweep comes when the wait is over.
     more = False
     with Attempt("passages not embedded", tenant_id):  # They come back when their lease ends.
-        more = await embed_passages(context, tenant_id, carrier)
+        more = await embed_passages(context, tenant_id, carrier, small_only=small_only)
     await count_terms(context, tenant_id)
     return more

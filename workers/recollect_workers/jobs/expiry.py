@@ -11,11 +11,11 @@ from uuid import UUID
 
 import structlog
 
-from recollect.curation import expiry
-from recollect.curation.model import Expired
+from recollect.accounts.identity.model import worker_caller
 from recollect.errors import NotFound
-from recollect.identity.model import worker_caller
 from recollect.platform.db import Transaction
+from recollect.retention.expiry import service as expiry
+from recollect.retention.expiry.model import ExpiryStep
 from recollect_workers.attempts import Attempt
 from recollect_workers.context import WorkerContext
 
@@ -23,7 +23,7 @@ MAX_ROUNDS = 100
 """Steps of one tenant in one sweep, at most: what is left waits for the next."""
 
 Find = Callable[[Transaction], Awaitable[list[UUID]]]
-Take = Callable[[Transaction, UUID], Awaitable[Expired]]
+Take = Callable[[Transaction, UUID], Awaitable[ExpiryStep]]
 
 log = structlog.get_logger(__name__)
 
@@ -41,7 +41,7 @@ async def purge(context: WorkerContext) -> None:
     async def find(tx: Transaction) -> list[UUID]:
         return await expiry.graphs_with_purgeable(tx, retention=retention)
 
-    async def take(tx: Transaction, graph_id: UUID) -> Expired:
+    async def take(tx: Transaction, graph_id: UUID) -> ExpiryStep:
         return await expiry.purge_expired(tx, graph_id, retention=retention)
 
     waiting = await expiry.tenants_with_purgeable(context.database, retention=retention)

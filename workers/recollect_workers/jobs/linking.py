@@ -6,8 +6,8 @@ The queue is in PostgreSQL: a fact leaves it in the transaction that relates it,
 import time
 from uuid import UUID
 
-from recollect.graphs import service as graphs
-from recollect.identity.model import worker_caller
+from recollect.accounts.identity.model import worker_caller
+from recollect.graph.graphs import service as graphs
 from recollect.memory import links
 from recollect.platform.telemetry import continued_span
 from recollect_workers.attempts import Attempt
@@ -55,5 +55,5 @@ async def link_facts(context: WorkerContext, tenant_id: UUID) -> bool:
                     context.database.transaction(caller) as tx,
                     graphs.write_graph_of(tx, graph_id, LINK_FACTS) as revision,
                 ):
-                    count = await links.link_alike(tx, revision, limit=FACTS_AT_ONCE)
+                    count = await links.link_similar(tx, revision, limit=FACTS_AT_ONCE)
     return bool(waiting)

@@ -9,17 +9,17 @@ from functools import partial
 from itertools import takewhile
 from uuid import UUID
 
+from recollect.accounts.usage import service as usage
 from recollect.caller import Caller
-from recollect.jobs.model import Job, PutOff, Step, StepFunction, StepRefused
-from recollect.passages import generations
-from recollect.passages import service as passages
-from recollect.passages.model import PendingPassage
+from recollect.graph.passages import reembedding
+from recollect.graph.passages import service as passages
+from recollect.graph.passages.model import PendingPassage
+from recollect.jobs.model import Job, StepFunction, StepPostponed, StepRefused, StepResult
 from recollect.platform.db import Transaction
 from recollect.platform.embedding import Embedder, EmbeddingFailed
 from recollect.platform.metrics import record_embedded
-from recollect.usage import service as usage
+from recollect_workers.bisect_failures import EmbedOutcome, embed_bisecting
 from recollect_workers.context import WorkerContext
-from recollect_workers.sieve import Sifted, sift
 
 SWITCHED_AT_ONCE = 500
 DROPPED_AT_ONCE = 5_000
@@ -28,40 +28,49 @@ DROPPED_AT_ONCE = 5_000
 async def prepare(context: WorkerContext, caller: Caller, job: Job) -> StepFunction:
     """The next step; in the first phase, with the vectors that it will keep.
 
-    Raises StepRefused for a model that is not at hand, EmbeddingFailed where the embedder is away, PutOff while it is
-    to be left alone.
+    Raises StepRefused for a model that is not at hand, EmbeddingFailed where the embedder is away, StepPostponed while
+    the worker waits for it.
     """
     if job.graph_id is None:
-        raise StepRefused("Passages are embedded graph by graph.")
+        raise StepRefused("This job has no graph: one graph is reembedded at a time.")
     embedder = _embedder(context, job.cursor.get("model") or job.arguments.get("model"))
     phase = job.cursor.get("phase", "embed")
     if phase != "embed":
         return partial(switch if phase == "switch" else drop, graph_id=job.graph_id, model=embedder.model)
-    patience = context.patience_with(embedder)
-    if patience.waiting:
-        raise PutOff(EmbeddingFailed("failed, and is left alone for a while"), timedelta(seconds=patience.seconds))
+    backoff = context.backoff_of(embedder)
+    if backoff.waiting:
+        raise StepPostponed(
+            EmbeddingFailed("failed, and is left alone for a while"), timedelta(seconds=backoff.seconds)
+        )
     limit = context.settings.embedding_batch
     async with context.database.transaction(caller, read_only=True) as tx:
-        page, more = await generations.list_lacking(
+        page, more = await reembedding.list_without_vectors(
             tx, job.graph_id, model=embedder.model, after=_after(job), limit=limit
         )
     lacking = [passage for passage in page if passage.text is not None]
-    sifted = await sift(embedder, lacking, seconds=context.settings.job_lease_seconds / 3)
-    tried = {*sifted.ids, *(failed.id for failed in sifted.failed)}
-    if sifted.stopped is not None:
-        patience.note_failure(sifted.stopped)
+    outcome = await embed_bisecting(embedder, lacking, seconds=context.settings.job_lease_seconds / 3)
+    tried = {*outcome.ids, *(failed.id for failed in outcome.failed)}
+    if outcome.aborted_by is not None:
+        backoff.note_failure(outcome.aborted_by)
     elif lacking:
-        patience.note_success()
+        backoff.note_success()
     if lacking and not tried:
-        raise sifted.stopped or EmbeddingFailed("took too long")
+        raise outcome.aborted_by or EmbeddingFailed("took too long")
     done = list(takewhile(lambda passage: passage.text is None or passage.id in tried, page))
     last = not more and len(done) == len(page)
-    return partial(keep, graph_id=job.graph_id, model=embedder.model, page=done, sifted=sifted, last=last)
+    return partial(store_vectors, graph_id=job.graph_id, model=embedder.model, page=done, outcome=outcome, last=last)
 
 
-async def keep(
-    tx: Transaction, job: Job, *, graph_id: UUID, model: str, page: list[PendingPassage], sifted: Sifted, last: bool
-) -> Step:
+async def store_vectors(
+    tx: Transaction,
+    job: Job,
+    *,
+    graph_id: UUID,
+    model: str,
+    page: list[PendingPassage],
+    outcome: EmbedOutcome,
+    last: bool,
+) -> StepResult:
     """Keep the vectors of those of a page that lacked one.
 
     Texts that the embedder does not take are left to the queue, which sets them aside.
@@ -70,40 +79,44 @@ async def keep(
     """
     cursor = dict(job.cursor)
     if "passages" not in cursor:
-        cursor |= {"model": model, "passages": await generations.begin(tx, graph_id, model=model), "embedded": 0}
+        cursor |= {
+            "model": model,
+            "passages": await reembedding.begin_model_change(tx, graph_id, model=model),
+            "embedded": 0,
+        }
         await passages.retry_refused(tx, graph_id)
-    embedded = await generations.keep(tx, model=model, ids=sifted.ids, vectors=sifted.vectors)
+    embedded = await reembedding.store_vectors(tx, model=model, ids=outcome.ids, vectors=outcome.vectors)
     if embedded:
         await usage.count_embedded(tx, embedded)
         record_embedded(embedded)  # Before the commit: of a step that comes to nothing the metric knows all the same.
     cursor["embedded"] += embedded
     done = job.done + len(page)
     if not last:
-        return Step(cursor | {"after": str(page[-1].id)}, done, max(done, 2 * cursor["passages"]))
-    await generations.serve(tx, graph_id, model=model)
+        return StepResult(cursor | {"after": str(page[-1].id)}, done, max(done, 2 * cursor["passages"]))
+    await reembedding.set_serving_model(tx, graph_id, model=model)
     cursor.pop("after", None)
-    return Step(cursor | {"phase": "switch"}, done, max(done, done + cursor["passages"]))
+    return StepResult(cursor | {"phase": "switch"}, done, max(done, done + cursor["passages"]))
 
 
-async def switch(tx: Transaction, job: Job, *, graph_id: UUID, model: str) -> Step:
+async def switch(tx: Transaction, job: Job, *, graph_id: UUID, model: str) -> StepResult:
     """Search the next page by its new vectors."""
-    page = await generations.switch_page(tx, graph_id, model=model, after=_after(job), limit=SWITCHED_AT_ONCE)
+    page = await reembedding.switch_page(tx, graph_id, model=model, after=_after(job), limit=SWITCHED_AT_ONCE)
     done = job.done + len(page)
     total = max(done, job.total or 0)
     if len(page) == SWITCHED_AT_ONCE:
-        return Step(job.cursor | {"after": str(page[-1])}, done, total)
+        return StepResult(job.cursor | {"after": str(page[-1])}, done, total)
     # What lies beside a page is switched with it, and met no more.
     if job.arguments.get("drop_old"):
-        return Step({**job.cursor, "phase": "drop"}, total, total)
-    return Step(job.cursor, total, total, finished=True, result=_result(job, model))
+        return StepResult({**job.cursor, "phase": "drop"}, total, total)
+    return StepResult(job.cursor, total, total, finished=True, result=_result(job, model))
 
 
-async def drop(tx: Transaction, job: Job, *, graph_id: UUID, model: str) -> Step:
+async def drop(tx: Transaction, job: Job, *, graph_id: UUID, model: str) -> StepResult:
     """Forget a page of the other models' vectors."""
-    dropped = await generations.drop_others(tx, graph_id, model=model, limit=DROPPED_AT_ONCE)
+    dropped = await reembedding.drop_vectors_of_other_models(tx, graph_id, model=model, limit=DROPPED_AT_ONCE)
     done = job.done + dropped
     finished = dropped < DROPPED_AT_ONCE
-    return Step(job.cursor, done, done if finished else None, finished, _result(job, model) if finished else None)
+    return StepResult(job.cursor, done, done if finished else None, finished, _result(job, model) if finished else None)
 
 
 def _result(job: Job, model: str) -> dict[str, object]:

@@ -3,8 +3,8 @@
 from datetime import timedelta
 from uuid import UUID
 
-from recollect.identity.model import worker_caller
-from recollect.usage import service as usage
+from recollect.accounts.identity.model import worker_caller
+from recollect.accounts.usage import service as usage
 from recollect_workers.attempts import Attempt
 from recollect_workers.context import WorkerContext
 

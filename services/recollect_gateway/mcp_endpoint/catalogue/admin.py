@@ -87,7 +87,8 @@ ADMIN: tuple[ToolSpec, ...] = (
         name="undo_changes",
         title="Undo Changes",
         description="Bring back what was before the changes after a revision, of one actor or of everybody, merges "
-        "included. What others changed later, whose name is taken, or what compaction removed is left alone and told.",
+        "included. What others changed later, whose name is taken, what compaction removed, and the graph's "
+        "configuration is left alone and told.",
         toolsets=frozenset({"admin"}),
         arguments=history.UndoChanges,
         result=history.Undone,
@@ -102,7 +103,7 @@ ADMIN: tuple[ToolSpec, ...] = (
         "and the passages that were embedded; and what its graphs hold now. The last seconds may be missing.",
         toolsets=frozenset({"admin"}),
         arguments=usage.Usage,
-        result=usage.UsageTold,
+        result=usage.UsageReport,
         handler=usage.read_usage,
         read_only=True,
         idempotent=True,

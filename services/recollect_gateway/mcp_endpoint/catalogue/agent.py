@@ -2,27 +2,29 @@
 
 from recollect_gateway.mcp_endpoint.tool import ToolSpec
 from recollect_gateway.mcp_endpoint.toolsets.agent import changes, memories, relations
+from recollect_gateway.operations.memories import RecalledMemories, RememberedMemories
 
 AGENT: tuple[ToolSpec, ...] = (
     ToolSpec(
         name="remember",
         title="Remember",
-        description="Keep facts for later. Say what each is about, so that it is found with that entity; "
-        "what is known already is not doubled, and close memories come back so that you can revise instead.",
+        description="Keep facts for later. Say what each is about, so that it is found with that entity; what is known "
+        "is updated, not doubled, and close memories come back so that you can revise instead. Tags and the like are "
+        "the memory's own.",
         toolsets=frozenset({"agent"}),
         arguments=memories.Remember,
-        result=memories.RememberedMemories,
+        result=RememberedMemories,
         handler=memories.remember_items,
-        idempotent=True,
         terse=True,
     ),
     ToolSpec(
         name="recall",
         title="Recall",
-        description="Find what was remembered, by words and by meaning. Ask before answering from memory.",
+        description="Find what was remembered, by words and by meaning. Ask before answering from memory. Filters look "
+        "at what the memory says, else at its entity.",
         toolsets=frozenset({"agent"}),
         arguments=memories.Recall,
-        result=memories.RecalledMemories,
+        result=RecalledMemories,
         handler=memories.recall_memories,
         read_only=True,
         idempotent=True,
@@ -31,7 +33,8 @@ AGENT: tuple[ToolSpec, ...] = (
     ToolSpec(
         name="relate",
         title="Relate",
-        description="Keep how entities relate, as triples in active voice. Names need not exist yet.",
+        description="Keep how entities relate, as triples in active voice. Names need not exist yet. "
+        "Metadata replaces that of a known triple.",
         toolsets=frozenset({"agent"}),
         arguments=relations.Relate,
         result=relations.RelatedTriples,
@@ -42,7 +45,7 @@ AGENT: tuple[ToolSpec, ...] = (
     ToolSpec(
         name="revise",
         title="Revise",
-        description="Correct a memory, or a node's text, tags, importance or status. What it was stays in history.",
+        description="Correct a memory or node. What it was stays in history.",
         toolsets=frozenset({"agent"}),
         arguments=changes.Revise,
         result=changes.RevisedMemory,
@@ -52,7 +55,7 @@ AGENT: tuple[ToolSpec, ...] = (
     ToolSpec(
         name="forget",
         title="Forget",
-        description="Let memories or nodes go: outdated (kept, but no longer recalled) or deleted.",
+        description="Let memories or nodes go: outdated (kept, recalled only with include_outdated) or deleted.",
         toolsets=frozenset({"agent"}),
         arguments=changes.Forget,
         result=changes.ForgottenMemories,

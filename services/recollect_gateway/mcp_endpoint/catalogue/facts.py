@@ -18,11 +18,11 @@ FACTS: tuple[ToolSpec, ...] = (
         name="create_node",
         title="Create Node",
         description="Make a Fact, or an Entity whose name is the text. What is known already (same text and status, "
-        "same name) comes back as it is. A fact is related to the entities that it names "
-        "(MENTIONS_ENTITY).",
+        "same name) is not doubled: what you say of it anew becomes its new version (`updated`), what you leave out "
+        "stays. A fact is related to the entities that it names (MENTIONS_ENTITY).",
         toolsets=frozenset({"facts"}),
         arguments=nodes.CreateNode,
-        result=nodes.OneNode,
+        result=nodes.CreatedNode,
         handler=nodes.create_node,
         idempotent=True,
         render_error=render_error,
@@ -111,7 +111,8 @@ FACTS: tuple[ToolSpec, ...] = (
     ToolSpec(
         name="create_triplet",
         title="Create Triplet",
-        description="Relate two entities by name, in active voice; they are made where they are new.",
+        description="Relate two entities by name, in active voice; they are made where they are new. Metadata put to a "
+        "relation that is there replaces what it has (`updated`).",
         toolsets=frozenset({"facts"}),
         arguments=relations.CreateTriplet,
         result=relations.OneTriplet,
@@ -134,7 +135,8 @@ FACTS: tuple[ToolSpec, ...] = (
     ToolSpec(
         name="create_relation",
         title="Create Relation",
-        description="Relate two nodes by their ids.",
+        description="Relate two nodes by their ids. Properties put to a relation that is there replace what it has "
+        "(`updated`).",
         toolsets=frozenset({"facts"}),
         arguments=relations.CreateRelation,
         result=relations.OneRelation,
@@ -207,7 +209,7 @@ FACTS: tuple[ToolSpec, ...] = (
         description="Count what the graph holds.",
         toolsets=frozenset({"facts"}),
         arguments=stats.GetStats,
-        result=stats.GraphStats,
+        result=stats.StatsResult,
         handler=stats.get_stats,
         read_only=True,
         idempotent=True,
@@ -224,5 +226,6 @@ FACTS: tuple[ToolSpec, ...] = (
         read_only=True,
         idempotent=True,
         render_error=render_error,
+        substitute=health.without_database,
     ),
 )

@@ -2,7 +2,7 @@
 
 from recollect_gateway.mcp_endpoint.tool import ToolSpec
 from recollect_gateway.mcp_endpoint.toolsets.jobs import JobOut
-from recollect_gateway.mcp_endpoint.toolsets.organize import curation, hierarchy, search, shapes, transfer, upkeep
+from recollect_gateway.mcp_endpoint.toolsets.organize import curation, hierarchy, maintenance, search, shapes, transfer
 from recollect_gateway.mcp_endpoint.toolsets.organize.shapes import organize_error
 
 ORGANIZE: tuple[ToolSpec, ...] = (
@@ -191,9 +191,9 @@ ORGANIZE: tuple[ToolSpec, ...] = (
         description="Find entities of one type that are alike by name, observations and tags. Of a large graph it "
         "tells what propose_duplicates found last.",
         toolsets=frozenset({"organize"}),
-        arguments=upkeep.FindDuplicates,
-        result=upkeep.Duplicates,
-        handler=upkeep.find_duplicates,
+        arguments=maintenance.FindDuplicates,
+        result=maintenance.Duplicates,
+        handler=maintenance.find_duplicates,
         read_only=True,
         idempotent=True,
         render_error=organize_error,
@@ -204,9 +204,9 @@ ORGANIZE: tuple[ToolSpec, ...] = (
         description="Start a job that compares the entities of a graph of any size and keeps which are alike for "
         "find_duplicates. Where an equal one is under way, that one is answered.",
         toolsets=frozenset({"organize", "admin"}),
-        arguments=upkeep.ProposeDuplicates,
+        arguments=maintenance.ProposeDuplicates,
         result=JobOut,
-        handler=upkeep.propose_duplicates,
+        handler=maintenance.propose_duplicates,
         idempotent=True,
     ),
     ToolSpec(
@@ -215,9 +215,9 @@ ORGANIZE: tuple[ToolSpec, ...] = (
         description="Merge the entities that are alike into the oldest of each group. What the others were stays in "
         "history, and undo_changes brings it back. In a large graph a job does it, which is answered.",
         toolsets=frozenset({"organize"}),
-        arguments=upkeep.CompressGraph,
-        result=upkeep.Compression,
-        handler=upkeep.compress_graph,
+        arguments=maintenance.CompressGraph,
+        result=maintenance.Compression,
+        handler=maintenance.compress_graph,
         destructive=True,
         idempotent=True,
         render_error=organize_error,
@@ -228,9 +228,9 @@ ORGANIZE: tuple[ToolSpec, ...] = (
         description="Give entities the status archived: recall leaves them out, by name they are still there. Every "
         "criterion that is given must hold.",
         toolsets=frozenset({"organize"}),
-        arguments=upkeep.ArchiveEntities,
-        result=upkeep.ArchivedEntities,
-        handler=upkeep.archive_entities,
+        arguments=maintenance.ArchiveEntities,
+        result=maintenance.ArchivedEntities,
+        handler=maintenance.archive_entities,
         idempotent=True,
         render_error=organize_error,
     ),
@@ -240,9 +240,9 @@ ORGANIZE: tuple[ToolSpec, ...] = (
         description="Tell relations and parents that lead nowhere, and entities without a type, observations or "
         "relations.",
         toolsets=frozenset({"organize"}),
-        arguments=upkeep.ValidateGraph,
-        result=upkeep.Validation,
-        handler=upkeep.validate_graph,
+        arguments=maintenance.ValidateGraph,
+        result=maintenance.Validation,
+        handler=maintenance.validate_graph,
         read_only=True,
         idempotent=True,
         render_error=organize_error,

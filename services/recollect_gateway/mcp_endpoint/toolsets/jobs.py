@@ -6,7 +6,7 @@ from typing import Any
 from msgspec import UNSET, Struct, UnsetType
 
 from recollect.jobs.model import Job
-from recollect.transfer import tasks
+from recollect.transfer import file_jobs
 
 
 class JobError(Struct, frozen=True):
@@ -82,6 +82,6 @@ def job_out(job: Job) -> JobOut:
 
 
 def _output(job: Job) -> OutputOut | None:
-    if job.status != "succeeded" or not (job.output_bytes or job.kind in tasks.FILES):
+    if job.status != "succeeded" or not (job.output_bytes or job.kind in file_jobs.FILES):
         return None
-    return OutputOut(f"/v1/jobs/{job.id}/output", tasks.media_type_of(job) or "application/octet-stream")
+    return OutputOut(f"/v1/jobs/{job.id}/output", file_jobs.media_type_of(job) or "application/octet-stream")

@@ -5,8 +5,8 @@ blank text: it has no direction, so it gets the zero vector and is like nothing 
 """
 
 from recollect.errors import InvalidInput
-from recollect.platform.embedding.embedder import UNMEASURED, Embedder, Floors
-from recollect.platform.embedding.failure import EmbeddingFailed, Fault
+from recollect.platform.embedding.embedder import UNMEASURED, Embedder, SimilarityThresholds
+from recollect.platform.embedding.failure import EmbeddingFailed, FailureCause
 from recollect.platform.embedding.minilm import MiniLMEmbedder
 from recollect.platform.embedding.openai import OpenAIEmbedder
 from recollect.platform.embedding.vectors import Vectors
@@ -17,10 +17,10 @@ __all__ = [
     "UNMEASURED",
     "Embedder",
     "EmbeddingFailed",
-    "Fault",
-    "Floors",
+    "FailureCause",
     "MiniLMEmbedder",
     "OpenAIEmbedder",
+    "SimilarityThresholds",
     "Vectors",
     "WordLlamaEmbedder",
     "create_embedder",

@@ -8,7 +8,7 @@ from recollect.platform.embedding.vectors import Vectors
 
 
 @dataclass(frozen=True, slots=True)
-class Floors:
+class SimilarityThresholds:
     """Cosines of question and memory that tell an answer from noise; each model has a scale of its own.
 
     `meaning`: from which a memory is evidence. `best`: that the best of them must reach where words say little either:
@@ -19,7 +19,7 @@ class Floors:
     best: float
 
 
-UNMEASURED = Floors(meaning=0.25, best=0.25)
+UNMEASURED = SimilarityThresholds(meaning=0.25, best=0.25)
 """For models that we have no measurements of: a floor for each memory, and none beyond it for the best."""
 
 
@@ -28,7 +28,7 @@ class Embedder(Protocol):
 
     model: str
     dimensions: int
-    floors: Floors
+    similarity_thresholds: SimilarityThresholds
 
     async def embed(self, texts: Sequence[str]) -> Vectors:
         """One row per text, in order: shape (len(texts), dimensions), of length one, or zero if blank.

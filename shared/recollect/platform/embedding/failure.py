@@ -5,7 +5,7 @@ from enum import StrEnum
 from recollect.errors import ErrorCode, Unavailable
 
 
-class Fault(StrEnum):
+class FailureCause(StrEnum):
     """Whose fault a failure is.
 
     AWAY: the embedder's, whatever it is given. TEXT: the request's, as long as it holds the same texts. UNSURE: either.
@@ -21,7 +21,9 @@ class EmbeddingFailed(Unavailable):
 
     default_code = ErrorCode.EMBEDDER_UNAVAILABLE
 
-    def __init__(self, what: str, *, fault: Fault = Fault.UNSURE, retry_after: float | None = None) -> None:
+    def __init__(
+        self, what: str, *, cause: FailureCause = FailureCause.UNSURE, retry_after: float | None = None
+    ) -> None:
         super().__init__(f"The embedder {what}.")
-        self.fault = fault
+        self.cause = cause
         self.retry_after = retry_after

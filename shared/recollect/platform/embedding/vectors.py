@@ -16,12 +16,12 @@ def encodable(text: str) -> str:
     return text.encode(errors="replace").decode()
 
 
-def worded(texts: Sequence[str]) -> list[int]:
+def nonblank_rows(texts: Sequence[str]) -> list[int]:
     """The rows whose text is not blank."""
     return [row for row, text in enumerate(texts) if text and not text.isspace()]
 
 
-def unit(vectors: NDArray[np.floating[Any]]) -> Vectors:
+def unit_length(vectors: NDArray[np.floating[Any]]) -> Vectors:
     """Each row divided by its length; a zero row stays zero. Raises EmbeddingFailed if a number is not finite."""
     with np.errstate(over="ignore", invalid="ignore"):
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)

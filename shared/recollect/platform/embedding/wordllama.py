@@ -7,8 +7,8 @@ from typing import Any
 import anyio
 import numpy as np
 
-from recollect.platform.embedding.embedder import Floors
-from recollect.platform.embedding.vectors import Vectors, encodable, unit, worded
+from recollect.platform.embedding.embedder import SimilarityThresholds
+from recollect.platform.embedding.vectors import Vectors, encodable, nonblank_rows, unit_length
 
 
 class WordLlamaEmbedder:
@@ -16,7 +16,7 @@ class WordLlamaEmbedder:
 
     model = "wordllama/l2_supercat_256"
     dimensions = 256
-    floors = Floors(meaning=0.2, best=0.3)  # Measured: docs/adr/0006-embedders.md.
+    similarity_thresholds = SimilarityThresholds(meaning=0.2, best=0.3)  # Measured: docs/adr/0006-embedders.md.
 
     _inline_bytes = 2_000  # Below this a hop to a thread costs more than it frees the event loop of.
     _padded_bytes = 16_384  # Texts are padded to the longest of their batch, 1 kB a token: bounds that to 16 MB.
@@ -37,11 +37,11 @@ class WordLlamaEmbedder:
 
     def _embed(self, texts: list[str]) -> Vectors:
         vectors = np.zeros((len(texts), self.dimensions), np.float32)
-        rows = worded(texts)
+        rows = nonblank_rows(texts)
         if rows:
             longest = max(len(texts[row].encode()) for row in rows)
             batch = max(1, min(64, self._padded_bytes // longest))
-            vectors[rows] = unit(self._model.embed([texts[row] for row in rows], batch_size=batch))
+            vectors[rows] = unit_length(self._model.embed([texts[row] for row in rows], batch_size=batch))
         return vectors
 
     async def close(self) -> None:

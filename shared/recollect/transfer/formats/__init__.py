@@ -19,11 +19,11 @@ from typing import Literal
 
 from recollect.errors import InvalidInput
 from recollect.transfer.formats import csv, graphml, json, jsonl
+from recollect.transfer.formats.decoding import Read
 from recollect.transfer.formats.dot import DotWriter
 from recollect.transfer.formats.gexf import GexfWriter
 from recollect.transfer.formats.markdown import MarkdownWriter
 from recollect.transfer.formats.mermaid import MermaidWriter
-from recollect.transfer.formats.reading import Read
 from recollect.transfer.formats.writer import Writer
 
 ReadableName = Literal["json", "jsonl", "csv", "graphml"]

@@ -2,12 +2,23 @@
 
 from typing import Any
 
-from recollect.transfer.formats.reading import json_cell, json_text, list_cell, number_cell
+from recollect.transfer.formats.decoding import ParsedRecord, json_cell, json_text, list_cell, number_cell
 from recollect.transfer.formats.writer import Stage
-from recollect.transfer.model import Unreadable
-from recollect.transfer.records import AnyRecord, EntityRecord, FactRecord, RelationRecord, parsed
+from recollect.transfer.model import ImportProblem, UnreadableLine
+from recollect.transfer.records import AnyRecord, EntityRecord, FactRecord, RelationRecord, kept
 
-_OF_ANY_NODE = ("summary", "status", "metadata", "source", "thread", "at", "freshnessAt", "ttlDays", "expiresAt")
+_OF_ANY_NODE = (
+    "summary",
+    "status",
+    "metadata",
+    "source",
+    "thread",
+    "at",
+    "freshnessAt",
+    "ttlDays",
+    "expiresAt",
+    "reason",
+)
 
 COLUMNS: dict[Stage, tuple[str, ...]] = {
     Stage.ENTITIES: (
@@ -15,7 +26,10 @@ COLUMNS: dict[Stage, tuple[str, ...]] = {
         *("parentId", "aliases", "said", "text", *_OF_ANY_NODE),
     ),
     Stage.FACTS: ("text", "kind", "createdAt", "lastModified", "tags", "importance", *_OF_ANY_NODE),
-    Stage.RELATIONS: ("from", "relationType", "to", "createdAt", "metadata", "ordinal", "fromFact", "toFact"),
+    Stage.RELATIONS: (
+        *("from", "relationType", "to", "createdAt", "lastModified", "metadata", "ordinal"),
+        *("fromFact", "toFact"),
+    ),
 }
 """By table. The enhanced memory server's columns come first."""
 
@@ -40,20 +54,27 @@ def as_cell(value: Any) -> str:
     return json_text(value)
 
 
-def read_cells(stage: Stage, cells: dict[str, str]) -> AnyRecord:
-    """The record of such texts, the empty ones left out; raises Unreadable."""
+def read_cells(stage: Stage, cells: dict[str, str], where: str) -> list[ParsedRecord | ImportProblem]:
+    """The item of such texts, the empty ones left out, after what of it cannot be kept."""
+    try:
+        record, problems = kept(TYPES[stage], _fields(stage, cells), where)
+    except UnreadableLine as error:
+        return [ImportProblem(where, error.reason)]
+    return [*problems, ParsedRecord(where, record)]
+
+
+def _fields(stage: Stage, cells: dict[str, str]) -> dict[str, Any]:
     fields: dict[str, Any] = dict(_NEEDED[stage])
     for column, cell in cells.items():
         if cell:
             fields[column] = _read(column, cell)
     if stage is Stage.RELATIONS:
-        fields.pop("lastModified", None)
         for end in ("from", "to"):
             if f"{end}Fact" in fields:
                 if end in fields:
-                    raise Unreadable(f"{end}Fact: there is a {end} already")
+                    raise UnreadableLine(f"{end}Fact: there is a {end} already")
                 fields[end] = fields.pop(f"{end}Fact")
-    return parsed(TYPES[stage], fields)
+    return fields
 
 
 def _read(column: str, cell: str) -> Any:
@@ -65,6 +86,6 @@ def _read(column: str, cell: str) -> Any:
         if column in NUMBERS:
             number = number_cell(cell)
             return int(number) if column == "ordinal" and number.is_integer() else number
-    except Unreadable as error:
-        raise Unreadable(f"{column}: {error.reason}") from error
+    except UnreadableLine as error:
+        raise UnreadableLine(f"{column}: {error.reason}") from error
     return cell

@@ -21,10 +21,10 @@ import msgspec
 
 from recollect.errors import InvalidInput
 from recollect.transfer.formats.cells import COLUMNS, as_cell, read_cells
+from recollect.transfer.formats.decoding import MAX_CELL, ParsedRecord, Read
 from recollect.transfer.formats.lines import whole_lines
-from recollect.transfer.formats.reading import MAX_CELL, Item, Read
 from recollect.transfer.formats.writer import ExportedEdge, ExportedNode, Stage, Writer
-from recollect.transfer.model import Problem, Unreadable
+from recollect.transfer.model import ImportProblem
 from recollect.transfer.records import AnyRecord
 
 MARKS = {f"# {stage.upper()}": stage for stage in Stage}
@@ -79,7 +79,7 @@ def read(texts: Iterator[str]) -> Read:
             columns = _header(stage, cells, where)
         else:
             assert stage is not None
-            yield _read_row(stage, columns, cells, where)
+            yield from _read_row(stage, columns, cells, where)
 
 
 class _RowLines:
@@ -118,23 +118,21 @@ def _stage_of(cells: Sequence[str]) -> Stage:
 
 
 def _header(stage: Stage, cells: Sequence[str], where: str) -> Sequence[str]:
-    known = {*COLUMNS[stage], *(("lastModified",) if stage is Stage.RELATIONS else ())}
     for number, column in enumerate(cells, 1):
         place = f"{where}.column {number}"
-        if column not in known:
+        if column not in COLUMNS[stage]:
             raise InvalidInput(f"Unknown column; there are {', '.join(COLUMNS[stage])}", path=place)
         if column in cells[: number - 1]:
-            raise InvalidInput("The column stands there twice", path=place)
+            raise InvalidInput("This column is there twice", path=place)
     return tuple(cells)
 
 
-def _read_row(stage: Stage, columns: Sequence[str], cells: Sequence[str], where: str) -> Item | Problem:
+def _read_row(
+    stage: Stage, columns: Sequence[str], cells: Sequence[str], where: str
+) -> Sequence[ParsedRecord | ImportProblem]:
     if len(cells) != len(columns):
-        return Problem(where, f"{len(cells)} cells instead of {len(columns)}")
-    try:
-        return Item(where, read_cells(stage, dict(zip(columns, map(unguarded, cells), strict=True))))
-    except Unreadable as error:
-        return Problem(where, error.reason)
+        return [ImportProblem(where, f"{len(cells)} cells instead of {len(columns)}")]
+    return read_cells(stage, dict(zip(columns, map(unguarded, cells), strict=True)), where)
 
 
 def _cells(record: AnyRecord) -> list[str]:

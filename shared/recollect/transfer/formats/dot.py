@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from recollect.transfer.formats.writer import ExportedEdge, ExportedNode, Stage, Writer, mark
+from recollect.transfer.formats.writer import ExportedEdge, ExportedNode, Stage, Writer
 
 
 class DotWriter(Writer):
@@ -16,12 +16,13 @@ class DotWriter(Writer):
 
     def nodes(self, nodes: Sequence[ExportedNode], *, first: bool) -> str:
         """A node a line."""
-        return "".join(f"  {mark(node.id)} [label={_quoted(node.name or '')}];\n" for node in nodes)
+        return "".join(f"  {self.mark(node.id)} [label={_quoted(node.name or '')}];\n" for node in nodes)
 
     def edges(self, edges: Sequence[ExportedEdge], *, first: bool) -> str:
         """An edge a line."""
         return "".join(
-            f"  {mark(edge.from_node)} -> {mark(edge.to_node)} [label={_quoted(edge.record.relation_type)}];\n"
+            f"  {self.mark(edge.from_node)} -> {self.mark(edge.to_node)} "
+            f"[label={_quoted(edge.record.relation_type)}];\n"
             for edge in edges
         )
 

@@ -9,7 +9,7 @@ from recollect.transfer.formats.cells import as_cell
 from recollect.transfer.formats.graphml import node_id
 from recollect.transfer.formats.writer import ExportedEdge, ExportedNode, Stage, Writer
 from recollect.transfer.formats.xml import xml_attribute
-from recollect.transfer.records import End, FactRecord
+from recollect.transfer.records import End, EntityRecord, FactRecord
 
 _NODE_ATTRIBUTES = ("entityType", "observations", "createdAt", "lastModified", "tags", "importance", "parentId", "text")
 _EDGE_ATTRIBUTES = ("relationType", "createdAt", "metadata")
@@ -59,6 +59,8 @@ def _node(node: ExportedNode) -> str:
     fields: dict[str, Any] = msgspec.to_builtins(node.record) if node.record else {}
     end: End = node.record.end if isinstance(node.record, FactRecord) else node.name or ""
     label = xml_attribute(end if isinstance(end, str) else end.text[:_LABEL])
+    if isinstance(node.record, EntityRecord):
+        fields["observations"] = node.record.told
     if "kind" in fields:
         fields["entityType"] = fields["kind"]
     return f"<node id={node_id(end, node.id)} label={label}>{_values(_NODE_ATTRIBUTES, fields)}</node>\n"

@@ -17,11 +17,11 @@ from defusedxml.expatreader import DefusedExpatParser
 
 from recollect.errors import InvalidInput
 from recollect.transfer.formats.cells import COLUMNS, NUMBERS, as_cell, read_cells
-from recollect.transfer.formats.reading import MAX_CELL, Item, Read
+from recollect.transfer.formats.decoding import MAX_CELL, ParsedRecord, Read
 from recollect.transfer.formats.writer import ExportedEdge, ExportedNode, Stage, Writer
 from recollect.transfer.formats.xml import FACT, entity_id, restored, xml_attribute, xml_text
-from recollect.transfer.model import Problem, Unreadable
-from recollect.transfer.records import End, FactEnd, FactRecord
+from recollect.transfer.model import ImportProblem, UnreadableLine
+from recollect.transfer.records import End, FactKey, FactRecord
 
 MAX_DEPTH = 8
 MAX_FACTS = 64 * 1024 * 1024
@@ -103,7 +103,7 @@ def read(texts: Iterator[str]) -> Read:
     """Nodes and edges as they stand; raises InvalidInput for what is no GraphML, or refused."""
     # An incremental parser: what a piece of text completes is handed on before the next is read.
     parser = DefusedExpatParser(forbid_dtd=True, forbid_entities=True, forbid_external=True)
-    handler = _Handler(parser)
+    handler = _GraphmlHandler(parser)
     parser.setContentHandler(handler)
     unheard = 0
     for text in texts:
@@ -130,13 +130,13 @@ def _fed(parser: Any, step: Any) -> None:
         raise InvalidInput(f"Not XML: {error.getMessage()}", path=f"line {parser.getLineNumber()}") from None
 
 
-class _Handler(ContentHandler):
+class _GraphmlHandler(ContentHandler):
     """Collects the data of the node or edge that is being read."""
 
     def __init__(self, parser: Any) -> None:
         super().__init__()
         self._parser = parser
-        self._items: list[Item | Problem] = []
+        self._items: list[ParsedRecord | ImportProblem] = []
         self.has_begun = False
         self.heard = False
         self._names: set[str] = set()
@@ -151,7 +151,7 @@ class _Handler(ContentHandler):
         self._ends: dict[str, End] = {}
         self._held = 0
 
-    def taken(self) -> list[Item | Problem]:
+    def taken(self) -> list[ParsedRecord | ImportProblem]:
         """What was read since it was last asked for."""
         items, self._items = self._items, []
         return items
@@ -201,39 +201,37 @@ class _Handler(ContentHandler):
 
     def _keep(self, read: Any) -> None:
         try:
-            record = read()
-        except Unreadable as error:
-            self._items.append(Problem(self._where, error.reason))
-        else:
-            if record is not None:
-                self._items.append(Item(self._where, record))
+            self._items += read()
+        except UnreadableLine as error:
+            self._items.append(ImportProblem(self._where, error.reason))
 
-    def _read_node(self) -> Any:
+    def _read_node(self) -> Sequence[ParsedRecord | ImportProblem]:
         mark, fields = self._required("id"), dict(self._fields)
         if fields.pop(_PLACEHOLDER, "") == "true":
-            return None
+            return []
         if mark.startswith(FACT):
-            record = read_cells(Stage.FACTS, fields)
-            assert isinstance(record, FactRecord)
-            self._remember(mark, record.end)
-            return record
+            found = read_cells(Stage.FACTS, fields, self._where)
+            for item in found:
+                if isinstance(item, ParsedRecord) and isinstance(item.record, FactRecord):
+                    self._remember(mark, item.record.end)
+            return found
         name = fields.setdefault("name", restored(mark))
         if name != restored(mark):
             self._remember(mark, name)
-        return read_cells(Stage.ENTITIES, fields)
+        return read_cells(Stage.ENTITIES, fields, self._where)
 
-    def _read_edge(self) -> Any:
+    def _read_edge(self) -> Sequence[ParsedRecord | ImportProblem]:
         fields: dict[str, str] = dict(self._fields)
         for end, attribute in (("from", "source"), ("to", "target")):
             mark = self._required(attribute)
             meant = self._ends.get(mark)
-            if isinstance(meant, FactEnd):
+            if isinstance(meant, FactKey):
                 fields[f"{end}Fact"] = as_cell(msgspec.to_builtins(meant))
             elif mark.startswith(FACT):
-                raise Unreadable(f"{attribute}: no node before it has this id")
+                raise UnreadableLine(f"{attribute}: no node before it has this id")
             else:
                 fields[end] = meant or restored(mark)
-        return read_cells(Stage.RELATIONS, fields)
+        return read_cells(Stage.RELATIONS, fields, self._where)
 
     def _remember(self, mark: str, end: End) -> None:
         self._held += len(mark) + len(end if isinstance(end, str) else end.text)
@@ -243,12 +241,12 @@ class _Handler(ContentHandler):
 
     def _required(self, attribute: str) -> str:
         if not self._attributes.get(attribute):
-            raise Unreadable(f"{attribute}: Required")
+            raise UnreadableLine(f"{attribute}: Required")
         return self._attributes[attribute]
 
     def _declare(self, given: Mapping[str, str]) -> None:
         name, of = given.get("attr.name", given.get("id", "")), given.get("for", "all")
-        known = {"name", *_NODE_KEYS} if of == "node" else {*_EDGE_KEYS, "lastModified"}
+        known = {"name", *_NODE_KEYS} if of == "node" else {*_EDGE_KEYS}
         if of not in ("node", "edge") or name not in known:
             self._refuse("Unknown key")
         self._know(given.get("id", ""))

@@ -20,10 +20,10 @@ from typing import Any, NoReturn
 import msgspec
 
 from recollect.errors import InvalidInput
-from recollect.transfer.formats.reading import MAX_CELL, Item, Read
+from recollect.transfer.formats.decoding import MAX_CELL, ParsedRecord, Read
 from recollect.transfer.formats.writer import ExportedEdge, ExportedNode, Stage, Writer
-from recollect.transfer.model import Problem, Unreadable
-from recollect.transfer.records import AnyRecord, EntityRecord, FactRecord, Placement, RelationRecord, parsed
+from recollect.transfer.model import ImportProblem, UnreadableLine
+from recollect.transfer.records import AnyRecord, EntityRecord, FactRecord, Placement, RelationRecord, kept
 
 PARTS: dict[str, type[AnyRecord]] = {
     "entities": EntityRecord,
@@ -57,16 +57,21 @@ class JsonWriter(Writer):
 
 def read(texts: Iterator[str]) -> Read:
     """The items of every part, as they stand; raises InvalidInput where it is no JSON object of lists."""
-    source = _Source(texts)
+    source = _JsonStream(texts)
     for part in source.names():
+        if part == "type":
+            raise InvalidInput("These are JSON lines, the format jsonl", path=source.place)
         if part not in PARTS:
             raise InvalidInput(f"Unknown part; there are {', '.join(PARTS)}", path=source.place)
         for number, value in enumerate(source.values()):
             where = f"{part}.{number}"
             try:
-                yield Item(where, parsed(PARTS[part], value))
-            except Unreadable as error:
-                yield Problem(where, error.reason)
+                record, problems = kept(PARTS[part], value, where)
+            except UnreadableLine as error:
+                yield ImportProblem(where, error.reason)
+                continue
+            yield from problems
+            yield ParsedRecord(where, record)
     source.end()
 
 
@@ -84,7 +89,7 @@ def _lines(records: Sequence[Any], first: bool) -> str:
     return ("\n" if first else ",\n") + ",\n".join(msgspec.json.encode(record).decode() for record in records)
 
 
-class _Source:
+class _JsonStream:
     """JSON text that arrives in pieces, read item by item with the standard library's decoder."""
 
     _BLANK = re.compile(r"[ \t\r\n]*")

@@ -8,19 +8,29 @@ An entity without a kind has the entityType "". A line is read by itself, its by
 others sound.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 
 import msgspec
 from msgspec import Struct, field
 
-from recollect.entities.model import NewEntity
-from recollect.nodes.model import unique
-from recollect.relations.model import NewRelation
+from recollect.graph.entities.model import NewEntity
+from recollect.graph.nodes.model import unique
+from recollect.graph.relations.model import NewRelation
+from recollect.transfer.formats.decoding import BROKEN_BYTES, ParsedRecord, Read
 from recollect.transfer.formats.lines import whole_lines
-from recollect.transfer.formats.reading import BROKEN_BYTES, Item, Read
 from recollect.transfer.formats.writer import ExportedEdge, ExportedNode, Writer
-from recollect.transfer.model import Problem, Unreadable
-from recollect.transfer.records import AnyRecord, EntityRecord, Kind, Name, RelationRecord, RelationType, Text
+from recollect.transfer.model import ImportProblem, UnreadableLine
+from recollect.transfer.records import (
+    AnyRecord,
+    EntityRecord,
+    Kind,
+    Name,
+    RelationRecord,
+    RelationType,
+    Text,
+    without_faults,
+)
 
 MEDIA_TYPE = "application/x-ndjson"
 
@@ -45,19 +55,29 @@ class RelationLine(Struct, tag_field="type", tag="relation", rename="camel", fro
 
 
 class JsonlWriter(Writer):
-    """Writes an item a line, as the official server does."""
+    """Writes an item a line, as the official server does: a line's end between any two, and none after the last."""
+
+    is_one_list = True
 
     def nodes(self, nodes: Sequence[ExportedNode], *, first: bool) -> str:
-        """Entities. A statement that came from two threads is given once."""
+        """Entities. A statement that came from two threads is given once, an outdated one not."""
         entities = [node.record for node in nodes if isinstance(node.record, EntityRecord)]
-        said = [NewEntity(e.name, e.entity_type, tuple(unique(e.observations))) for e in entities]
-        return b"".join(map(write_line, said)).decode()
+        said = [NewEntity(e.name, e.entity_type, tuple(unique(e.told))) for e in entities]
+        return _lines(said, first)
 
     def edges(self, edges: Sequence[ExportedEdge], *, first: bool) -> str:
         """Relations."""
         relations = [edge.record for edge in edges]
         said = [NewRelation(str(r.from_), str(r.to), r.relation_type) for r in relations]
-        return b"".join(map(write_line, said)).decode()
+        return _lines(said, first)
+
+
+_FIRST_LINE = re.compile(rb"""(\xef\xbb\xbf)?\s*\{\s*"type"\s*:\s*"(entity|relation)"\s*[,}]""")
+
+
+def begins_with_lines(head: bytes) -> bool:
+    """Whether a file that begins so is one of these lines, as the official server's `memory.json` was before 2025."""
+    return _FIRST_LINE.match(head) is not None
 
 
 def read(texts: Iterator[str]) -> Read:
@@ -65,10 +85,14 @@ def read(texts: Iterator[str]) -> Read:
     for number, line in enumerate(whole_lines(texts), 1):
         where, raw = f"line {number}", line.encode(errors=BROKEN_BYTES).strip()
         try:
-            if raw:
-                yield Item(where, record_of(read_line(raw)))
-        except Unreadable as error:
-            yield Problem(where, error.reason)
+            if not raw:
+                continue
+            said, problems = read_kept(raw, where)
+        except UnreadableLine as error:
+            yield ImportProblem(where, error.reason)
+            continue
+        yield from problems
+        yield ParsedRecord(where, record_of(said))
 
 
 def read_line(raw: bytes) -> Said:
@@ -76,13 +100,24 @@ def read_line(raw: bytes) -> Said:
     try:
         line = msgspec.json.decode(raw, type=EntityLine | RelationLine)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise Unreadable(_reason(error)) from error
+        raise UnreadableLine(_reason(error)) from error
     if isinstance(line, RelationLine):
         _refuse_nul({"from": line.from_, "to": line.to, "relationType": line.relation_type})
         return NewRelation(line.from_, line.to, line.relation_type)
     texts = {f"observations[{place}]": text for place, text in enumerate(line.observations)}
     _refuse_nul({"name": line.name, "entityType": line.entity_type, **texts})
     return NewEntity(line.name, line.entity_type or None, tuple(unique(line.observations)))
+
+
+def read_kept(raw: bytes, where: str) -> tuple[Said, list[ImportProblem]]:
+    """What a line says as `read_line`, without those observations that cannot be kept, and what is wrong with each."""
+    try:
+        return read_line(raw), []
+    except UnreadableLine as error:
+        if not error.reason.startswith("observations["):
+            raise
+    line, problems = without_faults(EntityRecord, msgspec.json.decode(raw), where)
+    return read_line(msgspec.json.encode(line)), problems
 
 
 def write_line(item: Said) -> bytes:
@@ -102,10 +137,15 @@ def record_of(said: Said) -> AnyRecord:
     return EntityRecord(name=said.name, entity_type=said.kind or "", observations=list(said.observations))
 
 
+def _lines(said: Sequence[Said], first: bool) -> str:
+    text = b"".join(map(write_line, said)).decode().removesuffix("\n")
+    return text if first or not text else f"\n{text}"
+
+
 def _refuse_nul(texts: dict[str, str]) -> None:
     for place, text in texts.items():
         if "\0" in text:
-            raise Unreadable(f"{place}: holds the character NUL, which cannot be stored")
+            raise UnreadableLine(f"{place}: holds the character NUL, which cannot be stored")
 
 
 def _reason(error: Exception) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from recollect.errors import InvalidInput
-from recollect.transfer.formats.reading import MAX_CELL
+from recollect.transfer.formats.decoding import MAX_CELL
 
 
 def whole_lines(texts: Iterator[str]) -> Iterator[str]:

@@ -53,7 +53,7 @@ def _entity(entity: EntityRecord) -> str:
         f"- **Parent**: {plain(entity.parent_id)}\n" if entity.parent_id else "",
         f"\n{plain(entity.text)}\n" if entity.text else "",
     ]
-    said = "".join(f"- {plain(text)}\n" for text in entity.observations)
+    said = "".join(f"- {plain(text)}\n" for text in entity.told)
     told = "".join(facts)
     return f"\n### {plain(entity.name)}\n\n{told}{chr(10) if told and said else ''}{said}"
 

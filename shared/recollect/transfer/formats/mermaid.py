@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from recollect.transfer.formats.writer import ExportedEdge, ExportedNode, Stage, Writer, mark
+from recollect.transfer.formats.writer import ExportedEdge, ExportedNode, Stage, Writer
 
 _BARE = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 """What may stand between bars without quotes …"""
@@ -42,12 +42,12 @@ class MermaidWriter(Writer):
 
     def nodes(self, nodes: Sequence[ExportedNode], *, first: bool) -> str:
         """A node a line."""
-        return "".join(f"  {mark(node.id)}[{_quoted(node.name or '')}]\n" for node in nodes)
+        return "".join(f"  {self.mark(node.id)}[{_quoted(node.name or '')}]\n" for node in nodes)
 
     def edges(self, edges: Sequence[ExportedEdge], *, first: bool) -> str:
         """An edge a line."""
         return "".join(
-            f"  {mark(edge.from_node)} -->|{_label(edge.record.relation_type)}| {mark(edge.to_node)}\n"
+            f"  {self.mark(edge.from_node)} -->|{_label(edge.record.relation_type)}| {self.mark(edge.to_node)}\n"
             for edge in edges
         )
 

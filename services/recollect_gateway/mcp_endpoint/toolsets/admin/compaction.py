@@ -5,12 +5,14 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from recollect.graphs import service as graphs
+from recollect.graph.graphs import service as graphs
 from recollect.jobs import service as jobs
+from recollect.jobs.kinds import COMPACT_GRAPH
 from recollect.jobs.model import NewJob
-from recollect.retention import service as compaction
-from recollect.retention.model import COMPACT_GRAPH, Compaction, Freed
-from recollect_gateway.mcp_endpoint.tool import Arguments, Call, Reply
+from recollect.retention.compaction import service as compaction
+from recollect.retention.compaction.model import Compaction, FreedRows
+from recollect_gateway.calls import Call
+from recollect_gateway.mcp_endpoint.tool import Arguments, Reply
 
 
 class Compact(Arguments, frozen=True, rename=None):
@@ -47,7 +49,7 @@ async def compact(call: Call, arguments: Compact) -> Reply:
     async with call.transaction() as tx:
         graph = await graphs.open_graph(tx, arguments.graph)
         if graph is None:
-            return Reply(_compacted(arguments, Compaction(None, Freed())))
+            return Reply(_compacted(arguments, Compaction(None, FreedRows())))
         if arguments.dry_run:
             return Reply(_compacted(arguments, await compaction.preview(tx, graph, before=before)))
         done = await compaction.compact(tx, graph.id, before=before)

@@ -5,12 +5,13 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
+from recollect.curation.undo import service as undoing
+from recollect.curation.undo.model import ChangeRange, UndoPlan
 from recollect.errors import InvalidInput
-from recollect.graphs import service as graphs
-from recollect.graphs.model import Change
-from recollect.undo import service as undoing
-from recollect.undo.model import Span, Undoing
-from recollect_gateway.mcp_endpoint.tool import Arguments, Call, Reply
+from recollect.graph.graphs import service as graphs
+from recollect.graph.graphs.model import Change
+from recollect_gateway.calls import Call
+from recollect_gateway.mcp_endpoint.tool import Arguments, Reply
 
 RevisionNumber = Annotated[int, Meta(ge=0, le=2**53)]
 
@@ -56,7 +57,10 @@ class Changes(Struct, frozen=True):
 
 
 class SkippedOut(Struct, frozen=True):
-    """What was left alone, by its id, and why: changed_later, name_taken, compacted, gone, kind_not_allowed, cycle."""
+    """What was left alone, by its id, and why.
+
+    changed_later, name_taken, compacted, gone, kind_not_allowed, cycle, or configuration: the graph's own, by its id.
+    """
 
     id: str
     reason: str
@@ -91,11 +95,11 @@ async def recent_changes(call: Call, arguments: RecentChanges) -> Reply:
 
 async def undo_changes(call: Call, arguments: UndoChanges) -> Reply:
     """Bring back what was before somebody's changes."""
-    span = Span(arguments.since_revision, arguments.until_revision, arguments.actor)
+    span = ChangeRange(arguments.since_revision, arguments.until_revision, arguments.actor)
     if span.until is not None and span.until < span.since:
         raise InvalidInput("Lies before since_revision", path="until_revision")
     async with call.transaction() as tx:
-        done = await undoing.undo_changes(tx, arguments.graph, call.tool.name, span, dry_run=arguments.dry_run)
+        done = await undoing.undo_changes(tx, arguments.graph, call.operation, span, dry_run=arguments.dry_run)
     return Reply(_undone(done, arguments.dry_run))
 
 
@@ -111,15 +115,15 @@ def _change(change: Change) -> ChangeOut:
     )
 
 
-def _undone(done: Undoing, dry_run: bool) -> Undone:
+def _undone(done: UndoPlan, dry_run: bool) -> Undone:
     return Undone(
         dry_run,
         nodes_restored=len(done.restored),
         nodes_removed=len(done.deleted),
-        observations_restored=len(done.said),
-        observations_removed=len(done.unsaid),
-        relations_restored=len(done.related),
-        relations_removed=len(done.unrelated),
+        observations_restored=len(done.restored_observations),
+        observations_removed=len(done.removed_observations),
+        relations_restored=len(done.restored_relations) + len(done.rewritten_relations),
+        relations_removed=len(done.removed_relations),
         skipped=[SkippedOut(str(one.id), one.reason) for one in done.skipped[:MAX_SKIPPED]],
         skipped_count=len(done.skipped),
     )

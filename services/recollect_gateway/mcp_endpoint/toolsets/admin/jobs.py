@@ -10,13 +10,14 @@ import msgspec
 from msgspec import Meta, Struct, structs
 
 from recollect.errors import ErrorCode, NotFound
-from recollect.graphs import service as graphs
+from recollect.graph.graphs import service as graphs
+from recollect.graph.passages import rebuild_jobs
 from recollect.jobs import service as jobs
+from recollect.jobs.kinds import known_kind
 from recollect.jobs.model import Job, JobBounds, JobFilter, Status
-from recollect.passages import renewal
 from recollect.platform.db import Transaction
-from recollect_gateway.kinds import known_kind
-from recollect_gateway.mcp_endpoint.tool import Arguments, Call, Reply
+from recollect_gateway.calls import Call
+from recollect_gateway.mcp_endpoint.tool import Arguments, Reply
 from recollect_gateway.mcp_endpoint.toolsets.jobs import JobOut, OutputOut, job_out
 
 MAX_WAIT_SECONDS = 60.0
@@ -117,14 +118,14 @@ async def cancel_job(call: Call, arguments: CancelJob) -> Reply:
 async def reindex(call: Call, arguments: Reindex) -> Reply:
     """Start a job that makes the passages of a graph anew."""
     async with call.transaction() as tx:
-        return Reply(job_out(await renewal.start_reindex(tx, call.graph_name(arguments.graph))))
+        return Reply(job_out(await rebuild_jobs.start_reindex(tx, call.graph_name(arguments.graph))))
 
 
 async def reembed(call: Call, arguments: Reembed) -> Reply:
     """Start a job that gives a graph vectors of another model."""
     name, model = call.graph_name(arguments.graph), arguments.model
     async with call.transaction() as tx:
-        return Reply(job_out(await renewal.start_reembed(tx, name, model=model, drop_old=arguments.drop_old)))
+        return Reply(job_out(await rebuild_jobs.start_reembed(tx, name, model=model, drop_old=arguments.drop_old)))
 
 
 _FRAME = 100
@@ -166,6 +167,6 @@ async def _watched(call: Call, arguments: GetJob) -> Job:
 async def _find(tx: Transaction, job_id: UUID, graph: str | None) -> Job:
     """The job, which must be of the graph where one is named; raises NotFound."""
     job = await jobs.get_job(tx, job_id)
-    if graph is not None and job.graph != graph:
+    if graph is not None and job.graph != await graphs.name_of(tx, graph):
         raise NotFound(f"There is no such job of the graph {graph!r}.", code=ErrorCode.JOB_NOT_FOUND)
     return job

@@ -6,9 +6,13 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta, Struct
 
-from recollect.usage import service as usage
-from recollect.usage.model import Per, Stored, UsageRow, cursor_of, usage_span
-from recollect_gateway.mcp_endpoint.tool import Arguments, Call, Reply
+from recollect.accounts.usage import service as usage
+from recollect.accounts.usage.model import Per, StoredCounts, cursor_of, usage_span
+from recollect.graph.graphs import service as graphs
+from recollect.platform.db import Transaction
+from recollect_gateway.calls import Call
+from recollect_gateway.mcp_endpoint.tool import Arguments, Reply
+from recollect_gateway.operations.usage import StoredBody, UsageBody, stored_body, usage_body
 
 MAX_STORED = 100
 """Graphs whose contents are told, at most; `GET /v1/usage/stored` has pages."""
@@ -30,34 +34,7 @@ class Usage(Arguments, frozen=True, rename=None):
     cursor: Annotated[str, Meta(max_length=300, description="`next_cursor` of the page before")] | None = None
 
 
-class UsageBody(Struct, frozen=True):
-    """What was counted from `since` on, for an hour, a day, a month or all.
-
-    `kind` is `tool`, `resource`, `route` or `work` (of the worker). `passages`: given their vectors.
-    """
-
-    since: datetime
-    kind: str
-    name: str
-    calls: int
-    errors: int
-    passages: int
-    bytes_received: int
-
-
-class StoredBody(Struct, frozen=True):
-    """What a graph holds now; `passage_bytes` is about right, by a sample."""
-
-    graph: str
-    entities: int
-    facts: int
-    observations: int
-    relations: int
-    passages: int
-    passage_bytes: int
-
-
-class UsageTold(Struct, frozen=True):
+class UsageReport(Struct, frozen=True):
     """Result of `usage`, oldest first. `stored` is there on the first page; `stored_more`: of other graphs, too."""
 
     usage: list[UsageBody]
@@ -72,20 +49,16 @@ async def read_usage(call: Call, arguments: Usage) -> Reply:
     span = usage_span(arguments.since, arguments.until, arguments.per, now=now, cursor=cursor)
     async with call.transaction() as tx:
         found, more = await usage.read_usage(tx, span, limit=arguments.limit)
-        stored, others = list[Stored](), False
+        stored, others = list[StoredCounts](), False
         if cursor is None:
-            stored, others = await usage.list_stored(tx, graph=arguments.graph, limit=MAX_STORED)
+            stored, others = await _stored(tx, arguments.graph)
     following = cursor_of(span, found[-1]) if more else None
-    return Reply(UsageTold([*map(usage_body, found)], following, [*map(stored_body, stored)], others))
+    return Reply(UsageReport([*map(usage_body, found)], following, [*map(stored_body, stored)], others))
 
 
-def usage_body(row: UsageRow) -> UsageBody:
-    """What was counted, as tool and route tell it."""
-    return UsageBody(row.since, row.kind, row.name, row.calls, row.errors, row.passages, row.bytes_received)
-
-
-def stored_body(one: Stored) -> StoredBody:
-    """What is stored, as tool and route tell it."""
-    return StoredBody(
-        one.graph, one.entities, one.facts, one.observations, one.relations, one.passages, one.passage_bytes
-    )
+async def _stored(tx: Transaction, graph: str | None) -> tuple[list[StoredCounts], bool]:
+    """What the graphs hold, or one of them; of a graph that is not there, nothing."""
+    if graph is None:
+        return await usage.list_stored(tx, limit=MAX_STORED)
+    graph_id = (await graphs.find_graph_ids(tx, [graph])).get(graph)
+    return ([], False) if graph_id is None else await usage.list_stored(tx, graph_id=graph_id, limit=MAX_STORED)

@@ -7,10 +7,10 @@ from msgspec import Meta, Struct
 
 from recollect.errors import InvalidInput
 from recollect.memory import service as memory
-from recollect.memory.model import Amendment, Target
-from recollect_gateway.mcp_endpoint.tool import Arguments, Call, Reply
-from recollect_gateway.mcp_endpoint.toolsets.agent.shapes import MAX_ITEMS, Reason
-from recollect_gateway.mcp_endpoint.toolsets.memory.shapes import Importance, Name, Tag
+from recollect.memory.model import MemoryPatch, Target
+from recollect_gateway.calls import Call
+from recollect_gateway.mcp_endpoint.tool import Arguments, Reply
+from recollect_gateway.shapes import MAX_ITEMS, Importance, Name, Reason, Tag, Ttl
 
 
 class Revise(Arguments, frozen=True, rename=None):
@@ -22,6 +22,7 @@ class Revise(Arguments, frozen=True, rename=None):
     tags: Annotated[list[Tag], Meta(max_length=50)] | None = None
     importance: Importance | None = None
     status: Literal["active", "outdated", "archived"] | None = None
+    ttl_days: Ttl | None = None
     reason: Reason | None = None
     based_on_version: Annotated[int, Meta(ge=1)] | None = None
 
@@ -56,11 +57,12 @@ async def revise(call: Call, arguments: Revise) -> Reply:
     """Change one memory or node; a conflict answers with both texts."""
     if (arguments.id is None) == (arguments.name is None):
         raise InvalidInput("Give id or name, one of them", path="id")
-    amendment = Amendment(
+    amendment = MemoryPatch(
         text=arguments.text,
         tags=None if arguments.tags is None else tuple(arguments.tags),
         importance=arguments.importance,
         status=arguments.status,
+        ttl_days=arguments.ttl_days,
         reason=arguments.reason,
         based_on=arguments.based_on_version,
     )

@@ -1,18 +1,18 @@
 """Relate entities, and explore what lies around them."""
 
+from datetime import datetime
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
 from msgspec import Meta, Struct
 
+from recollect.graph.relations import service as relations
+from recollect.graph.relations.model import Direction, EdgeUpsert, NewRelation, Walk
 from recollect.memory import service as memory
-from recollect.memory.model import Explored, Neighbour, Target
-from recollect.relations import service as relations
-from recollect.relations.model import Direction, NewRelation, Walk
-from recollect_gateway.mcp_endpoint.tool import Arguments, Call, Reading, Reply
-from recollect_gateway.mcp_endpoint.toolsets.agent.shapes import MAX_ITEMS
-from recollect_gateway.mcp_endpoint.toolsets.memory.shapes import Name, RelationType
-from recollect_gateway.shapes import check_metadata
+from recollect.memory.model import Explored, NeighbourNode, Target
+from recollect_gateway.calls import Call
+from recollect_gateway.mcp_endpoint.tool import Arguments, ReadArguments, Reply
+from recollect_gateway.shapes import MAX_ITEMS, Name, RelationType, check_metadata
 
 MAX_GIST = 300
 """Characters of what is told of a node that was met on the way."""
@@ -24,7 +24,7 @@ class Triple(Struct, forbid_unknown_fields=True, frozen=True):
     subject: Name
     predicate: RelationType
     object: Name
-    metadata: dict[str, Any] = {}
+    metadata: dict[str, Any] | None = None
 
 
 class Relate(Arguments, frozen=True, rename=None):
@@ -33,7 +33,7 @@ class Relate(Arguments, frozen=True, rename=None):
     triples: Annotated[list[Triple], Meta(min_length=1, max_length=MAX_ITEMS)]
 
 
-class Explore(Reading, frozen=True, rename=None):
+class Explore(ReadArguments, frozen=True, rename=None):
     """Arguments of `explore`."""
 
     start: Annotated[str, Meta(min_length=1, max_length=512, description="Id or name")]
@@ -45,7 +45,7 @@ class Explore(Reading, frozen=True, rename=None):
 
 
 class RelatedTriple(Struct, frozen=True):
-    """What became of one triple."""
+    """What became of one triple: `new`, `updated` (it had other metadata) or `known`."""
 
     subject: str
     predicate: str
@@ -69,11 +69,12 @@ class ExploredNode(Struct, frozen=True, omit_defaults=True):
 
 
 class ExploredEdge(Struct, frozen=True):
-    """A relation between two of the nodes, which it names by name or id."""
+    """A relation between two of the nodes, which it names by name or id, and when it was made."""
 
     subject: str
     predicate: str
     object: str
+    created_at: datetime
 
 
 class ExploredGraph(Struct, frozen=True):
@@ -86,13 +87,13 @@ class ExploredGraph(Struct, frozen=True):
 
 
 async def relate(call: Call, arguments: Relate) -> Reply:
-    """Keep relations; answer which were new."""
+    """Keep relations; answer which were new, and which have other metadata now."""
     for place, triple in enumerate(arguments.triples):
         check_metadata(triple.metadata, f"triples.{place}.metadata", call.settings.max_metadata_size)
     wanted = [NewRelation(t.subject, t.object, t.predicate, t.metadata) for t in arguments.triples]
     async with call.writing(arguments.graph) as (tx, revision):
-        made = {relation.triple for relation in await relations.create_relations(tx, revision, wanted)}
-    answer = [RelatedTriple(r.source, r.type, r.target, "new" if r.triple in made else "known") for r in wanted]
+        put = await relations.upsert_relations(tx, revision, wanted)
+    answer = [RelatedTriple(r.source, r.type, r.target, _status(one)) for r, one in zip(wanted, put, strict=True)]
     lines = "\n".join(f"{one.status} {one.subject} -{one.predicate}-> {one.object}" for one in answer)
     return Reply(RelatedTriples(answer), lines)
 
@@ -114,6 +115,12 @@ async def explore(call: Call, arguments: Explore) -> Reply:
     return Reply(answer, _explored_text(answer))
 
 
+def _status(put: EdgeUpsert) -> str:
+    if put.created:
+        return "new"
+    return "updated" if put.updated else "known"
+
+
 def _target(text: str) -> Target:
     """An id where the text is one, else a name."""
     try:
@@ -123,27 +130,28 @@ def _target(text: str) -> Target:
 
 
 def _explored(found: Explored) -> ExploredGraph:
-    names = {node.id: node.name or str(node.id) for node in found.nodes} | found.labels
     return ExploredGraph(
         [ExploredNode(str(node.id), node.name, node.kind, _gist(node)) for node in found.nodes],
         [
-            ExploredEdge(names[edge.from_node], edge.type, names[edge.to_node])
+            ExploredEdge(found.labels[edge.from_node], edge.type, found.labels[edge.to_node], edge.created_at)
             for edge in found.edges
-            if edge.from_node in names and edge.to_node in names
+            if edge.from_node in found.labels and edge.to_node in found.labels
         ],
-        [[names[node] for node in path] for path in found.paths if all(node in names for node in path)],
+        [[found.labels[node] for node in path] for path in found.paths],
         found.cut or "",
     )
 
 
-def _gist(node: Neighbour) -> str | None:
+def _gist(node: NeighbourNode) -> str | None:
     text = "; ".join([*([node.content] if node.content else []), *node.observations])
     return (text if len(text) <= MAX_GIST else f"{text[: MAX_GIST - 1]}…") or None
 
 
 def _explored_text(found: ExploredGraph) -> str:
     lines = [" → ".join(path) for path in found.paths]
-    lines += [f"{edge.subject} -{edge.predicate}-> {edge.object}" for edge in found.relations]
+    lines += [
+        f"{edge.subject} -{edge.predicate}-> {edge.object} ({edge.created_at:%Y-%m-%d})" for edge in found.relations
+    ]
     lines += [
         f"- {node.name or node.id}{f' ({node.kind})' if node.kind else ''}: {node.text or ''}" for node in found.nodes
     ]

@@ -1,12 +1,15 @@
 """How the service is."""
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from recollect.errors import Unavailable
-from recollect.passages import service as passages
+from recollect.graph.passages import service as passages
 from recollect.platform.db import DRIVER_ERRORS
-from recollect.recall import service as recall
-from recollect_gateway.mcp_endpoint.tool import Arguments, Call, Reply
+from recollect.platform.embedding import Embedder
+from recollect.retrieval.recall import service as recall
+from recollect_gateway.calls import Call, Services
+from recollect_gateway.mcp_endpoint.tool import Arguments, Reply
 
 
 class CheckHealth(Arguments, frozen=True, rename=None):
@@ -69,7 +72,28 @@ async def test_connection(call: Call, arguments: CheckHealth) -> Reply:
 async def health_check(call: Call, arguments: CheckHealth) -> Reply:
     """Say what answers and what does not; that something is away is no error."""
     database, vectors, refused = await _database(call)
-    return Reply(Health(True, database, await _embeddings(call), vectors, refused, await _caches(call)))
+    return Reply(
+        Health(True, database, await _embeddings(call.services.encoder.embedder), vectors, refused, await _caches(call))
+    )
+
+
+async def without_database(services: Services) -> Reply:
+    """What `health_check` says while the database is away. What the caches hold is told to known callers only.
+
+    The embedder is asked through its cache: nobody can send it more than that by keys which cannot be checked.
+    """
+    embedder = services.encoder.cached or services.encoder.embedder
+    return Reply(Health(True, False, await _embeddings(embedder), False, None, _bounds(services)))
+
+
+def _bounds(services: Services) -> Caches:
+    embedder, cache = services.encoder.cached, services.recall_cache
+    embeddings, searches = EmbeddingCache(False, 0, 0, 0.0), SearchCache(False, 0, 0, 0, 0.0)
+    if embedder is not None:
+        embeddings = EmbeddingCache(True, 0, embedder.recent.max_entries, 0.0)
+    if cache is not None:
+        searches = SearchCache(True, 0, cache.shared.max_entries, cache.shared.ttl_seconds, 0.0)
+    return Caches(embeddings, searches)
 
 
 async def _database(call: Call) -> tuple[bool, bool, int | None]:
@@ -82,21 +106,20 @@ async def _database(call: Call) -> tuple[bool, bool, int | None]:
 
 
 async def _caches(call: Call) -> Caches:
-    embedder, cache = call.services.cached_embedder, call.services.recall_cache
-    embeddings, searches = EmbeddingCache(False, 0, 0, 0.0), SearchCache(False, 0, 0, 0, 0.0)
+    embedder, cache, told = call.services.encoder.cached, call.services.recall_cache, _bounds(call.services)
+    embeddings, searches = told.embeddings, told.search
     if embedder is not None:
-        kept = embedder.recent
-        embeddings = EmbeddingCache(True, len(kept.rows), kept.max_entries, round(embedder.tally.hit_rate, 3))
+        hit_rate = round(embedder.tally.hit_rate, 3)
+        embeddings = replace(embeddings, size=len(embedder.recent.rows), hit_rate=hit_rate)
     if cache is not None:
-        shared = cache.shared
-        size = await shared.size(call.caller.tenant_id)
-        searches = SearchCache(True, size, shared.max_entries, shared.ttl_seconds, round(cache.tally.hit_rate, 3))
+        size = await cache.shared.size(call.caller.tenant_id)
+        searches = replace(searches, size=size, hit_rate=round(cache.tally.hit_rate, 3))
     return Caches(embeddings, searches)
 
 
-async def _embeddings(call: Call) -> bool:
+async def _embeddings(embedder: Embedder) -> bool:
     try:
-        await call.services.embedder.embed(["health"])
+        await embedder.embed(["health"])
     except Unavailable:
         return False
     return True

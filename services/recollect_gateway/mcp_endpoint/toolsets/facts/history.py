@@ -4,22 +4,23 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
-from recollect.lineages.model import Version
+from recollect.graph.lineages.model import Version
 from recollect.memory import facts
-from recollect_gateway.mcp_endpoint.tool import Call, Reply
+from recollect.times import milliseconds
+from recollect_gateway.calls import Call
+from recollect_gateway.mcp_endpoint.tool import Reply
 from recollect_gateway.mcp_endpoint.toolsets.facts.shapes import (
     DEFAULT_SOURCE,
     NodeId,
     Offset,
-    Owned,
+    OwnedArguments,
     graph_of,
-    milliseconds,
     node_id,
     text_of,
 )
 
 
-class GetNodeChangeHistory(Owned, frozen=True, rename=None):
+class GetNodeChangeHistory(OwnedArguments, frozen=True, rename=None):
     """Arguments of `get_node_change_history`."""
 
     node_id: NodeId
@@ -28,7 +29,7 @@ class GetNodeChangeHistory(Owned, frozen=True, rename=None):
 
 
 class VersionOut(Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """One version of a node: what it was, from when, and who wrote it."""
+    """One version of a node: what it was, from when, who wrote it, and why, where that was told."""
 
     version: int
     version_id: str
@@ -43,6 +44,7 @@ class VersionOut(Struct, frozen=True, omit_defaults=True, kw_only=True):
     type: str | None = None
     ttl_days: float | None = None
     expires_at: int | None = None
+    reason: str | None = None
 
 
 class Versions(Struct, frozen=True, omit_defaults=True):
@@ -78,4 +80,5 @@ def _version_out(version: Version) -> VersionOut:
         type=version.kind,
         ttl_days=version.ttl_days,
         expires_at=None if version.expires_at is None else milliseconds(version.expires_at),
+        reason=version.reason,
     )

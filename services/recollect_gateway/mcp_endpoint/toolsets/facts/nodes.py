@@ -1,35 +1,41 @@
 """Facts and entities by id: make, read, change and delete them."""
 
+from dataclasses import replace
+from datetime import datetime
 from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
-from recollect.errors import InvalidInput
-from recollect.lineages.model import Version
+from recollect.errors import InvalidInput, require_none
+from recollect.graph.graphs import service as graphs
+from recollect.graph.lineages.model import Version
+from recollect.graph.nodes.model import NewFact, NodeFields
 from recollect.memory import facts
-from recollect.memory.facts import Change
-from recollect.memory.links import Link
-from recollect.nodes.model import NewFact, NodeFields
+from recollect.memory.facts import NodePatch
+from recollect.memory.links import RequestedLink
+from recollect.platform.db import Transaction
 from recollect.settings import Settings
-from recollect_gateway.mcp_endpoint.tool import Call, Reply
+from recollect_gateway.calls import Call
+from recollect_gateway.mcp_endpoint.tool import Reply
 from recollect_gateway.mcp_endpoint.toolsets.facts.shapes import (
     DEFAULT_SOURCE,
     ContractType,
     NodeId,
     NodeOut,
     NodeType,
-    Owned,
-    OwnedReading,
+    OwnedArguments,
+    OwnedReadArguments,
     Status,
     Succeeded,
     Threshold,
-    checked_metadata,
-    from_milliseconds,
     graph_of,
+    metadata_fault,
+    moment_of,
+    node_fields,
     node_id,
     node_out,
 )
-from recollect_gateway.mcp_endpoint.toolsets.memory.shapes import Kind
+from recollect_gateway.shapes import Kind
 
 MAX_LINKS = 100
 MAX_SUMMARIZED = 100
@@ -38,11 +44,16 @@ START_OF_TIME = -62_135_596_800_000
 """The first millisecond of the year 1."""
 END_OF_TIME = 253_402_300_799_999
 """The last millisecond of the year 9999."""
+NEVER = 0
+"""The `expires_at` of what never expires: null stands for what a call does not speak of."""
 
-Text = Annotated[str, Meta(max_length=100_000)]
+Text = str
+"""How long one may be is a setting; the contract has words for one that is longer."""
+FactKind = Annotated[str, Meta(min_length=1, max_length=256)]
 Source = Annotated[str, Meta(max_length=256)]
 Milliseconds = Annotated[
-    int, Meta(ge=0, le=END_OF_TIME, description="When it expires, in milliseconds since 1970; wins over ttl_days")
+    int,
+    Meta(ge=0, le=END_OF_TIME, description="When it expires, in milliseconds since 1970; 0: never; wins over ttl_days"),
 ]
 SaidAt = Annotated[
     int,
@@ -64,14 +75,15 @@ class LinkIn(Struct, forbid_unknown_fields=True, frozen=True):
     relation_type: ContractType
 
 
-class CreateNode(Owned, frozen=True, rename=None):
+class CreateNode(OwnedArguments, frozen=True, rename=None):
     """Arguments of `create_node`."""
 
     text: Annotated[Text, Meta(description="The fact, or the entity's name")] | None
     node_type: NodeType = "Fact"
     entity_type: Annotated[Kind, Meta(description="Entities only")] | None = None
-    source: Source = "mcp"
-    metadata: dict[str, Any] | None = None
+    kind: Annotated[FactKind, Meta(description="Facts only, such as a graph's whitelist allows")] | None = None
+    source: Annotated[Source, Meta(description="Where it comes from; a new one without comes from mcp")] | None = None
+    metadata: Annotated[dict[str, Any], Meta(description="Replaces what a known one has")] | None = None
     status: Status | None = None
     ttl_days: TtlDays | None = None
     expires_at: Milliseconds | None = None
@@ -87,13 +99,13 @@ class CreateNode(Owned, frozen=True, rename=None):
     at: SaidAt | None = None
 
 
-class GetNode(OwnedReading, frozen=True, rename=None):
+class GetNode(OwnedReadArguments, frozen=True, rename=None):
     """Arguments of `get_node`."""
 
     node_id: NodeId
 
 
-class UpdateNode(Owned, frozen=True, rename=None):
+class UpdateNode(OwnedArguments, frozen=True, rename=None):
     """Arguments of `update_node`."""
 
     node_id: NodeId
@@ -104,27 +116,31 @@ class UpdateNode(Owned, frozen=True, rename=None):
     ttl_days: TtlDays | None = None
     expires_at: Milliseconds | None = None
     entity_type: Annotated[Kind, Meta(description="Entities only")] | None = None
+    kind: Annotated[FactKind, Meta(description="Facts only")] | None = None
     versioning: Annotated[bool, Meta(description="Tell the new version's number; history is always kept")] = False
 
 
-class DeleteNode(Owned, frozen=True, rename=None):
+class DeleteNode(OwnedArguments, frozen=True, rename=None):
     """Arguments of `delete_node`."""
 
     node_id: NodeId
 
 
-class MarkOutdated(Owned, frozen=True, rename=None):
+class MarkOutdated(OwnedArguments, frozen=True, rename=None):
     """Arguments of `mark_outdated`."""
 
     fact_id: NodeId
-    reason: Annotated[str, Meta(max_length=1_000, description="Kept in the metadata")] | None = None
+    reason: Annotated[str, Meta(max_length=1_000, description="Told with the node, and kept in its history")] | None = (
+        None
+    )
 
 
-class CreateSummaryFact(Owned, frozen=True, rename=None):
+class CreateSummaryFact(OwnedArguments, frozen=True, rename=None):
     """Arguments of `create_summary_fact`."""
 
     fact_ids: Annotated[list[NodeId], Meta(min_length=1, max_length=MAX_SUMMARIZED)]
     summary_text: Text
+    kind: Annotated[FactKind, Meta(description="Kind of the new fact")] | None = None
 
 
 class OneNode(Struct, frozen=True):
@@ -134,27 +150,52 @@ class OneNode(Struct, frozen=True):
     node: NodeOut
 
 
+class WholeNode(NodeOut, frozen=True, omit_defaults=True, kw_only=True):
+    """A fact or an entity, with what is said of the entity, oldest first."""
+
+    observations: list[str] = []
+
+
+class DescribedNode(Struct, frozen=True):
+    """Result of `get_node`."""
+
+    success: bool
+    node: WholeNode
+
+
+class CreatedNode(Struct, frozen=True, omit_defaults=True):
+    """Result of `create_node`; `updated`: it was known, and what the call says of it is its new version."""
+
+    success: bool
+    node: NodeOut
+    updated: bool = False
+
+
 async def create_node(call: Call, arguments: CreateNode) -> Reply:
-    """Make a fact or an entity."""
+    """Make a fact or an entity, or give a known one what is said of it anew."""
     graph = graph_of(arguments)
-    text = _required_text(arguments.text, "text", call.settings)
-    given = [Link(node_id(one.node_id), one.relation_type, one.node_type == "Entity") for one in arguments.links or []]
-    fields = _given(call, arguments)
-    if arguments.node_type == "Fact" and arguments.entity_type is not None:
-        raise InvalidInput("A fact has no entity type", path="entity_type")
+    require_none(_create_faults(arguments, call.settings))
+    text = arguments.text or ""
+    given = [
+        RequestedLink(node_id(one.node_id), one.relation_type, one.node_type == "Entity")
+        for one in arguments.links or []
+    ]
+    wanted = _wanted(arguments)
+    fields = _fields(wanted)
     async with call.writing(graph) as (tx, revision):
         if arguments.node_type == "Entity":
-            made = await facts.create_entity(tx, revision, text, fields, given)
+            kept = await facts.create_entity(tx, revision, text, fields, given, restated=wanted)
         else:
-            made = await facts.create_fact(
+            kept = await facts.create_fact(
                 tx,
                 revision,
                 _fact(text, fields),
                 given,
+                restated=wanted,
                 auto_link=arguments.auto_link,
                 threshold=arguments.semantic_threshold,
             )
-    return _one(call, graph, made)
+    return Reply(CreatedNode(True, node_out(kept.node, revision.graph.name), kept.updated))
 
 
 async def get_node(call: Call, arguments: GetNode) -> Reply:
@@ -162,26 +203,26 @@ async def get_node(call: Call, arguments: GetNode) -> Reply:
     graph = graph_of(arguments)
     wanted = node_id(arguments.node_id)
     async with call.transaction() as tx:
-        node = await facts.get_node(tx, graph, wanted, as_of=arguments.as_of)
-    return _one(call, graph, node)
+        node, said = await facts.get_node(tx, graph, wanted, as_of=arguments.as_of)
+        owner_id = await graphs.name_of(tx, graph)
+    return Reply(DescribedNode(True, WholeNode(**node_fields(node, owner_id), observations=list(said))))
 
 
 async def update_node(call: Call, arguments: UpdateNode) -> Reply:
     """Change a fact or an entity; the new version's number only where versioning is asked for."""
     graph = graph_of(arguments)
-    metadata = arguments.metadata
-    wanted = Change(
-        text=None if arguments.text is None else _required_text(arguments.text, "text", call.settings),
-        kind=arguments.entity_type,
-        metadata=None if metadata is None else checked_metadata(metadata, "metadata", call.settings),
-        status=arguments.status,
-        source=arguments.source,
-        ttl_days=_checked_ttl(arguments.ttl_days, call.settings),
-        expires_at=from_milliseconds(arguments.expires_at),
+    text = arguments.text
+    require_none(
+        [
+            None if text is None else _text_fault(text, "text", call.settings),
+            metadata_fault(arguments.metadata, "metadata", call.settings),
+            _ttl_fault(arguments.ttl_days, call.settings),
+        ]
     )
+    wanted = replace(_wanted(arguments), text=text)
     async with call.writing(graph) as (tx, revision):
         node = await facts.change(tx, revision, node_id(arguments.node_id), wanted)
-    return _one(call, graph, node, versioned=arguments.versioning)
+        return await _one(tx, graph, node, versioned=arguments.versioning)
 
 
 async def delete_node(call: Call, arguments: DeleteNode) -> Reply:
@@ -194,56 +235,94 @@ async def delete_node(call: Call, arguments: DeleteNode) -> Reply:
 async def mark_outdated(call: Call, arguments: MarkOutdated) -> Reply:
     """Say that a fact no longer holds."""
     graph = graph_of(arguments)
-    outdated = Change(status="outdated", reason=arguments.reason)
+    outdated = NodePatch(status="outdated", reason=arguments.reason)
     async with call.writing(graph) as (tx, revision):
         node = await facts.change(tx, revision, node_id(arguments.fact_id), outdated)
-    return _one(call, graph, node)
+        return await _one(tx, graph, node)
 
 
 async def create_summary_fact(call: Call, arguments: CreateSummaryFact) -> Reply:
     """Make a fact that sums up others."""
     graph = graph_of(arguments)
-    text = _required_text(arguments.summary_text, "summary_text", call.settings)
+    text = arguments.summary_text
+    require_none([_text_fault(text, "summary_text", call.settings)])
     summed = [node_id(one) for one in arguments.fact_ids]
     async with call.writing(graph) as (tx, revision):
-        made = await facts.summarize(tx, revision, summed, NewFact(text, source=DEFAULT_SOURCE))
-    return _one(call, graph, made)
+        made = await facts.summarize(tx, revision, summed, NewFact(text, kind=arguments.kind, source=DEFAULT_SOURCE))
+        return await _one(tx, graph, made)
 
 
-def _required_text(text: str | None, path: str, settings: Settings) -> str:
-    """A text that says something and is not too long; raises InvalidInput."""
+def _create_faults(arguments: CreateNode, settings: Settings) -> list[InvalidInput | None]:
+    """All that is wrong with a node to make."""
+    fact = arguments.node_type == "Fact"
+    return [
+        _text_fault(arguments.text, "text", settings),
+        metadata_fault(arguments.metadata, "metadata", settings),
+        _ttl_fault(arguments.ttl_days, settings),
+        InvalidInput("A fact has no entity type", path="entity_type") if fact and arguments.entity_type else None,
+        None if fact or not arguments.kind else InvalidInput("An entity's kind is its entity_type", path="kind"),
+    ]
+
+
+def _text_fault(text: str | None, path: str, settings: Settings) -> InvalidInput | None:
+    """What is wrong with a text that must say something and must not be too long."""
     if text is None or not text.strip():
-        raise InvalidInput("Text cannot be empty", path=path)
+        return InvalidInput("Text cannot be empty", path=path)
     if len(text) > settings.max_text_length:
-        raise InvalidInput(f"Text too long (max {settings.max_text_length} chars)", path=path)
-    return text
+        return InvalidInput(f"Text too long (max {settings.max_text_length} chars)", path=path)
+    return None
 
 
-def _checked_ttl(ttl_days: float | None, settings: Settings) -> float | None:
-    """Days until something expires, within the bounds; raises InvalidInput."""
-    if ttl_days is not None and not settings.min_ttl_days < ttl_days <= settings.max_ttl_days:
-        raise InvalidInput(
-            f"Must be more than {settings.min_ttl_days:g} and at most {settings.max_ttl_days:g}", path="ttl_days"
-        )
-    return ttl_days
+def _ttl_fault(ttl_days: float | None, settings: Settings) -> InvalidInput | None:
+    """What is wrong with the days until something expires."""
+    if ttl_days is None or settings.min_ttl_days < ttl_days <= settings.max_ttl_days:
+        return None
+    return InvalidInput(
+        f"Must be more than {settings.min_ttl_days:g} and at most {settings.max_ttl_days:g}", path="ttl_days"
+    )
 
 
-def _given(call: Call, arguments: CreateNode) -> NodeFields:
-    return NodeFields(
+def _moment(expires_at: int | None) -> datetime | None:
+    """When something expires; None where nothing is said of it, or that it never does."""
+    return None if expires_at == NEVER else moment_of(expires_at)
+
+
+def _wanted(arguments: CreateNode | UpdateNode) -> NodePatch:
+    """What is said of a node beside its text."""
+    never = arguments.expires_at == NEVER
+    wanted = NodePatch(
         kind=arguments.entity_type,
-        metadata=checked_metadata(arguments.metadata, "metadata", call.settings),
-        status=arguments.status or "active",
+        fact_kind=arguments.kind,
+        metadata=arguments.metadata,
+        status=arguments.status,
         source=arguments.source,
-        ttl_days=_checked_ttl(arguments.ttl_days, call.settings),
-        expires_at=from_milliseconds(arguments.expires_at),
-        thread=arguments.thread,
-        said_at=from_milliseconds(arguments.at),
+        ttl_days=None if never else arguments.ttl_days,
+        expires_at=_moment(arguments.expires_at),
+        never_expires=never,
+    )
+    if isinstance(arguments, UpdateNode):
+        return wanted
+    return replace(wanted, thread=arguments.thread, said_at=moment_of(arguments.at))
+
+
+def _fields(wanted: NodePatch) -> NodeFields:
+    """What a new node is made of."""
+    return NodeFields(
+        kind=wanted.kind or wanted.fact_kind,
+        metadata=wanted.metadata or {},
+        status=wanted.status or "active",
+        source=DEFAULT_SOURCE if wanted.source is None else wanted.source,
+        ttl_days=wanted.ttl_days,
+        expires_at=wanted.expires_at,
+        thread=wanted.thread,
+        said_at=wanted.said_at,
     )
 
 
 def _fact(text: str, fields: NodeFields) -> NewFact:
     return NewFact(
         text,
+        kind=fields.kind,
         metadata=fields.metadata,
         source=fields.source,
         ttl_days=fields.ttl_days,
@@ -254,5 +333,5 @@ def _fact(text: str, fields: NodeFields) -> NewFact:
     )
 
 
-def _one(call: Call, graph: str | None, node: Version, *, versioned: bool = False) -> Reply:
-    return Reply(OneNode(True, node_out(node, call.graph_name(graph), versioned=versioned)))
+async def _one(tx: Transaction, graph: str | None, node: Version, *, versioned: bool = False) -> Reply:
+    return Reply(OneNode(True, node_out(node, await graphs.name_of(tx, graph), versioned=versioned)))

@@ -5,35 +5,41 @@ from typing import Annotated, Any
 from msgspec import Meta, Struct
 
 from recollect.errors import NotFound
-from recollect.memory import relating
-from recollect.relations.model import Edge, NewEdge, NewRelation, RelationFilter
-from recollect_gateway.mcp_endpoint.tool import Call, Reply
+from recollect.graph.graphs import service as graphs
+from recollect.graph.relations.model import Edge, NewEdge, NewRelation, RelationFilter
+from recollect.memory import fact_triplets
+from recollect.times import milliseconds
+from recollect_gateway.calls import Call
+from recollect_gateway.mcp_endpoint.tool import Reply
 from recollect_gateway.mcp_endpoint.toolsets.facts.shapes import (
     ContractType,
     NodeId,
     Offset,
-    Owned,
-    OwnedReading,
+    OwnedArguments,
+    OwnedReadArguments,
     Succeeded,
     checked_metadata,
     graph_of,
-    milliseconds,
     node_id,
 )
-from recollect_gateway.mcp_endpoint.toolsets.memory.shapes import Name, RelationType, SoughtName
+from recollect_gateway.shapes import Kind, Name, RelationType, SoughtName
+
+REPLACES = "Replaces what a relation that is there has; left out, that stays"
 
 
-class CreateTriplet(Owned, frozen=True, rename=None):
+class CreateTriplet(OwnedArguments, frozen=True, rename=None):
     """Arguments of `create_triplet`."""
 
     subject: Name
     predicate: RelationType
     object_value: Name
-    metadata: dict[str, Any] | None = None
+    metadata: Annotated[dict[str, Any], Meta(description=REPLACES)] | None = None
     fact_id: Annotated[NodeId, Meta(description="The fact that says so")] | None = None
+    subject_type: Annotated[Kind, Meta(description="The subject's entity type, where it is new")] | None = None
+    object_type: Annotated[Kind, Meta(description="The object's entity type, where it is new")] | None = None
 
 
-class SearchTriplets(OwnedReading, frozen=True, rename=None):
+class SearchTriplets(OwnedReadArguments, frozen=True, rename=None):
     """Arguments of `search_triplets`."""
 
     subject: SoughtName | None = None
@@ -43,16 +49,16 @@ class SearchTriplets(OwnedReading, frozen=True, rename=None):
     limit: Annotated[int, Meta(ge=1, le=1_000)] = 100
 
 
-class CreateRelation(Owned, frozen=True, rename=None):
+class CreateRelation(OwnedArguments, frozen=True, rename=None):
     """Arguments of `create_relation`."""
 
     from_id: NodeId
     to_id: NodeId
     relation_type: ContractType
-    properties: dict[str, Any] | None = None
+    properties: Annotated[dict[str, Any], Meta(description=REPLACES)] | None = None
 
 
-class DeleteRelation(Owned, frozen=True, rename=None):
+class DeleteRelation(OwnedArguments, frozen=True, rename=None):
     """Arguments of `delete_relation`."""
 
     from_id: NodeId
@@ -61,7 +67,7 @@ class DeleteRelation(Owned, frozen=True, rename=None):
 
 
 class TripletOut(Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """A relation between two entities, by their names."""
+    """A relation between two entities, by their names. `fact_id`: the fact that says so, while it is there."""
 
     id: str
     owner_id: str
@@ -75,11 +81,12 @@ class TripletOut(Struct, frozen=True, omit_defaults=True, kw_only=True):
     fact_id: str | None = None
 
 
-class OneTriplet(Struct, frozen=True):
-    """Result of `create_triplet`."""
+class OneTriplet(Struct, frozen=True, omit_defaults=True):
+    """Result of `create_triplet`; `updated`: the relation was there with other metadata."""
 
     success: bool
     triplet: TripletOut
+    updated: bool = False
 
 
 class Triplets(Struct, frozen=True, omit_defaults=True):
@@ -90,23 +97,28 @@ class Triplets(Struct, frozen=True, omit_defaults=True):
     next_offset: int | None = None
 
 
-class OneRelation(Struct, frozen=True):
-    """Result of `create_relation`."""
+class OneRelation(Struct, frozen=True, omit_defaults=True):
+    """Result of `create_relation`; `updated`: it was there with other properties."""
 
     success: bool
     relation_type: str
+    id: str
+    created_at: int
+    updated: bool = False
 
 
 async def create_triplet(call: Call, arguments: CreateTriplet) -> Reply:
-    """Relate two entities by name."""
+    """Relate two entities by name, or put other metadata to their relation."""
     graph = graph_of(arguments)
     metadata = checked_metadata(arguments.metadata, "metadata", call.settings)
     triplet = NewRelation(arguments.subject, arguments.object_value, arguments.predicate, metadata)
     fact_id = None if arguments.fact_id is None else node_id(arguments.fact_id)
+    kinds = arguments.subject_type, arguments.object_type
     async with call.writing(graph) as (tx, revision):
-        edge = await relating.create_triplet(tx, revision, triplet, fact_id)
-    said = None if fact_id is None else str(fact_id)
-    return Reply(OneTriplet(True, _triplet_out(edge, triplet.source, triplet.target, call.graph_name(graph), said)))
+        upserted, kept = await fact_triplets.create_triplet(tx, revision, triplet, fact_id, kinds)
+    said = None if kept is None else str(kept)
+    told = _triplet_out(upserted.edge, triplet.source, triplet.target, revision.graph.name, said)
+    return Reply(OneTriplet(True, told, upserted.updated))
 
 
 async def search_triplets(call: Call, arguments: SearchTriplets) -> Reply:
@@ -115,18 +127,27 @@ async def search_triplets(call: Call, arguments: SearchTriplets) -> Reply:
     only = RelationFilter(arguments.subject, arguments.object_value, arguments.predicate)
     offset, limit = arguments.offset, arguments.limit
     async with call.transaction() as tx:
-        found, more = await relating.search_triplets(tx, graph, only, offset=offset, limit=limit, as_of=arguments.as_of)
-    triplets = [_triplet_out(edge, named.source, named.target, call.graph_name(graph)) for named, edge in found]
+        found, more = await fact_triplets.search_triplets(
+            tx, graph, only, offset=offset, limit=limit, as_of=arguments.as_of
+        )
+        owner_id = await graphs.name_of(tx, graph)
+    triplets = [
+        _triplet_out(
+            one.edge, one.named.source, one.named.target, owner_id, None if one.fact_id is None else str(one.fact_id)
+        )
+        for one in found
+    ]
     return Reply(Triplets(True, triplets, offset + limit if more else None))
 
 
 async def create_relation(call: Call, arguments: CreateRelation) -> Reply:
-    """Relate two nodes by id."""
+    """Relate two nodes by id, or put other properties to their relation."""
     metadata = checked_metadata(arguments.properties, "properties", call.settings)
     edge = NewEdge(node_id(arguments.from_id), node_id(arguments.to_id), arguments.relation_type, metadata=metadata)
     async with call.writing(graph_of(arguments)) as (tx, revision):
-        made = await relating.relate(tx, revision, edge)
-    return Reply(OneRelation(True, made.type))
+        upserted = await fact_triplets.relate(tx, revision, edge)
+    made = upserted.edge
+    return Reply(OneRelation(True, made.type, str(made.id), milliseconds(made.created_at), upserted.updated))
 
 
 async def delete_relation(call: Call, arguments: DeleteRelation) -> Reply:
@@ -137,7 +158,7 @@ async def delete_relation(call: Call, arguments: DeleteRelation) -> Reply:
     except NotFound:
         return Reply(Succeeded(True))
     async with call.writing(graph) as (tx, revision):
-        await relating.unrelate(tx, revision, *ends, arguments.relation_type)
+        await fact_triplets.unrelate(tx, revision, *ends, arguments.relation_type)
     return Reply(Succeeded(True))
 
 

@@ -5,16 +5,19 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from recollect.memory import finding
-from recollect.memory.finding import Found, Similar
-from recollect.recall.model import RecallFilter
-from recollect_gateway.mcp_endpoint.tool import Call, Reply
+from recollect.graph.graphs import service as graphs
+from recollect.memory import fact_search
+from recollect.memory.fact_search import NodeMatch, SimilarFact
+from recollect.retrieval.recall.model import RecallFilter
+from recollect_gateway.calls import Call
+from recollect_gateway.mcp_endpoint.schema import default_of
+from recollect_gateway.mcp_endpoint.tool import Reply
 from recollect_gateway.mcp_endpoint.toolsets.facts.shapes import (
     EdgeOut,
     NodeId,
     NodeOut,
     NodeType,
-    OwnedReading,
+    OwnedReadArguments,
     Status,
     Threshold,
     edges_out,
@@ -23,25 +26,23 @@ from recollect_gateway.mcp_endpoint.toolsets.facts.shapes import (
     node_id,
 )
 
-DEFAULT_LIMIT = 10
 
-
-class Search(OwnedReading, frozen=True, rename=None):
+class Search(OwnedReadArguments, frozen=True, rename=None):
     """Arguments of `search`."""
 
     query: Annotated[str, Meta(max_length=1_000)]
-    limit: Annotated[int, Meta(ge=1, le=100, description="Default 10")] | None = None
+    limit: Annotated[int, Meta(ge=1, le=100, extra_json_schema=default_of("search_default_limit"))] | None = None
     node_types: Annotated[list[NodeType], Meta(max_length=2)] | None = None
     status: Status | None = None
     similarity_threshold: Threshold | None = None
     include_outdated: bool = False
 
 
-class FindSimilar(OwnedReading, frozen=True, rename=None):
+class FindSimilar(OwnedReadArguments, frozen=True, rename=None):
     """Arguments of `find_similar`."""
 
     fact_id: NodeId
-    threshold: Threshold | None = None
+    threshold: Annotated[Threshold, Meta(extra_json_schema=default_of("similarity_threshold"))] | None = None
     limit: Annotated[int, Meta(ge=1, le=100)] = 10
     include_relations: bool = True
 
@@ -88,36 +89,38 @@ async def search(call: Call, arguments: Search) -> Reply:
     )
     (question,) = await call.questions([arguments.query])
     async with call.recalling(graph, [question], only) as (tx, cached):
-        found = await finding.find(
+        found = await fact_search.find(
             tx,
             graph,
             question,
             only,
-            limit=arguments.limit or DEFAULT_LIMIT,
+            limit=arguments.limit or call.settings.search_default_limit,
             threshold=arguments.similarity_threshold,
             as_of=arguments.as_of,
             cached=cached,
         )
-    return Reply(_split([_found_out(one, call.graph_name(graph)) for one in found]))
+        owner_id = await graphs.name_of(tx, graph)
+    return Reply(_split([_found_out(one, owner_id) for one in found]))
 
 
 async def find_similar(call: Call, arguments: FindSimilar) -> Reply:
     """Find facts that mean nearly the same."""
     graph = graph_of(arguments)
     async with call.transaction() as tx:
-        found = await finding.find_similar(
+        found = await fact_search.find_similar(
             tx,
             graph,
             node_id(arguments.fact_id),
-            threshold=arguments.threshold,
+            threshold=call.settings.similarity_threshold if arguments.threshold is None else arguments.threshold,
             limit=arguments.limit,
             edges=arguments.include_relations,
             as_of=arguments.as_of,
         )
-    return Reply(SimilarNodes(True, [_similar_out(one, call.graph_name(graph)) for one in found]))
+        owner_id = await graphs.name_of(tx, graph)
+    return Reply(SimilarNodes(True, [_similar_out(one, owner_id) for one in found]))
 
 
-def _found_out(found: Found, owner_id: str) -> FoundNode:
+def _found_out(found: NodeMatch, owner_id: str) -> FoundNode:
     """A node that a search found, with why."""
     return FoundNode(
         **node_fields(found.node, owner_id),
@@ -127,7 +130,7 @@ def _found_out(found: Found, owner_id: str) -> FoundNode:
     )
 
 
-def _similar_out(similar: Similar, owner_id: str) -> SimilarNode:
+def _similar_out(similar: SimilarFact, owner_id: str) -> SimilarNode:
     """A similar fact."""
     return SimilarNode(
         **node_fields(similar.node, owner_id), score=round(similar.score, 4), relations=edges_out(similar.edges)

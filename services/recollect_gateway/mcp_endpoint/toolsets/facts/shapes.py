@@ -4,25 +4,26 @@ Times are integer milliseconds since 1970; vectors stay inside.
 """
 
 from collections.abc import Iterable
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
 from msgspec import Meta, Struct
 
-from recollect.errors import ErrorCode, InvalidInput, NotFound
-from recollect.lineages.model import Version
-from recollect.relations.model import Edge
+from recollect.errors import ErrorCode, InvalidInput, NotFound, require_none
+from recollect.graph.lineages.model import Version
+from recollect.graph.relations.model import Edge
 from recollect.settings import Settings
-from recollect.times import storable
-from recollect_gateway.mcp_endpoint.tool import Arguments, Reading
+from recollect.times import from_milliseconds, milliseconds
+from recollect_gateway.mcp_endpoint.tool import Arguments, ReadArguments
 from recollect_gateway.mcp_endpoint.toolsets.memory.shapes import MAX_OFFSET
 from recollect_gateway.shapes import END, GraphName, check_metadata
 
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 DEFAULT_SOURCE = "mcp"
 
-OwnerId = Annotated[GraphName, Meta(description="Graph to use; default: the credential's, else `default`")]
+OwnerId = Annotated[
+    GraphName, Meta(description="Graph to use, by name or id; default: the credential's, else `default`")
+]
 NodeId = Annotated[str, Meta(max_length=256)]
 Status = Literal["active", "outdated", "archived"]
 NodeType = Literal["Fact", "Entity"]
@@ -31,20 +32,24 @@ ContractType = Annotated[str, Meta(min_length=1, max_length=256, pattern=f"^[A-Z
 Offset = Annotated[int, Meta(ge=0, le=MAX_OFFSET)]
 
 
-class Owned(Arguments, kw_only=True, frozen=True, rename=None):
+class OwnedArguments(Arguments, kw_only=True, frozen=True, rename=None):
     """Arguments of a tool on the graph of one owner."""
 
     owner_id: OwnerId | None = None
 
 
-class OwnedReading(Reading, kw_only=True, frozen=True, rename=None):
+class OwnedReadArguments(ReadArguments, kw_only=True, frozen=True, rename=None):
     """Arguments of a tool that can read the past of such a graph."""
 
     owner_id: OwnerId | None = None
 
 
 class NodeOut(Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """A fact or an entity, whose text is its name. What is not set is left out; `at` too, where it is `created_at`."""
+    """A fact or an entity, whose text is its name. What is not set is left out; `at` too, where it is `created_at`.
+
+    `content`: the text that an entity has of its own, beside its name. `reason`: why it is outdated, or was last
+    changed, where that was told.
+    """
 
     id: str
     node_type: str
@@ -59,18 +64,21 @@ class NodeOut(Struct, frozen=True, omit_defaults=True, kw_only=True):
     expires_at: int | None = None
     last_dedup_at: int | None = None
     version: int | None = None
+    content: str | None = None
     thread: str | None = None
     at: int | None = None
+    reason: str | None = None
 
 
 class EdgeOut(Struct, frozen=True):
-    """A relation between two nodes."""
+    """A relation between two nodes, and when it was made."""
 
     id: str
     from_id: str
     to_id: str
     relation_type: str
     metadata: dict[str, Any]
+    created_at: int
 
 
 class Succeeded(Struct, frozen=True):
@@ -79,7 +87,7 @@ class Succeeded(Struct, frozen=True):
     success: bool
 
 
-def graph_of(arguments: Owned | OwnedReading) -> str | None:
+def graph_of(arguments: OwnedArguments | OwnedReadArguments) -> str | None:
     """The graph that `owner_id` or `graph` names; raises InvalidInput where they name two."""
     if None not in (arguments.owner_id, arguments.graph) and arguments.owner_id != arguments.graph:
         raise InvalidInput("owner_id and graph name two graphs: give one of them", path="owner_id")
@@ -94,20 +102,24 @@ def node_id(text: str) -> UUID:
         raise NotFound(f"There is no node {text}.", code=ErrorCode.NODE_NOT_FOUND) from None
 
 
-def checked_metadata(metadata: dict[str, Any] | None, path: str, settings: Settings) -> dict[str, Any]:
-    """Metadata that is not too large; none is empty. Raises InvalidInput."""
-    check_metadata(metadata, path, settings.max_metadata_size)
-    return metadata or {}
+def metadata_fault(metadata: dict[str, Any] | None, path: str, settings: Settings) -> InvalidInput | None:
+    """What is said of metadata that is too large; None where it is not."""
+    try:
+        check_metadata(metadata, path, settings.max_metadata_size)
+    except InvalidInput as fault:
+        return fault
+    return None
 
 
-def from_milliseconds(milliseconds: int | None) -> datetime | None:
-    """The moment that many milliseconds after 1970 began."""
-    return None if milliseconds is None else storable(EPOCH + timedelta(milliseconds=milliseconds))
+def checked_metadata(metadata: dict[str, Any] | None, path: str, settings: Settings) -> dict[str, Any] | None:
+    """Metadata that is not too large; None where none is given. Raises InvalidInput."""
+    require_none([metadata_fault(metadata, path, settings)])
+    return metadata
 
 
-def milliseconds(at: datetime) -> int:
-    """Whole milliseconds since 1970."""
-    return (at - EPOCH) // timedelta(milliseconds=1)
+def moment_of(told: int | None) -> datetime | None:
+    """The moment that the contract tells in milliseconds since 1970."""
+    return None if told is None else from_milliseconds(told)
 
 
 def node_out(node: Version, owner_id: str, *, versioned: bool = False) -> NodeOut:
@@ -117,7 +129,10 @@ def node_out(node: Version, owner_id: str, *, versioned: bool = False) -> NodeOu
 
 def edges_out(edges: Iterable[Edge]) -> list[EdgeOut]:
     """Relations in the contract's shape."""
-    return [EdgeOut(str(e.id), str(e.from_node), str(e.to_node), e.type, e.metadata) for e in edges]
+    return [
+        EdgeOut(str(e.id), str(e.from_node), str(e.to_node), e.type, e.metadata, milliseconds(e.created_at))
+        for e in edges
+    ]
 
 
 def node_fields(node: Version, owner_id: str) -> dict[str, Any]:
@@ -135,8 +150,10 @@ def node_fields(node: Version, owner_id: str) -> dict[str, Any]:
         "ttl_days": node.ttl_days,
         "expires_at": None if node.expires_at is None else milliseconds(node.expires_at),
         "last_dedup_at": None if node.last_dedup_at is None else milliseconds(node.last_dedup_at),
+        "content": None if node.name is None else node.content or None,
         "thread": node.thread,
         "at": None if node.said_at in (None, node.began_at) else milliseconds(node.said_at),
+        "reason": node.reason,
     }
 
 

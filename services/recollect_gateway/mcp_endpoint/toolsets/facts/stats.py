@@ -2,12 +2,14 @@
 
 from msgspec import Struct
 
+from recollect.graph.graphs import service as graphs
 from recollect.memory import facts
-from recollect_gateway.mcp_endpoint.tool import Call, Reply
-from recollect_gateway.mcp_endpoint.toolsets.facts.shapes import Owned, graph_of
+from recollect_gateway.calls import Call
+from recollect_gateway.mcp_endpoint.tool import Reply
+from recollect_gateway.mcp_endpoint.toolsets.facts.shapes import OwnedArguments, graph_of
 
 
-class GetStats(Owned, frozen=True, rename=None):
+class GetStats(OwnedArguments, frozen=True, rename=None):
     """Arguments of `get_stats`."""
 
 
@@ -30,7 +32,7 @@ class GraphCounts(Struct, frozen=True):
     revision: int
 
 
-class GraphStats(Struct, frozen=True):
+class StatsResult(Struct, frozen=True):
     """Result of `get_stats`."""
 
     success: bool
@@ -41,10 +43,10 @@ async def get_stats(call: Call, arguments: GetStats) -> Reply:
     """Count what a graph holds."""
     graph = graph_of(arguments)
     async with call.transaction() as tx:
-        found = await facts.graph_stats(tx, graph)
+        owner_id, found = await graphs.name_of(tx, graph), await facts.graph_stats(tx, graph)
     head = found.head
     counts = GraphCounts(
-        owner_id=call.graph_name(graph),
+        owner_id=owner_id,
         total_nodes=head.facts + head.entities if head else 0,
         facts=head.facts if head else 0,
         entities=head.entities if head else 0,
@@ -56,4 +58,4 @@ async def get_stats(call: Call, arguments: GetStats) -> Reply:
         refused=found.refused,
         revision=head.revision if head else 0,
     )
-    return Reply(GraphStats(True, counts))
+    return Reply(StatsResult(True, counts))

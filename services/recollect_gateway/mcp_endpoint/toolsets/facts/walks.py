@@ -5,14 +5,17 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from recollect.memory import walking
-from recollect.memory.walking import Surroundings
-from recollect_gateway.mcp_endpoint.tool import Call, Reply
+from recollect.graph.graphs import service as graphs
+from recollect.memory import neighbourhoods
+from recollect.memory.neighbourhoods import Neighbourhood
+from recollect_gateway.calls import Call
+from recollect_gateway.mcp_endpoint.schema import default_of
+from recollect_gateway.mcp_endpoint.tool import Reply
 from recollect_gateway.mcp_endpoint.toolsets.facts.shapes import (
     EdgeOut,
     NodeId,
     NodeOut,
-    OwnedReading,
+    OwnedReadArguments,
     edges_out,
     graph_of,
     node_id,
@@ -20,15 +23,17 @@ from recollect_gateway.mcp_endpoint.toolsets.facts.shapes import (
 )
 
 
-class GetContext(OwnedReading, frozen=True, rename=None):
+class GetContext(OwnedReadArguments, frozen=True, rename=None):
     """Arguments of `get_context`."""
 
     node_id: NodeId = ""
     depth: Annotated[int, Meta(ge=0, le=6)] = 1
-    max_nodes: Annotated[int, Meta(ge=1, le=200)] = 20
+    max_nodes: Annotated[int, Meta(ge=1, le=200, extra_json_schema=default_of("subgraph_default_max_nodes"))] | None = (
+        None
+    )
 
 
-class GetTrace(OwnedReading, frozen=True, rename=None):
+class GetTrace(OwnedReadArguments, frozen=True, rename=None):
     """Arguments of `get_trace`."""
 
     from_id: NodeId
@@ -67,15 +72,16 @@ async def get_context(call: Call, arguments: GetContext) -> Reply:
     if not arguments.node_id:
         return Reply(Context(True, [], []))
     async with call.transaction() as tx:
-        found = await walking.surroundings(
+        found = await neighbourhoods.neighbourhood(
             tx,
             graph,
             node_id(arguments.node_id),
             depth=arguments.depth,
-            max_nodes=arguments.max_nodes,
+            max_nodes=arguments.max_nodes or call.settings.subgraph_default_max_nodes,
             as_of=arguments.as_of,
         )
-    nodes = [node_out(node, call.graph_name(graph)) for node in found.nodes]
+        owner_id = await graphs.name_of(tx, graph)
+    nodes = [node_out(node, owner_id) for node in found.nodes]
     return Reply(Context(True, nodes, edges_out(found.edges), found.cut))
 
 
@@ -84,11 +90,12 @@ async def get_trace(call: Call, arguments: GetTrace) -> Reply:
     graph = graph_of(arguments)
     ends = node_id(arguments.from_id), node_id(arguments.to_id)
     async with call.transaction() as tx:
-        found = await walking.trace(tx, graph, *ends, max_paths=arguments.max_paths, as_of=arguments.as_of)
-    return Reply(Trace(True, _paths_out(found, call.graph_name(graph)), found.cut))
+        found = await neighbourhoods.trace(tx, graph, *ends, max_paths=arguments.max_paths, as_of=arguments.as_of)
+        owner_id = await graphs.name_of(tx, graph)
+    return Reply(Trace(True, _paths_out(found, owner_id), found.cut))
 
 
-def _paths_out(found: Surroundings, owner_id: str) -> list[PathOut]:
+def _paths_out(found: Neighbourhood, owner_id: str) -> list[PathOut]:
     """Paths, each with its own nodes and relations."""
     nodes = {node.node_id: node_out(node, owner_id) for node in found.nodes}
     paths = []

@@ -1,20 +1,23 @@
 """Edges between lineages: make, delete, follow them."""
 
+from collections.abc import Iterable
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
 from msgspec import Meta, Struct
 
+from recollect.graph.graphs import service as graphs
+from recollect.graph.relations import service as relations
+from recollect.graph.relations.model import Direction, Walk
 from recollect.memory import subgraphs
-from recollect.memory.model import Edges, EdgeSpec, Link, Target
-from recollect.relations import service as relations
-from recollect.relations.model import Direction, Walk
-from recollect_gateway.mcp_endpoint.tool import Arguments, Call, Reading, Reply
+from recollect.memory.model import EdgeSpec, NamedEdge, Target
+from recollect_gateway.calls import Call
+from recollect_gateway.mcp_endpoint.tool import Arguments, ReadArguments, Reply
 from recollect_gateway.mcp_endpoint.toolsets.lineage.shapes import (
     CreatedBy,
-    EdgeOut,
+    LineageEdgeOut,
     LineageId,
-    NodeOut,
+    NodeVersionOut,
     Offset,
     edge_out,
     node_out,
@@ -24,8 +27,10 @@ from recollect_gateway.shapes import GraphName
 
 EdgeKind = Annotated[str, Meta(min_length=1, max_length=256, description="What the edge says, such as cites")]
 EdgeKinds = Annotated[list[EdgeKind], Meta(max_length=50, description="Only edges of these kinds; default any")]
-ToGraph = Annotated[GraphName, Meta(description="The graph that the target lives in, if another: a symlink")]
-Metadata = Annotated[dict[str, Any], Meta(description="Anything to keep with it")]
+ToGraph = Annotated[GraphName, Meta(description="The target's graph, by name or id, if another: a symlink")]
+EdgeMetadata = Annotated[
+    dict[str, Any], Meta(description="Anything to keep with it; replaces what an edge that is there has")
+]
 Ordinal = Annotated[int, Meta(ge=-(2**31), le=2**31 - 1, description="Its place among the edges of its source")]
 EdgeLimit = Annotated[int, Meta(ge=1, le=1_000, description="Edges at most")]
 
@@ -37,7 +42,7 @@ class PutEdge(Arguments, frozen=True, rename=None):
     to_lineage: LineageId
     kind: EdgeKind
     to_graph: ToGraph | None = None
-    metadata: Metadata = {}
+    metadata: EdgeMetadata | None = None
     ordinal: Ordinal | None = None
     created_by: CreatedBy | None = None
 
@@ -48,15 +53,16 @@ class DeleteEdge(Arguments, frozen=True, rename=None):
     id: Annotated[UUID, Meta(description="The edge's id")]
 
 
-class Adjacent(Reading, frozen=True, rename=None):
+class Adjacent(ReadArguments, frozen=True, rename=None):
     """Arguments of `outgoing` and `incoming`."""
 
     lineage_id: LineageId
     edge_kinds: EdgeKinds = []
     limit: EdgeLimit = 100
+    offset: Offset = 0
 
 
-class Traverse(Reading, frozen=True, rename=None):
+class Traverse(ReadArguments, frozen=True, rename=None):
     """Arguments of `traverse`."""
 
     lineage_id: LineageId
@@ -77,10 +83,11 @@ class SymlinkManifest(Arguments, frozen=True, rename=None):
 
 
 class OneEdge(Struct, frozen=True):
-    """Result of `put_edge`: the edge, new or as it was there already."""
+    """Result of `put_edge`. Neither `created` nor `updated`: the edge was there just so already."""
 
-    edge: EdgeOut
+    edge: LineageEdgeOut
     created: bool
+    updated: bool
 
 
 class DeletedEdge(Struct, frozen=True):
@@ -93,14 +100,14 @@ class DeletedEdge(Struct, frozen=True):
 class EdgeList(Struct, frozen=True):
     """Result of `outgoing` and `incoming`, in the order of ordinal and age."""
 
-    edges: list[EdgeOut]
+    edges: list[LineageEdgeOut]
     more: bool
 
 
 class TraversedNode(Struct, frozen=True):
     """A node that was reached, and how many edges away."""
 
-    node: NodeOut
+    node: NodeVersionOut
     depth: int
 
 
@@ -108,12 +115,12 @@ class Traversal(Struct, frozen=True):
     """Result of `traverse`, nearest first. `cut`: the bound that ended it early (nodes, edges, time), or empty."""
 
     nodes: list[TraversedNode]
-    edges: list[EdgeOut]
+    edges: list[LineageEdgeOut]
     cut: str
 
 
-class SymlinkTarget(Struct, frozen=True, omit_defaults=True):
-    """A graph that symlinks of a page lead to; `graph` is left out where it is gone."""
+class SymlinkGraph(Struct, frozen=True, omit_defaults=True):
+    """A graph that symlinks of a page lead to, or come from; `graph`, its name, is left out where it is gone."""
 
     graph_id: str
     count: int
@@ -122,15 +129,21 @@ class SymlinkTarget(Struct, frozen=True, omit_defaults=True):
 
 
 class Symlinks(Struct, frozen=True):
-    """Result of `symlink_manifest`: the symlinks, oldest first, and the graphs that they lead to."""
+    """Result of `symlink_manifest`: a page of the symlinks, oldest first, and the graphs that they lead to.
 
-    symlinks: list[EdgeOut]
-    targets: list[SymlinkTarget]
+    `inbound`: the same page of those that lead into the graph, and the graphs that they come from.
+    """
+
+    symlinks: list[LineageEdgeOut]
+    targets: list[SymlinkGraph]
     more: bool
+    inbound: list[LineageEdgeOut]
+    sources: list[SymlinkGraph]
+    more_inbound: bool
 
 
 async def put_edge(call: Call, arguments: PutEdge) -> Reply:
-    """Make an edge."""
+    """Make an edge, or put other properties to the one that is there."""
     require_small(call, arguments.metadata, "metadata")
     spec = EdgeSpec(
         Target(arguments.from_lineage),
@@ -142,10 +155,11 @@ async def put_edge(call: Call, arguments: PutEdge) -> Reply:
         arguments.created_by,
     )
     async with call.writing(arguments.graph) as (tx, revision):
-        edge = await subgraphs.put_edge(tx, revision, spec)
-        link = Link(edge, revision.graph.name, arguments.to_graph or revision.graph.name, dangling=False)
-        created = edge.id in revision.ids
-    return Reply(OneEdge(edge_out(link), created))
+        put = await subgraphs.put_edge(tx, revision, spec)
+        symlink = put.edge.is_symlink
+        to_graph = await graphs.name_of(tx, arguments.to_graph) if symlink else revision.graph.name
+        link = NamedEdge(put.edge, revision.graph.name, to_graph, dangling=False)
+    return Reply(OneEdge(edge_out(link), put.created, put.updated))
 
 
 async def delete_edge(call: Call, arguments: DeleteEdge) -> Reply:
@@ -183,26 +197,44 @@ async def traverse(call: Call, arguments: Traverse) -> Reply:
 
 
 async def symlink_manifest(call: Call, arguments: SymlinkManifest) -> Reply:
-    """List the edges that lead into other graphs."""
+    """List the edges that lead into other graphs, and from there into this one."""
+    name, offset, limit = arguments.graph, arguments.offset, arguments.limit
     async with call.transaction() as tx:
-        found = await subgraphs.symlinks_of(tx, arguments.graph, offset=arguments.offset, limit=arguments.limit)
-    return Reply(Symlinks([edge_out(link) for link in found.links], _targets(found), found.more))
+        found = await subgraphs.symlinks_of(tx, name, offset=offset, limit=limit)
+        inbound = await subgraphs.symlinks_of(tx, name, inbound=True, offset=offset, limit=limit)
+    return Reply(
+        Symlinks(
+            [edge_out(link) for link in found.links],
+            _graphs((link.edge.to_graph, link.to_graph, link) for link in found.links),
+            found.more,
+            [edge_out(link) for link in inbound.links],
+            _graphs((link.edge.graph_id, link.graph, link) for link in inbound.links),
+            inbound.more,
+        )
+    )
 
 
 async def _adjacent(call: Call, arguments: Adjacent, direction: Direction) -> Reply:
     walk = Walk(direction, tuple(arguments.edge_kinds))
     async with call.transaction() as tx:
         found = await subgraphs.edges_at(
-            tx, arguments.graph, arguments.lineage_id, walk, limit=arguments.limit, as_of=arguments.as_of
+            tx,
+            arguments.graph,
+            arguments.lineage_id,
+            walk,
+            offset=arguments.offset,
+            limit=arguments.limit,
+            as_of=arguments.as_of,
         )
     return Reply(EdgeList([edge_out(link) for link in found.links], found.more))
 
 
-def _targets(found: Edges) -> list[SymlinkTarget]:
-    by_graph: dict[UUID, list[Link]] = {}
-    for link in found.links:
-        by_graph.setdefault(link.edge.to_graph, []).append(link)
+def _graphs(ends: Iterable[tuple[UUID, str | None, NamedEdge]]) -> list[SymlinkGraph]:
+    """The graphs at the far ends of symlinks, by id and name, each with how many there are."""
+    by_graph: dict[UUID, tuple[str | None, list[NamedEdge]]] = {}
+    for graph_id, name, link in ends:
+        by_graph.setdefault(graph_id, (name, []))[1].append(link)
     return [
-        SymlinkTarget(str(graph_id), len(links), sum(link.dangling for link in links), links[0].to_graph)
-        for graph_id, links in by_graph.items()
+        SymlinkGraph(str(graph_id), len(links), sum(link.dangling for link in links), name)
+        for graph_id, (name, links) in by_graph.items()
     ]

@@ -8,12 +8,13 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct, field
 
-from recollect.curation import deduplication
+from recollect.curation.duplicates import deduplication
 from recollect.errors import InvalidInput, NotFound
-from recollect.graphs import service as graphs
-from recollect.graphs.model import GraphHead, GraphPatch, NewGraph
-from recollect.retention import erasure
-from recollect_gateway.mcp_endpoint.tool import Arguments, Call, Reply
+from recollect.graph.graphs import service as graphs
+from recollect.graph.graphs.model import GraphHead, GraphPatch, NewGraph
+from recollect.retention.erasure import service as erasure
+from recollect_gateway.calls import Call
+from recollect_gateway.mcp_endpoint.tool import Arguments, Reply
 from recollect_gateway.mcp_endpoint.toolsets.lineage.shapes import GraphOut, Kind, graph_out, require_small
 from recollect_gateway.shapes import GraphName
 
@@ -57,7 +58,7 @@ class UpdateGraphConfig(Arguments, frozen=True, rename=None):
 class DeleteGraph(Arguments, frozen=True, rename=None):
     """Arguments of `delete_graph`: the graph must be named, no default is taken."""
 
-    graph: Annotated[GraphName, Meta(description="Graph to delete")] = field()
+    graph: Annotated[GraphName, Meta(description="Graph to delete, by name or id")] = field()
 
 
 class Graphs(Struct, frozen=True):
@@ -140,7 +141,7 @@ async def update_graph_config(call: Call, arguments: UpdateGraphConfig) -> Reply
         arguments.metadata,
     )
     async with call.transaction() as tx:
-        graph = await graphs.configure_graph(tx, call.graph_name(arguments.graph), patch, call.tool.name)
+        graph = await graphs.configure_graph(tx, call.graph_name(arguments.graph), patch, call.operation)
     return Reply(OneGraph(graph_out(graph)))
 
 
@@ -148,10 +149,11 @@ async def delete_graph(call: Call, arguments: DeleteGraph) -> Reply:
     """Delete a graph with its history."""
     try:
         async with call.transaction() as tx:
+            name = await graphs.name_of(tx, arguments.graph)
             await erasure.erase_graph(tx, arguments.graph)
     except NotFound:
         return Reply(DeletedGraph(arguments.graph, False))
-    return Reply(DeletedGraph(arguments.graph, True))
+    return Reply(DeletedGraph(name, True))
 
 
 def _detail(graph: GraphOut, head: GraphHead) -> GraphDetail:

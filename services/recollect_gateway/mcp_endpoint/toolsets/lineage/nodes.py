@@ -6,20 +6,21 @@ from uuid import UUID
 from msgspec import Meta, Struct
 
 from recollect.errors import InvalidInput
-from recollect.graphs import service as graphs
-from recollect.lineages import service as lineages
-from recollect.lineages.model import Draft, Put, Version, VersionFilter, not_found
+from recollect.graph.entities import service as entities
+from recollect.graph.graphs import service as graphs
+from recollect.graph.lineages import service as lineages
+from recollect.graph.lineages.model import Draft, PutOutcome, Version, VersionFilter, not_found
+from recollect.graph.nodes.model import NodeFields
 from recollect.memory import subgraphs
-from recollect.nodes.model import NodeFields
-from recollect.recall.model import RecallFilter
-from recollect_gateway.mcp_endpoint.schema import utc
-from recollect_gateway.mcp_endpoint.tool import Arguments, Call, Reading, Reply
+from recollect.retrieval.recall.model import RecallFilter
+from recollect_gateway.calls import Call
+from recollect_gateway.mcp_endpoint.tool import Arguments, ReadArguments, Reply
 from recollect_gateway.mcp_endpoint.toolsets.lineage.shapes import (
     CreatedBy,
     Kind,
     Kinds,
     LineageId,
-    NodeOut,
+    NodeVersionOut,
     Offset,
     Tag,
     Tags,
@@ -27,6 +28,7 @@ from recollect_gateway.mcp_endpoint.toolsets.lineage.shapes import (
     node_out,
     require_small,
 )
+from recollect_gateway.parsing import utc, utc_through
 
 Content = Annotated[str, Meta(min_length=1, max_length=100_000, description="What the node says")]
 Summary = Annotated[str, Meta(max_length=1_000, description="A short form of it, for lists")]
@@ -77,17 +79,17 @@ class History(Arguments, frozen=True, rename=None):
     offset: Offset = 0
 
 
-class ListNodes(Reading, frozen=True, rename=None):
+class ListNodes(ReadArguments, frozen=True, rename=None):
     """Arguments of `list_nodes`."""
 
     kinds: Kinds = []
     tags: Tags = []
-    compact: Annotated[bool, Meta(description="Without content, metadata and provenance")] = False
+    compact: Annotated[bool, Meta(description="Without content, observations, metadata and provenance")] = False
     limit: Annotated[int, Meta(ge=1, le=500, description="Nodes at most")] = 100
     offset: Offset = 0
 
 
-class SearchGraph(Reading, frozen=True, rename=None):
+class SearchGraph(ReadArguments, frozen=True, rename=None):
     """Arguments of `search_graph`."""
 
     text: Annotated[str, Meta(min_length=1, max_length=1_000, description="A question or a few words")]
@@ -95,6 +97,7 @@ class SearchGraph(Reading, frozen=True, rename=None):
     tags: Tags = []
     fresh_only: Annotated[bool, Meta(description="Leave out what is stale")] = False
     limit: Annotated[int, Meta(ge=1, le=50, description="Nodes at most")] = 20
+    offset: Annotated[int, Meta(ge=0, le=1_000, description="Nodes to pass over")] = 0
 
 
 class ManualConflict(Struct, frozen=True):
@@ -108,40 +111,47 @@ class ManualConflict(Struct, frozen=True):
 class PutResult(Struct, frozen=True, omit_defaults=True):
     """Result of `put_node`. `conflict`: the node was written beside other heads, and waits to be settled."""
 
-    node: NodeOut
+    node: NodeVersionOut
     created: bool
     conflict: ManualConflict | None = None
 
 
-class OneNode(Struct, frozen=True):
+class OneNodeVersion(Struct, frozen=True):
     """Result of `get_node_by_id` and `get_node_by_lineage`."""
 
-    node: NodeOut
+    node: NodeVersionOut
 
 
-class Versions(Struct, frozen=True):
+class VersionHistory(Struct, frozen=True):
     """Result of `history`, newest first."""
 
-    versions: list[NodeOut]
+    versions: list[NodeVersionOut]
     more: bool
 
 
 class Nodes(Struct, frozen=True):
     """Result of `list_nodes`, oldest first."""
 
-    nodes: list[NodeOut]
+    nodes: list[NodeVersionOut]
     more: bool
 
 
 class SearchHit(Struct, frozen=True):
-    """A node that was found."""
+    """A node that was found, and the text of it that answers best.
 
-    node: NodeOut
+    That is a piece of its content, an observation, a name, its summary, or those of its tags that were meant.
+    """
+
+    node: NodeVersionOut
     score: float
+    text: str
 
 
 class SearchHits(Struct, frozen=True):
-    """Result of `search_graph`, best first. `waiting`: texts that are found by their words only, for now."""
+    """Result of `search_graph`, best first; 100 nodes at most on all pages.
+
+    `waiting`: texts that are found by their words only, for now.
+    """
 
     hits: list[SearchHit]
     more: bool
@@ -166,14 +176,15 @@ async def get_node_by_id(call: Call, arguments: GetNodeById) -> Reply:
         if graph is None:
             raise not_found(arguments.id)
         node = await lineages.get_version(tx, graph, arguments.id)
-    return Reply(OneNode(node_out(node, graph.name)))
+        said = await entities.observations_of(tx, graph, [node.node_id])
+    return Reply(OneNodeVersion(node_out(node, graph.name, observations=said.get(node.node_id, ()))))
 
 
 async def get_node_by_lineage(call: Call, arguments: GetNodeByLineage) -> Reply:
     """Show a node as it is, or at a version or a time."""
     if arguments.at_version is not None and arguments.at_time is not None:
         raise InvalidInput("Give at_version or at_time, not both", path="at_version")
-    at_time = utc(arguments.at_time, "at_time")
+    at_time = utc_through(arguments.at_time, "at_time")
     async with call.transaction() as tx:
         graph = await graphs.open_graph(tx, arguments.graph)
         if graph is None:
@@ -184,7 +195,9 @@ async def get_node_by_lineage(call: Call, arguments: GetNodeByLineage) -> Reply:
             node = await lineages.get_at(tx, graph, arguments.lineage_id, at_time)
         else:
             node = await lineages.get_node(tx, graph, arguments.lineage_id)
-    return Reply(OneNode(node_out(node, graph.name)))
+        at = None if at_time is None else await graphs.moment_of(tx, graph, at_time)
+        said = await entities.observations_of(tx, graph, [node.node_id], at=at)
+    return Reply(OneNodeVersion(node_out(node, graph.name, observations=said.get(node.node_id, ()))))
 
 
 async def history(call: Call, arguments: History) -> Reply:
@@ -197,7 +210,7 @@ async def history(call: Call, arguments: History) -> Reply:
             tx, graph, arguments.lineage_id, offset=arguments.offset, limit=arguments.limit + 1
         )
     shown = found[: arguments.limit]
-    return Reply(Versions([node_out(node, graph.name) for node in shown], more=len(found) > len(shown)))
+    return Reply(VersionHistory([node_out(node, graph.name) for node in shown], more=len(found) > len(shown)))
 
 
 async def list_nodes(call: Call, arguments: ListNodes) -> Reply:
@@ -209,7 +222,12 @@ async def list_nodes(call: Call, arguments: ListNodes) -> Reply:
             return Reply(Nodes([], more=False))
         at = await graphs.moment(tx, graph, arguments.as_of)
         found, more = await lineages.list_nodes(tx, graph, only, at=at)
-    return Reply(Nodes([node_out(node, graph.name, compact=arguments.compact) for node in found], more))
+        told = [] if arguments.compact else [node.node_id for node in found if node.name is not None]
+        said = await entities.observations_of(tx, graph, told, at=at) if told else {}
+    nodes = [
+        node_out(node, graph.name, compact=arguments.compact, observations=said.get(node.node_id, ())) for node in found
+    ]
+    return Reply(Nodes(nodes, more))
 
 
 async def search_graph(call: Call, arguments: SearchGraph) -> Reply:
@@ -218,10 +236,17 @@ async def search_graph(call: Call, arguments: SearchGraph) -> Reply:
     only = RecallFilter(kinds=tuple(arguments.kinds), tags=tuple(arguments.tags), fresh_only=arguments.fresh_only)
     async with call.recalling(arguments.graph, [question], only) as (tx, cached):
         found = await subgraphs.search_nodes(
-            tx, arguments.graph, question, only, limit=arguments.limit, as_of=arguments.as_of, cached=cached
+            tx,
+            arguments.graph,
+            question,
+            only,
+            offset=arguments.offset,
+            limit=arguments.limit,
+            as_of=arguments.as_of,
+            cached=cached,
         )
-    graph = call.graph_name(arguments.graph)
-    hits = [SearchHit(node_out(node, graph), round(score, 4)) for node, score in found.nodes]
+        graph = await graphs.name_of(tx, arguments.graph)
+    hits = [SearchHit(node_out(node, graph), round(score, 4), text) for node, score, text in found.nodes]
     return Reply(SearchHits(hits, found.more, found.waiting))
 
 
@@ -240,7 +265,7 @@ def draft_of(node: Any, lineage_id: UUID | None, *, path: str) -> Draft:
     return Draft(fields, lineage_id, node.based_on_version, node.created_by, content_only=True)
 
 
-def _conflict(put: Put, node: Version) -> ManualConflict | None:
+def _conflict(put: PutOutcome, node: Version) -> ManualConflict | None:
     if not put.conflict:
         return None
     return ManualConflict(

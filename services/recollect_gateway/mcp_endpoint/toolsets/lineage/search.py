@@ -4,11 +4,13 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
+from recollect.graph.graphs import service as graphs
 from recollect.memory import subgraphs
 from recollect.memory.model import NodeSearch
-from recollect.recall.model import RecallFilter
-from recollect_gateway.mcp_endpoint.tool import Call, Reading, Reply
-from recollect_gateway.mcp_endpoint.toolsets.lineage.shapes import Kinds, NodeOut, Tags, node_out
+from recollect.retrieval.recall.model import RecallFilter
+from recollect_gateway.calls import Call
+from recollect_gateway.mcp_endpoint.tool import ReadArguments, Reply
+from recollect_gateway.mcp_endpoint.toolsets.lineage.shapes import Kinds, NodeVersionOut, Tags, node_out
 
 MAX_QUERIES = 8
 DEFAULT_LIMIT = 20
@@ -29,7 +31,7 @@ class BatchQuery(Struct, forbid_unknown_fields=True, frozen=True):
     limit: Annotated[Count, Meta(description=f"Nodes that it may find, {MAX_PER_QUERY} at most")] = DEFAULT_LIMIT
 
 
-class BatchSearch(Reading, frozen=True, rename=None):
+class BatchSearch(ReadArguments, frozen=True, rename=None):
     """Arguments of `batch_search`."""
 
     queries: Annotated[
@@ -41,7 +43,7 @@ class BatchSearch(Reading, frozen=True, rename=None):
 class BatchHit(Struct, frozen=True):
     """A node that was found, its fused score, and the queries that found it, from 0."""
 
-    node: NodeOut
+    node: NodeVersionOut
     score: float
     queries_matched: list[int]
 
@@ -70,7 +72,7 @@ async def batch_search(call: Call, arguments: BatchSearch) -> Reply:
         found = await subgraphs.search_batch(
             tx, arguments.graph, searches, limit=_bounded(arguments.limit, MAX_TOTAL), as_of=arguments.as_of
         )
-    graph = call.graph_name(arguments.graph)
+        graph = await graphs.name_of(tx, arguments.graph)
     hits = [BatchHit(node_out(node, graph), fused.score, list(fused.rankings)) for node, fused in found.nodes]
     return Reply(BatchHits(hits, len(searches), found.unique, found.per_query, found.waiting))
 

@@ -1,5 +1,6 @@
 """What every tool of the toolset takes and answers: graphs, nodes and edges, as they are told."""
 
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Annotated, Any
 from uuid import UUID
@@ -7,10 +8,10 @@ from uuid import UUID
 import msgspec
 from msgspec import Meta, Struct
 
-from recollect.graphs.model import Graph
-from recollect.lineages.model import Version
-from recollect.memory.model import Link
-from recollect_gateway.mcp_endpoint.tool import Call
+from recollect.graph.graphs.model import Graph
+from recollect.graph.lineages.model import Version
+from recollect.memory.model import NamedEdge
+from recollect_gateway.calls import Call
 from recollect_gateway.shapes import check_metadata
 
 Time = Annotated[datetime, Meta(tz=True)]
@@ -35,11 +36,15 @@ class GraphOut(Struct, frozen=True):
     created_by: str
 
 
-class NodeOut(Struct, frozen=True, omit_defaults=True):
+class NodeVersionOut(Struct, frozen=True, omit_defaults=True):
     """A version of a node. `id` is the version's, `lineage_id` the node's; `name` where it is an entity.
 
+    `observations` are what is said of an entity, oldest first, in the reads that tell them: of now, or of the time that
+    is read. They belong to the lineage, not to one of its versions.
+
     `conflicts`: the other heads of its lineage, where sibling versions wait to be settled. Like `is_current` and
-    `superseded_by` it tells of now, whichever version is read.
+    `superseded_by` it tells of now, whichever version is read; with `as_of`, of then. `reason`: why it was last
+    changed, where that was told.
     """
 
     id: str
@@ -62,11 +67,13 @@ class NodeOut(Struct, frozen=True, omit_defaults=True):
     superseded_by: str | None = None
     based_on_version: int | None = None
     deleted: bool = False
+    observations: list[str] = []
     thread: str | None = None
     at: datetime | None = None
+    reason: str | None = None
 
 
-class EdgeOut(Struct, frozen=True, omit_defaults=True):
+class LineageEdgeOut(Struct, frozen=True, omit_defaults=True):
     """An edge between two lineages. `symlink`: its target lies in another graph. `dangling`: nothing lives at its end.
 
     The name of a graph is left out where the graph is gone.
@@ -101,9 +108,9 @@ def graph_out(graph: Graph) -> GraphOut:
     )
 
 
-def node_out(node: Version, graph: str, *, compact: bool = False) -> NodeOut:
+def node_out(node: Version, graph: str, *, compact: bool = False, observations: Iterable[str] = ()) -> NodeVersionOut:
     """A version as it is told; `compact`: without what a drawing of the graph does not need."""
-    told = NodeOut(
+    told = NodeVersionOut(
         id=str(node.id),
         graph=graph,
         graph_id=str(node.graph_id),
@@ -118,11 +125,12 @@ def node_out(node: Version, graph: str, *, compact: bool = False) -> NodeOut:
         conflicts=[str(other) for other in node.conflicts],
         name=node.name,
         deleted=node.deleted,
+        observations=list(observations),
     )
     return told if compact else _with_the_rest(told, node)
 
 
-def _with_the_rest(told: NodeOut, node: Version) -> NodeOut:
+def _with_the_rest(told: NodeVersionOut, node: Version) -> NodeVersionOut:
     return msgspec.structs.replace(
         told,
         content=node.content or "",
@@ -133,13 +141,14 @@ def _with_the_rest(told: NodeOut, node: Version) -> NodeOut:
         based_on_version=node.based_on,
         thread=node.thread,
         at=node.said_at,
+        reason=node.reason,
     )
 
 
-def edge_out(link: Link) -> EdgeOut:
+def edge_out(link: NamedEdge) -> LineageEdgeOut:
     """An edge as it is told."""
     edge = link.edge
-    return EdgeOut(
+    return LineageEdgeOut(
         id=str(edge.id),
         graph_id=str(edge.graph_id),
         from_lineage=str(edge.from_node),
@@ -157,6 +166,6 @@ def edge_out(link: Link) -> EdgeOut:
     )
 
 
-def require_small(call: Call, metadata: dict[str, Any], path: str) -> None:
+def require_small(call: Call, metadata: dict[str, Any] | None, path: str) -> None:
     """Raise InvalidInput for metadata past the bound."""
     check_metadata(metadata, path, call.settings.max_metadata_size)

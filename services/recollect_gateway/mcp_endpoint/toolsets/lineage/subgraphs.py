@@ -1,41 +1,54 @@
 """Whole subgraphs written at once, and the vocabulary that a graph uses."""
 
-from typing import Annotated, Any
+from collections.abc import Callable
+from functools import partial
+from typing import Annotated, Any, ClassVar, TypeVar
 from uuid import UUID
 
 from msgspec import Meta, Struct
 
 from recollect.errors import InvalidInput, RecollectError
-from recollect.graphs import service as graphs
-from recollect.lineages import service as lineages
-from recollect.lineages.model import Put, TagUse
+from recollect.graph.graphs import service as graphs
+from recollect.graph.lineages import service as lineages
+from recollect.graph.lineages.model import PutOutcome, TagUse
+from recollect.graph.relations.model import EdgeUpsert
 from recollect.memory import subgraphs
-from recollect.memory.model import EdgeSpec, NodeSpec, Subnet, Target
-from recollect.relations.model import Edge
-from recollect_gateway.mcp_endpoint.tool import Arguments, Call, Reading, Reply
-from recollect_gateway.mcp_endpoint.toolsets.lineage.edges import EdgeKind, Metadata, Ordinal, ToGraph
+from recollect.memory.model import EdgeSpec, NodeSpec, Target, WrittenSubgraph
+from recollect_gateway.calls import Call
+from recollect_gateway.mcp_endpoint.schema import items_schema
+from recollect_gateway.mcp_endpoint.tool import Arguments, ReadArguments, Reply
+from recollect_gateway.mcp_endpoint.toolsets.lineage.edges import EdgeKind, EdgeMetadata, Ordinal, ToGraph
 from recollect_gateway.mcp_endpoint.toolsets.lineage.nodes import (
     MANUAL_CONFLICT,
     BasedOn,
     Content,
     Freshness,
     Lineage,
+    Metadata,
     NodeTags,
     SaidAt,
     Summary,
     Thread,
     draft_of,
 )
-from recollect_gateway.mcp_endpoint.toolsets.lineage.shapes import CreatedBy, Kind, require_small
+from recollect_gateway.mcp_endpoint.toolsets.lineage.shapes import CreatedBy, Kind, Offset, require_small
+from recollect_gateway.parsing import parse
 
 MAX_NODES = 50
 MAX_EDGES = 100
+MAX_TAGS = 100
 """Those of the memgraph package."""
 
 Ref = Annotated[str, Meta(min_length=1, max_length=128)]
 NodeRef = Annotated[Ref, Meta(description="A name of your own, by which edges of this call mean the node")]
 EndRef = Annotated[Ref, Meta(description="The end, by the ref of a node of this call; or give its lineage")]
 EndLineage = Annotated[UUID, Meta(description="The end, by its lineage's id; or give a ref")]
+
+
+class Named(Struct, frozen=True):
+    """The ref of a node."""
+
+    ref: Ref | None = None
 
 
 class NodeIn(Struct, forbid_unknown_fields=True, frozen=True):
@@ -64,27 +77,42 @@ class EdgeIn(Struct, forbid_unknown_fields=True, frozen=True):
     to_ref: EndRef | None = None
     to_lineage: EndLineage | None = None
     to_graph: ToGraph | None = None
-    metadata: Metadata = {}
+    metadata: EdgeMetadata | None = None
     ordinal: Ordinal | None = None
     created_by: CreatedBy | None = None
 
 
+ItemIn = TypeVar("ItemIn", NodeIn, EdgeIn)
+Spec = TypeVar("Spec", NodeSpec, EdgeSpec)
+
+
 class PutSubgraph(Arguments, frozen=True, rename=None):
-    """Arguments of `put_subgraph`."""
+    """Arguments of `put_subgraph`: items as they were sent, each to be read by itself."""
 
-    nodes: Annotated[list[NodeIn], Meta(max_length=MAX_NODES, description="Nodes to write, in order")] = []
-    edges: Annotated[list[EdgeIn], Meta(max_length=MAX_EDGES, description="Edges to write after the nodes")] = []
+    read_one_by_one: ClassVar[frozenset[str]] = frozenset({"nodes", "edges"})
+
+    nodes: Annotated[
+        list[Any],
+        Meta(max_length=MAX_NODES, description="Nodes to write, in order", extra_json_schema=items_schema(NodeIn)),
+    ] = []
+    edges: Annotated[
+        list[Any],
+        Meta(
+            max_length=MAX_EDGES, description="Edges to write after the nodes", extra_json_schema=items_schema(EdgeIn)
+        ),
+    ] = []
 
 
-class DescribeSchema(Reading, frozen=True, rename=None):
+class DescribeSchema(ReadArguments, frozen=True, rename=None):
     """Arguments of `describe_schema`."""
 
 
-class ListTags(Reading, frozen=True, rename=None):
+class ListTags(ReadArguments, frozen=True, rename=None):
     """Arguments of `list_tags`."""
 
     prefix: Annotated[str, Meta(max_length=128, description="Only tags that begin so, whatever their case")] = ""
-    limit: Annotated[int, Meta(ge=1, le=100, description="Tags at most")] = 100
+    limit: Annotated[int, Meta(ge=1, description="Tags at most; more than 100 are never answered")] = MAX_TAGS
+    offset: Offset = 0
 
 
 class NodeResult(Struct, frozen=True, omit_defaults=True):
@@ -99,9 +127,10 @@ class NodeResult(Struct, frozen=True, omit_defaults=True):
 
 
 class EdgeResult(Struct, frozen=True, omit_defaults=True):
-    """What became of one edge: its id, or an error with its code."""
+    """What became of one edge: its id, or an error with its code. `updated`: it was there with other properties."""
 
     edge_id: str | None = None
+    updated: bool = False
     error: str | None = None
     code: str | None = None
 
@@ -136,7 +165,7 @@ class TagFreq(Struct, frozen=True):
     count: int
 
 
-class SchemaDescription(Struct, frozen=True):
+class DescribedSchema(Struct, frozen=True):
     """Result of `describe_schema`, most used first. `more`: a list was cut."""
 
     graph: str
@@ -159,11 +188,23 @@ async def put_subgraph(call: Call, arguments: PutSubgraph) -> Reply:
     """Write nodes and edges, each as far as it can be, in one revision."""
     if not arguments.nodes and not arguments.edges:
         raise InvalidInput("Give nodes or edges", path="nodes")
-    specs = [_node_spec(call, node, f"nodes.{place}") for place, node in enumerate(arguments.nodes)]
-    edges = [_edge_spec(call, edge, f"edges.{place}") for place, edge in enumerate(arguments.edges)]
-    async with call.writing(arguments.graph) as (tx, revision):
-        written = await subgraphs.put_subgraph(tx, revision, specs, edges)
-    return Reply(_written(arguments, written))
+    nodes = [_read(item, NodeIn, partial(_node_spec, call)) for item in arguments.nodes]
+    edges = [_read(item, EdgeIn, partial(_edge_spec, call)) for item in arguments.edges]
+    specs = [node for node in nodes if isinstance(node, NodeSpec)]
+    ties = [edge for edge in edges if isinstance(edge, EdgeSpec)]
+    written = WrittenSubgraph([], [])
+    if specs or ties:
+        async with call.writing(arguments.graph) as (tx, revision):
+            written = await subgraphs.put_subgraph(tx, revision, specs, ties)
+    puts, upserts = iter(written.nodes), iter(written.edges)
+    outcomes = [next(puts) if isinstance(node, NodeSpec) else node for node in nodes]
+    refs = [_ref_of(item) for item in arguments.nodes]
+    return Reply(
+        SubgraphResult(
+            [_node_result(ref, outcome) for ref, outcome in zip(refs, outcomes, strict=True)],
+            [_edge_result(next(upserts) if isinstance(edge, EdgeSpec) else edge) for edge in edges],
+        )
+    )
 
 
 async def describe_schema(call: Call, arguments: DescribeSchema) -> Reply:
@@ -172,10 +213,10 @@ async def describe_schema(call: Call, arguments: DescribeSchema) -> Reply:
         graph = await graphs.open_graph(tx, arguments.graph)
         if graph is None:
             name = call.graph_name(arguments.graph)
-            return Reply(SchemaDescription(name, "", 0, [], [], [], more=False))
+            return Reply(DescribedSchema(name, "", 0, [], [], [], more=False))
         found = await lineages.describe_schema(tx, graph, at=await graphs.moment(tx, graph, arguments.as_of))
     return Reply(
-        SchemaDescription(
+        DescribedSchema(
             graph.name,
             str(graph.id),
             found.node_count,
@@ -194,17 +235,35 @@ async def list_tags(call: Call, arguments: ListTags) -> Reply:
         if graph is None:
             return Reply(TagList([], more=False))
         at = await graphs.moment(tx, graph, arguments.as_of)
-        found, more = await lineages.list_tags(tx, graph, arguments.prefix, limit=arguments.limit, at=at)
+        found, more = await lineages.list_tags(
+            tx, graph, arguments.prefix, offset=arguments.offset, limit=min(arguments.limit, MAX_TAGS), at=at
+        )
     return Reply(TagList(_tags(found), more))
 
 
-def _node_spec(call: Call, node: NodeIn, path: str) -> NodeSpec:
-    require_small(call, node.metadata, f"{path}.metadata")
-    return NodeSpec(draft_of(node, node.lineage_id, path=f"{path}."), node.ref)
+def _read(item: Any, type_: type[ItemIn], spec_of: Callable[[ItemIn], Spec]) -> Spec | RecollectError:
+    """What an item asks for, or why it cannot be read."""
+    try:
+        return spec_of(parse(type_, item))
+    except RecollectError as error:
+        return error
 
 
-def _edge_spec(call: Call, edge: EdgeIn, path: str) -> EdgeSpec:
-    require_small(call, edge.metadata, f"{path}.metadata")
+def _ref_of(item: Any) -> str | None:
+    """The ref of an item, whatever else is wrong with it."""
+    try:
+        return parse(Named, {"ref": item.get("ref")}).ref if isinstance(item, dict) else None
+    except RecollectError:
+        return None
+
+
+def _node_spec(call: Call, node: NodeIn) -> NodeSpec:
+    require_small(call, node.metadata, "metadata")
+    return NodeSpec(draft_of(node, node.lineage_id, path=""), node.ref)
+
+
+def _edge_spec(call: Call, edge: EdgeIn) -> EdgeSpec:
+    require_small(call, edge.metadata, "metadata")
     return EdgeSpec(
         Target(edge.from_lineage, edge.from_ref),
         Target(edge.to_lineage, edge.to_ref),
@@ -216,22 +275,17 @@ def _edge_spec(call: Call, edge: EdgeIn, path: str) -> EdgeSpec:
     )
 
 
-def _written(arguments: PutSubgraph, written: Subnet) -> SubgraphResult:
-    nodes = [_node_result(node.ref, put) for node, put in zip(arguments.nodes, written.nodes, strict=True)]
-    return SubgraphResult(nodes, [_edge_result(edge) for edge in written.edges])
-
-
-def _node_result(ref: str | None, put: Put | RecollectError) -> NodeResult:
+def _node_result(ref: str | None, put: PutOutcome | RecollectError) -> NodeResult:
     if isinstance(put, RecollectError):
         return NodeResult(created=False, ref=ref, error=str(put), code=put.code)
     code = MANUAL_CONFLICT if put.conflict else None
     return NodeResult(put.created, ref, str(put.node_id), put.version, code=code)
 
 
-def _edge_result(edge: Edge | RecollectError) -> EdgeResult:
-    if isinstance(edge, RecollectError):
-        return EdgeResult(error=str(edge), code=edge.code)
-    return EdgeResult(str(edge.id))
+def _edge_result(put: EdgeUpsert | RecollectError) -> EdgeResult:
+    if isinstance(put, RecollectError):
+        return EdgeResult(error=str(put), code=put.code)
+    return EdgeResult(str(put.edge.id), put.updated)
 
 
 def _tags(found: Any) -> list[TagFreq]:

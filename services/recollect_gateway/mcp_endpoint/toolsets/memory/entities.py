@@ -4,39 +4,37 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from recollect.entities import service as entities
-from recollect.entities.model import NewEntity
+from recollect.graph.entities import service as entities
+from recollect.graph.entities.model import NewEntity
+from recollect.graph.nodes.model import EntityNotFound, unique
 from recollect.memory import service as memory
-from recollect.nodes.model import EntityNotFound, unique
-from recollect_gateway.mcp_endpoint.tool import Arguments, Call, Reading, Reply
+from recollect_gateway.calls import Call
+from recollect_gateway.mcp_endpoint.tool import Arguments, ReadArguments, Reply
 from recollect_gateway.mcp_endpoint.toolsets.memory.shapes import (
     MAX_BATCH,
+    Content,
     EntityOut,
-    Importance,
-    Kind,
-    Name,
     RelationOut,
-    SoughtName,
-    Tag,
-    Text,
     bare,
     done,
     entity_out,
     relation_out,
 )
+from recollect_gateway.shapes import EntityType, Importance, Name, SoughtName, Tag, Text
 
 
 class EntityIn(Struct, rename="camel", forbid_unknown_fields=True, frozen=True):
     """An entity as it is given."""
 
     name: Annotated[Name, Meta(description="The name of the entity")]
-    entity_type: Annotated[Kind, Meta(description="The type of the entity")]
+    entity_type: Annotated[EntityType, Meta(description="The type of the entity")]
     observations: Annotated[
         list[Text],
         Meta(max_length=MAX_BATCH, description="An array of observation contents associated with the entity"),
     ]
     tags: Annotated[list[Tag], Meta(max_length=100)] = []
     importance: Importance | None = None
+    content: Content | None = None
 
 
 class CreateEntities(Arguments, frozen=True):
@@ -49,7 +47,7 @@ class UpsertItem(Struct, rename="camel", forbid_unknown_fields=True, frozen=True
     """An entity to make or to add to."""
 
     name: Annotated[Name, Meta(description="The name of the entity")]
-    entity_type: Annotated[Kind, Meta(description="The type of the entity; one that exists keeps its own")]
+    entity_type: Annotated[EntityType, Meta(description="The type of the entity; one that exists keeps its own")]
     observations: Annotated[list[Text], Meta(max_length=MAX_BATCH, description="Observations that it should have")] = []
 
 
@@ -67,19 +65,19 @@ class DeleteEntities(Arguments, frozen=True):
     ]
 
 
-class GetEntity(Reading, frozen=True):
+class GetEntity(ReadArguments, frozen=True):
     """Arguments of `get_entity`."""
 
     name: Annotated[Name, Meta(description="The name of the entity")]
 
 
-class BatchGetEntities(Reading, frozen=True):
+class BatchGetEntities(ReadArguments, frozen=True):
     """Arguments of `batch_get_entities`."""
 
     names: Annotated[list[SoughtName], Meta(max_length=MAX_BATCH, description="Names of entities")]
 
 
-class DescribeEntity(Reading, frozen=True):
+class DescribeEntity(ReadArguments, frozen=True):
     """Arguments of `describe_entity`."""
 
     name: Annotated[Name, Meta(description="The name of the entity")]
@@ -123,11 +121,12 @@ class DescribedEntity(Struct, frozen=True):
 async def create_entities(call: Call, arguments: CreateEntities) -> Reply:
     """Make entities; answer those that are new."""
     wanted = [
-        NewEntity(e.name, e.entity_type, tuple(e.observations), tuple(e.tags), e.importance) for e in arguments.entities
+        NewEntity(e.name, e.entity_type, tuple(e.observations), tuple(e.tags), e.importance, content=e.content)
+        for e in arguments.entities
     ]
     async with call.writing(arguments.graph) as (tx, revision):
         made = await entities.create_entities(tx, revision, wanted)
-    return bare(Entities([EntityOut(e.name, e.kind or "", unique(e.observations)) for _, e in made]))
+    return bare(Entities([EntityOut(e.name, e.kind or "", unique(e.observations), e.content) for _, e in made]))
 
 
 async def upsert_entities(call: Call, arguments: UpsertEntities) -> Reply:

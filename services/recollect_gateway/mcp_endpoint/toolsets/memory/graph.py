@@ -4,27 +4,25 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
+from recollect.graph.relations.model import Subgraph
 from recollect.memory import service as memory
-from recollect.relations.model import Subgraph
-from recollect.search import service as search
-from recollect.search.model import SubstringQuery
-from recollect_gateway.mcp_endpoint.tool import Call, Reading, Reply
+from recollect.retrieval.search import service as search
+from recollect.retrieval.search.model import SubstringQuery
+from recollect_gateway.calls import Call
+from recollect_gateway.mcp_endpoint.tool import ReadArguments, Reply
 from recollect_gateway.mcp_endpoint.toolsets.memory.shapes import (
     MAX_BATCH,
     EntityOut,
-    Importance,
-    Kind,
     Limit,
     Offset,
     RelationOut,
-    SoughtName,
-    Tag,
     entity_out,
     relation_out,
 )
+from recollect_gateway.shapes import Importance, Kind, SoughtName, Tag
 
 
-class ReadGraph(Reading, frozen=True):
+class ReadGraph(ReadArguments, frozen=True):
     """Arguments of `read_graph`."""
 
     entity_type: Kind | None = None
@@ -32,7 +30,7 @@ class ReadGraph(Reading, frozen=True):
     limit: Limit | None = None
 
 
-class SearchNodes(Reading, frozen=True):
+class SearchNodes(ReadArguments, frozen=True):
     """Arguments of `search_nodes`."""
 
     query: Annotated[
@@ -50,7 +48,7 @@ class SearchNodes(Reading, frozen=True):
     limit: Limit | None = None
 
 
-class OpenNodes(Reading, frozen=True):
+class OpenNodes(ReadArguments, frozen=True):
     """Arguments of `open_nodes`."""
 
     names: Annotated[list[SoughtName], Meta(max_length=MAX_BATCH, description="An array of entity names to retrieve")]

@@ -4,11 +4,13 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from recollect.nodes.model import unique
-from recollect.observations import service as observations
-from recollect.observations.model import NewObservation
-from recollect_gateway.mcp_endpoint.tool import Arguments, Call, Reply
-from recollect_gateway.mcp_endpoint.toolsets.memory.shapes import MAX_BATCH, Name, SoughtName, Text, bare, done
+from recollect.graph.nodes.model import unique
+from recollect.graph.observations import service as observations
+from recollect.graph.observations.model import NewObservation
+from recollect_gateway.calls import Call
+from recollect_gateway.mcp_endpoint.tool import Arguments, Reply
+from recollect_gateway.mcp_endpoint.toolsets.memory.shapes import MAX_BATCH, bare, done
+from recollect_gateway.shapes import Name, SoughtName, Text
 
 
 class Addition(Struct, rename="camel", forbid_unknown_fields=True, frozen=True):

@@ -4,20 +4,19 @@ from typing import Annotated
 
 from msgspec import Meta, Struct, field
 
-from recollect.relations import service as relations
-from recollect.relations.model import NewRelation, RelationFilter
-from recollect_gateway.mcp_endpoint.tool import Arguments, Call, Reading, Reply
+from recollect.graph.relations import service as relations
+from recollect.graph.relations.model import NewRelation, RelationFilter
+from recollect_gateway.calls import Call
+from recollect_gateway.mcp_endpoint.tool import Arguments, ReadArguments, Reply
 from recollect_gateway.mcp_endpoint.toolsets.memory.shapes import (
     MAX_BATCH,
     MAX_OFFSET,
-    Name,
     RelationOut,
-    RelationType,
-    SoughtName,
     bare,
     done,
     relation_out,
 )
+from recollect_gateway.shapes import Name, RelationType, SoughtName
 
 
 class RelationItem(Struct, rename="camel", forbid_unknown_fields=True, frozen=True):
@@ -40,7 +39,7 @@ class DeleteRelations(Arguments, frozen=True):
     relations: Annotated[list[RelationItem], Meta(max_length=MAX_BATCH, description="An array of relations to delete")]
 
 
-class SearchRelations(Reading, frozen=True):
+class SearchRelations(ReadArguments, frozen=True):
     """Arguments of `search_relations`; what is left out or empty matches all."""
 
     from_: Annotated[SoughtName, Meta(description="Name of the entity where it starts")] | None = field(

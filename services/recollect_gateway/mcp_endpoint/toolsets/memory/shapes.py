@@ -5,31 +5,31 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta, Struct, field
 
-from recollect.entities.model import Entity
-from recollect.relations.model import Relation
+from recollect.graph.entities.model import Entity
+from recollect.graph.relations.model import Relation
 from recollect_gateway.mcp_endpoint.tool import Reply
 
 MAX_BATCH = 1_000
 MAX_OFFSET = 10_000_000
-
-Name = Annotated[str, Meta(min_length=1, max_length=512)]
-SoughtName = Annotated[str, Meta(max_length=512)]
-"""A name to look for: one that nothing can have is simply not there."""
-Kind = Annotated[str, Meta(max_length=256)]
-RelationType = Annotated[str, Meta(min_length=1, max_length=256)]
-Text = Annotated[str, Meta(max_length=10_000)]
-Tag = Annotated[str, Meta(min_length=1, max_length=128)]
-Importance = Annotated[float, Meta(ge=0, le=10)]
 Offset = Annotated[int, Meta(ge=0, le=MAX_OFFSET, description="Entities to pass over")]
 Limit = Annotated[int, Meta(ge=1, le=MAX_BATCH, description="Entities at most")]
 
 
-class EntityOut(Struct, rename="camel", frozen=True):
-    """An entity as it comes back."""
+Content = Annotated[
+    str, Meta(min_length=1, max_length=100_000, description="A text of its own, beside what is said of it")
+]
+
+
+class EntityOut(Struct, rename="camel", omit_defaults=True, frozen=True):
+    """An entity as it comes back. `content` is there only where it has a text of its own, as `put_node` gives it one.
+
+    It is no observation: `delete_observations` does not take it away, and it counts as none.
+    """
 
     name: str
     entity_type: str
     observations: list[str]
+    content: str | None = None
 
 
 class RelationOut(Struct, rename="camel", frozen=True):
@@ -49,7 +49,7 @@ class Done(Struct, frozen=True):
 
 def entity_out(entity: Entity) -> EntityOut:
     """An entity in the official shape."""
-    return EntityOut(entity.name, entity.kind or "", list(entity.observations))
+    return EntityOut(entity.name, entity.kind or "", list(entity.observations), entity.content or None)
 
 
 def relation_out(relation: Relation) -> RelationOut:

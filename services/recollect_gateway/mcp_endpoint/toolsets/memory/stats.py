@@ -2,10 +2,11 @@
 
 from msgspec import Struct
 
-from recollect.entities import service as entities
-from recollect.graphs import service as graphs
-from recollect.relations import service as relations
-from recollect_gateway.mcp_endpoint.tool import Arguments, Call, Reading, Reply
+from recollect.graph.entities import service as entities
+from recollect.graph.graphs import service as graphs
+from recollect.graph.relations import service as relations
+from recollect_gateway.calls import Call
+from recollect_gateway.mcp_endpoint.tool import Arguments, ReadArguments, Reply
 from recollect_gateway.mcp_endpoint.toolsets.memory.shapes import bare, cut_note
 
 MAX_TYPES = 1_000
@@ -15,16 +16,16 @@ class GraphStats(Arguments, frozen=True):
     """Arguments of `graph_stats`."""
 
 
-class ListEntityTypes(Reading, frozen=True):
+class ListEntityTypes(ReadArguments, frozen=True):
     """Arguments of `list_entity_types`."""
 
 
-class ListRelationTypes(Reading, frozen=True):
+class ListRelationTypes(ReadArguments, frozen=True):
     """Arguments of `list_relation_types`."""
 
 
 class Stats(Struct, rename="camel", frozen=True):
-    """Result of `graph_stats`. Every live entity is searched. Strings are not interned here."""
+    """Result of `graph_stats`, of what `read_graph` lists. Every live entity is searched; no string is interned."""
 
     entities: int
     relations: int
@@ -52,10 +53,11 @@ async def graph_stats(call: Call, arguments: GraphStats) -> Reply:
     """Count what a graph holds."""
     async with call.transaction() as tx:
         graph = await graphs.open_graph(tx, arguments.graph)
-        head = await graphs.head_of(tx, graph) if graph else None
-    if head is None:
-        return Reply(Stats(0, 0, 0, 0))
-    return Reply(Stats(head.entities, head.relations, head.observations, head.entities))
+        if graph is None:
+            return Reply(Stats(0, 0, 0, 0))
+        head = await graphs.head_of(tx, graph)
+        types = await relations.count_named_types(tx, graph)
+    return Reply(Stats(head.entities, sum(count for _, count in types), head.observations, head.entities))
 
 
 async def list_entity_types(call: Call, arguments: ListEntityTypes) -> Reply:
@@ -72,7 +74,7 @@ async def list_relation_types(call: Call, arguments: ListRelationTypes) -> Reply
     async with call.transaction() as tx:
         graph = await graphs.open_graph(tx, arguments.graph)
         at = await graphs.moment(tx, graph, arguments.as_of) if graph else None
-        counts = await relations.count_types(tx, graph, limit=MAX_TYPES + 1, at=at) if graph else []
+        counts = await relations.count_named_types(tx, graph, limit=MAX_TYPES + 1, at=at) if graph else []
     return _types(counts)
 
 

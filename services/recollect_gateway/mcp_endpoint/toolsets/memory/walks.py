@@ -1,36 +1,38 @@
 """Walks along relations, whichever way they point: paths between two entities, and what lies around some."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from msgspec import Meta, Struct, field
 
-from recollect.traversal import service as traversal
-from recollect_gateway.mcp_endpoint.tool import Call, Reading, Reply
+from recollect.graph.relations.model import Direction, Walk
+from recollect.graph.traversal import service as traversal
+from recollect_gateway.calls import Call
+from recollect_gateway.mcp_endpoint.tool import ReadArguments, Reply
 from recollect_gateway.mcp_endpoint.toolsets.memory.shapes import (
     MAX_BATCH,
     EntityOut,
     Limit,
-    Name,
+    Offset,
     RelationOut,
-    SoughtName,
     bare,
     cut_note,
     entity_out,
     relation_out,
 )
+from recollect_gateway.shapes import Name, RelationType, SoughtName
 
 From = Annotated[Name, Meta(description="Name of the entity where the path starts")]
 To = Annotated[Name, Meta(description="Name of the entity where the path ends")]
 
 
-class FindPath(Reading, frozen=True):
+class FindPath(ReadArguments, frozen=True):
     """Arguments of `find_path`."""
 
     from_: From = field(name="from")
     to: To
 
 
-class FindAllPaths(Reading, frozen=True):
+class FindAllPaths(ReadArguments, frozen=True):
     """Arguments of `find_all_paths`."""
 
     from_: From = field(name="from")
@@ -39,12 +41,26 @@ class FindAllPaths(Reading, frozen=True):
     max_paths: Annotated[int, Meta(ge=1, le=MAX_BATCH, description="Paths at most")] = 50
 
 
-class ExtractSubgraph(Reading, frozen=True):
+class ExtractSubgraph(ReadArguments, frozen=True):
     """Arguments of `extract_subgraph`."""
 
     names: Annotated[list[SoughtName], Meta(max_length=MAX_BATCH, description="Names of the entities to start from")]
     depth: Annotated[int, Meta(ge=0, le=10, description="Relations away at most")] = 1
     limit: Limit = MAX_BATCH
+
+
+class GetNeighbors(ReadArguments, frozen=True):
+    """Arguments of `get_neighbors`."""
+
+    name: Annotated[Name, Meta(description="The name of the entity")]
+    direction: Annotated[
+        Literal["outgoing", "incoming", "both"], Meta(description="Which way relations point, seen from the entity")
+    ] = "both"
+    relation_types: Annotated[
+        list[RelationType], Meta(max_length=50, description="Only over relations of these types; default any")
+    ] = []
+    offset: Offset = 0
+    limit: Limit = 100
 
 
 class FoundPath(Struct, omit_defaults=True, frozen=True):
@@ -69,6 +85,14 @@ class ExtractedGraph(Struct, omit_defaults=True, frozen=True):
     cut: str | None = None
 
 
+class Neighbors(Struct, rename="camel", omit_defaults=True, frozen=True):
+    """Result of `get_neighbors`: neighbours, and the relations that lead to them. `nextOffset`: more follow."""
+
+    entities: list[EntityOut]
+    relations: list[RelationOut]
+    next_offset: int | None = None
+
+
 async def find_path(call: Call, arguments: FindPath) -> Reply:
     """Find a shortest path, whichever way relations point."""
     async with call.transaction() as tx:
@@ -89,6 +113,23 @@ async def find_all_paths(call: Call, arguments: FindAllPaths) -> Reply:
             as_of=arguments.as_of,
         )
     return bare(FoundPaths(found.paths, found.cut), cut_note(found.cut))
+
+
+async def get_neighbors(call: Call, arguments: GetNeighbors) -> Reply:
+    """Show the entities one relation away."""
+    walk = Walk(Direction(arguments.direction), tuple(arguments.relation_types))
+    async with call.transaction() as tx:
+        found = await traversal.neighbours_of(
+            tx,
+            arguments.graph,
+            arguments.name,
+            walk,
+            offset=arguments.offset,
+            limit=arguments.limit,
+            as_of=arguments.as_of,
+        )
+    entities, relations = [*map(entity_out, found.entities)], [*map(relation_out, found.relations)]
+    return Reply(Neighbors(entities, relations, found.next_offset))
 
 
 async def extract_subgraph(call: Call, arguments: ExtractSubgraph) -> Reply:

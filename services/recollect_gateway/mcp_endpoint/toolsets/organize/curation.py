@@ -4,12 +4,16 @@ from typing import Annotated
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from recollect.curation import service as curation
-from recollect.curation.model import Merged, Retagging
+from recollect.curation.labels import service as labels
+from recollect.curation.labels.model import TagChange
+from recollect.curation.merging import service as merging
+from recollect.curation.merging.model import MergedEntity
 from recollect.errors import InvalidInput
-from recollect_gateway.mcp_endpoint.tool import Arguments, Call, Reply
-from recollect_gateway.mcp_endpoint.toolsets.memory.shapes import MAX_BATCH, Importance, Name, Tag
+from recollect_gateway.calls import Call
+from recollect_gateway.mcp_endpoint.tool import Arguments, Reply
+from recollect_gateway.mcp_endpoint.toolsets.memory.shapes import MAX_BATCH
 from recollect_gateway.mcp_endpoint.toolsets.organize.shapes import EntityName, lowered, organized
+from recollect_gateway.shapes import Importance, Name, Tag
 
 Tags = Annotated[list[Tag], Meta(min_length=1, max_length=100, description="Tags, whatever their case")]
 
@@ -37,7 +41,11 @@ class MergeEntities(Arguments, frozen=True):
         list[Name], Meta(max_length=MAX_BATCH, description="Or: the entities to make one, at least two")
     ] = []
     target_name: (
-        Annotated[Name, Meta(description="With entityNames: the name of the one; default the first's")] | None
+        Annotated[
+            Name,
+            Meta(description="With entityNames: the name of the one, which no other entity has; default the first's"),
+        ]
+        | None
     ) = None
 
 
@@ -63,13 +71,19 @@ class ChangedImportance(Struct, rename="camel", frozen=True):
 
 
 class MergedEntities(Struct, rename="camel", omit_defaults=True, frozen=True):
-    """Result of `merge_entities`: counts for source and target, the entity that is left for entityNames."""
+    """Result of `merge_entities`: counts for source and target, the entity that is left for entityNames.
+
+    `redirectedRelations` counts those that are the target's now; `duplicateRelations` (it had them already) and
+    `selfLoops` (they would lead to itself) those that were dropped.
+    """
 
     source: str | UnsetType = UNSET
     target: str | UnsetType = UNSET
     moved_observations: int | UnsetType = UNSET
     added_observations: int | UnsetType = UNSET
     redirected_relations: int | UnsetType = UNSET
+    duplicate_relations: int | UnsetType = UNSET
+    self_loops: int | UnsetType = UNSET
     name: str | UnsetType = UNSET
     entity_type: str | UnsetType = UNSET
     observations: list[str] | UnsetType = UNSET
@@ -78,28 +92,30 @@ class MergedEntities(Struct, rename="camel", omit_defaults=True, frozen=True):
     last_modified: str | UnsetType = UNSET
     importance: float | UnsetType = UNSET
     parent_id: str | UnsetType = UNSET
+    content: str | UnsetType = UNSET
+    status: str | UnsetType = UNSET
 
 
 async def add_tags(call: Call, arguments: ChangeTags) -> Reply:
     """Give an entity tags; answer those that are new."""
-    wanted = Retagging(arguments.entity_name, add=lowered(arguments.tags))
+    wanted = TagChange(arguments.entity_name, add=lowered(arguments.tags))
     async with call.writing(arguments.graph) as (tx, revision):
-        [done] = await curation.retag(tx, revision, [wanted])
+        [done] = await labels.retag(tx, revision, [wanted])
     return Reply(AddedTags(done.name, list(done.added)))
 
 
 async def remove_tags(call: Call, arguments: ChangeTags) -> Reply:
     """Take tags from an entity; answer those that it had."""
-    wanted = Retagging(arguments.entity_name, remove=lowered(arguments.tags))
+    wanted = TagChange(arguments.entity_name, remove=lowered(arguments.tags))
     async with call.writing(arguments.graph) as (tx, revision):
-        [done] = await curation.retag(tx, revision, [wanted])
+        [done] = await labels.retag(tx, revision, [wanted])
     return Reply(RemovedTags(done.name, list(lowered(done.removed))))
 
 
 async def set_importance(call: Call, arguments: SetImportance) -> Reply:
     """Say how much an entity matters."""
     async with call.writing(arguments.graph) as (tx, revision):
-        await curation.set_importance(tx, revision, {arguments.entity_name: arguments.importance})
+        await labels.set_importance(tx, revision, {arguments.entity_name: arguments.importance})
     return Reply(ChangedImportance(arguments.entity_name, arguments.importance))
 
 
@@ -107,7 +123,7 @@ async def merge_entities(call: Call, arguments: MergeEntities) -> Reply:
     """Make several entities one; answer in the shape that was asked in."""
     names, target = _merge_order(arguments)
     async with call.writing(arguments.graph) as (tx, revision):
-        merged = await curation.merge_entities(tx, revision, names, target)
+        merged = await merging.merge_entities(tx, revision, names, target)
     return Reply(_merged(arguments, merged))
 
 
@@ -124,7 +140,7 @@ def _merge_order(arguments: MergeEntities) -> tuple[list[str], str | None]:
     return [arguments.target, arguments.source], None
 
 
-def _merged(arguments: MergeEntities, merged: Merged) -> MergedEntities:
+def _merged(arguments: MergeEntities, merged: MergedEntity) -> MergedEntities:
     if arguments.source is not None and arguments.target is not None:
         return MergedEntities(
             source=arguments.source,
@@ -132,6 +148,8 @@ def _merged(arguments: MergeEntities, merged: Merged) -> MergedEntities:
             moved_observations=merged.moved_observations,
             added_observations=merged.added_observations,
             redirected_relations=merged.redirected_relations,
+            duplicate_relations=merged.duplicate_relations,
+            self_loops=merged.self_loops,
         )
     entity = organized(merged.entity)
     left = {name: getattr(entity, name) for name in entity.__struct_fields__}

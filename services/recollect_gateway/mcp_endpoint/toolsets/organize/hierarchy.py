@@ -4,25 +4,21 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from recollect.hierarchy import service as hierarchy
-from recollect.hierarchy.model import EntityPage, Page
-from recollect_gateway.mcp_endpoint.tool import Arguments, Call, Reading, Reply
-from recollect_gateway.mcp_endpoint.toolsets.memory.shapes import (
-    MAX_BATCH,
-    Limit,
-    Name,
-    Offset,
-    RelationOut,
-    bare,
-    relation_out,
-)
+from recollect.graph.hierarchy import service as hierarchy
+from recollect.graph.hierarchy.model import EntityPage, PageRequest
+from recollect_gateway.calls import Call
+from recollect_gateway.mcp_endpoint.tool import Arguments, ReadArguments, Reply
+from recollect_gateway.mcp_endpoint.toolsets.memory.shapes import MAX_BATCH, Limit, Offset, bare
 from recollect_gateway.mcp_endpoint.toolsets.organize.shapes import (
     EntityName,
     OrganizedEntities,
     OrganizedEntity,
+    OrganizedRelation,
     more,
     organized,
+    organized_relation,
 )
+from recollect_gateway.shapes import Name
 
 
 class SetEntityParent(Arguments, frozen=True):
@@ -32,13 +28,13 @@ class SetEntityParent(Arguments, frozen=True):
     parent_name: Annotated[Name, Meta(description="The entity to put it under; null makes it a root")] | None
 
 
-class OfEntity(Reading, frozen=True):
+class OfEntity(ReadArguments, frozen=True):
     """Arguments of what reads the entities above one."""
 
     entity_name: EntityName
 
 
-class Below(Reading, frozen=True):
+class Below(ReadArguments, frozen=True):
     """Arguments of what reads the entities below one."""
 
     entity_name: EntityName
@@ -46,7 +42,7 @@ class Below(Reading, frozen=True):
     limit: Limit = MAX_BATCH
 
 
-class GetRootEntities(Reading, frozen=True):
+class GetRootEntities(ReadArguments, frozen=True):
     """Arguments of `get_root_entities`."""
 
     offset: Offset = 0
@@ -69,7 +65,7 @@ class Subtree(Struct, rename="camel", omit_defaults=True, frozen=True):
     """Result of `get_subtree`: entities, depth first, and the relations among them."""
 
     entities: list[OrganizedEntity]
-    relations: list[RelationOut]
+    relations: list[OrganizedRelation]
     next_offset: int | None = None
 
 
@@ -97,7 +93,7 @@ async def get_ancestors(call: Call, arguments: OfEntity) -> Reply:
 
 async def get_children(call: Call, arguments: Below) -> Reply:
     """Read the entities right below."""
-    page = Page(arguments.offset, arguments.limit)
+    page = PageRequest(arguments.offset, arguments.limit)
     async with call.transaction() as tx:
         return _entities(
             await hierarchy.get_children(tx, arguments.graph, arguments.entity_name, page, as_of=arguments.as_of)
@@ -106,7 +102,7 @@ async def get_children(call: Call, arguments: Below) -> Reply:
 
 async def get_descendants(call: Call, arguments: Below) -> Reply:
     """Read all entities below."""
-    page = Page(arguments.offset, arguments.limit)
+    page = PageRequest(arguments.offset, arguments.limit)
     async with call.transaction() as tx:
         return _entities(
             await hierarchy.get_descendants(tx, arguments.graph, arguments.entity_name, page, as_of=arguments.as_of)
@@ -115,17 +111,17 @@ async def get_descendants(call: Call, arguments: Below) -> Reply:
 
 async def get_root_entities(call: Call, arguments: GetRootEntities) -> Reply:
     """Read the entities without a parent."""
-    page = Page(arguments.offset, arguments.limit)
+    page = PageRequest(arguments.offset, arguments.limit)
     async with call.transaction() as tx:
         return _entities(await hierarchy.get_roots(tx, arguments.graph, page, as_of=arguments.as_of))
 
 
 async def get_subtree(call: Call, arguments: Below) -> Reply:
     """Read an entity with all below it, and the relations among them."""
-    page = Page(arguments.offset, arguments.limit)
+    page = PageRequest(arguments.offset, arguments.limit)
     async with call.transaction() as tx:
         found = await hierarchy.get_subtree(tx, arguments.graph, arguments.entity_name, page, as_of=arguments.as_of)
-    entities, relations = [*map(organized, found.entities)], [*map(relation_out, found.relations)]
+    entities, relations = [*map(organized, found.entities)], [*map(organized_relation, found.relations)]
     return Reply(Subtree(entities, relations, found.next_offset), note=more(found.next_offset))
 
 

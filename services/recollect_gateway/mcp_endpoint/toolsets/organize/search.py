@@ -1,25 +1,30 @@
-"""Handlers and shapes of the searches: ranked, boolean, fuzzy, by date."""
+"""Handlers and shapes of what is read: the graph, entities by name, and what searches find.
+
+Archived entities are not found and not listed, as in the enhanced memory server, whose archive is another file. By name
+they are opened still, with their status; so are the relations that lead to them.
+"""
 
 from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
-from recollect.relations.model import Subgraph
-from recollect.search import service as search
-from recollect.search.model import BooleanQuery, DateQuery, FuzzyQuery, RankedHit, RankedQuery
-from recollect_gateway.mcp_endpoint.tool import Call, Reading, Reply
-from recollect_gateway.mcp_endpoint.toolsets.memory.shapes import (
-    MAX_BATCH,
-    Importance,
-    Kind,
-    Limit,
-    Offset,
-    RelationOut,
-    Tag,
-    bare,
-    relation_out,
+from recollect.graph.relations.model import Subgraph
+from recollect.memory import service as memory
+from recollect.retrieval.search import service as search
+from recollect.retrieval.search.model import BooleanQuery, DateQuery, FuzzyQuery, RankedHit, RankedQuery, SubstringQuery
+from recollect_gateway.calls import Call
+from recollect_gateway.mcp_endpoint.tool import ReadArguments, Reply
+from recollect_gateway.mcp_endpoint.toolsets.memory.graph import OpenNodes, ReadGraph
+from recollect_gateway.mcp_endpoint.toolsets.memory.shapes import MAX_BATCH, Limit, Offset, bare
+from recollect_gateway.mcp_endpoint.toolsets.organize.shapes import (
+    OrganizedEntity,
+    OrganizedRelation,
+    moment,
+    more,
+    organized,
+    organized_relation,
 )
-from recollect_gateway.mcp_endpoint.toolsets.organize.shapes import OrganizedEntity, moment, more, organized
+from recollect_gateway.shapes import Importance, Kind, Tag
 
 Tags = Annotated[
     list[Tag], Meta(max_length=100, description="Only entities with one of these tags, whatever their case")
@@ -31,7 +36,7 @@ _RANKED = 50
 _MAX_RANKED = 200
 
 
-class Searching(Reading, frozen=True, kw_only=True):
+class FilteredSearch(ReadArguments, frozen=True, kw_only=True):
     """The filters that the searches by text share."""
 
     tags: Tags = []
@@ -40,14 +45,24 @@ class Searching(Reading, frozen=True, kw_only=True):
     offset: Offset = 0
 
 
-class SearchNodesRanked(Searching, frozen=True, kw_only=True):
+class SearchOrganizedNodes(FilteredSearch, frozen=True, kw_only=True):
+    """Arguments of `search_nodes`."""
+
+    query: Annotated[
+        str, Meta(max_length=1_000, description="Text to look for in names, types and observations, whatever its case")
+    ]
+    entity_type: Kind | None = None
+    limit: Limit = MAX_BATCH
+
+
+class SearchNodesRanked(FilteredSearch, frozen=True, kw_only=True):
     """Arguments of `search_nodes_ranked`."""
 
     query: Annotated[str, Meta(max_length=1_000, description="Words to look for, whatever their case")]
     limit: Annotated[int, Meta(ge=1, le=_MAX_RANKED, description="Entities at most")] = _RANKED
 
 
-class BooleanSearch(Searching, frozen=True, kw_only=True):
+class BooleanSearch(FilteredSearch, frozen=True, kw_only=True):
     """Arguments of `boolean_search`."""
 
     query: Annotated[
@@ -62,7 +77,7 @@ class BooleanSearch(Searching, frozen=True, kw_only=True):
     limit: Limit = MAX_BATCH
 
 
-class FuzzySearch(Searching, frozen=True, kw_only=True):
+class FuzzySearch(FilteredSearch, frozen=True, kw_only=True):
     """Arguments of `fuzzy_search`."""
 
     query: Annotated[str, Meta(min_length=1, max_length=1_000, description="A name, type or observation, roughly")]
@@ -72,7 +87,7 @@ class FuzzySearch(Searching, frozen=True, kw_only=True):
     limit: Limit = MAX_BATCH
 
 
-class SearchByDateRange(Reading, frozen=True):
+class SearchByDateRange(ReadArguments, frozen=True):
     """Arguments of `search_by_date_range`."""
 
     start_date: Date | None = None
@@ -110,8 +125,37 @@ class FoundGraph(Struct, rename="camel", omit_defaults=True, frozen=True):
     """Entities that were found and every relation that touches them; `nextOffset` is there only where more follow."""
 
     entities: list[OrganizedEntity]
-    relations: list[RelationOut]
+    relations: list[OrganizedRelation]
     next_offset: int | None = None
+
+
+async def read_graph(call: Call, arguments: ReadGraph) -> Reply:
+    """Read the graph, or a page of it."""
+    async with call.transaction() as tx:
+        found = await memory.read_graph(
+            tx,
+            arguments.graph,
+            kind=arguments.entity_type,
+            offset=arguments.offset,
+            limit=arguments.limit,
+            max_items=call.settings.max_reply_items,
+            archived=False,
+            as_of=arguments.as_of,
+        )
+    return _graph(found)
+
+
+async def open_nodes(call: Call, arguments: OpenNodes) -> Reply:
+    """Open entities by name, archived ones too."""
+    async with call.transaction() as tx:
+        return _graph(await memory.open_nodes(tx, arguments.graph, arguments.names, as_of=arguments.as_of))
+
+
+async def search_nodes(call: Call, arguments: SearchOrganizedNodes) -> Reply:
+    """Find entities by a substring."""
+    query = SubstringQuery(arguments.query, kind=arguments.entity_type, **_narrowed(arguments, arguments.limit))
+    async with call.transaction() as tx:
+        return _graph(await search.search_nodes(tx, arguments.graph, query, as_of=arguments.as_of))
 
 
 async def search_nodes_ranked(call: Call, arguments: SearchNodesRanked) -> Reply:
@@ -143,6 +187,7 @@ async def search_by_date_range(call: Call, arguments: SearchByDateRange) -> Repl
         moment(arguments.end_date, "endDate", last=True),
         kind=arguments.entity_type,
         tags=tuple(arguments.tags),
+        archived=False,
         offset=arguments.offset,
         limit=arguments.limit,
     )
@@ -150,12 +195,13 @@ async def search_by_date_range(call: Call, arguments: SearchByDateRange) -> Repl
         return _graph(await search.search_dates(tx, arguments.graph, query, as_of=arguments.as_of))
 
 
-def _narrowed(arguments: Searching, limit: int) -> dict[str, Any]:
+def _narrowed(arguments: FilteredSearch, limit: int) -> dict[str, Any]:
     """The fields that every query of these has."""
     return {
         "tags": tuple(arguments.tags),
         "min_importance": arguments.min_importance,
         "max_importance": arguments.max_importance,
+        "archived": False,
         "offset": arguments.offset,
         "limit": limit,
     }
@@ -167,5 +213,5 @@ def _ranked(hit: RankedHit) -> RankedResult:
 
 
 def _graph(found: Subgraph) -> Reply:
-    entities, relations = [*map(organized, found.entities)], [*map(relation_out, found.relations)]
+    entities, relations = [*map(organized, found.entities)], [*map(organized_relation, found.relations)]
     return Reply(FoundGraph(entities, relations, found.next_offset), note=more(found.next_offset))

@@ -5,14 +5,15 @@ from datetime import UTC, datetime, timedelta
 from typing import Annotated
 
 from mcp_types import CallToolResult, TextContent
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, field
 
-from recollect.entities.model import Entity
 from recollect.errors import InvalidInput, RecollectError
-from recollect.nodes.model import EntityNotFound, unique
-from recollect.times import storable
+from recollect.graph.entities.model import Entity
+from recollect.graph.nodes.model import EntityNotFound, unique
+from recollect.graph.relations.model import Relation
+from recollect.times import storable, through
 from recollect_gateway.mcp_endpoint.errors import tool_error
-from recollect_gateway.mcp_endpoint.toolsets.memory.shapes import Name
+from recollect_gateway.shapes import Name
 
 _DAY = timedelta(days=1, microseconds=-1)
 """From the first moment of a day to its last."""
@@ -21,7 +22,10 @@ EntityName = Annotated[Name, Meta(description="The name of the entity")]
 
 
 class OrganizedEntity(Struct, rename="camel", omit_defaults=True, frozen=True):
-    """An entity as it comes back. `parentId` is the parent's name."""
+    """An entity as it comes back.
+
+    `parentId` is the parent's name, `content` a text of its own; `status` is there where it is not active.
+    """
 
     name: str
     entity_type: str
@@ -31,6 +35,18 @@ class OrganizedEntity(Struct, rename="camel", omit_defaults=True, frozen=True):
     last_modified: str
     importance: float | None = None
     parent_id: str | None = None
+    content: str | None = None
+    status: str | None = None
+
+
+class OrganizedRelation(Struct, rename="camel", frozen=True):
+    """A relation as it comes back."""
+
+    from_: str = field(name="from")
+    to: str
+    relation_type: str
+    created_at: str
+    last_modified: str
 
 
 class OrganizedEntities(Struct, rename="camel", omit_defaults=True, frozen=True):
@@ -60,6 +76,15 @@ def organized(entity: Entity) -> OrganizedEntity:
         iso(entity.updated_at),
         entity.importance,
         entity.parent,
+        entity.content or None,
+        None if entity.status == "active" else entity.status,
+    )
+
+
+def organized_relation(relation: Relation) -> OrganizedRelation:
+    """A relation in this toolset's shape."""
+    return OrganizedRelation(
+        relation.source, relation.target, relation.type, iso(relation.created_at), iso(relation.updated_at)
     )
 
 
@@ -79,13 +104,18 @@ def iso(at: datetime) -> str:
 
 
 def moment(text: str | None, path: str, *, last: bool = False) -> datetime | None:
-    """A time from text, in UTC where it names no zone; of a day its first moment, or its last. Raises InvalidInput."""
+    """A time from text, in UTC where it names no zone; of a day or a millisecond its first moment, or its last.
+
+    Raises InvalidInput.
+    """
     if text is None:
         return None
     try:
         at = datetime.fromisoformat(text)
         at = (at if at.tzinfo else at.replace(tzinfo=UTC)).astimezone(UTC)
-        return storable(at + _DAY if last and _is_day(text) else at)
+        if not last:
+            return storable(at)
+        return through(storable(at + _DAY if _is_day(text) else at))
     except (ValueError, OverflowError):
         raise InvalidInput("A day such as 2027-01-31, or a time such as 2027-01-31T12:00:00Z", path=path) from None
 

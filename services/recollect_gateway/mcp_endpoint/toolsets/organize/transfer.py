@@ -10,16 +10,17 @@ from msgspec import UNSET, Meta, Struct, UnsetType, structs
 from recollect.errors import ErrorCode, NotFound, TooLarge
 from recollect.jobs import service as jobs
 from recollect.jobs.model import MAX_CHUNK, JobBounds
-from recollect.transfer import exports, tasks
+from recollect.transfer import exports, file_jobs
 from recollect.transfer import service as transfer
 from recollect.transfer.batches import read_small
 from recollect.transfer.formats import FormatName, ReadableName, format_named
-from recollect.transfer.formats.reading import in_pieces
-from recollect.transfer.model import Filter, Imported, Strategy
-from recollect_gateway.mcp_endpoint.tool import Arguments, Call, Reading, Reply
+from recollect.transfer.formats.decoding import in_chunks
+from recollect.transfer.model import ELSEWHERE, ExportSelection, ImportResult, Strategy
+from recollect_gateway.calls import Call
+from recollect_gateway.mcp_endpoint.tool import Arguments, ReadArguments, Reply
 from recollect_gateway.mcp_endpoint.toolsets.jobs import JobOut, after, job_out
-from recollect_gateway.mcp_endpoint.toolsets.memory.shapes import Tag
 from recollect_gateway.mcp_endpoint.toolsets.organize.shapes import moment
+from recollect_gateway.shapes import Tag
 
 MAX_ITEMS = 5_000
 MAX_OBSERVATIONS = 20_000
@@ -39,13 +40,13 @@ class ExportFilter(Struct, rename="camel", forbid_unknown_fields=True, frozen=Tr
     tags: Annotated[list[Tag], Meta(max_length=100, description="With one of these tags, whatever their case")] = []
 
 
-class ExportGraph(Reading, frozen=True):
+class ExportGraph(ReadArguments, frozen=True):
     """Arguments of `export_graph`."""
 
     format: Annotated[
         FormatName,
         Meta(description="The format to write; json, jsonl, csv and graphml can be imported again"),
-    ]
+    ] = "json"
     filter: ExportFilter | None = None
 
 
@@ -57,7 +58,7 @@ class ImportGraph(Arguments, frozen=True):
     """Arguments of `import_graph`."""
 
     format: Annotated[ReadableName, Meta(description="The format of the data")]
-    data: Annotated[str, Meta(max_length=MAX_CHARACTERS, description="The text of the file")]
+    data: Annotated[str, Meta(description="The text of the file, up to 2,000,000 characters")]
     merge_strategy: Annotated[
         Literal["skip", "replace", "merge", "fail"],
         Meta(description="For entities that are there: leave, overwrite or add to them, or import nothing"),
@@ -83,7 +84,10 @@ class NotImported(Struct, omit_defaults=True, frozen=True):
 
 
 class ImportedGraph(Struct, rename="camel", frozen=True):
-    """Result of `import_graph`. `job`: there is too much for one call; nothing is written yet, the job does it."""
+    """Result of `import_graph`. `job`: there is too much for one call; nothing is written yet, the job does it.
+
+    `problems` counts what cannot be imported, of which `errors` tells the first SHOWN_ERRORS.
+    """
 
     entities_created: int
     entities_updated: int
@@ -96,6 +100,7 @@ class ImportedGraph(Struct, rename="camel", frozen=True):
     facts_skipped: int
     observations_added: int
     dry_run: bool
+    problems: int
     errors: list[NotImported]
     job: JobOut | UnsetType = UNSET
 
@@ -111,7 +116,7 @@ async def export_graph(call: Call, arguments: ExportGraph) -> Reply:
             return _exported(arguments.format, exports.empty(arguments.format), 0, 0)
         held = export.snapshot.entities + export.snapshot.relations
         text = None
-        if only != Filter() or held <= call.settings.max_reply_items:
+        if only != ExportSelection() or held <= call.settings.max_reply_items:
             max_bytes = call.settings.max_reply_bytes - 1_000
             text = await exports.export_whole(tx, export, max_bytes=max_bytes, max_pages=MAX_PAGES)
     if text is None:
@@ -130,15 +135,18 @@ async def start_export(call: Call, arguments: StartExport) -> Reply:
         export = await exports.open_export(
             tx, name, arguments.format, only=_only(arguments.filter), as_of=arguments.as_of
         )
-        job = await tasks.start_export(tx, export, JobBounds.of(call.settings))
+        job = await file_jobs.start_export(tx, export, JobBounds.of(call.settings))
     return Reply(job_out(job), note=after(job))
 
 
 async def import_graph(call: Call, arguments: ImportGraph) -> Reply:
     """Write what a file holds, or nothing at all where something of it is broken; if it is much, by a job."""
+    if len(arguments.data) > MAX_CHARACTERS:
+        message = f"More than {MAX_CHARACTERS} characters. {ELSEWHERE}"
+        raise TooLarge(message, code=ErrorCode.REQUEST_TOO_LARGE, path="data")
     try:
         items, problems = read_small(
-            arguments.format, in_pieces(arguments.data), max_items=MAX_ITEMS, max_observations=MAX_OBSERVATIONS
+            arguments.format, in_chunks(arguments.data), max_items=MAX_ITEMS, max_observations=MAX_OBSERVATIONS
         )
     except TooLarge as error:
         if error.code is not ErrorCode.REQUEST_TOO_LARGE:
@@ -146,7 +154,7 @@ async def import_graph(call: Call, arguments: ImportGraph) -> Reply:
         return await _start_import(call, arguments)
     if not arguments.dry_run:
         transfer.require_sound(problems, field="data")
-    imported = Imported(problems=tuple(problems))
+    imported = ImportResult(problems=tuple(problems))
     async with call.writing(arguments.graph, keep=not arguments.dry_run) as (tx, revision):
         imported += await transfer.import_items(tx, revision, items, Strategy(arguments.merge_strategy))
         if not arguments.dry_run:
@@ -157,32 +165,34 @@ async def import_graph(call: Call, arguments: ImportGraph) -> Reply:
 async def _start_import(call: Call, arguments: ImportGraph) -> Reply:
     """Start the job that does the same in batches; what is broken is found before the first of them is written."""
     bounds, strategy = JobBounds.of(call.settings), Strategy(arguments.merge_strategy)
-    chunks = list(in_pieces(arguments.data, MAX_CHUNK // 4))  # a character takes four bytes at most
+    chunks = list(in_chunks(arguments.data, MAX_CHUNK // 4))  # a character takes four bytes at most
     async with call.transaction() as tx:
         name = call.graph_name(arguments.graph)
-        job = await tasks.hold_import(
+        job = await file_jobs.hold_import(
             tx, name, arguments.format, strategy, strict=not arguments.dry_run, check=arguments.dry_run
         )
         await jobs.append_input(tx, job.id, chunks, bounds)
         job = await jobs.start(tx, job.id)
-    return Reply(structs.replace(_imported(Imported(), arguments.dry_run), job=job_out(job)), note=after(job))
+    return Reply(structs.replace(_imported(ImportResult(), arguments.dry_run), job=job_out(job)), note=after(job))
 
 
-def _only(given: ExportFilter | None) -> Filter:
+def _only(given: ExportFilter | None) -> ExportSelection:
     if given is None:
-        return Filter()
+        return ExportSelection()
     since = moment(given.start_date, "filter.startDate")
     until = moment(given.end_date, "filter.endDate", last=True)
-    return Filter(given.entity_type, tuple(given.tags), since, until)
+    return ExportSelection(given.entity_type, tuple(given.tags), since, until)
 
 
 def _exported(format_name: str, text: str, revision: int, facts: int) -> Reply:
     media_type = format_named(format_name).media_type
-    note = f"{facts} facts were left out: this format holds entities." if facts else None
+    left_out = "1 fact was" if facts == 1 else f"{facts} facts were"
+    note = f"{left_out} left out: this format holds entities." if facts else None
     return Reply(ExportedGraph(format_name, media_type, text, revision, facts), text, note)
 
 
-def _imported(imported: Imported, dry_run: bool) -> ImportedGraph:
-    counts = {name: getattr(imported, name) for name in ImportedGraph.__struct_fields__ if hasattr(imported, name)}
+def _imported(imported: ImportResult, dry_run: bool) -> ImportedGraph:
+    told = (name for name in ImportedGraph.__struct_fields__ if name != "problems")
+    counts = {name: getattr(imported, name) for name in told if hasattr(imported, name)}
     errors = [NotImported(f"data.{problem.where}", problem.reason) for problem in imported.problems[:SHOWN_ERRORS]]
-    return ImportedGraph(**counts, dry_run=dry_run, errors=errors)
+    return ImportedGraph(**counts, dry_run=dry_run, problems=len(imported.problems), errors=errors)

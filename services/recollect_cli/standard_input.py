@@ -1,0 +1,31 @@
+"""Standard input that Ctrl-C can always stop."""
+
+import os
+import select
+import sys
+from io import BufferedReader, FileIO
+from typing import Any, cast
+
+CHECK_SECONDS = 0.5
+"""How long a read waits for input until Python looks for signals again."""
+
+
+class InterruptibleFile(FileIO):
+    """A file that is read once it has something.
+
+    Python runs the handler of a signal between two of its own steps. A signal that arrives when a blocking read is just
+    about to begin would wait until that read ends, which on a silent pipe is never.
+    """
+
+    def readinto(self, buffer: Any) -> int | None:
+        """Read what there is, at least one byte unless the file has ended."""
+        while not select.select([self], [], [], CHECK_SECONDS)[0]:
+            pass
+        return super().readinto(buffer)
+
+
+def standard_input() -> BufferedReader:
+    """The bytes that are piped or typed in. Windows cannot wait for those: there a read blocks."""
+    if os.name == "nt":
+        return cast(BufferedReader, sys.stdin.buffer)
+    return BufferedReader(InterruptibleFile(sys.stdin.fileno(), closefd=False))

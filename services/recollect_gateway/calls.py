@@ -1,0 +1,87 @@
+"""One call, by whichever transport it came: who calls, and the ways to the memory."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
+
+from recollect.accounts.usage.tally import UsageTally
+from recollect.caller import Caller
+from recollect.graph.graphs import service as graphs
+from recollect.graph.graphs.model import Revision
+from recollect.platform.db import Database, Transaction
+from recollect.retrieval.recall.cache import Lookup, RecallCache, looked_up
+from recollect.retrieval.recall.model import Question, RecallFilter
+from recollect.retrieval.recall.questions import QuestionEncoder
+from recollect.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """What every call may use. Made once by the composition root; caches that are switched off are None."""
+
+    db: Database
+    encoder: QuestionEncoder
+    settings: Settings
+    recall_cache: RecallCache | None = None
+    tally: UsageTally | None = None
+
+
+Progress = Callable[[float, float | None], Awaitable[None]]
+"""Tells the client how much of how much is done, if it asked to be told; else does nothing."""
+
+
+async def _no_progress(_: float, __: float | None) -> None:
+    """The progress that nobody asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call, of a tool or a route: who calls, and the ways to the memory.
+
+    `operation`: its name, as the log of a graph tells what was done. `read_only`: its transaction cannot write.
+    """
+
+    caller: Caller
+    services: Services
+    operation: str
+    read_only: bool = False
+    progress: Progress = _no_progress
+
+    @property
+    def settings(self) -> Settings:
+        """The service's settings."""
+        return self.services.settings
+
+    def transaction(self, *, keep: bool = True) -> AbstractAsyncContextManager[Transaction]:
+        """The call's one transaction. `keep` False: a dry run, rolled back."""
+        return self.services.db.transaction(self.caller, read_only=self.read_only, keep=keep)
+
+    def graph_name(self, graph: str | None) -> str:
+        """The graph that is meant, by name or id as it was given; else the credential's default."""
+        return graph or self.caller.default_graph
+
+    @asynccontextmanager
+    async def writing(self, graph: str | None, *, keep: bool = True) -> AsyncIterator[tuple[Transaction, Revision]]:
+        """The call's one transaction, with the graph's write lock and its next revision. `keep` as in `transaction`."""
+        async with self.transaction(keep=keep) as tx, graphs.write_graph(tx, graph, self.operation) as revision:
+            yield tx, revision
+
+    @asynccontextmanager
+    async def recalling(
+        self, graph: str | None, questions: Sequence[Question], only: RecallFilter
+    ) -> AsyncIterator[tuple[Transaction, Lookup | None]]:
+        """The call's one transaction, and what the search cache, asked before it, knows of these questions."""
+        name = self.graph_name(graph)
+        async with (
+            looked_up(self.services.recall_cache, self.caller, name, questions, only) as lookup,
+            self.transaction() as tx,
+        ):
+            yield tx, lookup
+
+    async def questions(self, texts: Sequence[str]) -> list[Question]:
+        """Texts to ask for, with their vectors. Call it before the transaction."""
+        return await self.services.encoder.questions(self.caller, texts)
+
+    async def statements(self, texts: Sequence[str]) -> list[Question]:
+        """Texts to store, with their vectors. Call it before the transaction."""
+        return await self.services.encoder.statements(self.caller, texts)

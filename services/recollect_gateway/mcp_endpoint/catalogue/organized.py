@@ -1,0 +1,124 @@
+"""The official server's nine tools as the enhanced one tells them: where `organize` is chosen, and `memory` is not.
+
+They stand as dialects in the catalogue of toolset `memory`, by whose names they go. What is chosen decides the shapes,
+and the schema that is listed is that of what is answered.
+"""
+
+from recollect_gateway.mcp_endpoint.tool import ToolSpec
+from recollect_gateway.mcp_endpoint.toolsets.memory import entities as official_entities
+from recollect_gateway.mcp_endpoint.toolsets.memory import graph, observations, relations, shapes
+from recollect_gateway.mcp_endpoint.toolsets.organize import entities, search
+from recollect_gateway.mcp_endpoint.toolsets.organize.shapes import organize_error
+
+_ALONE = frozenset({"organize"})
+
+_ALL: tuple[ToolSpec, ...] = (
+    ToolSpec(
+        name="create_entities",
+        title="Create Entities",
+        description="Create entities with their observations, tags, importance and parent. Existing names are skipped.",
+        toolsets=_ALONE,
+        arguments=entities.CreateOrganizedEntities,
+        result=entities.CreatedEntities,
+        handler=entities.create_entities,
+        idempotent=True,
+        render_error=organize_error,
+    ),
+    ToolSpec(
+        name="create_relations",
+        title="Create Relations",
+        description="Create relations between entities, which need not exist yet. Existing relations are skipped.",
+        toolsets=_ALONE,
+        arguments=relations.CreateRelations,
+        result=entities.CreatedRelations,
+        handler=entities.create_relations,
+        idempotent=True,
+        render_error=organize_error,
+    ),
+    ToolSpec(
+        name="add_observations",
+        title="Add Observations",
+        description="Add observations to existing entities. Known ones are skipped.",
+        toolsets=_ALONE,
+        arguments=observations.AddObservations,
+        result=observations.Results,
+        handler=observations.add_observations,
+        idempotent=True,
+        render_error=organize_error,
+    ),
+    ToolSpec(
+        name="delete_entities",
+        title="Delete Entities",
+        description="Delete entities and their relations.",
+        toolsets=_ALONE,
+        arguments=official_entities.DeleteEntities,
+        result=shapes.Done,
+        handler=official_entities.delete_entities,
+        destructive=True,
+        idempotent=True,
+        render_error=organize_error,
+    ),
+    ToolSpec(
+        name="delete_observations",
+        title="Delete Observations",
+        description="Delete observations from entities.",
+        toolsets=_ALONE,
+        arguments=observations.DeleteObservations,
+        result=shapes.Done,
+        handler=observations.delete_observations,
+        destructive=True,
+        idempotent=True,
+        render_error=organize_error,
+    ),
+    ToolSpec(
+        name="delete_relations",
+        title="Delete Relations",
+        description="Delete relations.",
+        toolsets=_ALONE,
+        arguments=relations.DeleteRelations,
+        result=shapes.Done,
+        handler=relations.delete_relations,
+        destructive=True,
+        idempotent=True,
+        render_error=organize_error,
+    ),
+    ToolSpec(
+        name="read_graph",
+        title="Read Graph",
+        description="Read the graph, or a page of it, without what was archived.",
+        toolsets=_ALONE,
+        arguments=graph.ReadGraph,
+        result=search.FoundGraph,
+        handler=search.read_graph,
+        read_only=True,
+        idempotent=True,
+        render_error=organize_error,
+    ),
+    ToolSpec(
+        name="search_nodes",
+        title="Search Nodes",
+        description="Find entities by text in their names, types or observations; what was archived is left out.",
+        toolsets=_ALONE,
+        arguments=search.SearchOrganizedNodes,
+        result=search.FoundGraph,
+        handler=search.search_nodes,
+        read_only=True,
+        idempotent=True,
+        render_error=organize_error,
+    ),
+    ToolSpec(
+        name="open_nodes",
+        title="Open Nodes",
+        description="Open entities by name, archived ones too, which say so.",
+        toolsets=_ALONE,
+        arguments=graph.OpenNodes,
+        result=search.FoundGraph,
+        handler=search.open_nodes,
+        read_only=True,
+        idempotent=True,
+        render_error=organize_error,
+    ),
+)
+
+ORGANIZED = {tool.name: tool for tool in _ALL}
+"""By name."""

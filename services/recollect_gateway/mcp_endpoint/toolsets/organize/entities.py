@@ -1,0 +1,80 @@
+"""Handlers and shapes of what is written: entities and relations, as the enhanced memory server makes them."""
+
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from recollect.graph.entities import service as entities
+from recollect.graph.entities.model import NewEntity
+from recollect.graph.hierarchy import service as hierarchy
+from recollect.graph.relations import service as relations
+from recollect.graph.relations.model import NewRelation
+from recollect_gateway.calls import Call
+from recollect_gateway.mcp_endpoint.tool import Arguments, Reply
+from recollect_gateway.mcp_endpoint.toolsets.memory.relations import CreateRelations
+from recollect_gateway.mcp_endpoint.toolsets.memory.shapes import MAX_BATCH, bare
+from recollect_gateway.mcp_endpoint.toolsets.organize.shapes import (
+    OrganizedEntity,
+    OrganizedRelation,
+    iso,
+    lowered,
+    organized,
+)
+from recollect_gateway.shapes import Importance, Kind, Name, Tag, Text
+
+
+class OrganizedEntityIn(Struct, rename="camel", forbid_unknown_fields=True, frozen=True):
+    """An entity as it is given."""
+
+    name: Annotated[Name, Meta(description="The name of the entity")]
+    entity_type: Annotated[Kind, Meta(description="The type of the entity")]
+    observations: Annotated[list[Text], Meta(max_length=MAX_BATCH, description="What is known about it")] = []
+    tags: Annotated[list[Tag], Meta(max_length=100, description="Tags; kept in lower case")] = []
+    importance: Importance | None = None
+    parent_id: Annotated[Name, Meta(description="The name of the entity to put it under")] | None = None
+
+
+class CreateOrganizedEntities(Arguments, frozen=True):
+    """Arguments of `create_entities`."""
+
+    entities: Annotated[list[OrganizedEntityIn], Meta(max_length=MAX_BATCH)]
+
+
+class CreatedEntities(Struct, frozen=True):
+    """Result of `create_entities`: those that are new."""
+
+    entities: list[OrganizedEntity]
+
+
+class CreatedRelations(Struct, frozen=True):
+    """Result of `create_relations`: those that are new."""
+
+    relations: list[OrganizedRelation]
+
+
+async def create_entities(call: Call, arguments: CreateOrganizedEntities) -> Reply:
+    """Make entities, each under its parent; answer those that are new. Raises NotFound for a parent."""
+    wanted = [
+        NewEntity(e.name, e.entity_type, tuple(e.observations), lowered(e.tags), e.importance)
+        for e in arguments.entities
+    ]
+    async with call.writing(arguments.graph) as (tx, revision):
+        made = await entities.create_entities(tx, revision, wanted)
+        await hierarchy.place_entities(tx, revision, _parents(arguments, {entity.name for _, entity in made}))
+        found = await entities.entities_by_id(tx, [node_id for node_id, _ in made])
+    return bare(CreatedEntities([*map(organized, found)]))
+
+
+async def create_relations(call: Call, arguments: CreateRelations) -> Reply:
+    """Make relations; answer those that are new."""
+    wanted = [NewRelation(r.from_, r.to, r.relation_type) for r in arguments.relations]
+    async with call.writing(arguments.graph) as (tx, revision):
+        made = await relations.create_relations(tx, revision, wanted)
+    now = iso(revision.at)
+    return bare(CreatedRelations([OrganizedRelation(r.source, r.target, r.type, now, now) for r in made]))
+
+
+def _parents(arguments: CreateOrganizedEntities, made: set[str]) -> dict[str, str]:
+    """Under whom each new entity is to be put; of several of one name the first counts."""
+    first = {entity.name: entity.parent_id for entity in reversed(arguments.entities)}
+    return {name: parent for name, parent in first.items() if parent is not None and name in made}

@@ -1,0 +1,234 @@
+"""Handlers and shapes of upkeep: duplicates, compression, archiving, validation."""
+
+from datetime import datetime
+from typing import Annotated, Literal
+
+from msgspec import UNSET, Meta, Struct, UnsetType, field
+
+from recollect.curation.archiving import service as archiving
+from recollect.curation.archiving.model import ArchiveCriteria
+from recollect.curation.duplicates import deduplication
+from recollect.curation.duplicates import service as duplicates
+from recollect.curation.duplicates.model import CompressionResult, RequestedPass
+from recollect.curation.validation import service as validation
+from recollect.curation.validation.model import IntegrityIssue
+from recollect_gateway.calls import Call
+from recollect_gateway.mcp_endpoint.tool import Arguments, ReadArguments, Reply
+from recollect_gateway.mcp_endpoint.toolsets import jobs
+from recollect_gateway.mcp_endpoint.toolsets.memory.shapes import MAX_BATCH, bare
+from recollect_gateway.mcp_endpoint.toolsets.organize.shapes import more
+from recollect_gateway.parsing import utc
+from recollect_gateway.shapes import Importance, Tag
+
+MAX_GROUPS = 10_000
+
+Threshold = Annotated[
+    float, Meta(ge=0, le=1, description="How alike, 0 to 1: name 0.4, type 0.3, observations 0.2, tags 0.1")
+]
+DryRun = Annotated[bool, Meta(description="Only say what would be done")]
+
+ERRORS = {
+    "orphaned_relation": "Relation of an entity that does not exist",
+    "missing_parent": "Entity under a parent that does not exist",
+}
+"""What makes a graph invalid, and how it is said."""
+
+WARNINGS = {
+    "missing_type": "Entity without a type",
+    "empty_observations": "Entity without observations",
+    "isolated_entity": "Entity without relations",
+}
+
+
+class FindDuplicates(ReadArguments, frozen=True):
+    """Arguments of `find_duplicates`."""
+
+    threshold: Threshold = 0.8
+    offset: Annotated[int, Meta(ge=0, le=MAX_GROUPS, description="Groups to pass over")] = 0
+    limit: Annotated[int, Meta(ge=1, le=MAX_BATCH, description="Groups at most")] = MAX_BATCH
+
+
+class ProposeDuplicates(Arguments, frozen=True):
+    """Arguments of `propose_duplicates`."""
+
+    threshold: Annotated[
+        float, Meta(ge=0.3, le=1, description="How alike, 0.3 to 1: name 0.4, type 0.3, observations 0.2, tags 0.1")
+    ] = 0.8
+
+
+class CompressGraph(Arguments, frozen=True):
+    """Arguments of `compress_graph`."""
+
+    threshold: Threshold = 0.8
+    dry_run: DryRun = False
+
+
+class ArchiveEntities(Arguments, frozen=True):
+    """Arguments of `archive_entities`."""
+
+    older_than: Annotated[datetime, Meta(tz=True, description="Last changed before this time")] | None = None
+    importance_below: (
+        Annotated[Importance, Meta(description="With an importance less than this; none that has no importance")] | None
+    ) = None
+    tags: Annotated[list[Tag], Meta(max_length=100, description="With one of these tags")] = []
+    dry_run: DryRun = False
+
+
+class ValidateGraph(ReadArguments, frozen=True):
+    """Arguments of `validate_graph`."""
+
+
+class Duplicates(Struct, rename="camel", omit_defaults=True, frozen=True):
+    """Result of `find_duplicates`: names, the oldest of each group first."""
+
+    groups: list[list[str]]
+    next_offset: int | None = None
+
+
+class MergedGroup(Struct, frozen=True):
+    """Entities that became one."""
+
+    kept: str
+    merged: list[str]
+
+
+class Compression(Struct, rename="camel", frozen=True):
+    """Result of `compress_graph`. `spaceFreed` is 0: what was merged stays in history until it is compacted.
+
+    `job`: the graph is large; nothing is merged yet, the job does it.
+    """
+
+    duplicates_found: int
+    entities_merged: int
+    observations_compressed: int
+    relations_consolidated: int
+    space_freed: int
+    merged_entities: list[MergedGroup]
+    job: jobs.JobOut | UnsetType = UNSET
+
+
+class ArchivedEntities(Struct, rename="camel", frozen=True):
+    """Result of `archive_entities`."""
+
+    archived: int
+    entity_names: list[str]
+
+
+class IssueDetails(Struct, rename="camel", omit_defaults=True, frozen=True):
+    """Which entity, or which relation."""
+
+    entity: str | UnsetType = UNSET
+    from_: str | UnsetType = field(default=UNSET, name="from")
+    to: str | UnsetType = UNSET
+    relation_type: str | UnsetType = UNSET
+
+
+class ValidationIssue(Struct, frozen=True):
+    """Something that is not as it should be."""
+
+    type: Literal["orphaned_relation", "missing_parent", "missing_type", "empty_observations", "isolated_entity"]
+    message: str
+    details: IssueDetails
+
+
+class ValidationSummary(Struct, rename="camel", frozen=True):
+    """How many there are, also of those that are not told one by one."""
+
+    total_errors: int
+    total_warnings: int
+    orphaned_relations_count: int
+    entities_without_observations: int
+
+
+class Validation(Struct, rename="camel", frozen=True):
+    """Result of `validate_graph`."""
+
+    is_valid: bool
+    issues: list[ValidationIssue]
+    warnings: list[ValidationIssue]
+    summary: ValidationSummary
+
+
+async def find_duplicates(call: Call, arguments: FindDuplicates) -> Reply:
+    """Find entities that are alike."""
+    async with call.transaction() as tx:
+        found = await duplicates.find_duplicates(
+            tx,
+            arguments.graph,
+            threshold=arguments.threshold,
+            offset=arguments.offset,
+            limit=arguments.limit,
+            as_of=arguments.as_of,
+        )
+    next_offset = arguments.offset + arguments.limit if found.more else None
+    return bare(Duplicates(found.groups, next_offset), more(next_offset))
+
+
+async def propose_duplicates(call: Call, arguments: ProposeDuplicates) -> Reply:
+    """Start a job that finds entities that are alike."""
+    async with call.transaction() as tx:
+        name = call.graph_name(arguments.graph)
+        job = await deduplication.start_pass(tx, name, RequestedPass("propose", arguments.threshold))
+    return Reply(jobs.job_out(job), note=f"{jobs.waiting(job)}, then find_duplicates tells what is alike.")
+
+
+async def compress_graph(call: Call, arguments: CompressGraph) -> Reply:
+    """Merge entities that are alike; a dry run is that, rolled back. In a large graph, start a job that does it."""
+    async with call.transaction(keep=not arguments.dry_run) as tx:
+        if not arguments.dry_run and await duplicates.needs_a_job(tx, arguments.graph):
+            job = await deduplication.start_pass(
+                tx, call.graph_name(arguments.graph), RequestedPass("merge", arguments.threshold)
+            )
+            return Reply(Compression(0, 0, 0, 0, 0, [], jobs.job_out(job)), note=f"{jobs.waiting(job)}.")
+        done = await duplicates.compress_graph(tx, arguments.graph, call.operation, threshold=arguments.threshold)
+    return Reply(_compression(done), note="There are more: call again." if done.more else None)
+
+
+async def archive_entities(call: Call, arguments: ArchiveEntities) -> Reply:
+    """Archive what is no longer used."""
+    criteria = ArchiveCriteria(
+        utc(arguments.older_than, "olderThan"), arguments.importance_below, tuple(arguments.tags)
+    )
+    async with call.transaction() as tx:
+        done = await archiving.archive_entities(
+            tx, arguments.graph, call.operation, criteria, dry_run=arguments.dry_run
+        )
+    note = "There are more: call again." if done.more else None
+    return Reply(ArchivedEntities(len(done.names), done.names), note=note)
+
+
+async def validate_graph(call: Call, arguments: ValidateGraph) -> Reply:
+    """Say what is not as it should be."""
+    async with call.transaction() as tx:
+        faults = await validation.validate_graph(tx, arguments.graph, as_of=arguments.as_of)
+    totals = {fault.fault: fault.total for fault in faults}
+    errors = sum(totals.get(name, 0) for name in ERRORS)
+    warnings = sum(totals.get(name, 0) for name in WARNINGS)
+    orphaned, silent = totals.get("orphaned_relation", 0), totals.get("empty_observations", 0)
+    issues = [_issue(fault, ERRORS) for fault in faults if fault.fault in ERRORS]
+    warned = [_issue(fault, WARNINGS) for fault in faults if fault.fault in WARNINGS]
+    cut = errors + warnings - len(faults)
+    note = f"Not told one by one: {cut} more, of kinds of which there are many." if cut else None
+    return Reply(
+        Validation(not errors, issues, warned, ValidationSummary(errors, warnings, orphaned, silent)), note=note
+    )
+
+
+def _compression(done: CompressionResult) -> Compression:
+    merged = [MergedGroup(kept, others) for kept, *others in done.merged]
+    return Compression(
+        len(merged),
+        sum(len(group.merged) for group in merged),
+        done.known_observations,
+        done.redirected_relations,
+        0,
+        merged,
+    )
+
+
+def _issue(fault: IntegrityIssue, told: dict[str, str]) -> ValidationIssue:
+    if fault.target is None:
+        details = IssueDetails(entity=fault.name)
+    else:
+        details = IssueDetails(from_=fault.name, to=fault.target, relation_type=fault.relation or "")
+    return ValidationIssue(fault.fault, told[fault.fault], details)  # type: ignore[arg-type]

@@ -1,0 +1,236 @@
+"""Keep memories and find them again, by tool or by route."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from random import random
+from typing import Annotated, Any
+
+from msgspec import Meta, Struct, field
+
+from recollect.errors import InvalidInput
+from recollect.memory import remembering
+from recollect.memory.model import NewMemory, Remembered
+from recollect.retrieval.recall import service as recalling
+from recollect.retrieval.recall.model import MemoryAttributes, Recalled, RecallFilter
+from recollect.retrieval.recall.ranking import Hit
+from recollect_gateway.calls import Call
+from recollect_gateway.parsing import utc, utc_through
+from recollect_gateway.shapes import (
+    MAX_ITEMS,
+    AsOf,
+    Importance,
+    Kind,
+    Name,
+    Tag,
+    Time,
+    Ttl,
+    as_text,
+    check_metadata,
+)
+
+MAX_QUERIES = 8
+
+Query = Annotated[str, Meta(min_length=1, max_length=1_000)]
+
+
+class RememberItem(Struct, forbid_unknown_fields=True, frozen=True):
+    """One thing to remember."""
+
+    text: Annotated[str, Meta(min_length=1, max_length=10_000, description="One fact, in a sentence that stands alone")]
+    about: Annotated[list[Name], Meta(max_length=20, description="Names of the entities it is about; made if new")] = []
+    thread: Annotated[str, Meta(max_length=256, description="Conversation or document it came from")] | None = None
+    at: Annotated[Time, Meta(description="When it was said; default now")] | None = None
+    kind: Kind | None = None
+    tags: Annotated[list[Tag], Meta(max_length=50)] = []
+    importance: Importance | None = None
+    ttl_days: Annotated[Ttl, Meta(description="Days it lasts; 0: forever")] | None = None
+    source: Annotated[str, Meta(max_length=256)] | None = None
+    name: Annotated[Name, Meta(description="Shorthand for about=[name]")] | None = None
+    metadata: dict[str, Any] = {}
+
+
+class RememberBody(Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
+    """What to remember, in whichever graph."""
+
+    items: Annotated[list[RememberItem], Meta(min_length=1, max_length=MAX_ITEMS)]
+
+
+class RecallBody(Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
+    """What to recall, from whichever graph."""
+
+    query: Annotated[Query, Meta(description="A question or a few words")] | None = None
+    queries: Annotated[list[Query], Meta(max_length=MAX_QUERIES, description="Several phrasings, answered as one")] = []
+    limit: Annotated[int, Meta(ge=1, le=100)] = 10
+    token_budget: Annotated[int, Meta(ge=50, le=50_000, description="Tokens of memories at most")] = 1500
+    kinds: Annotated[list[Kind], Meta(max_length=50)] = []
+    tags: Annotated[list[Tag], Meta(max_length=50)] = []
+    about: Annotated[list[Name], Meta(max_length=50, description="Only about these entities")] = []
+    under: Annotated[Name, Meta(description="Only about this entity and what stands below it")] | None = None
+    min_importance: Importance | None = None
+    since: Time | None = None
+    until: Time | None = None
+    fresh_only: bool = False
+    include_outdated: bool = False
+    explain: Annotated[bool, Meta(description="Give each term of the scores")] = False
+    told_as_of: AsOf | None = field(default=None, name="as_of")
+
+    @property
+    def as_of(self) -> str | None:
+        """The revision or time to read at; None for now."""
+        return as_text(self.told_as_of)
+
+
+class CloseMemory(Struct, frozen=True):
+    """An older memory that says nearly the same."""
+
+    id: str
+    text: str
+    score: float
+
+
+class RememberedMemory(Struct, frozen=True):
+    """What became of one item."""
+
+    id: str
+    node: str
+    status: str
+    close: list[CloseMemory]
+
+
+class RememberedMemories(Struct, frozen=True):
+    """Result of `remember`, one entry an item, in order."""
+
+    memories: list[RememberedMemory]
+
+
+class RecalledMemory(Struct, frozen=True, omit_defaults=True):
+    """One memory that was found, with what it says of itself.
+
+    `outdated`: it no longer holds. `conflicts`: the other versions that stand beside it, unsettled; `version`: its own,
+    where it is not the newest. `reason`: why it was last changed, where that was told. `why`: the terms of its score,
+    each from 0 to 1, where asked for.
+    """
+
+    id: str
+    node: str
+    text: str
+    score: float
+    name: str | None = None
+    at: datetime | None = None
+    outdated: bool = False
+    version: str | None = None
+    conflicts: list[str] = []
+    why: dict[str, float] | None = None
+    kind: str | None = None
+    tags: list[str] = []
+    importance: float | None = None
+    source: str | None = None
+    metadata: dict[str, Any] = {}
+    reason: str | None = None
+
+
+class RecalledMemories(Struct, frozen=True):
+    """Result of `recall`. `waiting`: passages of the graph that are found by words only, not embedded yet."""
+
+    memories: list[RecalledMemory]
+    more: bool
+    waiting: int
+
+
+def _item(item: RememberItem, place: int, max_metadata_size: int) -> NewMemory:
+    check_metadata(item.metadata, f"items.{place}.metadata", max_metadata_size)
+    names = [*([item.name] if item.name else []), *item.about]
+    return NewMemory(
+        item.text,
+        about=tuple(dict.fromkeys(names)),
+        thread=item.thread,
+        at=utc(item.at, f"items.{place}.at"),
+        kind=item.kind,
+        tags=tuple(item.tags),
+        importance=item.importance,
+        ttl_days=item.ttl_days,
+        source=item.source,
+        metadata=item.metadata,
+    )
+
+
+def _filter(body: RecallBody) -> RecallFilter:
+    return RecallFilter(
+        kinds=tuple(body.kinds),
+        tags=tuple(body.tags),
+        about=tuple(body.about),
+        min_importance=body.min_importance,
+        since=utc(body.since, "since"),
+        until=utc_through(body.until, "until"),
+        fresh_only=body.fresh_only,
+        include_outdated=body.include_outdated,
+        under=body.under,
+    )
+
+
+def _remembered(one: Remembered) -> RememberedMemory:
+    close = [CloseMemory(str(older.memory_id), older.text, round(older.score, 3)) for older in one.close]
+    return RememberedMemory(str(one.id), str(one.node_id), one.outcome, close)
+
+
+def _recalled(hit: Hit, own: MemoryAttributes, explain: bool) -> RecalledMemory:
+    why = {name: round(value, 4) for name, value in hit.terms.items()} if explain else None
+    return RecalledMemory(
+        str(hit.memory_id),
+        str(hit.node_id),
+        hit.text,
+        round(hit.score, 4),
+        name=hit.name,
+        at=hit.at,
+        outdated=hit.outdated,
+        version=None if hit.version_id is None else str(hit.version_id),
+        conflicts=[str(other) for other in hit.conflicts],
+        why=why,
+        kind=own.kind,
+        tags=list(own.tags),
+        importance=own.importance,
+        source=own.source,
+        metadata=own.metadata,
+        reason=own.reason,
+    )
+
+
+async def remember(call: Call, graph: str | None, body: RememberBody) -> list[Remembered]:
+    """Keep memories; what became of each, and what is close to it."""
+    items = [_item(item, place, call.settings.max_metadata_size) for place, item in enumerate(body.items)]
+    questions = await call.statements([item.text for item in items])
+    async with call.writing(graph) as (tx, revision):
+        return await remembering.remember(tx, revision, items, questions)
+
+
+async def recall(call: Call, graph: str | None, body: RecallBody) -> Recalled:
+    """Find memories by words and meaning. Raises InvalidInput for no question, or more than MAX_QUERIES."""
+    asked = [*([body.query] if body.query else []), *body.queries]
+    if not 1 <= len(asked) <= MAX_QUERIES:
+        raise InvalidInput(f"Give query, or queries with 1 to {MAX_QUERIES} entries", path="query")
+    questions = await call.questions(asked)
+    only = _filter(body)
+    async with call.recalling(graph, questions, only) as (tx, cached):
+        return await recalling.recall(
+            tx,
+            graph,
+            questions,
+            only,
+            limit=body.limit,
+            token_budget=body.token_budget,
+            as_of=body.as_of,
+            cached=cached,
+            described=True,
+            audited=random() < call.settings.recall_audit_share,  # noqa: S311 - a sample keeps no secret
+        )
+
+
+def remembered_body(remembered: Sequence[Remembered]) -> RememberedMemories:
+    """What became of each item, as tool and route tell it."""
+    return RememberedMemories([_remembered(one) for one in remembered])
+
+
+def recalled_body(recalled: Recalled, *, explain: bool) -> RecalledMemories:
+    """What was found, as tool and route tell it."""
+    found = [_recalled(hit, recalled.attributes[hit.memory_id], explain) for hit in recalled.hits]
+    return RecalledMemories(found, recalled.more, recalled.waiting)

@@ -1,0 +1,179 @@
+"""What callers send, as structs: parsed, checked for what cannot be stored, and told whole where it is wrong."""
+
+import re
+from collections.abc import Iterator
+from datetime import datetime
+from itertools import islice
+from math import isfinite
+from types import NoneType, UnionType
+from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
+
+import msgspec
+
+from recollect.errors import InvalidInput, InvalidInputs
+from recollect.times import storable, through
+from recollect_gateway.shapes import plain_words
+
+T = TypeVar("T", bound=msgspec.Struct)
+
+MAX_DEPTH = 32
+"""Nesting of arguments at most."""
+
+MAX_FAULTS = 20
+"""What is wrong with one call is told in so many places at most."""
+
+MAX_NAME = 100
+"""Characters of an argument's name that an error repeats, at most."""
+
+_AT = re.compile(r" - at `\$(?P<path>[^`]*)`$")
+_MISSING = re.compile(r"^Object missing required field `(?P<field>[^`]+)`$")
+_UNKNOWN = re.compile(r"^Object contains unknown field `(?P<field>[^`]+)`$")
+
+
+def parse(type_: type[T], arguments: Any) -> T:
+    """Arguments, or an item of them, as a struct; raises InvalidInput with the dotted path of all that is wrong.
+
+    Of more than MAX_FAULTS, the first are told. The items of `read_one_by_one` are left to the handler.
+    """
+    try:
+        parsed = msgspec.convert(arguments, type_)
+        check_text(_read_here(type_, arguments))
+        return parsed
+    except (msgspec.ValidationError, InvalidInput):
+        found = list(islice(_faults(type_, arguments, ""), MAX_FAULTS + 1))
+    raise found[0] if len(found) == 1 else InvalidInputs(found[:MAX_FAULTS], more=len(found) > MAX_FAULTS)
+
+
+def _faults(type_: Any, value: Any, path: str) -> Iterator[InvalidInput]:
+    """What is wrong with a value: of its parts, each; else with itself. What is sound is passed by at once.
+
+    Of a list that is too long or too short its elements are not looked at, however many they are.
+    """
+    try:
+        msgspec.convert(value, type_)
+        check_text(_read_here(type_, value), path)
+        return
+    except InvalidInput as fault:
+        yield fault
+        return
+    except msgspec.ValidationError as error:
+        itself = _invalid(str(error), path)
+    parts = _faults_of_parts(type_, value, path)
+    yield next(parts, itself)
+    yield from parts
+
+
+def _read_here(type_: Any, value: Any) -> Any:
+    """What is read by the struct itself: all but the items that its handler reads one by one."""
+    apart = getattr(type_, "read_one_by_one", frozenset[str]())
+    return {name: part for name, part in value.items() if name not in apart} if apart else value
+
+
+def _faults_of_parts(type_: Any, value: Any, path: str) -> Iterator[InvalidInput]:
+    inner, bounds = _unwrapped(type_)
+    if isinstance(value, dict) and isinstance(inner, type) and issubclass(inner, msgspec.Struct):
+        yield from _faults_of_fields(inner, value, path)
+    elif isinstance(value, list) and get_origin(inner) is list:
+        try:
+            msgspec.convert(value, Annotated[list[Any], *bounds] if bounds else list[Any])
+        except msgspec.ValidationError as error:
+            yield _invalid(str(error), path)
+            return
+        (element,) = get_args(inner)
+        for place, item in enumerate(value):
+            yield from _faults(element, item, _under(path, str(place)))
+
+
+def _faults_of_fields(type_: type[msgspec.Struct], value: dict[str, Any], path: str) -> Iterator[InvalidInput]:
+    fields = {field.encode_name: field for field in msgspec.structs.fields(type_)}
+    for name, field in fields.items():
+        if name in value:
+            yield from _faults(field.type, value[name], _under(path, name))
+        elif field.required:
+            yield InvalidInput("Required", path=_under(path, name))
+    if type_.__struct_config__.forbid_unknown_fields:
+        for name in value:
+            if name not in fields:
+                try:
+                    check_text(name, path)
+                    yield InvalidInput("Unknown argument", path=_under(path, name[:MAX_NAME]))
+                except InvalidInput as fault:
+                    yield fault
+
+
+def _unwrapped(type_: Any) -> tuple[Any, list[Any]]:
+    """A type without its annotations and without null, and its annotations."""
+    bounds: list[Any] = []
+    while True:
+        if get_origin(type_) is Annotated:
+            type_, *more = get_args(type_)
+            bounds += more
+        elif get_origin(type_) in (Union, UnionType):
+            others = [option for option in get_args(type_) if option is not NoneType]
+            if len(others) != 1:
+                return type_, bounds
+            type_ = others[0]
+        else:
+            return type_, bounds
+
+
+def _under(path: str, name: str) -> str:
+    return f"{path}.{name}" if path else name
+
+
+def check_text(value: Any, path: str = "", depth: int = 0) -> None:
+    """Raise InvalidInput for what JSON may carry but PostgreSQL cannot: NUL, lone surrogates, endless nesting.
+
+    And for numbers beyond all bounds (1e400, or what Python's reader makes of NaN), which would be stored as null.
+    """
+    if depth > MAX_DEPTH:
+        raise InvalidInput(f"Nested deeper than {MAX_DEPTH} levels", path=path.rsplit(".", 1)[0] or None)
+    match value:
+        case str():
+            if "\x00" in value or not _encodable(value):
+                raise InvalidInput("Holds a NUL or half a character, which text cannot", path=path or None)
+        case float() if not isfinite(value):
+            raise InvalidInput("Is a number that cannot be stored", path=path or None)
+        case dict():
+            for key, item in value.items():
+                check_text(key, path, depth + 1)
+                check_text(item, f"{path}.{key}" if path else key, depth + 1)
+        case list():
+            for place, item in enumerate(value):
+                check_text(item, f"{path}.{place}" if path else str(place), depth + 1)
+
+
+def _encodable(text: str) -> bool:
+    if text.isascii():
+        return True
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def utc(time: datetime | None, path: str) -> datetime | None:
+    """The same moment in UTC, as it can be stored; raises InvalidInput for one outside the calendar."""
+    try:
+        return None if time is None else storable(time)
+    except OverflowError:
+        raise InvalidInput("Outside the years 1 to 9999", path=path) from None
+
+
+def utc_through(time: datetime | None, path: str) -> datetime | None:
+    """The same of an upper bound: the end of its millisecond, where it says no microseconds."""
+    moment = utc(time, path)
+    return None if moment is None else through(moment)
+
+
+def _invalid(message: str, under: str) -> InvalidInput:
+    """What the parser says of a value at `under`, with the path inside it."""
+    at = _AT.search(message)
+    path = re.sub(r"\[(\d+)\]", r".\1", at["path"] if at else "").replace("[...]", "").lstrip(".")
+    path = _under(under, path) if path else under
+    text = message[: at.start()] if at else message
+    for pattern, said in ((_MISSING, "Required"), (_UNKNOWN, "Unknown argument")):
+        if field := pattern.match(text):
+            return InvalidInput(said, path=_under(path, field["field"][:MAX_NAME]))
+    return InvalidInput(plain_words(text), path=path or None)

@@ -1,0 +1,1 @@
+"""Accounts: the organisations, their credentials, and what they use."""

@@ -1,0 +1,113 @@
+"""API keys: their format, what is stored of them, and the Callers that they become.
+
+A key reads `rcl_<kind>_<random><crc>`: the kind and a fixed prefix let people and secret scanners recognise it, the
+CRC-32 lets a mistyped or made-up key be refused without asking the database. Format after GitHub's tokens:
+https://github.blog/engineering/platform-security/behind-githubs-new-authentication-token-formats/
+"""
+
+import hashlib
+import hmac
+import re
+import secrets
+import string
+import zlib
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from recollect.accounts.tenants.model import Tenant
+from recollect.caller import Caller, Scope
+
+ALPHABET = string.digits + string.ascii_uppercase + string.ascii_lowercase
+RANDOM_LENGTH = 32
+CRC_LENGTH = 6
+KIND_SCOPES = {
+    "agent": frozenset({Scope.MEMORY_READ, Scope.MEMORY_WRITE}),
+    "admin": frozenset(Scope),
+}
+"""The kinds of key, and the scopes that each has unless others are asked for."""
+
+_KEY = re.compile(rf"rcl_({'|'.join(KIND_SCOPES)})_([0-9A-Za-z]{{{RANDOM_LENGTH}}})([0-9A-Za-z]{{{CRC_LENGTH}}})")
+
+
+@dataclass(frozen=True, slots=True)
+class NewKey:
+    """What is asked of a new key. `graph_ids` and `toolsets` None allow all; `expires_at` None never expires."""
+
+    name: str
+    kind: str = "agent"
+    scopes: frozenset[Scope] | None = None
+    graph_ids: tuple[UUID, ...] | None = None
+    default_graph_id: UUID | None = None
+    expires_at: datetime | None = None
+    toolsets: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ApiKey:
+    """A key as it is listed: never its secret, only the hint by which people know it (`rcl_agent_…3fQa`)."""
+
+    id: UUID
+    name: str
+    kind: str
+    hint: str
+    scopes: tuple[str, ...]
+    graph_ids: tuple[UUID, ...] | None
+    default_graph_id: UUID | None
+    created_at: datetime
+    created_by: str
+    expires_at: datetime | None
+    revoked_at: datetime | None
+    last_used_at: datetime | None
+    toolsets: tuple[str, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class IssuedKey:
+    """A key at the one moment when its secret can be shown."""
+
+    key: ApiKey
+    secret: str
+
+
+def generate_secret(kind: str) -> str:
+    """A new key of that kind, with 190 random bits."""
+    body = "".join(secrets.choice(ALPHABET) for _ in range(RANDOM_LENGTH))
+    return f"rcl_{kind}_{body}{_crc(kind, body)}"
+
+
+def is_well_formed(secret: str) -> bool:
+    """Whether a string could be a key: its shape and its checksum."""
+    match = _KEY.fullmatch(secret)
+    return match is not None and match[3] == _crc(match[1], match[2])
+
+
+def hash_secret(secret: str, pepper: bytes) -> bytes:
+    """HMAC-SHA256, 32 bytes: a leaked table is of no use without the pepper.
+
+    A slow hash would add nothing to 190 random bits.
+    """
+    return hmac.digest(pepper, secret.encode(), hashlib.sha256)
+
+
+def hint_of(secret: str) -> str:
+    """What is shown of a key in lists."""
+    return f"{secret[: secret.rindex('_') + 1]}…{secret[-4:]}"
+
+
+def operator_caller(tenant: Tenant) -> Caller:
+    """An operator at work for a tenant: every scope, every graph."""
+    return Caller(tenant.id, tenant.slug, subject="operator", scopes=frozenset(Scope))
+
+
+def worker_caller(tenant_id: UUID, subject: str = "worker") -> Caller:
+    """The worker at work for a tenant, of its own accord or in the name of whoever asked for it."""
+    return Caller(tenant_id, tenant="", subject=subject, scopes=frozenset({Scope.MEMORY_READ, Scope.MEMORY_WRITE}))
+
+
+def _crc(kind: str, body: str) -> str:
+    rest, digits = zlib.crc32(f"{kind}_{body}".encode()), ""
+    for _ in range(CRC_LENGTH):
+        rest, digit = divmod(rest, len(ALPHABET))
+        digits = ALPHABET[digit] + digits
+    return digits

@@ -1,0 +1,127 @@
+"""Use cases of identity: turn a credential into a Caller; create, list and revoke keys."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+from recollect.accounts.identity import model, store
+from recollect.accounts.identity.model import KIND_SCOPES, ApiKey, IssuedKey, NewKey
+from recollect.accounts.identity.store import KeyRecord
+from recollect.caller import Caller, Scope
+from recollect.errors import ErrorCode, InvalidInput, NotFound, Unauthenticated
+from recollect.platform.db import Database, Transaction
+from recollect.times import storable
+
+MAX_NAME = 200
+TOUCH_EVERY = timedelta(minutes=1)
+REFUSAL = "A valid API key is needed: Authorization: Bearer rcl_…"
+"""What is told for every credential that does not hold: no hint why."""
+
+NoteUse = Callable[[UUID, UUID, datetime], None]
+"""Told the tenant and the id of a key that was used, and when. Returns at once; the note is written down later."""
+
+
+async def authenticate(db: Database, secret: str, *, pepper: bytes, note_use: NoteUse | None = None) -> Caller:
+    """The Caller that a key stands for. Raises Unauthenticated, alike for every reason, or Unavailable.
+
+    `note_use` is told of a key that is not known to have been used within the last minute.
+    """
+    record = await _find(db, secret, pepper)
+    now = datetime.now(UTC)
+    if record is None or not _holds(record, now):
+        raise Unauthenticated(REFUSAL)
+    if note_use is not None and (record.last_used_at is None or record.last_used_at < now - TOUCH_EVERY):
+        note_use(record.tenant_id, record.id, now)
+    return _caller(record)
+
+
+async def note_used(tx: Transaction, keys: Mapping[UUID, datetime]) -> None:
+    """Write down when keys of the tenant were used last, each at most once a minute."""
+    await store.touch_keys(tx, keys, every=TOUCH_EVERY)
+
+
+async def create_key(tx: Transaction, new: NewKey, *, pepper: bytes) -> IssuedKey:
+    """Make a key; its secret is in the answer and nowhere else.
+
+    Raises InvalidInput, or Forbidden where it would reach graphs or toolsets that its maker does not.
+    """
+    scopes = _scopes(new)
+    new = _checked(new)
+    for graph_id in (None,) if new.graph_ids is None else new.graph_ids:
+        tx.caller.require_graph(graph_id)
+    _require_toolsets(tx.caller, new)
+    secret = model.generate_secret(new.kind)
+    key = await store.insert_key(
+        tx, new, scopes=scopes, key_hash=model.hash_secret(secret, pepper), hint=model.hint_of(secret)
+    )
+    return IssuedKey(key, secret)
+
+
+async def list_keys(tx: Transaction, *, after: UUID | None = None, limit: int = 100) -> list[ApiKey]:
+    """The tenant's keys, oldest first, void ones too."""
+    return await store.list_keys(tx, after=after, limit=limit)
+
+
+async def is_default_graph(tx: Transaction, graph_id: UUID) -> bool:
+    """Whether a key that still holds has this graph as its default."""
+    return await store.is_default_graph(tx, graph_id)
+
+
+async def revoke_key(tx: Transaction, key_id: UUID) -> ApiKey:
+    """Make a key void from now on; doing it twice changes nothing. Raises NotFound."""
+    key = await store.revoke_key(tx, key_id)
+    if key is None:
+        raise NotFound("There is no such key.", code=ErrorCode.KEY_NOT_FOUND)
+    return key
+
+
+async def _find(db: Database, secret: str, pepper: bytes) -> KeyRecord | None:
+    if not model.is_well_formed(secret):
+        return None
+    async with db.system() as session:
+        return await store.find_key(session, model.hash_secret(secret, pepper))
+
+
+def _holds(record: KeyRecord, now: datetime) -> bool:
+    expired = record.expires_at is not None and record.expires_at <= now
+    return record.revoked_at is None and not expired and record.tenant_status == "active"
+
+
+def _caller(record: KeyRecord) -> Caller:
+    return Caller(
+        tenant_id=record.tenant_id,
+        tenant=record.tenant,
+        subject=f"key:{record.id}",
+        scopes=frozenset(Scope(scope) for scope in record.scopes),
+        graphs=None if record.graph_ids is None else frozenset(record.graph_ids),
+        toolsets=None if record.toolsets is None else frozenset(record.toolsets),
+        default_graph=record.default_graph or "default",
+    )
+
+
+def _require_toolsets(maker: Caller, new: NewKey) -> None:
+    """Raise Forbidden where a key that is confined to some toolsets would make one that has others."""
+    if new.toolsets is None:
+        maker.require_toolset(frozenset())
+    for toolset in new.toolsets or ():
+        maker.require_toolset(frozenset({toolset}))
+
+
+def _scopes(new: NewKey) -> list[str]:
+    if new.kind not in KIND_SCOPES:
+        raise InvalidInput(f"A key's kind is one of {', '.join(KIND_SCOPES)}", path="kind")
+    return sorted(KIND_SCOPES[new.kind] if new.scopes is None else new.scopes)
+
+
+def _checked(new: NewKey) -> NewKey:
+    if not 1 <= len(new.name) <= MAX_NAME:
+        raise InvalidInput(f"A key's name has 1 to {MAX_NAME} characters", path="name")
+    if new.expires_at is not None and new.expires_at.tzinfo is None:
+        raise InvalidInput("A time with its offset is needed, such as 2027-01-31T00:00:00Z", path="expires_at")
+    if new.graph_ids is not None and new.default_graph_id not in (None, *new.graph_ids):
+        raise InvalidInput("The default graph must be one of the allowed graphs", path="default_graph")
+    try:
+        return replace(new, expires_at=storable(new.expires_at) if new.expires_at else None)
+    except OverflowError:
+        raise InvalidInput("Outside the years 1 to 9999", path="expires_at") from None

@@ -1,0 +1,94 @@
+"""One function per query of `queries.sql`."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import UUID
+
+import asyncpg
+
+from recollect.accounts.identity.model import ApiKey, NewKey
+from recollect.ids import new_id
+from recollect.platform.db import Session, Transaction
+from recollect.platform.sql import Queries
+
+queries = Queries(__package__)
+
+
+@dataclass(frozen=True, slots=True)
+class KeyRecord:
+    """What a credential check needs to know of a key and its tenant."""
+
+    tenant_id: UUID
+    tenant: str
+    tenant_status: str
+    id: UUID
+    kind: str
+    scopes: list[str]
+    graph_ids: list[UUID] | None
+    default_graph: str | None
+    expires_at: datetime | None
+    revoked_at: datetime | None
+    last_used_at: datetime | None
+    toolsets: list[str] | None
+
+
+async def find_key(session: Session, key_hash: bytes) -> KeyRecord | None:
+    """The key with this hash, of any tenant; None if there is none."""
+    row = await session.fetchrow(queries.find_api_key, key_hash)
+    return KeyRecord(**row) if row else None
+
+
+async def insert_key(tx: Transaction, new: NewKey, *, scopes: list[str], key_hash: bytes, hint: str) -> ApiKey:
+    """Store a new key."""
+    row = await tx.fetchrow(
+        queries.insert_api_key,
+        tx.tenant_id,
+        new_id(),
+        new.name,
+        new.kind,
+        key_hash,
+        hint,
+        scopes,
+        new.graph_ids,
+        new.default_graph_id,
+        tx.caller.subject,
+        new.expires_at,
+        new.toolsets,
+    )
+    assert row is not None
+    return _key(row)
+
+
+async def list_keys(tx: Transaction, *, after: UUID | None, limit: int) -> list[ApiKey]:
+    """The tenant's keys, oldest first."""
+    return [_key(row) for row in await tx.fetch(queries.list_api_keys, tx.tenant_id, after, limit)]
+
+
+async def revoke_key(tx: Transaction, key_id: UUID) -> ApiKey | None:
+    """Make a key void; None if the tenant has no such key."""
+    row = await tx.fetchrow(queries.revoke_api_key, tx.tenant_id, key_id)
+    return _key(row) if row else None
+
+
+async def touch_keys(tx: Transaction, keys: Mapping[UUID, datetime], *, every: timedelta) -> None:
+    """Note when keys were used, where that is so much later than what is known."""
+    await tx.execute(queries.touch_api_keys, tx.tenant_id, list(keys), list(keys.values()), every)
+
+
+async def is_default_graph(tx: Transaction, graph_id: UUID) -> bool:
+    """Whether a key that still holds has this graph as its default."""
+    is_default: bool = await tx.fetchval(queries.is_default_graph, tx.tenant_id, graph_id)
+    return is_default
+
+
+def _key(row: asyncpg.Record) -> ApiKey:
+    graph_ids, toolsets = row["graph_ids"], row["toolsets"]
+    return ApiKey(
+        **{
+            **row,
+            "scopes": tuple(row["scopes"]),
+            "graph_ids": None if graph_ids is None else tuple(graph_ids),
+            "toolsets": None if toolsets is None else tuple(toolsets),
+        }
+    )

@@ -1,0 +1,65 @@
+"""Use cases of operators: create, list, suspend and resume tenants."""
+
+from recollect.accounts.tenants import store
+from recollect.accounts.tenants.model import Tenant, tenant_slug
+from recollect.errors import Conflict, ErrorCode, InvalidInput, NotFound
+from recollect.platform.db import Operator
+
+MAX_NAME = 200
+
+
+async def create_tenant(operator: Operator, slug: str, name: str) -> Tenant:
+    """Make a tenant with its graph `default`; raises Conflict if the slug is taken."""
+    if not 1 <= len(name) <= MAX_NAME:
+        raise InvalidInput(f"A tenant's name has 1 to {MAX_NAME} characters", path="name")
+    tenant = await store.insert_tenant(operator, tenant_slug(slug), name)
+    if tenant is None:
+        raise Conflict(f"There is a tenant {slug!r} already.", code=ErrorCode.TENANT_EXISTS)
+    return tenant
+
+
+async def find_tenant(operator: Operator, slug: str) -> Tenant:
+    """The tenant of that slug; raises NotFound."""
+    return _found(await store.find_tenant(operator, slug), slug)
+
+
+async def list_tenants(operator: Operator, *, after: str = "", limit: int = 1000) -> list[Tenant]:
+    """Tenants by slug, after the slug `after`."""
+    return await store.list_tenants(operator, after=after, limit=limit)
+
+
+async def suspend_tenant(operator: Operator, slug: str) -> Tenant:
+    """From now on none of the tenant's credentials is accepted; its data stays. Raises NotFound."""
+    return _found(await store.set_status(operator, slug, "suspended"), slug)
+
+
+async def resume_tenant(operator: Operator, slug: str) -> Tenant:
+    """Accept the tenant's credentials again. Raises NotFound."""
+    return _found(await store.set_status(operator, slug, "active"), slug)
+
+
+async def erase_tenant(operator: Operator, slug: str, *, dry_run: bool = False) -> dict[str, int]:
+    """Delete a tenant with all that is its own, keys and log included; how many rows of each table. Raises NotFound.
+
+    It is suspended first, so that nobody writes meanwhile. A dry run counts, and leaves it as it is.
+    """
+    tenant = await find_tenant(operator, slug)
+    await store.allow_long_statements(operator)
+    if dry_run:
+        return await store.count_of_tenant(operator, tenant)
+    await suspend_tenant(operator, slug)
+    return await store.erase_tenant(operator, tenant)
+
+
+async def forget_statistics(operator: Operator) -> list[str]:
+    """The end of an erasure: the planner's statistics hold pieces of what was there, until they are taken anew.
+
+    The tables of which that could not be done, since others are analysing or vacuuming them.
+    """
+    return await store.forget_statistics(operator)
+
+
+def _found(tenant: Tenant | None, slug: str) -> Tenant:
+    if tenant is None:
+        raise NotFound(f"There is no tenant {slug!r}.", code=ErrorCode.TENANT_NOT_FOUND)
+    return tenant

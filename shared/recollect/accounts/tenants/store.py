@@ -1,0 +1,52 @@
+"""One function per query of `queries.sql`. Tenants are an operator's: these run as the owner, not as the gateway."""
+
+from recollect.accounts.tenants.model import Tenant
+from recollect.ids import new_id
+from recollect.platform.db import Operator
+from recollect.platform.sql import Queries
+
+queries = Queries(__package__)
+
+
+async def insert_tenant(operator: Operator, slug: str, name: str) -> Tenant | None:
+    """Make a tenant with its graph `default`; None if the slug is taken."""
+    row = await operator.fetchrow(queries.insert_tenant, new_id(), slug, name, new_id())
+    return Tenant(**row) if row else None
+
+
+async def find_tenant(operator: Operator, slug: str) -> Tenant | None:
+    """The tenant of that slug, or None."""
+    row = await operator.fetchrow(queries.find_tenant, slug)
+    return Tenant(**row) if row else None
+
+
+async def list_tenants(operator: Operator, *, after: str, limit: int) -> list[Tenant]:
+    """Tenants whose slug comes after `after`, by slug."""
+    return [Tenant(**row) for row in await operator.fetch(queries.list_tenants, after, limit)]
+
+
+async def allow_long_statements(operator: Operator) -> None:
+    """Let this command take as long as it needs."""
+    await operator.execute(queries.allow_long_statements)
+
+
+async def count_of_tenant(operator: Operator, tenant: Tenant) -> dict[str, int]:
+    """How many rows of each table are a tenant's."""
+    return dict(await operator.fetchrow(queries.count_of_tenant, tenant.id) or {})
+
+
+async def erase_tenant(operator: Operator, tenant: Tenant) -> dict[str, int]:
+    """Delete every row of a tenant; how many of each table."""
+    return dict(await operator.fetchrow(queries.erase_tenant, tenant.id) or {})
+
+
+async def forget_statistics(operator: Operator) -> list[str]:
+    """Take new statistics of every table that holds what people wrote; the tables of which it could not."""
+    row = await operator.fetchrow(queries.forget_statistics)
+    return list(row["left_out"]) if row else []
+
+
+async def set_status(operator: Operator, slug: str, status: str) -> Tenant | None:
+    """Suspend or resume; None if there is no such tenant."""
+    row = await operator.fetchrow(queries.set_tenant_status, slug, status)
+    return Tenant(**row) if row else None

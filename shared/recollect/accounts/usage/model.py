@@ -1,0 +1,142 @@
+"""What is counted of a tenant's calls, and how it is asked for."""
+
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import Literal
+from uuid import UUID
+
+from recollect.errors import InvalidInput
+from recollect.times import NEEDED
+
+Kind = Literal["tool", "resource", "route", "work"]
+Per = Literal["hour", "day", "month", "all"]
+
+HOUR_SECONDS = 3600
+DEFAULT_SPAN = timedelta(days=1)
+MAX_SPAN = timedelta(days=366)
+
+
+@dataclass(frozen=True, slots=True)
+class Counter:
+    """What is counted together: an hour (a number of hours since 1970, UTC) of one tool, resource, route or work."""
+
+    hour: int
+    kind: Kind
+    name: str
+
+    @property
+    def since(self) -> datetime:
+        """When the hour began."""
+        return datetime.fromtimestamp(self.hour * HOUR_SECONDS, UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """How much was counted. `passages`: given their vectors. `bytes_received`: of the bodies of requests."""
+
+    calls: int = 0
+    errors: int = 0
+    passages: int = 0
+    bytes_received: int = 0
+
+    def __add__(self, other: "Counts") -> "Counts":
+        """Both together."""
+        return Counts(
+            self.calls + other.calls,
+            self.errors + other.errors,
+            self.passages + other.passages,
+            self.bytes_received + other.bytes_received,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class TenantUsage:
+    """What a process counted of one tenant and has not written down yet; `keys`: when each API key was last used."""
+
+    counted: dict[Counter, Counts]
+    keys: dict[UUID, datetime]
+
+
+@dataclass(frozen=True, slots=True)
+class UsageRow:
+    """What was counted in the hour, day or month that began at `since`, or in all that was asked for."""
+
+    since: datetime
+    kind: str
+    name: str
+    calls: int
+    errors: int
+    passages: int
+    bytes_received: int
+
+
+@dataclass(frozen=True, slots=True)
+class UsageSpan:
+    """From the hour in which `since` lies up to `until`, told hour by hour, or in sums.
+
+    `after`: only rows behind the one with this `since`, kind and name.
+    """
+
+    since: datetime
+    until: datetime
+    per: Per = "hour"
+    after: tuple[datetime, str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StoredCounts:
+    """What a graph holds now, what has expired and waits to be purged included.
+
+    `passage_bytes`: about what its live passages take with their vectors, by a sample of them.
+    """
+
+    graph: str
+    entities: int
+    facts: int
+    observations: int
+    relations: int
+    passages: int
+    passage_bytes: int
+
+
+def usage_span(
+    since: datetime | None, until: datetime | None, per: Per, *, now: datetime, cursor: str | None = None
+) -> UsageSpan:
+    """What is asked for: by default the last day; with a cursor the rest of what the page before was of.
+
+    Raises InvalidInput, with the names `from` and `to` have outside.
+    """
+    if cursor is not None:
+        return _parse_cursor(cursor, per, now=now)
+    until = now if until is None else _utc(until, "to")
+    since = max(until, datetime.min.replace(tzinfo=UTC) + DEFAULT_SPAN) - DEFAULT_SPAN if since is None else since
+    since = _utc(since, "from").replace(minute=0, second=0, microsecond=0)
+    if until < since:
+        raise InvalidInput("Lies before from", path="to")
+    if until - since > MAX_SPAN:
+        raise InvalidInput(f"More than {MAX_SPAN.days} days lie between from and to", path="from")
+    return UsageSpan(since, until, per)
+
+
+def _utc(time: datetime, path: str) -> datetime:
+    if time.tzinfo is None:
+        raise InvalidInput(NEEDED, path=path)
+    try:
+        return time.astimezone(UTC)
+    except OverflowError:
+        raise InvalidInput("Outside the years 1 to 9999", path=path) from None
+
+
+def cursor_of(span: UsageSpan, row: UsageRow) -> str:
+    """What stands for a row of a span, to go on after it."""
+    return f"{span.since.isoformat()} {span.until.isoformat()} {row.since.isoformat()} {row.kind} {row.name}"
+
+
+def _parse_cursor(cursor: str, per: Per, *, now: datetime) -> UsageSpan:
+    """The rest of the span that a cursor is of, whatever the time is now; raises InvalidInput."""
+    try:
+        since, until, began, kind, name = cursor.split(" ", 4)
+        span = usage_span(datetime.fromisoformat(since), datetime.fromisoformat(until), per, now=now)
+        return replace(span, after=(_utc(datetime.fromisoformat(began), "cursor"), kind, name))
+    except (ValueError, InvalidInput):
+        raise InvalidInput("This is no cursor that an earlier page returned", path="cursor") from None

@@ -1,0 +1,134 @@
+"""Use cases of usage: write down what was counted, read it, and let it go when it is old.
+
+What a process counted is added, tenant by tenant, each in one short transaction of its own: row-level security knows
+one tenant at a time. A transaction that failed before its commit is tried again with the next flush; one whose commit
+was not answered is not, since it may have come through. So a call is counted once at most, and what a crash loses is
+what was counted since the last flush.
+"""
+
+import time
+from datetime import timedelta
+from uuid import UUID
+
+import asyncpg
+import structlog
+
+from recollect.accounts.identity import service as identity
+from recollect.accounts.usage import store
+from recollect.accounts.usage.model import (
+    HOUR_SECONDS,
+    Counter,
+    Counts,
+    StoredCounts,
+    TenantUsage,
+    UsageRow,
+    UsageSpan,
+)
+from recollect.accounts.usage.tally import UsageTally
+from recollect.caller import Caller
+from recollect.errors import ErrorCode, Forbidden, RecollectError
+from recollect.jobs.model import EMBED_PASSAGES
+from recollect.platform.db import Database, Transaction
+from recollect.platform.metrics import record_uncounted
+
+MAX_FAILED = 3
+"""Tenants that one flush fails for, at most: a database that is away is not waited for once for each of them."""
+
+SAMPLED = 100
+"""Passages of a graph that are weighed, to tell what all of them take."""
+
+FORGOTTEN_AT_ONCE = 5_000
+"""Rows that one step of forgetting deletes, at most."""
+
+log = structlog.get_logger(__name__)
+
+
+async def flush(db: Database, tally: UsageTally) -> None:
+    """Write down what was counted. What the database does not take now stays in the tally; never raises for it.
+
+    After MAX_FAILED tenants that could not be written it is left alone until the next flush, which begins with others.
+    """
+    failed = 0
+    for tenant_id in tally.tenants():
+        failed += not await _flush_tenant(db, tally, tenant_id)
+        if failed == MAX_FAILED:
+            return
+
+
+async def count_embedded(tx: Transaction, passages: int) -> None:
+    """Passages were given their vectors in this transaction: counted with it, or not at all."""
+    counter = Counter(int(time.time()) // HOUR_SECONDS, "work", EMBED_PASSAGES)
+    await store.add_usage(tx, {counter: Counts(calls=1, passages=passages)})
+
+
+async def read_usage(tx: Transaction, span: UsageSpan, *, limit: int) -> tuple[list[UsageRow], bool]:
+    """What was counted of the tenant, oldest first; and whether more follows.
+
+    Raises Forbidden for a credential that is confined to some graphs: calls are counted for the tenant, not by graph.
+    """
+    if tx.caller.graphs is not None:
+        raise Forbidden(
+            "This credential is confined to some graphs, and usage is of the whole tenant. Ask an admin.",
+            code=ErrorCode.GRAPH_NOT_ALLOWED,
+        )
+    found = await store.read_usage(tx, span, limit=limit + 1)
+    return found[:limit], len(found) > limit
+
+
+async def list_stored(
+    tx: Transaction, *, graph_id: UUID | None = None, after: str = "", limit: int
+) -> tuple[list[StoredCounts], bool]:
+    """What the graphs hold that the caller may use (`graph_id`: that one alone), by name; and whether more follow."""
+    found = await store.list_stored(tx, graph_id=graph_id, after=after, limit=limit + 1, sample=SAMPLED)
+    return found[:limit], len(found) > limit
+
+
+async def tenants_with_old_usage(db: Database, *, kept: timedelta) -> list[UUID]:
+    """Active tenants with usage that is older than it is kept."""
+    async with db.system() as session:
+        return await store.tenants_with_old_usage(session, kept=kept)
+
+
+async def forget_old(tx: Transaction, *, kept: timedelta, limit: int = FORGOTTEN_AT_ONCE) -> bool:
+    """Delete usage that is older than it is kept: one step; whether another may find more."""
+    return await store.forget_usage(tx, kept=kept, limit=limit) == limit
+
+
+async def _flush_tenant(db: Database, tally: UsageTally, tenant_id: UUID) -> bool:
+    """Whether what was counted of a tenant was written down, or went with the tenant."""
+    usage = tally.take(tenant_id)
+    written = False
+    try:
+        async with db.transaction(_counting(tenant_id)) as tx:
+            await _write(tx, usage)
+            written = True
+        return True
+    except RecollectError as error:
+        log.warning("usage not written down", tenant=str(tenant_id), reason=str(error), again=not written)
+        if written:
+            _lose(usage)
+        else:
+            tally.give_back(tenant_id, usage)
+    except asyncpg.ForeignKeyViolationError:  # Erased while its counts were written: nobody is left to count for.
+        log.info("usage dropped with its tenant", tenant=str(tenant_id))
+        return True
+    except Exception:
+        log.exception("usage not written down", tenant=str(tenant_id))
+        _lose(usage)
+    return False
+
+
+async def _write(tx: Transaction, usage: TenantUsage) -> None:
+    if usage.counted:
+        await store.add_usage(tx, usage.counted)
+    if usage.keys:
+        await identity.note_used(tx, usage.keys)
+
+
+def _lose(usage: TenantUsage) -> None:
+    record_uncounted(sum(counts.calls for counts in usage.counted.values()))
+
+
+def _counting(tenant_id: UUID) -> Caller:
+    """Nobody in particular, of one tenant: a process that writes down what it counted."""
+    return Caller(tenant_id, tenant="", subject="usage", scopes=frozenset())

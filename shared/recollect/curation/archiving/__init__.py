@@ -1,0 +1,1 @@
+"""Entities that are no longer used leave recall."""

@@ -1,0 +1,16 @@
+"""One function per query of `queries.sql`, or per pair: of now, and of a past moment."""
+
+from recollect.curation.archiving.model import Archivable, ArchiveCriteria
+from recollect.graph.graphs.model import Graph
+from recollect.graph.nodes.model import any_case
+from recollect.platform.db import Transaction
+from recollect.platform.sql import Queries
+
+queries = Queries(__package__)
+
+
+async def find_archivable(tx: Transaction, graph: Graph, criteria: ArchiveCriteria, *, limit: int) -> list[Archivable]:
+    """Entities in use that the criteria hold for, longest unchanged first."""
+    wanted = criteria.older_than, criteria.importance_below, any_case(criteria.tags)
+    rows = await tx.fetch(queries.find_archivable, tx.tenant_id, graph.id, *wanted, limit)
+    return [Archivable(**row) for row in rows]

@@ -1,0 +1,1 @@
+"""Entities that are alike: found, proposed, merged."""

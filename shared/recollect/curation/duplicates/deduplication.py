@@ -1,0 +1,259 @@
+"""Use cases of deduplication: a pass over a graph in bounded steps, which proposes or merges what is alike.
+
+What is to do stands in the tables: an entity is compared again only if it, or an observation of it, changed since
+`last_dedup_at`, unless the passes before looked for less, or only proposed: then every entity is. A step compares
+without a lock, and takes the graph's lock only to write; what it merges is compared once more under it. The cursor is
+the time at which the pass began: what changes meanwhile is the next pass's.
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import msgspec
+
+from recollect.curation.duplicates import store
+from recollect.curation.duplicates.model import (
+    LEAST_THRESHOLD,
+    Deduplication,
+    DedupStep,
+    Mode,
+    PassCursor,
+    PassPosition,
+    RequestedPass,
+)
+from recollect.curation.duplicates.service import MAX_MERGED, is_compared_from, merge_groups
+from recollect.curation.duplicates.similarity import ROUNDING, DuplicateFinder, Profile, SimilarPair, star_clusters
+from recollect.errors import Conflict, InvalidInput, TooLarge
+from recollect.graph.entities import service as entities
+from recollect.graph.graphs import service as graphs
+from recollect.graph.graphs.model import Graph, Revision
+from recollect.graph.relations import service as relations
+from recollect.graph.relations.model import NewEdge
+from recollect.jobs import service as jobs
+from recollect.jobs.kinds import DEDUPLICATE
+from recollect.jobs.model import MAX_PENDING_FOR_SWEEPS, Job, NewJob
+from recollect.platform.db import Database, Transaction
+
+RETRY_AFTER = timedelta(hours=1)
+"""How long a graph is left alone after a job, whatever became of it."""
+
+SIMILAR_TO = "SIMILAR_TO"
+"""The type of a relation between entities that are alike, from the younger to the older."""
+
+MAX_HELD = 200_000
+"""Entities of one type that a step holds in memory, at most (about 1 kB each)."""
+
+MAX_STEP = 3_000
+"""Entities that one step compares with all others of their type, at most: seconds, since a transaction waits."""
+
+MAX_COMPARISONS = 300_000_000
+"""Pairs of one step, at most, if none of them could be left out: six seconds of a core."""
+
+MAX_PAIRS = 20
+"""Pairs that are kept of one entity, the most alike first."""
+
+MAX_CANDIDATES = 1_000
+"""Entities that are alike with one by name alone and are looked at closer, at most, the nearest names first."""
+
+
+def deduplication_of(metadata: Mapping[str, Any]) -> Deduplication:
+    """How a graph's metadata asks for it; raises InvalidInput where it cannot be read."""
+    try:
+        return msgspec.convert(metadata.get("dedup", {}), Deduplication)
+    except msgspec.ValidationError as error:
+        said, _, place = str(error).partition(" - at `$")
+        raise InvalidInput(said, path=f"metadata.dedup{place.rstrip('`')}") from None
+
+
+def require_readable(metadata: Mapping[str, Any]) -> None:
+    """Raise InvalidInput for metadata of a graph that asks for deduplication in a way that cannot be read."""
+    deduplication_of(metadata)
+
+
+_BEGINNING = PassPosition(-(2**63), UUID(int=0))
+
+
+async def tenants_with_deduplication_due(db: Database) -> list[UUID]:
+    """Active tenants with graphs that ask to be compared again."""
+    async with db.system() as session:
+        return await store.tenants_with_deduplication_due(session)
+
+
+async def graphs_with_deduplication_due(tx: Transaction) -> list[UUID]:
+    """The tenant's graphs that are due, those that wait longest first. What cannot be read is left out."""
+    now = datetime.now(UTC)
+    return [
+        graph.id
+        for graph in await store.list_deduplications(tx, limit=graphs.MAX_GRAPHS)
+        if (every := _time_between(graph.metadata)) and (graph.finished_at is None or graph.finished_at + every <= now)
+    ]
+
+
+async def start_pass(tx: Transaction, graph_name: str, wanted: RequestedPass | None = None) -> Job:
+    """Start a job that goes over a graph now; where an equal one is under way, that one.
+
+    It does what is `wanted`; without, what the graph's metadata says, and proposes where that asks for nothing. Raises
+    NotFound, Forbidden, InvalidInput for a configuration that cannot be read or a threshold that is too low, Conflict
+    where the tenant has too many jobs.
+    """
+    graph = await graphs.get_graph(tx, graph_name)
+    if wanted is not None:
+        if wanted.threshold < LEAST_THRESHOLD:
+            raise InvalidInput(f"A job's threshold is at least {LEAST_THRESHOLD}", path="threshold")
+        return await jobs.schedule(tx, NewJob(DEDUPLICATE, graph.id, asdict(wanted)))
+    asked = {"mode": "propose"} if deduplication_of(graph.metadata).mode == "off" else {}
+    return await jobs.schedule(tx, NewJob(DEDUPLICATE, graph.id, asked))
+
+
+async def schedule_passes(tx: Transaction) -> int:
+    """Start a job for each due graph of the tenant, up to MAX_PENDING_FOR_SWEEPS at a time; how many.
+
+    A graph whose last job ended within RETRY_AFTER waits: one that failed would fail again and again.
+    """
+    due = await graphs_with_deduplication_due(tx)
+    busy = await jobs.busy_graphs(tx, DEDUPLICATE, due, since=datetime.now(UTC) - RETRY_AFTER)
+    started = 0
+    for graph_id in due:
+        if graph_id in busy:
+            continue
+        try:
+            await jobs.schedule(tx, NewJob(DEDUPLICATE, graph_id), most_pending=MAX_PENDING_FOR_SWEEPS)
+        except Conflict:
+            break
+        started += 1
+    return started
+
+
+async def deduplicate(
+    tx: Transaction,
+    graph_id: UUID,
+    cursor: PassCursor | None = None,
+    *,
+    mode: Mode = "off",
+    threshold: float | None = None,
+    limit: int = MAX_STEP,
+) -> DedupStep:
+    """One step of a pass, as the graph's metadata asks for it: compare up to `limit` entities of one type.
+
+    `mode` holds where the metadata asks for nothing or, with a `threshold`, in its place: then every entity is
+    compared again, as it is where passes before had a higher threshold, or only proposed what is to be merged. Raises
+    NotFound, InvalidInput for a configuration that cannot be read, TooLarge past MAX_HELD entities of a type.
+    """
+    graph = await graphs.graph_of(tx, graph_id)
+    wanted = _wanted(deduplication_of(graph.metadata), mode, threshold)
+    if wanted.mode == "off":
+        return DedupStep(0, 0, 0, None)
+    # Read before anything is compared: every change that is not seen by then is later than this, and still due.
+    seen = await graphs.last_written_at(tx, graph)
+    if cursor is None:
+        whole = threshold is not None or await _is_begun_anew(tx, graph, wanted)
+        cursor = PassCursor(seen, _BEGINNING if whole else None)
+    cursor = replace(cursor, threshold=max(cursor.threshold, wanted.threshold))  # It may be configured meanwhile.
+    kind, due = await store.find_uncompared(tx, graph, until=cursor.until, after=cursor.after, limit=limit)
+    if not due:
+        await store.finish_deduplication(tx, graph, threshold=cursor.threshold if cursor.after else None)
+        return DedupStep(0, 0, 0, None)
+    profiles = await _profiles(tx, graph, kind)
+    compared = due[: max(MAX_COMPARISONS // max(len(profiles), 1), 1)]
+    ids = [place.node_id for place in compared]
+    ages = {profile.id: age for age, profile in enumerate(profiles)}
+    places = [ages[node_id] for node_id in ids if node_id in ages]
+    # In a thread: seconds of computing must not keep the other work of this process waiting.
+    pairs = await asyncio.to_thread(pairs_of, profiles, places, wanted.threshold)
+    proposed, merged, whole = await _settle(tx, graph, wanted, ids, pairs, ages, seen)
+    if cursor.after is not None and whole:  # else the same again: there are fewer by what was merged
+        cursor = replace(cursor, after=compared[-1])
+    return DedupStep(len(compared), proposed, merged, cursor)
+
+
+def _wanted(configured: Deduplication, mode: Mode, threshold: float | None) -> Deduplication:
+    if threshold is not None:
+        return replace(configured, mode=mode, threshold=threshold)
+    return replace(configured, mode=mode) if configured.mode == "off" else configured
+
+
+async def _is_begun_anew(tx: Transaction, graph: Graph, wanted: Deduplication) -> bool:
+    """Whether there is more to find than what changed: passes before had a higher threshold, or did not merge."""
+    if not await is_compared_from(tx, graph, wanted.threshold):
+        return True
+    least = wanted.threshold - ROUNDING
+    return wanted.mode == "merge" and bool(await store.list_duplicates(tx, graph, least=least, offset=0, limit=1))
+
+
+async def _profiles(tx: Transaction, graph: Graph, kind: str) -> list[Profile]:
+    """What the entities of a type are compared by, the oldest first."""
+    if await store.count_of_kind(tx, graph, kind, limit=MAX_HELD + 1) > MAX_HELD:
+        raise TooLarge(
+            f"There are more than {MAX_HELD} entities of one type: too many to compare", path="metadata.dedup"
+        )
+    return await store.list_profiles(tx, graph, None, kind=kind)
+
+
+def pairs_of(profiles: Sequence[Profile], places: Sequence[int], threshold: float) -> list[SimilarPair]:
+    """The entities that are alike with those in these places, up to MAX_PAIRS of each, the most alike first."""
+    pairs = []
+    for place, others in DuplicateFinder(profiles, threshold).alike(places, most=MAX_CANDIDATES):
+        nearest = sorted(others, key=lambda other: (-other[1], other[0]))[:MAX_PAIRS]
+        pairs += [SimilarPair(profiles[place].id, profiles[other].id, min(score, 1.0)) for other, score in nearest]
+    return pairs
+
+
+async def _settle(
+    tx: Transaction,
+    graph: Graph,
+    wanted: Deduplication,
+    due: Sequence[UUID],
+    pairs: Sequence[SimilarPair],
+    ages: dict[UUID, int],
+    seen: datetime,
+) -> tuple[int, int, bool]:
+    """Write what a comparison found; how many pairs were proposed, how many entities merged into others, and if all."""
+    merged = 0
+    left = set[UUID]()
+    if wanted.mode == "merge":
+        groups = star_clusters(pairs, ages)
+        left = {node for group in groups[MAX_MERGED:] for node in group}
+        for group in groups[:MAX_MERGED]:  # Each merge is a revision of its own, so that each can be undone alone.
+            async with graphs.write_graph_of(tx, graph.id, DEDUPLICATE) as revision:
+                done = await merge_groups(tx, revision, [group], wanted.threshold)
+            merged += sum(len(names) - 1 for names in done.merged)
+    async with graphs.write_graph_of(tx, graph.id, DEDUPLICATE) as revision:
+        await store.raise_compared_from(tx, graph, wanted.threshold)
+        proposed = await _propose(tx, revision, wanted, due, pairs, ages)
+        await entities.mark_compared(tx, revision, [node for node in due if node not in left], seen)
+    return proposed, merged, not left
+
+
+async def _propose(
+    tx: Transaction,
+    revision: Revision,
+    wanted: Deduplication,
+    due: Sequence[UUID],
+    pairs: Sequence[SimilarPair],
+    ages: dict[UUID, int],
+) -> int:
+    """Put these pairs, as far as both are there, in the place of what was proposed of these entities before."""
+    await store.remove_duplicates(tx, revision.graph, due)
+    if wanted.mode != "propose":
+        return 0
+    lasting = await store.insert_duplicates(tx, revision.graph, pairs, revision.at)
+    if wanted.similar_to:
+        await relations.put_edges(tx, revision, [_edge(pair, ages) for pair in lasting])
+    return len(lasting)
+
+
+def _edge(pair: SimilarPair, ages: dict[UUID, int]) -> NewEdge:
+    older, younger = sorted((pair.node_id, pair.other_id), key=ages.__getitem__)
+    return NewEdge(younger, older, SIMILAR_TO, metadata={"likeness": round(pair.likeness, 4)})
+
+
+def _time_between(metadata: Mapping[str, Any]) -> timedelta | None:
+    try:
+        wanted = deduplication_of(metadata)
+    except InvalidInput:
+        return None
+    return None if wanted.mode == "off" else timedelta(hours=wanted.every_hours)

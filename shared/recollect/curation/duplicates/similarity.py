@@ -1,0 +1,216 @@
+"""How alike two entities of one type are, and which of many can be alike enough at all.
+
+The weights are those of the enhanced memory server: 0.4 for the name (1 - Levenshtein distance / length of the longer),
+0.3 for the type, 0.2 for the observations and 0.1 for the tags (Jaccard). All is compared in small letters. Where
+neither entity has observations, or tags, there is no evidence of likeness in them, and they count 0.
+
+Not every pair is compared. Of two entities without a *rare* statement in common, the shared part of their observations
+is at most what is common of either, so that their names must be the more alike: of most entities so much that no name
+is alike enough, or only the same one. Pairs are sought by rare statements, by equal names and, for what is left, by
+names of a length within reach, within a tag where only one in common leaves a chance. Only where all say the same and
+little is asked are all names compared (rapidfuzz: 50,000,000 pairs a second). Every pair that reaches the threshold is
+found, as a test against the full comparison says.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+import numpy as np
+from numpy.typing import NDArray
+from rapidfuzz.distance import Levenshtein
+from rapidfuzz.process import cdist
+
+NAME, KIND, STATEMENTS, TAGS = 0.4, 0.3, 0.2, 0.1
+"""The weights; that of the type is given to every pair, since only entities of one type are compared."""
+
+RARE = 32
+"""A statement that more entities of a type have is common: it tells little of them."""
+
+NEARLY = 1 - 1 / 512
+"""Names have 512 characters at most: those that are not equal are less alike than this."""
+
+AT_ONCE = 64
+"""Names that are compared with all others in one go."""
+
+CHUNK = 256
+"""Entities whose candidates are looked for together."""
+
+ROUNDING = 1e-6
+"""By how much a sum of weighted parts may miss a threshold that it reaches."""
+
+Places = NDArray[np.intp]
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """What an entity is compared by, in small letters; statements are told by 64-bit hashes of their texts."""
+
+    id: UUID
+    kind: str
+    name: str
+    statements: frozenset[int]
+    tags: frozenset[str]
+
+
+def similarity(one: Profile, other: Profile, *, least: float = 0.0) -> float:
+    """How alike two entities of one type are, 0.3 to 1; less than `least` may come back as 0."""
+    rest = KIND + STATEMENTS * jaccard(one.statements, other.statements) + TAGS * jaccard(one.tags, other.tags)
+    if rest + NAME < least - ROUNDING:
+        return 0.0
+    return rest + NAME * Levenshtein.normalized_similarity(one.name, other.name)
+
+
+def jaccard(one: frozenset[int] | frozenset[str], other: frozenset[int] | frozenset[str]) -> float:
+    """The share of what both have in what either has; 0 where neither has anything."""
+    shared = len(one & other)
+    return shared / (len(one) + len(other) - shared) if shared else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class SimilarPair:
+    """Two entities that are alike, and how much; `node_id` is the one that was looked at."""
+
+    node_id: UUID
+    other_id: UUID
+    likeness: float
+
+
+class DuplicateFinder:
+    """Finds, among entities of one type, those that are alike enough. `threshold`: 0 to 1."""
+
+    def __init__(self, profiles: Sequence[Profile], threshold: float) -> None:
+        self.profiles, self.threshold = profiles, threshold
+        uses = Counter(statement for profile in profiles for statement in profile.statements)
+        self._postings: dict[int, list[int]] = {}
+        for place, profile in enumerate(profiles):
+            for statement in profile.statements:
+                if 1 < uses[statement] <= RARE:
+                    self._postings.setdefault(statement, []).append(place)
+        self._needs = np.array([self._need(profile, uses) for profile in profiles])
+        self._namesakes: dict[str, list[int]] = {}
+        for nameable in np.flatnonzero(self._needs <= 1).tolist():
+            self._namesakes.setdefault(profiles[nameable].name, []).append(nameable)
+        self._lengths = np.array([len(profile.name) for profile in profiles])
+        loose = np.flatnonzero(self._needs < NEARLY)
+        self._pools = self._pooled(loose[np.argsort(self._lengths[loose], kind="stable")])
+
+    def alike(self, places: Sequence[int], *, most: int | None = None) -> Iterator[tuple[int, list[tuple[int, float]]]]:
+        """For each of these entities, in order: the others that reach the threshold, with how alike they are.
+
+        `most`: of those that only names could make alike, look at no more than so many, the nearest names.
+        """
+        for start in range(0, len(places), CHUNK):
+            for place, candidates in self.candidates(places[start : start + CHUNK], most=most):
+                scored = ((other, self._score(place, other)) for other in candidates)
+                yield place, [(other, score) for other, score in scored if self.reaches(score)]
+
+    def groups(self) -> list[list[int]]:
+        """Groups of alike entities: each first one with all later ones, in no group before, that are alike with it."""
+        groups, taken = [], np.zeros(len(self.profiles), dtype=bool)
+        for start in range(0, len(self.profiles), CHUNK):
+            free = [place for place in range(start, min(start + CHUNK, len(taken))) if not taken[place]]
+            for place, candidates in self.candidates(free):
+                if taken[place]:
+                    continue
+                later = [c for c in sorted(candidates) if c > place and not taken[c]]
+                group = [place, *(other for other in later if self.reaches(self._score(place, other)))]
+                if len(group) > 1:
+                    taken[group] = True
+                    groups.append(group)
+            self._pools = {tag: pool[~taken[pool]] for tag, pool in self._pools.items()}
+        return groups
+
+    def candidates(self, places: Sequence[int], *, most: int | None = None) -> Iterator[tuple[int, set[int]]]:
+        """For each of these entities, in order: every other that may reach the threshold, and some that do not."""
+        near = self._near_names(places, most)
+        for place in places:
+            profile = self.profiles[place]
+            found = {i for statement in profile.statements for i in self._postings.get(statement, ())}
+            if self._needs[place] <= 1:
+                found.update(self._namesakes[profile.name])
+            for others in near.get(place, ()):
+                found.update(others.tolist())
+            found.discard(place)
+            yield place, found
+
+    def reaches(self, score: float) -> bool:
+        """Whether a likeness is enough."""
+        return score >= self.threshold - ROUNDING
+
+    def _score(self, place: int, other: int) -> float:
+        return similarity(self.profiles[place], self.profiles[other], least=self.threshold)
+
+    def _need(self, profile: Profile, uses: Counter[int]) -> float:
+        """How alike names must be, at the least, where no rare statement is shared; above 1: no name is enough."""
+        common = sum(uses[statement] > RARE for statement in profile.statements)
+        most = KIND + STATEMENTS * (common / len(profile.statements) if common else 0) + TAGS * bool(profile.tags)
+        return (self.threshold - most - ROUNDING) / NAME
+
+    def _pooled(self, loose: Places) -> dict[str | None, Places]:
+        """Those that names not quite the same could make alike with others: all (None), and by each of their tags."""
+        by_tag: dict[str, list[int]] = {}
+        for place in loose.tolist():
+            for tag in self.profiles[place].tags:
+                by_tag.setdefault(tag, []).append(place)
+        return {None: loose, **{tag: np.array(places) for tag, places in by_tag.items()}}
+
+    def _pools_of(self, place: int) -> Iterable[str | None]:
+        """Where to look for the names that could do: without a tag in common, they must make up for it."""
+        tags = self.profiles[place].tags
+        return tags if tags and self._needs[place] + TAGS / NAME >= NEARLY else (None,)
+
+    def _near_names(self, places: Sequence[int], most: int | None) -> dict[int, list[Places]]:
+        """Others whose names are as alike as those of both need be, by place, pool by pool."""
+        wanted: dict[str | None, list[int]] = {}
+        for place in places:
+            if self._needs[place] < NEARLY:
+                for pool in self._pools_of(place):
+                    wanted.setdefault(pool, []).append(place)
+        found: dict[int, list[Places]] = {}
+        for pool, seekers in wanted.items():
+            seekers.sort(key=lambda place: int(self._lengths[place]))
+            for start in range(0, len(seekers), AT_ONCE):
+                rows = np.array(seekers[start : start + AT_ONCE])
+                for place, near in self._near_in(self._of_length(self._pools[pool], rows), rows, most):
+                    found.setdefault(place, []).append(near)
+        return found
+
+    def _near_in(self, others: Places, rows: Places, most: int | None) -> Iterator[tuple[int, Places]]:
+        alike = self._name_likeness(rows, others)
+        needed = np.maximum(self._needs[rows][:, None], self._needs[others][None, :]) - ROUNDING
+        for row, place in enumerate(rows.tolist()):
+            enough = np.flatnonzero(alike[row] >= needed[row])
+            if most is not None and len(enough) > most:
+                enough = enough[np.argpartition(alike[row][enough], -most)[-most:]]
+            yield place, others[enough]
+
+    def _of_length(self, pool: Places, rows: Places) -> Places:
+        """Those of a pool whose names are not too short or too long for those of `rows`; both sorted by length."""
+        need = max(float(self._needs[rows].min()), 0.0)
+        lengths = self._lengths[pool]
+        shortest, longest = self._lengths[rows[0]] * need, self._lengths[rows[-1]] / need if need else np.inf
+        first = np.searchsorted(lengths, shortest - 1)
+        return pool[first : np.searchsorted(lengths, longest + 1, side="right")]
+
+    def _name_likeness(self, rows: Places, others: Places) -> NDArray[np.float32]:
+        names = [self.profiles[place].name for place in rows]
+        other_names = [self.profiles[place].name for place in others]
+        least = max(float(self._needs[rows].min()) - ROUNDING, 0.0)
+        return cdist(names, other_names, scorer=Levenshtein.normalized_similarity, score_cutoff=least, dtype=np.float32)
+
+
+def star_clusters(pairs: Sequence[SimilarPair], ages: Mapping[UUID, int]) -> list[list[UUID]]:
+    """Groups of pairs: each oldest with all that are alike with it and in no group before."""
+    alike: dict[UUID, set[UUID]] = {}
+    for pair in pairs:
+        alike.setdefault(pair.node_id, set()).add(pair.other_id)
+        alike.setdefault(pair.other_id, set()).add(pair.node_id)
+    groups, taken = [], set[UUID]()
+    for first in sorted(alike, key=ages.__getitem__):
+        others = [node for node in sorted(alike[first], key=ages.__getitem__) if node not in taken]
+        if first not in taken and others:
+            taken.update((first, *others))
+            groups.append([first, *others])
+    return groups

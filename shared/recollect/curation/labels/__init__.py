@@ -1,0 +1,1 @@
+"""Tags and importance of many entities at once."""

@@ -1,0 +1,47 @@
+"""Use cases of labels: tags and importance of many entities at once."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from recollect.curation.labels.model import TagChange, TagChangeResult
+from recollect.graph.graphs.model import Revision
+from recollect.graph.nodes import service as nodes
+from recollect.graph.nodes.model import Rewrite, unique_by
+from recollect.platform.db import Transaction
+
+
+async def retag(tx: Transaction, revision: Revision, retaggings: Sequence[TagChange]) -> list[TagChangeResult]:
+    """Give entities tags and take tags from them, each entity once; what changed, in order.
+
+    Raises NotFound for the first name that no entity has.
+    """
+    heads = await nodes.require_entity_heads(tx, revision.graph, [retagging.name for retagging in retaggings])
+    tags = [_retagged(heads[retagging.name].fields.tags, retagging) for retagging in retaggings]
+    changed = [
+        Rewrite(heads[one.name], replace(heads[one.name].fields, tags=after))
+        for (after, one) in tags
+        if one.added or one.removed
+    ]
+    await nodes.rewrite(tx, revision, changed)
+    return [one for _, one in tags]
+
+
+async def set_importance(tx: Transaction, revision: Revision, importances: Mapping[str, float]) -> None:
+    """Give entities, by name, an importance of 0 to 10; raises NotFound for the first name that no entity has."""
+    heads = await nodes.require_entity_heads(tx, revision.graph, list(importances))
+    changed = [
+        Rewrite(head, replace(head.fields, importance=importances[name]))
+        for name, head in heads.items()
+        if head.fields.importance != importances[name]
+    ]
+    await nodes.rewrite(tx, revision, changed)
+
+
+def _retagged(tags: Sequence[str], wanted: TagChange) -> tuple[tuple[str, ...], TagChangeResult]:
+    """The tags that an entity has then, and what changed."""
+    gone = {tag.lower() for tag in wanted.remove}
+    removed = [tag for tag in tags if tag.lower() in gone]
+    known = {tag.lower() for tag in tags} - gone
+    added = [tag for tag in unique_by(str.lower, wanted.add) if tag.lower() not in known]
+    kept = [tag for tag in tags if tag.lower() not in gone]
+    return (*kept, *added), TagChangeResult(wanted.name, tuple(added), tuple(removed))

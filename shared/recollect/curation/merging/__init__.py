@@ -1,0 +1,1 @@
+"""Several entities become one."""

@@ -1,0 +1,104 @@
+"""Use cases of merging: several entities become one."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from uuid import UUID
+
+from recollect.curation.merging.model import MergedEntity, RedirectedRelations
+from recollect.errors import Conflict, ErrorCode, InvalidInput, TooLarge
+from recollect.graph.aliases import service as aliases
+from recollect.graph.entities import service as entities
+from recollect.graph.graphs.model import Revision
+from recollect.graph.hierarchy import service as hierarchy
+from recollect.graph.nodes import service as nodes
+from recollect.graph.nodes.model import NodeHead, NodeRef, Rewrite, unique
+from recollect.graph.relations import service as relations
+from recollect.graph.relations.model import Edge, NewEdge, Walk
+from recollect.platform.db import Transaction
+
+MAX_REDIRECTED = 100_000
+"""Relations that one merge moves, at most."""
+
+
+async def merge_entities(
+    tx: Transaction, revision: Revision, names: Sequence[str], target: str | None = None
+) -> MergedEntity:
+    """Make several entities one: the one among them that is named `target`, else the first.
+
+    A `target` that no entity has renames the first. Relations are redirected, doubled ones and self-loops dropped; the
+    others' history stays. Raises NotFound for a name, InvalidInput for fewer than two, Conflict for a `target` that an
+    entity has which is not among them.
+    """
+    kept, *others = await _merge_order(tx, revision, unique(names), target)
+    return await _merge(tx, revision, kept, others)
+
+
+async def merge_nodes(tx: Transaction, revision: Revision, kept: UUID, others: Sequence[UUID]) -> MergedEntity:
+    """Let an entity take over others, by id; all of them are there, as the caller knows."""
+    heads = await nodes.read_heads(tx, revision.graph, [kept, *others])
+    return await _merge(tx, revision, heads[kept], [heads[other] for other in others])
+
+
+async def _merge(tx: Transaction, revision: Revision, kept: NodeHead, others: Sequence[NodeHead]) -> MergedEntity:
+    ids = [other.id for other in others]
+    redirected = await _redirect(tx, revision, kept.id, ids)
+    parent_id = await hierarchy.place_of_merged(tx, kept.id, kept.fields.parent_id, ids)
+    moved, added = await entities.merge_fields(tx, revision, kept, others, parent_id=parent_id)
+    await relations.delete_nodes(tx, revision, ids)
+    (entity,) = await entities.entities_by_id(tx, [kept.id])
+    return MergedEntity(entity, moved, added, redirected.moved, redirected.doubled, redirected.self_loops)
+
+
+async def _merge_order(tx: Transaction, revision: Revision, names: Sequence[str], target: str | None) -> list[NodeHead]:
+    """The heads to merge, the one that stays first."""
+    if len(names) < 2:
+        raise InvalidInput("At least two entities are needed", path="entityNames")
+    heads = await nodes.require_entity_heads(tx, revision.graph, names)
+    if target is None or target in heads:
+        kept = heads.pop(target or names[0])
+        return [kept, *heads.values()]
+    place = (await nodes.find_named(tx, revision.graph, [target])).get(target)
+    if place is not None and not place.placeholder:
+        raise Conflict(
+            f"Another entity is named {target!r}: list it among entityNames to merge it, too",
+            code=ErrorCode.NAME_TAKEN,
+            path="targetName",
+        )
+    kept, *others = heads.values()
+    return [await _renamed(tx, revision, kept, target, place), *others]
+
+
+async def _renamed(
+    tx: Transaction, revision: Revision, head: NodeHead, name: str, placeholder: NodeRef | None
+) -> NodeHead:
+    """Give an entity a name that none has; it takes over the relations of a placeholder that stood for it."""
+    if placeholder is not None:
+        await _redirect(tx, revision, head.id, [placeholder.id])
+        await relations.delete_nodes(tx, revision, [placeholder.id])
+    await aliases.keep_name(tx, revision, head.id)
+    await nodes.rewrite(tx, revision, [Rewrite(head, replace(head.fields, name=name))])
+    return (await nodes.read_heads(tx, revision.graph, [head.id]))[head.id]
+
+
+async def _redirect(tx: Transaction, revision: Revision, kept: UUID, others: Sequence[UUID]) -> RedirectedRelations:
+    """Copy the others' edges to the entity that stays. The old ones leave with their nodes."""
+    edges = await relations.edges_of(tx, revision.graph, others, Walk(), within=None, limit=MAX_REDIRECTED + 1)
+    if len(edges) > MAX_REDIRECTED:
+        raise TooLarge(f"One merge moves {MAX_REDIRECTED} relations at most. Delete some first")
+    own = [_moved(edge, kept, set(others)) for edge in edges if edge.graph_id == revision.graph.id]
+    tied = [edge for edge in own if edge.from_node != edge.to_node]
+    made = await relations.add_edges(tx, revision, tied)
+    return RedirectedRelations(len(made), len(tied) - len(made), len(own) - len(tied))
+
+
+def _moved(edge: Edge, kept: UUID, others: set[UUID]) -> NewEdge:
+    return NewEdge(
+        from_node=kept if edge.from_node in others else edge.from_node,
+        to_node=kept if edge.to_node in others else edge.to_node,
+        type=edge.type,
+        to_graph=edge.to_graph,
+        metadata=edge.metadata,
+        ordinal=edge.ordinal,
+        actor=edge.created_by,
+        created_at=edge.created_at,
+    )

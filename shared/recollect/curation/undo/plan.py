@@ -1,0 +1,229 @@
+"""What it takes to undo somebody's changes: pure planning on what the revisions tell.
+
+The unit is the lineage, the observation, the relation and the alias. A lineage goes back to the version before the
+first that is undone, by a new version; where several stood beside each other then, unsettled, to all of them. What was
+added leaves, what was taken away comes back (relations under new ids).
+An observation that was changed is both: a version that leaves and one that comes back. What somebody else changed later
+stays as it is, and is told.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import groupby
+from uuid import UUID
+
+from recollect.curation.undo.model import (
+    NodeBefore,
+    ObservationVersion,
+    Reason,
+    RelationVersion,
+    Sibling,
+    Skipped,
+    TouchedNode,
+    TouchedState,
+    UndoContext,
+    UndoPlan,
+    fields_of,
+)
+from recollect.graph.graphs.model import Graph
+from recollect.graph.nodes.model import RestoredNode, unique
+from recollect.graph.observations.model import Observation
+from recollect.graph.relations.model import Edge
+
+
+def plan_undo(graph: Graph, footprint: TouchedState, around: UndoContext) -> UndoPlan:
+    """What undoing the changes does, and what it leaves alone."""
+    plan = UndoPlan()
+    known = {t.id for t in footprint.touched} | {s.observation.id for s in footprint.statements}
+    known |= {version.edge.id for version in footprint.relations}
+    plan.skipped.extend(Skipped(i, Reason.COMPACTED) for i in sorted(footprint.ids - known))
+    for touched in footprint.touched:
+        _plan_node(graph, touched, footprint.before.get(touched.id), footprint.siblings.get(touched.id, ()), plan)
+    _leave_taken_names(footprint, around.owners, plan)
+    _leave_cycles(footprint, around.parents, plan)
+    living = set(around.living) - set(plan.deleted) | {restored.id for restored in plan.restored}
+    _plan_observations(footprint, living, plan)
+    _plan_relations(footprint, living, plan)
+    _plan_aliases(footprint, living, plan)
+    return plan
+
+
+def _plan_node(
+    graph: Graph, touched: TouchedNode, before: NodeBefore | None, siblings: Sequence[Sibling], plan: UndoPlan
+) -> None:
+    if touched.placed and (before.deleted if before else not touched.existed):
+        # A placeholder leaves with the last of its relations; those that others made keep it, and its name.
+        if touched.lives and touched.placeholder and not touched.related:
+            plan.deleted.append(touched.id)
+        return
+    if before and before.expired and not before.deleted and (touched.expired or not touched.lives):
+        return  # Nobody sees it, nor would.
+    reason = _why_not(graph, touched, before, siblings)
+    if reason is not None:
+        plan.skipped.append(Skipped(touched.id, reason))
+    elif before is None or before.deleted:
+        if touched.lives and not touched.placeholder:
+            plan.deleted.append(touched.id)
+    elif not _is_as_before(touched, before, siblings):
+        plan.restored.append(_restored(touched, before, siblings))
+
+
+def _is_as_before(touched: TouchedNode, before: NodeBefore, siblings: Sequence[Sibling]) -> bool:
+    stood = [fields_of(sibling) for sibling in siblings if sibling.stood]
+    stands = [fields_of(sibling) for sibling in siblings if sibling.stands]
+    same = fields_of(before) == fields_of(touched) and before.began_at == touched.created_at
+    return touched.lives and same and stood == stands
+
+
+def _why_not(
+    graph: Graph, touched: TouchedNode, before: NodeBefore | None, siblings: Sequence[Sibling]
+) -> Reason | None:
+    if touched.changed_later:
+        return Reason.CHANGED_LATER
+    if touched.existed and before is None:
+        return Reason.COMPACTED
+    goes = (before is None or before.deleted) and touched.lives and not touched.placeholder
+    if goes and (touched.said or touched.related or touched.above):
+        return Reason.CHANGED_LATER
+    if before is None or before.deleted:
+        return None
+    if before.placeholder and not touched.placeholder and (touched.said or touched.above):
+        return Reason.CHANGED_LATER
+    return None if _may_be(graph, touched, before, siblings) else Reason.KIND_NOT_ALLOWED
+
+
+def _may_be(graph: Graph, touched: TouchedNode, before: NodeBefore, siblings: Sequence[Sibling]) -> bool:
+    """Whether the whitelist lets a lineage have the kinds again that it had; the one that it has, it keeps."""
+    if graph.kind_whitelist is None or before.placeholder:
+        return True
+    kept = {touched.kind} if touched.lives else set()
+    kinds = {before.kind, *(sibling.kind for sibling in siblings if sibling.stood)}
+    return kinds <= kept.union(graph.kind_whitelist)
+
+
+def _leave_taken_names(footprint: TouchedState, owners: Mapping[str, UUID], plan: UndoPlan) -> None:
+    """Leave lineages alone whose names others have now, until those that come back have names of their own."""
+    touched = {t.id: t for t in footprint.touched}
+    while True:
+        coming = {restored.id for restored in plan.restored}
+        moved = coming | set(plan.deleted)
+        taken = {name: owner for name, owner in owners.items() if owner not in moved}
+        refused = set()
+        for restored in plan.restored:
+            name = restored.fields.name
+            if name is not None and taken.setdefault(name, restored.id) != restored.id:
+                refused.add(restored.id)
+        if not refused:
+            return
+        plan.skipped.extend(Skipped(i, Reason.NAME_TAKEN) for i in sorted(refused))
+        plan.restored[:] = [restored for restored in plan.restored if restored.id not in refused]
+        # They keep the names that they have, which others may have had before.
+        owners = {**owners, **{str(touched[i].name): i for i in refused if touched[i].lives and touched[i].name}}
+
+
+def _leave_cycles(footprint: TouchedState, parents: Mapping[UUID, UUID | None], plan: UndoPlan) -> None:
+    """Leave a lineage where it stands now if it would come to stand below itself."""
+    standing = {t.id: t.parent_id for t in footprint.touched}
+    above = {**parents, **{restored.id: restored.fields.parent_id for restored in plan.restored}}
+    for place, restored in enumerate(plan.restored):
+        if _stands_below_itself(restored.id, above):
+            above[restored.id] = standing[restored.id]
+            fields = replace(restored.fields, parent_id=standing[restored.id])
+            plan.restored[place] = replace(restored, fields=fields)
+            plan.skipped.append(Skipped(restored.id, Reason.CYCLE))
+
+
+def _stands_below_itself(node_id: UUID, above: Mapping[UUID, UUID | None]) -> bool:
+    seen, parent = set[UUID](), above.get(node_id)
+    while parent is not None and parent not in seen:
+        if parent == node_id:
+            return True
+        seen.add(parent)
+        parent = above.get(parent)
+    return False
+
+
+def _plan_observations(footprint: TouchedState, living: Collection[UUID], plan: UndoPlan) -> None:
+    changed_later = [s for s in footprint.statements if s.changed_later and not s.lives and not s.expired]
+    plan.skipped.extend(Skipped(i, Reason.CHANGED_LATER) for i in unique(s.observation.id for s in changed_later))
+    ours = [s for s in footprint.statements if not s.changed_later]
+    added, gone = _without_pairs(ours, lambda s: _observation_key(s.observation))
+    doomed, silent = set(plan.deleted), {r.id for r in plan.restored if r.fields.placeholder}
+    plan.removed_observations.extend(s.observation.id for s in added if s.lives and s.observation.node_id not in doomed)
+    for statement in gone:
+        node_id = statement.observation.node_id
+        if statement.expired:
+            continue
+        if node_id in living and node_id not in silent:
+            plan.restored_observations.append(statement.observation)
+        else:
+            plan.skipped.append(Skipped(statement.observation.id, Reason.GONE))
+
+
+def _plan_relations(footprint: TouchedState, living: Collection[UUID], plan: UndoPlan) -> None:
+    leaving: list[RelationVersion] = []
+    coming: list[RelationVersion] = []
+    for _, versions in groupby(footprint.relations, key=lambda version: version.edge.id):
+        _plan_relation(list(versions), leaving, coming, plan)
+    again = {_relation_key(version.edge) for version in leaving} & {_relation_key(version.edge) for version in coming}
+    coming = [version for version in coming if _relation_key(version.edge) not in again]
+    plan.removed_relations.extend(version.edge.id for version in leaving if _relation_key(version.edge) not in again)
+    for version in coming:
+        if version.edge.from_node in living and version.edge.to_node in living:
+            plan.restored_relations.append(version.edge)
+        else:
+            plan.skipped.append(Skipped(version.edge.id, Reason.GONE))
+
+
+def _plan_relation(
+    versions: Sequence[RelationVersion], leaving: list[RelationVersion], coming: list[RelationVersion], plan: UndoPlan
+) -> None:
+    """What becomes of one relation, which the changes touched, by all its versions, the newest last."""
+    newest = versions[-1]
+    before = next((version for version in reversed(versions) if not version.added and version.removed), None)
+    if newest.removed:
+        coming.extend([before] if before else [])
+    elif newest.lives and not newest.added:
+        plan.skipped.append(Skipped(newest.edge.id, Reason.CHANGED_LATER))
+    elif newest.lives and before is None:
+        leaving.append(newest)
+    elif newest.lives and before is not None and _relation_key(before.edge) != _relation_key(newest.edge):
+        plan.rewritten_relations.append(before.edge)
+
+
+def _plan_aliases(footprint: TouchedState, living: Collection[UUID], plan: UndoPlan) -> None:
+    added = {(alias.node_id, alias.name): alias for alias in footprint.aliases if alias.added}
+    gone = {(alias.node_id, alias.name): alias for alias in footprint.aliases if not alias.added}
+    plan.removed_aliases.extend(alias for key, alias in added.items() if alias.node_id in living and key not in gone)
+    plan.restored_aliases.extend(alias for key, alias in gone.items() if alias.node_id in living and key not in added)
+
+
+def _without_pairs(
+    found: Iterable[ObservationVersion], key: Callable[[ObservationVersion], object]
+) -> tuple[list[ObservationVersion], list[ObservationVersion]]:
+    """What was added and what was taken away, without what was taken away and is there again just so."""
+    found = list(found)
+    gone = {key(one): one for one in found if not one.added}
+    added = [one for one in found if one.added]
+    again = {key(one) for one in added if one.lives} & gone.keys()
+    return [one for one in added if key(one) not in again], [one for k, one in gone.items() if k not in again]
+
+
+def _observation_key(observation: Observation) -> object:
+    by = observation.created_by
+    said = *observation.key, observation.said_at, observation.expires_at, observation.status, observation.reason, by
+    attributes = observation.kind, observation.tags, observation.importance, observation.source
+    return *said, *attributes, repr(sorted(observation.metadata.items()))
+
+
+def _relation_key(edge: Edge) -> object:
+    made = edge.created_at, edge.created_by
+    return edge.from_node, edge.to_node, edge.type, repr(sorted(edge.metadata.items())), edge.ordinal, *made
+
+
+def _restored(touched: TouchedNode, before: NodeBefore, siblings: Sequence[Sibling]) -> RestoredNode:
+    lived = fields_of(touched) if touched.lives else None
+    stood = tuple(sibling.id for sibling in siblings if sibling.stood)
+    return RestoredNode(
+        touched.id, fields_of(before), before.began_at, lived, stood, before.based_on if stood else None
+    )

@@ -1,0 +1,156 @@
+"""Use cases of undoing: take back what somebody changed since a revision."""
+
+from collections.abc import Sequence
+from itertools import groupby
+from uuid import UUID
+
+from recollect.curation.undo import store
+from recollect.curation.undo.model import (
+    ChangeRange,
+    Reason,
+    Skipped,
+    TouchedState,
+    UndoContext,
+    UndoPlan,
+    ends_to_restore,
+    names_to_restore,
+    parents_to_restore,
+)
+from recollect.curation.undo.plan import plan_undo
+from recollect.errors import InvalidInput, TooLarge
+from recollect.graph.aliases import service as aliases
+from recollect.graph.graphs import service as graphs
+from recollect.graph.graphs.model import ARCHIVE_EXPIRED, Graph, Revision
+from recollect.graph.nodes import service as nodes
+from recollect.graph.nodes.model import unique
+from recollect.graph.observations import service as observations
+from recollect.graph.relations import service as relations
+from recollect.graph.relations.model import Edge, NewEdge
+from recollect.platform.db import Transaction
+
+MAX_UNDONE = 10_000
+"""Nodes, observations and relations that one call undoes, at most, each as often as it was touched.
+
+Observations that went with their entities count by themselves, to as many, and so do versions in conflict.
+"""
+
+
+async def undo_changes(
+    tx: Transaction, graph_name: str | None, operation: str, span: ChangeRange, *, dry_run: bool
+) -> UndoPlan:
+    """Bring back what was before the changes of a span, as one revision, and tell what was left alone and why.
+
+    What others changed later is left alone, and so is what would take a name that another has now, stand below itself,
+    or was erased; and the graph's configuration, of which no history is kept. A dry run writes nothing. Raises
+    InvalidInput for a span that begins before what compaction left or after the newest revision, or for an actor that
+    changed nothing ever, TooLarge past MAX_UNDONE.
+    """
+    graph = await graphs.open_graph(tx, graph_name)
+    if graph is None:
+        _require_within(span, newest=0)
+        return UndoPlan()
+    if dry_run:
+        return await _plan(tx, graph, span)
+    async with graphs.write_graph_of(tx, graph.id, operation) as revision:
+        undoing = await _plan(tx, revision.graph, span)
+        await _undo(tx, revision, undoing)
+    return undoing
+
+
+async def _plan(tx: Transaction, graph: Graph, span: ChangeRange) -> UndoPlan:
+    await graphs.require_kept(tx, graph, span.since, path="since_revision")
+    _require_within(span, newest=await graphs.newest_revision(tx, graph))
+    count = await store.count_touched(tx, graph, span)
+    if count > MAX_UNDONE:
+        raise _too_large(f"{count} ids")
+    if span.actor is not None and count == 0 and not await store.has_changed(tx, graph, span.actor):
+        raise _unknown(span.actor)
+    revisions, ids = await store.find_touched(tx, graph, span)
+    footprint = await _footprint(tx, graph, ids, revisions)
+    around = UndoContext(
+        owners=await store.owners_of_names(tx, graph, unique(names_to_restore(footprint))),
+        living=await store.find_living(tx, unique(ends_to_restore(footprint))),
+        parents=await store.list_ancestor_parents(tx, unique(parents_to_restore(footprint))),
+    )
+    undoing = plan_undo(graph, footprint, around)
+    if graph.id in ids:
+        undoing.skipped.append(Skipped(graph.id, Reason.CONFIGURATION))
+    return undoing
+
+
+async def _footprint(tx: Transaction, graph: Graph, ids: Sequence[UUID], revisions: Sequence[int]) -> TouchedState:
+    before = await store.lineages_before(tx, graph, ids, revisions)
+    # Of an entity that went, the log has the id, and not those of all that was said of it.
+    statements = await store.touched_observations(tx, graph, ids, revisions, limit=MAX_UNDONE + 1)
+    if len(statements) > MAX_UNDONE:
+        raise _too_large(f"more than {MAX_UNDONE} observations")
+    siblings = await store.sibling_heads(tx, graph, ids, revisions, limit=MAX_UNDONE + 1)
+    if len(siblings) > MAX_UNDONE:
+        raise _too_large(f"more than {MAX_UNDONE} versions beside each other")
+    return TouchedState(
+        ids=frozenset(ids) - {graph.id},  # Its configuration is no part of what it holds.
+        touched=tuple(await store.touched_lineages(tx, graph, ids, revisions, archived_by=ARCHIVE_EXPIRED)),
+        before={lineage.node_id: lineage for lineage in before},
+        siblings={i: tuple(of_one) for i, of_one in groupby(siblings, key=lambda sibling: sibling.node_id)},
+        statements=tuple(statements),
+        relations=tuple(await store.touched_relations(tx, graph, ids, revisions)),
+        aliases=tuple(await store.touched_aliases(tx, graph, revisions)),
+    )
+
+
+async def _undo(tx: Transaction, revision: Revision, undoing: UndoPlan) -> None:
+    """What leaves goes first, so that names and relations are free; placeholders that are lonely then go last."""
+    ends = await relations.remove_edges(tx, revision, undoing.removed_relations)
+    await observations.remove_observations_by_id(tx, revision, undoing.removed_observations)
+    await nodes.remove_nodes(tx, revision, undoing.deleted)
+    await nodes.restore(tx, revision, undoing.restored)
+    await aliases.rename_aliases(
+        tx,
+        revision,
+        remove=[(alias.node_id, alias.name) for alias in undoing.removed_aliases],
+        add=[(alias.node_id, alias.name) for alias in undoing.restored_aliases],
+    )
+    await observations.put_back(tx, revision, undoing.restored_observations)
+    await relations.put_edges(tx, revision, [_again(edge) for edge in undoing.restored_relations])
+    await relations.rewrite_edges(tx, revision, [(edge, _again(edge)) for edge in undoing.rewritten_relations])
+    restored = [one.id for one in undoing.restored]
+    renamed = [alias.node_id for alias in (*undoing.removed_aliases, *undoing.restored_aliases)]
+    spoken = [observation.node_id for observation in undoing.restored_observations]
+    await nodes.reindex(tx, revision, [*restored, *renamed, *spoken])
+    await relations.drop_orphaned_placeholders(tx, revision, ends.union(restored) - set(undoing.deleted))
+
+
+def _require_within(span: ChangeRange, *, newest: int) -> None:
+    """Raise InvalidInput for a span of no revision that there is."""
+    if span.since > newest:
+        raise InvalidInput(f"The graph's newest revision is {newest}", path="since_revision")
+    if newest == 0 and span.actor is not None:
+        raise _unknown(span.actor)
+
+
+def _unknown(actor: str) -> InvalidInput:
+    return InvalidInput(
+        f"{actor!r} has changed nothing in this graph; `recent_changes` tells who has, such as key:…", path="actor"
+    )
+
+
+def _too_large(touched: str) -> TooLarge:
+    return TooLarge(
+        f"These changes touched {touched}; one call undoes {MAX_UNDONE} at most. Undo the newest first, with a later "
+        "since_revision, then the older ones. A single change that is larger: export the graph as_of the revision "
+        "before it, and import that",
+        path="since_revision",
+    )
+
+
+def _again(edge: Edge) -> NewEdge:
+    return NewEdge(
+        edge.from_node,
+        edge.to_node,
+        edge.type,
+        to_graph=edge.to_graph,
+        metadata=edge.metadata,
+        ordinal=edge.ordinal,
+        actor=edge.created_by,
+        created_at=edge.created_at,
+    )

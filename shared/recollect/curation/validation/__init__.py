@@ -1,0 +1,1 @@
+"""What of a graph is not as it should be."""

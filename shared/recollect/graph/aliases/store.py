@@ -1,0 +1,43 @@
+"""One function per query of `queries.sql`."""
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from recollect.graph.aliases.model import NamedEntity
+from recollect.graph.graphs.model import Revision
+from recollect.platform.db import Transaction
+from recollect.platform.sql import Queries
+
+queries = Queries(__package__)
+
+
+async def insert_aliases(tx: Transaction, revision: Revision, aliases: Sequence[tuple[UUID, str]]) -> list[UUID]:
+    """Let nodes be found by other names too; the nodes of those that are new."""
+    nodes, names = [node_id for node_id, _ in aliases], [name for _, name in aliases]
+    rows = await tx.fetch(queries.insert_aliases, tx.tenant_id, revision.graph.id, revision.number, nodes, names)
+    return [row["node_id"] for row in rows]
+
+
+async def keep_aliases(
+    tx: Transaction, revision: Revision, node_ids: Sequence[UUID], kept: Sequence[tuple[UUID, str]]
+) -> list[UUID]:
+    """Let nodes be found by no other names than those kept; the nodes of those that are gone."""
+    nodes, names = [node_id for node_id, _ in kept], [name for _, name in kept]
+    rows = await tx.fetch(queries.keep_aliases, tx.tenant_id, revision.number, node_ids, nodes, names)
+    return [row["node_id"] for row in rows]
+
+
+async def remove_aliases(tx: Transaction, revision: Revision, aliases: Sequence[tuple[UUID, str]]) -> None:
+    """Let nodes no longer be found by names that they had."""
+    ids, names = [node_id for node_id, _ in aliases], [name for _, name in aliases]
+    await tx.execute(queries.remove_aliases, tx.tenant_id, revision.number, ids, names)
+
+
+async def move_names(tx: Transaction, revision: Revision, node_id: UUID, sources: Sequence[UUID]) -> None:
+    """Let a node be found by the names and aliases of these nodes."""
+    await tx.execute(queries.move_names, tx.tenant_id, revision.graph.id, node_id, revision.number, sources)
+
+
+async def names_of(tx: Transaction, node_ids: Sequence[UUID]) -> dict[UUID, NamedEntity]:
+    """How live entities are known."""
+    return {row["id"]: NamedEntity(**row) for row in await tx.fetch(queries.names_of, tx.tenant_id, node_ids)}

@@ -1,0 +1,201 @@
+"""Use cases of entities: make them with their observations, open and list them, let one take over others."""
+
+from collections.abc import Container, Sequence
+from dataclasses import replace
+from datetime import datetime
+from uuid import UUID
+
+from recollect.graph.aliases import service as aliases
+from recollect.graph.entities import store
+from recollect.graph.entities.model import Entity, NewEntity, UpsertResult, merged_fields
+from recollect.graph.graphs.model import Graph, Moment, Revision
+from recollect.graph.nodes import service as nodes
+from recollect.graph.nodes.model import NodeFields, NodeHead, Rewrite, unique, unique_by
+from recollect.graph.observations import service as observations
+from recollect.graph.observations.model import NewObservation, Observation, count_active
+from recollect.graph.passages import service as passages
+from recollect.graph.passages.model import IndexedText, Source
+from recollect.ids import new_id
+from recollect.platform.db import Transaction
+
+
+async def create_entities(
+    tx: Transaction, revision: Revision, entities: Sequence[NewEntity], *, paths: Sequence[str] = ()
+) -> list[tuple[UUID, NewEntity]]:
+    """Make entities with their observations; names that are taken are left out. What is new, in order, with its id.
+
+    Raises InvalidInput for a new one of a kind that the graph's whitelist leaves out; `paths`: where the caller was
+    given each one's kind, `entities.0.entityType` and so on where nothing else is said.
+    """
+    wanted = unique_by(lambda entity: entity.name, entities)
+    await nodes.release_names(tx, revision, [entity.name for entity in wanted])
+    inserted = {node.name: node for node in await store.insert_entities(tx, revision, wanted)}
+    made = [(inserted[entity.name].id, entity) for entity in wanted if entity.name in inserted]
+    _require_kinds(revision.graph, entities, inserted, paths)
+    if made:
+        promoted = sum(node.promoted for node in inserted.values())
+        node_ids = [node_id for node_id, _ in made]
+        revision.touch("entities_added", node_ids, entities=len(made), placeholders=-promoted)
+        await nodes.append_versions(tx, revision, node_ids)
+        silent = [
+            IndexedText(i, i, Source.NAME, entity.name, revision.actor) for i, entity in made if not entity.observations
+        ]
+        await passages.index_memories(tx, revision, silent)
+        await observations.attach(tx, revision, _first_observations(made, revision), across_threads=True)
+        await nodes.reindex(tx, revision, [i for i, entity in made if entity.content])
+    return made
+
+
+async def upsert_entities(tx: Transaction, revision: Revision, entities: Sequence[NewEntity]) -> list[UpsertResult]:
+    """Make entities, or give those that exist the observations that they lack; what became of each, in order.
+
+    An entity that exists keeps its kind, which no whitelist forbids. Raises InvalidInput for a new one's kind that the
+    graph's whitelist leaves out.
+    """
+    made = {entity.name: entity for _, entity in await create_entities(tx, revision, entities)}
+    known = [entity for entity in entities if made.get(entity.name) is not entity]
+    wanted = [NewObservation(entity.name, content) for entity in known for content in entity.observations]
+    added = await observations.add_observations(tx, revision, wanted) if wanted else []
+    new = {(o.entity, o.content) for o in added}
+    return [_upserted(entity, made.get(entity.name) is entity, new) for entity in entities]
+
+
+async def open_entities(
+    tx: Transaction, graph: Graph, names: Sequence[str], *, at: Moment | None = None
+) -> list[Entity]:
+    """Entities by name (`at`: as they were), each once, in the order asked for; names that none has are left out."""
+    if at is not None:
+        return await store.open_entities_at(tx, graph, unique(names), at)
+    return await store.open_entities(tx, graph, unique(names))
+
+
+async def entities_by_id(
+    tx: Transaction, node_ids: Sequence[UUID], *, graph: Graph | None = None, at: Moment | None = None
+) -> list[Entity]:
+    """Live entities by id (with `graph` and `at`: as they were in that graph), in the order asked for."""
+    if graph is not None and at is not None:
+        return await store.entities_by_id_at(tx, graph, node_ids, at)
+    return await store.entities_by_id(tx, node_ids)
+
+
+async def observations_of(
+    tx: Transaction, graph: Graph, node_ids: Sequence[UUID], *, at: Moment | None = None
+) -> dict[UUID, tuple[str, ...]]:
+    """What is said of those of these nodes that are live entities (`at`: as they were), oldest first."""
+    return {entity.id: entity.observations for entity in await entities_by_id(tx, node_ids, graph=graph, at=at)}
+
+
+async def list_entities(
+    tx: Transaction,
+    graph: Graph,
+    *,
+    kind: str | None = None,
+    offset: int = 0,
+    limit: int | None = None,
+    archived: bool = True,
+    at: Moment | None = None,
+) -> list[Entity]:
+    """Entities (`at`: as they were; `archived`: those too) in the order in which they were made."""
+    if at is not None:
+        return await store.list_entities_at(tx, graph, at, kind=kind, offset=offset, limit=limit, archived=archived)
+    ids = await store.list_entity_ids(tx, graph, kind=kind, offset=offset, limit=limit, archived=archived)
+    return await store.entities_by_id(tx, ids)
+
+
+async def count_kinds(
+    tx: Transaction, graph: Graph, *, limit: int = 1000, at: Moment | None = None
+) -> list[tuple[str, int]]:
+    """How many live entities of each kind a graph has (`at`: as it was), most first, ties by name."""
+    return await store.count_kinds(tx, graph, limit=limit, at=at)
+
+
+async def merge_fields(
+    tx: Transaction, revision: Revision, target: NodeHead, sources: Sequence[NodeHead], *, parent_id: UUID | None
+) -> tuple[int, int]:
+    """Let an entity take over what others are: observations, tags, importance, age, names as aliases, and children.
+
+    What any of them said ends when it would have, and gains what others say beside the same text. `parent_id` is what
+    the entity stands under then. Answers how many observations the others had, and how many of them the target lacked.
+    """
+    ids = [source.id for source in sources]
+    fields = merged_fields(target, sources, parent_id=parent_id)
+    theirs = [*await observations.list_observations(tx, ids), *_texts(sources, fields.content, revision.at)]
+    own = await _take_what_ends(tx, revision, target, fields)
+    ends = {head.id: head.expires_at for head in (target, *sources)}
+    moved = [
+        replace(
+            o,
+            id=new_id(),
+            first_revision=None,
+            node_id=target.id,
+            entity=target.fields.name or "",
+            expires_at=min((end for end in (o.expires_at, ends[o.node_id]) if end is not None), default=None),
+        )
+        for o in (*own, *theirs)
+    ]
+    # What several of them say lasts as long as it does by any.
+    moved.sort(key=lambda o: (o.expires_at is None, o.expires_at or revision.at), reverse=True)
+    added = await observations.attach(tx, revision, moved, across_threads=True)
+    await observations.enrich(tx, revision, moved)
+    known = {o.content for o in own if o.is_active}
+    await store.backdate_node(tx, target.id, min(source.created_at for source in sources))
+    await nodes.rewrite(tx, revision, [Rewrite(target, fields)])
+    await aliases.inherit_names(tx, revision, target.id, ids)
+    await nodes.reindex(tx, revision, [target.id])
+    children = await store.find_children_of(tx, ids)
+    heads = await nodes.read_heads(tx, revision.graph, [i for i in children if i != target.id and i not in ids])
+    await nodes.rewrite(tx, revision, [Rewrite(h, replace(h.fields, parent_id=target.id)) for h in heads.values()])
+    return count_active(theirs), sum(o.is_active and o.content not in known for o in added)
+
+
+async def mark_compared(tx: Transaction, revision: Revision, node_ids: Sequence[UUID], at: datetime) -> None:
+    """Note on entities up to when they were compared with all others; under the graph's lock, but no change of it."""
+    if node_ids:
+        await store.mark_compared(tx, revision.graph, node_ids, at)
+
+
+async def _take_what_ends(
+    tx: Transaction, revision: Revision, target: NodeHead, fields: NodeFields
+) -> list[Observation]:
+    """What an entity said that ends with it, taken from it where it will outlast itself."""
+    end = target.expires_at
+    if end is None or end == fields.expires_at:
+        return []
+    said = await observations.list_observations(tx, [target.id])
+    ending = [o for o in said if o.expires_at is None or o.expires_at > end]
+    await observations.remove_observations_by_id(tx, revision, [o.id for o in ending])
+    return [*ending, *_texts([target], fields.content, revision.at)]
+
+
+def _require_kinds(graph: Graph, entities: Sequence[NewEntity], new: Container[str], paths: Sequence[str]) -> None:
+    seen: set[str] = set()
+    for place, entity in enumerate(entities):
+        if entity.name in new and entity.name not in seen:
+            graph.require_kind(entity.kind, paths[place] if paths else f"entities.{place}.entityType")
+        seen.add(entity.name)
+
+
+def _first_observations(made: Sequence[tuple[UUID, NewEntity]], revision: Revision) -> list[Observation]:
+    return [
+        NewObservation(entity.name, content).on(node_id, revision)
+        for node_id, entity in made
+        for content in entity.observations
+    ]
+
+
+def _upserted(entity: NewEntity, created: bool, new: set[tuple[str, str]]) -> UpsertResult:
+    """What is new is told of the first of several that name it."""
+    if created:
+        return UpsertResult(entity.name, True, tuple(unique(entity.observations)))
+    added = [content for content in unique(entity.observations) if (entity.name, content) in new]
+    new.difference_update((entity.name, content) for content in added)
+    return UpsertResult(entity.name, False, tuple(added))
+
+
+def _texts(heads: Sequence[NodeHead], known: str | None, at: datetime) -> list[Observation]:
+    """The texts that entities have of their own, but one that is known, as statements about them."""
+    return [
+        Observation(h.id, h.id, h.name or "", h.content, h.thread, h.said_at or at, h.expires_at, h.created_by)
+        for h in heads
+        if h.content and h.content != known
+    ]

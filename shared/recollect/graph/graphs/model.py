@@ -1,0 +1,183 @@
+"""A graph, its head, and the revision that one call writes."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from recollect.errors import ErrorCode, InvalidInput
+from recollect.times import from_milliseconds, storable, through
+
+GRAPH_NAME = re.compile(r"[A-Za-z0-9_@-]{1,128}")
+
+GRAPH_ID = re.compile(r"[0-9A-Fa-f]{8}-(?:[0-9A-Fa-f]{4}-){3}[0-9A-Fa-f]{12}")
+"""How an id is written wherever one is told: a UUID with its hyphens."""
+
+ARCHIVE_EXPIRED = "archive_expired"
+"""The operation, as the log tells it, that archives what has expired. It is nobody's change."""
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """One graph's configuration. `kind_whitelist` None allows every kind."""
+
+    id: UUID
+    name: str
+    conflict_policy: str
+    kind_whitelist: tuple[str, ...] | None
+    metadata: dict[str, Any]
+    created_at: datetime
+    created_by: str
+
+    def require_kind(self, kind: str | None, path: str | None) -> None:
+        """Raise InvalidInput where a whitelist leaves this kind out; `path` is the caller's own argument."""
+        if self.kind_whitelist is not None and kind not in self.kind_whitelist:
+            allowed = ", ".join(self.kind_whitelist) or "none"
+            raise InvalidInput(
+                f"{'No kind' if kind is None else f'Kind {kind!r}'} is not allowed in graph {self.name!r}; "
+                f"allowed: {allowed}",
+                code=ErrorCode.KIND_NOT_ALLOWED,
+                path=path,
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class NewGraph:
+    """What a new graph is made of."""
+
+    name: str
+    conflict_policy: str = "lww"
+    kind_whitelist: tuple[str, ...] | None = None
+    metadata: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GraphPatch:
+    """What of a graph's configuration is to change. None leaves a field; an empty whitelist allows every kind."""
+
+    name: str | None = None
+    conflict_policy: str | None = None
+    kind_whitelist: tuple[str, ...] | None = None
+    metadata: dict[str, Any] | None = None
+
+    def applied_to(self, graph: Graph) -> Graph:
+        """The graph with the changes."""
+        whitelist = graph.kind_whitelist if self.kind_whitelist is None else self.kind_whitelist or None
+        return replace(
+            graph,
+            name=self.name or graph.name,
+            conflict_policy=self.conflict_policy or graph.conflict_policy,
+            kind_whitelist=whitelist,
+            metadata=graph.metadata if self.metadata is None else self.metadata,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class GraphHead:
+    """The newest revision of a graph, its time, and exact counts of what is live."""
+
+    revision: int
+    at: datetime
+    entities: int
+    facts: int
+    placeholders: int
+    observations: int
+    relations: int
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One entry of a graph's log: which operation, by whom, on what ids (`cut`: on others, too), and counts of it."""
+
+    revision: int
+    at: datetime
+    actor: str
+    operation: str
+    counts: dict[str, int]
+    ids: tuple[UUID, ...]
+    cut: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A past state of a graph: the newest revision then, 0 before the first, and the time that expiry is judged by."""
+
+    revision: int
+    at: datetime
+
+
+@dataclass(slots=True)
+class Revision:
+    """The revision that one call is writing, under the graph's lock. Use cases note in it what they touched."""
+
+    graph: Graph
+    number: int
+    at: datetime
+    actor: str
+    operation: str
+    ids: list[UUID] = field(default_factory=list)
+    counts: Counter[str] = field(default_factory=Counter)
+    deltas: Counter[str] = field(default_factory=Counter)
+
+    def touch(self, verb: str, ids: Iterable[UUID], **deltas: int) -> None:
+        """Note that these ids were touched, and by how much the head's counters change.
+
+        `verb` names what happened (`nodes_added`), as a count in the change log.
+        """
+        touched = list(ids)
+        self.ids.extend(touched)
+        if touched:
+            self.counts[verb] += len(touched)
+        self.deltas.update(deltas)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing was written, so that no revision is due."""
+        return not self.ids
+
+
+LEAST_MILLISECONDS = 10**11
+"""A number from here on is no revision but a time in milliseconds, in 1973 or later."""
+
+
+def parse_as_of(as_of: str) -> int | datetime:
+    """A revision or a time, from text; raises InvalidInput.
+
+    A time may be told in milliseconds since 1970 as well, as the graph-memory contract tells times. One that says no
+    microseconds means the end of its millisecond.
+    """
+    try:
+        if re.fullmatch(r"[0-9]{1,15}", as_of):
+            number = int(as_of)
+            return number if number < LEAST_MILLISECONDS else through(from_milliseconds(number))
+        at = datetime.fromisoformat(as_of)
+        if at.tzinfo is not None:
+            return through(storable(at))
+    except (ValueError, OverflowError):
+        pass
+    raise InvalidInput("A revision such as 42, or a time such as 2027-01-31T12:00:00Z, is needed", path="as_of")
+
+
+def graph_name(name: str) -> str:
+    """The name, if it may name a graph; raises InvalidInput."""
+    if not GRAPH_NAME.fullmatch(name):
+        raise InvalidInput("A graph's name has 1 to 128 of the characters A-Z a-z 0-9 _ @ -", path="graph")
+    return name
+
+
+def spelled_id(name: str) -> UUID | None:
+    """The id that this text spells, or None. A graph is addressed by its id as well as by its name."""
+    return UUID(name) if GRAPH_ID.fullmatch(name) else None
+
+
+def new_graph_name(name: str, *, path: str = "graph") -> str:
+    """The name, if a new graph may have it; raises InvalidInput.
+
+    One that looks like an id may not: a mistyped id would make a graph, and a graph could pass for another.
+    """
+    if spelled_id(graph_name(name)) is not None:
+        raise InvalidInput(f"{name!r} looks like the id of a graph: give the graph a name of another form", path=path)
+    return name

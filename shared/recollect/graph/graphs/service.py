@@ -1,0 +1,333 @@
+"""Use cases of graphs: open one to read, write one revision of it, create and list them.
+
+A graph is addressed by its name or by its id, wherever one is addressed. A name goes before an id: graphs that were
+named like ids, before such names were refused, are found as they were. What a credential may reach is decided by the id
+of what was found, so that neither way leads around an allow-list.
+"""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from datetime import datetime
+from uuid import UUID
+
+from recollect.accounts.identity import service as identity
+from recollect.errors import Conflict, ErrorCode, Forbidden, InvalidInput, NotFound, Unavailable
+from recollect.graph.graphs import store
+from recollect.graph.graphs.model import (
+    Change,
+    Graph,
+    GraphHead,
+    GraphPatch,
+    Moment,
+    NewGraph,
+    Revision,
+    graph_name,
+    new_graph_name,
+    parse_as_of,
+    spelled_id,
+)
+from recollect.platform.db import Transaction
+
+MAX_GRAPHS = 1_000
+"""Graphs of a tenant that one call looks at, at most."""
+
+MAX_IDS = 100
+"""Ids of a change that are told, at most."""
+
+DELETED_AT_ONCE = 2_000
+"""Nodes that one statement deletes, at most, with all that is theirs."""
+
+NIL = UUID(int=0)
+"""Before every id."""
+
+
+async def open_graph(tx: Transaction, name: str | None) -> Graph | None:
+    """The graph to read: that of this name or id, else the credential's default. None: not there, it reads as empty.
+
+    Raises Forbidden where the credential's allow-list leaves it out, whether or not it exists.
+    """
+    graph = await store.find_graph(tx, graph_name(name or tx.caller.default_graph))
+    tx.caller.require_graph(graph.id if graph else None)
+    return graph
+
+
+async def get_graph(tx: Transaction, name: str) -> Graph:
+    """The graph of that name or id; raises NotFound or Forbidden."""
+    graph = await open_graph(tx, name)
+    if graph is None:
+        raise _no_graph(name)
+    return graph
+
+
+async def name_of(tx: Transaction, name: str | None) -> str:
+    """The name of the graph that was asked for by its name or id; what was asked where there is no such graph."""
+    asked = name or tx.caller.default_graph
+    graph = await open_graph(tx, asked) if spelled_id(asked) else None
+    return graph.name if graph else asked
+
+
+async def graph_of(tx: Transaction, graph_id: UUID) -> Graph:
+    """The graph that has this id, for work that outlives its name; raises NotFound or Forbidden."""
+    name = await store.find_graph_name(tx, graph_id)
+    graph = await open_graph(tx, name) if name is not None else None
+    if graph is None or graph.id != graph_id:
+        raise NotFound("This graph was deleted.", code=ErrorCode.GRAPH_NOT_FOUND)
+    return graph
+
+
+async def list_graphs(tx: Transaction, *, after: str = "", limit: int = 100) -> list[Graph]:
+    """Graphs that the caller may use, by name, after the name `after`."""
+    return await store.list_graphs(tx, after=after, limit=limit)
+
+
+async def create_graph(tx: Transaction, new: NewGraph) -> Graph:
+    """Make a graph; raises Conflict if the name is taken, Forbidden under an allow-list."""
+    new_graph_name(new.name, path="name")
+    tx.caller.require_graph(None)
+    graph = await store.insert_graph(tx, new)
+    if graph is None:
+        raise Conflict(f"There is a graph named {new.name!r} already.", code=ErrorCode.GRAPH_EXISTS)
+    return graph
+
+
+async def ensure_graph(tx: Transaction, new: NewGraph) -> tuple[Graph, bool]:
+    """Make a graph, or find the one that is there just so; whether it is new.
+
+    Raises Conflict if the name is another configuration's, Forbidden under an allow-list.
+    """
+    graph = await open_graph(tx, new.name)
+    if graph is None or graph.name != new.name:
+        return await create_graph(tx, new), True
+    wanted = (new.conflict_policy, new.kind_whitelist, new.metadata or {})
+    if (graph.conflict_policy, graph.kind_whitelist, graph.metadata) != wanted:
+        raise Conflict(
+            f"There is a graph named {new.name!r} already, with another configuration.", code=ErrorCode.GRAPH_EXISTS
+        )
+    return graph, False
+
+
+async def provide_graph(tx: Transaction, name: str) -> Graph:
+    """The graph of that name, which is made where it is not there; raises Forbidden, or Unavailable."""
+    revision, _ = await _locked(tx, graph_name(name), "")
+    return revision.graph
+
+
+async def configure_graph(tx: Transaction, name: str, patch: GraphPatch, operation: str) -> Graph:
+    """Change a graph's configuration, as one revision of it; nothing where it is so already.
+
+    Raises NotFound, Conflict for a name that is taken, Forbidden under an allow-list.
+    """
+    graph = await get_graph(tx, name)
+    if patch.name not in (None, graph.name):
+        new_graph_name(patch.name, path="name")
+    _require_unconfined(tx)
+    async with write_graph(tx, name, operation) as revision:
+        graph = patch.applied_to(revision.graph)
+        if graph != revision.graph:
+            if not await store.update_graph(tx, graph):
+                raise Conflict(f"There is a graph named {graph.name!r} already.", code=ErrorCode.GRAPH_EXISTS)
+            # Writers that wait for the lock have read the old configuration: a new head makes them begin again.
+            head = await store.find_head(tx, graph.id)
+            await store.remove_head(tx, graph)
+            await store.insert_head(tx, graph, head)
+            revision.touch("graphs_configured", [graph.id])
+    return graph
+
+
+async def delete_graph(tx: Transaction, name: str, operation: str) -> bool:
+    """Delete a graph with all that belongs to it, its history included; whether it was there. Its name is free again.
+
+    Edges from other graphs stay and dangle. Raises Forbidden under an allow-list, Conflict while it is the default
+    graph of a key that holds: that key would silently write elsewhere.
+    """
+    graph = await open_graph(tx, name)
+    _require_unconfined(tx)
+    if graph is None or await store.lock_graph(tx, name, operation) is None:
+        return False
+    if await identity.is_default_graph(tx, graph.id):
+        raise Conflict("Keys have this graph as their default. Revoke them first.", code=ErrorCode.GRAPH_IN_USE)
+    await store.plan_checks_once(tx)
+    last: UUID | None = NIL
+    while last is not None:
+        last = await store.delete_nodes(tx, graph, after=last, limit=DELETED_AT_ONCE)
+    await store.delete_graph(tx, graph)
+    return True
+
+
+async def head_of(tx: Transaction, graph: Graph, *, at: Moment | None = None) -> GraphHead:
+    """The newest revision of a graph (`at`: the one then) and exact counts of what is (`at`: was) live."""
+    return await store.find_live_head(tx, graph.id) if at is None else await store.find_head_at(tx, graph.id, at)
+
+
+async def last_written_at(tx: Transaction, graph: Graph) -> datetime:
+    """When the newest revision of a graph was written: every later one is later than that."""
+    return (await store.find_head(tx, graph.id)).at
+
+
+async def newest_revision(tx: Transaction, graph: Graph) -> int:
+    """The revision of a graph that was written last."""
+    return (await store.find_head(tx, graph.id)).revision
+
+
+async def plan_checks_once(tx: Transaction) -> None:
+    """Delete many rows quicker in this transaction."""
+    await store.plan_checks_once(tx)
+
+
+async def moment(tx: Transaction, graph: Graph, as_of: str | None) -> Moment | None:
+    """The past state that `as_of` (a revision or a time) names; None for now.
+
+    Raises InvalidInput, also where compaction has removed what was then.
+    """
+    if as_of is None:
+        return None
+    wanted = parse_as_of(as_of)
+    if isinstance(wanted, datetime):
+        return await moment_of(tx, graph, wanted)
+    await require_kept(tx, graph, wanted, path="as_of")
+    at = graph.created_at if wanted == 0 else await store.find_change(tx, graph, wanted)
+    if at is None:
+        newest = (await store.find_head(tx, graph.id)).revision
+        raise InvalidInput(f"The graph's newest revision is {newest}", path="as_of")
+    return Moment(wanted, at)
+
+
+async def require_kept(tx: Transaction, graph: Graph, revision: int, *, path: str) -> None:
+    """Raise InvalidInput where compaction has removed what was at a revision."""
+    horizon = await store.find_horizon(tx, graph)
+    if revision < horizon.revision:
+        raise _compacted(horizon, path)
+
+
+async def moment_of(tx: Transaction, graph: Graph, at: datetime) -> Moment:
+    """The state of a graph at a time; raises InvalidInput where compaction has removed what was then."""
+    horizon = await store.find_horizon(tx, graph)
+    if horizon.revision and at < horizon.at:
+        raise _compacted(horizon, "as_of")
+    newest = await store.find_revision_at(tx, graph, at)
+    return Moment(newest.revision if newest else 0, at)
+
+
+async def horizon_at(tx: Transaction, graph: Graph, before: datetime) -> Moment:
+    """The oldest state that can be read once a graph was compacted up to a time; revision 0: all of them."""
+    horizon, newest = await store.find_horizon(tx, graph), await store.find_revision_at(tx, graph, before)
+    return newest if newest is not None and newest.revision > horizon.revision else horizon
+
+
+async def raise_horizon(tx: Transaction, graph: Graph, before: datetime) -> Moment:
+    """Let nothing be read any more that was over before a time; the oldest state that can be. It never moves back."""
+    horizon = await horizon_at(tx, graph, before)
+    await store.raise_horizon(tx, graph, horizon)
+    return horizon
+
+
+async def hold_graph(tx: Transaction, graph_id: UUID) -> Revision:
+    """Take a graph's write lock to make anew what is derived from it, as of its newest revision: none is made.
+
+    Raises NotFound, Forbidden, or Unavailable where the graph was configured while this call waited for the lock.
+    """
+    revision = await _locked_by_id(tx, graph_id, "")
+    return replace(revision, number=revision.number - 1)
+
+
+async def recent_changes(tx: Transaction, name: str | None, *, since: int, limit: int) -> tuple[list[Change], bool]:
+    """The changes of a graph after a revision, oldest first, and whether more follow."""
+    graph = await open_graph(tx, name)
+    if graph is None:
+        return [], False
+    found = await store.list_changes(tx, graph, since=since, ids=MAX_IDS, limit=limit + 1)
+    return found[:limit], len(found) > limit
+
+
+async def graph_ids(tx: Transaction, names: Sequence[str]) -> dict[str, UUID]:
+    """The ids of these graphs by the name or id that was given; raises NotFound for the first that is not there."""
+    found = await store.find_graph_ids(tx, names)
+    for name in names:
+        if name not in found:
+            raise _no_graph(name)
+    return found
+
+
+async def find_graph_ids(tx: Transaction, names: Sequence[str]) -> dict[str, UUID]:
+    """The ids of those of these graphs that are there and that the caller may use, by the name or id that was given."""
+    found = await store.find_graph_ids(tx, names)
+    return {name: graph_id for name, graph_id in found.items() if tx.caller.may_use_graph(graph_id)}
+
+
+@asynccontextmanager
+async def write_graph(tx: Transaction, name: str | None, operation: str) -> AsyncIterator[Revision]:
+    """Write one revision: take the graph's lock, let the body write, then move the head and append the change.
+
+    The first write to a name creates a graph; an id that no graph has raises NotFound. A body that touches nothing,
+    such as a deletion of what is not there, makes no revision, and no graph. Raises Forbidden.
+    """
+    revision, made = await _locked(tx, graph_name(name or tx.caller.default_graph), operation)
+    yield revision
+    if not revision.is_empty:
+        await store.record_revision(tx, revision)
+    elif made:
+        await store.delete_graph(tx, revision.graph)
+
+
+@asynccontextmanager
+async def write_graph_of(tx: Transaction, graph_id: UUID, operation: str) -> AsyncIterator[Revision]:
+    """Write one revision of the graph that has this id, for work that outlives its name. Never makes a graph.
+
+    Raises NotFound, Forbidden, or Unavailable where the graph was configured while this call waited for the lock.
+    """
+    revision = await _locked_by_id(tx, graph_id, operation)
+    yield revision
+    if not revision.is_empty:
+        await store.record_revision(tx, revision)
+
+
+def _compacted(horizon: Moment, path: str) -> InvalidInput:
+    return InvalidInput(
+        f"The past can be read back to revision {horizon.revision} ({horizon.at:%Y-%m-%dT%H:%M:%S.%fZ}): compaction "
+        "removed what was before",
+        code=ErrorCode.COMPACTED,
+        path=path,
+    )
+
+
+async def _locked_by_id(tx: Transaction, graph_id: UUID, operation: str) -> Revision:
+    tx.caller.require_graph(graph_id)
+    name = await store.find_graph_name(tx, graph_id)
+    if name is None:
+        raise NotFound("This graph was deleted.", code=ErrorCode.GRAPH_NOT_FOUND)
+    revision = await store.lock_graph(tx, name, operation)
+    if revision is None or revision.graph.id != graph_id:
+        raise Unavailable("The graph is being changed. Try again.", code=ErrorCode.BUSY)
+    return revision
+
+
+async def _locked(tx: Transaction, name: str, operation: str) -> tuple[Revision, bool]:
+    """The next revision of a graph, under its lock, and whether the graph is new."""
+    made = False
+    revision = await store.lock_graph(tx, name, operation)
+    if revision is None:  # Not there, or deleted or configured while this call waited for its lock.
+        if await store.find_graph(tx, name) is None:
+            tx.caller.require_graph(None)
+            if spelled_id(name) is not None:
+                raise _no_graph(name)
+            made = await store.insert_graph(tx, NewGraph(name)) is not None
+        revision = await store.lock_graph(tx, name, operation)
+    if revision is None:
+        raise Unavailable("The graph is being changed. Try again.", code=ErrorCode.BUSY)
+    tx.caller.require_graph(revision.graph.id)
+    return revision, made
+
+
+def _no_graph(name: str) -> NotFound:
+    asked = f"named {name!r}" if spelled_id(name) is None else f"with the id {name}"
+    return NotFound(f"There is no graph {asked}.", code=ErrorCode.GRAPH_NOT_FOUND)
+
+
+def _require_unconfined(tx: Transaction) -> None:
+    """A key that an allow-list confines to some graphs uses them as they are configured."""
+    if tx.caller.graphs is not None:
+        raise Forbidden(
+            "This credential is confined to some graphs and cannot make, configure or delete any. Ask an admin.",
+            code=ErrorCode.GRAPH_NOT_ALLOWED,
+        )

@@ -1,0 +1,173 @@
+"""Use cases of hierarchy. A subtree moves by one new version of its top; no walk takes a query per node."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from uuid import UUID
+
+from recollect.errors import Conflict, ErrorCode
+from recollect.graph.entities import service as entities
+from recollect.graph.entities.model import Entity
+from recollect.graph.graphs import service as graphs
+from recollect.graph.graphs.model import Graph, Moment, Revision
+from recollect.graph.hierarchy import store
+from recollect.graph.hierarchy.model import MAX_LEVELS, MAX_SUBTREE, EntityPage, PageRequest
+from recollect.graph.nodes import service as nodes
+from recollect.graph.nodes.model import EntityNotFound, Rewrite, unique
+from recollect.graph.relations import service as relations
+from recollect.graph.relations.model import Subgraph
+from recollect.platform.db import Transaction
+
+
+async def set_parent(tx: Transaction, revision: Revision, name: str, parent: str | None) -> Entity:
+    """Put an entity, with all that is below it, under another; None makes it a root.
+
+    The graph's write lock is held, so that two moves cannot close a cycle between them.
+    Raises NotFound for either name, Conflict where the parent lies below the entity.
+    """
+    named = await nodes.require_entities(tx, revision.graph, [name, *([parent] if parent is not None else [])])
+    child_id, parent_id = named[name].id, named[parent].id if parent is not None else None
+    if parent_id is not None and child_id in (parent_id, *await store.list_ancestor_ids(tx, parent_id)):
+        raise Conflict(f"Setting parent '{parent}' for entity '{name}' would close a cycle", code=ErrorCode.CYCLE)
+    head = (await nodes.read_heads(tx, revision.graph, [child_id]))[child_id]
+    if head.fields.parent_id != parent_id:
+        await nodes.rewrite(tx, revision, [Rewrite(head, replace(head.fields, parent_id=parent_id))])
+    (entity,) = await entities.entities_by_id(tx, [child_id])
+    return entity
+
+
+async def set_parents(tx: Transaction, revision: Revision, parents: Mapping[UUID, UUID | None]) -> set[UUID]:
+    """Put entities, by id, under others, or (None) make them roots; those whose place is another then.
+
+    One that its parent lies below stays where it is, and is not among them: `list_ancestor_ids_of_many` would go round.
+    """
+    above = await store.list_ancestor_ids_of_many(
+        tx, [node_id for link in parents.items() for node_id in link if node_id]
+    )
+    moved = {}
+    for node_id, parent_id in parents.items():
+        if above.get(node_id) != parent_id and not _lies_below(above, parent_id, node_id):
+            above[node_id] = moved[node_id] = parent_id
+    heads = await nodes.read_heads(tx, revision.graph, list(moved))
+    rewrites = [Rewrite(head, replace(head.fields, parent_id=moved[head.id])) for head in heads.values()]
+    await nodes.rewrite(tx, revision, rewrites)
+    return set(heads)
+
+
+async def place_entities(tx: Transaction, revision: Revision, parents: Mapping[str, str]) -> None:
+    """Put entities, by name, under others. Raises NotFound for any name, Conflict where that closes a cycle."""
+    named = await nodes.require_entities(tx, revision.graph, unique(name for link in parents.items() for name in link))
+    wanted = {named[name].id: named[parent].id for name, parent in parents.items()}
+    moved = await set_parents(tx, revision, wanted) if wanted else set()
+    if len(moved) < len(wanted):
+        name = next(name for name in parents if named[name].id not in moved)
+        raise Conflict(
+            f"Setting parent '{parents[name]}' for entity '{name}' would close a cycle", code=ErrorCode.CYCLE
+        )
+
+
+async def place_of_merged(tx: Transaction, kept: UUID, parent_id: UUID | None, others: Sequence[UUID]) -> UUID | None:
+    """The parent for an entity that takes over others, and their children.
+
+    Its own, unless it lies below one of the others: then that of the topmost of those, or it would stand below itself.
+    """
+    above = await store.list_ancestor_ids(tx, kept)
+    tops = [place for place, node_id in enumerate(above) if node_id in others]
+    if not tops:
+        return parent_id
+    return above[tops[-1] + 1] if tops[-1] + 1 < len(above) else None
+
+
+async def get_parent(tx: Transaction, graph_name: str | None, name: str, *, as_of: str | None = None) -> Entity | None:
+    """The entity right above, or None; raises NotFound."""
+    graph, at, node_id = await _found(tx, graph_name, name, as_of)
+    above = await store.list_ancestors(tx, graph, node_id, at, levels=1)
+    found = await entities.entities_by_id(tx, above, graph=graph, at=at)
+    return found[0] if found else None
+
+
+async def get_ancestors(tx: Transaction, graph_name: str | None, name: str, *, as_of: str | None = None) -> EntityPage:
+    """The entities above, nearest first; raises NotFound."""
+    graph, at, node_id = await _found(tx, graph_name, name, as_of)
+    above = await store.list_ancestors(tx, graph, node_id, at, levels=MAX_LEVELS + 1)
+    found = await entities.entities_by_id(tx, above[:MAX_LEVELS], graph=graph, at=at)
+    return EntityPage(found, MAX_LEVELS if len(above) > MAX_LEVELS else None)
+
+
+async def get_children(
+    tx: Transaction, graph_name: str | None, name: str, page: PageRequest, *, as_of: str | None = None
+) -> EntityPage:
+    """The entities right below, oldest first; raises NotFound."""
+    graph, at, node_id = await _found(tx, graph_name, name, as_of)
+    return await _page(tx, graph, at, page, await store.list_children(tx, graph, node_id, at, page.and_one_more))
+
+
+async def get_descendants(
+    tx: Transaction, graph_name: str | None, name: str, page: PageRequest, *, as_of: str | None = None
+) -> EntityPage:
+    """The entities below, depth first; raises NotFound."""
+    graph, at, node_id = await _found(tx, graph_name, name, as_of)
+    return await _page(tx, graph, at, page, await store.list_descendants(tx, graph, node_id, at, page.and_one_more))
+
+
+async def get_roots(
+    tx: Transaction, graph_name: str | None, page: PageRequest, *, as_of: str | None = None
+) -> EntityPage:
+    """The entities that have no parent, oldest first."""
+    graph = await graphs.open_graph(tx, graph_name)
+    if graph is None:
+        return EntityPage([], None)
+    at = await graphs.moment(tx, graph, as_of)
+    return await _page(tx, graph, at, page, await store.list_roots(tx, graph, at, page.and_one_more))
+
+
+async def get_subtree(
+    tx: Transaction, graph_name: str | None, name: str, page: PageRequest, *, as_of: str | None = None
+) -> Subgraph:
+    """An entity and those below it, depth first, and the relations among those of the page; raises NotFound."""
+    graph, at, node_id = await _found(tx, graph_name, name, as_of)
+    first = [node_id] if page.offset == 0 else []
+    below = PageRequest(max(page.offset - 1, 0), page.limit + 1 - len(first))
+    ids = [*first, *await store.list_descendants(tx, graph, node_id, at, below)]
+    found = await _page(tx, graph, at, page, ids)
+    return await relations.subgraph_within(tx, graph, found.entities, next_offset=found.next_offset, at=at)
+
+
+async def subtree_ids(tx: Transaction, graph: Graph, name: str, *, at: Moment | None = None) -> list[UUID]:
+    """An entity and those below it, up to MAX_SUBTREE; raises NotFound."""
+    _, _, node_id = await _placed(tx, graph, name, at)
+    return [node_id, *await store.list_descendants(tx, graph, node_id, at, PageRequest(0, MAX_SUBTREE - 1))]
+
+
+def _lies_below(above: Mapping[UUID, UUID | None], node_id: UUID | None, other: UUID) -> bool:
+    """Whether the walk up from a node meets another."""
+    seen: set[UUID] = set()
+    while node_id is not None and node_id not in seen:
+        if node_id == other:
+            return True
+        seen.add(node_id)
+        node_id = above.get(node_id)
+    return False
+
+
+async def _found(
+    tx: Transaction, graph_name: str | None, name: str, as_of: str | None
+) -> tuple[Graph, Moment | None, UUID]:
+    """The graph, the moment, and the entity of that name; raises NotFound."""
+    graph = await graphs.open_graph(tx, graph_name)
+    if graph is None:
+        raise EntityNotFound(name)
+    return await _placed(tx, graph, name, await graphs.moment(tx, graph, as_of))
+
+
+async def _placed(tx: Transaction, graph: Graph, name: str, at: Moment | None) -> tuple[Graph, Moment | None, UUID]:
+    if at is None:
+        return graph, None, (await nodes.require_entities(tx, graph, [name]))[name].id
+    found = await entities.open_entities(tx, graph, [name], at=at)
+    if not found:
+        raise EntityNotFound(name)
+    return graph, at, found[0].id
+
+
+async def _page(tx: Transaction, graph: Graph, at: Moment | None, page: PageRequest, ids: Sequence[UUID]) -> EntityPage:
+    found = await entities.entities_by_id(tx, ids[: page.limit], graph=graph, at=at)
+    return EntityPage(found, page.offset + page.limit if len(ids) > page.limit else None)

@@ -1,0 +1,201 @@
+"""A version of a node, and what a put of one answers."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from recollect.errors import Conflict, ErrorCode, InvalidInput, NotFound, RecollectError
+from recollect.graph.graphs.model import Graph
+from recollect.graph.nodes.model import NodeFields, NodeHead, Rewrite
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """One immutable version of a node. `id` is its own; `node_id` is the lineage's.
+
+    `superseded_by` is the version that ended it; `conflicts` are the other heads of its lineage, where sibling versions
+    were recorded under the `manual` policy and none has superseded them yet. `reason`: why it was last changed,
+    where that was told.
+    """
+
+    tenant_id: UUID
+    id: UUID
+    graph_id: UUID
+    node_id: UUID
+    version: int
+    name: str | None
+    kind: str | None
+    content: str | None
+    summary: str | None
+    tags: tuple[str, ...]
+    importance: float | None
+    metadata: dict[str, Any]
+    parent_id: UUID | None
+    status: str
+    source: str | None
+    thread: str | None
+    said_at: datetime | None
+    freshness_at: datetime | None
+    ttl_days: float | None
+    expires_at: datetime | None
+    last_dedup_at: datetime | None
+    placeholder: bool
+    deleted: bool
+    based_on: int | None
+    superseded_by: UUID | None
+    added_revision: int
+    superseded_revision: int | None
+    created_at: datetime
+    created_by: str
+    began_at: datetime
+    conflicts: tuple[UUID, ...]
+    reason: str | None
+
+    @property
+    def is_current(self) -> bool:
+        """Whether no later version took its place."""
+        return self.superseded_by is None and not self.deleted
+
+    def is_stale(self, now: datetime) -> bool:
+        """Whether its freshness has run out."""
+        return self.freshness_at is not None and self.freshness_at <= now
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A version to write: of a new lineage, or of `node_id`. `based_on`: the version that its writer had read.
+
+    `content_only`: of a node that is there, kind, content, summary, tags, metadata and freshness are taken from
+    `fields`, thread and time where they are given; the rest (its name, parent, importance, …) stays as it is.
+    """
+
+    fields: NodeFields
+    node_id: UUID | None = None
+    based_on: int | None = None
+    actor: str | None = None
+    content_only: bool = False
+
+    def fields_on(self, head: NodeHead) -> NodeFields:
+        """What the version holds that takes the place of `head`."""
+        if not self.content_only:
+            return self.fields
+        origin = {name: getattr(self.fields, name) for name in ORIGIN if getattr(self.fields, name) is not None}
+        return replace(head.fields, **{name: getattr(self.fields, name) for name in CONTENT}, **origin)
+
+
+CONTENT = ("kind", "content", "summary", "tags", "metadata", "freshness_at")
+"""Fields of a node that a writer of lineages gives; each put gives all of them."""
+
+ORIGIN = ("thread", "said_at")
+"""Fields of a node that a writer of lineages may give; a later put that does not leaves them as they are."""
+
+
+@dataclass(frozen=True, slots=True)
+class PutOutcome:
+    """What a draft became: a version of a node, and whether it stands beside heads that it was not based on."""
+
+    node_id: UUID
+    version: int
+    created: bool
+    conflict: bool
+
+
+@dataclass(frozen=True, slots=True)
+class VersionFilter:
+    """What listed nodes must be. Empty tuples filter nothing; any of the kinds, any of the tags."""
+
+    kinds: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    limit: int = 100
+    offset: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class KindUse:
+    """A kind ('' for none), how many nodes have it, and a few short summaries of them, newest first."""
+
+    kind: str
+    count: int
+    examples: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TagUse:
+    """A tag as it is mostly spelt, and how many nodes have it in any spelling."""
+
+    tag: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class TagPrefixUse:
+    """The prefix of tags `prefix:value`, how often it is used, and the values used most."""
+
+    prefix: str
+    count: int
+    values: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaDescription:
+    """The vocabulary in use in a graph, each part most used first and bounded; `more` says that one was cut."""
+
+    node_count: int
+    kinds: tuple[KindUse, ...]
+    tag_prefixes: tuple[TagPrefixUse, ...]
+    tags: tuple[TagUse, ...]
+    more: bool
+
+
+def plan_puts(
+    graph: Graph, drafts: Sequence[Draft], heads: Mapping[UUID, NodeHead], names: Mapping[str, UUID]
+) -> list[Draft | Rewrite | RecollectError]:
+    """What each draft leads to, a lineage having one: a new lineage (the draft itself), a new version, or why neither.
+
+    `heads` are the live nodes that the drafts name, `names` the live nodes that have the drafts' names; a placeholder's
+    name is free.
+    """
+    owners: dict[str, UUID | None] = dict(names)
+    steps: list[Draft | Rewrite | RecollectError] = []
+    for draft in drafts:
+        try:
+            _require_kind(graph, draft, heads)
+            _require_name(draft, owners)
+            steps.append(draft if draft.node_id is None else _rewrite(graph, draft, heads))
+        except RecollectError as error:
+            steps.append(error)
+            continue
+        if draft.fields.name is not None:
+            owners[draft.fields.name] = draft.node_id
+    return steps
+
+
+def not_found(node_id: UUID) -> NotFound:
+    """What is said of a node that is not there, or another graph's, or another tenant's."""
+    return NotFound(f"There is no node {node_id}.", code=ErrorCode.NODE_NOT_FOUND)
+
+
+def _require_kind(graph: Graph, draft: Draft, heads: Mapping[UUID, NodeHead]) -> None:
+    """A whitelist holds for what is new: a node keeps the kind that it has."""
+    head = heads.get(draft.node_id) if draft.node_id else None
+    if head is None or head.fields.kind != draft.fields.kind:
+        graph.require_kind(draft.fields.kind, "kind")
+
+
+def _require_name(draft: Draft, owners: Mapping[str, UUID | None]) -> None:
+    name = draft.fields.name
+    if name is not None and name in owners and (draft.node_id is None or owners[name] != draft.node_id):
+        raise Conflict(f"There is a node named {name!r} already.", code=ErrorCode.NAME_TAKEN, path="name")
+
+
+def _rewrite(graph: Graph, draft: Draft, heads: Mapping[UUID, NodeHead]) -> Rewrite:
+    assert draft.node_id is not None
+    head = heads.get(draft.node_id)
+    if head is None or head.fields.placeholder:
+        raise not_found(draft.node_id)
+    if draft.based_on is not None and not 1 <= draft.based_on <= head.version:
+        raise InvalidInput(f"The node has versions 1 to {head.version}", path="based_on_version")
+    beside_heads = graph.conflict_policy == "manual" and draft.based_on not in (None, head.version)
+    return Rewrite(head, draft.fields_on(head), draft.based_on, beside_heads, draft.actor)

@@ -1,0 +1,220 @@
+"""Use cases of lineages: write a version, read any version, see conflicts, settle them.
+
+Conflicts: under `lww` the newest put wins and what it replaces stays in history, superseded. Under `manual` a put that
+is not based on the newest version is written beside it, as a sibling head; a put based on the newest, or on none,
+supersedes all heads.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from uuid import UUID
+
+from recollect.errors import ErrorCode, NotFound, RecollectError
+from recollect.graph.graphs import service as graphs
+from recollect.graph.graphs.model import Graph, Moment, Revision
+from recollect.graph.lineages import store
+from recollect.graph.lineages.model import (
+    Draft,
+    PutOutcome,
+    SchemaDescription,
+    TagUse,
+    Version,
+    VersionFilter,
+    not_found,
+    plan_puts,
+)
+from recollect.graph.nodes import service as nodes
+from recollect.graph.nodes.model import NodeHead, NodeRef, Rewrite, occurrences
+from recollect.platform.db import Transaction
+
+MAX_WORDS = 100
+"""Kinds, tags and prefixes of tags that are told of a graph, at most, of each."""
+
+MAX_EXAMPLES = 3
+MAX_VALUES = 10
+
+
+async def put_nodes(tx: Transaction, revision: Revision, drafts: Sequence[Draft]) -> list[PutOutcome | RecollectError]:
+    """Write versions, best effort: for each draft, in order, what it became or why it could not be written.
+
+    A lineage that is named twice gets two versions. NotFound for a lineage that is not there or deleted, InvalidInput
+    for a version that it never had or a kind that is not allowed, Conflict for a name that is taken.
+    """
+    outcomes: dict[int, PutOutcome | RecollectError] = {}
+    for places in occurrences(lambda place: drafts[place].node_id or place, range(len(drafts))):
+        outcomes |= zip(places, await _put_nodes(tx, revision, [drafts[place] for place in places]), strict=True)
+    return [outcomes[place] for place in range(len(drafts))]
+
+
+async def _put_nodes(tx: Transaction, revision: Revision, drafts: Sequence[Draft]) -> list[PutOutcome | RecollectError]:
+    """What `put_nodes` answers of drafts of which each lineage has one."""
+    heads = await nodes.read_heads(tx, revision.graph, [draft.node_id for draft in drafts if draft.node_id])
+    names = await nodes.find_named(tx, revision.graph, [draft.fields.name for draft in drafts if draft.fields.name])
+    # A placeholder becomes the node that is made under its name; a node that has relations of its own cannot become it.
+    renamed = {draft.fields.name for draft in drafts if draft.node_id and not draft.content_only}
+    owners = {name: node.id for name, node in names.items() if not node.placeholder or name in renamed}
+    steps = plan_puts(revision.graph, drafts, heads, owners)
+    creations = [step for step in steps if isinstance(step, Draft)]
+    rewrites = [step for step in steps if isinstance(step, Rewrite)]
+    fields, actors = [draft.fields for draft in creations], [draft.actor for draft in creations]
+    created = iter(await nodes.create_nodes(tx, revision, fields, actors=actors))
+    await nodes.rewrite(tx, revision, rewrites)
+    return [_outcome(step, created, names) for step in steps]
+
+
+async def put_node(tx: Transaction, revision: Revision, draft: Draft) -> PutOutcome:
+    """Write one version; raises what `put_nodes` would answer."""
+    (outcome,) = await put_nodes(tx, revision, [draft])
+    if isinstance(outcome, RecollectError):
+        raise outcome
+    return outcome
+
+
+async def require_head(tx: Transaction, graph: Graph, node_id: UUID) -> NodeHead:
+    """A live node as it is now; raises NotFound. Placeholders are not there."""
+    head = (await nodes.read_heads(tx, graph, [node_id])).get(node_id)
+    if head is None or head.fields.placeholder:
+        raise not_found(node_id)
+    return head
+
+
+async def get_node(tx: Transaction, graph: Graph, node_id: UUID) -> Version:
+    """The newest version of a live node; raises NotFound."""
+    found = await store.current_versions(tx, [graph.id], [node_id])
+    if not found:
+        raise not_found(node_id)
+    return found[0]
+
+
+async def get_nodes(
+    tx: Transaction, graph: Graph, node_ids: Sequence[UUID], *, at: Moment | None = None, placeholders: bool = False
+) -> list[Version]:
+    """The newest versions of live nodes (`at`: their heads then), in the order asked for; others are left out.
+
+    `placeholders`: those too, for what leads over them.
+    """
+    if at is not None:
+        found = await store.versions_at(tx, graph, node_ids, at, placeholders=placeholders)
+        return await _with_conflicts_of(tx, graph, found, at)
+    return await store.current_versions(tx, [graph.id], node_ids, placeholders=placeholders)
+
+
+async def get_heads(
+    tx: Transaction, graph: Graph, version_ids: Sequence[UUID], *, at: Moment | None = None
+) -> list[Version]:
+    """Heads by their own ids, in the order asked for (`at`: with the conflicts that they had then)."""
+    found = await store.find_versions(tx, graph, version_ids)
+    return found if at is None else await _with_conflicts_of(tx, graph, found, at)
+
+
+async def get_found(
+    tx: Transaction, graph: Graph, found: Sequence[tuple[UUID, UUID | None]], *, at: Moment | None = None
+) -> dict[tuple[UUID, UUID | None], Version]:
+    """Of nodes, each with the own id of a sibling head or None: that version, or the node's newest, in this order."""
+    newest = await get_nodes(tx, graph, [node_id for node_id, sibling in found if sibling is None], at=at)
+    siblings = await get_heads(tx, graph, [sibling for _, sibling in found if sibling is not None], at=at)
+    versions = {(node.node_id, None): node for node in newest} | {(node.node_id, node.id): node for node in siblings}
+    return {key: versions[key] for key in found if key in versions}
+
+
+async def get_nodes_across(tx: Transaction, graph_ids: Sequence[UUID], node_ids: Sequence[UUID]) -> list[Version]:
+    """The newest versions of live nodes of several graphs, in the order asked for; others are left out."""
+    return await store.current_versions(tx, graph_ids, node_ids)
+
+
+async def get_version(tx: Transaction, graph: Graph, version_id: UUID) -> Version:
+    """One version by its own id, exactly as written; raises NotFound."""
+    found = await store.find_versions(tx, graph, [version_id])
+    return _found(found[0] if found else None, version_id)
+
+
+async def get_versions(tx: Transaction, graph: Graph, version_ids: Sequence[UUID]) -> list[Version]:
+    """Versions by their own ids, exactly as written, in the order asked for; others are left out."""
+    return await store.find_versions(tx, graph, version_ids)
+
+
+async def get_numbered(tx: Transaction, graph: Graph, node_id: UUID, number: int) -> Version:
+    """One version of a node by its number, of a deleted one too; raises NotFound, which says how far they go."""
+    version = await store.find_numbered(tx, graph, node_id, number)
+    if version is None:
+        newest = (await history(tx, graph, node_id, limit=1))[:1]
+        raise NotFound(
+            f"Node {node_id} has no version {number}{f'; its newest is {newest[0].version}' if newest else ''}.",
+            code=ErrorCode.NODE_NOT_FOUND,
+            path="at_version",
+        )
+    return _found(version, node_id)
+
+
+async def get_at(tx: Transaction, graph: Graph, node_id: UUID, at: datetime) -> Version:
+    """The version that was a node's head at a time; raises NotFound where it did not live then."""
+    found = await store.versions_at(tx, graph, [node_id], await graphs.moment_of(tx, graph, at))
+    return _found(found[0] if found else None, node_id)
+
+
+async def history(tx: Transaction, graph: Graph, node_id: UUID, *, offset: int = 0, limit: int = 100) -> list[Version]:
+    """Versions of a node, newest first, of a deleted one too; raises NotFound."""
+    found = await store.list_versions(tx, graph, node_id, offset=offset, limit=limit)
+    if not found and not await store.lineage_exists(tx, graph, node_id):
+        raise not_found(node_id)
+    return found
+
+
+async def list_nodes(
+    tx: Transaction, graph: Graph, only: VersionFilter, *, at: Moment | None = None
+) -> tuple[list[Version], bool]:
+    """Heads of live nodes (`at`: as they were) that pass a filter, oldest node first, and whether more follow.
+
+    Of nodes in conflict every head, the newest first.
+    """
+    ids = await (store.list_current(tx, graph, only) if at is None else store.list_past(tx, graph, only, at))
+    return await get_heads(tx, graph, ids[: only.limit], at=at), len(ids) > only.limit
+
+
+async def describe_schema(tx: Transaction, graph: Graph, *, at: Moment | None = None) -> SchemaDescription:
+    """Which kinds and tags a graph uses (`at`: used), so that its words can be taken up rather than doubled."""
+    count, kinds = await store.describe_kinds(tx, graph, at, examples=MAX_EXAMPLES, limit=MAX_WORDS + 1)
+    prefixes = await store.count_tag_prefixes(tx, graph, at, values=MAX_VALUES, limit=MAX_WORDS + 1)
+    tags = await store.count_tags(tx, graph, at, prefix="", limit=MAX_WORDS + 1)
+    more = max(len(kinds), len(prefixes), len(tags)) > MAX_WORDS
+    return SchemaDescription(
+        count, tuple(kinds[:MAX_WORDS]), tuple(prefixes[:MAX_WORDS]), tuple(tags[:MAX_WORDS]), more
+    )
+
+
+async def list_tags(
+    tx: Transaction,
+    graph: Graph,
+    prefix: str = "",
+    *,
+    offset: int = 0,
+    limit: int = MAX_WORDS,
+    at: Moment | None = None,
+) -> tuple[list[TagUse], bool]:
+    """A page of the tags that begin so, whatever their case, most used first, and whether there are more."""
+    found = await store.count_tags(tx, graph, at, prefix=prefix, offset=offset, limit=limit + 1)
+    return found[:limit], len(found) > limit
+
+
+async def _with_conflicts_of(tx: Transaction, graph: Graph, versions: list[Version], at: Moment) -> list[Version]:
+    heads = await store.heads_at(tx, graph, [version.node_id for version in versions], at)
+    return [replace(v, conflicts=tuple(i for i in heads.get(v.node_id, ()) if i != v.id)) for v in versions]
+
+
+def _outcome(
+    step: Draft | Rewrite | RecollectError, created: Iterator[UUID], names: Mapping[str, NodeRef]
+) -> PutOutcome | RecollectError:
+    match step:
+        case RecollectError():
+            return step
+        case Draft():
+            return PutOutcome(next(created), 2 if step.fields.name in names else 1, created=True, conflict=False)
+        case Rewrite():
+            return PutOutcome(step.head.id, step.head.version + 1, created=False, conflict=step.beside_heads)
+
+
+def _found(version: Version | None, node_id: UUID) -> Version:
+    if version is None or version.placeholder:
+        raise not_found(node_id)
+    return version

@@ -1,0 +1,224 @@
+"""Use cases of observations: attach statements to entities, find them, take them away."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from functools import reduce
+from uuid import UUID
+
+from recollect.graph.aliases import service as aliases
+from recollect.graph.aliases.model import NamedEntity
+from recollect.graph.graphs.model import Graph, Moment, Revision
+from recollect.graph.nodes import service as nodes
+from recollect.graph.nodes.model import unique, unique_by
+from recollect.graph.observations import store
+from recollect.graph.observations.model import Key, NewObservation, Observation, count_active
+from recollect.graph.observations.store import RemovedObservation
+from recollect.graph.passages import service as passages
+from recollect.graph.passages.model import IndexedText, Source
+from recollect.ids import new_id
+from recollect.platform.db import Transaction
+
+
+async def add_observations(
+    tx: Transaction,
+    revision: Revision,
+    observations: Sequence[NewObservation],
+    *,
+    named: Sequence[str] | None = None,
+    across_threads: bool = True,
+) -> list[Observation]:
+    """Attach statements to entities that exist; those that they did not have yet, in order.
+
+    `named`: the entities that must exist, those to which nothing is added too (default: those of `observations`).
+    `across_threads`: an entity has a statement once, whichever thread it came from; else once a thread.
+    Raises NotFound naming the first entity that is not there.
+    """
+    wanted_names = unique(new.entity for new in observations) if named is None else named
+    entities = await nodes.require_entities(tx, revision.graph, wanted_names)
+    wanted = [new.on(entities[new.entity].id, revision) for new in observations]
+    added = await attach(tx, revision, wanted, across_threads=across_threads)
+    if added:
+        touched = unique(observation.node_id for observation in added)
+        await passages.hide_names(tx, revision, touched)
+        await nodes.touch_nodes(tx, revision, touched)
+    return added
+
+
+async def attach(
+    tx: Transaction, revision: Revision, observations: Iterable[Observation], *, across_threads: bool
+) -> list[Observation]:
+    """Attach statements to live nodes, by id; those that they did not have yet. The nodes are the caller's to touch.
+
+    One that is outdated is another than one that is told. `across_threads`: as of `add_observations`.
+    """
+    wanted = unique_by(lambda o: (o.node_id, o.content, None if across_threads else o.thread, o.status), observations)
+    added = await store.insert_observations(tx, revision, wanted, across_threads=across_threads) if wanted else []
+    revision.touch("observations_added", [o.id for o in added], observations=count_active(added))
+    known_as = await aliases.names_of(tx, unique(o.node_id for o in added)) if added else {}
+    await passages.index_memories(tx, revision, [_memory(o, known_as.get(o.node_id)) for o in added])
+    return added
+
+
+async def put_back(tx: Transaction, revision: Revision, observations: Sequence[Observation]) -> list[Observation]:
+    """Attach statements again that their entities had; those that they do not have, as they were, under their ids.
+
+    Under new ones where these are taken by what lives.
+    """
+    live = await store.observations_by_id(tx, revision.graph, [observation.id for observation in observations])
+    again = [replace(o, id=new_id(), first_revision=None) if o.id in live else o for o in observations]
+    added = await attach(tx, revision, again, across_threads=False)
+    if added:
+        await nodes.touch_nodes(tx, revision, unique(observation.node_id for observation in added))
+    return added
+
+
+async def rewrite(
+    tx: Transaction, revision: Revision, before: Sequence[Observation], after: Sequence[Observation]
+) -> None:
+    """Give live observations new versions under their ids, each once; what they were stays in history.
+
+    `after` are those of `before`, in order, as they become: of the same entities.
+    """
+    changed = [(old, new) for old, new in zip(before, after, strict=True) if old != new]
+    if not changed:
+        return
+    olds, news = [old for old, _ in changed], [new for _, new in changed]
+    await store.rewrite_observations(tx, revision, news)
+    told = count_active(news) - count_active(olds)
+    revision.touch("observations_rewritten", [new.id for new in news], observations=told)
+    touched = unique(new.node_id for new in news)
+    known_as = await aliases.names_of(tx, touched)
+    await passages.renew_memories(tx, revision, [_memory(new, known_as.get(new.node_id)) for new in news])
+    await passages.hide_names(tx, revision, touched)
+    await _show_names(tx, revision, touched)
+    await nodes.touch_nodes(tx, revision, touched)
+
+
+async def rewrite_one(tx: Transaction, revision: Revision, old: Observation, new: Observation) -> Observation:
+    """Give a live observation a new version; what it then is.
+
+    Where its entity says just that already, that one stays, gains what the new version says of itself beside its text,
+    and is answered: a statement is not told twice.
+    """
+    known = (await store.find_observations(tx, revision, [(new.node_id, new.content)])).get(new.key)
+    if known is None or known.id == old.id or not new.is_active:
+        await rewrite(tx, revision, [old], [new])
+        return new
+    await remove_observations_by_id(tx, revision, [old.id])
+    gained = known.with_attributes(new.enriched(known))
+    await rewrite(tx, revision, [known], [gained])
+    return gained
+
+
+async def enrich(tx: Transaction, revision: Revision, told: Sequence[Observation]) -> list[Observation]:
+    """Give active statements what others that say the same, in whichever thread, say beside it; those that changed.
+
+    `told` have nodes and contents, and need not be stored.
+    """
+    if not any(observation.given() for observation in told):
+        return []
+    keys = unique((o.node_id, o.content) for o in told)
+    known = list((await store.find_observations(tx, revision, keys)).values())
+    richer = [reduce(_enriched, (o for o in told if _says_same(o, one)), one) for one in known]
+    await rewrite(tx, revision, known, richer)
+    return [new for old, new in zip(known, richer, strict=True) if old != new]
+
+
+async def remove_observations(tx: Transaction, revision: Revision, statements: Sequence[tuple[str, str]]) -> list[UUID]:
+    """Take (entity, content) statements away; what is not there is passed over. The ids of those that were."""
+    about = await nodes.find_named(tx, revision.graph, unique(entity for entity, _ in statements))
+    keys = unique((about[entity].id, content) for entity, content in statements if entity in about)
+    removed = await store.remove_observations(tx, revision, keys)
+    await _note_removed(tx, revision, removed)
+    return [observation.id for observation in removed]
+
+
+async def remove_observations_by_id(tx: Transaction, revision: Revision, ids: Sequence[UUID]) -> list[UUID]:
+    """Take observations away, by id; what is not there is passed over. The ids of those that were."""
+    removed = await store.remove_observations_by_id(tx, revision, ids)
+    await _note_removed(tx, revision, removed)
+    return [observation.id for observation in removed]
+
+
+async def remove_expired(tx: Transaction, revision: Revision, *, limit: int) -> int:
+    """Take observations away whose time has come, up to `limit`; how many."""
+    ended = await store.list_expired_observations(tx, revision.graph, limit=limit)
+    await remove_observations_by_id(tx, revision, ended)
+    return len(ended)
+
+
+async def find_observations(
+    tx: Transaction, revision: Revision, keys: Sequence[tuple[UUID, str]]
+) -> dict[Key, Observation]:
+    """What is told at this revision by (node, content, thread), for these nodes and contents; outdated ones are not."""
+    return await store.find_observations(tx, revision, keys)
+
+
+async def observations_by_id(tx: Transaction, graph: Graph, ids: Sequence[UUID]) -> dict[UUID, Observation]:
+    """Live observations of a graph by id, outdated ones too; those that are not there are left out."""
+    return await store.observations_by_id(tx, graph, ids)
+
+
+async def nodes_of_observations(
+    tx: Transaction, graph: Graph, ids: Sequence[UUID], *, at: Moment | None = None
+) -> dict[UUID, UUID]:
+    """What live observations are (`at`: were) about; those that are not there are left out."""
+    if at is not None:
+        return await store.nodes_of_observations_at(tx, graph, ids, at)
+    return {o.id: o.node_id for o in (await store.observations_by_id(tx, graph, ids)).values()}
+
+
+async def list_observations(tx: Transaction, node_ids: Sequence[UUID]) -> list[Observation]:
+    """Live observations of nodes, outdated ones too, oldest first."""
+    return await store.list_observations(tx, node_ids)
+
+
+async def _note_removed(tx: Transaction, revision: Revision, removed: Sequence[RemovedObservation]) -> None:
+    """Observations leave search with this revision; where nothing else is told of them, their entities' names stay."""
+    if removed:
+        told = sum(observation.status == "active" for observation in removed)
+        ids, touched = [o.id for o in removed], unique(o.node_id for o in removed)
+        revision.touch("observations_removed", ids, observations=-told)
+        await passages.forget_memories(tx, revision, ids)
+        await nodes.touch_nodes(tx, revision, touched)
+        await _show_names(tx, revision, touched)
+
+
+async def _show_names(tx: Transaction, revision: Revision, node_ids: Sequence[UUID]) -> None:
+    """Let entities be found by their names where nothing that lasts is left to find them by."""
+    if node_ids:
+        found = await aliases.names_of(tx, node_ids)
+        await passages.show_names(tx, revision, [_name(known) for known in found.values()])
+
+
+def _memory(o: Observation, known: NamedEntity | None) -> IndexedText:
+    about = " ".join(name for name in (known.name, known.aliases) if name) if known else None
+    return IndexedText(
+        o.id,
+        o.node_id,
+        Source.OBSERVATION,
+        o.content,
+        o.created_by,
+        about,
+        o.thread,
+        o.said_at,
+        o.expires_at,
+        o.kind,
+        list(o.tags) or None,
+        o.importance,
+        outdated=not o.is_active,
+    )
+
+
+def _enriched(known: Observation, told: Observation) -> Observation:
+    return known.with_attributes(known.enriched(told))
+
+
+def _says_same(one: Observation, other: Observation) -> bool:
+    return one.is_active and one.node_id == other.node_id and one.content == other.content
+
+
+def _name(known: NamedEntity) -> IndexedText:
+    return IndexedText(
+        known.id, known.id, Source.NAME, known.name, known.created_by, known.aliases, expires_at=known.expires_at
+    )

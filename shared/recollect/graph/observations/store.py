@@ -1,0 +1,125 @@
+"""One function per query of `queries.sql`."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+import asyncpg
+
+from recollect.graph.graphs.model import Graph, Moment, Revision
+from recollect.graph.observations.model import ATTRIBUTES, Key, Observation
+from recollect.platform.db import Transaction
+from recollect.platform.sql import Queries
+
+queries = Queries(__package__)
+
+
+@dataclass(frozen=True, slots=True)
+class RemovedObservation:
+    """An observation that a write took away: of which node, and with which status."""
+
+    id: UUID
+    node_id: UUID
+    status: str
+
+
+async def insert_observations(
+    tx: Transaction, revision: Revision, observations: Sequence[Observation], *, across_threads: bool
+) -> list[Observation]:
+    """Attach statements to nodes; those that the node did not have (`across_threads`: in any thread), in order."""
+    created_by, ids, node_ids, contents, threads, *others = _columns(observations)
+    rows = await tx.fetch(
+        queries.insert_observations,
+        *_written(tx, revision),
+        created_by,
+        ids,
+        node_ids,
+        contents,
+        threads,
+        across_threads,
+        *others,
+    )
+    inserted = {row["id"] for row in rows}
+    return [observation for observation in observations if observation.id in inserted]
+
+
+async def rewrite_observations(tx: Transaction, revision: Revision, observations: Sequence[Observation]) -> None:
+    """Give live observations of the graph new versions, by their ids."""
+    await tx.execute(queries.rewrite_observations, *_written(tx, revision), *_columns(observations))
+
+
+async def find_observations(
+    tx: Transaction, revision: Revision, keys: Sequence[tuple[UUID, str]]
+) -> dict[Key, Observation]:
+    """Active observations live at this revision, for these nodes and contents."""
+    rows = await tx.fetch(
+        queries.find_observations, tx.tenant_id, [k[0] for k in keys], [k[1] for k in keys], revision.at
+    )
+    return {observation.key: observation for observation in map(_observation, rows)}
+
+
+async def observations_by_id(tx: Transaction, graph: Graph, ids: Sequence[UUID]) -> dict[UUID, Observation]:
+    """Live observations of a graph by id."""
+    rows = await tx.fetch(queries.observations_by_id, tx.tenant_id, graph.id, ids)
+    return {row["id"]: _observation(row) for row in rows}
+
+
+async def nodes_of_observations_at(tx: Transaction, graph: Graph, ids: Sequence[UUID], at: Moment) -> dict[UUID, UUID]:
+    """What observations were about."""
+    rows = await tx.fetch(queries.nodes_of_observations_at, tx.tenant_id, graph.id, ids, at.revision, at.at)
+    return {row["id"]: row["node_id"] for row in rows}
+
+
+async def list_observations(tx: Transaction, node_ids: Sequence[UUID]) -> list[Observation]:
+    """Live observations of nodes, oldest first."""
+    return [_observation(row) for row in await tx.fetch(queries.list_observations, tx.tenant_id, node_ids)]
+
+
+async def list_expired_observations(tx: Transaction, graph: Graph, *, limit: int) -> list[UUID]:
+    """Observations of a graph whose time has come, longest expired first."""
+    rows = await tx.fetch(queries.list_expired_observations, tx.tenant_id, graph.id, limit)
+    return [row["id"] for row in rows]
+
+
+async def remove_observations(
+    tx: Transaction, revision: Revision, keys: Sequence[tuple[UUID, str]]
+) -> list[RemovedObservation]:
+    """Take statements away from nodes, by content; those that were there."""
+    rows = await tx.fetch(
+        queries.remove_observations, tx.tenant_id, revision.number, [k[0] for k in keys], [k[1] for k in keys]
+    )
+    return [RemovedObservation(**row) for row in rows]
+
+
+async def remove_observations_by_id(
+    tx: Transaction, revision: Revision, ids: Sequence[UUID]
+) -> list[RemovedObservation]:
+    """Take observations of a graph away, by id; those that were there."""
+    rows = await tx.fetch(queries.remove_observations_by_id, tx.tenant_id, revision.graph.id, revision.number, ids)
+    return [RemovedObservation(**row) for row in rows]
+
+
+def _written(tx: Transaction, revision: Revision) -> tuple[Any, ...]:
+    return tx.tenant_id, revision.graph.id, revision.number, revision.at
+
+
+def _columns(observations: Sequence[Observation]) -> list[list[Any]]:
+    """Observations, column by column; what stands beside their texts as JSON, since lists of lists are no columns."""
+    return [
+        [o.created_by for o in observations],
+        [o.id for o in observations],
+        [o.node_id for o in observations],
+        [o.content for o in observations],
+        [o.thread for o in observations],
+        [o.said_at for o in observations],
+        [o.expires_at for o in observations],
+        [{name: getattr(o, name) for name in _BESIDE} for o in observations],
+    ]
+
+
+_BESIDE = (*ATTRIBUTES, "status", "reason", "first_revision")
+
+
+def _observation(row: asyncpg.Record) -> Observation:
+    return Observation(**{**row, "tags": tuple(row["tags"])})

@@ -1,0 +1,98 @@
+"""Use cases of a change of model: store vectors of the new model for a graph, then let that model serve it.
+
+What a passage means by itself is kept for each model: a change can be taken back without embedding anything again,
+until the vectors of models that do not serve are dropped.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+from uuid import UUID
+
+from recollect.graph.passages import store
+from recollect.graph.passages.model import PendingPassage
+from recollect.jobs import service as jobs
+from recollect.jobs.kinds import REEMBED_PASSAGES
+from recollect.jobs.model import EMBED_PASSAGES, JobFilter
+from recollect.platform.db import Transaction
+from recollect.platform.embedding import Vectors
+
+LOOKED_AT_ONCE = 1_000
+"""Passages that one statement checks for a vector."""
+
+
+async def list_without_vectors(
+    tx: Transaction, graph_id: UUID, *, model: str, after: UUID | None, limit: int
+) -> tuple[list[PendingPassage], bool]:
+    """The next live passages of a graph, oldest first and not claimed; and whether they may be followed by others.
+
+    With what to embed, those that have no vector of `model`: up to `limit` of them, and LOOKED_AT_ONCE in all.
+    """
+    page = await store.list_without_vectors(
+        tx, graph_id, model=model, after=after, limit=limit, looked_at=LOOKED_AT_ONCE
+    )
+    lacking = sum(passage.text is not None for passage in page)
+    return page, len(page) == LOOKED_AT_ONCE or lacking == limit
+
+
+async def begin_model_change(tx: Transaction, graph_id: UUID, *, model: str) -> int:
+    """Begin to give a graph vectors of `model`; how many live passages it has."""
+    await store.note_other_models(tx, graph_id, model=model)
+    return await store.count_live(tx, graph_id)
+
+
+async def store_vectors(tx: Transaction, *, model: str, ids: Sequence[UUID], vectors: Vectors) -> int:
+    """Keep vectors, shape (len(ids), dimensions), beside those that serve; how many were new."""
+    return len(await store.insert_vectors(tx, model=model, ids=ids, vectors=vectors)) if ids else 0
+
+
+async def set_serving_model(tx: Transaction, graph_id: UUID, *, model: str) -> None:
+    """Let `model` serve a graph: from now on questions and new passages are embedded by it."""
+    await store.set_serving_model(tx, graph_id, model=model)
+
+
+async def switch_page(tx: Transaction, graph_id: UUID, *, model: str, after: UUID | None, limit: int) -> list[UUID]:
+    """Search the next passages, oldest first, by their vectors of `model`; which they were.
+
+    One that has none goes on as it is, and waits in the worker's queue.
+    """
+    page = await store.list_unserved(tx, graph_id, model=model, after=after, limit=limit)
+    if page:
+        await store.lock_indexes(tx, page, model)
+        await store.settle(tx, page, None, model=model)
+        tx.wake(EMBED_PASSAGES)
+    return page
+
+
+async def drop_vectors_of_other_models(tx: Transaction, graph_id: UUID, *, model: str, limit: int) -> int:
+    """Forget up to `limit` vectors that passages of a graph have of other models; how many.
+
+    What a live passage is searched by stays, whatever its model.
+    """
+    dropped = await store.drop_vectors(tx, graph_id, model=model, limit=limit)
+    if dropped < limit:
+        await store.note_dropped(tx, graph_id)
+    return dropped
+
+
+async def drop_replaced(tx: Transaction, graph_id: UUID, *, before: datetime, limit: int) -> int:
+    """The same, where the graph was changed over before a time; nothing while a change is under way."""
+    model = await _replaced(tx, graph_id, before)
+    return await drop_vectors_of_other_models(tx, graph_id, model=model, limit=limit) if model is not None else 0
+
+
+async def count_replaced(tx: Transaction, graph_id: UUID, *, before: datetime, horizon: int) -> int:
+    """How many `drop_replaced` would forget, without those of passages that were taken away by revision `horizon`."""
+    model = await _replaced(tx, graph_id, before)
+    return (
+        await store.count_vectors_of_other_models(tx, graph_id, model=model, horizon=horizon)
+        if model is not None
+        else 0
+    )
+
+
+async def _replaced(tx: Transaction, graph_id: UUID, before: datetime) -> str | None:
+    """The model of a graph that was changed over before a time, unless a job is at another change."""
+    for status in ("queued", "running"):
+        if await jobs.list_jobs(tx, JobFilter(graph_id, REEMBED_PASSAGES, status), limit=1):
+            return None
+    return await store.find_replaced(tx, graph_id, before=before)

@@ -1,0 +1,322 @@
+"""Use cases of relations: make them, take them away, find those of given nodes."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from uuid import UUID
+
+from recollect.errors import RecollectError, TooLarge
+from recollect.graph.entities.model import Entity
+from recollect.graph.graphs import service as graphs
+from recollect.graph.graphs.model import Graph, Moment, Revision
+from recollect.graph.lineages.model import not_found
+from recollect.graph.nodes import service as nodes
+from recollect.graph.nodes.model import occurrences, unique, unique_by
+from recollect.graph.relations import store
+from recollect.graph.relations.model import (
+    Edge,
+    EdgeUpsert,
+    NewEdge,
+    NewRelation,
+    Relation,
+    RelationFilter,
+    Subgraph,
+    Symlink,
+    Walk,
+)
+from recollect.graph.relations.store import RemovedRelation
+from recollect.platform.db import Transaction
+
+Key = tuple[UUID, UUID, str]
+"""What makes it the same edge as another: both ends and the type."""
+
+MAX_RELATIONS = 10_000
+"""Edges in one answer at most."""
+
+
+async def create_relations(tx: Transaction, revision: Revision, relations: Sequence[NewRelation]) -> list[NewRelation]:
+    """Make edges between names; what was not there yet, in order. Names that nothing has become placeholders."""
+    wanted = unique_by(lambda relation: relation.triple, relations)
+    edges = await _between_names(tx, revision, wanted)
+    made = {_key(edge) for edge in (await _add(tx, revision, edges)).values()}
+    return [relation for relation, edge in zip(wanted, edges, strict=True) if _key(edge) in made]
+
+
+async def upsert_relations(tx: Transaction, revision: Revision, relations: Sequence[NewRelation]) -> list[EdgeUpsert]:
+    """Make edges between names, or give those that are there the metadata given; in order, as `upsert_edges`.
+
+    Names that nothing has become placeholders.
+    """
+    return await upsert_edges(tx, revision, await _between_names(tx, revision, relations))
+
+
+async def delete_relations(tx: Transaction, revision: Revision, triples: Sequence[tuple[str, str, str]]) -> None:
+    """Take (source, target, type) edges away; what is not there is passed over. Lonely placeholders vanish."""
+    ends = await nodes.find_named(
+        tx, revision.graph, unique(name for source, target, _ in triples for name in (source, target))
+    )
+    edges = [(ends[s].id, ends[t].id, type_) for s, t, type_ in unique(triples) if s in ends and t in ends]
+    removed = await store.remove_relations(tx, revision, edges) if edges else []
+    await drop_orphaned_placeholders(tx, revision, _record_removed(revision, removed))
+
+
+async def delete_nodes(tx: Transaction, revision: Revision, node_ids: Sequence[UUID]) -> None:
+    """Delete nodes with all that belongs to them: relations, observations, passages. Lonely placeholders vanish."""
+    removed = await store.remove_touching(tx, revision, node_ids)
+    ends = _record_removed(revision, removed)
+    await nodes.remove_nodes(tx, revision, node_ids)
+    await drop_orphaned_placeholders(tx, revision, ends - set(node_ids))
+
+
+async def put_edges(tx: Transaction, revision: Revision, edges: Sequence[NewEdge]) -> list[Edge]:
+    """Make edges between nodes by id, in order; one that is there already is answered as it is.
+
+    The ends are the caller's to have checked.
+    """
+    await add_edges(tx, revision, edges)
+    stored = await _stored(tx, edges)
+    return [stored[_key(edge)] for edge in edges]
+
+
+async def add_edges(tx: Transaction, revision: Revision, edges: Sequence[NewEdge]) -> list[UUID]:
+    """Make those edges between nodes by id that are not there yet; their ids. Their ends are checked by the caller."""
+    return list(await _add(tx, revision, unique_by(_key, edges)))
+
+
+async def upsert_edges(tx: Transaction, revision: Revision, edges: Sequence[NewEdge]) -> list[EdgeUpsert]:
+    """Make edges between nodes by id, or give those that are there the properties given; in order.
+
+    Metadata and ordinal take the place of those that an edge has; those that are not given stay. What is named twice is
+    put twice. The ends are the caller's to have checked.
+    """
+    outcomes: dict[int, EdgeUpsert] = {}
+    for places in occurrences(lambda place: _key(edges[place]), range(len(edges))):
+        upserted = await _upsert(tx, revision, [edges[place] for place in places])
+        outcomes |= zip(places, upserted, strict=True)
+    return [outcomes[place] for place in range(len(edges))]
+
+
+async def rewrite_edges(tx: Transaction, revision: Revision, edges: Sequence[tuple[Edge, NewEdge]]) -> None:
+    """Give edges that are there exactly the metadata and the ordinal of others; what they had stays in history."""
+    await _rewrite(tx, revision, [replace(old, metadata=new.metadata or {}, ordinal=new.ordinal) for old, new in edges])
+
+
+async def connect(tx: Transaction, revision: Revision, edges: Sequence[NewEdge]) -> list[EdgeUpsert | RecollectError]:
+    """Upsert edges between nodes, best effort: for each, in order, what became of it, or why it cannot be.
+
+    NotFound where the source does not live in the graph that is written, or the target in the edge's `to_graph`.
+    """
+    homes = await nodes.find_homes(tx, [end for edge in edges for end in (edge.from_node, edge.to_node)])
+    steps = [_checked(revision.graph, edge, homes) for edge in edges]
+    wanted = [step for step in steps if isinstance(step, NewEdge)]
+    upserted = iter(await upsert_edges(tx, revision, wanted))
+    return [next(upserted) if isinstance(step, NewEdge) else step for step in steps]
+
+
+async def delete_edges(tx: Transaction, revision: Revision, edge_ids: Sequence[UUID]) -> int:
+    """Take edges of the graph away, by id; how many were there. Lonely placeholders vanish."""
+    removed = await store.remove_edges(tx, revision, edge_ids)
+    await drop_orphaned_placeholders(tx, revision, _record_removed(revision, removed))
+    return len(removed)
+
+
+async def remove_edges(tx: Transaction, revision: Revision, edge_ids: Sequence[UUID]) -> set[UUID]:
+    """Remove edges by id, but no orphaned placeholders (`drop_orphaned_placeholders` does); the ends of those edges."""
+    return _record_removed(revision, await store.remove_edges(tx, revision, edge_ids)) if edge_ids else set()
+
+
+async def drop_orphaned_placeholders(tx: Transaction, revision: Revision, node_ids: Iterable[UUID]) -> None:
+    """Let those of these nodes of the graph vanish that are placeholders without a relation of it."""
+    candidates = list(node_ids)
+    lonely = await store.find_orphaned_placeholders(tx, revision.graph, candidates) if candidates else []
+    if lonely:
+        await nodes.remove_nodes(tx, revision, lonely)
+
+
+async def edges_between(
+    tx: Transaction, graph: Graph, from_node: UUID, to_node: UUID, type_: str | None = None
+) -> list[Edge]:
+    """Live edges of a graph from one node to another."""
+    return await store.edges_between(tx, graph, from_node, to_node, type_)
+
+
+async def edges_by_id(
+    tx: Transaction, graph: Graph, edge_ids: Sequence[UUID], *, at: Moment | None = None
+) -> list[Edge]:
+    """Edges of a graph (`at`: as they were) by id, in the order asked for; those that are not there are left out."""
+    return await store.edges_by_id(tx, graph, edge_ids, at=at)
+
+
+async def edges_of(
+    tx: Transaction,
+    graph: Graph,
+    node_ids: Sequence[UUID],
+    walk: Walk,
+    *,
+    within: Sequence[UUID] | None,
+    offset: int = 0,
+    limit: int,
+) -> list[Edge]:
+    """Edges at these nodes that a walk may follow, within these graphs (None: any); at most `limit` after `offset`."""
+    return await store.edges_of(tx, graph, node_ids, walk, within=within, offset=offset, limit=limit)
+
+
+async def search_relations(
+    tx: Transaction,
+    graph: Graph,
+    only: RelationFilter,
+    *,
+    offset: int = 0,
+    limit: int = MAX_RELATIONS,
+    at: Moment | None = None,
+) -> list[Relation]:
+    """Relations of a graph (`at`: as it was) by the names of their ends and their type, oldest first."""
+    return await store.search_relations(tx, graph, only, offset=offset, limit=limit, at=at)
+
+
+async def find_relations(
+    tx: Transaction,
+    graph_name: str | None,
+    only: RelationFilter,
+    *,
+    offset: int,
+    limit: int,
+    as_of: str | None = None,
+) -> tuple[list[Relation], bool]:
+    """A page of the relations of a graph (`as_of`: as it was) that pass a filter, oldest first; whether more follow."""
+    graph = await graphs.open_graph(tx, graph_name)
+    if graph is None:
+        return [], False
+    at = await graphs.moment(tx, graph, as_of)
+    found = await store.search_relations(tx, graph, only, offset=offset, limit=limit + 1, at=at)
+    return found[:limit], len(found) > limit
+
+
+async def count_types(
+    tx: Transaction, graph: Graph, *, limit: int = 1000, at: Moment | None = None
+) -> list[tuple[str, int]]:
+    """How many relations of each type a graph has (`at`: as it was), those of facts too, most first, ties by name."""
+    return await store.count_types(tx, graph, limit=limit, at=at)
+
+
+async def count_named_types(
+    tx: Transaction, graph: Graph, *, limit: int | None = None, at: Moment | None = None
+) -> list[tuple[str, int]]:
+    """How many of the relations that `list_relations` lists, which are between names, are of each type, most first."""
+    return await store.count_named_types(tx, graph, limit=limit, at=at)
+
+
+async def list_symlinks(
+    tx: Transaction, graph: Graph, *, inbound: bool = False, offset: int = 0, limit: int = 1000
+) -> list[Symlink]:
+    """The edges of a graph that lead into others (`inbound`: those of others into it), oldest first.
+
+    With whether their targets still live; only where the caller may use the other graph.
+    """
+    return await store.list_symlinks(tx, graph, inbound=inbound, offset=offset, limit=limit)
+
+
+async def subgraph_of(
+    tx: Transaction,
+    graph: Graph,
+    entities: list[Entity],
+    *,
+    next_offset: int | None = None,
+    at: Moment | None = None,
+) -> Subgraph:
+    """These entities with every relation (`at`: as they were) that touches one of them."""
+    ids = [entity.id for entity in entities]
+    found = await store.relations_touching(tx, graph, ids, limit=MAX_RELATIONS + 1, at=at)
+    return Subgraph(entities, _bounded(found), next_offset)
+
+
+async def subgraph_within(
+    tx: Transaction,
+    graph: Graph,
+    entities: list[Entity],
+    *,
+    next_offset: int | None = None,
+    at: Moment | None = None,
+) -> Subgraph:
+    """These entities with the relations (`at`: as they were) among them."""
+    ids = [entity.id for entity in entities]
+    found = await store.relations_between(tx, graph, ids, limit=MAX_RELATIONS + 1, at=at)
+    return Subgraph(entities, _bounded(found), next_offset)
+
+
+async def list_relations(
+    tx: Transaction, graph: Graph, *, offset: int = 0, limit: int | None = None, at: Moment | None = None
+) -> list[Relation]:
+    """Every relation of a graph (`at`: as it was), oldest first."""
+    return await store.list_relations(tx, graph, offset=offset, limit=limit, at=at)
+
+
+async def _between_names(tx: Transaction, revision: Revision, relations: Sequence[NewRelation]) -> list[NewEdge]:
+    ends = await nodes.ensure_named(tx, revision, unique(name for r in relations for name in (r.source, r.target)))
+    return [NewEdge(ends[r.source].id, ends[r.target].id, r.type, metadata=r.metadata) for r in relations]
+
+
+async def _add(tx: Transaction, revision: Revision, edges: Sequence[NewEdge]) -> dict[UUID, NewEdge]:
+    """Make the edges, each named once, that are not there yet; those, by their ids."""
+    made = await store.insert_edges(tx, revision, edges) if edges else {}
+    revision.touch("relations_added", made, relations=len(made))
+    return made
+
+
+async def _upsert(tx: Transaction, revision: Revision, edges: Sequence[NewEdge]) -> list[EdgeUpsert]:
+    """What `upsert_edges` answers of edges of which each is named once."""
+    made = await _add(tx, revision, edges)
+    stored = await _stored(tx, edges)
+    then = [_with_properties(stored[_key(edge)], edge) for edge in edges]
+    given = [edge for edge, new in zip(then, edges, strict=True) if (new.metadata, new.ordinal) != (None, None)]
+    updated = await _rewrite(tx, revision, [edge for edge in given if edge.id not in made])
+    then = [replace(edge, updated_at=revision.at) if edge.id in updated else edge for edge in then]
+    return [EdgeUpsert(edge, edge.id in made, edge.id in updated) for edge in then]
+
+
+async def _rewrite(tx: Transaction, revision: Revision, edges: Sequence[Edge]) -> set[UUID]:
+    """Let edges have the properties that they have here; the ids of those that had others."""
+    properties = [(edge.id, edge.metadata, edge.ordinal) for edge in edges]
+    updated = await store.rewrite_edges(tx, revision, properties) if properties else []
+    revision.touch("relations_updated", [edge_id for edge_id in updated if edge_id not in revision.ids])
+    return set(updated)
+
+
+async def _stored(tx: Transaction, edges: Sequence[NewEdge]) -> dict[Key, Edge]:
+    """The live edges between the same nodes and of the same type, by their keys."""
+    found = await store.find_edges(tx, [_key(edge) for edge in edges]) if edges else []
+    return {_key(edge): edge for edge in found}
+
+
+def _with_properties(edge: Edge, new: NewEdge) -> Edge:
+    """An edge with the properties that are given; it keeps those that are not."""
+    return replace(
+        edge,
+        metadata=edge.metadata if new.metadata is None else new.metadata,
+        ordinal=edge.ordinal if new.ordinal is None else new.ordinal,
+    )
+
+
+def _key(edge: NewEdge | Edge) -> Key:
+    return edge.from_node, edge.to_node, edge.type
+
+
+def _bounded(found: list[Relation]) -> list[Relation]:
+    if len(found) > MAX_RELATIONS:
+        raise TooLarge(
+            f"More than {MAX_RELATIONS} relations touch these entities: open fewer, or page search_relations"
+        )
+    return found
+
+
+def _checked(graph: Graph, edge: NewEdge, homes: Mapping[UUID, UUID]) -> NewEdge | RecollectError:
+    if homes.get(edge.from_node) != graph.id:
+        return not_found(edge.from_node)
+    if homes.get(edge.to_node) != (edge.to_graph or graph.id):
+        return not_found(edge.to_node)
+    return edge
+
+
+def _record_removed(revision: Revision, removed: Iterable[RemovedRelation]) -> set[UUID]:
+    edges = list(removed)
+    revision.touch("relations_removed", [edge.id for edge in edges], relations=-len(edges))
+    return {end for edge in edges for end in (edge.from_node, edge.to_node)}

@@ -1,0 +1,129 @@
+"""Use cases of single relations: between nodes by id, and between entities by name, made where they are new."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+from uuid import UUID
+
+from recollect.graph.entities import service as entities
+from recollect.graph.entities.model import NewEntity
+from recollect.graph.graphs import service as graphs
+from recollect.graph.graphs.model import Graph, Moment, Revision
+from recollect.graph.lineages import service as lineages
+from recollect.graph.nodes import service as nodes
+from recollect.graph.nodes.model import unique
+from recollect.graph.relations import service as relations
+from recollect.graph.relations.model import Edge, EdgeUpsert, NewEdge, NewRelation, Relation, RelationFilter
+from recollect.memory.facts import require_nodes
+from recollect.memory.links import MENTIONS_ENTITY
+from recollect.platform.db import Transaction
+
+FACT_ID = "fact_id"
+"""Where a triplet's properties keep the fact that says it: with the edge, so that it has the edge's history."""
+
+
+@dataclass(frozen=True, slots=True)
+class Triplet:
+    """A relation between two names, in both its shapes, and the fact that says so, if one that is there does."""
+
+    named: Relation
+    edge: Edge
+    fact_id: UUID | None
+
+
+async def relate(tx: Transaction, revision: Revision, edge: NewEdge) -> EdgeUpsert:
+    """Relate two nodes by id, or give the relation that is there other properties. Raises NotFound for either end."""
+    await require_nodes(tx, revision.graph, [edge.from_node, edge.to_node])
+    (upserted,) = await relations.upsert_edges(tx, revision, [edge])
+    return upserted
+
+
+async def unrelate(tx: Transaction, revision: Revision, from_node: UUID, to_node: UUID, type_: str | None) -> int:
+    """Take the relations from one node to another away, `type_` None: of every type; how many there were."""
+    edges = await relations.edges_between(tx, revision.graph, from_node, to_node, type_)
+    return await relations.delete_edges(tx, revision, [edge.id for edge in edges]) if edges else 0
+
+
+async def create_triplet(
+    tx: Transaction,
+    revision: Revision,
+    triplet: NewRelation,
+    fact_id: UUID | None,
+    kinds: tuple[str | None, str | None] = (None, None),
+) -> tuple[EdgeUpsert, UUID | None]:
+    """Relate two entities by name, made where they are new, or give the relation that is there other metadata.
+
+    `kinds` are those of a subject and an object that are new. The fact that says so, if there is one, is related to
+    both, and is answered where the relation keeps it. Raises NotFound for that fact, InvalidInput for a kind of a new
+    entity that the whitelist leaves out.
+    """
+    if fact_id is not None:
+        await require_nodes(tx, revision.graph, [fact_id])
+    ends = unique([triplet.source, triplet.target])
+    made_of = [NewEntity(triplet.source, kinds[0]), NewEntity(triplet.target, kinds[1])]
+    await entities.create_entities(tx, revision, made_of, paths=["subject_type", "object_type"])
+    named = await nodes.require_entities(tx, revision.graph, ends)
+    source, target = named[triplet.source].id, named[triplet.target].id
+    if fact_id is not None:
+        await relations.put_edges(
+            tx, revision, [NewEdge(fact_id, i, MENTIONS_ENTITY) for i in unique([source, target])]
+        )
+    there = await relations.edges_between(tx, revision.graph, source, target, triplet.type)
+    metadata = _properties(there[0] if there else None, triplet, fact_id)
+    edge = NewEdge(source, target, triplet.type, metadata=metadata)
+    (upserted,) = await relations.upsert_edges(tx, revision, [edge])
+    told, kept = _with_fact(upserted.edge, await _facts_there(tx, revision.graph, [upserted.edge], None))
+    return replace(upserted, edge=told), kept
+
+
+async def search_triplets(
+    tx: Transaction,
+    graph_name: str | None,
+    only: RelationFilter,
+    *,
+    offset: int,
+    limit: int,
+    as_of: str | None = None,
+) -> tuple[list[Triplet], bool]:
+    """Relations between names (`as_of`: as they were), oldest first, and whether more follow."""
+    graph = await graphs.open_graph(tx, graph_name)
+    if graph is None:
+        return [], False
+    at = await graphs.moment(tx, graph, as_of)
+    found = await relations.search_relations(tx, graph, only, offset=offset, limit=limit + 1, at=at)
+    page = found[:limit]
+    edges = await relations.edges_by_id(tx, graph, [relation.id for relation in page], at=at)
+    there = await _facts_there(tx, graph, edges, at)
+    triplets = [Triplet(named, *_with_fact(edge, there)) for named, edge in zip(page, edges, strict=True)]
+    return triplets, len(found) > limit
+
+
+def _properties(there: Edge | None, triplet: NewRelation, fact_id: UUID | None) -> dict[str, Any]:
+    """What the relation is to keep: what is given, else what it has; and the fact, as long as no other is given."""
+    former = {} if there is None else there.metadata
+    given = former if triplet.metadata is None else triplet.metadata
+    said = {FACT_ID: former[FACT_ID]} if FACT_ID in former else {}
+    return given | (said if fact_id is None else {FACT_ID: str(fact_id)})
+
+
+async def _facts_there(tx: Transaction, graph: Graph, edges: Sequence[Edge], at: Moment | None) -> set[UUID]:
+    """Those of the facts that these edges keep which the graph has (`at`: had)."""
+    kept = unique(fact_id for edge in edges if (fact_id := _kept_fact(edge)) is not None)
+    found = await lineages.get_nodes(tx, graph, kept, at=at) if kept else []
+    return {node.node_id for node in found if node.name is None}
+
+
+def _kept_fact(edge: Edge) -> UUID | None:
+    """The fact that an edge keeps. A text of the user's own under that key may be no id."""
+    try:
+        return UUID(str(edge.metadata.get(FACT_ID)))
+    except ValueError:
+        return None
+
+
+def _with_fact(edge: Edge, facts: set[UUID]) -> tuple[Edge, UUID | None]:
+    """An edge with the properties that it was given, and the fact that says it, if that is one of these."""
+    fact_id = _kept_fact(edge)
+    if fact_id not in facts:
+        return edge, None
+    return replace(edge, metadata={key: value for key, value in edge.metadata.items() if key != FACT_ID}), fact_id

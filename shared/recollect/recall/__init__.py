@@ -1,1 +1,0 @@
-"""Recall: memories by words, meaning and what surrounds them."""

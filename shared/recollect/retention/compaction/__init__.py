@@ -1,0 +1,1 @@
+"""History that is older than a graph keeps is removed."""

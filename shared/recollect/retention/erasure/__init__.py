@@ -1,0 +1,1 @@
+"""A person or a graph is removed from every table."""

@@ -1,0 +1,170 @@
+"""Use cases of erasure: what somebody asked to be forgotten goes at once and for good, its history included.
+
+Live rows are first taken away as by any other write, which keeps counters and placeholders right; then every row that
+ever held them is deleted, and the planner's statistics are taken anew, which hold pieces of what was there. The log
+keeps ids, and who erased.
+"""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
+from datetime import timedelta
+from uuid import UUID
+
+from recollect.errors import Conflict, InvalidInput, NotFound
+from recollect.graph.graphs import service as graphs
+from recollect.graph.graphs.model import Graph, Revision
+from recollect.graph.nodes import service as nodes
+from recollect.graph.nodes.model import EntityNotFound, Rewrite
+from recollect.graph.observations import service as observations
+from recollect.graph.passages import service as passages
+from recollect.graph.relations import service as relations
+from recollect.jobs import service as jobs
+from recollect.jobs.kinds import FORGET_STATISTICS
+from recollect.jobs.model import NewJob
+from recollect.memory.links import MENTIONS_ENTITY
+from recollect.platform.db import Transaction
+from recollect.retention.erasure import store
+from recollect.retention.erasure.model import ERASE_PERSON, ErasedItem, ErasureTargets, Receipt, redacted
+from recollect.retention.erasure.name_patterns import pattern_of, whole_pattern_of
+
+LONGEST_STATEMENT = timedelta(minutes=10)
+"""How long a statement of an erasure may run. All of it is one transaction, so that no reader finds half of it done:
+where there is much to erase, a statement takes longer than any other call's may."""
+
+TAKEN_AT_ONCE = 5_000
+"""Ids that a statement of other capabilities is given, at most. With fewer, more statements go over the whole tenant
+where there are no statistics; with more, one may compare each with all where there are (both measured)."""
+
+
+async def erase_person(
+    tx: Transaction, graph_name: str, name: str | None, *, created_by: str | None = None, dry_run: bool = False
+) -> Receipt:
+    """Erase an entity by any form of any of its names, and all that mentions it; and all that a subject made.
+
+    Goes: the entity with its history; deleted entities that had one of its names; facts tied to it or naming it,
+    others' observations and relations naming it; texts, tags and metadata of others naming it, in every version. Input,
+    output and errors of the graph's jobs go whole. One revision. A `dry_run` is this, to be rolled back by the caller.
+    Raises NotFound for a graph, a name or a subject that is not there, InvalidInput where neither name nor subject is
+    given, Forbidden.
+    """
+    if name is None and created_by is None:
+        raise InvalidInput("Give a name, a created_by, or both", path="name")
+    await graphs.get_graph(tx, graph_name)
+    await store.allow_long_statements(tx, LONGEST_STATEMENT)
+    async with graphs.write_graph(tx, graph_name, ERASE_PERSON) as revision:
+        targets = await _targets(tx, revision.graph, name, created_by)
+        cleared = await _take_away(tx, revision, targets)
+        erased = await _delete(tx, revision, targets)
+        kept = await store.count_kept(tx, revision.graph, targets)
+        erased |= {"cleared_entities": cleared, "jobs": await jobs.erase(tx, revision.graph.id)}
+        revision.touch("nodes_erased", targets.node_ids)
+        revision.touch("observations_erased", [observation.id for observation in targets.observations])
+        revision.touch("relations_erased", [relation.id for relation in targets.relations])
+    number = None if revision.is_empty else revision.number
+    left_out = () if dry_run else await _end_with_statistics(tx, revision.graph.id)
+    return Receipt(number, targets.names, erased, {table: count for table, count in kept.items() if count}, left_out)
+
+
+async def erase_graph(tx: Transaction, graph_name: str, *, dry_run: bool = False) -> Receipt:
+    """Erase a graph with its history, its log and its jobs; its name is free again.
+
+    Raises NotFound, Forbidden under an allow-list, Conflict while it is the default graph of a key that holds.
+    """
+    graph = await graphs.get_graph(tx, graph_name)
+    await store.allow_long_statements(tx, LONGEST_STATEMENT)
+    counts = await store.count_of_graph(tx, graph.id)
+    if dry_run:
+        return Receipt(None, (), counts)
+    await graphs.delete_graph(tx, graph_name, "erase_graph")
+    kept = await store.count_of_graph(tx, graph.id)
+    left_out = await _end_with_statistics(tx, None)
+    return Receipt(None, (), counts, {table: count for table, count in kept.items() if count}, left_out)
+
+
+async def forget_statistics(tx: Transaction, only: Sequence[str] | None = None) -> tuple[str, ...]:
+    """Take new statistics of every table that holds what people wrote (or of these); those of which it could not.
+
+    It waits for nobody: a table that another analyses or vacuums at this moment is left for later.
+    """
+    return tuple(await store.forget_statistics(tx, only))
+
+
+async def _end_with_statistics(tx: Transaction, graph_id: UUID | None) -> tuple[str, ...]:
+    """The same as the last of an erasure: what is left is for a job, where the tenant may have one more."""
+    left_out = await forget_statistics(tx)
+    if left_out:
+        with suppress(Conflict):
+            await jobs.schedule(
+                tx, NewJob(FORGET_STATISTICS, graph_id, {"tables": list(left_out)}, total=len(left_out))
+            )
+    return left_out
+
+
+async def _targets(tx: Transaction, graph: Graph, name: str | None, created_by: str | None) -> ErasureTargets:
+    named, names = await _person(tx, graph, name) if name is not None else ([], [])
+    targets = ErasureTargets(tuple(names), pattern_of(names), whole_pattern_of(names), created_by, tuple(named))
+    about = await store.lineages_about(tx, graph, targets, relation=MENTIONS_ENTITY)
+    targets = replace(targets, lineages=(*targets.lineages, *about))
+    targets = replace(
+        targets,
+        observations=tuple(await store.observations_about(tx, graph, targets)),
+        relations=tuple(await store.relations_about(tx, graph, targets)),
+    )
+    if not (targets.lineages or targets.observations or targets.relations):
+        await _require_versions(tx, graph, targets)
+    return targets
+
+
+async def _require_versions(tx: Transaction, graph: Graph, targets: ErasureTargets) -> None:
+    """A misspelt subject must not cost a graph its jobs. One of whom only changes of others' are left is known."""
+    if not (await store.count_kept(tx, graph, targets))["versions_by_subject"]:
+        raise NotFound("Nothing in this graph was made by that subject", path="created_by")
+
+
+async def _person(tx: Transaction, graph: Graph, name: str) -> tuple[list[ErasedItem], list[str]]:
+    """The lineages that somebody is, or was before merges and deletions, and every name of theirs."""
+    names, found = [name], list[ErasedItem]()
+    while True:
+        found = await store.lineages_named(tx, graph, whole_pattern_of(names), wanted=whole_pattern_of([name]))
+        more = sorted({name, *await store.names_of(tx, [lineage.id for lineage in found])})
+        if len(more) == len(names):
+            break
+        names = more
+    if not found:
+        raise EntityNotFound(name)
+    return found, names
+
+
+async def _take_away(tx: Transaction, revision: Revision, targets: ErasureTargets) -> int:
+    """Take what lives away as any write does; how many entities of others lost what named somebody."""
+    ends = set[UUID]()
+    for page in _pages([one.id for one in targets.relations if one.lives]):
+        ends |= await relations.remove_edges(tx, revision, page)
+    for page in _pages([one.id for one in targets.observations if one.lives]):
+        await observations.remove_observations_by_id(tx, revision, page)
+    for page in _pages([one.id for one in targets.lineages if one.lives]):
+        await relations.delete_nodes(tx, revision, page)
+    await relations.drop_orphaned_placeholders(tx, revision, ends - set(targets.node_ids))
+    found = await nodes.read_heads(tx, revision.graph, await store.heads_about(tx, revision.graph, targets))
+    rewrites = [Rewrite(head, redacted(head.fields, targets.pattern)) for head in found.values()]
+    changed = [rewrite for rewrite in rewrites if rewrite.fields != rewrite.head.fields]
+    await nodes.rewrite(tx, revision, changed)
+    return len(changed)
+
+
+def _pages(ids: Sequence[UUID]) -> list[Sequence[UUID]]:
+    return [ids[at : at + TAKEN_AT_ONCE] for at in range(0, len(ids), TAKEN_AT_ONCE)]
+
+
+async def _delete(tx: Transaction, revision: Revision, targets: ErasureTargets) -> dict[str, int]:
+    """Delete every row of the targets, and what is derived of them; how many of each table."""
+    graph = revision.graph
+    await passages.lock_term_counts(tx, graph.id)
+    await passages.raise_index_epoch(tx, graph.id)  # Holds off the worker, and makes cached searches unreachable.
+    await graphs.plan_checks_once(tx)
+    removed, vectors, sequences = await store.erase_passages(tx, graph, targets)
+    await store.clear_windows(tx, graph, sequences)
+    erased = await store.erase_rows(tx, graph, targets)
+    await passages.recount_graph(tx, graph.id)
+    return {**erased, "passages": removed, "vectors": vectors}

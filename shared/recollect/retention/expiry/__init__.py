@@ -1,0 +1,1 @@
+"""What has expired is archived, and later deleted."""

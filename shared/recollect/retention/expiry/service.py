@@ -1,0 +1,70 @@
+"""Use cases of expiry: what has expired is gone from every read already; here it is archived, and later purged.
+
+Where both are given, `expires_at` wins over `ttl_days`: so the graph-memory contract has it, and a moment that somebody
+named says more than a number of days, which may be a default.
+"""
+
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from recollect.graph.graphs import service as graphs
+from recollect.graph.graphs.model import ARCHIVE_EXPIRED
+from recollect.graph.nodes import service as nodes
+from recollect.graph.observations import service as observations
+from recollect.graph.relations import service as relations
+from recollect.platform.db import Database, Transaction
+from recollect.retention.expiry import store
+from recollect.retention.expiry.model import ExpiryStep
+
+PURGE_EXPIRED = "purge_expired"
+"""The operation, as the log of a graph tells it."""
+
+MAX_STEP = 1_000
+"""Nodes, and observations, that one step takes up, at most."""
+
+
+async def tenants_with_expired(db: Database) -> list[UUID]:
+    """Active tenants that have something to archive."""
+    async with db.system() as session:
+        return await store.tenants_with_expired(session)
+
+
+async def graphs_with_expired(tx: Transaction) -> list[UUID]:
+    """The tenant's graphs that have something to archive, up to MAX_GRAPHS."""
+    return await store.graphs_with_expired(tx, limit=graphs.MAX_GRAPHS)
+
+
+async def tenants_with_purgeable(db: Database, *, retention: timedelta) -> list[UUID]:
+    """Active tenants with something archived that expired longer ago than the retention."""
+    async with db.system() as session:
+        return await store.tenants_with_purgeable(session, retention=retention)
+
+
+async def graphs_with_purgeable(tx: Transaction, *, retention: timedelta) -> list[UUID]:
+    """The tenant's graphs of which something is to be deleted that expired longer ago, up to MAX_GRAPHS."""
+    return await store.graphs_with_purgeable(tx, retention=retention, limit=graphs.MAX_GRAPHS)
+
+
+async def archive_expired(tx: Transaction, graph_id: UUID, *, limit: int = MAX_STEP) -> ExpiryStep:
+    """Archive nodes of a graph whose time has come and take such observations away, as one revision: one step.
+
+    Up to `limit` of each. The graph's lock is held from the look to the commit: of many workers one finds them. Raises
+    NotFound for a graph that is not there any more, Unavailable where it is configured meanwhile.
+    """
+    async with graphs.write_graph_of(tx, graph_id, ARCHIVE_EXPIRED) as revision:
+        archived = await nodes.archive_expired(tx, revision, limit=limit)
+        ended = await observations.remove_expired(tx, revision, limit=limit)
+    return ExpiryStep(archived, ended, more=limit in (archived, ended))
+
+
+async def purge_expired(tx: Transaction, graph_id: UUID, *, retention: timedelta, limit: int = MAX_STEP) -> ExpiryStep:
+    """Delete nodes of a graph that expired longer ago than the retention, as one revision: one step, up to `limit`.
+
+    Archived ones only, and none that a relation ties to what still lives: those stay archived. Their history goes with
+    the next compaction. Raises as `archive_expired` does.
+    """
+    async with graphs.write_graph_of(tx, graph_id, PURGE_EXPIRED) as revision:
+        before: datetime = revision.at - retention
+        purged = await store.find_purgeable(tx, revision.graph, before=before, limit=limit)
+        await relations.delete_nodes(tx, revision, purged)
+    return ExpiryStep(len(purged), 0, more=len(purged) == limit)

@@ -1,0 +1,1 @@
+"""Retrieval: search by words, recall by meaning, and the vector indexes of large graphs."""

@@ -1,0 +1,1 @@
+"""Recall: finds memories by their words, by the words around them and by their meaning."""

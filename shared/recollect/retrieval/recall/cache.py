@@ -1,0 +1,143 @@
+"""The search cache: rankings of earlier recalls, shared by all gateways through Redis.
+
+A ranking depends on the *state* of its graph (GraphState) and on the question. Both are in the cache key, so a write
+makes old entries unreachable and nothing is invalidated by hand. But the state is in PostgreSQL, and no call may ask
+Redis inside a transaction; a second transaction for the state alone would cost each recall three round trips. So a
+call guesses the state:
+
+1. Before its transaction it asks Redis with the state that this process saw last.
+2. In its transaction it reads the state of its snapshot.
+3. If the guess was right, it uses the cached ranking and reads the passages again by their ids; else it searches.
+4. After the transaction it stores the ranking under the state that it saw.
+
+A wrong guess costs a search and never gives a wrong answer: the answer is always what a search of the call's snapshot
+finds. An entry holds ids, scores and their terms, no text and no name.
+"""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, fields
+from uuid import UUID
+
+import msgspec
+from cachetools import LRUCache
+
+from recollect.caller import Caller
+from recollect.platform.metrics import CacheTally
+from recollect.platform.shared_cache import SharedCache
+from recollect.retrieval.recall.model import GraphState, Question, RecallFilter
+from recollect.retrieval.recall.ranking import RANKING_VERSION, RankedPassage
+
+MAX_GRAPHS = 10_000
+"""Graphs whose last seen state a process remembers."""
+
+Ranking = list[RankedPassage]
+Name = tuple[UUID, str]
+"""A tenant's graph, by name."""
+
+
+@dataclass(slots=True)
+class Lookup:
+    """One call's use of the cache: the rankings it got before its transaction, and those it found inside."""
+
+    name: Name
+    questions: Sequence[Question]
+    only: RecallFilter
+    guess: GraphState | None = None
+    found: dict[int, Ranking] = field(default_factory=dict)
+    seen: GraphState | None = None
+    hits: int = 0
+    searched: dict[int, Ranking] = field(default_factory=dict)
+
+    def rankings_at(self, state: GraphState) -> dict[int, Ranking]:
+        """The cached rankings that are valid in this state, by the index of their question. Notes the state as seen."""
+        self.seen = state
+        return self.found if state == self.guess else {}
+
+
+class RecallCache:
+    """The search cache as one gateway uses it."""
+
+    def __init__(self, shared: SharedCache) -> None:
+        self.shared = shared
+        self.tally = CacheTally("search")
+        self._states: LRUCache[Name, GraphState] = LRUCache(MAX_GRAPHS)
+
+    async def look_up(
+        self, caller: Caller, graph_name: str, questions: Sequence[Question], only: RecallFilter
+    ) -> Lookup | None:
+        """Get cached rankings, before the call's transaction; None if the answer depends on the clock."""
+        if only.depends_on_clock:
+            return None
+        name = (caller.tenant_id, graph_name)
+        lookup = Lookup(name, questions, only, self._states.get(name))
+        if lookup.guess is not None:
+            materials = [key_material(lookup.guess, question, only) for question in questions]
+            values = await self.shared.get(caller.tenant_id, materials)
+            rankings = {place: decode(value) for place, value in enumerate(values) if value is not None}
+            lookup.found = {place: ranking for place, ranking in rankings.items() if ranking is not None}
+        return lookup
+
+    def keep(self, lookup: Lookup | None) -> None:
+        """Store what the call found, after its transaction. Returns at once."""
+        if lookup is None or lookup.seen is None:
+            return
+        self._states[lookup.name] = lookup.seen
+        self.tally.count(hits=lookup.hits, misses=len(lookup.searched))
+        for place, ranking in lookup.searched.items():
+            material = key_material(lookup.seen, lookup.questions[place], lookup.only)
+            self.shared.put(lookup.name[0], material, encode(ranking))
+
+
+@asynccontextmanager
+async def looked_up(
+    cache: RecallCache | None, caller: Caller, graph_name: str, questions: Sequence[Question], only: RecallFilter
+) -> AsyncIterator[Lookup | None]:
+    """Around a transaction that recalls: what the cache knows before it, and keeping what it learned after it.
+
+    None where there is no cache, or where the answer depends on the clock. A failed transaction leaves nothing.
+    """
+    lookup = None if cache is None else await cache.look_up(caller, graph_name, questions, only)
+    yield lookup
+    if cache is not None:
+        cache.keep(lookup)
+
+
+def key_material(state: GraphState, question: Question, only: RecallFilter) -> bytes:
+    """All that a ranking depends on, as bytes: two different inputs never give the same ones.
+
+    The question's vector is left out, since its text and model determine it. Every other field is in, new ones too.
+    """
+    asked = [getattr(question, field.name) for field in fields(question) if field.name not in ("vector", "older")]
+    older = None if question.older is None else [question.older.model, question.older.vector is not None]
+    return msgspec.msgpack.encode([RANKING_VERSION, state, question.vector is not None, asked, older, only])
+
+
+class _Kept(msgspec.Struct, array_like=True):
+    """A ranking in Redis: the names of the terms; then each passage, its score, its cosine, its terms in that order."""
+
+    terms: list[str]
+    passages: list[tuple[UUID, float, float, list[float]]]
+
+
+_ENCODER = msgspec.msgpack.Encoder(uuid_format="bytes")
+_DECODER = msgspec.msgpack.Decoder(_Kept)
+
+
+def encode(ranking: Sequence[RankedPassage]) -> bytes:
+    """A ranking as MessagePack; every passage has the same terms."""
+    terms = list(ranking[0].terms) if ranking else []
+    passages = [(one.passage_id, one.score, one.meaning, [one.terms[term] for term in terms]) for one in ranking]
+    return _ENCODER.encode(_Kept(terms, passages))
+
+
+def decode(value: bytes) -> Ranking | None:
+    """The ranking; None if the value cannot be decoded."""
+    try:
+        kept = _DECODER.decode(value)
+        return [
+            RankedPassage(passage_id, score, meaning, dict(zip(kept.terms, terms, strict=True)))
+            for passage_id, score, meaning, terms in kept.passages
+        ]
+    except (msgspec.MsgspecError, ValueError):
+        return None

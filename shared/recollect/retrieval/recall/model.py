@@ -1,0 +1,211 @@
+"""What a recall asks for, and what it finds."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from itertools import chain
+from uuid import UUID
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recollect.graph.graphs.model import Graph, Moment
+from recollect.graph.observations.model import Attributes
+from recollect.platform.embedding import UNMEASURED, SimilarityThresholds
+from recollect.retrieval.recall.ranking import Hit
+from recollect.retrieval.search import fusion
+
+MIN_NEAR_DUPLICATE_SIMILARITY = 0.75
+"""Cosine from which a new memory is close enough to an older one to be worth a look."""
+
+MAX_NEAR_DUPLICATES = 3
+"""Near duplicates that `remember` reports for each item, at most."""
+
+APPROXIMATE_CANDIDATES = 50
+"""Passages that a search by the contextual vector finds first; their own vectors are then compared exactly."""
+
+_STOPS = ".,;:!?\"'()[]{}…“”‘’«»¿¡。，、；：！？「」『』（）؟،؛।"
+"""Punctuation that ends or encloses words, in many scripts."""
+
+CHARACTERS_PER_TOKEN = 4
+"""Of English, roughly; a budget needs no more precision."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One question with its vector (None if the embedder is unavailable: then only words are searched).
+
+    `asker`: who asks, where the question speaks of them; None else, so that all who ask the same share an answer.
+    `similarity_thresholds`: from which cosines on a memory is evidence. `older`: the same question with the previous
+    embedder's vector, if there is one.
+    """
+
+    text: str
+    vector: NDArray[np.float32] | None
+    model: str
+    asker: str | None = None
+    similarity_thresholds: SimilarityThresholds = UNMEASURED
+    older: "Question | None" = None
+
+    def for_model(self, model: str | None) -> "Question":
+        """This question with the vector of the model that serves a graph; without one if no embedder has that."""
+        known = (asked for asked in (self, self.older) if asked is not None and asked.model == model)
+        return next(known, replace(self, vector=None))
+
+
+@dataclass(frozen=True, slots=True)
+class RecallFilter:
+    """Which memories are considered. Empty tuples and None filter nothing.
+
+    `status`: only memories whose node has it; `named`: only those of entities (True), or only facts (False).
+    `under`: only memories about this entity or what stands below it.
+    """
+
+    kinds: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    about: tuple[str, ...] = ()
+    min_importance: float | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+    fresh_only: bool = False
+    include_outdated: bool = False
+    status: str | None = None
+    named: bool | None = None
+    under: str | None = None
+
+    @property
+    def depends_on_clock(self) -> bool:
+        """Whether the answer may change without a write, expiry aside: what is fresh now is stale later."""
+        return self.fresh_only
+
+    @property
+    def narrows(self) -> bool:
+        """Whether it leaves out any of a graph's memories."""
+        chosen = self.kinds or self.tags or self.about or self.status or self.under or self.fresh_only
+        bounds = (self.min_importance, self.since, self.until, self.named)
+        return bool(chosen) or any(bound is not None for bound in bounds)
+
+
+@dataclass(frozen=True, slots=True)
+class GraphState:
+    """All that an answer depends on beside its question: the same state gives the same answer.
+
+    Every write moves `revision`, and everything that a worker derives moves `index_epoch`. `at` is the revision's time:
+    a database that was set back to an earlier backup reaches the same revisions again, but not at the same times.
+    `next_expiry` is when the next memory or node expires: until then the clock changes nothing. `passages_counted` is
+    what the graph's term counts are of; `vector_model` and `vector_dimensions` are of its vector index, if it has one.
+    `model` is whose vectors serve it.
+    """
+
+    graph_id: UUID
+    revision: int
+    at: datetime
+    index_epoch: int
+    passages_counted: int
+    vector_model: str | None
+    vector_dimensions: int | None
+    next_expiry: datetime | None
+    model: str | None = None
+
+    def dimensions(self, model: str) -> int | None:
+        """Of the vector index, where it is of this model's vectors."""
+        return self.vector_dimensions if self.vector_model == model else None
+
+
+@dataclass(frozen=True, slots=True)
+class SearchScope:
+    """Where a recall searches: a graph (`at`: in the past) and a filter.
+
+    `under`: the nodes that it leaves, where it asks for those below one. `state`: None where no vector index may serve.
+    `audited`: what the index finds is measured by what there is.
+    """
+
+    graph: Graph
+    only: RecallFilter
+    at: Moment | None
+    under: list[UUID] | None
+    state: GraphState | None
+    audited: bool = False
+
+    def dimensions(self, model: str) -> int | None:
+        """Of the vector index that may serve a question embedded by this model, if there is one."""
+        return None if self.state is None else self.state.dimensions(model)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryAttributes(Attributes):
+    """A memory's attributes, and the reason of its last change, if one was given."""
+
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """What recall answers: hits, best first, whether there were more, and how many passages wait for a vector.
+
+    `attributes`: what each memory says of itself, by its id, where that was asked for.
+    """
+
+    hits: list[Hit]
+    more: bool
+    waiting: int
+    attributes: Mapping[UUID, MemoryAttributes] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class NearDuplicate:
+    """An older memory that says nearly the same."""
+
+    memory_id: UUID
+    text: str
+    score: float
+
+
+def fuse(rankings: Sequence[Sequence[Hit]]) -> list[Hit]:
+    """Several rankings as one, by reciprocal-rank fusion; ties in order of first appearance."""
+    first: dict[tuple[UUID, UUID | None], Hit] = {}
+    for hit in chain.from_iterable(rankings):
+        first.setdefault(hit.key, hit)
+    fused = fusion.fuse([[hit.key for hit in ranking] for ranking in rankings])
+    return [replace(first[found.key], score=found.score) for found in fused]
+
+
+def without_repeats(hits: Sequence[Hit]) -> list[Hit]:
+    """Hits without those that say again, of the same entity, what a better one says: whatever their case and stops.
+
+    Nor does one that is outdated say again what another says that is not, be it better or worse. Sibling heads stay.
+    """
+    said = [(hit.name, plain(hit.text), hit.version_id) for hit in hits]
+    current = {words for hit, words in zip(hits, said, strict=True) if not hit.outdated}
+    best: dict[tuple[str | None, str, UUID | None], Hit] = {}
+    for hit, words in zip(hits, said, strict=True):
+        if not hit.outdated or words not in current:
+            best.setdefault(words, hit)
+    return list(best.values())
+
+
+def plain(text: str) -> str:
+    """A text's words in small letters, without the stops and quotes around them. A text of nothing else stays as it is.
+
+    Only those: C++ is not C, -5 is not 5, and what stands above or below letters of many scripts is no letter.
+    """
+    words = (word.strip(_STOPS) for word in text.casefold().split())
+    return " ".join(word for word in words if word) or text
+
+
+def overlap_at_k(hits: Sequence[Hit], exact: Sequence[Hit], k: int) -> float:
+    """recall@k: the share of the first `k` of an exact answer, which is not empty, among the first `k` of another."""
+    wanted = {hit.memory_id for hit in exact[:k]}
+    return len(wanted & {hit.memory_id for hit in hits[:k]}) / len(wanted)
+
+
+def within_budget(hits: Sequence[Hit], *, limit: int, token_budget: int) -> list[Hit]:
+    """The best hits that fit the budget; the best one always does."""
+    kept: list[Hit] = []
+    spent = 0
+    for hit in hits[:limit]:
+        spent += len(hit.text) // CHARACTERS_PER_TOKEN + 1
+        if kept and spent > token_budget:
+            break
+        kept.append(hit)
+    return kept

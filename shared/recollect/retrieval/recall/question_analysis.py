@@ -1,0 +1,71 @@
+"""What kind of answer a question expects, and whether a text holds one: by words, which in questions are English."""
+
+import re
+from dataclasses import dataclass
+from typing import Self
+
+FIRST_PERSON_SPEAKERS = ("i", "me", "myself", "user", "human")
+ASSISTANT_SPEAKERS = ("ai", "agent", "assistant", "bot", "system")
+"""What transcripts call the speaker who asks (the user), and the one who answers (the assistant)."""
+
+_WHEN = re.compile(
+    r"\b(when|what (?:time|date|day|month|year)|which (?:day|month|year)|how long|"
+    r"how many (?:days|weeks|months|years))\b",
+    re.IGNORECASE,
+)
+_HOW_MANY = re.compile(r"\bhow (?:many|much|old|often|far|big|tall)\b", re.IGNORECASE)
+_WHO = re.compile(r"\b(who|whom|whose|where|which|names?|called)\b", re.IGNORECASE)
+_FIRST_PERSON = re.compile(r"\b(?:(?i:i|me|my|mine|myself|we|our|ours)|us)\b")
+_THE_FIRST = re.compile(r"(?<=\w )[A-Z]\w* I\b")
+"""A name with a number: World War I."""
+
+_NUMBER = re.compile(
+    r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|dozen|hundred|thousand|million|"
+    r"once|twice|both|couple|few|several|many|every)\b",
+    re.IGNORECASE,
+)
+_NAME = re.compile(r"(?<=[^.!?:…。\s][ \u00a0])[A-ZÀ-ÖØ-ÞΑ-ΫЀ-Я]\w+|[\"“«][^\"“”«»]{1,80}[\"”»]")
+_SENTENCE = re.compile(r"[^.!?…。！？؟]+[.!?…。！？؟]*")
+_QUESTION_MARKS = ("?", "？", "؟")
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectedAnswer:
+    """The kinds of answer that a question's words ask for: a time, a number, a name."""
+
+    time: bool = False
+    number: bool = False
+    name: bool = False
+
+    @classmethod
+    def of(cls, question: str) -> Self:
+        """The kinds of answer that this question (in English) asks for."""
+        asks = (pattern.search(question) is not None for pattern in (_WHEN, _HOW_MANY, _WHO))
+        return cls(*asks)
+
+    def found_in(self, text: str) -> bool:
+        """Whether a text holds a number or a name and the question asks for one."""
+        if self.number and _NUMBER.search(text) is not None:
+            return True
+        return self.name and _NAME.search(text) is not None
+
+
+def is_first_person(question: str) -> bool:
+    """Whether a question is asked in the first person (English)."""
+    return _FIRST_PERSON.search(_THE_FIRST.sub("", question)) is not None
+
+
+def statement_share(text: str) -> float:
+    """The share of a text's words that are in statements, not in questions; 1 for a text without a question."""
+    if not _asks(text):
+        return 1.0
+    words = asked = 0
+    for sentence in _SENTENCE.findall(text):
+        count = len(sentence.split())
+        words += count
+        asked += count if _asks(sentence) else 0
+    return 1 - asked / (words or 1)
+
+
+def _asks(text: str) -> bool:
+    return any(mark in text for mark in _QUESTION_MARKS)

@@ -1,0 +1,173 @@
+"""Use cases of recall."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import chain, islice
+from uuid import UUID
+
+from recollect.graph.graphs import service as graphs
+from recollect.graph.graphs.model import Graph, Moment
+from recollect.graph.hierarchy import service as hierarchy
+from recollect.graph.passages import service as passages
+from recollect.platform.db import Transaction
+from recollect.platform.metrics import record_audit, record_waiting
+from recollect.retrieval.recall import store
+from recollect.retrieval.recall.cache import Lookup
+from recollect.retrieval.recall.model import (
+    GraphState,
+    NearDuplicate,
+    Question,
+    Recalled,
+    RecallFilter,
+    SearchScope,
+    fuse,
+    overlap_at_k,
+    within_budget,
+    without_repeats,
+)
+from recollect.retrieval.recall.question_analysis import ExpectedAnswer
+from recollect.retrieval.recall.ranking import Hit, Term, rank, weighted_terms
+from recollect.retrieval.search import service as search
+from recollect.retrieval.search.model import phrases
+
+MAX_RECALLED = 100
+"""Hits of one recall at most."""
+
+EXACT_WHEN_NARROWED = 200_000
+"""Passages up to which a recall through a filter compares every vector that passes it, in less than 1 ms for 1,000
+(measured). A vector index is searched to a certain depth, and may have met none by then that the filter leaves."""
+
+AUDITED = 10
+"""Hits of the exact answer that an audited one is measured by."""
+
+
+async def recall(
+    tx: Transaction,
+    graph_name: str | None,
+    questions: Sequence[Question],
+    only: RecallFilter,
+    *,
+    limit: int,
+    token_budget: int,
+    as_of: str | None = None,
+    cached: Lookup | None = None,
+    exact: bool = False,
+    audited: bool = False,
+    described: bool = False,
+) -> Recalled:
+    """Memories that answer the questions, best first, as many as fit `limit` and `token_budget` (tokens).
+
+    `as_of`: in the graph as it was. `cached` is what RecallCache knows of these very questions, asked of the present;
+    it learns what it did not know. `exact`: without the vector index, if the graph has one; `audited`: with it, and
+    measured against the exact answer. `described`: with what each memory says of itself. Raises NotFound for an entity
+    `only.under` that is not there.
+    """
+    graph = await graphs.open_graph(tx, graph_name)
+    if graph is None:
+        return Recalled([], more=False, waiting=0)
+    at = await graphs.moment(tx, graph, as_of)
+    state = await store.find_state(tx, graph)
+    under = None if only.under is None else await hierarchy.subtree_ids(tx, graph, only.under, at=at)
+    few = only.narrows and state.passages_counted <= EXACT_WHEN_NARROWED
+    scope = SearchScope(
+        graph, only, at, under, state=None if exact or few or at is not None else state, audited=audited
+    )
+    known = {} if cached is None or at is not None else await _cached_hits(tx, graph, cached, state)
+    asked = [question.for_model(state.model) for question in questions]
+    rankings = await _rankings(tx, scope, asked, known, state.passages_counted)
+    if cached is not None and at is None:
+        cached.searched = {n: [hit.ranked for hit in hits] for n, hits in enumerate(rankings) if n not in known}
+    hits = without_repeats(rankings[0] if len(rankings) == 1 else fuse(rankings))
+    kept = within_budget(hits, limit=limit, token_budget=token_budget)
+    attributes = await store.attributes_of(tx, graph, [hit.memory_id for hit in kept], at) if described else {}
+    waiting = await passages.count_waiting(tx, graph.id)
+    record_waiting(waiting)
+    return Recalled(kept, more=len(hits) > len(kept), waiting=waiting, attributes=attributes)
+
+
+async def _cached_hits(tx: Transaction, graph: Graph, cached: Lookup, state: GraphState) -> dict[int, list[Hit]]:
+    """Hits of the questions whose cached rankings are valid in this snapshot, by index; none if a passage is gone."""
+    rankings = cached.rankings_at(state)
+    ranked = list(chain.from_iterable(rankings.values()))
+    hits = await store.reload_hits(tx, graph, ranked, cached.only) if ranked else []
+    if len(hits) != len(ranked):
+        return {}
+    cached.hits = len(rankings)
+    each = iter(hits)
+    return {place: list(islice(each, len(ranking))) for place, ranking in rankings.items()}
+
+
+async def _rankings(
+    tx: Transaction, scope: SearchScope, questions: Sequence[Question], known: dict[int, list[Hit]], counted: int
+) -> list[list[Hit]]:
+    """The hits of each question: the cached ones, else those that a search finds."""
+    asked = [question for place, question in enumerate(questions) if place not in known]
+    words = await passages.count_terms(tx, scope.graph.id, [question.text for question in asked]) if asked else []
+    found = [await _search_audited(tx, scope, q, weighted_terms(w, counted)) for q, w in zip(asked, words, strict=True)]
+    searched = iter(found)
+    return [known[place] if place in known else next(searched) for place in range(len(questions))]
+
+
+async def _search_audited(tx: Transaction, scope: SearchScope, question: Question, terms: Sequence[Term]) -> list[Hit]:
+    hits = await _search(tx, scope, question, terms)
+    if scope.audited and scope.dimensions(question.model) is not None:
+        exact = await _search(tx, replace(scope, state=None), question, terms)
+        if exact:
+            record_audit(overlap_at_k(hits, exact, AUDITED), k=AUDITED)
+    return hits
+
+
+async def _search(tx: Transaction, scope: SearchScope, question: Question, terms: Sequence[Term]) -> list[Hit]:
+    found = await store.find_candidates(tx, scope, question, terms)
+    spoken = phrases(question.text)
+    named = await search.find_named(tx, scope.graph, spoken)
+    candidates = await store.load_features(tx, found, question, terms, spoken, named)
+    similarity_thresholds = question.similarity_thresholds
+    # Whoever narrows down where to look has said already that something is there.
+    least = None if scope.only.narrows else similarity_thresholds.best
+    hits = rank(
+        candidates,
+        terms,
+        expected=ExpectedAnswer.of(question.text),
+        min_meaning=similarity_thresholds.meaning,
+        min_best=least,
+    )
+    return hits[:MAX_RECALLED]
+
+
+async def find_near_duplicates(
+    tx: Transaction, graph: Graph, questions: Sequence[Question], node_ids: Sequence[UUID | None]
+) -> list[list[NearDuplicate]]:
+    """For each new text, older memories that say nearly the same, nearest first."""
+    if any(question.older is not None for question in questions):
+        served = (await store.find_state(tx, graph)).model
+        questions = [question.for_model(served) for question in questions]
+    words = await passages.count_terms(tx, graph.id, [question.text for question in questions])
+    # Only which words are rarer than others is asked here, not what they weigh.
+    terms = [weighted_terms(w, passages=0) for w in words]
+    return await store.find_near_duplicates(tx, graph, questions, terms, node_ids)
+
+
+async def find_similar(
+    tx: Transaction, graph: Graph, node_id: UUID, *, min_score: float, limit: int, at: Moment | None = None
+) -> list[tuple[UUID, float]]:
+    """Active facts that mean (`at`: meant) nearly the same as a node, with their cosines, nearest first.
+
+    What is not embedded yet is left out, and so is what was gone before it was embedded.
+    """
+    return await store.find_similar(tx, graph, node_id, min_score=min_score, limit=limit, at=at)
+
+
+async def find_similar_entities(
+    tx: Transaction, graph: Graph, facts: Mapping[UUID, float], *, limit: int
+) -> list[tuple[UUID, UUID]]:
+    """Active facts, each with an entity of which something is known that means nearly the same, nearest first.
+
+    `facts` says the least cosine of each; at most `limit` entities a fact. What is not embedded yet is left out.
+    """
+    return await store.find_similar_entities(tx, graph, facts, limit=limit)
+
+
+async def vectors_ready(tx: Transaction) -> bool:
+    """Whether the database can compare vectors."""
+    return await store.vectors_ready(tx)

@@ -1,0 +1,229 @@
+"""One function per query of `queries.sql`."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+from numpy.typing import NDArray
+from pgvector import HalfVector
+
+from recollect.graph.graphs.model import Graph, Moment
+from recollect.graph.nodes.model import any_case
+from recollect.platform.db import Transaction
+from recollect.platform.sql import Queries
+from recollect.retrieval.recall.model import (
+    APPROXIMATE_CANDIDATES,
+    MAX_NEAR_DUPLICATES,
+    MIN_NEAR_DUPLICATE_SIMILARITY,
+    GraphState,
+    MemoryAttributes,
+    NearDuplicate,
+    Question,
+    RecallFilter,
+    SearchScope,
+)
+from recollect.retrieval.recall.question_analysis import ASSISTANT_SPEAKERS, FIRST_PERSON_SPEAKERS, is_first_person
+from recollect.retrieval.recall.ranking import (
+    CANDIDATES,
+    MAX_CONTEXT_MATCHED,
+    MAX_MATCHED,
+    Candidate,
+    Hit,
+    RankedPassage,
+    Term,
+    any_of,
+    rarest_terms,
+)
+
+queries = Queries(__package__)
+
+
+async def find_candidates(
+    tx: Transaction, scope: SearchScope, question: Question, terms: Sequence[Term]
+) -> dict[UUID, dict[str, Any]]:
+    """Passages that may answer a question, unordered; of the past, with the fields of Candidate as they were."""
+    only = scope.only
+    # A filter may leave few of the passages that a common word matches: then it is sought by every word.
+    own, around = (
+        (terms, terms)
+        if only.narrows or scope.at
+        else (rarest_terms(terms, MAX_MATCHED), rarest_terms(terms, MAX_CONTEXT_MATCHED))
+    )
+    if question.vector is None:  # Nothing but words finds anything.
+        own = own or terms[:1]
+    query, past = _by_vector_index(queries.find_candidates, scope, question.model), tuple[Any, ...]()
+    if scope.at is not None:
+        query, past = queries.find_candidates_at, (scope.at.revision, scope.at.at)
+    rows = await tx.fetch(
+        query,
+        tx.tenant_id,
+        scope.graph.id,
+        [term.query for term in terms],
+        CANDIDATES,
+        any_of(own),
+        any_of(around),
+        [term.idf for term in terms],
+        _half(question.vector),
+        question.model,
+        only.include_outdated or only.status == "outdated",
+        only.fresh_only,
+        only.kinds,
+        any_case(only.tags),
+        only.about,
+        only.min_importance,
+        only.since,
+        only.until,
+        only.status,
+        only.named,
+        scope.under,
+        *past,
+    )
+    return {row["id"]: {name: value for name, value in row.items() if name != "id"} for row in rows}
+
+
+async def load_features(
+    tx: Transaction,
+    found: Mapping[UUID, Mapping[str, Any]],
+    question: Question,
+    terms: Sequence[Term],
+    spoken: Sequence[str],
+    named: Sequence[UUID],
+) -> list[Candidate]:
+    """The features of the passages found, for a question. `spoken`: its phrases; `named`: entities that it names."""
+    rows = await tx.fetch(
+        queries.candidate_features,
+        tx.tenant_id,
+        list(found),
+        [term.query for term in terms],
+        [term.idf for term in terms],
+        _half(question.vector),
+        question.model,
+        named,
+        [phrase.lower() for phrase in spoken],
+        is_first_person(question.text),
+        question.asker or "",
+        [*FIRST_PERSON_SPEAKERS, question.asker.lower()] if question.asker else FIRST_PERSON_SPEAKERS,
+        ASSISTANT_SPEAKERS,
+    )
+    return [Candidate(**{**row, **found[row["id"]]}) for row in rows]
+
+
+async def find_near_duplicates(
+    tx: Transaction,
+    graph: Graph,
+    questions: Sequence[Question],
+    terms: Sequence[Sequence[Term]],
+    node_ids: Sequence[UUID | None],
+) -> list[list[NearDuplicate]]:
+    """For each text, older memories that say nearly the same, nearest first; of its node, where one is given.
+
+    `terms`: the words of each. A memory of no given node is found by the rare ones alone.
+    """
+    close: list[list[NearDuplicate]] = [[] for _ in questions]
+    asked = [place for place, question in enumerate(questions) if question.vector is not None]
+    if not asked:
+        return close
+    rows = await tx.fetch(
+        queries.find_near_duplicates,
+        tx.tenant_id,
+        graph.id,
+        asked,
+        [questions[place].text for place in asked],
+        [_half(questions[place].vector) for place in asked],
+        [node_ids[place] for place in asked],
+        questions[asked[0]].model,
+        MAX_NEAR_DUPLICATES,
+        MIN_NEAR_DUPLICATE_SIMILARITY,
+        APPROXIMATE_CANDIDATES,
+        [any_of(rarest_terms(terms[place], MAX_MATCHED)) for place in asked],
+        MAX_MATCHED,
+    )
+    for row in rows:
+        close[row["place"]].append(NearDuplicate(row["memory_id"], row["text"], row["score"]))
+    return close
+
+
+async def find_similar(
+    tx: Transaction, graph: Graph, node_id: UUID, *, min_score: float, limit: int, at: Moment | None
+) -> list[tuple[UUID, float]]:
+    """Active facts that mean (`at`: meant) nearly the same as a node, with their cosines, nearest first."""
+    asked = (tx.tenant_id, graph.id, node_id, min_score, limit)
+    if at is None:
+        rows = await tx.fetch(queries.find_similar, *asked, APPROXIMATE_CANDIDATES + limit)
+    else:
+        rows = await tx.fetch(queries.find_similar_at, *asked, at.revision, at.at)
+    return [(row["id"], row["score"]) for row in rows]
+
+
+async def find_similar_entities(
+    tx: Transaction, graph: Graph, facts: Mapping[UUID, float], *, limit: int
+) -> list[tuple[UUID, UUID]]:
+    """Active facts, each with an entity of which something is known that means nearly the same, nearest first."""
+    ids, least = list(facts), list(facts.values())
+    rows = await tx.fetch(
+        queries.find_similar_entities, tx.tenant_id, graph.id, ids, least, limit, APPROXIMATE_CANDIDATES + limit
+    )
+    return [(row["fact_id"], row["entity_id"]) for row in rows]
+
+
+async def attributes_of(
+    tx: Transaction, graph: Graph, memory_ids: Sequence[UUID], at: Moment | None
+) -> dict[UUID, MemoryAttributes]:
+    """What memories say of themselves (`at`: said), by their ids."""
+    asked = (tx.tenant_id, graph.id, memory_ids)
+    if at is None:
+        rows = await tx.fetch(queries.attributes_of, *asked)
+    else:
+        rows = await tx.fetch(queries.attributes_at, *asked, at.revision)
+    return {
+        row["id"]: MemoryAttributes(
+            kind=row["kind"],
+            tags=tuple(row["tags"] or ()),
+            importance=row["importance"],
+            source=row["source"],
+            metadata=row["metadata"] or {},
+            reason=row["reason"],
+        )
+        for row in rows
+    }
+
+
+async def vectors_ready(tx: Transaction) -> bool:
+    """Whether the database can compare vectors."""
+    ready: bool = await tx.fetchval(queries.vectors_ready)
+    return ready
+
+
+async def find_state(tx: Transaction, graph: Graph) -> GraphState:
+    """The state of a graph that answers depend on."""
+    [row] = await tx.fetch(queries.find_state, tx.tenant_id, graph.id)
+    return GraphState(**row)
+
+
+async def reload_hits(tx: Transaction, graph: Graph, ranking: Sequence[RankedPassage], only: RecallFilter) -> list[Hit]:
+    """A cached ranking as hits, in its order, without those that may no longer be shown."""
+    rows = await tx.fetch(
+        queries.reload_hits,
+        tx.tenant_id,
+        graph.id,
+        [one.passage_id for one in ranking],
+        [one.score for one in ranking],
+        [one.meaning for one in ranking],
+        [one.terms for one in ranking],
+        only.status,
+    )
+    return [Hit(**row) for row in rows]
+
+
+def _by_vector_index(query: str, scope: SearchScope, model: str) -> str:
+    """The query as the graph's vector index needs it, which is over vectors of one length."""
+    dimensions = scope.dimensions(model)
+    if dimensions is None:
+        return query
+    vector = f"halfvec({int(dimensions)})"
+    return query.replace("e.embedding <=> $8::halfvec", f"e.embedding::{vector} <=> $8::{vector}")
+
+
+def _half(vector: NDArray[np.float32] | None) -> HalfVector | None:
+    return None if vector is None else HalfVector(vector)

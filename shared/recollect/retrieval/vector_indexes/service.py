@@ -1,0 +1,68 @@
+"""Use cases of upkeep: a vector index for each graph that is large enough, and none else."""
+
+import asyncio
+
+from recollect.platform.db import Operator
+from recollect.retrieval.vector_indexes import store
+from recollect.retrieval.vector_indexes.model import MAX_INDEXES, SHRUNK, VectorIndex
+
+
+async def maintain_indexes(
+    operator: Operator, *, from_memories: int, memory_mb: int, stopping: asyncio.Event | None = None
+) -> list[str]:
+    """Build the vector indexes that graphs of `from_memories` or more lack, drop those that none needs; what was done.
+
+    One at a time and only by one worker at once: the others find the lock taken and do nothing. What a killed worker
+    left half built is taken away first. Building goes on beside readers and writers, in `memory_mb` of PostgreSQL's.
+    Once `stopping` is set none is begun any more.
+    """
+    if not await store.try_lock(operator):
+        return []
+    try:
+        wanted = await _needed_indexes(operator, from_memories)
+        dropped = await _drop(operator, wanted)
+        return dropped + await _build(operator, wanted, memory_mb, stopping or asyncio.Event())
+    finally:
+        await store.unlock(operator)
+
+
+async def _needed_indexes(operator: Operator, from_memories: int) -> list[VectorIndex]:
+    """The indexes that there should be, the largest graphs' first: those that have one keep it until they shrank.
+
+    Of more than MAX_INDEXES graphs the largest have one, whichever had it before.
+    """
+    large = await store.find_large(operator, memories=from_memories, limit=MAX_INDEXES)
+    noted = {(index.tenant_id, index.graph_id) for index in await store.list_noted(operator)}
+    shrinking = await store.find_large(operator, memories=round(from_memories * SHRUNK), limit=10 * MAX_INDEXES)
+    kept = large + [graph for graph in shrinking if graph in noted and graph not in large]
+    found = [await store.find_model(operator, *graph) for graph in kept[:MAX_INDEXES]]
+    return [index for index in found if index is not None]
+
+
+async def _drop(operator: Operator, wanted: list[VectorIndex]) -> list[str]:
+    """Searches first stop to use an index; then it goes."""
+    for index in await store.list_noted(operator):
+        if index not in wanted:
+            await store.note_index(operator, index.tenant_id, index.graph_id, None, None)
+    names = {index.name for index in wanted}
+    there = await store.list_indexes(operator)
+    gone = [name for name, valid in there.items() if not valid or name not in names]
+    for name in gone:
+        await store.drop_index(operator, name)
+    return [f"dropped {name}" for name in gone]
+
+
+async def _build(operator: Operator, wanted: list[VectorIndex], memory_mb: int, stopping: asyncio.Event) -> list[str]:
+    there = await store.list_indexes(operator)
+    noted = await store.list_noted(operator)
+    built = []
+    for index in wanted:
+        if stopping.is_set():
+            break
+        if index.name not in there:
+            passages = await store.count_passages(operator, index)
+            await store.create_index(operator, index, memory_mb=index.memory_mb(passages, memory_mb))
+            built.append(f"built {index.name}")
+        if index not in noted:
+            await store.note_index(operator, index.tenant_id, index.graph_id, index.model, index.dimensions)
+    return built

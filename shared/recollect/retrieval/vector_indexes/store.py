@@ -1,0 +1,77 @@
+"""One function per query of `queries.sql`."""
+
+from uuid import UUID
+
+import asyncpg
+
+from recollect.platform.db import Session
+from recollect.platform.sql import Queries
+from recollect.retrieval.vector_indexes.model import VectorIndex, create_statement, drop_statement
+
+queries = Queries(__package__)
+
+
+async def try_lock(session: Session) -> bool:
+    """Whether this connection is the only one now that sees to the indexes."""
+    held: bool = await session.fetchval(queries.try_lock)
+    return held
+
+
+async def unlock(session: Session) -> None:
+    """Let others see to the indexes."""
+    await session.execute(queries.unlock)
+
+
+async def list_indexes(session: Session) -> dict[str, bool]:
+    """Vector indexes that there are, by name; whether each is valid."""
+    return {row["name"]: row["valid"] for row in await session.fetch(queries.list_indexes)}
+
+
+async def list_noted(session: Session) -> list[VectorIndex]:
+    """Indexes by which graphs search."""
+    return [VectorIndex(**row) for row in await session.fetch(queries.list_noted)]
+
+
+async def find_large(session: Session, *, memories: int, limit: int) -> list[tuple[UUID, UUID]]:
+    """Tenants and ids of the largest graphs that have so many memories or more."""
+    rows = await session.fetch(queries.find_large, memories, limit)
+    return [(row["tenant_id"], row["graph_id"]) for row in rows]
+
+
+async def find_model(session: Session, tenant_id: UUID, graph_id: UUID) -> VectorIndex | None:
+    """The index that would serve a graph; None while nothing is embedded by the model that serves it."""
+    row = await session.fetchrow(queries.find_model, tenant_id, graph_id)
+    return None if row is None else VectorIndex(**row)
+
+
+async def note_index(
+    session: Session, tenant_id: UUID, graph_id: UUID, model: str | None, dimensions: int | None
+) -> None:
+    """Let a graph's searches use an index, or none."""
+    await session.execute(queries.note_index, tenant_id, graph_id, model, dimensions)
+
+
+async def count_passages(session: Session, index: VectorIndex) -> int:
+    """How many passages an index would hold, roughly."""
+    counted: int | None = await session.fetchval(queries.count_passages, index.tenant_id, index.graph_id)
+    return counted or 0
+
+
+async def create_index(session: Session, index: VectorIndex, *, memory_mb: int) -> None:
+    """Build an index in so much memory; takes minutes for a large graph, and goes on beside readers and writers.
+
+    Several processes build it in memory that they share, of which a container may have little (/dev/shm): then one
+    builds it, in memory of its own.
+    """
+    await session.execute(queries.give_memory, f"{memory_mb}MB")
+    try:
+        await session.execute(create_statement(index))
+    except asyncpg.DiskFullError:
+        await drop_index(session, index.name)
+        await session.execute(queries.build_alone)
+        await session.execute(create_statement(index))
+
+
+async def drop_index(session: Session, name: str) -> None:
+    """Take an index away."""
+    await session.execute(drop_statement(name))

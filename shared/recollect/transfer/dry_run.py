@@ -1,0 +1,147 @@
+"""An import that is tried batch by batch, none of which is kept: what of a batch hangs on those before it.
+
+Each batch is written as it will be and rolled back. What earlier ones hold that it means (a name that comes again, a
+parent, a fact at an end of a relation) is written before it, as far as it takes to be there.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+from uuid import UUID, uuid4
+
+import msgspec
+
+from recollect.errors import Conflict, ErrorCode, TooLarge
+from recollect.graph.graphs import service as graphs
+from recollect.graph.graphs.model import NewGraph, Revision
+from recollect.graph.nodes import service as nodes
+from recollect.platform.db import Transaction
+from recollect.transfer import service, store
+from recollect.transfer.formats.decoding import ParsedRecord
+from recollect.transfer.model import ImportProblem, ImportResult, Strategy
+from recollect.transfer.records import EntityRecord, FactKey, FactRecord, Placement, RelationRecord
+
+MAX_SEEN = 1_000_000
+"""Entities, facts and relations of a file that is tried, at most: they are noted (about 70 bytes each)."""
+
+MAX_ADDED = 100_000
+"""What others may write while a file is tried, at most, in entities and facts."""
+
+MEANWHILE = "somebody else made it while this was imported"
+
+
+@dataclass(slots=True)
+class SeenRecords:
+    """What a file holds so far, as hashes."""
+
+    keys: set[int] = field(default_factory=set)
+
+    def note(self, items: Sequence[ParsedRecord]) -> None:
+        """Add what these items make; raises TooLarge past MAX_SEEN."""
+        self.keys.update(key for item in items if (key := _key(item.record)) is not None)
+        if len(self.keys) > MAX_SEEN:
+            raise TooLarge(f"A file that is tried first holds at most {MAX_SEEN} entities, facts and relations")
+
+    def needed(self, items: Sequence[ParsedRecord]) -> list[ParsedRecord]:
+        """What was noted before and these items mean, as records that make it be there."""
+        return [
+            ParsedRecord(item.where, one)
+            for item in items
+            for one in _referenced(item.record)
+            if _key(one) in self.keys
+        ]
+
+
+async def dry_run_items(
+    tx: Transaction, graph_id: UUID | None, items: Sequence[ParsedRecord], strategy: Strategy, seen: SeenRecords
+) -> ImportResult:
+    """What a batch would come to after those that were noted; nothing is written. `graph_id` None: in an empty graph.
+
+    Raises NotFound, Forbidden, and Conflict under FAIL.
+    """
+    async with tx.trial():
+        if graph_id is None:
+            graph_id = (await graphs.create_graph(tx, NewGraph(f"trial-{uuid4().hex}"))).id
+        needed = seen.needed(items)
+        async with graphs.write_graph_of(tx, graph_id, "import") as revision:
+            if needed:
+                await service.import_items(tx, revision, _allowed(needed, revision), Strategy.SKIP)
+        async with graphs.write_graph_of(tx, graph_id, "import") as revision:
+            return await service.import_items(tx, revision, items, strategy)
+
+
+async def require_none_added(tx: Transaction, revision: Revision, since: datetime, seen: SeenRecords) -> None:
+    """Raise Conflict where somebody made, after a time, an entity or a fact that was noted."""
+    added = await store.added_since(tx, revision.graph, since, limit=MAX_ADDED)
+    if len(added) == MAX_ADDED:
+        raise Conflict(
+            "Too much was written to the graph during the import. Try again.",
+            code=ErrorCode.VERSION_CONFLICT,
+        )
+    if any(_key(one) in seen.keys for one in added):
+        raise Conflict("Somebody created an entity or a fact of the file during the import.", code=ErrorCode.NAME_TAKEN)
+
+
+async def find_concurrent_writes(
+    tx: Transaction, revision: Revision, items: Sequence[ParsedRecord]
+) -> list[ImportProblem]:
+    """Which entities and facts are there, though none was when the import began to be written."""
+    names = [item.record.name for item in items if isinstance(item.record, EntityRecord)]
+    ends = [item.record.end for item in items if isinstance(item.record, FactRecord)]
+    found = await nodes.find_named(tx, revision.graph, names) if names else {}
+    facts = await store.find_facts(tx, revision.graph, ends) if ends else {}
+    there = {_key(_named(name)) for name, node in found.items() if not node.placeholder}
+    there |= {_key(FactRecord(text=end.text, thread=end.thread, status=end.status)) for end in facts}
+    return [
+        ImportProblem(item.where, MEANWHILE)
+        for item in items
+        if isinstance(item.record, EntityRecord | FactRecord) and _key(item.record) in there
+    ]
+
+
+def _allowed(items: Sequence[ParsedRecord], revision: Revision) -> list[ParsedRecord]:
+    """The items with a type that the graph allows: it is of no account what those are that only have to be there."""
+    kind = next(iter(revision.graph.kind_whitelist or ()), "")
+    types = {EntityRecord: {"entity_type": kind}, FactRecord: {"kind": kind}}
+    return [
+        ParsedRecord(item.where, msgspec.structs.replace(item.record, **types.get(type(item.record), {})))
+        for item in items
+    ]
+
+
+def _key(record: Any) -> int | None:
+    match record:
+        case EntityRecord():
+            return hash(("entity", record.name))
+        case FactRecord():
+            return hash(("fact", record.text, record.thread, record.status))
+        case RelationRecord():
+            return hash(("relation", record.from_, record.to, record.relation_type))
+    return None
+
+
+def _referenced(record: Any) -> Iterator[EntityRecord | FactRecord | RelationRecord]:
+    match record:
+        case EntityRecord():
+            yield _named(record.name)
+            yield from _all_named([record.parent_id])
+        case Placement():
+            yield from _all_named([record.name, record.parent_id])
+        case FactRecord():
+            yield record
+        case RelationRecord():
+            for end in (record.from_, record.to):
+                if isinstance(end, FactKey):
+                    yield FactRecord(text=end.text, thread=end.thread, status=end.status)
+            yield record
+
+
+def _all_named(names: Iterable[str | None]) -> Iterator[EntityRecord]:
+    for name in names:
+        if name is not None:
+            yield _named(name)
+
+
+def _named(name: str) -> EntityRecord:
+    return EntityRecord(name=name, entity_type="", observations=[])

@@ -1,0 +1,112 @@
+"""What readers share: bytes as sound text, and cells that hold lists or JSON."""
+
+import codecs
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from recollect.errors import InvalidInput
+from recollect.transfer.model import ImportProblem, UnreadableLine
+from recollect.transfer.records import AnyRecord
+
+MAX_CELL = 16 * 1024 * 1024
+"""Characters of one cell, attribute or JSON item at most: it bounds a reader's memory."""
+
+SEPARATOR = "; "
+"""Between the items of a list where a cell is no JSON, as the enhanced memory server writes it."""
+
+BROKEN_BYTES = "surrogateescape"
+"""How text holds bytes that are no UTF-8 until its lines are read, each by itself."""
+
+_COMPRESSED = (b"\x1f\x8b", b"PK\x03\x04", b"BZh", b"\xfd7zXZ\x00", b"\x28\xb5\x2f\xfd", b"\x04\x22\x4d\x18")
+"""How gzip, zip, bzip2, xz, zstd and lz4 begin."""
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedRecord:
+    """A record, and where it stands: `entities.3`, or `line 7`."""
+
+    where: str
+    record: AnyRecord
+
+
+Read = Iterator[ParsedRecord | ImportProblem]
+
+
+def decoded(chunks: Iterable[bytes], *, by_line: bool = False) -> Iterator[str]:
+    """UTF-8 as text, without a byte order mark. Raises InvalidInput for what is compressed, no UTF-8, or holds NUL.
+
+    `by_line`: what is no UTF-8 is kept as BROKEN_BYTES has it, and NUL too, for whoever reads each line by itself.
+    """
+    decoder = codecs.getincrementaldecoder("utf-8-sig")(BROKEN_BYTES if by_line else "strict")
+    lines, begun = 1, False
+    for chunk in chunks:
+        if not begun and chunk:
+            begun = True
+            _refuse_compressed(chunk)
+        text = _decode(decoder, chunk, lines)
+        if "\0" in text and not by_line:
+            lines += text[: text.index("\0")].count("\n")
+            raise InvalidInput("Holds the character NUL, which cannot be stored", path=f"line {lines}")
+        lines += text.count("\n")
+        if text:
+            yield text
+    _decode(decoder, b"", lines, final=True)
+
+
+def in_chunks(text: str, size: int = 64 * 1024) -> Iterator[bytes]:
+    """A text as the chunks of bytes that readers take; raises InvalidInput for half a character."""
+    for start in range(0, len(text), size):
+        try:
+            yield text[start : start + size].encode()
+        except UnicodeEncodeError:
+            raise InvalidInput("Holds half a character, which text cannot", path="data") from None
+
+
+def list_cell(cell: str) -> list[Any]:
+    """A list in one cell: a JSON array, else what stands between `; `."""
+    if not cell:
+        return []
+    if cell.startswith("["):
+        try:
+            found: list[Any] = msgspec.json.decode(cell, type=list[Any])
+            return found
+        except (msgspec.MsgspecError, RecursionError):
+            pass
+    return cell.split(SEPARATOR)
+
+
+def json_cell(cell: str) -> Any:
+    """What JSON says in one cell; raises Unreadable."""
+    try:
+        return msgspec.json.decode(cell)
+    except (msgspec.MsgspecError, RecursionError) as error:
+        raise UnreadableLine("is no JSON") from error
+
+
+def number_cell(cell: str) -> float:
+    """A number in one cell; raises Unreadable."""
+    try:
+        return float(cell)
+    except ValueError:
+        raise UnreadableLine("is no number") from None
+
+
+def json_text(value: Any) -> str:
+    """A value as JSON that XML can hold too: what it cannot hold is escaped."""
+    return msgspec.json.encode(value).decode().replace("\ufffe", "\\ufffe").replace("\uffff", "\\uffff")
+
+
+def _refuse_compressed(head: bytes) -> None:
+    if head.startswith(_COMPRESSED):
+        raise InvalidInput("Compressed input is not taken; send the file as it was before", path="data")
+
+
+def _decode(decoder: codecs.IncrementalDecoder, chunk: bytes, line: int, *, final: bool = False) -> str:
+    try:
+        return decoder.decode(chunk, final)
+    except UnicodeDecodeError as error:
+        line += error.object[: error.start].count(b"\n")
+        raise InvalidInput("Not UTF-8", path=f"line {line}") from None

@@ -1,0 +1,122 @@
+"""What a file says of each entity and fact, taken together: one may come several times."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import reduce
+from typing import Any
+from uuid import UUID
+
+import msgspec
+
+from recollect.errors import Conflict, ErrorCode
+from recollect.graph.nodes.model import NodeFields, unique, unique_by
+from recollect.transfer.formats.decoding import ParsedRecord
+from recollect.transfer.model import Strategy
+from recollect.transfer.records import EntityRecord, FactRecord, ObservationRecord
+
+
+@dataclass(slots=True)
+class MergedRecord:
+    """All that a file says of one name: what it comes to, and the record of each time, with its place."""
+
+    where: str
+    record: EntityRecord
+    given: list[EntityRecord] = field(default_factory=list)
+
+
+def merge_entity_records(items: Sequence[ParsedRecord], strategy: Strategy) -> dict[str, MergedRecord]:
+    """What is wanted of each name, in order; raises Conflict under FAIL for one that comes twice."""
+    wanted: dict[str, MergedRecord] = {}
+    for item in items:
+        assert isinstance(item.record, EntityRecord)
+        one = wanted.setdefault(item.record.name, MergedRecord(item.where, item.record))
+        if one.given and strategy is Strategy.FAIL:
+            raise name_taken(item.record.name, item.where)
+        one.given.append(item.record)
+    for one in wanted.values():
+        if strategy is Strategy.MERGE:
+            one.record = reduce(_merge_two, one.given)
+        elif strategy is Strategy.REPLACE:
+            one.record = one.given[-1]
+    return wanted
+
+
+def name_taken(name: str, where: str) -> Conflict:
+    """What is said of a name that an entity has already."""
+    return Conflict(f"There is an entity named {name!r} already.", code=ErrorCode.NAME_TAKEN, path=where)
+
+
+def fields_of(record: EntityRecord | FactRecord, parent_id: UUID | None = None) -> NodeFields:
+    """The fields of the node that an entity or a fact is."""
+    name, kind = (record.name, record.entity_type) if isinstance(record, EntityRecord) else (None, record.kind)
+    return NodeFields(
+        name=name,
+        kind=kind or None,
+        content=record.text,
+        summary=record.summary,
+        tags=tuple(record.tags),
+        importance=record.importance,
+        metadata=record.metadata,
+        parent_id=parent_id,
+        status=record.status,
+        source=record.source,
+        thread=record.thread,
+        said_at=record.at,
+        freshness_at=record.freshness_at,
+        ttl_days=record.ttl_days,
+        expires_at=record.expires_at,
+        reason=record.reason,
+    )
+
+
+def enriched(fields: NodeFields, others: NodeFields) -> NodeFields:
+    """Fields with what they lack of others: what is there stays, tags and metadata add up, importance the greater."""
+    tags = {tag.lower() for tag in fields.tags}
+    importances = [i for i in (fields.importance, others.importance) if i is not None]
+    return replace(
+        fields,
+        kind=fields.kind or others.kind,
+        content=fields.content or others.content,
+        summary=fields.summary or others.summary,
+        tags=(*fields.tags, *(tag for tag in unique_by(str.lower, others.tags) if tag.lower() not in tags)),
+        importance=max(importances, default=None),
+        metadata={**others.metadata, **fields.metadata},
+        source=fields.source or others.source,
+    )
+
+
+def merge_fact_records(first: FactRecord, second: FactRecord) -> FactRecord:
+    """One fact of two that a file has of what is the same."""
+    fields = enriched(fields_of(first), fields_of(second))
+    return msgspec.structs.replace(first, kind=fields.kind or "", **_shared_fields(fields))
+
+
+def observation_records(record: EntityRecord) -> Sequence[ObservationRecord]:
+    """Where each of an entity's observations came from."""
+    return record.said or [ObservationRecord()] * len(record.observations)
+
+
+def _merge_two(first: EntityRecord, second: EntityRecord) -> EntityRecord:
+    """One entity of two that a file has of one name."""
+    fields = enriched(fields_of(first), fields_of(second))
+    return msgspec.structs.replace(
+        first,
+        entity_type=fields.kind or "",
+        observations=[*first.observations, *second.observations],
+        said=[*observation_records(first), *observation_records(second)] if first.said or second.said else [],
+        parent_id=first.parent_id or second.parent_id,
+        aliases=unique([*first.aliases, *second.aliases]),
+        text=fields.content,
+        **_shared_fields(fields),
+    )
+
+
+def _shared_fields(fields: NodeFields) -> dict[str, Any]:
+    """What records of entities and of facts tell alike, of all that `enriched` brings."""
+    return {
+        "tags": list(fields.tags),
+        "importance": fields.importance,
+        "summary": fields.summary,
+        "metadata": fields.metadata,
+        "source": fields.source,
+    }

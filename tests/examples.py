@@ -1,0 +1,37 @@
+"""Which examples a property test tries, and how many.
+
+`make test` tries the same examples each time, so that its result tells of the commit and not of luck. `make soak` tries
+new ones, SOAK_FACTOR times as many: it is there to find what nobody thought of.
+"""
+
+import hypothesis
+from hypothesis import HealthCheck, Phase
+
+SOAK_FACTOR = 20
+
+_factor = 1
+
+
+def choose_profile(*, soak: bool) -> None:
+    """Set what every property test has in common, before any is defined.
+
+    How fast examples are made says something of the machine and not of the code, so that no time is checked. Fixtures
+    are the servers, and each example has a graph of its own. Explaining a failure takes minutes: it traces each line.
+    """
+    global _factor
+    _factor = SOAK_FACTOR if soak else 1
+    hypothesis.settings.register_profile(
+        "recollect",
+        max_examples=100 * _factor,
+        deadline=None,
+        derandomize=not soak,
+        phases=(Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink),
+        print_blob=True,
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+    )
+    hypothesis.settings.load_profile("recollect")
+
+
+def examples(count: int) -> hypothesis.settings:
+    """Decorate a property test: how many examples it tries in `make test`."""
+    return hypothesis.settings(max_examples=count * _factor)

@@ -1,0 +1,300 @@
+"""What recall may answer, and what it must: whatever was written, filtered for and embedded so far."""
+
+import itertools
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import asyncpg
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recollect.accounts.identity.model import operator_caller
+from recollect.errors import InvalidInput, NotFound
+from recollect.graph.entities.model import NewEntity
+from recollect.memory import service as memory
+from recollect.memory.model import NewMemory, Target
+from recollect.platform.db import Database
+from recollect.retrieval.recall import service as recall
+from recollect.retrieval.recall.model import Question, Recalled, RecallFilter, plain
+from tests.conftest import NewTenant
+from tests.examples import examples
+from tests.histories import HISTORIES, HOURS, NAMED, NAMES, written
+from tests.memories import Agent, asked, at_work
+
+EXAMPLES = 30
+
+ALL_WORDS = ("likes", "writes", *NAMED, "so")
+"""Questions of one word each: every memory of a history holds one of them, so that all is evidence."""
+
+_graphs = itertools.count(1)
+
+LIVE = """
+    WITH living AS (
+        SELECT * FROM nodes WHERE graph_id = $1 AND removed_revision IS NULL AND NOT placeholder
+    ), said AS (
+        SELECT o.id, o.node_id, o.content AS text, o.said_at, o.expires_at, o.kind, nullif(o.tags, '{}') AS tags,
+            o.importance, o.status = 'outdated' AS outdated
+        FROM observations o
+        WHERE o.graph_id = $1 AND o.removed_revision IS NULL
+        UNION ALL
+        SELECT id, id, content, said_at, expires_at, NULL, NULL, NULL, false FROM living WHERE content IS NOT NULL
+    ), memories AS (
+        SELECT * FROM said UNION ALL SELECT id, id, name, NULL, expires_at, NULL, NULL, NULL, false FROM living
+        WHERE name IS NOT NULL AND id NOT IN (
+            SELECT node_id FROM said WHERE NOT outdated AND (expires_at IS NULL OR expires_at > clock_timestamp()))
+    )
+    SELECT m.id, m.node_id, m.text, m.said_at, n.name, coalesce(m.kind, n.kind) AS kind,
+        coalesce(m.tags, n.tags) AS tags, coalesce(m.importance, n.importance) AS importance, n.parent_id,
+        CASE WHEN m.outdated AND n.status = 'active' THEN 'outdated' ELSE n.status END AS status,
+        n.freshness_at <= clock_timestamp() AS stale, (SELECT min(p.said_at) FROM passages p
+            WHERE p.memory_id = m.id AND p.removed_revision IS NULL AND p.source <> 'name') AS heard_at
+    FROM memories m JOIN living n ON n.id = m.node_id
+    WHERE (m.expires_at IS NULL OR m.expires_at > clock_timestamp())
+        AND (n.expires_at IS NULL OR n.expires_at > clock_timestamp())"""
+"""Every live memory of a graph ($1), from what is remembered and not from what is derived of it."""
+
+
+@dataclass(frozen=True)
+class Living:
+    """A memory that may come back, and what filters ask of it."""
+
+    id: UUID
+    node_id: UUID
+    text: str
+    said_at: datetime | None
+    name: str | None
+    kind: str | None
+    tags: list[str]
+    importance: float | None
+    status: str
+    parent_id: UUID | None
+    stale: bool | None
+    heard_at: datetime | None
+
+    @property
+    def key(self) -> tuple[str | None, str]:
+        """What is told once."""
+        return self.name, plain(self.text)
+
+
+async def living(agent: Agent, owner: asyncpg.Connection) -> list[Living]:
+    query = "SELECT id FROM graphs WHERE tenant_id = $1 AND name = $2"
+    graph_id = await owner.fetchval(query, agent.caller.tenant_id, agent.graph or "default")
+    return [Living(**row) for row in await owner.fetch(LIVE, graph_id)]
+
+
+def eligible(memories: Sequence[Living], only: RecallFilter) -> list[Living]:
+    """Those that a filter leaves, one condition after the other."""
+    wanted = {tag.lower() for tag in only.tags}
+    below = subtree(memories, only.under) if only.under else set()
+    conditions: list[Callable[[Living], bool]] = [
+        lambda m: m.status != "archived" or only.status == "archived",
+        lambda m: m.status != "outdated" or only.include_outdated or only.status == "outdated",
+        lambda m: not only.status or m.status == only.status,
+        lambda m: not only.kinds or m.kind in only.kinds,
+        lambda m: not wanted or bool(wanted & {tag.lower() for tag in m.tags}),
+        lambda m: not only.about or m.name in only.about,
+        lambda m: only.min_importance is None or (m.importance is not None and m.importance >= only.min_importance),
+        lambda m: only.since is None or (m.heard_at is not None and m.heard_at >= only.since),
+        lambda m: only.until is None or (m.heard_at is not None and m.heard_at <= only.until),
+        lambda m: not (only.fresh_only and m.stale),
+        lambda m: only.named is None or (m.name is not None) == only.named,
+        lambda m: not only.under or m.node_id in below,
+    ]
+    return [memory for memory in memories if all(holds(memory) for holds in conditions)]
+
+
+def subtree(memories: Sequence[Living], name: str) -> set[UUID]:
+    """The nodes of memories at and below the entity of that name."""
+    parents = {memory.node_id: memory.parent_id for memory in memories}
+    found = {memory.node_id for memory in memories if memory.name == name}
+    while more := {node for node, parent in parents.items() if parent in found} - found:
+        found |= more
+    return found
+
+
+async def recalled(agent: Agent, only: RecallFilter, *, as_of: str | None = None, words: bool = True) -> Recalled:
+    """All that recall answers to all words."""
+    questions = [Question(word, None, "none") for word in ALL_WORDS] if words else await asked(*ALL_WORDS)
+    async with agent.db.transaction(agent.caller, read_only=True) as tx:
+        return await recall.recall(tx, agent.graph, questions, only, limit=100, token_budget=100_000, as_of=as_of)
+
+
+def keys(found: Recalled) -> list[tuple[str | None, str]]:
+    return sorted(((hit.name, plain(hit.text)) for hit in found.hits), key=repr)
+
+
+def once(memories: Iterable[Living]) -> list[tuple[str | None, str]]:
+    return sorted({memory.key for memory in memories}, key=repr)
+
+
+FILTERS = st.builds(
+    RecallFilter,
+    kinds=st.sampled_from([(), (), ("person",), ("person", "cat")]),
+    tags=st.sampled_from([(), (), ("NEW",), ("old", "new")]),
+    about=st.sampled_from([(), (), ("Ada",), ("Grace", "Ωmega")]),
+    min_importance=st.sampled_from([None, None, 1.0, 7.5, 9.0]),
+    fresh_only=st.booleans(),
+    include_outdated=st.booleans(),
+    status=st.sampled_from([None, None, None, "active", "outdated", "archived"]),
+    named=st.sampled_from([None, None, None, True, False]),
+)
+BOUNDS = st.tuples(st.none() | st.integers(0, 9), st.none() | st.integers(0, 9))
+
+
+@pytest.fixture(scope="module")
+async def replaying(db: Database, new_tenant: NewTenant) -> AsyncIterator[Agent]:
+    async with at_work(db, operator_caller(await new_tenant())) as agent:
+        yield agent
+
+
+def bounded(only: RecallFilter, memories: Sequence[Living], bounds: tuple[int | None, int | None]) -> RecallFilter:
+    """With times as bounds at which something was said, to the microsecond; maybe the wrong way round."""
+    times = sorted({memory.heard_at for memory in memories if memory.heard_at})
+    since, until = (times[bound % len(times)] if times and bound is not None else None for bound in bounds)
+    return replace(only, since=since, until=until)
+
+
+@examples(EXAMPLES // 3)
+@given(
+    history=HISTORIES,
+    filters=st.lists(st.tuples(FILTERS, BOUNDS, st.none() | NAMES), min_size=2, max_size=5),
+    embedded=st.integers(0, 12),
+    freshness=st.lists(HOURS, max_size=3),
+)
+async def test_what_comes_back_is_all_that_may_through_any_filter_and_as_it_was(
+    replaying: Agent,
+    owner: asyncpg.Connection,
+    history: list[Any],
+    filters: list[Any],
+    embedded: int,
+    freshness: list[int | None],
+) -> None:
+    """Neither deleted, expired, archived nor a placeholder: and nothing else is missing."""
+    agent = replace(replaying, graph=f"recalled-{next(_graphs)}")
+    seen: dict[int, list[tuple[str | None, str]]] = {}
+    for place, step in enumerate(history):
+        await written(agent, step)
+        if place == embedded:
+            await agent.embed()
+        found = await recalled(agent, RecallFilter(), words=place % 2 == 0)
+        assert keys(found) == once(eligible(await living(agent, owner), RecallFilter()))
+        seen[(await agent.head()).revision] = keys(found)
+    for revision, answer in seen.items():
+        assert keys(await recalled(agent, RecallFilter(), as_of=str(revision))) == answer, revision
+    await _grow_stale(agent, owner, freshness)
+    memories = await living(agent, owner)
+    for only, bounds, under in filters:
+        asked_for = replace(bounded(only, memories, bounds), under=under)
+        try:
+            found = await recalled(agent, asked_for)
+        except NotFound:
+            assert under is not None
+            continue
+        assert keys(found) == once(eligible(memories, asked_for))
+        scores = [hit.score for hit in found.hits]
+        assert scores == sorted(scores, reverse=True)
+
+
+async def _grow_stale(agent: Agent, owner: asyncpg.Connection, hours: Sequence[int | None]) -> None:
+    """Let some nodes have been fresh until a while ago, or be so for a while yet."""
+    for place, hour in enumerate(hours):
+        if hour is not None:
+            await owner.execute(
+                """UPDATE nodes SET freshness_at = now() + $3 WHERE id IN (
+                    SELECT n.id FROM nodes n JOIN graphs g ON g.id = n.graph_id
+                    WHERE g.tenant_id = $1 AND g.name = $2 AND n.removed_revision IS NULL
+                    ORDER BY n.id OFFSET $4 LIMIT 1)""",
+                agent.caller.tenant_id,
+                agent.graph,
+                timedelta(hours=hour),
+                place,
+            )
+
+
+async def test_a_moment_is_told_in_the_words_of_then(agent: Agent) -> None:
+    """What was called otherwise, and was not outdated yet, is told and ranked so."""
+    await agent.create(NewEntity("Ada", "person", ("likes tea",)))
+    told = await agent.remember("likes tea and cake", "tea is served at four")
+    then = (await agent.head()).revision
+
+    async with agent.writing() as (tx, revision):
+        await memory.forget(tx, revision, [Target(id=told[0].id)])
+    questions = [Question("tea", None, "none")]
+    async with agent.db.transaction(agent.caller, read_only=True) as tx:
+        now, before = [
+            (await recall.recall(tx, None, questions, RecallFilter(), limit=9, token_budget=999, as_of=as_of)).hits
+            for as_of in (None, str(then))
+        ]
+    assert {hit.text for hit in now} == {"likes tea", "tea is served at four"}
+    assert {hit.text for hit in before} == {"likes tea", "likes tea and cake", "tea is served at four"}
+    assert not any(hit.outdated for hit in before)
+
+
+NASTY = [
+    "a & b | !c <-> d:*",
+    "'; DROP TABLE passages; --",
+    "\\' \\\\ '' \" \\",
+    "\x00",
+    "tea\x00cake",
+    "𝕋𝔢𝔞 ☕ " * 100,
+    "čaj " * 250,
+    "чай " * 250,
+    "茶" * 1_000,
+    "चाय " * 250,
+    "شاي " * 250,
+    "שתה" * 333,
+    "ชา" * 500,
+    "차" * 1_000,
+    "\u202e\u200b\ufeff" * 300,
+    "(" * 1_000,
+    " ".join(f"w{n}" for n in range(200)),
+    "1e308 -0 NaN ∞ 0x1F",
+]
+
+
+@pytest.mark.parametrize("many", [1, 8])
+@pytest.mark.parametrize("text", NASTY, ids=range(len(NASTY)))
+async def test_no_question_is_too_much(agent: Agent, text: str, many: int) -> None:
+    """It finds what it finds, whether the embedder is there or not; or it is refused, since no text holds such."""
+    await agent.remember("tea and cake", NewMemory("likes čaj", about=("Ada",)))
+    for questions in (await asked(*[text] * many), [Question(text, None, "none")] * many):
+        try:
+            async with agent.db.transaction(agent.caller, read_only=True) as tx:
+                await recall.recall(tx, None, questions, RecallFilter(), limit=10, token_budget=500)
+        except InvalidInput:
+            assert "\x00" in text
+
+
+async def test_time_bounds_hold_to_the_microsecond_and_reversed_leave_nothing(agent: Agent) -> None:
+    noon = datetime(2026, 3, 2, 12, tzinfo=UTC)
+    tick = timedelta(microseconds=1)
+    await agent.remember(NewMemory("likes tea", at=noon))
+    assert await agent.recalled("tea", since=noon, until=noon) == ["likes tea"]
+    assert await agent.recalled("tea", until=noon - tick) == []
+    assert await agent.recalled("tea", since=noon + tick) == []
+    assert await agent.recalled("tea", since=noon + tick, until=noon - tick) == []
+
+
+async def test_words_are_counted_as_they_stand_in_live_memories(agent: Agent, owner: asyncpg.Connection) -> None:
+    """Those of one memory alone have no row; what is forgotten counts no more."""
+    told = await agent.remember(*(f"tea number {n}" for n in range(30)), "tea and cake", "cake again", "porcelain")
+    await agent.embed()
+    async with agent.writing() as (tx, revision):
+        await memory.forget(tx, revision, [Target(id=one.id) for one in told[:15]], delete=True)
+    await agent.embed()
+    rows = await owner.fetch("SELECT lexeme, passages FROM terms WHERE tenant_id = $1", agent.caller.tenant_id)
+    counted = {row["lexeme"]: row["passages"] for row in rows}
+    assert {word: counted.get(word) for word in ("tea", "number", "cake", "porcelain", "29")} == {
+        "tea": 16,
+        "number": 15,
+        "cake": 2,
+        "porcelain": None,
+        "29": None,
+    }
+    query = "SELECT passages_counted FROM graph_indexes WHERE tenant_id = $1"
+    assert await owner.fetchval(query, agent.caller.tenant_id) == 18

@@ -1,0 +1,78 @@
+"""All that is wrong with arguments is told at once, each with its path, within a bound on the telling and the work."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from recollect.errors import InvalidInput, InvalidInputs
+from recollect_gateway import parsing
+from recollect_gateway.mcp_endpoint.catalogue import TOOLS
+from recollect_gateway.parsing import MAX_FAULTS, parse
+
+
+def faults(tool: str, arguments: dict[str, Any]) -> list[str]:
+    """What is said of each fault."""
+    with pytest.raises(InvalidInput) as error:
+        parse(TOOLS[tool].arguments, arguments)
+    return str(error.value).split("\n")
+
+
+def test_three_faults_in_three_places_are_three_lines() -> None:
+    entities = [
+        {"name": "A", "entityType": "", "observations": []},
+        {"name": "B", "entityType": "t", "observations": ["x", 7]},
+        {"name": "C", "entityType": "t", "observations": [], "importance": 11},
+    ]
+    assert faults("create_entities", {"entities": entities, "what": 1}) == [
+        "entities.0.entityType: String must contain at least 1 character",
+        "entities.1.observations.1: Expected `str`, got `int`",
+        "entities.2.importance: Number must be less than or equal to 10",
+        "what: Unknown argument",
+    ]
+
+
+def test_what_is_missing_or_unknown_or_no_text_is_told_beside_the_rest() -> None:
+    relations = [{"from": "A", "sesame": 1}, {"from": "a\0", "to": "b", "relationType": "c" * 300}, 5]
+    assert faults("create_relations", {"relations": relations}) == [
+        "relations.0.to: Required",
+        "relations.0.relationType: Required",
+        "relations.0.sesame: Unknown argument",
+        "relations.1.from: Holds a NUL or half a character, which text cannot",
+        "relations.1.relationType: String must contain at most 256 characters",
+        "relations.2: Expected `object`, got `int`",
+    ]
+
+
+def test_the_paths_of_all_are_kept_and_the_first_stands_for_them() -> None:
+    with pytest.raises(InvalidInputs) as error:
+        parse(TOOLS["search_nodes"].arguments, {"query": 1, "limit": 0, "as_of": []})
+    assert [fault.path for fault in error.value.faults] == ["query", "limit", "as_of"]
+    assert error.value.path == "query"
+
+
+@pytest.mark.parametrize(("given", "told"), [(1, 1), (MAX_FAULTS, MAX_FAULTS), (MAX_FAULTS + 1, MAX_FAULTS + 1)])
+def test_they_are_told_up_to_a_bound(given: int, told: int) -> None:
+    said = faults("open_nodes", {"names": [1] * given})
+    assert len(said) == told
+    assert (said[-1] == "and more") is (given > MAX_FAULTS)
+
+
+def test_a_list_is_refused_by_its_length_before_its_elements_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked_at: list[str] = []
+    look = parsing._faults
+
+    def watched(type_: Any, value: Any, path: str) -> Iterator[InvalidInput]:
+        looked_at.append(path)
+        return look(type_, value, path)
+
+    monkeypatch.setattr(parsing, "_faults", watched)
+    ones = json.loads("[" + ",".join("1" for _ in range(2_000_000)) + "]")
+    assert faults("create_entities", {"entities": ones}) == ["entities: Array must contain at most 1000 elements"]
+    assert looked_at == ["", "entities"]
+
+
+def test_what_is_sound_is_parsed_as_before() -> None:
+    parsed = parse(TOOLS["read_graph"].arguments, {"as_of": 3, "limit": 5})
+    assert (parsed.as_of, parsed.limit) == ("3", 5)  # type: ignore[attr-defined]

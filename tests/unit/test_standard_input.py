@@ -1,0 +1,40 @@
+"""Reading what is piped in."""
+
+import _thread
+import os
+import threading
+from io import BufferedReader
+
+import pytest
+
+from recollect_cli.standard_input import InterruptibleFile
+
+
+@pytest.fixture
+def pipe() -> tuple[BufferedReader, int]:
+    reading, writing = os.pipe()
+    return BufferedReader(InterruptibleFile(reading)), writing
+
+
+def test_what_is_written_is_read_to_its_end(pipe: tuple[BufferedReader, int]) -> None:
+    file, writing = pipe
+    with file:
+        os.write(writing, b"one\ntwo")
+        assert file.readline() == b"one\n"
+        os.close(writing)
+        assert file.read() == b"two"
+        assert file.read(1) == b""
+
+
+def test_a_signal_that_interrupts_no_read_is_heard(pipe: tuple[BufferedReader, int]) -> None:
+    """`interrupt_main` leaves a running system call alone, as a signal does that came just before it."""
+    file, writing = pipe
+    with file:
+        interrupting = threading.Timer(0.1, _thread.interrupt_main)
+        interrupting.start()
+        with pytest.raises(KeyboardInterrupt):
+            file.read(1)
+        interrupting.join()
+        os.write(writing, b"x")
+        assert file.read(1) == b"x"
+    os.close(writing)

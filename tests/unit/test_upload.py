@@ -1,0 +1,29 @@
+"""What an import says of itself at the command line."""
+
+import pytest
+
+from recollect_cli.upload import ImportTally
+
+
+@pytest.mark.parametrize(
+    ("tally", "said"),
+    [
+        (ImportTally(), "0 new entities, 0 new observations, 0 new relations"),
+        (
+            ImportTally(entities=1, facts=1, observations=1, relations=1, known=1, broken=1),
+            "1 new entity, 1 new fact, 1 new observation, 1 new relation; 1 line held nothing new; "
+            "1 broken line, or a part of it, was left out",
+        ),
+        (
+            ImportTally(entities=2, observations=3, known=2, broken=2),
+            "2 new entities, 3 new observations, 0 new relations; 2 lines held nothing new; "
+            "2 broken lines or parts of them were left out",
+        ),
+    ],
+)
+def test_one_is_no_plural(tally: ImportTally, said: str) -> None:
+    assert tally.summary() == said
+
+
+def test_items_that_change_what_was_there_are_told() -> None:
+    assert ImportTally(changed=1).summary("items").endswith("; 1 item changed what was there")

@@ -1,0 +1,42 @@
+"""A worker that looks for work once, when it starts: what it does later, it was woken for.
+
+Run it by `python -m tests.wakeup_worker`.
+"""
+
+from dataclasses import replace
+
+import pytest
+import structlog
+
+from recollect_workers.context import WorkerContext
+from recollect_workers.main import main
+from recollect_workers.schedule import ScheduledJob, scheduled_jobs
+from tests.jobs import KINDS
+
+WORKER = "tests.wakeup_worker"
+A_DAY = 86_400.0
+
+log = structlog.get_logger(__name__)
+
+
+def has_swept(what: str) -> str:
+    """What is logged each time that it has looked for `passages` or `jobs`."""
+    return f"sweep {what}: done"
+
+
+def once(context: WorkerContext) -> list[ScheduledJob]:
+    """All that is regular, with the next time a day away. What is due at once, as after a wake-up, still is."""
+    return [_rare(regular) for regular in scheduled_jobs(context)]
+
+
+def _rare(regular: ScheduledJob) -> ScheduledJob:
+    async def do(context: WorkerContext) -> None:
+        await regular.job(context)
+        log.info(f"{regular.name}: done")
+
+    return replace(regular, job=do, seconds=A_DAY)
+
+
+if __name__ == "__main__":
+    pytest.MonkeyPatch().setattr("recollect_workers.main.scheduled_jobs", once)
+    main(KINDS)

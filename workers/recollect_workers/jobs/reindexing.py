@@ -1,0 +1,32 @@
+"""Make the passages of a graph anew: they are derived from what is remembered."""
+
+from uuid import UUID
+
+from recollect.graph.graphs import service as graphs
+from recollect.graph.nodes import service as nodes
+from recollect.graph.passages import service as passages
+from recollect.jobs.model import Job, StepRefused, StepResult
+from recollect.platform.db import Transaction
+
+NODES_PER_STEP = 200
+
+_FIRST = UUID(int=0)
+
+
+async def reindex_passages(tx: Transaction, job: Job) -> StepResult:
+    """The passages of the next nodes, in the order of their ids. Done and total count nodes.
+
+    Nodes that are made meanwhile have their passages already, whether a step meets them or not.
+    """
+    if job.graph_id is None:
+        raise StepRefused("This job has no graph: one graph is reindexed at a time.")
+    revision = await graphs.hold_graph(tx, job.graph_id)
+    after = UUID(job.cursor["after"]) if "after" in job.cursor else _FIRST
+    # The index before the passages, as the worker that settles them takes the two: else each could wait for the other.
+    await passages.raise_index_epoch(tx, job.graph_id)
+    page = await nodes.reindex_page(tx, revision, after=after, limit=NODES_PER_STEP)
+    done = job.done + len(page)
+    if len(page) == NODES_PER_STEP:
+        head = await graphs.head_of(tx, revision.graph)
+        return StepResult({"after": str(page[-1])}, done, max(done, head.entities + head.facts))
+    return StepResult({}, done, done, finished=True, result={"nodes": done})

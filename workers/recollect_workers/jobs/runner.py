@@ -1,0 +1,179 @@
+"""Run tenants' jobs in turns.
+
+A turn is a few seconds of one job, step by step; then the job waits behind those of the other tenants. A round gives
+each tenant that has a due job one turn. So a tenant with five hundred jobs delays a tenant with one job by one turn at
+most. A step is one transaction: its effect, the cursor and the progress commit together, if the worker still has the
+lease. A worker that dies loses its current step only; the job is claimed again when the lease ends.
+"""
+
+import asyncio
+import time
+from contextlib import AsyncExitStack
+from uuid import UUID
+
+import structlog
+
+from recollect.accounts.identity.model import worker_caller
+from recollect.caller import Caller
+from recollect.errors import ErrorCode, RecollectError, Unavailable
+from recollect.jobs import leases
+from recollect.jobs.model import MAX_ATTEMPTS, Job, JobBounds, LeaseLost, StepPostponed, failure_of
+from recollect.platform.metrics import record_job_step
+from recollect.platform.telemetry import continued_span
+from recollect_workers.context import PreparedKind, WorkerContext
+
+TURN_SECONDS = 5.0
+"""How long a job runs before others have their turn. Its current step is finished first."""
+
+Turns = set[asyncio.Task[None]]
+
+log = structlog.get_logger(__name__)
+
+
+async def sweep(context: WorkerContext) -> None:
+    """Run due jobs, announced or not, until none is left. Raises Unavailable if the database is away.
+
+    A worker runs one sweep at a time, which bounds the number of concurrent turns.
+    """
+    under_way: Turns = set()
+    try:
+        while not context.stopping.is_set():
+            context.jobs_due.clear()
+            if await _start_round(context, under_way):
+                continue
+            if not under_way:
+                return
+            await _wait_for_change(context, under_way)
+    except asyncio.CancelledError:
+        for turn in under_way:
+            turn.cancel()
+        raise
+    finally:
+        await asyncio.gather(*under_way, return_exceptions=True)
+
+
+async def _start_round(context: WorkerContext, under_way: Turns) -> bool:
+    """Begin a turn for each tenant that has a due job; True if there was any."""
+    started = False
+    for tenant_id in await leases.tenants_with_due(context.database):
+        while len(under_way) >= context.settings.max_jobs:
+            await asyncio.wait(under_way, return_when=asyncio.FIRST_COMPLETED)
+        if context.stopping.is_set():
+            break
+        job = await _attempt_claim(context, tenant_id)
+        if job is not None:
+            turn = asyncio.create_task(take_turn(context, tenant_id, job))
+            under_way.add(turn)
+            turn.add_done_callback(under_way.discard)
+            started = True
+    return started
+
+
+async def _attempt_claim(context: WorkerContext, tenant_id: UUID) -> Job | None:
+    try:
+        async with context.database.transaction(worker_caller(tenant_id)) as tx:
+            return await leases.claim_job(tx, context.kinds, JobBounds.of(context.settings))
+    except Unavailable as error:
+        if error.code is not ErrorCode.BUSY:
+            raise
+        # Such as a worker that stalls in the middle of its claim: one tenant must not keep the others from their turn.
+        log.warning("no job claimed, will be tried again", tenant=str(tenant_id), reason=str(error))
+    except Exception:
+        log.exception("no job claimed, will be tried again", tenant=str(tenant_id))
+    return None
+
+
+async def _wait_for_change(context: WorkerContext, under_way: Turns) -> None:
+    """Wait until a turn ends, a wake-up comes or the worker is to stop."""
+    signals = [asyncio.create_task(event.wait()) for event in (context.jobs_due, context.stopping)]
+    try:
+        await asyncio.wait({*under_way, *signals}, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for signal in signals:
+            signal.cancel()
+
+
+async def take_turn(context: WorkerContext, tenant_id: UUID, job: Job) -> None:
+    """Run a claimed job for one turn, in the trace of the request that started it. Never raises."""
+    caller = worker_caller(tenant_id, subject=job.created_by)
+    carrier = {"traceparent": job.traceparent} if job.traceparent else {}
+    with continued_span(job.kind, carrier) as span:
+        span.set_attributes({"recollect.tenant_id": str(tenant_id), "recollect.job_id": str(job.id)})
+        try:
+            await _run_steps(context, caller, job)
+        except LeaseLost:
+            log.warning("another worker took the job over", **_named(caller, job))
+        except RecollectError as error:
+            log.warning("the job comes back when its lease ends", **_named(caller, job), reason=str(error))
+        except Exception:
+            log.exception("the job comes back when its lease ends", **_named(caller, job))
+
+
+async def _run_steps(context: WorkerContext, caller: Caller, job: Job) -> None:
+    bounds, ends = JobBounds.of(context.settings), time.monotonic() + TURN_SECONDS
+    if job.attempts > MAX_ATTEMPTS:
+        async with context.database.transaction(caller) as tx:
+            await leases.fail_lost_job(tx, job, bounds)
+        log.error("job failed: no worker survived its next step", **_named(caller, job))
+        return
+    over = job.cancel_requested
+    while not over:
+        try:
+            job = await take_step(context, caller, job)
+        except LeaseLost:
+            raise
+        except StepPostponed as put_off:
+            async with context.database.transaction(caller) as tx:
+                await leases.postpone_job(tx, job, put_off)
+            return
+        except Exception as error:
+            await _note_failure(context, caller, job, error)
+            return
+        over = job.is_finished or job.cancel_requested or context.stopping.is_set() or time.monotonic() >= ends
+    if job.is_finished:
+        log.info("job succeeded", **_named(caller, job), done=job.done)
+        return
+    async with context.database.transaction(caller) as tx:
+        await leases.release_job(tx, job, bounds)
+
+
+async def take_step(context: WorkerContext, caller: Caller, job: Job) -> Job:
+    """One step in one transaction; the job as it stands then.
+
+    Raises LeaseLost where another worker has the job, TimeoutError for a step that outlasts its lease, or whatever went
+    wrong in the step: nothing of it is left then.
+    """
+    bounds, begun, outcome = JobBounds.of(context.settings), time.perf_counter(), "failed"
+    kind = context.kinds[job.kind]
+    try:
+        async with asyncio.timeout(bounds.lease.total_seconds()), AsyncExitStack() as stack:
+            do_step = await kind.prepare(context, caller, job) if isinstance(kind, PreparedKind) else kind
+            tx = await stack.enter_async_context(context.database.transaction(caller))
+            step = await do_step(tx, job)
+            job = await leases.record_step(tx, job, step, bounds)
+        outcome = "finished" if job.is_finished else "done"
+    except LeaseLost:
+        outcome = "lost"
+        raise
+    except StepPostponed:
+        outcome = "put_off"
+        raise
+    finally:
+        record_job_step(job.kind, outcome, time.perf_counter() - begun)
+    return job
+
+
+async def _note_failure(context: WorkerContext, caller: Caller, job: Job, error: Exception) -> None:
+    failure = failure_of(error)
+    async with context.database.transaction(caller) as tx:
+        again = await leases.record_failure(tx, job, failure, JobBounds.of(context.settings))
+    told = {**_named(caller, job), "code": str(failure.code), "attempt": job.attempts}
+    unforeseen = None if isinstance(error, RecollectError | TimeoutError) else error
+    if again:
+        log.warning("job step failed, will be tried again", **told, exc_info=unforeseen)
+    else:
+        log.error("job failed", **told, exc_info=unforeseen)
+
+
+def _named(caller: Caller, job: Job) -> dict[str, str]:
+    return {"tenant": str(caller.tenant_id), "job": str(job.id), "kind": job.kind}
