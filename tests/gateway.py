@@ -23,6 +23,7 @@ from recollect.accounts.identity import service as identity
 from recollect.accounts.identity.model import IssuedKey, NewKey
 from recollect.caller import Caller
 from recollect.platform.db import Database
+from recollect.platform.sql import Query
 from recollect.settings import Settings
 from recollect_gateway.app import create_app
 from recollect_gateway.mcp_endpoint.errors import ERROR_META
@@ -224,9 +225,11 @@ async def revision_of(db: Database, caller: Caller, graph: str = "default") -> i
     """The newest revision of a graph; 0 where there is none."""
     async with db.transaction(caller, read_only=True) as tx:
         found = await tx.fetchval(
-            "SELECT h.revision FROM graph_heads h JOIN graphs g ON g.id = h.graph_id AND g.tenant_id = h.tenant_id "
-            "WHERE g.name = $1",
-            graph,
+            Query.compile(
+                "SELECT h.revision FROM graph_heads h JOIN graphs g ON g.id = h.graph_id AND g.tenant_id = h.tenant_id "
+                "WHERE g.name = :graph"
+            ),
+            graph=graph,
         )
     return found or 0
 

@@ -29,6 +29,7 @@ from recollect.memory import facts, remembering
 from recollect.memory import service as memory
 from recollect.memory.model import MemoryPatch, NewMemory, Target
 from recollect.platform.db import Transaction
+from recollect.platform.sql import Query
 from recollect.retrieval.recall.model import Question
 from recollect.transfer.entities import import_entities
 from recollect.transfer.formats.decoding import ParsedRecord as Brought
@@ -282,6 +283,6 @@ async def _known(agent: Agent) -> Known:
     live = "graph_id = (SELECT id FROM graphs WHERE tenant_id = $1 AND name = $2) AND removed_revision IS NULL"
     graph = agent.graph or agent.caller.default_graph
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
-        memories = await tx.fetch(f"SELECT id FROM observations WHERE {live} ORDER BY id", tx.tenant_id, graph)
-        heads = await tx.fetch(f"SELECT id FROM nodes WHERE {live} ORDER BY id", tx.tenant_id, graph)
+        memories = await tx.fetch(Query.compile(f"SELECT id FROM observations WHERE {live} ORDER BY id"), graph=graph)
+        heads = await tx.fetch(Query.compile(f"SELECT id FROM nodes WHERE {live} ORDER BY id"), graph=graph)
     return Known([row["id"] for row in memories], [row["id"] for row in heads])

@@ -1,31 +1,32 @@
 """What holds of every graph, whatever was written to it."""
 
+from recollect.platform.sql import Query
 from tests.memories import Agent
 
 LAWS = {
     "revisions have no gaps and the head is the last of them": """
         SELECT h.revision, count(c), max(c.revision) FROM graph_heads h LEFT JOIN changes c USING (tenant_id, graph_id)
-        WHERE h.graph_id = $1 GROUP BY h.revision
+        WHERE h.graph_id = :graph_id GROUP BY h.revision
         HAVING h.revision <> count(c) OR h.revision <> max(c.revision)""",
     "time rises strictly with revisions, up to the head's": """
         SELECT revision FROM (
-            SELECT revision, at, lag(at) OVER (ORDER BY revision) AS before FROM changes WHERE graph_id = $1) c
+            SELECT revision, at, lag(at) OVER (ORDER BY revision) AS before FROM changes WHERE graph_id = :graph_id) c
         WHERE at <= before
         UNION ALL
         SELECT h.revision FROM graph_heads h JOIN changes c USING (tenant_id, graph_id, revision)
-        WHERE h.graph_id = $1 AND h.at <> c.at""",
+        WHERE h.graph_id = :graph_id AND h.at <> c.at""",
     "a change touches ids, each of a row of its graph that is stamped with its revision": """
         SELECT c.revision, i.id FROM changes c CROSS JOIN unnest(c.ids) AS i (id)
-        WHERE c.graph_id = $1 AND NOT EXISTS (
+        WHERE c.graph_id = :graph_id AND NOT EXISTS (
             SELECT FROM node_versions v WHERE v.node_id = i.id AND v.added_revision = c.revision
             UNION ALL SELECT FROM observations o WHERE o.id = i.id AND c.revision IN (added_revision, removed_revision)
             UNION ALL SELECT FROM relations r
             WHERE i.id IN (r.id, r.version_of) AND c.revision IN (added_revision, removed_revision))
         UNION ALL
-        SELECT revision, NULL FROM changes WHERE graph_id = $1 AND ids = '{}'""",
+        SELECT revision, NULL FROM changes WHERE graph_id = :graph_id AND ids = '{}'""",
     "a former version of a relation is the one before, but for what was put to it": """
         SELECT v.id FROM relations v LEFT JOIN relations r ON r.tenant_id = v.tenant_id AND r.id = v.version_of
-        WHERE v.graph_id = $1 AND v.version_of IS NOT NULL AND (
+        WHERE v.graph_id = :graph_id AND v.version_of IS NOT NULL AND (
             v.removed_revision IS NULL OR v.added_revision >= v.removed_revision OR r.version_of IS NOT NULL
             OR (v.graph_id, v.from_node, v.to_graph, v.to_node, v.type, v.created_at, v.created_by)
                 IS DISTINCT FROM (r.graph_id, r.from_node, r.to_graph, r.to_node, r.type, r.created_at, r.created_by)
@@ -34,7 +35,7 @@ LAWS = {
     "versions are numbered, and each ends with the first later one that was not written beside it": """
         SELECT v.node_id, v.version FROM (
             SELECT *, row_number() OVER (PARTITION BY node_id ORDER BY version) AS number
-            FROM node_versions WHERE graph_id = $1) v
+            FROM node_versions WHERE graph_id = :graph_id) v
         LEFT JOIN LATERAL (
             SELECT w.id, w.added_revision FROM node_versions w JOIN graphs g ON g.id = w.graph_id
             WHERE w.node_id = v.node_id AND w.version > v.version
@@ -46,7 +47,7 @@ LAWS = {
     "a lineage's head is its last version, field by field": """
         SELECT n.id FROM nodes n LEFT JOIN node_versions v
             ON v.tenant_id = n.tenant_id AND v.node_id = n.id AND v.version = n.version
-        WHERE n.graph_id = $1 AND (v.id IS DISTINCT FROM n.version_id OR v.superseded_revision IS NOT NULL
+        WHERE n.graph_id = :graph_id AND (v.id IS DISTINCT FROM n.version_id OR v.superseded_revision IS NOT NULL
             OR EXISTS (SELECT FROM node_versions w WHERE w.node_id = n.id AND w.version > n.version)
             OR v.deleted <> (n.removed_revision IS NOT NULL) OR v.began_at IS DISTINCT FROM n.created_at
             OR n.removed_revision IS NOT NULL AND v.added_revision <> n.removed_revision
@@ -59,7 +60,7 @@ LAWS = {
             SELECT n.*, concat_ws(' ', n.name, a.names) AS about, a.names AS aliases FROM nodes n
             CROSS JOIN LATERAL (SELECT string_agg(a.name, ' ' ORDER BY a.name) AS names FROM aliases a
                 WHERE a.node_id = n.id AND a.removed_revision IS NULL) a
-            WHERE n.graph_id = $1 AND n.removed_revision IS NULL AND NOT n.placeholder
+            WHERE n.graph_id = :graph_id AND n.removed_revision IS NULL AND NOT n.placeholder
         ), said AS (
             SELECT o.node_id, o.id AS memory_id, 'observation' AS source, o.content AS text, l.about, o.thread,
                 o.said_at, o.expires_at, o.created_by, o.kind, nullif(o.tags, '{}') AS tags, o.importance,
@@ -98,7 +99,7 @@ LAWS = {
         ), found AS (
             SELECT node_id, memory_id, source, text, tsv::text, thread, sequence, said_at, expires_at, created_by, kind,
                 tags, importance, outdated, version_id
-            FROM passages WHERE graph_id = $1 AND removed_revision IS NULL
+            FROM passages WHERE graph_id = :graph_id AND removed_revision IS NULL
         )
         (SELECT 'missing', * FROM wanted EXCEPT ALL SELECT 'missing', * FROM found)
         UNION ALL (SELECT 'too many', * FROM found EXCEPT ALL SELECT 'too many', * FROM wanted)""",
@@ -108,33 +109,37 @@ LAWS = {
                 (SELECT ARRAY[count(*) FILTER (WHERE name IS NOT NULL AND NOT placeholder),
                     count(*) FILTER (WHERE name IS NULL), count(*) FILTER (WHERE placeholder),
                     (SELECT count(*) FROM observations
-                        WHERE graph_id = $1 AND removed_revision IS NULL AND status = 'active'),
-                    (SELECT count(*) FROM relations WHERE graph_id = $1 AND removed_revision IS NULL)]
-                FROM nodes WHERE graph_id = $1 AND removed_revision IS NULL) AS counted
-            FROM graph_heads h WHERE graph_id = $1) c
+                        WHERE graph_id = :graph_id AND removed_revision IS NULL AND status = 'active'),
+                    (SELECT count(*) FROM relations WHERE graph_id = :graph_id AND removed_revision IS NULL)]
+                FROM nodes WHERE graph_id = :graph_id AND removed_revision IS NULL) AS counted
+            FROM graph_heads h WHERE graph_id = :graph_id) c
         WHERE counted <> ARRAY[entities, facts, placeholders, observations, relations]""",
     "an observation has one version at a time, of one node, the later where the earlier ended or later": """
         SELECT o.id FROM observations o
         JOIN observations later ON later.tenant_id = o.tenant_id AND later.id = o.id
             AND later.added_revision > o.added_revision
-        WHERE o.graph_id = $1 AND (o.removed_revision IS NULL OR o.removed_revision > later.added_revision
+        WHERE o.graph_id = :graph_id AND (o.removed_revision IS NULL OR o.removed_revision > later.added_revision
             OR o.node_id <> later.node_id)""",
     "a placeholder has a relation of its graph": """
-        SELECT id FROM nodes WHERE graph_id = $1 AND placeholder AND removed_revision IS NULL
+        SELECT id FROM nodes WHERE graph_id = :graph_id AND placeholder AND removed_revision IS NULL
         EXCEPT (
-            SELECT from_node FROM relations WHERE graph_id = $1 AND removed_revision IS NULL
-            UNION SELECT to_node FROM relations WHERE graph_id = $1 AND removed_revision IS NULL)""",
+            SELECT from_node FROM relations WHERE graph_id = :graph_id AND removed_revision IS NULL
+            UNION SELECT to_node FROM relations WHERE graph_id = :graph_id AND removed_revision IS NULL)""",
     "what is live hangs on live nodes": """
         SELECT x.id FROM (
-            SELECT tenant_id, id, node_id FROM observations WHERE graph_id = $1 AND removed_revision IS NULL
-            UNION ALL SELECT tenant_id, id, node_id FROM passages WHERE graph_id = $1 AND removed_revision IS NULL
-            UNION ALL SELECT tenant_id, node_id, node_id FROM aliases WHERE graph_id = $1 AND removed_revision IS NULL
-            UNION ALL SELECT tenant_id, id, from_node FROM relations WHERE graph_id = $1 AND removed_revision IS NULL
-            UNION ALL SELECT tenant_id, id, to_node FROM relations WHERE graph_id = $1 AND removed_revision IS NULL) x
+            SELECT tenant_id, id, node_id FROM observations WHERE graph_id = :graph_id AND removed_revision IS NULL
+            UNION ALL SELECT tenant_id, id, node_id FROM passages
+            WHERE graph_id = :graph_id AND removed_revision IS NULL
+            UNION ALL SELECT tenant_id, node_id, node_id FROM aliases
+            WHERE graph_id = :graph_id AND removed_revision IS NULL
+            UNION ALL SELECT tenant_id, id, from_node FROM relations
+            WHERE graph_id = :graph_id AND removed_revision IS NULL
+            UNION ALL SELECT tenant_id, id, to_node FROM relations
+            WHERE graph_id = :graph_id AND removed_revision IS NULL) x
         JOIN nodes n ON n.tenant_id = x.tenant_id AND n.id = x.node_id
         WHERE n.removed_revision IS NOT NULL""",
 }
-"""Each holds while its query ($1: a graph) finds nothing."""
+"""Each holds while its query, of a graph, finds nothing."""
 
 
 OF_ALL_HISTORY = {
@@ -149,7 +154,7 @@ async def assert_laws(agent: Agent, *, whole: bool = True) -> None:
     """No law is broken in the agent's graph, which need not be there yet. Not `whole`: some of its history is gone."""
     named = agent.graph or agent.caller.default_graph
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
-        graph_id = await tx.fetchval("SELECT id FROM graphs WHERE name = $1", named)
+        graph_id = await tx.fetchval(Query.compile("SELECT id FROM graphs WHERE name = :named"), named=named)
         for law, query in LAWS.items():
             if whole or law not in OF_ALL_HISTORY:
-                assert await tx.fetch(query, graph_id) == [], law
+                assert await tx.fetch(Query.compile(query), graph_id=graph_id) == [], law

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID, uuid4
 
-import asyncpg
 import httpx2
 
 from recollect.caller import Caller
@@ -20,9 +19,10 @@ from recollect.jobs import service as jobs
 from recollect.jobs.kinds import IMPORT_GRAPH
 from recollect.jobs.model import Job, JobBounds, NewJob, StepRefused, StepResult
 from recollect.platform.cache import connect_redis
-from recollect.platform.db import Database, Operator, Transaction
+from recollect.platform.db import AnyConnection, Database, Operator, Transaction
 from recollect.platform.embedding import create_embedder
 from recollect.platform.queue import Wakeups
+from recollect.platform.sql import Query
 from recollect.settings import Settings
 from recollect_workers import kinds
 from recollect_workers.context import WorkerContext
@@ -132,7 +132,7 @@ async def has_begun(desk: Desk, job: Job) -> bool:
 async def employed(settings: Settings, db: Database) -> AsyncIterator[WorkerContext]:
     """A worker's parts, which know every kind. What other tests left is gone: a sweep works for every tenant."""
     async with Operator.connect(settings.migration_url, settings) as operator:
-        await operator.execute("DELETE FROM jobs")
+        await operator.execute(Query.compile("DELETE FROM jobs"))
     async with connect_redis(settings) as redis:
         wakeups = Wakeups(redis)
         known = {**kinds.known_kinds(settings), **KINDS}
@@ -172,7 +172,7 @@ async def take_one_step(context: WorkerContext, desk: Desk) -> None:
             await job_turns.release_job(tx, taken, JobBounds.of(context.settings))
 
 
-async def effects(connection: asyncpg.Connection | Transaction, tenant_id: UUID) -> list[int]:
+async def effects(connection: AnyConnection, tenant_id: UUID) -> list[int]:
     """The steps of the tenant's `count_steps` that had an effect, each as often as it had one."""
     rows = await connection.fetch(
         "SELECT kind::integer AS number FROM nodes WHERE tenant_id = $1 AND kind ~ '^[0-9]+$' ORDER BY 1", tenant_id

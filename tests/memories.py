@@ -23,6 +23,7 @@ from recollect.memory import service as memory
 from recollect.memory.model import NewMemory, Remembered
 from recollect.platform.db import Database, Transaction
 from recollect.platform.embedding import Embedder, create_embedder
+from recollect.platform.sql import Query
 from recollect.retrieval.recall import service as recall
 from recollect.retrieval.recall.model import Question, Recalled, RecallFilter
 from recollect.retrieval.search import service as search
@@ -147,7 +148,7 @@ async def at_work(db: Database, caller: Caller) -> AsyncIterator[Agent]:
         yield Agent(db, caller)
     finally:
         async with db.transaction(caller) as tx:
-            await tx.execute("DELETE FROM passages")
+            await tx.execute(Query.compile("DELETE FROM passages"))
 
 
 async def count_words(tx: Transaction) -> None:

@@ -22,6 +22,7 @@ from recollect.graph.entities import service as entities
 from recollect.graph.entities.model import NewEntity
 from recollect.graph.graphs import service as graphs
 from recollect.platform.db import Database, Operator
+from recollect.platform.sql import Query
 from recollect.settings import Settings
 from recollect_workers.context import WorkerContext
 from recollect_workers.jobs import embedding
@@ -116,7 +117,9 @@ async def end_leases(settings: Settings) -> None:
     """What killed workers held is free again, as it will be when their leases end: nobody has to wait for that."""
     async with Operator.connect(settings.migration_url, settings) as operator:
         for table in ("jobs", "passages"):
-            await operator.execute(f"UPDATE {table} SET claimed_until = now() WHERE claimed_until > now()")
+            await operator.execute(
+                Query.compile(f"UPDATE {table} SET claimed_until = now() WHERE claimed_until > now()")
+            )
 
 
 async def begun(worker: WorkerProcess) -> None:

@@ -352,4 +352,4 @@ class TestRoutes:
         ended = await self.done(http, "GET", f"/v1/jobs/{job.id}")
         assert ended["status"] == "cancelled"
         async with desk.db.transaction(desk.caller, read_only=True) as tx:
-            assert await effects(tx, desk.caller.tenant_id) == list(range(ended["done"]))
+            assert await effects(tx._connection, desk.caller.tenant_id) == list(range(ended["done"]))

@@ -15,6 +15,7 @@ from recollect.accounts.identity.model import operator_caller
 from recollect.caller import Caller
 from recollect.graph.graphs import store as graph_store
 from recollect.platform.db import Database, Transaction
+from recollect.platform.sql import Query
 from recollect_gateway.mcp_endpoint.catalogue import CATALOGUE
 from recollect_gateway.mcp_endpoint.errors import ERROR_META
 from recollect_gateway.mcp_endpoint.schema import json_schema
@@ -424,7 +425,7 @@ class TestGraphs:
         bounds, delete = list[str](), graph_store.delete_nodes
 
         async def watched(tx: Transaction, *arguments: Any, **more: Any) -> UUID | None:
-            bounds.append(await tx.fetchval("SHOW statement_timeout"))
+            bounds.append(await tx.fetchval(Query.compile("SHOW statement_timeout")))
             return await delete(tx, *arguments, **more)
 
         monkeypatch.setattr(graph_store, "delete_nodes", watched)

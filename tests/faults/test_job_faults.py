@@ -69,7 +69,7 @@ async def done_once(desk: Desk, started: list[Job]) -> None:
     for job in await ended(desk, *started):
         assert (job.status, job.done) == ("succeeded", job.arguments["steps"]), job
     async with desk.db.transaction(desk.caller, read_only=True) as tx:
-        assert await effects(tx, desk.caller.tenant_id) == sorted(
+        assert await effects(tx._connection, desk.caller.tenant_id) == sorted(
             number for job in started for number in range(job.arguments["steps"])
         )
     for job in started:

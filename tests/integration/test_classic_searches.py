@@ -21,6 +21,7 @@ from recollect.graph.entities.model import Entity, NewEntity
 from recollect.graph.nodes import service as nodes
 from recollect.graph.nodes.model import NodeFields
 from recollect.platform.db import Database
+from recollect.platform.sql import Query
 from recollect.retrieval.search import service as search
 from recollect.retrieval.search import store
 from recollect.retrieval.search.boolean import Expression, SubstringTerm
@@ -288,7 +289,7 @@ async def test_a_near_text_is_as_similar_by_trigrams_as_the_bound_says(
         return
     async with db.transaction(caller, read_only=True) as tx:
         _, trigrams = await store.count_trigrams(tx, query)
-        similarity = await tx.fetchval("SELECT similarity($1, $2)", query, text)
+        similarity = await tx.fetchval(Query.compile("SELECT similarity(:one, :other)"), one=query, other=text)
     within = bounds(len(query), trigrams, threshold)
     assert within.similarity is None or similarity >= within.similarity
 
@@ -307,7 +308,11 @@ async def test_the_similarity_that_a_search_sets_ends_with_it(agent: Agent, db: 
     await agent.create("lighthouse")
     await reading(agent, search.search_fuzzy, FuzzyQuery("lihgthouse"))
     async with db.transaction(agent.caller, read_only=True) as tx:
-        assert await tx.fetchval("SELECT current_setting('pg_trgm.similarity_threshold', true)") in ("0.3", "", None)
+        assert await tx.fetchval(Query.compile("SELECT current_setting('pg_trgm.similarity_threshold', true)")) in (
+            "0.3",
+            "",
+            None,
+        )
 
 
 # Dates

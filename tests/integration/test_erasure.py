@@ -35,6 +35,7 @@ from recollect.jobs.model import Job, JobBounds, JobFilter, NewJob
 from recollect.memory import service as memory
 from recollect.memory.model import MemoryPatch, NewMemory, Target
 from recollect.platform.db import Database
+from recollect.platform.sql import Query
 from recollect.retention.erasure import service as erasure
 from recollect.retention.erasure.model import REMAINS, Receipt, redacted
 from recollect.retention.erasure.name_patterns import pattern_of
@@ -460,16 +461,16 @@ async def test_its_statements_may_run_for_long_and_no_others(
     async with Database.connect(settings.database_url, settings=narrow) as db, at_work(db, caller) as agent:
         await agent.create("Ada")
         async with db.transaction(caller) as tx:
-            outside = await tx.fetchval("SHOW statement_timeout")
+            outside = await tx.fetchval(Query.compile("SHOW statement_timeout"))
             await erasure.erase_person(tx, "default", "Ada")
-            assert await tx.fetchval("SHOW statement_timeout") == inside
+            assert await tx.fetchval(Query.compile("SHOW statement_timeout")) == inside
         async with db.transaction(caller) as tx:
-            assert await tx.fetchval("SHOW statement_timeout") == outside
+            assert await tx.fetchval(Query.compile("SHOW statement_timeout")) == outside
             await graphs.create_graph(tx, NewGraph("diary"))
             await erasure.erase_graph(tx, "diary")
-            assert await tx.fetchval("SHOW statement_timeout") == inside
+            assert await tx.fetchval(Query.compile("SHOW statement_timeout")) == inside
         async with db.transaction(caller) as tx:
-            assert await tx.fetchval("SHOW statement_timeout") == outside
+            assert await tx.fetchval(Query.compile("SHOW statement_timeout")) == outside
 
 
 async def test_words_do_not_come_back_by_who_counts_them_meanwhile(

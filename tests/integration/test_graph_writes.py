@@ -168,9 +168,10 @@ async def test_names_are_not_compared_with_all_passages(agent: Agent, owner: asy
     await agent.create(*(f"entity {n}" for n in range(BATCH)))
     node_ids = await owner.fetchval("SELECT array_agg(id) FROM nodes WHERE tenant_id = $1", agent.caller.tenant_id)
     async with agent.db.transaction(agent.caller) as tx:
-        explain = f"EXPLAIN (ANALYZE, BUFFERS) {Queries('recollect.graph.passages').statements['remove_names']}"
+        explain = Queries("recollect.graph.passages").remove_names.with_prefix("EXPLAIN (ANALYZE, BUFFERS)")
         graph = await graphs.get_graph(tx, "default")
-        plan = "\n".join(row[0] for row in await tx.fetch(explain, tx.tenant_id, 2, node_ids, graph.id))
+        rows = await tx.fetch(explain, revision=2, node_ids=node_ids, graph_id=graph.id)
+    plan = "\n".join(row[0] for row in rows)
     read = [int(pages) for pages in re.findall(r"shared hit=(\d+)", plan)]
     assert 0 < max(read) <= 10 * BATCH, plan
 
@@ -183,8 +184,9 @@ async def test_a_statement_is_looked_up_by_its_hash(agent: Agent, owner: asyncpg
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
         graph = await graphs.get_graph(tx, "default")
         node = (await nodes.require_entities(tx, graph, ["busy"]))["busy"].id
-        explain = f"EXPLAIN {Queries('recollect.graph.observations').statements['find_observations']}"
-        plan = "\n".join(row[0] for row in await tx.fetch(explain, tx.tenant_id, [node], said[:1], datetime.now(UTC)))
+        explain = Queries("recollect.graph.observations").find_observations.with_prefix("EXPLAIN")
+        rows = await tx.fetch(explain, node_ids=[node], contents=said[:1], revision_time=datetime.now(UTC))
+    plan = "\n".join(row[0] for row in rows)
     assert "(hashtextextended(" in plan.partition("Index Cond:")[2], plan
 
 

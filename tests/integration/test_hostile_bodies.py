@@ -8,6 +8,7 @@ import pytest
 
 from recollect.caller import Caller
 from recollect.platform.db import Database
+from recollect.platform.sql import Query
 from recollect_gateway.errors import MEDIA_TYPE
 from tests.gateway import RunningGateway
 
@@ -78,7 +79,7 @@ async def test_every_route_refuses_them(
                     assert media.startswith(MEDIA_TYPE), (route, kind, media)
                 assert not [word for word in LIBRARY_WORDS if word in text.lower()], (route, kind, text)
     async with db.transaction(caller, read_only=True) as tx:
-        assert await tx.fetchval("SELECT count(*) FROM nodes") == 0
+        assert await tx.fetchval(Query.compile("SELECT count(*) FROM nodes")) == 0
 
 
 async def test_all_that_is_wrong_with_a_body_is_told_with_its_path(gateway: RunningGateway, admin_key: str) -> None:

@@ -22,6 +22,7 @@ from recollect.graph.graphs.model import NewGraph
 from recollect.graph.nodes import service as nodes
 from recollect.graph.nodes.model import Rewrite
 from recollect.platform.db import Database
+from recollect.platform.sql import Query
 from recollect.transfer import exports
 from recollect.transfer import service as transfer
 from recollect.transfer.batches import read_batches
@@ -337,7 +338,7 @@ class TestThereAndBack:
         await agent.create("Alice", "Bob")
         await agent.relate(("Alice", "Bob", "knows"), ("Bob", "Carol", "knows"))
         async with agent.db.transaction(agent.caller, read_only=True) as tx:
-            found = await tx.fetch("SELECT id FROM nodes WHERE tenant_id = $1 ORDER BY name", tx.tenant_id)
+            found = await tx.fetch(Query.compile("SELECT id FROM nodes WHERE tenant_id = :tenant_id ORDER BY name"))
         alice, bob, carol = (f"n{row['id'].hex}" for row in found)
         assert (await exported(agent, "mermaid")).decode() == (
             f'graph LR\n  {alice}["Alice"]\n  {bob}["Bob"]\n  {carol}["Carol"]\n'
@@ -654,7 +655,9 @@ class TestFilter:
         assert await self.names(agent, ExportSelection(tags=("vip",))) == (["Ada"], ["vip fact"], 0)
         assert await self.names(agent, ExportSelection(tags=("vip", "red"))) == (["old", "Ada"], ["vip fact"], 2)
         async with agent.db.transaction(agent.caller, read_only=True) as tx:
-            at = await tx.fetchval("SELECT at FROM changes WHERE tenant_id = $1 AND revision = 2", tx.tenant_id)
+            at = await tx.fetchval(
+                Query.compile("SELECT at FROM changes WHERE tenant_id = :tenant_id AND revision = 2")
+            )
         assert await self.names(agent, ExportSelection(since=at)) == (["Ada", "Bob"], ["vip fact"], 2)
         assert await self.names(agent, ExportSelection(until=at - timedelta(microseconds=1))) == (["old"], [], 0)
         await agent.observe("old", "changed")

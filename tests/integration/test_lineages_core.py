@@ -25,6 +25,7 @@ from recollect.graph.relations.model import EdgeUpsert
 from recollect.memory import subgraphs
 from recollect.memory.model import EdgeSpec, NodeSpec, Target, WrittenSubgraph
 from recollect.platform.db import Database, Transaction
+from recollect.platform.sql import Query
 from recollect.settings import Settings
 from tests.gateway import NewApiKey, eventually
 from tests.memories import Agent, names
@@ -274,7 +275,7 @@ class TestDeletingAGraph:
     async def test_nobody_deletes_a_change_by_itself(self, agent: Agent, notes: Agent) -> None:
         with pytest.raises(asyncpg.InsufficientPrivilegeError):
             async with agent.db.transaction(agent.caller) as tx:
-                await tx.execute("DELETE FROM changes")
+                await tx.execute(Query.compile("DELETE FROM changes"))
 
 
 class TestSubgraphs:

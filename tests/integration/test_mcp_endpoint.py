@@ -17,6 +17,7 @@ from recollect.accounts.tenants import service as tenants
 from recollect.accounts.tenants.model import Tenant
 from recollect.caller import Caller, Scope
 from recollect.platform.db import Database, Operator
+from recollect.platform.sql import Query
 from recollect.retrieval.recall.questions import QuestionEncoder
 from recollect.settings import Settings
 from recollect_gateway.calls import Services
@@ -219,7 +220,7 @@ class TestTenancy:
             for graph in ("open", "closed"):
                 await client.call_tool("create_entities", {"graph": graph, "entities": [ALICE]})
         async with db.transaction(caller) as tx:
-            allowed = await tx.fetchval("SELECT id FROM graphs WHERE name = 'open'")
+            allowed = await tx.fetchval(Query.compile("SELECT id FROM graphs WHERE name = 'open'"))
         narrow = await issue(caller, graph_ids=(allowed,), default_graph_id=allowed)
         async with gateway.client(narrow.secret, "/mcp/x/all", revision=revision) as client:
             assert (await client.call_tool("read_graph", {})).structured_content["entities"] == [ALICE]

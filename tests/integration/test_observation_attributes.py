@@ -20,6 +20,7 @@ from recollect.graph.observations.model import Observation
 from recollect.memory import service as memory
 from recollect.memory.model import MemoryPatch, NewMemory, RememberOutcome, Revised, Target
 from recollect.platform.db import Database
+from recollect.platform.sql import Query
 from recollect.retention.compaction import service as retention
 from recollect.retention.erasure import service as erasure
 from recollect.retrieval.recall import service as recall
@@ -151,7 +152,7 @@ class TestRemember:
     async def test_a_kind_that_is_not_allowed_is_refused_by_its_path(self, agent: Agent) -> None:
         await agent.create(NewEntity("Ada", "person"))
         async with agent.db.transaction(agent.caller) as tx:
-            await tx.execute("UPDATE graphs SET kind_whitelist = '{person}'")
+            await tx.execute(Query.compile("UPDATE graphs SET kind_whitelist = '{person}'"))
         with pytest.raises(InvalidInput) as refused:
             await agent.remember(NewMemory("walks", about=("Ada",)), TEA)
         assert refused.value.path == "items.1.kind"

@@ -20,7 +20,7 @@ from recollect.settings import Settings
 
 CORE = Path(recollect.__file__).parent
 CAPABILITIES = sorted(".".join(file.parent.relative_to(CORE).parts) for file in CORE.rglob("queries.sql"))
-QUERIES = [(capability, name) for capability in CAPABILITIES for name in Queries(f"recollect.{capability}").statements]
+QUERIES = [(capability, name) for capability in CAPABILITIES for name in Queries(f"recollect.{capability}").by_name]
 OPERATORS_CAPABILITIES = {"accounts.tenants", "retrieval.vector_indexes"}
 """Their queries run as the owner."""
 
@@ -36,7 +36,12 @@ async def prepared(request: pytest.FixtureRequest, settings: Settings) -> Any:
     operators = capability in OPERATORS_CAPABILITIES
     url = settings.migration_url if operators else settings.database_url
     connection = await _connected(settings, url, OWNER_ROLE if operators else APP_ROLE)
-    yield capability, name, Queries(f"recollect.{capability}").statements[name], connection
+    yield (
+        capability,
+        name,
+        Queries(f"recollect.{capability}").by_name[name].with_types(vector="halfvec").text,
+        connection,
+    )
     await connection.close()
 
 
@@ -54,8 +59,18 @@ async def test_its_role_may_run_the_query_and_the_store_knows_its_columns(prepar
 def test_each_query_has_a_sentence_and_one_function_of_its_store(capability: str) -> None:
     text = CORE.joinpath(*capability.split("."), "queries.sql").read_text(encoding="utf-8")
     described = re.findall(r"^-- name: ([a-z_]+)\n-- \S", text, re.MULTILINE)
-    assert sorted(described) == sorted(Queries(f"recollect.{capability}").statements)
+    assert sorted(described) == sorted(Queries(f"recollect.{capability}").by_name)
     assert sorted(name for _, name in _uses(capability)) == sorted(described)
+
+
+@pytest.mark.parametrize("capability", CAPABILITIES)
+def test_each_query_is_asked_with_the_parameters_that_it_has(capability: str) -> None:
+    """Where a call says all of them; what it takes from a dictionary, `**`, is found wanting when it runs."""
+    asked = list(_asked(capability))
+    assert asked
+    for query, given, is_all in asked:
+        wanted = set(Queries(f"recollect.{capability}").by_name[query].parameters) - {"tenant_id"}
+        assert given == wanted if is_all else given <= wanted, query
 
 
 @pytest.mark.parametrize("capability", CAPABILITIES)
@@ -100,6 +115,16 @@ def _uses(capability: str) -> Iterator[tuple[ast.FunctionDef | ast.AsyncFunction
         for node in ast.walk(function):
             if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "queries":
                 yield function, node.attr
+
+
+def _asked(capability: str) -> Iterator[tuple[str, set[str], bool]]:
+    """(query, names given, whether these are all) for each call that names its query."""
+    for function in _functions(capability):
+        for call in [node for node in ast.walk(function) if isinstance(node, ast.Call) and node.args]:
+            query = call.args[0]
+            if isinstance(query, ast.Attribute) and ast.unparse(query.value) == "queries":
+                given = {keyword.arg for keyword in call.keywords if keyword.arg is not None} - {"tenant_id"}
+                yield query.attr, given, all(keyword.arg is not None for keyword in call.keywords)
 
 
 def _fillings(capability: str) -> Iterator[Filling]:

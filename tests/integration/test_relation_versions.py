@@ -18,6 +18,7 @@ from recollect.graph.relations import service as relations
 from recollect.graph.relations.model import Edge, EdgeUpsert, NewEdge, NewRelation, RelationFilter, Walk
 from recollect.memory import fact_triplets
 from recollect.platform.db import Database
+from recollect.platform.sql import Query
 from recollect.retention.compaction import service as retention
 from recollect.transfer import exports
 from tests.invariants import assert_laws
@@ -158,7 +159,7 @@ async def test_compaction_takes_the_former_versions_only(db: Database, caller: C
         async with db.transaction(caller) as tx:
             graph = await graphs.get_graph(tx, "default")
             step = await retention.compact(tx, graph.id, before=before, limit=100)
-            kept = await tx.fetch("SELECT id FROM relations WHERE tenant_id = $1", tx.tenant_id)
+            kept = await tx.fetch(Query.compile("SELECT id FROM relations WHERE tenant_id = :tenant_id"))
         assert (step.freed.relations, [row["id"] for row in kept]) == (1, [last.edge.id])
         assert await metadata(agent) == [{"since": 1834}]
         await assert_laws(agent, whole=False)

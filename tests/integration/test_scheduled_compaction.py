@@ -15,7 +15,7 @@ from recollect.graph.graphs.model import NewGraph
 from recollect.jobs.kinds import COMPACT_GRAPH
 from recollect.jobs.model import Job
 from recollect.platform.db import Database
-from recollect.platform.sql import Queries
+from recollect.platform.sql import Queries, Query
 from recollect.retention.compaction import service as compaction
 from recollect.retention.compaction.model import CompactionCheck
 from recollect.settings import Settings
@@ -250,8 +250,10 @@ async def test_a_look_reads_indexes_only(agent: Agent, owner: asyncpg.Connection
     await crowd.create(*[NewEntity(f"e{number}", "x", (f"says {number}",)) for number in range(500)])
     await crowd.delete(*[f"e{number}" for number in range(100)])
     await age(owner, agent)
-    query = Queries("recollect.retention.compaction").list_to_check
+    query = Queries("recollect.retention.compaction").list_to_check.with_prefix("EXPLAIN (ANALYZE, FORMAT JSON)")
     async with agent.db.transaction(agent.caller) as tx:
-        await tx.execute("SET LOCAL enable_seqscan = off")  # A table of a few rows is read from end to end, rightly.
-        told = await tx.fetchval(f"EXPLAIN (ANALYZE, FORMAT JSON) {query}", tx.tenant_id, timedelta(days=DAYS), 100)
+        await tx.execute(
+            Query.compile("SET LOCAL enable_seqscan = off")
+        )  # A table of a few rows is read from end to end, rightly.
+        told = await tx.fetchval(query, retention=timedelta(days=DAYS), limit=100)
     assert looked_at(msgspec.json.decode(told)[0]["Plan"]) <= 100

@@ -3,7 +3,7 @@
 What is asserted is which index serves and how many rows are looked at, never how long that takes.
 """
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from typing import Any
 from uuid import UUID
 
@@ -14,6 +14,7 @@ import pytest
 from recollect.accounts.identity.model import operator_caller
 from recollect.graph.entities.model import NewEntity
 from recollect.graph.graphs import service as graphs
+from recollect.graph.graphs.model import as_of_parameters
 from recollect.platform.db import Database
 from recollect.platform.sql import Queries
 from recollect.retrieval.search import boolean
@@ -32,8 +33,9 @@ NEEDLE = "zyxwvut"
 """Stands in one entity's observation, and its letters next to each other nowhere else."""
 
 queries = Queries("recollect.retrieval.search")
-NO_FILTER: tuple[Any, ...] = (None, [], None, None)
-PAGE = (0, 101)
+EXPLAIN = "EXPLAIN (ANALYZE, FORMAT JSON)"
+NO_FILTER: dict[str, Any] = {"kind": None, "tags": [], "importance": None, "archived": None}
+PAGE = {"offset": 0, "limit": 101}
 
 
 def entity(number: int) -> NewEntity:
@@ -68,13 +70,17 @@ async def gather_statistics(postgres: LocalPostgres, *, known: bool) -> None:
         await superuser.close()
 
 
-async def plan(agent: Agent, query: str, *arguments: Any, similarity: float = 0.3) -> dict[str, Any]:
+Search = tuple[str, dict[str, Any]]
+"""The name of a query, and what it is asked with."""
+
+
+async def plan(agent: Agent, query: str, arguments: dict[str, Any], similarity: float = 0.3) -> dict[str, Any]:
     """What PostgreSQL did for a query on what is now, as recollect_app."""
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
         graph = await graphs.get_graph(tx, "default")
-        await tx.execute(queries.set_similarity, str(similarity))
-        explain = f"EXPLAIN (ANALYZE, FORMAT JSON) {getattr(queries, query)}"
-        told = await tx.fetchval(explain, tx.tenant_id, graph.id, None, None, *NO_FILTER, *arguments)
+        await tx.execute(queries.set_similarity, similarity=str(similarity))
+        explain = getattr(queries, query).with_prefix(EXPLAIN)
+        told = await tx.fetchval(explain, graph_id=graph.id, **as_of_parameters(None), **NO_FILTER, **arguments)
     found: dict[str, Any] = msgspec.json.decode(told)[0]["Plan"]
     return found
 
@@ -84,28 +90,40 @@ def indexes(plan: dict[str, Any]) -> set[str]:
     return {step["Index Name"] for step in steps(plan) if "Index Name" in step and step["Actual Loops"]}
 
 
-def substring(text: str) -> tuple[str, Sequence[Any]]:
+def substring(text: str) -> Search:
     pattern = like_pattern(text)
-    return "search_substring", (pattern, pattern[1:-1], *PAGE)
+    return "search_substring", {"pattern": pattern, "name_pattern": pattern[1:-1], **PAGE}
 
 
-def ranked(*words: str) -> tuple[str, Sequence[Any]]:
-    likes, patterns = [like_pattern(word) for word in words], [word_pattern(word) for word in words]
-    return "search_ranked", (likes, patterns, WORD, SIZE, *PAGE)
+def ranked(*words: str) -> Search:
+    likes, regexes = [like_pattern(word) for word in words], [word_pattern(word) for word in words]
+    return "search_ranked", {"patterns": likes, "regexes": regexes, "word": WORD, "entities": SIZE, **PAGE}
 
 
-def expression(query: str) -> tuple[str, Sequence[Any]]:
+def expression(query: str) -> Search:
     asked = boolean.plan(boolean.parse(query))
-    terms = [term.field for term in asked.terms], [like_pattern(term.text) for term in asked.terms]
-    ways = [way[0] for way in asked.ways], [way[1] for way in asked.ways], asked.is_universal
-    return "search_boolean", (*terms, *ways, *PAGE)
+    return "search_boolean", {
+        "fields": [term.field for term in asked.terms],
+        "patterns": [like_pattern(term.text) for term in asked.terms],
+        "required": [way[0] for way in asked.ways],
+        "forbidden": [way[1] for way in asked.ways],
+        "is_universal": asked.is_universal,
+        **PAGE,
+    }
 
 
-def fuzzy(kind: str, text: str) -> tuple[str, Sequence[Any]]:
+def fuzzy(kind: str, text: str) -> Search:
     within = bounds(len(text), len(text) + 1, 0.9)
     assert within.similarity is not None
-    near = (text, within.least, within.most, True, UUID(int=0), 10_000)
-    return f"fuzzy_{kind}", near if kind == "entities" else (*near, within.similarity)
+    near = {
+        "text": text,
+        "min_length": within.least,
+        "max_length": within.most,
+        "by_trigrams": True,
+        "after": UUID(int=0),
+        "limit": 10_000,
+    }
+    return f"fuzzy_{kind}", near if kind == "entities" else {**near, "min_similarity": within.similarity}
 
 
 RARE = {
@@ -135,7 +153,7 @@ COMMON = {
 async def test_what_is_rare_is_found_by_its_index(crowd: Agent, postgres: LocalPostgres, search: str) -> None:
     (query, arguments), index = RARE[search]
     await gather_statistics(postgres, known=True)
-    done = await plan(crowd, query, *arguments)
+    done = await plan(crowd, query, arguments)
     assert index in indexes(done)
     assert looked_at(done) < SIZE / 10
 
@@ -148,7 +166,7 @@ async def test_no_search_compares_everything_with_everything(
     """Each row is looked at a few times: the square of the graph would be a hundred million."""
     query, arguments = COMMON[search] if search in COMMON else RARE[search][0]
     await gather_statistics(postgres, known=known)
-    assert looked_at(await plan(crowd, query, *arguments)) < 40 * SIZE
+    assert looked_at(await plan(crowd, query, arguments)) < 40 * SIZE
 
 
 async def test_few_names_are_compared_with_a_fuzzy_query(crowd: Agent, postgres: LocalPostgres) -> None:
@@ -157,8 +175,8 @@ async def test_few_names_are_compared_with_a_fuzzy_query(crowd: Agent, postgres:
     similarity = bounds(len("name of 58420"), 14, 0.9).similarity
     assert similarity is not None
     await gather_statistics(postgres, known=True)
-    candidates = (await plan(crowd, query, *arguments, similarity=similarity))["Actual Rows"]
-    everything = (await plan(crowd, query, *arguments, similarity=0))["Actual Rows"]
+    candidates = (await plan(crowd, query, arguments, similarity=similarity))["Actual Rows"]
+    everything = (await plan(crowd, query, arguments, similarity=0))["Actual Rows"]
     assert 0 < candidates < everything / 10
 
 
@@ -168,10 +186,17 @@ async def test_labels_are_found_by_their_index(crowd: Agent, postgres: LocalPost
     await gather_statistics(postgres, known=known)
     async with crowd.db.transaction(crowd.caller, read_only=True) as tx:
         graph = await graphs.get_graph(tx, "default")
-        words = asked.words, asked.any_word, asked.limit, asked.share
         told = await tx.fetchval(
-            f"EXPLAIN (ANALYZE, FORMAT JSON) {queries.match_labels}",
-            *(tx.tenant_id, graph.id, *words, [], [], None, None, False),
+            queries.match_labels.with_prefix(EXPLAIN),
+            graph_id=graph.id,
+            words=asked.words,
+            any_word=asked.any_word,
+            limit=asked.limit,
+            min_share=asked.share,
+            kinds=[],
+            tags=[],
+            **as_of_parameters(None),
+            fresh_only=False,
         )
         (found,) = await search.match_labels(tx, graph, asked)
     done = msgspec.json.decode(told)[0]["Plan"]

@@ -37,6 +37,7 @@ from recollect.memory import service as memory
 from recollect.memory.model import NewMemory
 from recollect.platform.db import Operator
 from recollect.platform.migrate import migrate
+from recollect.platform.sql import Query
 from recollect.retention.compaction import service as retention
 from recollect.retention.erasure import service as erasure
 from recollect.retention.expiry import service as expiry
@@ -293,7 +294,7 @@ async def test_nothing_is_compared_with_everything(work: Work) -> None:
         async with agent.db.transaction(agent.caller, keep=False) as tx:
             graph = await graphs.get_graph(tx, "default")
             passed = "UPDATE nodes SET expires_at = now() - interval '1 hour', status = 'archived' WHERE tenant_id = $1"
-            await tx.execute(f"{passed} AND name <> 'entity 0'", tx.tenant_id)
+            await tx.execute(Query.compile(f"{passed} AND name <> 'entity 0'"))
             await expiry.graphs_with_purgeable(tx, retention=timedelta())
             await expiry.purge_expired(tx, graph.id, retention=timedelta())
 

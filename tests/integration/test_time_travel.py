@@ -26,6 +26,7 @@ from recollect.graph.relations.model import Direction, NewEdge, Walk
 from recollect.memory import service as memory
 from recollect.memory.model import Explored, NewMemory, Target
 from recollect.platform.db import Database, Transaction
+from recollect.platform.sql import Query
 from recollect.retrieval.search import service as search
 from recollect.retrieval.search.model import BooleanQuery, FuzzyQuery, RankedQuery, SubstringQuery
 from tests.conftest import NewTenant
@@ -61,7 +62,8 @@ async def _versions(tx: Transaction, graph: str, as_of: str | None) -> Any:
     found = await graphs.get_graph(tx, graph)
     at = await graphs.moment(tx, found, as_of)
     ids = await tx.fetch(
-        "SELECT id FROM nodes WHERE tenant_id = $1 AND graph_id = $2 ORDER BY id", tx.tenant_id, found.id
+        Query.compile("SELECT id FROM nodes WHERE tenant_id = :tenant_id AND graph_id = :found_id ORDER BY id"),
+        found_id=found.id,
     )
     heads = await lineages.get_nodes(tx, found, [row["id"] for row in ids], at=at)
     return [replace(head, superseded_by=None, superseded_revision=None, conflicts=()) for head in heads]

@@ -34,6 +34,7 @@ from recollect.graph.relations.model import NewEdge
 from recollect.memory import service as memory
 from recollect.memory.model import MemoryPatch, NewMemory, Target
 from recollect.platform.db import Database
+from recollect.platform.sql import Query
 from recollect.retention.compaction import service as retention
 from recollect.transfer import exports
 from tests.conftest import NewTenant
@@ -93,32 +94,37 @@ async def state(agent: Agent, as_of: int | None = None) -> Any:
         graph = await graphs.get_graph(tx, agent.graph or "default")
         at = await graphs.moment(tx, graph, moment)
         live, _ = await lineages.list_nodes(tx, graph, VersionFilter(limit=1_000), at=at)
+        revision = as_of if as_of is not None else 2**40
         edges = await tx.fetch(
-            "SELECT from_node, to_node, type, metadata, ordinal, created_at, created_by FROM relations "
-            "WHERE tenant_id = $1 AND graph_id = $2 AND added_revision <= $3 "
-            "AND (removed_revision IS NULL OR removed_revision > $3) ORDER BY 1, 2, 3",
-            tx.tenant_id,
-            graph.id,
-            as_of if as_of is not None else 2**40,
+            Query.compile(
+                "SELECT from_node, to_node, type, metadata, ordinal, created_at, created_by FROM relations "
+                "WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND added_revision <= :revision "
+                "AND (removed_revision IS NULL OR removed_revision > :revision) ORDER BY 1, 2, 3"
+            ),
+            graph_id=graph.id,
+            revision=revision,
         )
         said = await tx.fetch(
-            "SELECT node_id, content, thread, kind, tags, importance, source, metadata::text, status, reason, id, "
-            "created_by, coalesce(said_at, created_at), expires_at FROM observations "
-            "WHERE tenant_id = $1 AND graph_id = $2 AND added_revision <= $3 "
-            "AND (removed_revision IS NULL OR removed_revision > $3) "
-            "AND (expires_at IS NULL OR expires_at > statement_timestamp()) ORDER BY 1, 2, 3, 9, 5, 6, 10",
-            tx.tenant_id,
-            graph.id,
-            as_of if as_of is not None else 2**40,
+            Query.compile(
+                "SELECT node_id, content, thread, kind, tags, importance, source, metadata::text, status, reason, id, "
+                "created_by, coalesce(said_at, created_at), expires_at FROM observations "
+                "WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND added_revision <= :revision "
+                "AND (removed_revision IS NULL OR removed_revision > :revision) "
+                "AND (expires_at IS NULL OR expires_at > statement_timestamp()) ORDER BY 1, 2, 3, 9, 5, 6, 10"
+            ),
+            graph_id=graph.id,
+            revision=revision,
         )
         aliases = await tx.fetch(
-            "SELECT a.node_id, a.name FROM aliases a JOIN nodes n ON n.tenant_id = a.tenant_id AND n.id = a.node_id "
-            "WHERE a.tenant_id = $1 AND a.graph_id = $2 AND a.added_revision <= $3 "
-            "AND (a.removed_revision IS NULL OR a.removed_revision > $3) "
-            "AND (n.expires_at IS NULL OR n.expires_at > statement_timestamp()) ORDER BY 1, 2",
-            tx.tenant_id,
-            graph.id,
-            as_of if as_of is not None else 2**40,
+            Query.compile(
+                "SELECT a.node_id, a.name FROM aliases a "
+                "JOIN nodes n ON n.tenant_id = a.tenant_id AND n.id = a.node_id "
+                "WHERE a.tenant_id = :tenant_id AND a.graph_id = :graph_id AND a.added_revision <= :revision "
+                "AND (a.removed_revision IS NULL OR a.removed_revision > :revision) "
+                "AND (n.expires_at IS NULL OR n.expires_at > statement_timestamp()) ORDER BY 1, 2"
+            ),
+            graph_id=graph.id,
+            revision=revision,
         )
     entities = [
         (e.id, e.name, e.kind, sorted(e.observations), e.tags, e.importance, e.created_at, e.parent)
@@ -270,9 +276,11 @@ async def test_a_relation_that_was_made_anew_is_as_old_as_it_was(agent: Agent) -
 
 async def edges_of(agent: Agent) -> list[tuple[Any, ...]]:
     """Who made the relations of a graph, and when."""
-    query = "SELECT type, created_at, created_by FROM relations WHERE tenant_id = $1 AND removed_revision IS NULL"
+    query = (
+        "SELECT type, created_at, created_by FROM relations WHERE tenant_id = :tenant_id AND removed_revision IS NULL"
+    )
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
-        return [tuple(row) for row in await tx.fetch(f"{query} ORDER BY id", tx.tenant_id)]
+        return [tuple(row) for row in await tx.fetch(Query.compile(f"{query} ORDER BY id"))]
 
 
 async def test_what_was_said_again_by_another_is_its_writer_s_still(agent: Agent) -> None:
@@ -293,9 +301,9 @@ async def say(agent: Agent, said: NewObservation) -> None:
 
 
 async def writers_of(agent: Agent) -> list[str]:
-    query = "SELECT created_by FROM observations WHERE tenant_id = $1 AND removed_revision IS NULL ORDER BY id"
+    query = "SELECT created_by FROM observations WHERE tenant_id = :tenant_id AND removed_revision IS NULL ORDER BY id"
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
-        return [row["created_by"] for row in await tx.fetch(query, tx.tenant_id)]
+        return [row["created_by"] for row in await tx.fetch(Query.compile(query))]
 
 
 async def test_undoing_is_undone_where_a_name_was_known_from_relations_only(agent: Agent) -> None:

@@ -17,6 +17,7 @@ from recollect.memory.model import NewMemory, Target
 from recollect.platform.cache import connect_redis
 from recollect.platform.db import Database, Operator
 from recollect.platform.queue import Wakeups
+from recollect.platform.sql import Query
 from recollect.retrieval.recall import service as recall
 from recollect.retrieval.recall.model import Question, RecallFilter
 from recollect.retrieval.vector_indexes import service as upkeep
@@ -110,16 +111,18 @@ class TestIndexes:
         """Whether the planner can serve the nearest passages by the index, as the one who may not own it."""
         vector = f"halfvec({embedder().dimensions})"
         async with agent.db.transaction(agent.caller, read_only=True) as tx:
-            graph_id = await tx.fetchval("SELECT id FROM graphs")
-            await tx.execute("SET LOCAL enable_seqscan = off; SET LOCAL enable_sort = off")
+            graph_id = await tx.fetchval(Query.compile("SELECT id FROM graphs"))
+            await tx.execute(Query.compile("SET LOCAL enable_seqscan = off; SET LOCAL enable_sort = off"))
             rows = await tx.fetch(
-                f"""EXPLAIN SELECT id FROM search_passages
-                WHERE tenant_id = $1 AND graph_id = $2 AND removed_revision IS NULL AND embedding_model = $3
-                ORDER BY embedding::{vector} <=> $4::{vector} LIMIT 5""",
-                agent.caller.tenant_id,
-                graph_id,
-                embedder().model,
-                np.ones(embedder().dimensions, np.float16),
+                Query.compile(
+                    f"""EXPLAIN SELECT id FROM search_passages
+                    WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND removed_revision IS NULL
+                        AND embedding_model = :model
+                    ORDER BY embedding::{vector} <=> :vector::{vector} LIMIT 5"""
+                ),
+                graph_id=graph_id,
+                model=embedder().model,
+                vector=np.ones(embedder().dimensions, np.float16),
             )
         return any(name in row[0] for row in rows)
 
@@ -193,7 +196,7 @@ class TestIndexes:
         async with connect_redis(hasty) as redis, asyncio.TaskGroup() as tasks:
             context = WorkerContext(hasty, db, embedder(), Wakeups(redis), asyncio.Event())
             async with db.transaction(agent.caller, read_only=True) as lasting:
-                await lasting.fetchval("SELECT count(*) FROM graphs")
+                await lasting.fetchval(Query.compile("SELECT count(*) FROM graphs"))
                 tending = tasks.create_task(tend_job(context))
                 await asyncio.sleep(1)
                 assert not tending.done()
@@ -210,7 +213,7 @@ class TestIndexes:
         self, agent: Agent, settings: Settings, owner: asyncpg.Connection, postgres: LocalPostgres
     ) -> None:
         index = index_of(await graph_of(owner, agent.caller))
-        await owner.execute(create_statement(index))
+        await owner.execute(create_statement(index).text)
         administrator = await asyncpg.connect(postgres.url())
         try:
             await administrator.execute(
@@ -226,7 +229,7 @@ class TestIndexes:
         """It had told searches to use it no longer."""
         graph = await graph_of(owner, agent.caller)
         old, index = index_of(graph, "another model"), index_of(graph)
-        await owner.execute(create_statement(old))
+        await owner.execute(create_statement(old).text)
         assert set(await tend(settings)) >= {f"dropped {old.name}", f"built {index.name}"}
         assert await self.plan_uses(agent, index.name)
 
@@ -273,7 +276,7 @@ class TestIndexes:
         index = index_of(await graph_of(owner, agent.caller))
         await owner.execute("SELECT set_config('maintenance_work_mem', $1, false)", f"{megabytes}MB")
         try:
-            await owner.execute(create_statement(index))
+            await owner.execute(create_statement(index).text)
         finally:
             await owner.execute("RESET maintenance_work_mem")
 

@@ -21,6 +21,7 @@ from recollect.graph.passages.model import PendingPassage
 from recollect.memory import service as memory
 from recollect.memory.model import MemoryPatch, NewMemory, Target
 from recollect.platform.db import Database
+from recollect.platform.sql import Query
 from tests.conftest import NewTenant
 from tests.examples import examples
 from tests.histories import STEPS, remember, written
@@ -168,7 +169,9 @@ async def test_the_same_is_made_anew_however_many_went_together(
         async with agent.db.transaction(agent.caller, keep=False) as tx:
             async with graphs.write_graph(tx, agent.graph, "test") as revision:
                 await memory.forget(tx, revision, [Target(id=talks[place]) for place in doomed], delete=True)
-            rows = await tx.fetch("SELECT id FROM passages WHERE NOT settled AND removed_revision IS NULL ORDER BY id")
+            rows = await tx.fetch(
+                Query.compile("SELECT id FROM passages WHERE NOT settled AND removed_revision IS NULL ORDER BY id")
+            )
             found.append([row["id"] for row in rows])
     assert found[0] == found[1] == found[2]
     assert found[0] or len(doomed) == 120

@@ -28,6 +28,7 @@ from recollect.platform.embedding import (
     create_embedder,
 )
 from recollect.platform.queue import QUEUE_NAME, Wakeups, arq_redis
+from recollect.platform.sql import Query
 from recollect.platform.telemetry import continued_span
 from recollect.settings import Settings
 from recollect_local.postgres import LocalPostgres
@@ -348,8 +349,10 @@ class TestCounting:
         """How many memories each graph had when its words were counted, in order of the graphs' ids."""
         async with context.database.transaction(caller, read_only=True) as tx:
             rows = await tx.fetch(
-                "SELECT graph_id, memories_counted FROM graph_indexes i JOIN graphs g ON g.id = i.graph_id "
-                "WHERE g.name <> 'default' ORDER BY graph_id"
+                Query.compile(
+                    "SELECT graph_id, memories_counted FROM graph_indexes i JOIN graphs g ON g.id = i.graph_id "
+                    "WHERE g.name <> 'default' ORDER BY graph_id"
+                )
             )
         return {row["graph_id"]: row["memories_counted"] for row in rows}
 

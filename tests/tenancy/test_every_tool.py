@@ -8,6 +8,7 @@ from recollect.accounts.identity.model import operator_caller
 from recollect.caller import Caller
 from recollect.graph.graphs import service as graphs
 from recollect.platform.db import Database
+from recollect.platform.sql import Query
 from recollect_gateway.mcp_endpoint.catalogue import TOOLS
 from tests.conftest import NewTenant
 from tests.contract.examples import EXAMPLES, Played
@@ -68,8 +69,11 @@ async def test_a_confined_key_is_told_nothing_of_what_its_graph_is_tied_to(
         await gateway.call(owner, "create_entities", {"graph": "closed", "entities": secret}, path=ALL)
         async with db.transaction(caller, read_only=True) as tx:
             ids = await graphs.graph_ids(tx, ["default", "closed"])
-            query = "SELECT id FROM nodes WHERE graph_id = $1 AND removed_revision IS NULL AND NOT placeholder"
-            hidden, *near = [row["id"] for name in ("closed", "default") for row in await tx.fetch(query, ids[name])]
+            query = Query.compile(
+                "SELECT id FROM nodes WHERE graph_id = :graph_id AND removed_revision IS NULL AND NOT placeholder"
+            )
+            found = [await tx.fetch(query, graph_id=ids[name]) for name in ("closed", "default")]
+            hidden, *near = [row["id"] for rows in found for row in rows]
         for node in near:
             for graph, source, to_graph, target in (
                 ("default", node, "closed", hidden),

@@ -11,6 +11,7 @@ import pytest
 from recollect.errors import Unavailable
 from recollect.graph.graphs import service as graphs
 from recollect.platform.db import APP_ROLE, OWNER_ROLE, Database, Transaction, session_settings
+from recollect.platform.sql import Query
 from recollect.settings import Settings
 from tests.tenancy.conftest import Neighbour
 
@@ -122,7 +123,7 @@ async def test_without_a_tenant_nothing_is_seen(
     for relation in [*tables, "tenants", *views]:
         assert await owner.fetchval(f"SELECT count(*) FROM {source(relation)}") > 0
         async with db.system() as session:
-            assert await session.fetchval(f"SELECT count(*) FROM {relation}") == 0, relation
+            assert await session.fetchval(Query.compile(f"SELECT count(*) FROM {relation}")) == 0, relation
 
 
 async def test_a_tenant_sees_its_own_rows_only(
@@ -132,14 +133,14 @@ async def test_a_tenant_sees_its_own_rows_only(
         tenant_id = neighbour.caller.tenant_id
         async with neighbour.db.transaction(neighbour.caller, read_only=True) as tx:
             for relation in [*tables, *views]:
-                count = f"SELECT count(*), count(*) FILTER (WHERE tenant_id <> $1) FROM {relation}"
-                mine, others = await tx.fetchrow(count, tenant_id) or (None, None)
+                count = f"SELECT count(*), count(*) FILTER (WHERE tenant_id <> :tenant_id) FROM {relation}"
+                mine, others = await tx.fetchrow(Query.compile(count)) or (None, None)
                 stored = await owner.fetchval(
                     f"SELECT count(*) FROM {source(relation)} WHERE tenant_id = $1", tenant_id
                 )
                 assert (mine, others) == (stored, 0), relation
                 assert stored > 0, relation
-            assert [row["id"] for row in await tx.fetch("SELECT id FROM tenants")] == [tenant_id]
+            assert [row["id"] for row in await tx.fetch(Query.compile("SELECT id FROM tenants"))] == [tenant_id]
 
 
 ATTACKS = {
@@ -197,7 +198,9 @@ KIND = {"tenants": "table tenants", "schema_migrations": "table schema_migration
 
 
 async def tenant_of(connection: Transaction) -> str | None:
-    value: str | None = await connection.fetchval("SELECT nullif(current_setting('recollect.tenant_id', true), '')")
+    value: str | None = await connection.fetchval(
+        Query.compile("SELECT nullif(current_setting('recollect.tenant_id', true), '')")
+    )
     return value
 
 
@@ -210,7 +213,7 @@ async def one_connection(settings: Settings) -> AsyncIterator[Database]:
 
 
 async def broken(tx: Transaction) -> None:
-    await tx.execute("SELECT 1 / 0")
+    await tx.execute(Query.compile("SELECT 1 / 0"))
 
 
 async def left(tx: Transaction) -> None:
@@ -218,11 +221,11 @@ async def left(tx: Transaction) -> None:
 
 
 async def cancelled(tx: Transaction) -> None:
-    await asyncio.wait_for(tx.execute("SELECT pg_sleep(10)"), 0.05)
+    await asyncio.wait_for(tx.execute(Query.compile("SELECT pg_sleep(10)")), 0.05)
 
 
 async def finished(tx: Transaction) -> None:
-    await tx.execute("SELECT 1")
+    await tx.execute(Query.compile("SELECT 1"))
 
 
 @pytest.mark.parametrize("end", [finished, broken, left, cancelled])
@@ -235,9 +238,12 @@ async def test_a_pooled_connection_forgets_its_tenant(
             assert await tenant_of(tx) == str(mine.caller.tenant_id)
             await end(tx)
     async with one_connection.system() as session:
-        assert await session.fetchval("SELECT current_setting('recollect.tenant_id', true)") in (None, "")
-        assert await session.fetchval("SELECT count(*) FROM nodes") == 0
-        assert await session.fetchval("SELECT pg_current_xact_id_if_assigned() IS NULL")
+        assert await session.fetchval(Query.compile("SELECT current_setting('recollect.tenant_id', true)")) in (
+            None,
+            "",
+        )
+        assert await session.fetchval(Query.compile("SELECT count(*) FROM nodes")) == 0
+        assert await session.fetchval(Query.compile("SELECT pg_current_xact_id_if_assigned() IS NULL"))
     async with one_connection.transaction(other.caller) as tx:
         assert await tenant_of(tx) == str(other.caller.tenant_id)
 
@@ -250,15 +256,15 @@ async def test_a_read_only_transaction_cannot_write(neighbours: Neighbours) -> N
             pass
     with pytest.raises(asyncpg.ActiveSQLTransactionError, match="read-write mode must be set before any query"):
         async with mine.db.transaction(mine.caller, read_only=True) as tx:
-            await tx.execute("SET TRANSACTION READ WRITE")
+            await tx.execute(Query.compile("SET TRANSACTION READ WRITE"))
 
 
 async def test_a_read_sees_one_state(neighbours: Neighbours) -> None:
     mine, _ = neighbours
     async with mine.db.transaction(mine.caller, read_only=True) as tx:
-        before = await tx.fetchval("SELECT count(*) FROM nodes")
+        before = await tx.fetchval(Query.compile("SELECT count(*) FROM nodes"))
         await mine.create("made meanwhile")
-        assert await tx.fetchval("SELECT count(*) FROM nodes") == before
+        assert await tx.fetchval(Query.compile("SELECT count(*) FROM nodes")) == before
 
 
 async def test_an_error_that_was_swallowed_inside_does_not_look_committed(
@@ -271,7 +277,7 @@ async def test_an_error_that_was_swallowed_inside_does_not_look_committed(
         async with db.transaction(caller) as tx:
             tx.wake("anything")
             with suppress(asyncpg.DivisionByZeroError):
-                await tx.execute("SELECT 1 / 0")
+                await tx.execute(Query.compile("SELECT 1 / 0"))
 
     async with Database.connect(
         settings.database_url, settings=settings, on_commit=lambda *told: woken.append(told)

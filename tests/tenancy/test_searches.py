@@ -2,6 +2,7 @@
 
 import pytest
 
+from recollect.platform.sql import Query
 from recollect.retrieval.search import service as search
 from recollect.retrieval.search.model import BooleanQuery, DateQuery, FuzzyQuery, RankedQuery
 from tests.integration.test_classic_searches import reading
@@ -29,26 +30,37 @@ async def test_the_past_of_another_tenant_is_not_read(neighbours: tuple[Neighbou
     assert names(await reading(mine, search.search_boolean, BooleanQuery("Ada"))) == []
 
 
-FUNCTIONS = {
-    "entities_of": "SELECT id FROM entities_of($1, $2, $4, clock_timestamp()) WHERE id = $3",
-    "statements_of": "SELECT id FROM statements_of($1, $2, $4, clock_timestamp()) WHERE node_id = $3",
-    "entity_of": "SELECT name FROM entity_of($1, $2, $3, $4, clock_timestamp())",
-    "statements_about": "SELECT content FROM statements_about($1, $2, $3, $4, clock_timestamp())",
+QUERIES = {
+    "entities_of": Query.compile(
+        "SELECT id FROM entities_of(:owner_id, :graph_id, :revision, clock_timestamp()) WHERE id = :node_id"
+    ),
+    "statements_of": Query.compile(
+        "SELECT id FROM statements_of(:owner_id, :graph_id, :revision, clock_timestamp()) WHERE node_id = :node_id"
+    ),
+    "entity_of": Query.compile(
+        "SELECT name FROM entity_of(:owner_id, :graph_id, :node_id, :revision, clock_timestamp())"
+    ),
+    "statements_about": Query.compile(
+        "SELECT content FROM statements_about(:owner_id, :graph_id, :node_id, :revision, clock_timestamp())"
+    ),
 }
 
 
 @pytest.mark.parametrize("revision", [None, 3])
-@pytest.mark.parametrize("function", FUNCTIONS)
+@pytest.mark.parametrize("function", QUERIES)
 async def test_the_functions_that_searches_read_show_no_other_tenant(
     neighbours: tuple[Neighbour, Neighbour], function: str, revision: int | None
 ) -> None:
     """They run as their caller: asked for another tenant's things by their ids, they have no row, now or then."""
     mine, theirs = neighbours
     async with mine.db.transaction(mine.caller, read_only=True) as tx:
-        graph, node = await tx.fetchrow("SELECT graph_id, id FROM nodes WHERE name = 'Ada'") or (None, None)
-        asked = (mine.caller.tenant_id, graph, node, revision)
-        assert await tx.fetch(FUNCTIONS[function], *asked)
+        found = await tx.fetchrow(Query.compile("SELECT graph_id, id AS node_id FROM nodes WHERE name = 'Ada'"))
+        query, mine_by_id = (
+            QUERIES[function],
+            {**(found or {}), "owner_id": mine.caller.tenant_id, "revision": revision},
+        )
+        assert await tx.fetch(query, **mine_by_id)
     async with theirs.db.transaction(theirs.caller, read_only=True) as tx:
-        assert await tx.fetch(FUNCTIONS[function], *asked) == []
+        assert await tx.fetch(query, **mine_by_id) == []
     async with mine.db.system() as session:
-        assert await session.fetch(FUNCTIONS[function], *asked) == []
+        assert await session.fetch(query, **mine_by_id) == []

@@ -2,7 +2,7 @@
 
 import pytest
 
-from recollect.platform.sql import parse
+from recollect.platform.sql import Query, parse
 
 FRAGMENT = """-- fragment: lives
 -- Whether it lives.
@@ -26,3 +26,32 @@ def test_a_fragment_that_is_not_there_is_an_error() -> None:
 def test_a_name_is_given_once(what: str) -> None:
     with pytest.raises(ValueError, match="alike"):
         parse(FRAGMENT + f"-- {what}: lives\n-- Another.\nSELECT 1;\n")
+
+
+class TestQuery:
+    def test_each_name_is_one_number_wherever_it_stands(self) -> None:
+        query = Query.compile("SELECT :id::uuid FROM nodes WHERE id = :id AND kind = ANY (:kinds::text[])")
+        assert query.text == "SELECT $1::uuid FROM nodes WHERE id = $1 AND kind = ANY ($2::text[])"
+        assert query.arguments({"kinds": ["person"], "id": 7}) == [7, ["person"]]
+
+    def test_a_colon_in_a_word_is_none(self) -> None:
+        query = Query.compile("SELECT tag -- prefix:value\nFROM tags WHERE text = ': '")
+        assert query.parameters == ()
+
+    @pytest.mark.parametrize("given", [{}, {"id": 1}, {"id": 1, "kind": "x", "tenant_id": 2}, {"id": 1, "kinds": "x"}])
+    def test_names_that_it_does_not_have_are_an_error(self, given: dict[str, object]) -> None:
+        query = Query.compile("/* nodes.find */ SELECT :id, :kind")
+        with pytest.raises(TypeError, match=r"/\* nodes.find \*/ has the parameters \['id', 'kind'\]"):
+            query.arguments(given)
+
+    def test_a_type_is_written_out(self) -> None:
+        query = Query.compile("SELECT embedding::{vector} <=> :vector::{vector}, '{}'::text[]")
+        assert (
+            query.with_types(vector="halfvec(3)").text
+            == "SELECT embedding::halfvec(3) <=> $1::halfvec(3), '{}'::text[]"
+        )
+
+    @pytest.mark.parametrize("type_", ["halfvec(3); DROP TABLE nodes", "halfvec(-1)", "", "text[]"])
+    def test_nothing_but_a_type_is(self, type_: str) -> None:
+        with pytest.raises(ValueError, match="is no type"):
+            Query("SELECT 1::{vector}").with_types(vector=type_)

@@ -20,7 +20,7 @@ async def tenants_with_due(session: Session) -> list[UUID]:
 
 async def find_equal(tx: Transaction, digest: bytes) -> UUID | None:
     """The job under way that has this digest."""
-    job_id: UUID | None = await tx.fetchval(queries.find_equal, tx.tenant_id, digest)
+    job_id: UUID | None = await tx.fetchval(queries.find_equal, digest=digest)
     return job_id
 
 
@@ -30,62 +30,67 @@ async def insert_job(
     """Make a job; None if an equal one is under way, or `most` are."""
     job_id: UUID | None = await tx.fetchval(
         queries.insert_job,
-        tx.tenant_id,
-        new_id(),
-        new.graph_id,
-        new.kind,
-        new.digest,
-        new.arguments,
-        new.total,
-        new.held,
-        most,
-        held_for,
-        traceparent,
-        tx.caller.subject,
+        id=new_id(),
+        graph_id=new.graph_id,
+        kind=new.kind,
+        digest=new.digest,
+        arguments=new.arguments,
+        total=new.total,
+        held=new.held,
+        max_open=most,
+        held_for=held_for,
+        traceparent=traceparent,
+        subject=tx.caller.subject,
     )
     return job_id
 
 
 async def find_job(tx: Transaction, job_id: UUID) -> Job | None:
     """A job that the caller may see."""
-    row = await tx.fetchrow(queries.find_job, tx.tenant_id, job_id, _allowed(tx))
+    row = await tx.fetchrow(queries.find_job, job_id=job_id, allowed_graphs=_allowed(tx))
     return Job(**row) if row else None
 
 
 async def list_jobs(tx: Transaction, wanted: JobFilter, *, before: UUID | None, limit: int) -> list[Job]:
     """Jobs that the caller may see, newest first, before the id `before`."""
     rows = await tx.fetch(
-        queries.list_jobs, tx.tenant_id, before, limit, _allowed(tx), wanted.graph_id, wanted.kind, wanted.status
+        queries.list_jobs,
+        before=before,
+        limit=limit,
+        allowed_graphs=_allowed(tx),
+        graph_id=wanted.graph_id,
+        kind=wanted.kind,
+        status=wanted.status,
     )
     return [Job(**row) for row in rows]
 
 
 async def busy_graphs(tx: Transaction, kind: str, graph_ids: Sequence[UUID], since: datetime) -> set[UUID]:
     """Those of these graphs that have a job of a kind under way, or had one that ended after a time."""
-    rows = await tx.fetch(queries.busy_graphs, tx.tenant_id, kind, graph_ids, since)
+    rows = await tx.fetch(queries.busy_graphs, kind=kind, graph_ids=graph_ids, since=since)
     return {row["graph_id"] for row in rows}
 
 
 async def start_job(tx: Transaction, job_id: UUID) -> bool:
     """Let a job begin that was held; whether it was."""
-    return await tx.fetchval(queries.start_job, tx.tenant_id, job_id) is not None
+    return await tx.fetchval(queries.start_job, job_id=job_id) is not None
 
 
 async def cancel_job(tx: Transaction, job_id: UUID, *, retention: timedelta) -> bool | None:
     """Ask a job to end; whether it has ended. None if it had finished, or is not there."""
-    ended: bool | None = await tx.fetchval(queries.cancel_job, tx.tenant_id, job_id, retention)
+    ended: bool | None = await tx.fetchval(queries.cancel_job, job_id=job_id, retention=retention)
     return ended
 
 
 async def lock_claims(tx: Transaction) -> None:
     """Wait until no other worker claims jobs of this tenant."""
-    await tx.execute(queries.lock_claims, tx.tenant_id)
+    await tx.execute(queries.lock_claims)
 
 
 async def claim_job(tx: Transaction, kinds: Sequence[str], bounds: JobBounds) -> UUID | None:
     """Take the tenant's next job that is due."""
     job_id: UUID | None = await tx.fetchval(
-        queries.claim_job, tx.tenant_id, kinds, bounds.most_running, new_id(), bounds.lease
+        queries.claim_job, kinds=kinds, max_running=bounds.most_running, lease_id=new_id(), lease=bounds.lease
     )
     return job_id
 
@@ -93,7 +98,13 @@ async def claim_job(tx: Transaction, kinds: Sequence[str], bounds: JobBounds) ->
 async def record_step(tx: Transaction, job: Job, step: StepResult, *, lease: timedelta) -> bool | None:
     """Store how far a job is; whether it is to be cancelled. None if the lease is another's."""
     cancel_requested: bool | None = await tx.fetchval(
-        queries.record_step, tx.tenant_id, job.id, job.lease, step.cursor, step.done, step.total, lease
+        queries.record_step,
+        job_id=job.id,
+        lease_id=job.lease,
+        cursor=step.cursor,
+        done=step.done,
+        total=step.total,
+        lease=lease,
     )
     return cancel_requested
 
@@ -110,7 +121,14 @@ async def finish_job(
     """Nothing more will become of a job; False if the lease is another's. `error` is its code and a sentence."""
     code, message = error or (None, None)
     finished_at = await tx.fetchval(
-        queries.finish_job, tx.tenant_id, job.id, job.lease, status, result, code, message, retention
+        queries.finish_job,
+        job_id=job.id,
+        lease_id=job.lease,
+        status=status,
+        result=result,
+        error_code=code,
+        error_message=message,
+        retention=retention,
     )
     return finished_at is not None
 
@@ -120,57 +138,65 @@ async def release_job(
 ) -> bool:
     """Give a job back; False if the lease is another's. `error` is a code and a sentence."""
     code, message = error or (None, None)
-    released = await tx.fetchval(queries.release_job, tx.tenant_id, job.id, job.lease, attempts, wait, code, message)
+    released = await tx.fetchval(
+        queries.release_job,
+        job_id=job.id,
+        lease_id=job.lease,
+        attempts=attempts,
+        wait=wait,
+        error_code=code,
+        error_message=message,
+    )
     return released is not None
 
 
 async def insert_inputs(tx: Transaction, job_id: UUID, chunks: Sequence[bytes]) -> bool:
     """Append chunks to what a job reads; False if it does not wait for any."""
     size = sum(map(len, chunks))
-    return await tx.fetchval(queries.insert_inputs, tx.tenant_id, job_id, chunks, size) is not None
+    return await tx.fetchval(queries.insert_inputs, job_id=job_id, chunks=chunks, size=size) is not None
 
 
 async def insert_outputs(tx: Transaction, job_id: UUID, chunks: Sequence[bytes]) -> None:
     """Append chunks to what a job leaves to be fetched."""
-    await tx.execute(queries.insert_outputs, tx.tenant_id, job_id, chunks, sum(map(len, chunks)))
+    await tx.execute(queries.insert_outputs, job_id=job_id, chunks=chunks, size=sum(map(len, chunks)))
 
 
 async def find_input(tx: Transaction, job_id: UUID, ordinal: int) -> bytes | None:
     """One chunk of what a job reads, counted from 0."""
-    chunk: bytes | None = await tx.fetchval(queries.find_input, tx.tenant_id, job_id, ordinal)
+    chunk: bytes | None = await tx.fetchval(queries.find_input, job_id=job_id, ordinal=ordinal)
     return chunk
 
 
 async def find_output(tx: Transaction, job_id: UUID, ordinal: int) -> bytes | None:
     """One chunk of what a job left to be fetched, counted from 0."""
-    chunk: bytes | None = await tx.fetchval(queries.find_output, tx.tenant_id, job_id, ordinal)
+    chunk: bytes | None = await tx.fetchval(queries.find_output, job_id=job_id, ordinal=ordinal)
     return chunk
 
 
 async def find_output_piece(tx: Transaction, job_id: UUID, start: int, size: int) -> bytes:
     """The bytes of what a job left from `start` on, at most `size`; none past its end."""
-    return await tx.fetchval(queries.find_output_piece, tx.tenant_id, job_id, start, size) or b""
+    return await tx.fetchval(queries.find_output_piece, job_id=job_id, start=start, size=size) or b""
 
 
 async def count_stored(tx: Transaction) -> int:
     """Bytes of input and output that all jobs of the tenant keep."""
-    size: int = await tx.fetchval(queries.count_stored, tx.tenant_id)
+    size: int = await tx.fetchval(queries.count_stored)
     return size
 
 
 async def drop_stored(tx: Transaction, job_id: UUID, *, output: bool) -> None:
     """Remove a job's input and, if `output`, its output."""
-    await tx.execute(queries.drop_stored, tx.tenant_id, job_id, output)
+    await tx.execute(queries.drop_stored, job_id=job_id, output=output)
 
 
 async def remove_expired(tx: Transaction, *, limit: int) -> None:
     """Remove jobs whose time is over, with what they stored."""
-    await tx.execute(queries.remove_expired, tx.tenant_id, limit)
+    await tx.execute(queries.remove_expired, limit=limit)
 
 
 async def erase_jobs(tx: Transaction, graph_id: UUID | None) -> int:
     """Remove every job that stored input or output, with what it stored, or ended with an error; how many."""
-    return len(await tx.fetch(queries.erase_jobs, tx.tenant_id, graph_id))
+    return len(await tx.fetch(queries.erase_jobs, graph_id=graph_id))
 
 
 def _allowed(tx: Transaction) -> list[UUID] | None:

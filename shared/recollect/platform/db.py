@@ -18,6 +18,7 @@ from pgvector.asyncpg import register_vector
 
 from recollect.caller import Caller
 from recollect.errors import ErrorCode, InvalidInput, RecollectError, Unavailable
+from recollect.platform.sql import Query
 from recollect.settings import Settings
 
 APP_ROLE = "recollect_app"
@@ -32,26 +33,29 @@ OnCommit = Callable[[UUID, frozenset[str]], None]
 
 
 class Session:
-    """Statements on one connection. Every statement comes from a `queries.sql`."""
+    """Queries on one connection, all of which stand in a `queries.sql`. Their parameters are given by name."""
 
     def __init__(self, connection: AnyConnection) -> None:
         self._connection = connection
 
-    async def fetch(self, query: str, *args: Any) -> list[asyncpg.Record]:
+    async def fetch(self, query: Query, **parameters: Any) -> list[asyncpg.Record]:
         """All rows."""
-        return await self._connection.fetch(query, *args)
+        return await self._connection.fetch(query.text, *self._arguments(query, parameters))
 
-    async def fetchrow(self, query: str, *args: Any) -> asyncpg.Record | None:
+    async def fetchrow(self, query: Query, **parameters: Any) -> asyncpg.Record | None:
         """The first row, or None."""
-        return await self._connection.fetchrow(query, *args)
+        return await self._connection.fetchrow(query.text, *self._arguments(query, parameters))
 
-    async def fetchval(self, query: str, *args: Any) -> Any:
+    async def fetchval(self, query: Query, **parameters: Any) -> Any:
         """The first column of the first row, or None."""
-        return await self._connection.fetchval(query, *args)
+        return await self._connection.fetchval(query.text, *self._arguments(query, parameters))
 
-    async def execute(self, query: str, *args: Any) -> None:
+    async def execute(self, query: Query, **parameters: Any) -> None:
         """No rows."""
-        await self._connection.execute(query, *args)
+        await self._connection.execute(query.text, *self._arguments(query, parameters))
+
+    def _arguments(self, query: Query, parameters: dict[str, Any]) -> list[Any]:
+        return query.arguments(parameters)
 
 
 class Transaction(Session):
@@ -66,6 +70,12 @@ class Transaction(Session):
     def tenant_id(self) -> UUID:
         """The tenant that row-level security was set to."""
         return self.caller.tenant_id
+
+    def _arguments(self, query: Query, parameters: dict[str, Any]) -> list[Any]:
+        """With `:tenant_id`, which is nobody's to give: it is the caller's."""
+        if "tenant_id" in query.parameters:
+            parameters["tenant_id"] = self.tenant_id
+        return query.arguments(parameters)
 
     def wake(self, job: str) -> None:
         """Wake the worker for `job` once this transaction has committed (best effort: the work is in the tables)."""
@@ -154,7 +164,7 @@ class Database:
     async def ping(self) -> None:
         """Return if PostgreSQL answers; raise Unavailable if not."""
         async with self.system() as session:
-            await session.fetchval("SELECT 1")
+            await session.fetchval(Query("SELECT 1"))
 
     @asynccontextmanager
     async def _connection(self) -> AsyncIterator[PoolConnectionProxy]:

@@ -31,7 +31,7 @@ class ExportPage(Generic[T]):
 
 async def find_snapshot(tx: Transaction, graph_id: UUID) -> Snapshot:
     """The newest state of a graph that exists."""
-    row = await tx.fetchrow(queries.find_snapshot, tx.tenant_id, graph_id)
+    row = await tx.fetchrow(queries.find_snapshot, graph_id=graph_id)
     assert row is not None
     return Snapshot(**row)
 
@@ -44,7 +44,12 @@ async def nodes_as_of(
     At most `limit`, and about `max_bytes` of texts, metadata and observations.
     """
     rows = await tx.fetch(
-        queries.nodes_as_of, *_state(tx, snapshot), after, limit, max_bytes, named, *_conditions(only)
+        queries.nodes_as_of,
+        **_state(snapshot, only),
+        after=after,
+        limit=limit,
+        max_bytes=max_bytes,
+        named=named,
     )
     return ExportPage([*map(_exported_node, _shown(rows))], rows[-1]["id"] if rows else None)
 
@@ -57,7 +62,12 @@ async def relations_as_of(
     At most `limit`, and about `max_bytes` of metadata and of facts at their ends.
     """
     rows = await tx.fetch(
-        queries.relations_as_of, *_state(tx, snapshot), after, limit, named, *_conditions(only), max_bytes
+        queries.relations_as_of,
+        **_state(snapshot, only),
+        after=after,
+        limit=limit,
+        max_bytes=max_bytes,
+        named=named,
     )
     return ExportPage([*map(_exported_edge, _shown(rows))], rows[-1]["id"] if rows else None)
 
@@ -66,18 +76,17 @@ async def find_facts(tx: Transaction, graph: Graph, ends: Sequence[FactKey]) -> 
     """Live facts of a graph by what they say, in which thread, and their status."""
     rows = await tx.fetch(
         queries.find_facts,
-        tx.tenant_id,
-        graph.id,
-        [end.text for end in ends],
-        [end.thread for end in ends],
-        [end.status for end in ends],
+        graph_id=graph.id,
+        texts=[end.text for end in ends],
+        threads=[end.thread for end in ends],
+        statuses=[end.status for end in ends],
     )
     return {ends[row["place"] - 1]: row["id"] for row in rows}
 
 
 async def added_since(tx: Transaction, graph: Graph, since: datetime, *, limit: int) -> list[EntityRecord | FactRecord]:
     """Live entities and facts that changed after a time, by what makes them the same as others."""
-    rows = await tx.fetch(queries.added_since, tx.tenant_id, graph.id, since, limit)
+    rows = await tx.fetch(queries.added_since, graph_id=graph.id, since=since, limit=limit)
     return [
         FactRecord(text=row["content"], thread=row["thread"], status=row["status"])
         if row["name"] is None
@@ -86,12 +95,17 @@ async def added_since(tx: Transaction, graph: Graph, since: datetime, *, limit: 
     ]
 
 
-def _state(tx: Transaction, snapshot: Snapshot) -> tuple[Any, ...]:
-    return tx.tenant_id, snapshot.graph_id, snapshot.revision, snapshot.at
-
-
-def _conditions(only: ExportSelection) -> tuple[Any, ...]:
-    return only.kind, any_case(only.tags), only.since, only.until
+def _state(snapshot: Snapshot, only: ExportSelection) -> dict[str, Any]:
+    """What both queries of an export are asked with: of which state, and which part of it."""
+    return {
+        "graph_id": snapshot.graph_id,
+        "as_of_revision": snapshot.revision,
+        "as_of_time": snapshot.at,
+        "kind": only.kind,
+        "tags": any_case(only.tags),
+        "since": only.since,
+        "until": only.until,
+    }
 
 
 def _shown(rows: Sequence[asyncpg.Record]) -> list[asyncpg.Record]:

@@ -11,6 +11,7 @@ import asyncpg
 from recollect.caller import Caller
 from recollect.platform.db import Database
 from recollect.platform.embedding import Embedder, create_embedder
+from recollect.platform.sql import Query
 from recollect.retrieval.recall import service as recall
 from recollect.retrieval.recall.model import Question, RecallFilter
 from recollect.settings import Settings
@@ -92,5 +93,5 @@ async def open_ways(settings: Settings, caller: Caller, key: str) -> AsyncIterat
         bare = await stack.enter_async_context(bare_connection(settings))
         gateway = await stack.enter_async_context(McpConnection(settings.port, "/mcp/x/agent", LEGACY, key))
         async with db.transaction(caller, read_only=True) as tx:
-            node_id = await tx.fetchval("SELECT id FROM nodes WHERE tenant_id = $1 LIMIT 1", caller.tenant_id)
+            node_id = await tx.fetchval(Query.compile("SELECT id FROM nodes WHERE tenant_id = :tenant_id LIMIT 1"))
         yield Ways(caller, db, embedder, bare, gateway, node_id)

@@ -35,7 +35,7 @@ class KeyRecord:
 
 async def find_key(session: Session, key_hash: bytes) -> KeyRecord | None:
     """The key with this hash, of any tenant; None if there is none."""
-    row = await session.fetchrow(queries.find_api_key, key_hash)
+    row = await session.fetchrow(queries.find_api_key, key_hash=key_hash)
     return KeyRecord(**row) if row else None
 
 
@@ -43,18 +43,17 @@ async def insert_key(tx: Transaction, new: NewKey, *, scopes: list[str], key_has
     """Store a new key."""
     row = await tx.fetchrow(
         queries.insert_api_key,
-        tx.tenant_id,
-        new_id(),
-        new.name,
-        new.kind,
-        key_hash,
-        hint,
-        scopes,
-        new.graph_ids,
-        new.default_graph_id,
-        tx.caller.subject,
-        new.expires_at,
-        new.toolsets,
+        id=new_id(),
+        name=new.name,
+        kind=new.kind,
+        key_hash=key_hash,
+        hint=hint,
+        scopes=scopes,
+        graph_ids=new.graph_ids,
+        default_graph_id=new.default_graph_id,
+        subject=tx.caller.subject,
+        expires_at=new.expires_at,
+        toolsets=new.toolsets,
     )
     assert row is not None
     return _key(row)
@@ -62,23 +61,23 @@ async def insert_key(tx: Transaction, new: NewKey, *, scopes: list[str], key_has
 
 async def list_keys(tx: Transaction, *, after: UUID | None, limit: int) -> list[ApiKey]:
     """The tenant's keys, oldest first."""
-    return [_key(row) for row in await tx.fetch(queries.list_api_keys, tx.tenant_id, after, limit)]
+    return [_key(row) for row in await tx.fetch(queries.list_api_keys, after=after, limit=limit)]
 
 
 async def revoke_key(tx: Transaction, key_id: UUID) -> ApiKey | None:
     """Make a key void; None if the tenant has no such key."""
-    row = await tx.fetchrow(queries.revoke_api_key, tx.tenant_id, key_id)
+    row = await tx.fetchrow(queries.revoke_api_key, key_id=key_id)
     return _key(row) if row else None
 
 
 async def touch_keys(tx: Transaction, keys: Mapping[UUID, datetime], *, every: timedelta) -> None:
     """Note when keys were used, where that is so much later than what is known."""
-    await tx.execute(queries.touch_api_keys, tx.tenant_id, list(keys), list(keys.values()), every)
+    await tx.execute(queries.touch_api_keys, key_ids=list(keys), used_at=list(keys.values()), every=every)
 
 
 async def is_default_graph(tx: Transaction, graph_id: UUID) -> bool:
     """Whether a key that still holds has this graph as its default."""
-    is_default: bool = await tx.fetchval(queries.is_default_graph, tx.tenant_id, graph_id)
+    is_default: bool = await tx.fetchval(queries.is_default_graph, graph_id=graph_id)
     return is_default
 
 

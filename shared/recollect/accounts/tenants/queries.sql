@@ -1,9 +1,9 @@
 -- name: insert_tenant
 -- A new tenant with its default graph; no row if the slug is taken.
 WITH tenant AS (
-    INSERT INTO tenants (id, slug, name) VALUES ($1, $2, $3) ON CONFLICT (slug) DO NOTHING RETURNING *
+    INSERT INTO tenants (id, slug, name) VALUES (:id, :slug, :name) ON CONFLICT (slug) DO NOTHING RETURNING *
 ), graph AS (
-    INSERT INTO graphs (tenant_id, id, name, created_by) SELECT id, $4, 'default', 'operator' FROM tenant
+    INSERT INTO graphs (tenant_id, id, name, created_by) SELECT id, :graph_id, 'default', 'operator' FROM tenant
     RETURNING tenant_id, id
 ), head AS (
     INSERT INTO graph_heads (tenant_id, graph_id) SELECT tenant_id, id FROM graph
@@ -14,15 +14,15 @@ SELECT id, slug, name, status, created_at FROM tenant;
 
 -- name: find_tenant
 -- The tenant of that slug.
-SELECT id, slug, name, status, created_at FROM tenants WHERE slug = $1;
+SELECT id, slug, name, status, created_at FROM tenants WHERE slug = :slug;
 
 -- name: list_tenants
--- Tenants after a slug, by slug; at most $2.
-SELECT id, slug, name, status, created_at FROM tenants WHERE slug > $1 ORDER BY slug LIMIT $2;
+-- Tenants after a slug, by slug; at most :limit.
+SELECT id, slug, name, status, created_at FROM tenants WHERE slug > :after ORDER BY slug LIMIT :limit;
 
 -- name: set_tenant_status
 -- Suspend or resume a tenant.
-UPDATE tenants SET status = $2 WHERE slug = $1 RETURNING id, slug, name, status, created_at;
+UPDATE tenants SET status = :status WHERE slug = :slug RETURNING id, slug, name, status, created_at;
 
 -- name: allow_long_statements
 -- No statement of this session is cut off; and what refers to a row that is deleted is looked for by a plan that is made
@@ -35,72 +35,72 @@ SELECT forget_statistics(NULL) AS left_out;
 
 -- name: count_of_tenant
 -- How many rows of each table are a tenant's.
-SELECT (SELECT count(*) FROM autolinks WHERE tenant_id = $1) AS autolinks,
-    (SELECT count(*) FROM passage_vectors WHERE tenant_id = $1) AS passage_vectors,
-    (SELECT count(*) FROM passages WHERE tenant_id = $1) AS passages,
-    (SELECT count(*) FROM terms WHERE tenant_id = $1) AS terms,
-    (SELECT count(*) FROM duplicates WHERE tenant_id = $1) AS duplicates,
-    (SELECT count(*) FROM deduplications WHERE tenant_id = $1) AS deduplications,
-    (SELECT count(*) FROM observations WHERE tenant_id = $1) AS observations,
-    (SELECT count(*) FROM relations WHERE tenant_id = $1) AS relations,
-    (SELECT count(*) FROM aliases WHERE tenant_id = $1) AS aliases,
-    (SELECT count(*) FROM node_versions WHERE tenant_id = $1) AS node_versions,
-    (SELECT count(*) FROM nodes WHERE tenant_id = $1) AS nodes,
-    (SELECT count(*) FROM changes WHERE tenant_id = $1) AS changes,
-    (SELECT count(*) FROM job_inputs WHERE tenant_id = $1) AS job_inputs,
-    (SELECT count(*) FROM job_outputs WHERE tenant_id = $1) AS job_outputs,
-    (SELECT count(*) FROM jobs WHERE tenant_id = $1) AS jobs,
-    (SELECT count(*) FROM api_keys WHERE tenant_id = $1) AS api_keys,
-    (SELECT count(*) FROM usage_hourly WHERE tenant_id = $1) AS usage_hourly,
-    (SELECT count(*) FROM graph_heads WHERE tenant_id = $1) AS graph_heads,
-    (SELECT count(*) FROM graph_indexes WHERE tenant_id = $1) AS graph_indexes,
-    (SELECT count(*) FROM graphs WHERE tenant_id = $1) AS graphs,
-    (SELECT count(*) FROM tenants WHERE id = $1) AS tenants;
+SELECT (SELECT count(*) FROM autolinks WHERE tenant_id = :tenant_id) AS autolinks,
+    (SELECT count(*) FROM passage_vectors WHERE tenant_id = :tenant_id) AS passage_vectors,
+    (SELECT count(*) FROM passages WHERE tenant_id = :tenant_id) AS passages,
+    (SELECT count(*) FROM terms WHERE tenant_id = :tenant_id) AS terms,
+    (SELECT count(*) FROM duplicates WHERE tenant_id = :tenant_id) AS duplicates,
+    (SELECT count(*) FROM deduplications WHERE tenant_id = :tenant_id) AS deduplications,
+    (SELECT count(*) FROM observations WHERE tenant_id = :tenant_id) AS observations,
+    (SELECT count(*) FROM relations WHERE tenant_id = :tenant_id) AS relations,
+    (SELECT count(*) FROM aliases WHERE tenant_id = :tenant_id) AS aliases,
+    (SELECT count(*) FROM node_versions WHERE tenant_id = :tenant_id) AS node_versions,
+    (SELECT count(*) FROM nodes WHERE tenant_id = :tenant_id) AS nodes,
+    (SELECT count(*) FROM changes WHERE tenant_id = :tenant_id) AS changes,
+    (SELECT count(*) FROM job_inputs WHERE tenant_id = :tenant_id) AS job_inputs,
+    (SELECT count(*) FROM job_outputs WHERE tenant_id = :tenant_id) AS job_outputs,
+    (SELECT count(*) FROM jobs WHERE tenant_id = :tenant_id) AS jobs,
+    (SELECT count(*) FROM api_keys WHERE tenant_id = :tenant_id) AS api_keys,
+    (SELECT count(*) FROM usage_hourly WHERE tenant_id = :tenant_id) AS usage_hourly,
+    (SELECT count(*) FROM graph_heads WHERE tenant_id = :tenant_id) AS graph_heads,
+    (SELECT count(*) FROM graph_indexes WHERE tenant_id = :tenant_id) AS graph_indexes,
+    (SELECT count(*) FROM graphs WHERE tenant_id = :tenant_id) AS graphs,
+    (SELECT count(*) FROM tenants WHERE id = :tenant_id) AS tenants;
 
 -- name: erase_tenant
 -- Delete every row of a tenant; how many of each table.
 WITH d_autolinks AS (
-    DELETE FROM autolinks WHERE tenant_id = $1 RETURNING 1
+    DELETE FROM autolinks WHERE tenant_id = :tenant_id RETURNING 1
 ), d_passage_vectors AS (
-    DELETE FROM passage_vectors WHERE tenant_id = $1 RETURNING 1
+    DELETE FROM passage_vectors WHERE tenant_id = :tenant_id RETURNING 1
 ), d_passages AS (
-    DELETE FROM passages WHERE tenant_id = $1 RETURNING 1
+    DELETE FROM passages WHERE tenant_id = :tenant_id RETURNING 1
 ), d_terms AS (
-    DELETE FROM terms WHERE tenant_id = $1 RETURNING 1
+    DELETE FROM terms WHERE tenant_id = :tenant_id RETURNING 1
 ), d_duplicates AS (
-    DELETE FROM duplicates WHERE tenant_id = $1 RETURNING 1
+    DELETE FROM duplicates WHERE tenant_id = :tenant_id RETURNING 1
 ), d_deduplications AS (
-    DELETE FROM deduplications WHERE tenant_id = $1 RETURNING 1
+    DELETE FROM deduplications WHERE tenant_id = :tenant_id RETURNING 1
 ), d_observations AS (
-    DELETE FROM observations WHERE tenant_id = $1 RETURNING 1
+    DELETE FROM observations WHERE tenant_id = :tenant_id RETURNING 1
 ), d_relations AS (
-    DELETE FROM relations WHERE tenant_id = $1 RETURNING 1
+    DELETE FROM relations WHERE tenant_id = :tenant_id RETURNING 1
 ), d_aliases AS (
-    DELETE FROM aliases WHERE tenant_id = $1 RETURNING 1
+    DELETE FROM aliases WHERE tenant_id = :tenant_id RETURNING 1
 ), d_node_versions AS (
-    DELETE FROM node_versions WHERE tenant_id = $1 RETURNING 1
+    DELETE FROM node_versions WHERE tenant_id = :tenant_id RETURNING 1
 ), d_nodes AS (
-    DELETE FROM nodes WHERE tenant_id = $1 RETURNING 1
+    DELETE FROM nodes WHERE tenant_id = :tenant_id RETURNING 1
 ), d_changes AS (
-    DELETE FROM changes WHERE tenant_id = $1 RETURNING 1
+    DELETE FROM changes WHERE tenant_id = :tenant_id RETURNING 1
 ), d_job_inputs AS (
-    DELETE FROM job_inputs WHERE tenant_id = $1 RETURNING 1
+    DELETE FROM job_inputs WHERE tenant_id = :tenant_id RETURNING 1
 ), d_job_outputs AS (
-    DELETE FROM job_outputs WHERE tenant_id = $1 RETURNING 1
+    DELETE FROM job_outputs WHERE tenant_id = :tenant_id RETURNING 1
 ), d_jobs AS (
-    DELETE FROM jobs WHERE tenant_id = $1 RETURNING 1
+    DELETE FROM jobs WHERE tenant_id = :tenant_id RETURNING 1
 ), d_api_keys AS (
-    DELETE FROM api_keys WHERE tenant_id = $1 RETURNING 1
+    DELETE FROM api_keys WHERE tenant_id = :tenant_id RETURNING 1
 ), d_usage_hourly AS (
-    DELETE FROM usage_hourly WHERE tenant_id = $1 RETURNING 1
+    DELETE FROM usage_hourly WHERE tenant_id = :tenant_id RETURNING 1
 ), d_graph_heads AS (
-    DELETE FROM graph_heads WHERE tenant_id = $1 RETURNING 1
+    DELETE FROM graph_heads WHERE tenant_id = :tenant_id RETURNING 1
 ), d_graph_indexes AS (
-    DELETE FROM graph_indexes WHERE tenant_id = $1 RETURNING 1
+    DELETE FROM graph_indexes WHERE tenant_id = :tenant_id RETURNING 1
 ), d_graphs AS (
-    DELETE FROM graphs WHERE tenant_id = $1 RETURNING 1
+    DELETE FROM graphs WHERE tenant_id = :tenant_id RETURNING 1
 ), d_tenants AS (
-    DELETE FROM tenants WHERE id = $1 RETURNING 1
+    DELETE FROM tenants WHERE id = :tenant_id RETURNING 1
 )
 SELECT (SELECT count(*) FROM d_autolinks) AS autolinks,
     (SELECT count(*) FROM d_passage_vectors) AS passage_vectors,

@@ -10,19 +10,19 @@ queries = Queries(__package__)
 
 async def insert_tenant(operator: Operator, slug: str, name: str) -> Tenant | None:
     """Make a tenant with its graph `default`; None if the slug is taken."""
-    row = await operator.fetchrow(queries.insert_tenant, new_id(), slug, name, new_id())
+    row = await operator.fetchrow(queries.insert_tenant, id=new_id(), slug=slug, name=name, graph_id=new_id())
     return Tenant(**row) if row else None
 
 
 async def find_tenant(operator: Operator, slug: str) -> Tenant | None:
     """The tenant of that slug, or None."""
-    row = await operator.fetchrow(queries.find_tenant, slug)
+    row = await operator.fetchrow(queries.find_tenant, slug=slug)
     return Tenant(**row) if row else None
 
 
 async def list_tenants(operator: Operator, *, after: str, limit: int) -> list[Tenant]:
     """Tenants whose slug comes after `after`, by slug."""
-    return [Tenant(**row) for row in await operator.fetch(queries.list_tenants, after, limit)]
+    return [Tenant(**row) for row in await operator.fetch(queries.list_tenants, after=after, limit=limit)]
 
 
 async def allow_long_statements(operator: Operator) -> None:
@@ -32,12 +32,12 @@ async def allow_long_statements(operator: Operator) -> None:
 
 async def count_of_tenant(operator: Operator, tenant: Tenant) -> dict[str, int]:
     """How many rows of each table are a tenant's."""
-    return dict(await operator.fetchrow(queries.count_of_tenant, tenant.id) or {})
+    return dict(await operator.fetchrow(queries.count_of_tenant, tenant_id=tenant.id) or {})
 
 
 async def erase_tenant(operator: Operator, tenant: Tenant) -> dict[str, int]:
     """Delete every row of a tenant; how many of each table."""
-    return dict(await operator.fetchrow(queries.erase_tenant, tenant.id) or {})
+    return dict(await operator.fetchrow(queries.erase_tenant, tenant_id=tenant.id) or {})
 
 
 async def forget_statistics(operator: Operator) -> list[str]:
@@ -48,5 +48,5 @@ async def forget_statistics(operator: Operator) -> list[str]:
 
 async def set_status(operator: Operator, slug: str, status: str) -> Tenant | None:
     """Suspend or resume; None if there is no such tenant."""
-    row = await operator.fetchrow(queries.set_tenant_status, slug, status)
+    row = await operator.fetchrow(queries.set_tenant_status, slug=slug, status=status)
     return Tenant(**row) if row else None

@@ -11,6 +11,12 @@ queries = Queries(__package__)
 
 async def find_archivable(tx: Transaction, graph: Graph, criteria: ArchiveCriteria, *, limit: int) -> list[Archivable]:
     """Entities in use that the criteria hold for, longest unchanged first."""
-    wanted = criteria.older_than, criteria.importance_below, any_case(criteria.tags)
-    rows = await tx.fetch(queries.find_archivable, tx.tenant_id, graph.id, *wanted, limit)
+    rows = await tx.fetch(
+        queries.find_archivable,
+        graph_id=graph.id,
+        older_than=criteria.older_than,
+        importance_below=criteria.importance_below,
+        tags=any_case(criteria.tags),
+        limit=limit,
+    )
     return [Archivable(**row) for row in rows]

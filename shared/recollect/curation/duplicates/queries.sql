@@ -1,6 +1,7 @@
 -- fragment: comparable
 -- That a node n of a graph is an entity in use, which is compared with others.
-n.tenant_id = $1 AND n.graph_id = $2 AND n.removed_revision IS NULL AND n.name IS NOT NULL AND NOT n.placeholder
+n.tenant_id = :tenant_id AND n.graph_id = :graph_id AND n.removed_revision IS NULL AND n.name IS NOT NULL
+    AND NOT n.placeholder
     AND n.status <> 'archived' AND (n.expires_at IS NULL OR n.expires_at > statement_timestamp())
 
 -- fragment: profile
@@ -12,16 +13,16 @@ CROSS JOIN LATERAL (
 ) AS t
 CROSS JOIN LATERAL (
     SELECT coalesce(array_agg(DISTINCT hashtextextended(lower(content), 0)), '{}') AS statements FROM observations
-    WHERE tenant_id = $1 AND node_id = n.id AND removed_revision IS NULL AND status = 'active'
+    WHERE tenant_id = :tenant_id AND node_id = n.id AND removed_revision IS NULL AND status = 'active'
         AND (expires_at IS NULL OR expires_at > statement_timestamp())
 ) AS o
 
 -- name: count_comparable
--- How many entities of a graph there are to compare with each other, counted up to $3.
+-- How many entities of a graph there are to compare with each other, counted up to :limit.
 SELECT count(*) FROM (
     SELECT 1 FROM nodes n
     WHERE -- include: comparable
-    LIMIT $3
+    LIMIT :limit
 ) AS comparable;
 
 -- name: count_of_kind
@@ -29,121 +30,129 @@ SELECT count(*) FROM (
 SELECT count(*) FROM (
     SELECT 1 FROM nodes n
     WHERE -- include: comparable
-        AND coalesce(n.kind, '') = $4
-    LIMIT $3
+        AND coalesce(n.kind, '') = :kind
+    LIMIT :limit
 ) AS comparable;
 
 -- name: count_comparable_at
--- The same as it was at a revision ($4) and its time ($5).
+-- The same as it was at a revision (:as_of_revision) and its time (:as_of_time).
 SELECT count(*) FROM (
-    SELECT 1 FROM nodes_at($1, $2, $4)
-    WHERE name IS NOT NULL AND NOT placeholder AND status <> 'archived' AND (expires_at IS NULL OR expires_at > $5)
-    LIMIT $3
+    SELECT 1 FROM nodes_at(:tenant_id, :graph_id, :as_of_revision)
+    WHERE name IS NOT NULL AND NOT placeholder AND status <> 'archived' AND (expires_at IS NULL OR expires_at > :as_of_time)
+    LIMIT :limit
 ) AS comparable;
 
 -- name: list_profiles
--- What entities are compared by, oldest first. $3: only of this type, where it is not null.
+-- What entities are compared by, oldest first. :kind: only of this type, where it is not null.
 SELECT -- include: profile
 WHERE -- include: comparable
-    AND ($3::text IS NULL OR coalesce(n.kind, '') = $3)
+    AND (:kind::text IS NULL OR coalesce(n.kind, '') = :kind)
 ORDER BY n.created_at, n.id;
 
 -- name: list_profiles_at
--- The same as it was at a revision ($4) and its time ($5).
-SELECT n.node_id AS id, coalesce(n.kind, '') AS kind, lower(n.name) AS name, t.tags, coalesce(o.statements, '{}') AS statements
-FROM nodes_at($1, $2, $4) n
-JOIN nodes h ON h.tenant_id = $1 AND h.id = n.node_id
+-- The same as it was at a revision (:as_of_revision) and its time (:as_of_time).
+SELECT n.node_id AS id, coalesce(n.kind, '') AS kind, lower(n.name) AS name, t.tags, coalesce(o.statements,
+    '{}') AS statements
+FROM nodes_at(:tenant_id, :graph_id, :as_of_revision) n
+JOIN nodes h ON h.tenant_id = :tenant_id AND h.id = n.node_id
 CROSS JOIN LATERAL (
     SELECT coalesce(array_agg(DISTINCT lower(tag)), '{}') AS tags FROM unnest(n.tags) AS tag
 ) AS t
 LEFT JOIN (
-    SELECT node_id, array_agg(DISTINCT hashtextextended(lower(content), 0)) AS statements FROM observations_at($1, $2, $4)
-    WHERE status = 'active' AND (expires_at IS NULL OR expires_at > $5)
+    SELECT node_id, array_agg(DISTINCT hashtextextended(lower(content), 0)) AS statements FROM observations_at(:tenant_id,
+        :graph_id, :as_of_revision)
+    WHERE status = 'active' AND (expires_at IS NULL OR expires_at > :as_of_time)
     GROUP BY node_id
 ) AS o ON o.node_id = n.node_id
-WHERE n.name IS NOT NULL AND NOT n.placeholder AND n.status <> 'archived' AND (n.expires_at IS NULL OR n.expires_at > $5)
-    AND ($3::text IS NULL OR coalesce(n.kind, '') = $3)
+WHERE n.name IS NOT NULL AND NOT n.placeholder AND n.status <> 'archived'
+    AND (n.expires_at IS NULL OR n.expires_at > :as_of_time)
+    AND (:kind::text IS NULL OR coalesce(n.kind, '') = :kind)
 ORDER BY coalesce(n.began_at, h.created_at), n.node_id;
 
 -- name: profiles_of
 -- What these entities of a graph are compared by.
 SELECT -- include: profile
 WHERE -- include: comparable
-    AND n.id = ANY ($3::uuid[]);
+    AND n.id = ANY (:node_ids::uuid[]);
 
 -- name: find_uncompared
--- Of the entities that changed since they were last compared, and not after $3, those of one type, the first by name: at
--- most $4. With $5 and $6: of all that did not change after $3, changed or not, those that follow on this place (their
--- type as a number, since a cursor holds no text, and their id).
+-- Of the entities that changed since they were last compared, and not after :until, those of one type, the first by name:
+-- at most :limit. With :kind and :node_id: of all that did not change after :until, changed or not, those that follow on
+-- this place (their type as a number, since a cursor holds no text, and their id).
 WITH due AS (
     SELECT id, coalesce(kind, '') AS kind, hashtextextended(coalesce(kind, ''), 0) AS place FROM nodes n
     WHERE -- include: comparable
-        AND updated_at <= $3 AND CASE
-            WHEN $5::bigint IS NULL THEN last_dedup_at IS NULL OR updated_at > last_dedup_at
-            ELSE (hashtextextended(coalesce(kind, ''), 0), id) > ($5, $6::uuid)
+        AND updated_at <= :until AND CASE
+            WHEN :kind::bigint IS NULL THEN last_dedup_at IS NULL OR updated_at > last_dedup_at
+            ELSE (hashtextextended(coalesce(kind, ''), 0), id) > (:kind, :node_id::uuid)
         END
 )
 SELECT id, kind, place FROM due
-WHERE kind = (SELECT kind FROM due ORDER BY CASE WHEN $5::bigint IS NOT NULL THEN place END, kind LIMIT 1)
+WHERE kind = (SELECT kind FROM due ORDER BY CASE WHEN :kind::bigint IS NOT NULL THEN place END, kind LIMIT 1)
 ORDER BY id
-LIMIT $4;
+LIMIT :limit;
 
 -- name: remove_duplicates
 -- Forget what was proposed of these entities.
 DELETE FROM duplicates
-WHERE tenant_id = $1 AND graph_id = $2 AND (node_id = ANY ($3::uuid[]) OR other_id = ANY ($3::uuid[]));
+WHERE tenant_id = :tenant_id AND graph_id = :graph_id
+    AND (node_id = ANY (:node_ids::uuid[]) OR other_id = ANY (:node_ids::uuid[]));
 
 -- name: insert_duplicates
 -- Propose pairs of entities, of those that both live. Each is looked up by its key, whatever the planner expects.
 INSERT INTO duplicates (tenant_id, graph_id, node_id, other_id, likeness, found_at)
-SELECT $1, $2, i.node_id, i.other_id, i.likeness, $3
-FROM unnest($4::uuid[], $5::uuid[], $6::double precision[]) AS i (node_id, other_id, likeness)
+SELECT :tenant_id, :graph_id, i.node_id, i.other_id, i.likeness, :proposed_at
+FROM unnest(:node_ids::uuid[], :other_ids::uuid[], :likenesses::double precision[]) AS i (node_id, other_id, likeness)
 CROSS JOIN LATERAL (
-    SELECT 1 FROM nodes WHERE tenant_id = $1 AND id = i.node_id AND coalesce(removed_revision, 0) = 0 OFFSET 0
+    SELECT 1 FROM nodes WHERE tenant_id = :tenant_id AND id = i.node_id AND coalesce(removed_revision, 0) = 0 OFFSET 0
 ) AS n
 CROSS JOIN LATERAL (
-    SELECT 1 FROM nodes WHERE tenant_id = $1 AND id = i.other_id AND coalesce(removed_revision, 0) = 0 OFFSET 0
+    SELECT 1 FROM nodes WHERE tenant_id = :tenant_id AND id = i.other_id AND coalesce(removed_revision, 0) = 0 OFFSET 0
 ) AS o
 ON CONFLICT (tenant_id, graph_id, node_id, other_id)
 DO UPDATE SET likeness = excluded.likeness, found_at = excluded.found_at
 RETURNING node_id, other_id, likeness;
 
 -- name: list_duplicates
--- Proposed pairs of entities that both are there and in use, and of one type still, from a likeness of $3 on, the most alike
--- first; at most $5.
+-- Proposed pairs of entities that both are there and in use, and of one type still, from a likeness of :min_likeness on,
+-- the most alike first; at most :limit.
 SELECT d.node_id, d.other_id, d.likeness, n.name, o.name AS other, n.created_at, o.created_at AS other_created_at
 FROM duplicates d
-JOIN nodes n ON n.tenant_id = $1 AND n.id = d.node_id AND n.removed_revision IS NULL
+JOIN nodes n ON n.tenant_id = :tenant_id AND n.id = d.node_id AND n.removed_revision IS NULL
     AND n.status <> 'archived' AND (n.expires_at IS NULL OR n.expires_at > statement_timestamp())
-JOIN nodes o ON o.tenant_id = $1 AND o.id = d.other_id AND o.removed_revision IS NULL
-    AND o.status <> 'archived' AND coalesce(o.kind, '') = coalesce(n.kind, '') AND (o.expires_at IS NULL OR o.expires_at > statement_timestamp())
-WHERE d.tenant_id = $1 AND d.graph_id = $2 AND d.likeness >= $3
+JOIN nodes o ON o.tenant_id = :tenant_id AND o.id = d.other_id AND o.removed_revision IS NULL
+    AND o.status <> 'archived' AND coalesce(o.kind, '') = coalesce(n.kind, '')
+    AND (o.expires_at IS NULL OR o.expires_at > statement_timestamp())
+WHERE d.tenant_id = :tenant_id AND d.graph_id = :graph_id AND d.likeness >= :min_likeness
 ORDER BY d.likeness DESC, d.node_id, d.other_id
-OFFSET $4
-LIMIT $5;
+OFFSET :offset
+LIMIT :limit;
 
 -- name: raise_compared_from
--- What is less alike than $3 is no longer known of every entity of a graph.
-UPDATE deduplications SET threshold = $3 WHERE tenant_id = $1 AND graph_id = $2 AND threshold < $3;
+-- What is less alike than :threshold is no longer known of every entity of a graph.
+UPDATE deduplications SET threshold = :threshold WHERE tenant_id = :tenant_id AND graph_id = :graph_id
+    AND threshold < :threshold;
 
 -- name: finish_deduplication
--- Note that a pass over a graph has come to its end and, where it went over every entity, from which likeness on ($3).
-INSERT INTO deduplications AS d (tenant_id, graph_id, finished_at, threshold) VALUES ($1, $2, statement_timestamp(), $3)
+-- Note that a pass over a graph has come to its end and, where it went over every entity, from which likeness on
+-- (:threshold).
+INSERT INTO deduplications AS d (tenant_id, graph_id, finished_at, threshold) VALUES (:tenant_id, :graph_id,
+    statement_timestamp(), :threshold)
 ON CONFLICT (tenant_id, graph_id)
 DO UPDATE SET finished_at = excluded.finished_at, threshold = coalesce(excluded.threshold, d.threshold);
 
 -- name: find_compared_from
 -- From which likeness on the entities of a graph were compared; null where nobody knows.
-SELECT threshold FROM deduplications WHERE tenant_id = $1 AND graph_id = $2;
+SELECT threshold FROM deduplications WHERE tenant_id = :tenant_id AND graph_id = :graph_id;
 
 -- name: tenants_with_deduplication_due
 -- Tenants with graphs that ask to be compared again; asked without a tenant.
 SELECT tenant_id FROM tenants_with_deduplication_due();
 
 -- name: list_deduplications
--- Graphs whose configuration speaks of duplicates, and when each was last compared; at most $2.
+-- Graphs whose configuration speaks of duplicates, and when each was last compared; at most :limit.
 SELECT g.id, g.metadata, d.finished_at FROM graphs g
-LEFT JOIN deduplications d ON d.tenant_id = $1 AND d.graph_id = g.id
-WHERE g.tenant_id = $1 AND g.metadata #>> '{dedup,mode}' IN ('propose', 'merge')
+LEFT JOIN deduplications d ON d.tenant_id = :tenant_id AND d.graph_id = g.id
+WHERE g.tenant_id = :tenant_id AND g.metadata #>> '{dedup,mode}' IN ('propose', 'merge')
 ORDER BY d.finished_at NULLS FIRST, g.name
-LIMIT $2;
+LIMIT :limit;

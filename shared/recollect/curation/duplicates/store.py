@@ -19,25 +19,25 @@ queries = Queries(__package__)
 async def count_comparable(tx: Transaction, graph: Graph, at: Moment | None, *, limit: int) -> int:
     """How many entities there are (`at`: were) to compare with each other, counted up to `limit`."""
     query = queries.count_comparable if at is None else queries.count_comparable_at
-    count: int = await tx.fetchval(query, tx.tenant_id, graph.id, limit, *_past(at))
+    count: int = await tx.fetchval(query, graph_id=graph.id, limit=limit, **_past(at))
     return count
 
 
 async def count_of_kind(tx: Transaction, graph: Graph, kind: str, *, limit: int) -> int:
     """How many entities of a type there are to compare with each other, counted up to `limit`; '' for none."""
-    count: int = await tx.fetchval(queries.count_of_kind, tx.tenant_id, graph.id, limit, kind)
+    count: int = await tx.fetchval(queries.count_of_kind, graph_id=graph.id, limit=limit, kind=kind)
     return count
 
 
 async def list_profiles(tx: Transaction, graph: Graph, at: Moment | None, *, kind: str | None = None) -> list[Profile]:
     """What entities are (`at`: were) compared by, oldest first. `kind`: only of this type; '' for none."""
     query = queries.list_profiles if at is None else queries.list_profiles_at
-    return [_profile(row) for row in await tx.fetch(query, tx.tenant_id, graph.id, kind, *_past(at))]
+    return [_profile(row) for row in await tx.fetch(query, graph_id=graph.id, kind=kind, **_past(at))]
 
 
 async def profiles_of(tx: Transaction, graph: Graph, node_ids: Sequence[UUID]) -> dict[UUID, Profile]:
     """What these entities are compared by, by id; those that are not there are left out."""
-    rows = await tx.fetch(queries.profiles_of, tx.tenant_id, graph.id, node_ids)
+    rows = await tx.fetch(queries.profiles_of, graph_id=graph.id, node_ids=node_ids)
     return {row["id"]: _profile(row) for row in rows}
 
 
@@ -49,13 +49,15 @@ async def find_uncompared(
     With `after`, the next behind that place, whether they changed since or not.
     """
     kind, node_id = (None, None) if after is None else (after.kind, after.node_id)
-    rows = await tx.fetch(queries.find_uncompared, tx.tenant_id, graph.id, until, limit, kind, node_id)
+    rows = await tx.fetch(
+        queries.find_uncompared, graph_id=graph.id, until=until, limit=limit, kind=kind, node_id=node_id
+    )
     return (rows[0]["kind"] if rows else ""), [PassPosition(row["place"], row["id"]) for row in rows]
 
 
 async def remove_duplicates(tx: Transaction, graph: Graph, node_ids: Sequence[UUID]) -> None:
     """Forget what was proposed of these entities."""
-    await tx.execute(queries.remove_duplicates, tx.tenant_id, graph.id, node_ids)
+    await tx.execute(queries.remove_duplicates, graph_id=graph.id, node_ids=node_ids)
 
 
 async def insert_duplicates(
@@ -63,29 +65,36 @@ async def insert_duplicates(
 ) -> list[SimilarPair]:
     """Propose pairs of entities, each once and with the lesser id first; those that both live."""
     ordered = {tuple(sorted((pair.node_id, pair.other_id))): pair.likeness for pair in pairs}
-    found = [ends[0] for ends in ordered], [ends[1] for ends in ordered], list(ordered.values())
-    return [SimilarPair(**row) for row in await tx.fetch(queries.insert_duplicates, tx.tenant_id, graph.id, at, *found)]
+    rows = await tx.fetch(
+        queries.insert_duplicates,
+        graph_id=graph.id,
+        proposed_at=at,
+        node_ids=[node_id for node_id, _ in ordered],
+        other_ids=[other_id for _, other_id in ordered],
+        likenesses=list(ordered.values()),
+    )
+    return [SimilarPair(**row) for row in rows]
 
 
 async def list_duplicates(tx: Transaction, graph: Graph, *, least: float, offset: int, limit: int) -> list[Proposal]:
     """Proposed pairs, the most alike first."""
-    rows = await tx.fetch(queries.list_duplicates, tx.tenant_id, graph.id, least, offset, limit)
+    rows = await tx.fetch(queries.list_duplicates, graph_id=graph.id, min_likeness=least, offset=offset, limit=limit)
     return [Proposal(**row) for row in rows]
 
 
 async def raise_compared_from(tx: Transaction, graph: Graph, threshold: float) -> None:
     """Forget that entities of a graph were compared from a lesser likeness on."""
-    await tx.execute(queries.raise_compared_from, tx.tenant_id, graph.id, threshold)
+    await tx.execute(queries.raise_compared_from, graph_id=graph.id, threshold=threshold)
 
 
 async def finish_deduplication(tx: Transaction, graph: Graph, *, threshold: float | None) -> None:
     """Note the end of a pass; `threshold`: from which likeness on, where it went over every entity."""
-    await tx.execute(queries.finish_deduplication, tx.tenant_id, graph.id, threshold)
+    await tx.execute(queries.finish_deduplication, graph_id=graph.id, threshold=threshold)
 
 
 async def find_compared_from(tx: Transaction, graph: Graph) -> float | None:
     """From which likeness on the entities of a graph were all compared; None where no pass says so."""
-    threshold: float | None = await tx.fetchval(queries.find_compared_from, tx.tenant_id, graph.id)
+    threshold: float | None = await tx.fetchval(queries.find_compared_from, graph_id=graph.id)
     return threshold
 
 
@@ -96,12 +105,12 @@ async def tenants_with_deduplication_due(session: Session) -> list[UUID]:
 
 async def list_deduplications(tx: Transaction, *, limit: int) -> list[ConfiguredGraph]:
     """Graphs whose metadata speaks of duplicates, those that wait longest first."""
-    rows = await tx.fetch(queries.list_deduplications, tx.tenant_id, limit)
+    rows = await tx.fetch(queries.list_deduplications, limit=limit)
     return [ConfiguredGraph(**row) for row in rows]
 
 
-def _past(at: Moment | None) -> tuple[Any, ...]:
-    return () if at is None else (at.revision, at.at)
+def _past(at: Moment | None) -> dict[str, Any]:
+    return {} if at is None else at.parameters
 
 
 def _profile(row: asyncpg.Record) -> Profile:

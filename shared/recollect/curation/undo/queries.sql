@@ -1,168 +1,179 @@
 -- name: count_touched
--- How many ids the changes of a graph after revision $3, and up to $4 and by actor $5 where these are not null, touched.
+-- How many ids the changes of a graph after revision :since, and up to :until and by actor :actor where these are not
+-- null, touched.
 SELECT coalesce(sum(cardinality(ids)), 0)::bigint FROM changes
-WHERE tenant_id = $1 AND graph_id = $2 AND revision > $3 AND ($4::bigint IS NULL OR revision <= $4)
-    AND ($5::text IS NULL OR actor = $5);
+WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND revision > :since
+    AND (:until::bigint IS NULL OR revision <= :until)
+    AND (:actor::text IS NULL OR actor = :actor);
 
 -- name: has_changed
--- Whether the log of a graph has a change by actor $3.
-SELECT EXISTS (SELECT 1 FROM changes WHERE tenant_id = $1 AND graph_id = $2 AND actor = $3);
+-- Whether the log of a graph has a change by actor :actor.
+SELECT EXISTS (SELECT 1 FROM changes WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND actor = :actor);
 
 -- name: find_touched
 -- These changes, and what they touched.
 SELECT revision, ids FROM changes
-WHERE tenant_id = $1 AND graph_id = $2 AND revision > $3 AND ($4::bigint IS NULL OR revision <= $4)
-    AND ($5::text IS NULL OR actor = $5)
+WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND revision > :since
+    AND (:until::bigint IS NULL OR revision <= :until)
+    AND (:actor::text IS NULL OR actor = :actor)
 ORDER BY revision;
 
 -- name: touched_lineages
--- Those of these ids that are lineages which the revisions $4 wrote, as they are now, and what of others hangs on them
--- (relations of others, too, which those revisions gave other properties):
--- children that stood below one before it was there again do not. That one was archived since because it had expired (by
--- the operation $5) is nobody's change. Each is looked up by its key, whatever the planner expects: what is ordered by a
--- key's last column is read by that key.
+-- Those of these ids that are lineages which the revisions :revisions wrote, as they are now, and what of others hangs on
+-- them (relations of others, too, which those revisions gave other properties): children that stood below one before it
+-- was there again do not. That one was archived since because it had expired (by the operation :archived_by) is nobody's
+-- change. Each is looked up by its key, whatever the planner expects: what is ordered by a key's last column is read by
+-- that key.
 WITH written AS (
     SELECT node_id, min(version) AS first, max(version) AS last, min(added_revision) AS since FROM node_versions
-    WHERE tenant_id = $1 AND graph_id = $2 AND node_id = ANY ($3::uuid[]) AND added_revision = ANY ($4::bigint[])
+    WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND node_id = ANY (:ids::uuid[])
+        AND added_revision = ANY (:revisions::bigint[])
     GROUP BY node_id
 )
 SELECT n.id, n.removed_revision IS NULL AS lives, coalesce(n.expires_at <= statement_timestamp(), false) AS expired,
     n.created_at, w.first > 1 AS existed, l.placeholder AS placed,
     EXISTS (
         SELECT 1 FROM node_versions v
-        WHERE v.tenant_id = $1 AND v.node_id = n.id AND v.version > w.first AND v.added_revision <> ALL ($4)
+        WHERE v.tenant_id = :tenant_id AND v.node_id = n.id AND v.version > w.first AND v.added_revision <> ALL (:revisions)
             AND NOT EXISTS (
                 SELECT 1 FROM changes c
-                WHERE c.tenant_id = $1 AND c.graph_id = $2 AND c.revision = v.added_revision AND c.operation = $5
+                WHERE c.tenant_id = :tenant_id AND c.graph_id = :graph_id AND c.revision = v.added_revision
+                    AND c.operation = :archived_by
             )
         ORDER BY v.version OFFSET 0
     ) AS changed_later, EXISTS (
         SELECT 1 FROM observations o
-        WHERE o.tenant_id = $1 AND o.node_id = n.id AND o.removed_revision IS NULL AND o.added_revision <> ALL ($4)
+        WHERE o.tenant_id = :tenant_id AND o.node_id = n.id AND o.removed_revision IS NULL
+            AND o.added_revision <> ALL (:revisions)
     ) AS said, n.id IN (
         SELECT from_node FROM relations
-        WHERE tenant_id = $1 AND graph_id = $2 AND removed_revision IS NULL AND added_revision <> ALL ($4)
+        WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND removed_revision IS NULL
+            AND added_revision <> ALL (:revisions)
     ) OR n.id IN (
         SELECT to_node FROM relations
-        WHERE tenant_id = $1 AND graph_id = $2 AND removed_revision IS NULL AND added_revision <> ALL ($4)
+        WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND removed_revision IS NULL
+            AND added_revision <> ALL (:revisions)
     ) OR n.id IN (
         SELECT unnest(ARRAY[f.from_node, f.to_node]) FROM relations f
-        JOIN relations r ON r.tenant_id = $1 AND r.id = f.version_of
-        WHERE f.tenant_id = $1 AND f.graph_id = $2 AND f.removed_revision = ANY ($4) AND f.added_revision <> ALL ($4)
+        JOIN relations r ON r.tenant_id = :tenant_id AND r.id = f.version_of
+        WHERE f.tenant_id = :tenant_id AND f.graph_id = :graph_id AND f.removed_revision = ANY (:revisions)
+            AND f.added_revision <> ALL (:revisions)
             AND r.removed_revision IS NULL
     ) AS related, EXISTS (
-        SELECT 1 FROM nodes c JOIN node_versions v ON v.tenant_id = $1 AND v.id = c.version_id
-        WHERE c.tenant_id = $1 AND c.parent_id = n.id AND c.removed_revision IS NULL AND v.added_revision > w.since
-            AND v.added_revision <> ALL ($4)
+        SELECT 1 FROM nodes c JOIN node_versions v ON v.tenant_id = :tenant_id AND v.id = c.version_id
+        WHERE c.tenant_id = :tenant_id AND c.parent_id = n.id AND c.removed_revision IS NULL AND v.added_revision > w.since
+            AND v.added_revision <> ALL (:revisions)
     ) AS above, n.name, n.kind, n.content, n.summary, n.tags, n.importance, n.metadata, n.parent_id, n.status, n.source,
     n.thread, n.said_at, n.freshness_at, n.ttl_days, n.expires_at, n.last_dedup_at, n.placeholder,
     n.reason
 FROM written w
-CROSS JOIN LATERAL (SELECT * FROM nodes WHERE tenant_id = $1 AND id = w.node_id LIMIT 1) AS n
+CROSS JOIN LATERAL (SELECT * FROM nodes WHERE tenant_id = :tenant_id AND id = w.node_id LIMIT 1) AS n
 CROSS JOIN LATERAL (
-    SELECT placeholder FROM node_versions WHERE tenant_id = $1 AND node_id = w.node_id AND version >= w.last
+    SELECT placeholder FROM node_versions WHERE tenant_id = :tenant_id AND node_id = w.node_id AND version >= w.last
     ORDER BY version LIMIT 1
 ) AS l
 ORDER BY n.id;
 
 -- name: lineages_before
--- These lineages in the version before the first that the revisions $4 wrote, where there was one and it is kept.
+-- These lineages in the version before the first that the revisions :revisions wrote, where there was one and it is kept.
 SELECT b.node_id, b.deleted, coalesce(b.expires_at <= statement_timestamp(), false) AS expired,
     coalesce(b.began_at, n.created_at) AS began_at, b.based_on, b.name, b.kind, b.content, b.summary, b.tags, b.importance,
     b.metadata, b.parent_id, b.status, b.source, b.thread, b.said_at, b.freshness_at, b.ttl_days, b.expires_at,
     b.last_dedup_at, b.placeholder, b.reason
 FROM (
     SELECT node_id, min(version) AS first FROM node_versions
-    WHERE tenant_id = $1 AND graph_id = $2 AND node_id = ANY ($3::uuid[]) AND added_revision = ANY ($4::bigint[])
+    WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND node_id = ANY (:ids::uuid[])
+        AND added_revision = ANY (:revisions::bigint[])
     GROUP BY node_id
 ) AS w
 CROSS JOIN LATERAL (
-    SELECT * FROM node_versions WHERE tenant_id = $1 AND node_id = w.node_id AND version < w.first
+    SELECT * FROM node_versions WHERE tenant_id = :tenant_id AND node_id = w.node_id AND version < w.first
     ORDER BY version DESC LIMIT 1
 ) AS b
-CROSS JOIN LATERAL (SELECT created_at FROM nodes WHERE tenant_id = $1 AND id = b.node_id LIMIT 1) AS n;
+CROSS JOIN LATERAL (SELECT created_at FROM nodes WHERE tenant_id = :tenant_id AND id = b.node_id LIMIT 1) AS n;
 
 -- name: sibling_heads
--- Versions of these lineages that are heads below another (`stands`) or were before the first that the revisions $4 wrote
--- (`stood`), in order of their numbers; at most $5.
+-- Versions of these lineages that are heads below another (`stands`) or were before the first that the revisions
+-- :revisions wrote (`stood`), in order of their numbers; at most :limit.
 SELECT s.id, s.node_id, s.stood, s.superseded_revision IS NULL AS stands, s.name, s.kind, s.content, s.summary, s.tags,
     s.importance, s.metadata, s.parent_id, s.status, s.source, s.thread, s.said_at, s.freshness_at, s.ttl_days,
     s.expires_at, s.last_dedup_at, s.placeholder, s.reason
 FROM (
     SELECT node_id, min(version) AS first, min(added_revision) AS since FROM node_versions
-    WHERE tenant_id = $1 AND graph_id = $2 AND node_id = ANY ($3::uuid[]) AND added_revision = ANY ($4::bigint[])
+    WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND node_id = ANY (:ids::uuid[])
+        AND added_revision = ANY (:revisions::bigint[])
     GROUP BY node_id
 ) AS w
 CROSS JOIN LATERAL (
     SELECT v.*, (v.superseded_revision IS NULL OR v.superseded_revision >= w.since) AND EXISTS (
         SELECT 1 FROM node_versions h
-        WHERE h.tenant_id = $1 AND h.node_id = w.node_id AND h.version > v.version AND h.version < w.first
+        WHERE h.tenant_id = :tenant_id AND h.node_id = w.node_id AND h.version > v.version AND h.version < w.first
         ORDER BY h.version OFFSET 0
     ) AS stood
     FROM node_versions v
-    WHERE v.tenant_id = $1 AND v.graph_id = $2 AND v.node_id = w.node_id AND v.sibling
+    WHERE v.tenant_id = :tenant_id AND v.graph_id = :graph_id AND v.node_id = w.node_id AND v.sibling
     ORDER BY v.version OFFSET 0
 ) AS s
 WHERE s.stood OR s.superseded_revision IS NULL
 ORDER BY s.node_id, s.version
-LIMIT $5;
+LIMIT :limit;
 
 -- name: touched_observations
--- Versions of observations, among these ids or of these nodes, that the revisions $4 added or took away, at most $5; and
--- whether somebody else wrote or took away a later one.
+-- Versions of observations, among these ids or of these nodes, that the revisions :revisions added or took away, at most
+-- :limit; and whether somebody else wrote or took away a later one.
 SELECT o.id, o.node_id, coalesce(n.name, '') AS entity, o.content, o.thread, coalesce(o.said_at, o.created_at) AS said_at,
     o.expires_at, o.created_by, o.status, o.reason, coalesce(o.first_revision, o.added_revision) AS first_revision, o.kind,
-    o.tags, o.importance, o.source, o.metadata, o.added_revision = ANY ($4::bigint[]) AS added,
+    o.tags, o.importance, o.source, o.metadata, o.added_revision = ANY (:revisions::bigint[]) AS added,
     o.removed_revision IS NULL AS lives, coalesce(o.expires_at <= statement_timestamp(), false) AS expired, EXISTS (
         SELECT 1 FROM observations l
-        WHERE l.tenant_id = $1 AND l.id = o.id AND l.added_revision > o.added_revision
-            AND (l.added_revision <> ALL ($4) OR l.removed_revision <> ALL ($4))
+        WHERE l.tenant_id = :tenant_id AND l.id = o.id AND l.added_revision > o.added_revision
+            AND (l.added_revision <> ALL (:revisions) OR l.removed_revision <> ALL (:revisions))
         ORDER BY l.added_revision OFFSET 0
     ) AS changed_later
 FROM observations o
-JOIN nodes n ON n.tenant_id = $1 AND n.id = o.node_id
-WHERE o.tenant_id = $1 AND o.graph_id = $2 AND (o.id = ANY ($3::uuid[]) OR o.node_id = ANY ($3::uuid[]))
-    AND (o.added_revision = ANY ($4) OR o.removed_revision = ANY ($4))
+JOIN nodes n ON n.tenant_id = :tenant_id AND n.id = o.node_id
+WHERE o.tenant_id = :tenant_id AND o.graph_id = :graph_id AND (o.id = ANY (:ids::uuid[]) OR o.node_id = ANY (:ids::uuid[]))
+    AND (o.added_revision = ANY (:revisions) OR o.removed_revision = ANY (:revisions))
 ORDER BY o.added_revision, o.id
-LIMIT $5;
+LIMIT :limit;
 
 -- name: touched_relations
 -- Relations among these ids in every version, by the ids that they have now, each from its first version on; `added` and
--- `removed`: by the revisions $4.
+-- `removed`: by the revisions :revisions.
 SELECT coalesce(version_of, id) AS id, graph_id, from_node, to_graph, to_node, type, metadata, ordinal, created_at,
-    created_by, coalesce(updated_at, created_at) AS updated_at, added_revision = ANY ($4::bigint[]) AS added,
-    coalesce(removed_revision = ANY ($4), false) AS removed, removed_revision IS NULL AS lives
+    created_by, coalesce(updated_at, created_at) AS updated_at, added_revision = ANY (:revisions::bigint[]) AS added,
+    coalesce(removed_revision = ANY (:revisions), false) AS removed, removed_revision IS NULL AS lives
 FROM relations
-WHERE tenant_id = $1 AND graph_id = $2 AND (id = ANY ($3::uuid[]) OR version_of = ANY ($3::uuid[]))
+WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND (id = ANY (:ids::uuid[]) OR version_of = ANY (:ids::uuid[]))
 ORDER BY 1, added_revision;
 
 -- name: touched_aliases
--- Names by which the revisions $3 let nodes be found, or no longer be found. The log need not have the ids of those nodes:
--- who gains or loses a former name gets no new version by that.
-SELECT node_id, name, added_revision = ANY ($3::bigint[]) AS added FROM aliases
-WHERE tenant_id = $1 AND graph_id = $2
-    AND (added_revision = ANY ($3) AND removed_revision IS NULL
-        OR removed_revision = ANY ($3) AND added_revision <> ALL ($3));
+-- Names by which the revisions :revisions let nodes be found, or no longer be found. The log need not have the ids of
+-- those nodes: who gains or loses a former name gets no new version by that.
+SELECT node_id, name, added_revision = ANY (:revisions::bigint[]) AS added FROM aliases
+WHERE tenant_id = :tenant_id AND graph_id = :graph_id
+    AND (added_revision = ANY (:revisions) AND removed_revision IS NULL
+        OR removed_revision = ANY (:revisions) AND added_revision <> ALL (:revisions));
 
 -- name: owners_of_names
 -- Who has these names. What has expired gives its name away.
 SELECT name, id FROM nodes
-WHERE tenant_id = $1 AND graph_id = $2 AND name = ANY ($3::text[]) AND removed_revision IS NULL
+WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND name = ANY (:names::text[]) AND removed_revision IS NULL
     AND (expires_at IS NULL OR expires_at > statement_timestamp());
 
 -- name: find_living
 -- Those of these nodes that live, in whichever of the tenant's graphs.
-SELECT id FROM nodes WHERE tenant_id = $1 AND id = ANY ($2::uuid[]) AND removed_revision IS NULL;
+SELECT id FROM nodes WHERE tenant_id = :tenant_id AND id = ANY (:node_ids::uuid[]) AND removed_revision IS NULL;
 
 -- name: list_ancestor_parents
 -- These nodes and all above them, each with its parent. Each level is looked up by itself, as in the hierarchy.
 WITH RECURSIVE above AS (
-    SELECT id, parent_id FROM nodes WHERE tenant_id = $1 AND id = ANY ($2::uuid[])
+    SELECT id, parent_id FROM nodes WHERE tenant_id = :tenant_id AND id = ANY (:node_ids::uuid[])
     UNION
     SELECT p.id, p.parent_id FROM above a
     CROSS JOIN LATERAL (
         SELECT id, parent_id FROM nodes
-        WHERE tenant_id = $1 AND id = a.parent_id AND coalesce(removed_revision, 0) = 0
+        WHERE tenant_id = :tenant_id AND id = a.parent_id AND coalesce(removed_revision, 0) = 0
         OFFSET 0
     ) AS p
 )

@@ -27,19 +27,21 @@ T = TypeVar("T", Observation, Edge)
 
 async def count_touched(tx: Transaction, graph: Graph, span: ChangeRange) -> int:
     """How many ids the changes of a span touched."""
-    count: int = await tx.fetchval(queries.count_touched, tx.tenant_id, graph.id, span.since, span.until, span.actor)
+    count: int = await tx.fetchval(
+        queries.count_touched, graph_id=graph.id, since=span.since, until=span.until, actor=span.actor
+    )
     return count
 
 
 async def has_changed(tx: Transaction, graph: Graph, actor: str) -> bool:
     """Whether the log has a change by this actor."""
-    found: bool = await tx.fetchval(queries.has_changed, tx.tenant_id, graph.id, actor)
+    found: bool = await tx.fetchval(queries.has_changed, graph_id=graph.id, actor=actor)
     return found
 
 
 async def find_touched(tx: Transaction, graph: Graph, span: ChangeRange) -> tuple[list[int], list[UUID]]:
     """The revisions of a span, and the ids that they touched."""
-    rows = await tx.fetch(queries.find_touched, tx.tenant_id, graph.id, span.since, span.until, span.actor)
+    rows = await tx.fetch(queries.find_touched, graph_id=graph.id, since=span.since, until=span.until, actor=span.actor)
     return [row["revision"] for row in rows], unique(i for row in rows for i in row["ids"])
 
 
@@ -47,7 +49,9 @@ async def touched_lineages(
     tx: Transaction, graph: Graph, ids: Sequence[UUID], revisions: Sequence[int], *, archived_by: str
 ) -> list[TouchedNode]:
     """Lineages that the revisions wrote, as they are now; `archived_by`: the operation that takes up what expired."""
-    rows = await tx.fetch(queries.touched_lineages, tx.tenant_id, graph.id, ids, revisions, archived_by)
+    rows = await tx.fetch(
+        queries.touched_lineages, graph_id=graph.id, ids=ids, revisions=revisions, archived_by=archived_by
+    )
     return [TouchedNode(**{**row, "tags": tuple(row["tags"])}) for row in rows]
 
 
@@ -55,7 +59,7 @@ async def lineages_before(
     tx: Transaction, graph: Graph, ids: Sequence[UUID], revisions: Sequence[int]
 ) -> list[NodeBefore]:
     """Lineages in the version before the first that the revisions wrote."""
-    rows = await tx.fetch(queries.lineages_before, tx.tenant_id, graph.id, ids, revisions)
+    rows = await tx.fetch(queries.lineages_before, graph_id=graph.id, ids=ids, revisions=revisions)
     return [NodeBefore(**{**row, "tags": tuple(row["tags"])}) for row in rows]
 
 
@@ -63,7 +67,7 @@ async def sibling_heads(
     tx: Transaction, graph: Graph, ids: Sequence[UUID], revisions: Sequence[int], *, limit: int
 ) -> list[Sibling]:
     """Heads of lineages below the highest, of now and of before the first version that the revisions wrote."""
-    rows = await tx.fetch(queries.sibling_heads, tx.tenant_id, graph.id, ids, revisions, limit)
+    rows = await tx.fetch(queries.sibling_heads, graph_id=graph.id, ids=ids, revisions=revisions, limit=limit)
     return [Sibling(**{**row, "tags": tuple(row["tags"])}) for row in rows]
 
 
@@ -71,7 +75,7 @@ async def touched_observations(
     tx: Transaction, graph: Graph, ids: Sequence[UUID], revisions: Sequence[int], *, limit: int
 ) -> list[ObservationVersion]:
     """Versions of observations that the revisions added or took away."""
-    rows = await tx.fetch(queries.touched_observations, tx.tenant_id, graph.id, ids, revisions, limit)
+    rows = await tx.fetch(queries.touched_observations, graph_id=graph.id, ids=ids, revisions=revisions, limit=limit)
     found = [(_without({**row, "tags": tuple(row["tags"])}, Observation), row) for row in rows]
     return [
         ObservationVersion(said, row["added"], row["lives"], row["expired"], row["changed_later"])
@@ -83,32 +87,30 @@ async def touched_relations(
     tx: Transaction, graph: Graph, ids: Sequence[UUID], revisions: Sequence[int]
 ) -> list[RelationVersion]:
     """Relations that the revisions touched, in every version, each relation from its first version on."""
-    rows = await tx.fetch(queries.touched_relations, tx.tenant_id, graph.id, ids, revisions)
+    rows = await tx.fetch(queries.touched_relations, graph_id=graph.id, ids=ids, revisions=revisions)
     return [RelationVersion(_without({**row}, Edge), row["added"], row["removed"], row["lives"]) for row in rows]
 
 
 async def touched_aliases(tx: Transaction, graph: Graph, revisions: Sequence[int]) -> list[AliasChange]:
     """Names that the revisions let nodes be found by, or took from them."""
-    rows = await tx.fetch(queries.touched_aliases, tx.tenant_id, graph.id, revisions)
+    rows = await tx.fetch(queries.touched_aliases, graph_id=graph.id, revisions=revisions)
     return [AliasChange(**row) for row in rows]
 
 
 async def owners_of_names(tx: Transaction, graph: Graph, names: Sequence[str]) -> dict[str, UUID]:
     """Who has these names."""
-    rows = await tx.fetch(queries.owners_of_names, tx.tenant_id, graph.id, names)
+    rows = await tx.fetch(queries.owners_of_names, graph_id=graph.id, names=names)
     return {row["name"]: row["id"] for row in rows}
 
 
 async def find_living(tx: Transaction, node_ids: Sequence[UUID]) -> set[UUID]:
     """Those of these nodes that live."""
-    return {row["id"] for row in await tx.fetch(queries.find_living, tx.tenant_id, node_ids)}
+    return {row["id"] for row in await tx.fetch(queries.find_living, node_ids=node_ids)}
 
 
 async def list_ancestor_parents(tx: Transaction, node_ids: Sequence[UUID]) -> dict[UUID, UUID | None]:
     """The parents of these nodes and of all above them."""
-    return {
-        row["id"]: row["parent_id"] for row in await tx.fetch(queries.list_ancestor_parents, tx.tenant_id, node_ids)
-    }
+    return {row["id"]: row["parent_id"] for row in await tx.fetch(queries.list_ancestor_parents, node_ids=node_ids)}
 
 
 def _without(row: Mapping[str, Any], kind: type[T]) -> T:

@@ -13,5 +13,7 @@ async def find_integrity_issues(
 ) -> list[IntegrityIssue]:
     """What is (`at`: was) not as it should be: the first of each kind, each with how many there are of its kind."""
     revision, time = (None, None) if at is None else (at.revision, at.at)
-    rows = await tx.fetch(queries.find_integrity_issues, tx.tenant_id, graph.id, revision, time, examples)
+    rows = await tx.fetch(
+        queries.find_integrity_issues, graph_id=graph.id, revision=revision, time=time, examples=examples
+    )
     return [IntegrityIssue(**row) for row in rows]

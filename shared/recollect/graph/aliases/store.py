@@ -14,7 +14,9 @@ queries = Queries(__package__)
 async def insert_aliases(tx: Transaction, revision: Revision, aliases: Sequence[tuple[UUID, str]]) -> list[UUID]:
     """Let nodes be found by other names too; the nodes of those that are new."""
     nodes, names = [node_id for node_id, _ in aliases], [name for _, name in aliases]
-    rows = await tx.fetch(queries.insert_aliases, tx.tenant_id, revision.graph.id, revision.number, nodes, names)
+    rows = await tx.fetch(
+        queries.insert_aliases, graph_id=revision.graph.id, revision=revision.number, node_ids=nodes, names=names
+    )
     return [row["node_id"] for row in rows]
 
 
@@ -23,21 +25,25 @@ async def keep_aliases(
 ) -> list[UUID]:
     """Let nodes be found by no other names than those kept; the nodes of those that are gone."""
     nodes, names = [node_id for node_id, _ in kept], [name for _, name in kept]
-    rows = await tx.fetch(queries.keep_aliases, tx.tenant_id, revision.number, node_ids, nodes, names)
+    rows = await tx.fetch(
+        queries.keep_aliases, revision=revision.number, node_ids=node_ids, kept_node_ids=nodes, kept_names=names
+    )
     return [row["node_id"] for row in rows]
 
 
 async def remove_aliases(tx: Transaction, revision: Revision, aliases: Sequence[tuple[UUID, str]]) -> None:
     """Let nodes no longer be found by names that they had."""
     ids, names = [node_id for node_id, _ in aliases], [name for _, name in aliases]
-    await tx.execute(queries.remove_aliases, tx.tenant_id, revision.number, ids, names)
+    await tx.execute(queries.remove_aliases, revision=revision.number, node_ids=ids, names=names)
 
 
 async def move_names(tx: Transaction, revision: Revision, node_id: UUID, sources: Sequence[UUID]) -> None:
     """Let a node be found by the names and aliases of these nodes."""
-    await tx.execute(queries.move_names, tx.tenant_id, revision.graph.id, node_id, revision.number, sources)
+    await tx.execute(
+        queries.move_names, graph_id=revision.graph.id, node_id=node_id, revision=revision.number, sources=sources
+    )
 
 
 async def names_of(tx: Transaction, node_ids: Sequence[UUID]) -> dict[UUID, NamedEntity]:
     """How live entities are known."""
-    return {row["id"]: NamedEntity(**row) for row in await tx.fetch(queries.names_of, tx.tenant_id, node_ids)}
+    return {row["id"]: NamedEntity(**row) for row in await tx.fetch(queries.names_of, node_ids=node_ids)}

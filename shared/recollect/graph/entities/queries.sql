@@ -3,8 +3,9 @@
 -- follow by append_versions.
 INSERT INTO nodes AS n (tenant_id, graph_id, id, version, version_id, name, kind, tags, importance, metadata, source,
     content, added_revision, created_at, created_by, updated_at)
-SELECT $1, $2, i.id, 1, i.version_id, i.name, i.kind, i.tags, i.importance, i.metadata, i.source, i.content, $3, $4, $5, $4
-FROM jsonb_to_recordset($6::jsonb) AS i (id uuid, version_id uuid, name text, kind text, tags text[],
+SELECT :tenant_id, :graph_id, i.id, 1, i.version_id, i.name, i.kind, i.tags, i.importance, i.metadata, i.source,
+    i.content, :revision, :revision_time, :subject, :revision_time
+FROM jsonb_to_recordset(:entities::jsonb) AS i (id uuid, version_id uuid, name text, kind text, tags text[],
     importance double precision, metadata jsonb, source text, content text)
 ON CONFLICT (tenant_id, graph_id, name) WHERE removed_revision IS NULL AND name IS NOT NULL
 DO UPDATE SET version = n.version + 1, version_id = excluded.version_id, kind = excluded.kind,
@@ -17,7 +18,7 @@ RETURNING n.id, n.name, n.version > 1 AS promoted;
 -- fragment: shown
 -- What is told of an entity n, with its parent where that lives.
 n.id, n.name, n.kind, n.content, n.tags, n.importance, n.created_at, n.updated_at, n.status, o.observations, (
-    SELECT p.name FROM nodes p WHERE p.tenant_id = $1 AND p.id = n.parent_id AND p.removed_revision IS NULL
+    SELECT p.name FROM nodes p WHERE p.tenant_id = :tenant_id AND p.id = n.parent_id AND p.removed_revision IS NULL
         AND (p.expires_at IS NULL OR p.expires_at > statement_timestamp())
 ) AS parent
 
@@ -26,7 +27,7 @@ n.id, n.name, n.kind, n.content, n.tags, n.importance, n.created_at, n.updated_a
 CROSS JOIN LATERAL (
     SELECT coalesce(array_agg(o.content ORDER BY coalesce(o.first_revision, o.added_revision), o.id), '{}') AS observations
     FROM observations o
-    WHERE o.tenant_id = $1 AND o.node_id = n.id AND o.removed_revision IS NULL AND o.status = 'active'
+    WHERE o.tenant_id = :tenant_id AND o.node_id = n.id AND o.removed_revision IS NULL AND o.status = 'active'
         AND (o.expires_at IS NULL OR o.expires_at > statement_timestamp())
 ) AS o
 
@@ -34,10 +35,10 @@ CROSS JOIN LATERAL (
 -- What is told of an entity n as it was at a revision and its time. Its parent, which has one version then, is ordered by
 -- that: so it is looked up by its key.
 n.node_id AS id, n.name, n.kind, n.content, n.tags, n.importance, n.status, o.observations,
-    coalesce(n.began_at, (SELECT created_at FROM nodes WHERE tenant_id = $1 AND id = n.node_id)) AS created_at,
-    changed_at($1, $2, n.node_id, n.created_at, $4) AS updated_at, (
-        SELECT p.name FROM nodes_at($1, $2, $4) p
-        WHERE p.node_id = n.parent_id AND (p.expires_at IS NULL OR p.expires_at > $5) ORDER BY p.version LIMIT 1
+    coalesce(n.began_at, (SELECT created_at FROM nodes WHERE tenant_id = :tenant_id AND id = n.node_id)) AS created_at,
+    changed_at(:tenant_id, :graph_id, n.node_id, n.created_at, :as_of_revision) AS updated_at, (
+        SELECT p.name FROM nodes_at(:tenant_id, :graph_id, :as_of_revision) p
+        WHERE p.node_id = n.parent_id AND (p.expires_at IS NULL OR p.expires_at > :as_of_time) ORDER BY p.version LIMIT 1
     ) AS parent
 
 -- fragment: said_at
@@ -45,15 +46,16 @@ n.node_id AS id, n.name, n.kind, n.content, n.tags, n.importance, n.status, o.ob
 CROSS JOIN LATERAL (
     SELECT coalesce(array_agg(o.content ORDER BY coalesce(o.first_revision, o.added_revision), o.id), '{}') AS observations
     FROM observations o
-    WHERE o.tenant_id = $1 AND o.node_id = n.node_id AND o.status = 'active' AND o.added_revision <= $4
-        AND (o.removed_revision IS NULL OR o.removed_revision > $4) AND (o.expires_at IS NULL OR o.expires_at > $5)
+    WHERE o.tenant_id = :tenant_id AND o.node_id = n.node_id AND o.status = 'active' AND o.added_revision <= :as_of_revision
+        AND (o.removed_revision IS NULL OR o.removed_revision > :as_of_revision)
+        AND (o.expires_at IS NULL OR o.expires_at > :as_of_time)
 ) AS o
 
 -- name: open_entities
 -- Entities by name with their observations, in the order asked for.
 SELECT -- include: shown
-FROM unnest($3::text[]) WITH ORDINALITY AS wanted (name, place)
-JOIN nodes n ON n.tenant_id = $1 AND n.graph_id = $2 AND n.name = wanted.name
+FROM unnest(:names::text[]) WITH ORDINALITY AS wanted (name, place)
+JOIN nodes n ON n.tenant_id = :tenant_id AND n.graph_id = :graph_id AND n.name = wanted.name
 -- include: said
 WHERE n.removed_revision IS NULL AND NOT n.placeholder
     AND (n.expires_at IS NULL OR n.expires_at > statement_timestamp())
@@ -62,17 +64,17 @@ ORDER BY wanted.place;
 -- name: open_entities_at
 -- Entities by name with their observations as they were at a revision and its time, in the order asked for.
 SELECT -- include: shown_at
-FROM unnest($3::text[]) WITH ORDINALITY AS wanted (name, place)
-JOIN nodes_at($1, $2, $4) n ON n.name = wanted.name
+FROM unnest(:names::text[]) WITH ORDINALITY AS wanted (name, place)
+JOIN nodes_at(:tenant_id, :graph_id, :as_of_revision) n ON n.name = wanted.name
 -- include: said_at
-WHERE NOT n.placeholder AND (n.expires_at IS NULL OR n.expires_at > $5)
+WHERE NOT n.placeholder AND (n.expires_at IS NULL OR n.expires_at > :as_of_time)
 ORDER BY wanted.place;
 
 -- name: entities_by_id
 -- Entities by id with their observations, in the order asked for.
 SELECT -- include: shown
-FROM unnest($2::uuid[]) WITH ORDINALITY AS wanted (id, place)
-JOIN nodes n ON n.tenant_id = $1 AND n.id = wanted.id
+FROM unnest(:node_ids::uuid[]) WITH ORDINALITY AS wanted (id, place)
+JOIN nodes n ON n.tenant_id = :tenant_id AND n.id = wanted.id
 -- include: said
 WHERE n.removed_revision IS NULL AND n.name IS NOT NULL AND NOT n.placeholder
     AND (n.expires_at IS NULL OR n.expires_at > statement_timestamp())
@@ -81,67 +83,69 @@ ORDER BY wanted.place;
 -- name: entities_by_id_at
 -- Entities by id with their observations as they were at a revision and its time, in the order asked for.
 SELECT -- include: shown_at
-FROM unnest($3::uuid[]) WITH ORDINALITY AS wanted (id, place)
-JOIN nodes_at($1, $2, $4) n ON n.node_id = wanted.id AND n.name IS NOT NULL
+FROM unnest(:node_ids::uuid[]) WITH ORDINALITY AS wanted (id, place)
+JOIN nodes_at(:tenant_id, :graph_id, :as_of_revision) n ON n.node_id = wanted.id AND n.name IS NOT NULL
 -- include: said_at
-WHERE NOT n.placeholder AND (n.expires_at IS NULL OR n.expires_at > $5)
+WHERE NOT n.placeholder AND (n.expires_at IS NULL OR n.expires_at > :as_of_time)
 ORDER BY wanted.place;
 
 -- name: list_entity_ids
--- Live entities in the order in which they were made. $3: only this kind, where it is not null; $6: archived ones, too.
+-- Live entities in the order in which they were made. :kind: only this kind, where it is not null; :archived: archived
+-- ones, too.
 SELECT id FROM nodes
-WHERE tenant_id = $1 AND graph_id = $2 AND removed_revision IS NULL AND name IS NOT NULL AND NOT placeholder
-    AND (expires_at IS NULL OR expires_at > statement_timestamp()) AND ($3::text IS NULL OR kind = $3)
-    AND ($6::boolean OR status <> 'archived')
+WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND removed_revision IS NULL AND name IS NOT NULL AND NOT placeholder
+    AND (expires_at IS NULL OR expires_at > statement_timestamp()) AND (:kind::text IS NULL OR kind = :kind)
+    AND (:archived::boolean OR status <> 'archived')
 ORDER BY created_at, id
-OFFSET $4
-LIMIT $5;
+OFFSET :offset
+LIMIT :limit;
 
 -- name: list_entities_at
--- Entities of a graph as they were at a revision and its time, in the order in which they were made. $8: archived ones, too.
+-- Entities of a graph as they were at a revision and its time, in the order in which they were made. :archived: archived
+-- ones, too.
 SELECT -- include: shown_at
-FROM nodes_at($1, $2, $4) n
+FROM nodes_at(:tenant_id, :graph_id, :as_of_revision) n
 -- include: said_at
-WHERE n.name IS NOT NULL AND NOT n.placeholder AND (n.expires_at IS NULL OR n.expires_at > $5)
-    AND ($3::text IS NULL OR n.kind = $3) AND ($8::boolean OR n.status <> 'archived')
+WHERE n.name IS NOT NULL AND NOT n.placeholder AND (n.expires_at IS NULL OR n.expires_at > :as_of_time)
+    AND (:kind::text IS NULL OR n.kind = :kind) AND (:archived::boolean OR n.status <> 'archived')
 ORDER BY created_at, n.node_id
-OFFSET $6
-LIMIT $7;
+OFFSET :offset
+LIMIT :limit;
 
 -- name: count_kinds
 -- How many live entities of each kind a graph has, most first.
 SELECT coalesce(kind, '') AS kind, count(*) AS count FROM nodes
-WHERE tenant_id = $1 AND graph_id = $2 AND removed_revision IS NULL AND NOT placeholder AND name IS NOT NULL
+WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND removed_revision IS NULL AND NOT placeholder AND name IS NOT NULL
     AND (expires_at IS NULL OR expires_at > statement_timestamp())
 GROUP BY 1
 ORDER BY count DESC, kind
-LIMIT $3;
+LIMIT :limit;
 
 -- name: count_kinds_at
--- The same as it was at a revision ($4) and its time ($5).
-SELECT coalesce(kind, '') AS kind, count(*) AS count FROM nodes_at($1, $2, $4)
-WHERE NOT placeholder AND name IS NOT NULL AND (expires_at IS NULL OR expires_at > $5)
+-- The same as it was at a revision (:as_of_revision) and its time (:as_of_time).
+SELECT coalesce(kind, '') AS kind, count(*) AS count FROM nodes_at(:tenant_id, :graph_id, :as_of_revision)
+WHERE NOT placeholder AND name IS NOT NULL AND (expires_at IS NULL OR expires_at > :as_of_time)
 GROUP BY 1
 ORDER BY count DESC, kind
-LIMIT $3;
+LIMIT :limit;
 
 -- name: find_children_of
 -- Live nodes whose parent is one of these.
-SELECT id FROM nodes WHERE tenant_id = $1 AND parent_id = ANY ($2::uuid[]) AND removed_revision IS NULL;
+SELECT id FROM nodes WHERE tenant_id = :tenant_id AND parent_id = ANY (:node_ids::uuid[]) AND removed_revision IS NULL;
 
 -- name: backdate_node
 -- Let a node be as old as the oldest that was merged into it.
-UPDATE nodes SET created_at = least(created_at, $3) WHERE tenant_id = $1 AND id = $2;
+UPDATE nodes SET created_at = least(created_at, :created_at) WHERE tenant_id = :tenant_id AND id = :node_id;
 
 -- name: mark_compared
 -- Note on entities, and on the versions that they are at, up to when they were compared with all others: bookkeeping, and
 -- no change of what they say, so that no version is made of it.
 WITH marked AS (
-    UPDATE nodes SET last_dedup_at = $3
-    WHERE tenant_id = $1 AND graph_id = $2 AND id = ANY ($4::uuid[]) AND removed_revision IS NULL
+    UPDATE nodes SET last_dedup_at = :compared_at
+    WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND id = ANY (:node_ids::uuid[]) AND removed_revision IS NULL
 )
-UPDATE node_versions v SET last_dedup_at = $3
-WHERE v.tenant_id = $1 AND v.node_id = ANY ($4) AND v.version = (
+UPDATE node_versions v SET last_dedup_at = :compared_at
+WHERE v.tenant_id = :tenant_id AND v.node_id = ANY (:node_ids) AND v.version = (
     SELECT n.version FROM nodes n
-    WHERE n.tenant_id = $1 AND n.id = v.node_id AND n.graph_id = $2 AND coalesce(n.removed_revision, 0) = 0
+    WHERE n.tenant_id = :tenant_id AND n.id = v.node_id AND n.graph_id = :graph_id AND coalesce(n.removed_revision, 0) = 0
 );

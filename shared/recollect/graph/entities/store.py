@@ -30,35 +30,32 @@ async def insert_entities(tx: Transaction, revision: Revision, entities: Sequenc
     """Make entities, each name once in the batch; those whose name was free, or a placeholder's."""
     rows = await tx.fetch(
         queries.insert_entities,
-        tx.tenant_id,
-        revision.graph.id,
-        revision.number,
-        revision.at,
-        tx.caller.subject,
-        [_row(entity) for entity in entities],
+        **revision.parameters,
+        subject=tx.caller.subject,
+        entities=[_row(entity) for entity in entities],
     )
     return [InsertedEntity(**row) for row in rows]
 
 
 async def open_entities(tx: Transaction, graph: Graph, names: Sequence[str]) -> list[Entity]:
     """Entities by name, in the order asked for; names that no entity has are left out."""
-    return [_entity(row) for row in await tx.fetch(queries.open_entities, tx.tenant_id, graph.id, names)]
+    return [_entity(row) for row in await tx.fetch(queries.open_entities, graph_id=graph.id, names=names)]
 
 
 async def open_entities_at(tx: Transaction, graph: Graph, names: Sequence[str], at: Moment) -> list[Entity]:
     """Entities by name as they were, in the order asked for."""
-    rows = await tx.fetch(queries.open_entities_at, tx.tenant_id, graph.id, names, at.revision, at.at)
+    rows = await tx.fetch(queries.open_entities_at, graph_id=graph.id, names=names, **at.parameters)
     return [_entity(row) for row in rows]
 
 
 async def entities_by_id(tx: Transaction, node_ids: Sequence[UUID]) -> list[Entity]:
     """Entities by id, in the order asked for."""
-    return [_entity(row) for row in await tx.fetch(queries.entities_by_id, tx.tenant_id, node_ids)]
+    return [_entity(row) for row in await tx.fetch(queries.entities_by_id, node_ids=node_ids)]
 
 
 async def entities_by_id_at(tx: Transaction, graph: Graph, node_ids: Sequence[UUID], at: Moment) -> list[Entity]:
     """Entities by id as they were, in the order asked for."""
-    rows = await tx.fetch(queries.entities_by_id_at, tx.tenant_id, graph.id, node_ids, at.revision, at.at)
+    rows = await tx.fetch(queries.entities_by_id_at, graph_id=graph.id, node_ids=node_ids, **at.parameters)
     return [_entity(row) for row in rows]
 
 
@@ -66,7 +63,9 @@ async def list_entity_ids(
     tx: Transaction, graph: Graph, *, kind: str | None, offset: int, limit: int | None, archived: bool
 ) -> list[UUID]:
     """Live entities in the order in which they were made."""
-    rows = await tx.fetch(queries.list_entity_ids, tx.tenant_id, graph.id, kind, offset, limit, archived)
+    rows = await tx.fetch(
+        queries.list_entity_ids, graph_id=graph.id, kind=kind, offset=offset, limit=limit, archived=archived
+    )
     return [row["id"] for row in rows]
 
 
@@ -74,32 +73,40 @@ async def list_entities_at(
     tx: Transaction, graph: Graph, at: Moment, *, kind: str | None, offset: int, limit: int | None, archived: bool
 ) -> list[Entity]:
     """Entities of a graph as they were, in the order in which they were made."""
-    past = (at.revision, at.at)
-    rows = await tx.fetch(queries.list_entities_at, tx.tenant_id, graph.id, kind, *past, offset, limit, archived)
+    rows = await tx.fetch(
+        queries.list_entities_at,
+        graph_id=graph.id,
+        kind=kind,
+        **at.parameters,
+        offset=offset,
+        limit=limit,
+        archived=archived,
+    )
     return [_entity(row) for row in rows]
 
 
 async def count_kinds(tx: Transaction, graph: Graph, *, limit: int, at: Moment | None) -> list[tuple[str, int]]:
     """How many live entities of each kind a graph has (`at`: as it was), most first."""
-    query, past = queries.count_kinds, tuple[Any, ...]()
-    if at is not None:
-        query, past = queries.count_kinds_at, (at.revision, at.at)
-    return [(row["kind"], row["count"]) for row in await tx.fetch(query, tx.tenant_id, graph.id, limit, *past)]
+    if at is None:
+        rows = await tx.fetch(queries.count_kinds, graph_id=graph.id, limit=limit)
+    else:
+        rows = await tx.fetch(queries.count_kinds_at, graph_id=graph.id, limit=limit, **at.parameters)
+    return [(row["kind"], row["count"]) for row in rows]
 
 
 async def find_children_of(tx: Transaction, node_ids: Sequence[UUID]) -> list[UUID]:
     """Live nodes whose parent is one of these."""
-    return [row["id"] for row in await tx.fetch(queries.find_children_of, tx.tenant_id, node_ids)]
+    return [row["id"] for row in await tx.fetch(queries.find_children_of, node_ids=node_ids)]
 
 
 async def backdate_node(tx: Transaction, node_id: UUID, created_at: datetime) -> None:
     """Let a node be at least as old as this."""
-    await tx.execute(queries.backdate_node, tx.tenant_id, node_id, created_at)
+    await tx.execute(queries.backdate_node, node_id=node_id, created_at=created_at)
 
 
 async def mark_compared(tx: Transaction, graph: Graph, node_ids: Sequence[UUID], at: datetime) -> None:
     """Note up to when entities were compared with all others."""
-    await tx.execute(queries.mark_compared, tx.tenant_id, graph.id, at, node_ids)
+    await tx.execute(queries.mark_compared, graph_id=graph.id, compared_at=at, node_ids=node_ids)
 
 
 def _row(entity: NewEntity) -> dict[str, Any]:

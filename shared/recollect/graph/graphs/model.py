@@ -108,6 +108,16 @@ class Moment:
     revision: int
     at: datetime
 
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What a query of the past is asked with."""
+        return {"as_of_revision": self.revision, "as_of_time": self.at}
+
+
+def as_of_parameters(at: Moment | None) -> dict[str, Any]:
+    """What a query is asked with that reads the past where it is told which, else what is now."""
+    return at.parameters if at else {"as_of_revision": None, "as_of_time": None}
+
 
 @dataclass(slots=True)
 class Revision:
@@ -132,6 +142,11 @@ class Revision:
         if touched:
             self.counts[verb] += len(touched)
         self.deltas.update(deltas)
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What a query that writes it is asked with."""
+        return {"graph_id": self.graph.id, "revision": self.number, "revision_time": self.at}
 
     @property
     def is_empty(self) -> bool:

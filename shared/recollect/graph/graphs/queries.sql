@@ -1,54 +1,57 @@
 -- name: find_graph
--- The graph of that name; where none has it, the one of that id ($3, null where the name spells none).
+-- The graph of that name; where none has it, the one of that id (:id, null where the name spells none).
 SELECT id, name, conflict_policy, kind_whitelist, metadata, created_at, created_by
 FROM graphs
-WHERE tenant_id = $1 AND id = coalesce((SELECT n.id FROM graphs n WHERE n.tenant_id = $1 AND n.name = $2), $3);
+WHERE tenant_id = :tenant_id AND id = coalesce((SELECT n.id FROM graphs n WHERE n.tenant_id = :tenant_id
+    AND n.name = :name), :id);
 
 -- name: find_graph_name
 -- The name that a graph has now.
-SELECT name FROM graphs WHERE tenant_id = $1 AND id = $2;
+SELECT name FROM graphs WHERE tenant_id = :tenant_id AND id = :graph_id;
 
 -- name: find_graph_ids
 -- The ids of these graphs, each asked for by its name or, where none has that name, by its id; in no order.
 SELECT g.id, asked.name
-FROM unnest($2::text[], $3::uuid[]) AS asked (name, id)
-JOIN graphs g ON g.tenant_id = $1
-    AND g.id = coalesce((SELECT n.id FROM graphs n WHERE n.tenant_id = $1 AND n.name = asked.name), asked.id);
+FROM unnest(:names::text[], :ids::uuid[]) AS asked (name, id)
+JOIN graphs g ON g.tenant_id = :tenant_id
+    AND g.id = coalesce((SELECT n.id FROM graphs n WHERE n.tenant_id = :tenant_id AND n.name = asked.name), asked.id);
 
 -- name: list_graphs
--- Graphs after a name, by name; at most $3. $4: only these ids, where it is not null.
+-- Graphs after a name, by name; at most :limit. :allowed: only these ids, where it is not null.
 SELECT id, name, conflict_policy, kind_whitelist, metadata, created_at, created_by
 FROM graphs
-WHERE tenant_id = $1 AND name > $2 AND ($4::uuid[] IS NULL OR id = ANY ($4::uuid[]))
+WHERE tenant_id = :tenant_id AND name > :after AND (:allowed::uuid[] IS NULL OR id = ANY (:allowed::uuid[]))
 ORDER BY name
-LIMIT $3;
+LIMIT :limit;
 
 -- name: find_head
 -- The newest revision of a graph and what it counts: all that was not removed, observations that are not outdated.
 SELECT revision, at, entities, facts, placeholders, observations, relations
 FROM graph_heads
-WHERE tenant_id = $1 AND graph_id = $2;
+WHERE tenant_id = :tenant_id AND graph_id = :graph_id;
 
 -- name: find_live_head
 -- The same, without what has expired: that is counted until it is purged, but nobody sees it.
 WITH expired AS MATERIALIZED (
     SELECT id, name IS NULL AS fact FROM nodes
-    WHERE tenant_id = $1 AND graph_id = $2 AND expires_at <= statement_timestamp() AND removed_revision IS NULL
+    WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND expires_at <= statement_timestamp()
+        AND removed_revision IS NULL
 ), ended AS (
     SELECT id FROM observations
-    WHERE tenant_id = $1 AND graph_id = $2 AND expires_at <= statement_timestamp() AND removed_revision IS NULL
+    WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND expires_at <= statement_timestamp()
+        AND removed_revision IS NULL
         AND status = 'active'
     UNION
     SELECT o.id FROM observations o
-    WHERE o.tenant_id = $1 AND o.node_id = ANY (ARRAY(SELECT id FROM expired)) AND o.removed_revision IS NULL
+    WHERE o.tenant_id = :tenant_id AND o.node_id = ANY (ARRAY(SELECT id FROM expired)) AND o.removed_revision IS NULL
         AND o.status = 'active'
 ), untied AS (
     SELECT r.id FROM relations r
-    WHERE r.tenant_id = $1 AND r.graph_id = $2 AND r.from_node = ANY (ARRAY(SELECT id FROM expired))
+    WHERE r.tenant_id = :tenant_id AND r.graph_id = :graph_id AND r.from_node = ANY (ARRAY(SELECT id FROM expired))
         AND r.removed_revision IS NULL
     UNION
     SELECT r.id FROM relations r
-    WHERE r.tenant_id = $1 AND r.graph_id = $2 AND r.to_node = ANY (ARRAY(SELECT id FROM expired))
+    WHERE r.tenant_id = :tenant_id AND r.graph_id = :graph_id AND r.to_node = ANY (ARRAY(SELECT id FROM expired))
         AND r.removed_revision IS NULL
 )
 SELECT h.revision, h.at, h.entities - (SELECT count(*) FROM expired WHERE NOT fact) AS entities,
@@ -56,28 +59,29 @@ SELECT h.revision, h.at, h.entities - (SELECT count(*) FROM expired WHERE NOT fa
     h.observations - (SELECT count(*) FROM ended) AS observations,
     h.relations - (SELECT count(*) FROM untied) AS relations
 FROM graph_heads h
-WHERE h.tenant_id = $1 AND h.graph_id = $2;
+WHERE h.tenant_id = :tenant_id AND h.graph_id = :graph_id;
 
 -- name: find_head_at
--- What a graph counted at revision $3 and its time $4, without what had expired.
+-- What a graph counted at revision :as_of_revision and its time :as_of_time, without what had expired.
 WITH expired AS MATERIALIZED (
-    SELECT node_id FROM nodes_at($1, $2, $3) WHERE expires_at <= $4
+    SELECT node_id FROM nodes_at(:tenant_id, :graph_id, :as_of_revision) WHERE expires_at <= :as_of_time
 )
-SELECT $3::bigint AS revision, $4::timestamptz AS at,
+SELECT :as_of_revision::bigint AS revision, :as_of_time::timestamptz AS at,
     count(*) FILTER (WHERE name IS NOT NULL AND NOT placeholder) AS entities,
     count(*) FILTER (WHERE name IS NULL) AS facts, count(*) FILTER (WHERE placeholder) AS placeholders,
-    (SELECT count(*) FROM observations_at($1, $2, $3)
-        WHERE status = 'active' AND (expires_at IS NULL OR expires_at > $4) AND node_id NOT IN (SELECT node_id FROM expired)) AS observations,
-    (SELECT count(*) FROM relations_at($1, $2, $3)
+    (SELECT count(*) FROM observations_at(:tenant_id, :graph_id, :as_of_revision)
+        WHERE status = 'active' AND (expires_at IS NULL OR expires_at > :as_of_time)
+            AND node_id NOT IN (SELECT node_id FROM expired)) AS observations,
+    (SELECT count(*) FROM relations_at(:tenant_id, :graph_id, :as_of_revision)
         WHERE from_node NOT IN (SELECT node_id FROM expired) AND to_node NOT IN (SELECT node_id FROM expired)) AS relations
-FROM nodes_at($1, $2, $3)
-WHERE expires_at IS NULL OR expires_at > $4;
+FROM nodes_at(:tenant_id, :graph_id, :as_of_revision)
+WHERE expires_at IS NULL OR expires_at > :as_of_time;
 
 -- name: insert_graph
 -- A new graph with its head; no row if the name is taken.
 WITH graph AS (
     INSERT INTO graphs (tenant_id, id, name, conflict_policy, kind_whitelist, metadata, created_by)
-    VALUES ($1, $2, $3, $4, $5, $6, $7)
+    VALUES (:tenant_id, :id, :name, :conflict_policy, :kind_whitelist, :metadata, :subject)
     ON CONFLICT (tenant_id, name) DO NOTHING
     RETURNING *
 ), head AS (
@@ -94,91 +98,96 @@ SELECT g.id, g.name, g.conflict_policy, g.kind_whitelist, g.metadata, g.created_
     h.revision + 1 AS number, greatest(clock_timestamp(), h.at + interval '1 microsecond') AS at
 FROM graphs g
 JOIN graph_heads h ON h.tenant_id = g.tenant_id AND h.graph_id = g.id
-WHERE g.tenant_id = $1 AND g.id = coalesce((SELECT n.id FROM graphs n WHERE n.tenant_id = $1 AND n.name = $2), $3)
+WHERE g.tenant_id = :tenant_id AND g.id = coalesce((SELECT n.id FROM graphs n WHERE n.tenant_id = :tenant_id
+    AND n.name = :name), :id)
 FOR UPDATE OF h;
 
 -- name: record_revision
 -- Move the head to a new revision and append its change.
 WITH head AS (
     UPDATE graph_heads
-    SET revision = $3, at = $4, entities = entities + $5, facts = facts + $6, placeholders = placeholders + $7,
-        observations = observations + $8, relations = relations + $9
-    WHERE tenant_id = $1 AND graph_id = $2
+    SET revision = :revision, at = :revision_time, entities = entities + :entities, facts = facts + :facts,
+        placeholders = placeholders + :placeholders,
+        observations = observations + :observations, relations = relations + :relations
+    WHERE tenant_id = :tenant_id AND graph_id = :graph_id
 )
 INSERT INTO changes (tenant_id, graph_id, revision, at, actor, operation, ids, counts)
-VALUES ($1, $2, $3, $4, $10, $11, $12, $13);
+VALUES (:tenant_id, :graph_id, :revision, :revision_time, :actor, :operation, :ids, :counts);
 
 -- name: find_revision_at
 -- The newest revision of a graph that was not later than a time, and its time; none before the first.
-SELECT revision, at FROM changes WHERE tenant_id = $1 AND graph_id = $2 AND at <= $3 ORDER BY at DESC LIMIT 1;
+SELECT revision, at FROM changes WHERE tenant_id = :tenant_id AND graph_id = :graph_id
+    AND at <= :before ORDER BY at DESC LIMIT 1;
 
 -- name: find_horizon
 -- The oldest revision of a graph that can be read, and when it was written; 0: all of them.
-SELECT compacted_revision AS revision, coalesce(compacted_at, created_at) AS at FROM graphs WHERE tenant_id = $1 AND id = $2;
+SELECT compacted_revision AS revision, coalesce(compacted_at,
+    created_at) AS at FROM graphs WHERE tenant_id = :tenant_id AND id = :graph_id;
 
 -- name: raise_horizon
 -- From now on no revision before this one can be read.
-UPDATE graphs SET compacted_revision = $3, compacted_at = $4
-WHERE tenant_id = $1 AND id = $2 AND compacted_revision < $3;
+UPDATE graphs SET compacted_revision = :revision, compacted_at = :revision_time
+WHERE tenant_id = :tenant_id AND id = :graph_id AND compacted_revision < :revision;
 
 -- name: find_change
 -- When a revision was written.
-SELECT at FROM changes WHERE tenant_id = $1 AND graph_id = $2 AND revision = $3;
+SELECT at FROM changes WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND revision = :revision;
 
 -- name: list_changes
--- The changes of a graph after a revision, oldest first; of their ids the first $4. At most $5.
-SELECT revision, at, actor, operation, counts, ids[1:$4] AS ids, cardinality(ids) > $4 AS cut
+-- The changes of a graph after a revision, oldest first; of their ids the first :max_ids. At most :limit.
+SELECT revision, at, actor, operation, counts, ids[1:(:max_ids)] AS ids, cardinality(ids) > :max_ids AS cut
 FROM changes
-WHERE tenant_id = $1 AND graph_id = $2 AND revision > $3
+WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND revision > :since
 ORDER BY revision
-LIMIT $5;
+LIMIT :limit;
 
 -- name: update_graph
 -- Store a graph's configuration; no row if its name is another graph's.
-UPDATE graphs SET name = $3, conflict_policy = $4, kind_whitelist = $5, metadata = $6
-WHERE tenant_id = $1 AND id = $2
-    AND NOT EXISTS (SELECT 1 FROM graphs WHERE tenant_id = $1 AND name = $3 AND id <> $2)
+UPDATE graphs SET name = :name, conflict_policy = :conflict_policy, kind_whitelist = :kind_whitelist, metadata = :metadata
+WHERE tenant_id = :tenant_id AND id = :graph_id
+    AND NOT EXISTS (SELECT 1 FROM graphs WHERE tenant_id = :tenant_id AND name = :name AND id <> :graph_id)
 RETURNING id;
 
 -- name: remove_head
 -- Take a graph's head away: whoever waits for its lock finds no row, and begins again.
-DELETE FROM graph_heads WHERE tenant_id = $1 AND graph_id = $2;
+DELETE FROM graph_heads WHERE tenant_id = :tenant_id AND graph_id = :graph_id;
 
 -- name: insert_head
 -- Put a graph's head in its place again.
 INSERT INTO graph_heads (tenant_id, graph_id, revision, at, entities, facts, placeholders, observations, relations)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9);
+VALUES (:tenant_id, :graph_id, :revision, :revision_time, :entities, :facts, :placeholders, :observations, :relations);
 
 -- name: plan_checks_once
--- Each row that is deleted is looked for in the tables that refer to it. From here to the end of the transaction those checks
--- are planned once, not for every row: a fifth of the time (measured).
+-- Each row that is deleted is looked for in the tables that refer to it. From here to the end of the transaction those
+-- checks are planned once, not for every row: a fifth of the time (measured).
 SELECT set_config('plan_cache_mode', 'auto', true);
 
 -- name: delete_nodes
--- Delete up to $4 nodes of a graph after an id, live or not, with all that is theirs; the last of them. The graph's index
--- is taken in hand first: a worker that settles its passages has it, and would else wait for one while this waits for it.
+-- Delete up to :limit nodes of a graph after an id, live or not, with all that is theirs; the last of them. The graph's
+-- index is taken in hand first: a worker that settles its passages has it, and would else wait for one while this waits
+-- for it.
 WITH held AS MATERIALIZED (
-    SELECT 1 FROM graph_indexes WHERE tenant_id = $1 AND graph_id = $2 FOR UPDATE
+    SELECT 1 FROM graph_indexes WHERE tenant_id = :tenant_id AND graph_id = :graph_id FOR UPDATE
 ), doomed AS (
     SELECT id FROM nodes
-    WHERE tenant_id = $1 AND graph_id = $2 AND id > $3 AND EXISTS (SELECT 1 FROM held)
-    ORDER BY id LIMIT $4
+    WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND id > :after AND EXISTS (SELECT 1 FROM held)
+    ORDER BY id LIMIT :limit
 ), their_passages AS (
-    DELETE FROM passages WHERE tenant_id = $1 AND node_id = ANY (ARRAY(SELECT id FROM doomed))
+    DELETE FROM passages WHERE tenant_id = :tenant_id AND node_id = ANY (ARRAY(SELECT id FROM doomed))
 ), their_observations AS (
-    DELETE FROM observations WHERE tenant_id = $1 AND node_id = ANY (ARRAY(SELECT id FROM doomed))
+    DELETE FROM observations WHERE tenant_id = :tenant_id AND node_id = ANY (ARRAY(SELECT id FROM doomed))
 ), their_relations AS (
-    DELETE FROM relations WHERE tenant_id = $1 AND from_node = ANY (ARRAY(SELECT id FROM doomed))
+    DELETE FROM relations WHERE tenant_id = :tenant_id AND from_node = ANY (ARRAY(SELECT id FROM doomed))
 ), their_aliases AS (
-    DELETE FROM aliases WHERE tenant_id = $1 AND node_id = ANY (ARRAY(SELECT id FROM doomed))
+    DELETE FROM aliases WHERE tenant_id = :tenant_id AND node_id = ANY (ARRAY(SELECT id FROM doomed))
 ), their_versions AS (
-    DELETE FROM node_versions WHERE tenant_id = $1 AND node_id = ANY (ARRAY(SELECT id FROM doomed))
+    DELETE FROM node_versions WHERE tenant_id = :tenant_id AND node_id = ANY (ARRAY(SELECT id FROM doomed))
 ), deleted AS (
-    DELETE FROM nodes WHERE tenant_id = $1 AND id = ANY (ARRAY(SELECT id FROM doomed))
+    DELETE FROM nodes WHERE tenant_id = :tenant_id AND id = ANY (ARRAY(SELECT id FROM doomed))
 )
 SELECT id FROM doomed ORDER BY id DESC LIMIT 1;
 
 -- name: delete_graph
 -- Delete a graph that has no nodes. Its head, its log and what search knows of it go with it; void keys lose their
 -- default.
-DELETE FROM graphs WHERE tenant_id = $1 AND id = $2;
+DELETE FROM graphs WHERE tenant_id = :tenant_id AND id = :graph_id;

@@ -16,76 +16,76 @@ queries = Queries(__package__)
 
 async def find_graph(tx: Transaction, name: str) -> Graph | None:
     """The graph of that name, else of that id, or None."""
-    row = await tx.fetchrow(queries.find_graph, tx.tenant_id, name, spelled_id(name))
+    row = await tx.fetchrow(queries.find_graph, name=name, id=spelled_id(name))
     return _graph(row) if row else None
 
 
 async def find_graph_name(tx: Transaction, graph_id: UUID) -> str | None:
     """The name that a graph has now; None if there is no such graph."""
-    name: str | None = await tx.fetchval(queries.find_graph_name, tx.tenant_id, graph_id)
+    name: str | None = await tx.fetchval(queries.find_graph_name, graph_id=graph_id)
     return name
 
 
 async def find_graph_ids(tx: Transaction, names: Sequence[str]) -> dict[str, UUID]:
     """The ids of those graphs that exist, by the name or id that was asked for."""
-    rows = await tx.fetch(queries.find_graph_ids, tx.tenant_id, names, [spelled_id(name) for name in names])
+    rows = await tx.fetch(queries.find_graph_ids, names=names, ids=[spelled_id(name) for name in names])
     return {row["name"]: row["id"] for row in rows}
 
 
 async def list_graphs(tx: Transaction, *, after: str, limit: int) -> list[Graph]:
     """Graphs that the caller may use, whose name comes after `after`, by name."""
     allowed = None if tx.caller.graphs is None else list(tx.caller.graphs)
-    return [_graph(row) for row in await tx.fetch(queries.list_graphs, tx.tenant_id, after, limit, allowed)]
+    return [_graph(row) for row in await tx.fetch(queries.list_graphs, after=after, limit=limit, allowed=allowed)]
 
 
 async def find_head(tx: Transaction, graph_id: UUID) -> GraphHead:
     """The head of a graph that exists."""
-    row = await tx.fetchrow(queries.find_head, tx.tenant_id, graph_id)
+    row = await tx.fetchrow(queries.find_head, graph_id=graph_id)
     assert row is not None
     return GraphHead(**row)
 
 
 async def find_live_head(tx: Transaction, graph_id: UUID) -> GraphHead:
     """The head of a graph that exists, without what has expired."""
-    row = await tx.fetchrow(queries.find_live_head, tx.tenant_id, graph_id)
+    row = await tx.fetchrow(queries.find_live_head, graph_id=graph_id)
     assert row is not None
     return GraphHead(**row)
 
 
 async def find_head_at(tx: Transaction, graph_id: UUID, at: Moment) -> GraphHead:
     """The head of a graph as it was."""
-    row = await tx.fetchrow(queries.find_head_at, tx.tenant_id, graph_id, at.revision, at.at)
+    row = await tx.fetchrow(queries.find_head_at, graph_id=graph_id, **at.parameters)
     assert row is not None
     return GraphHead(**row)
 
 
 async def find_horizon(tx: Transaction, graph: Graph) -> Moment:
     """The oldest revision of a graph that can be read; revision 0: all of them."""
-    row = await tx.fetchrow(queries.find_horizon, tx.tenant_id, graph.id)
+    row = await tx.fetchrow(queries.find_horizon, graph_id=graph.id)
     assert row is not None
     return Moment(**row)
 
 
 async def find_revision_at(tx: Transaction, graph: Graph, before: datetime) -> Moment | None:
     """The newest revision of a graph that was not later than a time, with its own; None before the first."""
-    row = await tx.fetchrow(queries.find_revision_at, tx.tenant_id, graph.id, before)
+    row = await tx.fetchrow(queries.find_revision_at, graph_id=graph.id, before=before)
     return Moment(**row) if row else None
 
 
 async def raise_horizon(tx: Transaction, graph: Graph, horizon: Moment) -> None:
     """Let no revision before this one be read."""
-    await tx.execute(queries.raise_horizon, tx.tenant_id, graph.id, horizon.revision, horizon.at)
+    await tx.execute(queries.raise_horizon, graph_id=graph.id, revision=horizon.revision, revision_time=horizon.at)
 
 
 async def find_change(tx: Transaction, graph: Graph, revision: int) -> datetime | None:
     """When a revision was written; None if the graph has no such revision."""
-    at: datetime | None = await tx.fetchval(queries.find_change, tx.tenant_id, graph.id, revision)
+    at: datetime | None = await tx.fetchval(queries.find_change, graph_id=graph.id, revision=revision)
     return at
 
 
 async def list_changes(tx: Transaction, graph: Graph, *, since: int, ids: int, limit: int) -> list[Change]:
     """The changes of a graph after a revision, oldest first, each with the first `ids` of its ids."""
-    rows = await tx.fetch(queries.list_changes, tx.tenant_id, graph.id, since, ids, limit)
+    rows = await tx.fetch(queries.list_changes, graph_id=graph.id, since=since, max_ids=ids, limit=limit)
     return [Change(**{**row, "ids": tuple(row["ids"])}) for row in rows]
 
 
@@ -93,13 +93,12 @@ async def insert_graph(tx: Transaction, new: NewGraph) -> Graph | None:
     """Make a graph at revision 0; None if the name is taken."""
     row = await tx.fetchrow(
         queries.insert_graph,
-        tx.tenant_id,
-        new_id(),
-        new.name,
-        new.conflict_policy,
-        new.kind_whitelist,
-        new.metadata or {},
-        tx.caller.subject,
+        id=new_id(),
+        name=new.name,
+        conflict_policy=new.conflict_policy,
+        kind_whitelist=new.kind_whitelist,
+        metadata=new.metadata or {},
+        subject=tx.caller.subject,
     )
     return _graph(row) if row else None
 
@@ -108,34 +107,32 @@ async def update_graph(tx: Transaction, graph: Graph) -> bool:
     """Store a graph's configuration; False if its name is another graph's."""
     updated = await tx.fetchval(
         queries.update_graph,
-        tx.tenant_id,
-        graph.id,
-        graph.name,
-        graph.conflict_policy,
-        graph.kind_whitelist,
-        graph.metadata,
+        graph_id=graph.id,
+        name=graph.name,
+        conflict_policy=graph.conflict_policy,
+        kind_whitelist=graph.kind_whitelist,
+        metadata=graph.metadata,
     )
     return updated is not None
 
 
 async def remove_head(tx: Transaction, graph: Graph) -> None:
     """Take a graph's head away, for another in its place."""
-    await tx.execute(queries.remove_head, tx.tenant_id, graph.id)
+    await tx.execute(queries.remove_head, graph_id=graph.id)
 
 
 async def insert_head(tx: Transaction, graph: Graph, head: GraphHead) -> None:
     """Put a graph's head in its place again."""
     await tx.execute(
         queries.insert_head,
-        tx.tenant_id,
-        graph.id,
-        head.revision,
-        head.at,
-        head.entities,
-        head.facts,
-        head.placeholders,
-        head.observations,
-        head.relations,
+        graph_id=graph.id,
+        revision=head.revision,
+        revision_time=head.at,
+        entities=head.entities,
+        facts=head.facts,
+        placeholders=head.placeholders,
+        observations=head.observations,
+        relations=head.relations,
     )
 
 
@@ -146,18 +143,18 @@ async def plan_checks_once(tx: Transaction) -> None:
 
 async def delete_nodes(tx: Transaction, graph: Graph, *, after: UUID, limit: int) -> UUID | None:
     """Delete nodes of a graph with all that is theirs, in the order of their ids; the last of them, or None."""
-    last: UUID | None = await tx.fetchval(queries.delete_nodes, tx.tenant_id, graph.id, after, limit)
+    last: UUID | None = await tx.fetchval(queries.delete_nodes, graph_id=graph.id, after=after, limit=limit)
     return last
 
 
 async def delete_graph(tx: Transaction, graph: Graph) -> None:
     """Delete a graph that has no nodes, with its head and its log."""
-    await tx.execute(queries.delete_graph, tx.tenant_id, graph.id)
+    await tx.execute(queries.delete_graph, graph_id=graph.id)
 
 
 async def lock_graph(tx: Transaction, name: str, operation: str) -> Revision | None:
     """Take the write lock of a graph, by name or id, and open its next revision; None if there is no such graph."""
-    row = await tx.fetchrow(queries.lock_graph, tx.tenant_id, name, spelled_id(name))
+    row = await tx.fetchrow(queries.lock_graph, name=name, id=spelled_id(name))
     if row is None:
         return None
     return Revision(_graph(row), row["number"], row["at"], actor=tx.caller.subject, operation=operation)
@@ -168,15 +165,12 @@ async def record_revision(tx: Transaction, revision: Revision) -> None:
     counters = ("entities", "facts", "placeholders", "observations", "relations")
     await tx.execute(
         queries.record_revision,
-        tx.tenant_id,
-        revision.graph.id,
-        revision.number,
-        revision.at,
-        *(revision.deltas[counter] for counter in counters),
-        revision.actor,
-        revision.operation,
-        revision.ids,
-        dict(revision.counts),
+        **revision.parameters,
+        **{counter: revision.deltas[counter] for counter in counters},
+        actor=revision.actor,
+        operation=revision.operation,
+        ids=revision.ids,
+        counts=dict(revision.counts),
     )
 
 

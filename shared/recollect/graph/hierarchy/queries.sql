@@ -4,18 +4,18 @@
 -- for no partial index: while a table has no statistics, the planner would compare each level with every node instead
 -- (1,200 levels: 7 s).
 WITH RECURSIVE above AS (
-    SELECT parent_id AS id, 1 AS level FROM nodes WHERE tenant_id = $1 AND id = $2
+    SELECT parent_id AS id, 1 AS level FROM nodes WHERE tenant_id = :tenant_id AND id = :node_id
     UNION ALL
     SELECT n.parent_id, a.level + 1 FROM above a
     CROSS JOIN LATERAL (
         SELECT parent_id FROM nodes
-        WHERE tenant_id = $1 AND id = a.id AND coalesce(removed_revision, 0) = 0
+        WHERE tenant_id = :tenant_id AND id = a.id AND coalesce(removed_revision, 0) = 0
         OFFSET 0
     ) AS n
 ) CYCLE id SET again USING line
 SELECT n.id FROM above a
 CROSS JOIN LATERAL (
-    SELECT id FROM nodes WHERE tenant_id = $1 AND id = a.id AND coalesce(removed_revision, 0) = 0 OFFSET 0
+    SELECT id FROM nodes WHERE tenant_id = :tenant_id AND id = a.id AND coalesce(removed_revision, 0) = 0 OFFSET 0
 ) AS n
 WHERE NOT a.again
 ORDER BY a.level;
@@ -23,113 +23,118 @@ ORDER BY a.level;
 -- name: list_ancestor_ids_of_many
 -- These live nodes and all above them, each once, with what it stands under.
 WITH RECURSIVE above AS (
-    SELECT id, parent_id FROM nodes WHERE tenant_id = $1 AND id = ANY ($2::uuid[]) AND coalesce(removed_revision, 0) = 0
+    SELECT id, parent_id FROM nodes WHERE tenant_id = :tenant_id AND id = ANY (:node_ids::uuid[])
+        AND coalesce(removed_revision, 0) = 0
     UNION
     SELECT n.id, n.parent_id FROM above a
     CROSS JOIN LATERAL (
         SELECT id, parent_id FROM nodes
-        WHERE tenant_id = $1 AND id = a.parent_id AND coalesce(removed_revision, 0) = 0
+        WHERE tenant_id = :tenant_id AND id = a.parent_id AND coalesce(removed_revision, 0) = 0
         OFFSET 0
     ) AS n
 )
 SELECT id, parent_id FROM above;
 
 -- name: list_ancestors
--- The live nodes above a node, nearest first, at most $3 levels, up to the first that is gone or has expired.
+-- The live nodes above a node, nearest first, at most :levels levels, up to the first that is gone or has expired.
 WITH RECURSIVE above AS (
-    SELECT NULL::uuid AS id, parent_id, 0 AS level FROM nodes WHERE tenant_id = $1 AND id = $2
+    SELECT NULL::uuid AS id, parent_id, 0 AS level FROM nodes WHERE tenant_id = :tenant_id AND id = :node_id
     UNION ALL
     SELECT p.id, p.parent_id, a.level + 1 FROM above a
     CROSS JOIN LATERAL (
         SELECT id, parent_id FROM nodes
-        WHERE tenant_id = $1 AND id = a.parent_id AND coalesce(removed_revision, 0) = 0
+        WHERE tenant_id = :tenant_id AND id = a.parent_id AND coalesce(removed_revision, 0) = 0
             AND coalesce(expires_at > statement_timestamp(), true)
         OFFSET 0
     ) AS p
-    WHERE a.level < $3
+    WHERE a.level < :levels
 )
 SELECT id FROM above WHERE level > 0 ORDER BY level;
 
 -- name: list_ancestors_at
--- The same as it was at a revision ($5) and its time ($6) of a graph ($4).
+-- The same as it was at a revision (:as_of_revision) and its time (:as_of_time) of a graph (:graph_id).
 WITH RECURSIVE above AS (
-    SELECT NULL::uuid AS id, parent_id, 0 AS level FROM nodes_at($1, $4, $5) WHERE node_id = $2
+    SELECT NULL::uuid AS id, parent_id, 0 AS level FROM nodes_at(:tenant_id, :graph_id,
+        :as_of_revision) WHERE node_id = :node_id
     UNION ALL
     SELECT p.node_id, p.parent_id, a.level + 1 FROM above a
     CROSS JOIN LATERAL (
-        SELECT node_id, parent_id FROM nodes_at($1, $4, $5)
-        WHERE node_id = a.parent_id AND coalesce(expires_at > $6, true)
+        SELECT node_id, parent_id FROM nodes_at(:tenant_id, :graph_id, :as_of_revision)
+        WHERE node_id = a.parent_id AND coalesce(expires_at > :as_of_time, true)
         OFFSET 0
     ) AS p
-    WHERE a.level < $3
+    WHERE a.level < :levels
 )
 SELECT id FROM above WHERE level > 0 ORDER BY level;
 
 -- name: list_children
 -- The live nodes right below a node, oldest first.
 SELECT id FROM nodes
-WHERE tenant_id = $1 AND parent_id = $2 AND removed_revision IS NULL
+WHERE tenant_id = :tenant_id AND parent_id = :node_id AND removed_revision IS NULL
     AND (expires_at IS NULL OR expires_at > statement_timestamp())
 ORDER BY id
-OFFSET $3
-LIMIT $4;
+OFFSET :offset
+LIMIT :limit;
 
 -- name: list_children_at
--- The same as it was at a revision ($6) and its time ($7) of a graph ($5).
-SELECT node_id AS id FROM nodes_at($1, $5, $6)
-WHERE parent_id = $2 AND (expires_at IS NULL OR expires_at > $7)
+-- The same as it was at a revision (:as_of_revision) and its time (:as_of_time) of a graph (:graph_id).
+SELECT node_id AS id FROM nodes_at(:tenant_id, :graph_id, :as_of_revision)
+WHERE parent_id = :node_id AND (expires_at IS NULL OR expires_at > :as_of_time)
 ORDER BY node_id
-OFFSET $3
-LIMIT $4;
+OFFSET :offset
+LIMIT :limit;
 
 -- name: list_descendants
--- The live nodes below a node, depth first, siblings oldest first, at most $3 levels.
+-- The live nodes below a node, depth first, siblings oldest first, at most :max_levels levels.
 WITH RECURSIVE below AS (
     SELECT id, 1 AS level FROM nodes
-    WHERE tenant_id = $1 AND parent_id = $2 AND removed_revision IS NULL
+    WHERE tenant_id = :tenant_id AND parent_id = :node_id AND removed_revision IS NULL
         AND coalesce(expires_at > statement_timestamp(), true)
     UNION ALL
     SELECT n.id, b.level + 1 FROM below b
     CROSS JOIN LATERAL (
         SELECT id FROM nodes
-        WHERE tenant_id = $1 AND parent_id = b.id AND removed_revision IS NULL
+        WHERE tenant_id = :tenant_id AND parent_id = b.id AND removed_revision IS NULL
             AND coalesce(expires_at > statement_timestamp(), true)
         OFFSET 0
     ) AS n
-    WHERE b.level < $3
+    WHERE b.level < :max_levels
 ) SEARCH DEPTH FIRST BY id SET place
-SELECT id FROM below ORDER BY place OFFSET $4 LIMIT $5;
+SELECT id FROM below ORDER BY place OFFSET :offset LIMIT :limit;
 
 -- name: list_descendants_at
--- The same as it was at a revision ($7) and its time ($8) of a graph ($6).
+-- The same as it was at a revision (:as_of_revision) and its time (:as_of_time) of a graph (:graph_id).
 WITH RECURSIVE below AS (
-    SELECT node_id AS id, 1 AS level FROM nodes_at($1, $6, $7)
-    WHERE parent_id = $2 AND (expires_at IS NULL OR expires_at > $8)
+    SELECT node_id AS id, 1 AS level FROM nodes_at(:tenant_id, :graph_id, :as_of_revision)
+    WHERE parent_id = :node_id AND (expires_at IS NULL OR expires_at > :as_of_time)
     UNION ALL
     SELECT n.node_id, b.level + 1 FROM below b
-    JOIN nodes_at($1, $6, $7) n ON n.parent_id = b.id AND (n.expires_at IS NULL OR n.expires_at > $8)
-    WHERE b.level < $3
+    JOIN nodes_at(:tenant_id, :graph_id, :as_of_revision) n ON n.parent_id = b.id
+        AND (n.expires_at IS NULL OR n.expires_at > :as_of_time)
+    WHERE b.level < :max_levels
 ) SEARCH DEPTH FIRST BY id SET place
-SELECT id FROM below ORDER BY place OFFSET $4 LIMIT $5;
+SELECT id FROM below ORDER BY place OFFSET :offset LIMIT :limit;
 
 -- name: list_roots
 -- Live entities that have no live parent, oldest first. OFFSET has the parent looked up, whatever the planner expects.
 SELECT n.id FROM nodes n
-WHERE n.tenant_id = $1 AND n.graph_id = $2 AND n.removed_revision IS NULL AND n.name IS NOT NULL AND NOT n.placeholder
+WHERE n.tenant_id = :tenant_id AND n.graph_id = :graph_id AND n.removed_revision IS NULL AND n.name IS NOT NULL
+    AND NOT n.placeholder
     AND (n.expires_at IS NULL OR n.expires_at > statement_timestamp()) AND NOT EXISTS (
-        SELECT 1 FROM nodes p WHERE p.tenant_id = $1 AND p.id = n.parent_id AND p.removed_revision IS NULL
+        SELECT 1 FROM nodes p WHERE p.tenant_id = :tenant_id AND p.id = n.parent_id AND p.removed_revision IS NULL
             AND (p.expires_at IS NULL OR p.expires_at > statement_timestamp())
         OFFSET 0)
 ORDER BY n.id
-OFFSET $3
-LIMIT $4;
+OFFSET :offset
+LIMIT :limit;
 
 -- name: list_roots_at
--- The same as it was at a revision ($5) and its time ($6).
-SELECT n.node_id AS id FROM nodes_at($1, $2, $5) n
-WHERE n.name IS NOT NULL AND NOT n.placeholder AND (n.expires_at IS NULL OR n.expires_at > $6) AND NOT EXISTS (
-    SELECT 1 FROM nodes_at($1, $2, $5) p WHERE p.node_id = n.parent_id AND (p.expires_at IS NULL OR p.expires_at > $6)
+-- The same as it was at a revision (:as_of_revision) and its time (:as_of_time).
+SELECT n.node_id AS id FROM nodes_at(:tenant_id, :graph_id, :as_of_revision) n
+WHERE n.name IS NOT NULL AND NOT n.placeholder AND (n.expires_at IS NULL OR n.expires_at > :as_of_time) AND NOT EXISTS (
+    SELECT 1 FROM nodes_at(:tenant_id, :graph_id, :as_of_revision) p WHERE p.node_id = n.parent_id
+        AND (p.expires_at IS NULL OR p.expires_at > :as_of_time)
     OFFSET 0)
 ORDER BY n.node_id
-OFFSET $3
-LIMIT $4;
+OFFSET :offset
+LIMIT :limit;

@@ -1,12 +1,11 @@
 """One function per query of `queries.sql`."""
 
 from collections.abc import Sequence
-from datetime import datetime
 from uuid import UUID
 
 import asyncpg
 
-from recollect.graph.graphs.model import Graph, Moment
+from recollect.graph.graphs.model import Graph, Moment, as_of_parameters
 from recollect.graph.lineages.model import KindUse, TagPrefixUse, TagUse, Version, VersionFilter
 from recollect.graph.nodes.model import any_case
 from recollect.platform.db import Transaction
@@ -17,38 +16,46 @@ queries = Queries(__package__)
 
 async def find_versions(tx: Transaction, graph: Graph, version_ids: Sequence[UUID]) -> list[Version]:
     """Versions by their own ids, in the order asked for; those that are not there are left out."""
-    return _versions(await tx.fetch(queries.find_versions, tx.tenant_id, graph.id, version_ids))
+    return _versions(await tx.fetch(queries.find_versions, graph_id=graph.id, version_ids=version_ids))
 
 
 async def find_numbered(tx: Transaction, graph: Graph, node_id: UUID, number: int) -> Version | None:
     """One version of a node by its number, or None."""
-    return _version(await tx.fetchrow(queries.find_numbered, tx.tenant_id, graph.id, node_id, number))
+    return _version(await tx.fetchrow(queries.find_numbered, graph_id=graph.id, node_id=node_id, number=number))
 
 
 async def versions_at(
     tx: Transaction, graph: Graph, node_ids: Sequence[UUID], at: Moment, *, placeholders: bool = False
 ) -> list[Version]:
     """The versions that were the heads of nodes, in the order asked for; those that did not live then are left out."""
-    asked = tx.tenant_id, graph.id, node_ids, at.revision, at.at, placeholders
-    return _versions(await tx.fetch(queries.versions_at, *asked))
+    rows = await tx.fetch(
+        queries.versions_at, graph_id=graph.id, node_ids=node_ids, **at.parameters, placeholders=placeholders
+    )
+    return _versions(rows)
 
 
 async def list_versions(tx: Transaction, graph: Graph, node_id: UUID, *, offset: int, limit: int) -> list[Version]:
     """Versions of a node, newest first."""
-    return _versions(await tx.fetch(queries.list_versions, tx.tenant_id, graph.id, node_id, offset, limit))
+    return _versions(
+        await tx.fetch(queries.list_versions, graph_id=graph.id, node_id=node_id, offset=offset, limit=limit)
+    )
 
 
 async def current_versions(
     tx: Transaction, graph_ids: Sequence[UUID], node_ids: Sequence[UUID], *, placeholders: bool = False
 ) -> list[Version]:
     """The newest versions of live nodes of graphs, in the order asked for; those that are not there are left out."""
-    return _versions(await tx.fetch(queries.current_versions, tx.tenant_id, graph_ids, node_ids, placeholders))
+    return _versions(
+        await tx.fetch(queries.current_versions, graph_ids=graph_ids, node_ids=node_ids, placeholders=placeholders)
+    )
 
 
 async def list_current(tx: Transaction, graph: Graph, only: VersionFilter) -> list[UUID]:
     """Heads of live nodes that pass a filter, by their own ids, oldest node first; up to one more than its limit."""
     tags = any_case(only.tags)
-    rows = await tx.fetch(queries.list_current, tx.tenant_id, graph.id, only.kinds, tags, only.offset, only.limit + 1)
+    rows = await tx.fetch(
+        queries.list_current, graph_id=graph.id, kinds=only.kinds, tags=tags, offset=only.offset, limit=only.limit + 1
+    )
     return [row["version_id"] for row in rows]
 
 
@@ -56,14 +63,20 @@ async def list_past(tx: Transaction, graph: Graph, only: VersionFilter, at: Mome
     """Heads of nodes that passed a filter at a moment, as of list_current; up to one more than its limit."""
     tags = any_case(only.tags)
     rows = await tx.fetch(
-        queries.list_past, tx.tenant_id, graph.id, only.kinds, tags, only.offset, only.limit + 1, at.revision, at.at
+        queries.list_past,
+        graph_id=graph.id,
+        kinds=only.kinds,
+        tags=tags,
+        offset=only.offset,
+        limit=only.limit + 1,
+        **at.parameters,
     )
     return [row["version_id"] for row in rows]
 
 
 async def heads_at(tx: Transaction, graph: Graph, node_ids: Sequence[UUID], at: Moment) -> dict[UUID, list[UUID]]:
     """The heads of nodes that had several, newest first, by node."""
-    rows = await tx.fetch(queries.heads_at, tx.tenant_id, graph.id, node_ids, at.revision)
+    rows = await tx.fetch(queries.heads_at, graph_id=graph.id, node_ids=node_ids, as_of_revision=at.revision)
     return {row["node_id"]: row["heads"] for row in rows}
 
 
@@ -71,7 +84,9 @@ async def describe_kinds(
     tx: Transaction, graph: Graph, at: Moment | None, *, examples: int, limit: int
 ) -> tuple[int, list[KindUse]]:
     """How many nodes a graph has (`at`: had), and the kinds of them, most used first."""
-    rows = await tx.fetch(queries.describe_kinds, tx.tenant_id, graph.id, *_past(at), examples, limit)
+    rows = await tx.fetch(
+        queries.describe_kinds, graph_id=graph.id, **as_of_parameters(at), examples=examples, limit=limit
+    )
     kinds = [KindUse(row["kind"], row["count"], tuple(row["examples"])) for row in rows]
     return (rows[0]["total"] if rows else 0), kinds
 
@@ -80,7 +95,9 @@ async def count_tags(
     tx: Transaction, graph: Graph, at: Moment | None, *, prefix: str, offset: int = 0, limit: int
 ) -> list[TagUse]:
     """Tags of a graph that begin so, whatever their case, most used first."""
-    rows = await tx.fetch(queries.count_tags, tx.tenant_id, graph.id, *_past(at), prefix, limit, offset)
+    rows = await tx.fetch(
+        queries.count_tags, graph_id=graph.id, **as_of_parameters(at), prefix=prefix, limit=limit, offset=offset
+    )
     return [TagUse(**row) for row in rows]
 
 
@@ -88,18 +105,16 @@ async def count_tag_prefixes(
     tx: Transaction, graph: Graph, at: Moment | None, *, values: int, limit: int
 ) -> list[TagPrefixUse]:
     """Prefixes of the tags of a graph, most used first, each with the values used most."""
-    rows = await tx.fetch(queries.count_tag_prefixes, tx.tenant_id, graph.id, *_past(at), values, limit)
+    rows = await tx.fetch(
+        queries.count_tag_prefixes, graph_id=graph.id, **as_of_parameters(at), values=values, limit=limit
+    )
     return [TagPrefixUse(**{**row, "values": tuple(row["values"])}) for row in rows]
 
 
 async def lineage_exists(tx: Transaction, graph: Graph, node_id: UUID) -> bool:
     """Whether the graph has, or had, that lineage."""
-    exists: bool = await tx.fetchval(queries.lineage_exists, tx.tenant_id, graph.id, node_id)
+    exists: bool = await tx.fetchval(queries.lineage_exists, graph_id=graph.id, node_id=node_id)
     return exists
-
-
-def _past(at: Moment | None) -> tuple[int | None, datetime | None]:
-    return (None, None) if at is None else (at.revision, at.at)
 
 
 def _version(row: asyncpg.Record | None) -> Version | None:

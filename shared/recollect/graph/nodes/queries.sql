@@ -2,8 +2,8 @@
 -- Placeholders for names that no live node has.
 INSERT INTO nodes (tenant_id, graph_id, id, version, version_id, name, placeholder, added_revision, created_at,
     created_by, updated_at)
-SELECT $1, $2, i.id, 1, i.version_id, i.name, true, $3, $4, $5, $4
-FROM unnest($6::uuid[], $7::uuid[], $8::text[]) AS i (id, version_id, name)
+SELECT :tenant_id, :graph_id, i.id, 1, i.version_id, i.name, true, :revision, :revision_time, :subject, :revision_time
+FROM unnest(:ids::uuid[], :version_ids::uuid[], :names::text[]) AS i (id, version_id, name)
 ON CONFLICT (tenant_id, graph_id, name) WHERE removed_revision IS NULL AND name IS NOT NULL DO NOTHING
 RETURNING id, name;
 
@@ -14,50 +14,53 @@ RETURNING id, name;
 WITH input AS (
     SELECT i.*, (
         SELECT n.id FROM search_nodes n
-        WHERE n.tenant_id = $1 AND n.graph_id = $2 AND n.removed_revision IS NULL AND n.name IS NULL
+        WHERE n.tenant_id = :tenant_id AND n.graph_id = :graph_id AND n.removed_revision IS NULL AND n.name IS NULL
             AND hashtextextended(n.content, 0) BETWEEN hashtextextended(i.content, 0) AND hashtextextended(i.content, 0)
             AND n.content = i.content AND n.thread IS NOT DISTINCT FROM i.thread AND n.status = i.status
-            AND (n.expires_at IS NULL OR n.expires_at > $4)
+            AND (n.expires_at IS NULL OR n.expires_at > :revision_time)
         ORDER BY hashtextextended(n.content, 0)
         LIMIT 1
     ) AS known
-    FROM jsonb_to_recordset($6::jsonb) AS i (place integer, id uuid, version_id uuid, kind text, content text,
+    FROM jsonb_to_recordset(:facts::jsonb) AS i (place integer, id uuid, version_id uuid, kind text, content text,
         tags text[], importance double precision, metadata jsonb, source text, thread text, said_at timestamptz,
         ttl_days double precision, expires_at timestamptz, status text)
 ), inserted AS (
     INSERT INTO nodes (tenant_id, graph_id, id, version, version_id, kind, content, tags, importance, metadata, source,
         thread, said_at, ttl_days, expires_at, status, added_revision, created_at, created_by, updated_at)
-    SELECT $1, $2, id, 1, version_id, kind, content, tags, importance, metadata, source, thread, said_at,
-        ttl_days, expires_at, status, $3, $4, $5, $4
+    SELECT :tenant_id, :graph_id, id, 1, version_id, kind, content, tags, importance, metadata, source, thread, said_at,
+        ttl_days, expires_at, status, :revision, :revision_time, :subject, :revision_time
     FROM input
     WHERE known IS NULL
 )
 SELECT coalesce(known, id) AS id, known IS NOT NULL AS known FROM input ORDER BY place;
 
 -- name: append_versions
--- Keep the heads of these nodes as they are now: each becomes a version with every field, based on $5 (default: the
--- version before), and all its earlier heads end, unless it stands beside them ($6, a recorded conflict): then they are
--- siblings. $7: who wrote it, where that is not $3. Told are those that have siblings, or had until now.
+-- Keep the heads of these nodes as they are now: each becomes a version with every field, based on :based_on (default: the
+-- version before), and all its earlier heads end, unless it stands beside them (:beside_heads, a recorded conflict): then
+-- they are siblings. :actors: who wrote it, where that is not :subject. Told are those that have siblings, or had until
+-- now.
 WITH heads AS (
-    SELECT n.*, coalesce(i.based_on, n.version - 1) AS based_on, i.beside_heads, coalesce(i.actor, $3) AS actor
-    FROM unnest($4::uuid[], $5::integer[], $6::boolean[], $7::text[]) AS i (id, based_on, beside_heads, actor)
-    JOIN nodes n ON n.tenant_id = $1 AND n.id = i.id
+    SELECT n.*, coalesce(i.based_on, n.version - 1) AS based_on, i.beside_heads, coalesce(i.actor, :subject) AS actor
+    FROM unnest(:node_ids::uuid[], :based_on::integer[], :beside_heads::boolean[], :actors::text[]) AS i (id, based_on,
+        beside_heads, actor)
+    JOIN nodes n ON n.tenant_id = :tenant_id AND n.id = i.id
 ), superseded AS (
     UPDATE node_versions v SET sibling = v.sibling OR i.beside_heads,
-        superseded_revision = CASE WHEN NOT i.beside_heads THEN $2::bigint END,
+        superseded_revision = CASE WHEN NOT i.beside_heads THEN :revision::bigint END,
         superseded_by = CASE WHEN NOT i.beside_heads THEN h.version_id END
-    FROM unnest($4::uuid[], $6::boolean[]) AS i (id, beside_heads)
-    CROSS JOIN LATERAL (SELECT n.version, n.version_id FROM nodes n WHERE n.tenant_id = $1 AND n.id = i.id LIMIT 1) AS h
-    WHERE v.tenant_id = $1 AND v.node_id = i.id AND h.version > 1
+    FROM unnest(:node_ids::uuid[], :beside_heads::boolean[]) AS i (id, beside_heads)
+    CROSS JOIN LATERAL (SELECT n.version, n.version_id FROM nodes n WHERE n.tenant_id = :tenant_id
+        AND n.id = i.id LIMIT 1) AS h
+    WHERE v.tenant_id = :tenant_id AND v.node_id = i.id AND h.version > 1
         AND v.version < h.version AND v.superseded_revision IS NULL
     RETURNING v.node_id, v.sibling
 ), appended AS (
     INSERT INTO node_versions (tenant_id, graph_id, node_id, version, id, name, kind, content, summary, tags, importance,
         metadata, parent_id, status, source, thread, said_at, freshness_at, ttl_days, expires_at, last_dedup_at,
         placeholder, deleted, reason, based_on, began_at, added_revision, created_at, created_by)
-    SELECT tenant_id, graph_id, id, version, version_id, name, kind, content, summary, tags, importance, metadata, parent_id,
-        status, source, thread, said_at, freshness_at, ttl_days, expires_at, last_dedup_at, placeholder,
-        removed_revision IS NOT NULL, reason, nullif(based_on, 0), created_at, $2, updated_at, actor
+    SELECT tenant_id, graph_id, id, version, version_id, name, kind, content, summary, tags, importance, metadata,
+        parent_id, status, source, thread, said_at, freshness_at, ttl_days, expires_at, last_dedup_at, placeholder,
+        removed_revision IS NOT NULL, reason, nullif(based_on, 0), created_at, :revision, updated_at, actor
     FROM heads
 )
 SELECT DISTINCT node_id FROM superseded WHERE sibling;
@@ -68,7 +71,7 @@ SELECT id, graph_id, version, version_id, name, kind, content, summary, tags, im
     source, thread, said_at, freshness_at, ttl_days, expires_at, last_dedup_at, placeholder, reason, created_at,
     created_by, updated_at
 FROM nodes
-WHERE tenant_id = $1 AND graph_id = $2 AND id = ANY ($3::uuid[]) AND removed_revision IS NULL
+WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND id = ANY (:node_ids::uuid[]) AND removed_revision IS NULL
     AND (expires_at IS NULL OR expires_at > statement_timestamp());
 
 -- name: expired_heads
@@ -77,19 +80,19 @@ SELECT id, graph_id, version, version_id, name, kind, content, summary, tags, im
     source, thread, said_at, freshness_at, ttl_days, expires_at, last_dedup_at, placeholder, reason, created_at,
     created_by, updated_at
 FROM nodes
-WHERE tenant_id = $1 AND graph_id = $2 AND name = ANY ($3::text[]) AND removed_revision IS NULL
+WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND name = ANY (:names::text[]) AND removed_revision IS NULL
     AND expires_at <= statement_timestamp();
 
 -- name: list_expired
--- Nodes of a graph whose time has come and that are not archived yet, longest expired first; at most $3.
+-- Nodes of a graph whose time has come and that are not archived yet, longest expired first; at most :limit.
 SELECT id, graph_id, version, version_id, name, kind, content, summary, tags, importance, metadata, parent_id, status,
     source, thread, said_at, freshness_at, ttl_days, expires_at, last_dedup_at, placeholder, reason, created_at,
     created_by, updated_at
 FROM nodes
-WHERE tenant_id = $1 AND graph_id = $2 AND expires_at <= statement_timestamp() AND removed_revision IS NULL
+WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND expires_at <= statement_timestamp() AND removed_revision IS NULL
     AND status <> 'archived'
 ORDER BY expires_at, id
-LIMIT $3;
+LIMIT :limit;
 
 -- name: rewrite_heads
 -- Give live nodes a new version with these fields. The versions follow by append_versions.
@@ -98,36 +101,37 @@ UPDATE nodes n SET version = n.version + 1, version_id = i.version_id, name = i.
     status = i.status, source = i.source, thread = i.thread, said_at = i.said_at, freshness_at = i.freshness_at,
     ttl_days = i.ttl_days, expires_at = i.expires_at, last_dedup_at = i.last_dedup_at, placeholder = i.placeholder,
     reason = i.reason,
-    updated_at = $3
-FROM jsonb_to_recordset($4::jsonb) AS i (id uuid, version_id uuid, name text, kind text, content text, summary text,
+    updated_at = :revision_time
+FROM jsonb_to_recordset(:heads::jsonb) AS i (id uuid, version_id uuid, name text, kind text, content text, summary text,
     tags text[], importance double precision, metadata jsonb, parent_id uuid, status text, source text, thread text,
     said_at timestamptz, freshness_at timestamptz, ttl_days double precision, expires_at timestamptz,
     last_dedup_at timestamptz, placeholder boolean, reason text)
-WHERE n.tenant_id = $1 AND n.graph_id = $2 AND n.id = i.id AND n.removed_revision IS NULL;
+WHERE n.tenant_id = :tenant_id AND n.graph_id = :graph_id AND n.id = i.id AND n.removed_revision IS NULL;
 
 -- name: release_names
 -- Take the names of nodes away that are about to be given others, so that names may change hands within a batch.
-UPDATE nodes SET name = NULL WHERE tenant_id = $1 AND graph_id = $2 AND id = ANY ($3::uuid[]);
+UPDATE nodes SET name = NULL WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND id = ANY (:node_ids::uuid[]);
 
 -- name: restore_siblings
--- Let the versions $4 be heads of their lineages again, below what follows by restore_heads: each by a new version $5 of
--- whoever wrote it, in order of their numbers. The heads that there are end with the first of them.
+-- Let the versions :version_ids be heads of their lineages again, below what follows by restore_heads: each by a new
+-- version :new_version_ids of whoever wrote it, in order of their numbers. The heads that there are end with the first of
+-- them.
 WITH coming AS (
     SELECT v.*, i.version_id, n.version AS newest, row_number() OVER (PARTITION BY v.node_id ORDER BY v.version) AS place
-    FROM unnest($4::uuid[], $5::uuid[]) AS i (id, version_id)
-    CROSS JOIN LATERAL (SELECT * FROM node_versions WHERE tenant_id = $1 AND id = i.id LIMIT 1) AS v
-    CROSS JOIN LATERAL (SELECT version FROM nodes WHERE tenant_id = $1 AND id = v.node_id LIMIT 1) AS n
+    FROM unnest(:version_ids::uuid[], :new_version_ids::uuid[]) AS i (id, version_id)
+    CROSS JOIN LATERAL (SELECT * FROM node_versions WHERE tenant_id = :tenant_id AND id = i.id LIMIT 1) AS v
+    CROSS JOIN LATERAL (SELECT version FROM nodes WHERE tenant_id = :tenant_id AND id = v.node_id LIMIT 1) AS n
 ), ended AS (
-    UPDATE node_versions v SET superseded_revision = $2, superseded_by = c.version_id
+    UPDATE node_versions v SET superseded_revision = :revision, superseded_by = c.version_id
     FROM coming c
-    WHERE c.place = 1 AND v.tenant_id = $1 AND v.node_id = c.node_id AND v.superseded_revision IS NULL
+    WHERE c.place = 1 AND v.tenant_id = :tenant_id AND v.node_id = c.node_id AND v.superseded_revision IS NULL
 )
 INSERT INTO node_versions (tenant_id, graph_id, node_id, version, id, name, kind, content, summary, tags, importance,
     metadata, parent_id, status, source, thread, said_at, freshness_at, ttl_days, expires_at, last_dedup_at,
     placeholder, reason, based_on, sibling, began_at, added_revision, created_at, created_by)
 SELECT tenant_id, graph_id, node_id, newest + place, version_id, name, kind, content, summary, tags, importance, metadata,
     parent_id, status, source, thread, said_at, freshness_at, ttl_days, expires_at, last_dedup_at, placeholder, reason,
-    CASE WHEN place = 1 THEN newest ELSE based_on END, true, began_at, $2, $3, created_by
+    CASE WHEN place = 1 THEN newest ELSE based_on END, true, began_at, :revision, :revision_time, created_by
 FROM coming;
 
 -- name: restore_heads
@@ -135,27 +139,31 @@ FROM coming;
 -- The versions follow by append_versions. The graph is checked with IS TRUE, so that it calls for no index but that of the
 -- ids.
 UPDATE nodes n SET version = n.version + i.below + 1, version_id = i.version_id, name = i.name, kind = i.kind,
-    content = i.content, summary = i.summary, tags = i.tags, importance = i.importance, metadata = i.metadata, parent_id = i.parent_id,
+    content = i.content, summary = i.summary, tags = i.tags, importance = i.importance, metadata = i.metadata,
+        parent_id = i.parent_id,
     status = i.status, source = i.source, thread = i.thread, said_at = i.said_at, freshness_at = i.freshness_at,
     ttl_days = i.ttl_days, expires_at = i.expires_at, last_dedup_at = i.last_dedup_at, placeholder = i.placeholder,
     reason = i.reason,
-    removed_revision = NULL, created_at = i.began_at, updated_at = $3
-FROM jsonb_to_recordset($4::jsonb) AS i (id uuid, version_id uuid, name text, kind text, content text, summary text,
+    removed_revision = NULL, created_at = i.began_at, updated_at = :revision_time
+FROM jsonb_to_recordset(:heads::jsonb) AS i (id uuid, version_id uuid, name text, kind text, content text, summary text,
     tags text[], importance double precision, metadata jsonb, parent_id uuid, status text, source text, thread text,
     said_at timestamptz, freshness_at timestamptz, ttl_days double precision, expires_at timestamptz,
     last_dedup_at timestamptz, placeholder boolean, reason text, began_at timestamptz, below integer)
-WHERE n.tenant_id = $1 AND (n.graph_id = $2) IS TRUE AND n.id = i.id;
+WHERE n.tenant_id = :tenant_id AND (n.graph_id = :graph_id) IS TRUE AND n.id = i.id;
 
 -- name: insert_nodes
 -- New nodes with every field given, as old as they are said to be (not younger than now); a placeholder of the same name
 -- becomes the node. The versions follow by append_versions.
-INSERT INTO nodes AS n (tenant_id, graph_id, id, version, version_id, name, kind, content, summary, tags, importance, metadata,
+INSERT INTO nodes AS n (tenant_id, graph_id, id, version, version_id, name, kind, content, summary, tags, importance,
+    metadata,
     parent_id, status, source, thread, said_at, freshness_at, ttl_days, expires_at, last_dedup_at, placeholder, reason,
     added_revision, created_at, created_by, updated_at)
-SELECT $1, $2, i.id, 1, i.version_id, i.name, i.kind, i.content, i.summary, i.tags, i.importance, i.metadata, i.parent_id,
+SELECT :tenant_id, :graph_id, i.id, 1, i.version_id, i.name, i.kind, i.content, i.summary, i.tags, i.importance,
+    i.metadata, i.parent_id,
     i.status, i.source, i.thread, i.said_at, i.freshness_at, i.ttl_days, i.expires_at, i.last_dedup_at, i.placeholder,
-    i.reason, $3, coalesce(least(i.began_at, $4), $4), coalesce(i.actor, $5), $4
-FROM jsonb_to_recordset($6::jsonb) AS i (id uuid, version_id uuid, name text, kind text, content text, summary text,
+    i.reason, :revision, coalesce(least(i.began_at, :revision_time), :revision_time), coalesce(i.actor, :subject),
+        :revision_time
+FROM jsonb_to_recordset(:nodes::jsonb) AS i (id uuid, version_id uuid, name text, kind text, content text, summary text,
     tags text[], importance double precision, metadata jsonb, parent_id uuid, status text, source text, thread text,
     said_at timestamptz, freshness_at timestamptz, ttl_days double precision, expires_at timestamptz,
     last_dedup_at timestamptz, placeholder boolean, reason text, actor text, began_at timestamptz)
@@ -170,11 +178,11 @@ WHERE n.placeholder
 RETURNING n.id, n.version_id, n.version;
 
 -- name: list_node_ids
--- Live nodes of a graph but placeholders, after an id; at most $4.
+-- Live nodes of a graph but placeholders, after an id; at most :limit.
 SELECT id FROM nodes
-WHERE tenant_id = $1 AND graph_id = $2 AND removed_revision IS NULL AND NOT placeholder AND id > $3
+WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND removed_revision IS NULL AND NOT placeholder AND id > :after
 ORDER BY id
-LIMIT $4;
+LIMIT :limit;
 
 -- name: memories_of_nodes
 -- The texts of live nodes that search knows: names, contents, of sibling heads too, and observations, oldest first, who
@@ -184,9 +192,9 @@ WITH live AS (
     FROM nodes n
     CROSS JOIN LATERAL (
         SELECT string_agg(a.name, ' ' ORDER BY a.name) AS names FROM aliases a
-        WHERE a.tenant_id = $1 AND a.node_id = n.id AND a.removed_revision IS NULL
+        WHERE a.tenant_id = :tenant_id AND a.node_id = n.id AND a.removed_revision IS NULL
     ) AS a
-    WHERE n.tenant_id = $1 AND n.id = ANY ($2::uuid[]) AND n.removed_revision IS NULL AND NOT n.placeholder
+    WHERE n.tenant_id = :tenant_id AND n.id = ANY (:node_ids::uuid[]) AND n.removed_revision IS NULL AND NOT n.placeholder
 )
 SELECT m.memory_id, m.node_id, m.source, m.text, m.created_by, m.about, m.thread, m.said_at, m.expires_at, m.kind, m.tags,
     m.importance, m.outdated, m.version_id
@@ -202,7 +210,7 @@ FROM (
     SELECT l.id, l.id, 'fact', v.content, v.created_by, l.about, v.thread, v.said_at, v.expires_at, NULL, NULL, NULL, false,
         v.id
     FROM live l
-    JOIN node_versions v ON v.tenant_id = $1 AND v.graph_id = l.graph_id AND v.node_id = l.id AND v.sibling
+    JOIN node_versions v ON v.tenant_id = :tenant_id AND v.graph_id = l.graph_id AND v.node_id = l.id AND v.sibling
         AND v.superseded_revision IS NULL
     WHERE v.content IS NOT NULL
     UNION ALL
@@ -210,27 +218,29 @@ FROM (
         nullif(o.tags, '{}'), o.importance, o.status = 'outdated', NULL
     FROM observations o
     JOIN live l ON l.id = o.node_id
-    WHERE o.tenant_id = $1 AND o.node_id = ANY ($2::uuid[]) AND o.removed_revision IS NULL
+    WHERE o.tenant_id = :tenant_id AND o.node_id = ANY (:node_ids::uuid[]) AND o.removed_revision IS NULL
 ) AS m
 ORDER BY m.memory_id, m.version_id NULLS FIRST;
 
 -- name: remove_nodes
--- Delete nodes of a graph with their observations and aliases; what each was, and how many told observations left. The versions
--- follow by append_versions. Nothing is joined with what was deleted: the planner takes that to be one row. The graph is
--- checked with IS TRUE, so that it calls for no index but that of the ids.
+-- Delete nodes of a graph with their observations and aliases; what each was, and how many told observations left. The
+-- versions follow by append_versions. Nothing is joined with what was deleted: the planner takes that to be one row. The
+-- graph is checked with IS TRUE, so that it calls for no index but that of the ids.
 WITH removed AS (
-    UPDATE nodes n SET removed_revision = $3, version = n.version + 1, version_id = i.version_id, updated_at = $4
-    FROM unnest($5::uuid[], $6::uuid[]) AS i (id, version_id)
-    WHERE n.tenant_id = $1 AND (n.graph_id = $2) IS TRUE AND n.id = i.id AND n.removed_revision IS NULL
+    UPDATE nodes n SET removed_revision = :revision, version = n.version + 1, version_id = i.version_id,
+        updated_at = :revision_time
+    FROM unnest(:node_ids::uuid[], :version_ids::uuid[]) AS i (id, version_id)
+    WHERE n.tenant_id = :tenant_id AND (n.graph_id = :graph_id) IS TRUE AND n.id = i.id AND n.removed_revision IS NULL
     RETURNING n.id, n.name IS NULL AS fact, n.placeholder
 ), observations_removed AS (
-    UPDATE observations o SET removed_revision = $3
-    WHERE o.tenant_id = $1 AND (o.graph_id = $2) IS TRUE AND o.node_id = ANY ($5::uuid[])
+    UPDATE observations o SET removed_revision = :revision
+    WHERE o.tenant_id = :tenant_id AND (o.graph_id = :graph_id) IS TRUE AND o.node_id = ANY (:node_ids::uuid[])
         AND coalesce(o.removed_revision, 0) = 0
     RETURNING o.node_id, o.status = 'active' AS told
 ), aliases_removed AS (
-    UPDATE aliases a SET removed_revision = $3
-    WHERE a.tenant_id = $1 AND (a.graph_id = $2) IS TRUE AND a.node_id = ANY ($5::uuid[]) AND a.removed_revision IS NULL
+    UPDATE aliases a SET removed_revision = :revision
+    WHERE a.tenant_id = :tenant_id AND (a.graph_id = :graph_id) IS TRUE AND a.node_id = ANY (:node_ids::uuid[])
+        AND a.removed_revision IS NULL
 )
 SELECT id, bool_or(placeholder) AS placeholder, bool_or(fact) AS fact, count(*) FILTER (WHERE told) AS observations
 FROM (SELECT *, false AS told FROM removed UNION ALL SELECT node_id, false, false, told FROM observations_removed) AS r
@@ -239,28 +249,30 @@ GROUP BY id;
 -- name: find_named
 -- Live nodes of these names, placeholders too.
 SELECT id, name, placeholder FROM nodes
-WHERE tenant_id = $1 AND graph_id = $2 AND name = ANY ($3::text[]) AND removed_revision IS NULL
+WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND name = ANY (:names::text[]) AND removed_revision IS NULL
     AND (expires_at IS NULL OR expires_at > statement_timestamp());
 
 -- name: find_named_at
 -- Nodes of these names as they were at a revision and its time, placeholders too.
-SELECT node_id AS id, name, placeholder FROM nodes_at($1, $2, $4)
-WHERE name = ANY ($3::text[]) AND (expires_at IS NULL OR expires_at > $5);
+SELECT node_id AS id, name, placeholder FROM nodes_at(:tenant_id, :graph_id, :as_of_revision)
+WHERE name = ANY (:names::text[]) AND (expires_at IS NULL OR expires_at > :as_of_time);
 
 -- name: touch_nodes
 -- Note that what belongs to these nodes changed.
-UPDATE nodes SET updated_at = $2 WHERE tenant_id = $1 AND id = ANY ($3::uuid[]);
+UPDATE nodes SET updated_at = :revision_time WHERE tenant_id = :tenant_id AND id = ANY (:node_ids::uuid[]);
 
 -- name: names_of
 -- The names of live nodes, placeholders too.
-SELECT id, name FROM nodes WHERE tenant_id = $1 AND id = ANY ($2::uuid[]) AND removed_revision IS NULL AND name IS NOT NULL;
+SELECT id, name FROM nodes WHERE tenant_id = :tenant_id AND id = ANY (:node_ids::uuid[]) AND removed_revision IS NULL
+    AND name IS NOT NULL;
 
 -- name: names_at
 -- The names of nodes as they were at a revision, placeholders too.
-SELECT node_id AS id, name FROM nodes_at($1, $3, $4) WHERE node_id = ANY ($2::uuid[]) AND name IS NOT NULL;
+SELECT node_id AS id, name FROM nodes_at(:tenant_id, :graph_id,
+    :as_of_revision) WHERE node_id = ANY (:node_ids::uuid[]) AND name IS NOT NULL;
 
 -- name: find_homes
 -- The graphs that live nodes are in.
 SELECT id, graph_id FROM nodes
-WHERE tenant_id = $1 AND id = ANY ($2::uuid[]) AND removed_revision IS NULL AND NOT placeholder
+WHERE tenant_id = :tenant_id AND id = ANY (:node_ids::uuid[]) AND removed_revision IS NULL AND NOT placeholder
     AND (expires_at IS NULL OR expires_at > statement_timestamp());

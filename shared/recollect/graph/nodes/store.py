@@ -40,16 +40,16 @@ class RemovedNode:
 async def insert_placeholders(tx: Transaction, revision: Revision, names: Sequence[str]) -> list[NodeRef]:
     """Make placeholders for those of these names that no live node has."""
     ids, version_ids = [new_id() for _ in names], [new_id() for _ in names]
-    rows = await tx.fetch(queries.insert_placeholders, *_stamp(tx, revision), ids, version_ids, names)
+    rows = await tx.fetch(
+        queries.insert_placeholders, **_stamp(tx, revision), ids=ids, version_ids=version_ids, names=names
+    )
     return [NodeRef(row["id"], row["name"], placeholder=True) for row in rows]
 
 
 async def insert_facts(tx: Transaction, revision: Revision, facts: Sequence[NewFact]) -> list[RememberedFact]:
     """Make facts, in order; a known one answers with its id."""
-    rows = await tx.fetch(
-        queries.insert_facts, *_stamp(tx, revision), [_fact_row(place, fact) for place, fact in enumerate(facts)]
-    )
-    return [RememberedFact(**row) for row in rows]
+    made = [_fact_row(place, fact) for place, fact in enumerate(facts)]
+    return [RememberedFact(**row) for row in await tx.fetch(queries.insert_facts, **_stamp(tx, revision), facts=made)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,42 +66,41 @@ async def append_versions(tx: Transaction, revision: Revision, appended: Sequenc
     """Keep the heads of these nodes, as they are now, as versions; which of them have siblings, or had until now."""
     rows = await tx.fetch(
         queries.append_versions,
-        tx.tenant_id,
-        revision.number,
-        tx.caller.subject,
-        [version.node_id for version in appended],
-        [version.based_on for version in appended],
-        [version.beside_heads for version in appended],
-        [version.actor for version in appended],
+        revision=revision.number,
+        subject=tx.caller.subject,
+        node_ids=[version.node_id for version in appended],
+        based_on=[version.based_on for version in appended],
+        beside_heads=[version.beside_heads for version in appended],
+        actors=[version.actor for version in appended],
     )
     return {row["node_id"] for row in rows}
 
 
 async def read_heads(tx: Transaction, graph: Graph, node_ids: Sequence[UUID]) -> dict[UUID, NodeHead]:
     """Live nodes of a graph as they are now, by id."""
-    rows = await tx.fetch(queries.read_heads, tx.tenant_id, graph.id, node_ids)
+    rows = await tx.fetch(queries.read_heads, graph_id=graph.id, node_ids=node_ids)
     return {row["id"]: _head(row) for row in rows}
 
 
 async def expired_heads(tx: Transaction, graph: Graph, names: Sequence[str]) -> list[NodeHead]:
     """Nodes of these names that have expired."""
-    return [_head(row) for row in await tx.fetch(queries.expired_heads, tx.tenant_id, graph.id, names)]
+    return [_head(row) for row in await tx.fetch(queries.expired_heads, graph_id=graph.id, names=names)]
 
 
 async def list_expired(tx: Transaction, graph: Graph, *, limit: int) -> list[NodeHead]:
     """Nodes of a graph whose time has come and that are not archived yet, longest expired first."""
-    return [_head(row) for row in await tx.fetch(queries.list_expired, tx.tenant_id, graph.id, limit)]
+    return [_head(row) for row in await tx.fetch(queries.list_expired, graph_id=graph.id, limit=limit)]
 
 
 async def rewrite_heads(tx: Transaction, revision: Revision, rewrites: Sequence[Rewrite]) -> None:
     """Give live nodes a new version with other fields."""
     rows = [{"id": r.head.id, "version_id": new_id(), **asdict(r.fields)} for r in rewrites]
-    await tx.execute(queries.rewrite_heads, tx.tenant_id, revision.graph.id, revision.at, rows)
+    await tx.execute(queries.rewrite_heads, graph_id=revision.graph.id, revision_time=revision.at, heads=rows)
 
 
 async def release_names(tx: Transaction, graph: Graph, node_ids: Sequence[UUID]) -> None:
     """Take the names of nodes away that are about to be given others."""
-    await tx.execute(queries.release_names, tx.tenant_id, graph.id, node_ids)
+    await tx.execute(queries.release_names, graph_id=graph.id, node_ids=node_ids)
 
 
 async def restore_heads(tx: Transaction, revision: Revision, restored: Sequence[RestoredNode]) -> None:
@@ -110,18 +109,17 @@ async def restore_heads(tx: Transaction, revision: Revision, restored: Sequence[
         {"id": r.id, "version_id": new_id(), "began_at": r.began_at, "below": len(r.siblings), **asdict(r.fields)}
         for r in restored
     ]
-    await tx.execute(queries.restore_heads, tx.tenant_id, revision.graph.id, revision.at, rows)
+    await tx.execute(queries.restore_heads, graph_id=revision.graph.id, revision_time=revision.at, heads=rows)
 
 
 async def restore_siblings(tx: Transaction, revision: Revision, version_ids: Sequence[UUID]) -> None:
     """Let versions be heads of their lineages again, each lineage's in order of their numbers, by new versions."""
     await tx.execute(
         queries.restore_siblings,
-        tx.tenant_id,
-        revision.number,
-        revision.at,
-        version_ids,
-        [new_id() for _ in version_ids],
+        revision=revision.number,
+        revision_time=revision.at,
+        version_ids=version_ids,
+        new_version_ids=[new_id() for _ in version_ids],
     )
 
 
@@ -136,61 +134,61 @@ async def insert_nodes(
         {"id": new_id(), "version_id": new_id(), "actor": actor, "began_at": began_at, **asdict(fields)}
         for fields, actor, began_at in nodes
     ]
-    made = {row["version_id"]: row for row in await tx.fetch(queries.insert_nodes, *_stamp(tx, revision), rows)}
+    made = {row["version_id"]: row for row in await tx.fetch(queries.insert_nodes, **_stamp(tx, revision), nodes=rows)}
     return [InsertedNode(**made[row["version_id"]]) for row in rows]
 
 
 async def list_node_ids(tx: Transaction, graph: Graph, *, after: UUID, limit: int) -> list[UUID]:
     """Live nodes of a graph but placeholders, by id."""
-    return [row["id"] for row in await tx.fetch(queries.list_node_ids, tx.tenant_id, graph.id, after, limit)]
+    return [row["id"] for row in await tx.fetch(queries.list_node_ids, graph_id=graph.id, after=after, limit=limit)]
 
 
 async def memories_of_nodes(tx: Transaction, node_ids: Sequence[UUID]) -> list[IndexedText]:
     """The texts of live nodes that search knows."""
-    rows = await tx.fetch(queries.memories_of_nodes, tx.tenant_id, node_ids)
+    rows = await tx.fetch(queries.memories_of_nodes, node_ids=node_ids)
     return [IndexedText(**row) for row in rows]
 
 
 async def remove_nodes(tx: Transaction, revision: Revision, node_ids: Sequence[UUID]) -> list[RemovedNode]:
     """Delete live nodes of the graph with their observations."""
-    written = tx.tenant_id, revision.graph.id, revision.number, revision.at
-    rows = await tx.fetch(queries.remove_nodes, *written, node_ids, [new_id() for _ in node_ids])
+    version_ids = [new_id() for _ in node_ids]
+    rows = await tx.fetch(queries.remove_nodes, **revision.parameters, node_ids=node_ids, version_ids=version_ids)
     return [RemovedNode(**row) for row in rows]
 
 
 async def find_named(tx: Transaction, graph: Graph, names: Sequence[str]) -> dict[str, NodeRef]:
     """Live nodes of these names, placeholders too, by name."""
-    rows = await tx.fetch(queries.find_named, tx.tenant_id, graph.id, names)
+    rows = await tx.fetch(queries.find_named, graph_id=graph.id, names=names)
     return {row["name"]: NodeRef(**row) for row in rows}
 
 
 async def find_named_at(tx: Transaction, graph: Graph, names: Sequence[str], at: Moment) -> dict[str, NodeRef]:
     """Nodes of these names as they were, placeholders too, by name."""
-    rows = await tx.fetch(queries.find_named_at, tx.tenant_id, graph.id, names, at.revision, at.at)
+    rows = await tx.fetch(queries.find_named_at, graph_id=graph.id, names=names, **at.parameters)
     return {row["name"]: NodeRef(**row) for row in rows}
 
 
 async def touch_nodes(tx: Transaction, revision: Revision, node_ids: Sequence[UUID]) -> None:
     """Note that what belongs to these nodes changed."""
-    await tx.execute(queries.touch_nodes, tx.tenant_id, revision.at, node_ids)
+    await tx.execute(queries.touch_nodes, revision_time=revision.at, node_ids=node_ids)
 
 
 async def names_of(tx: Transaction, graph: Graph, node_ids: Sequence[UUID], at: Moment | None) -> dict[UUID, str]:
     """The names of nodes (`at`: as they were), placeholders too."""
     if at is None:
-        rows = await tx.fetch(queries.names_of, tx.tenant_id, node_ids)
+        rows = await tx.fetch(queries.names_of, node_ids=node_ids)
     else:
-        rows = await tx.fetch(queries.names_at, tx.tenant_id, node_ids, graph.id, at.revision)
+        rows = await tx.fetch(queries.names_at, node_ids=node_ids, graph_id=graph.id, as_of_revision=at.revision)
     return {row["id"]: row["name"] for row in rows}
 
 
 async def find_homes(tx: Transaction, node_ids: Sequence[UUID]) -> dict[UUID, UUID]:
     """The graphs that live nodes are in, by the nodes' ids."""
-    return {row["id"]: row["graph_id"] for row in await tx.fetch(queries.find_homes, tx.tenant_id, node_ids)}
+    return {row["id"]: row["graph_id"] for row in await tx.fetch(queries.find_homes, node_ids=node_ids)}
 
 
-def _stamp(tx: Transaction, revision: Revision) -> tuple[Any, ...]:
-    return tx.tenant_id, revision.graph.id, revision.number, revision.at, tx.caller.subject
+def _stamp(tx: Transaction, revision: Revision) -> dict[str, Any]:
+    return {**revision.parameters, "subject": tx.caller.subject}
 
 
 def _head(row: asyncpg.Record) -> NodeHead:

@@ -1,6 +1,7 @@
 -- fragment: statement
 -- An observation o of a node n as it is told to the code. What was stored without a time was said when it was stored.
-o.id, o.node_id, coalesce(n.name, '') AS entity, o.content, o.thread, coalesce(o.said_at, o.created_at) AS said_at, o.expires_at,
+o.id, o.node_id, coalesce(n.name, '') AS entity, o.content, o.thread, coalesce(o.said_at, o.created_at) AS said_at,
+    o.expires_at,
     o.created_by, o.status, o.reason, coalesce(o.first_revision, o.added_revision) AS first_revision, o.kind, o.tags,
     o.importance, o.source, o.metadata
 
@@ -10,39 +11,42 @@ jsonb_to_record(i.attributes) AS a (kind text, tags text[], importance double pr
     status text, reason text, first_revision bigint)
 
 -- name: insert_observations
--- Statements about entities. $10: one that the entity has already, with the same status, is left out, whatever its thread;
--- else only one of the same thread is. Looked up by the hash: through the view, for under row-level security it serves no
--- index; and with IS TRUE, without which PostgreSQL may take the index of trigrams, 50 ms a statement in a graph of 100,000
--- (measured).
+-- Statements about entities. :across_threads: one that the entity has already, with the same status, is left out, whatever
+-- its thread; else only one of the same thread is. Looked up by the hash: through the view, for under row-level security
+-- it serves no index; and with IS TRUE, without which PostgreSQL may take the index of trigrams, 50 ms a statement in a
+-- graph of 100,000 (measured).
 INSERT INTO observations (tenant_id, graph_id, id, node_id, content, thread, said_at, expires_at, kind, tags, importance,
     source, metadata, status, reason, first_revision, added_revision, created_at, created_by)
-SELECT $1, $2, i.id, i.node_id, i.content, i.thread, i.said_at, i.expires_at, a.kind, a.tags, a.importance, a.source,
-    a.metadata, a.status, a.reason, a.first_revision, $3, $4, i.created_by
-FROM unnest($5::text[], $6::uuid[], $7::uuid[], $8::text[], $9::text[], $11::timestamptz[], $12::timestamptz[],
-    $13::jsonb[]) AS i (created_by, id, node_id, content, thread, said_at, expires_at, attributes)
+SELECT :tenant_id, :graph_id, i.id, i.node_id, i.content, i.thread, i.said_at, i.expires_at, a.kind, a.tags, a.importance,
+    a.source, a.metadata, a.status, a.reason, a.first_revision, :revision, :revision_time, i.created_by
+FROM unnest(:created_by::text[], :ids::uuid[], :node_ids::uuid[], :contents::text[], :threads::text[],
+    :said_at::timestamptz[], :expires_at::timestamptz[],
+    :attributes::jsonb[]) AS i (created_by, id, node_id, content, thread, said_at, expires_at, attributes)
 CROSS JOIN LATERAL -- include: attributes
 WHERE NOT EXISTS (
     SELECT 1 FROM search_observations o
-    WHERE o.tenant_id = $1 AND o.node_id = i.node_id AND o.removed_revision IS NULL
+    WHERE o.tenant_id = :tenant_id AND o.node_id = i.node_id AND o.removed_revision IS NULL
         AND hashtextextended(o.content, 0) = hashtextextended(i.content, 0) AND (o.content = i.content) IS TRUE
-        AND ($10 OR o.thread IS NOT DISTINCT FROM i.thread) AND o.status = i.attributes ->> 'status'
-        AND (o.expires_at IS NULL OR o.expires_at > $4)
+        AND (:across_threads OR o.thread IS NOT DISTINCT FROM i.thread) AND o.status = i.attributes ->> 'status'
+        AND (o.expires_at IS NULL OR o.expires_at > :revision_time)
 )
 RETURNING id;
 
 -- name: rewrite_observations
--- Give live observations of a graph new versions under their ids, as of revision $3 and its time $4: the versions before
--- end. One that this revision wrote is written over.
+-- Give live observations of a graph new versions under their ids, as of revision :revision and its time :revision_time:
+-- the versions before end. One that this revision wrote is written over.
 WITH closed AS (
-    UPDATE observations SET removed_revision = $3
-    WHERE tenant_id = $1 AND graph_id = $2 AND id = ANY ($6::uuid[]) AND removed_revision IS NULL AND added_revision < $3
+    UPDATE observations SET removed_revision = :revision
+    WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND id = ANY (:ids::uuid[]) AND removed_revision IS NULL
+        AND added_revision < :revision
 )
-INSERT INTO observations AS o (tenant_id, graph_id, id, node_id, content, thread, said_at, expires_at, kind, tags, importance,
-    source, metadata, status, reason, first_revision, added_revision, created_at, created_by)
-SELECT $1, $2, i.id, i.node_id, i.content, i.thread, i.said_at, i.expires_at, a.kind, a.tags, a.importance, a.source,
-    a.metadata, a.status, a.reason, a.first_revision, $3, $4, i.created_by
-FROM unnest($5::text[], $6::uuid[], $7::uuid[], $8::text[], $9::text[], $10::timestamptz[], $11::timestamptz[],
-    $12::jsonb[]) AS i (created_by, id, node_id, content, thread, said_at, expires_at, attributes)
+INSERT INTO observations AS o (tenant_id, graph_id, id, node_id, content, thread, said_at, expires_at, kind, tags,
+    importance, source, metadata, status, reason, first_revision, added_revision, created_at, created_by)
+SELECT :tenant_id, :graph_id, i.id, i.node_id, i.content, i.thread, i.said_at, i.expires_at, a.kind, a.tags, a.importance,
+    a.source, a.metadata, a.status, a.reason, a.first_revision, :revision, :revision_time, i.created_by
+FROM unnest(:created_by::text[], :ids::uuid[], :node_ids::uuid[], :contents::text[], :threads::text[],
+    :said_at::timestamptz[], :expires_at::timestamptz[],
+    :attributes::jsonb[]) AS i (created_by, id, node_id, content, thread, said_at, expires_at, attributes)
 CROSS JOIN LATERAL -- include: attributes
 ON CONFLICT (tenant_id, id, added_revision) DO UPDATE SET content = excluded.content, thread = excluded.thread,
     said_at = excluded.said_at, expires_at = excluded.expires_at, kind = excluded.kind, tags = excluded.tags,
@@ -51,54 +55,55 @@ ON CONFLICT (tenant_id, id, added_revision) DO UPDATE SET content = excluded.con
 WHERE o.removed_revision IS NULL;
 
 -- name: find_observations
--- Observations by their node and content, live and active at $4; by the hash, as above.
+-- Observations by their node and content, live and active at :revision_time; by the hash, as above.
 SELECT -- include: statement
 FROM search_observations o
-JOIN unnest($2::uuid[], $3::text[]) AS i (node_id, content)
-    ON o.node_id = i.node_id AND hashtextextended(o.content, 0) = hashtextextended(i.content, 0) AND (o.content = i.content) IS TRUE
-CROSS JOIN LATERAL (SELECT name FROM nodes WHERE tenant_id = $1 AND id = o.node_id LIMIT 1) AS n
-WHERE o.tenant_id = $1 AND o.removed_revision IS NULL AND (o.expires_at IS NULL OR o.expires_at > $4)
+JOIN unnest(:node_ids::uuid[], :contents::text[]) AS i (node_id, content)
+    ON o.node_id = i.node_id AND hashtextextended(o.content, 0) = hashtextextended(i.content, 0)
+        AND (o.content = i.content) IS TRUE
+CROSS JOIN LATERAL (SELECT name FROM nodes WHERE tenant_id = :tenant_id AND id = o.node_id LIMIT 1) AS n
+WHERE o.tenant_id = :tenant_id AND o.removed_revision IS NULL AND (o.expires_at IS NULL OR o.expires_at > :revision_time)
     AND o.status = 'active';
 
 -- name: observations_by_id
 -- Live observations of a graph by id, outdated ones too.
 SELECT -- include: statement
 FROM observations o
-JOIN nodes n ON n.tenant_id = $1 AND n.id = o.node_id
-WHERE o.tenant_id = $1 AND o.graph_id = $2 AND o.id = ANY ($3::uuid[]) AND o.removed_revision IS NULL
+JOIN nodes n ON n.tenant_id = :tenant_id AND n.id = o.node_id
+WHERE o.tenant_id = :tenant_id AND o.graph_id = :graph_id AND o.id = ANY (:ids::uuid[]) AND o.removed_revision IS NULL
     AND coalesce(least(o.expires_at, n.expires_at) > statement_timestamp(), true);
 
 -- name: nodes_of_observations_at
 -- What observations were about at a revision and its time.
-SELECT id, node_id FROM observations_at($1, $2, $4)
-WHERE id = ANY ($3::uuid[]) AND (expires_at IS NULL OR expires_at > $5);
+SELECT id, node_id FROM observations_at(:tenant_id, :graph_id, :as_of_revision)
+WHERE id = ANY (:ids::uuid[]) AND (expires_at IS NULL OR expires_at > :as_of_time);
 
 -- name: list_observations
 -- Live observations of nodes, outdated ones too, oldest first.
 SELECT -- include: statement
 FROM observations o
-JOIN nodes n ON n.tenant_id = $1 AND n.id = o.node_id
-WHERE o.tenant_id = $1 AND o.node_id = ANY ($2::uuid[]) AND o.removed_revision IS NULL
+JOIN nodes n ON n.tenant_id = :tenant_id AND n.id = o.node_id
+WHERE o.tenant_id = :tenant_id AND o.node_id = ANY (:node_ids::uuid[]) AND o.removed_revision IS NULL
     AND (o.expires_at IS NULL OR o.expires_at > statement_timestamp())
 ORDER BY coalesce(o.first_revision, o.added_revision), o.id;
 
 -- name: list_expired_observations
--- Observations of a graph whose time has come, longest expired first; at most $3.
+-- Observations of a graph whose time has come, longest expired first; at most :limit.
 SELECT id FROM observations
-WHERE tenant_id = $1 AND graph_id = $2 AND expires_at <= statement_timestamp() AND removed_revision IS NULL
+WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND expires_at <= statement_timestamp() AND removed_revision IS NULL
 ORDER BY expires_at, id
-LIMIT $3;
+LIMIT :limit;
 
 -- name: remove_observations
 -- Take statements away from entities, by content; outdated ones too.
-UPDATE observations o SET removed_revision = $2
-FROM unnest($3::uuid[], $4::text[]) AS i (node_id, content)
-WHERE o.tenant_id = $1 AND o.node_id = i.node_id AND o.removed_revision IS NULL
+UPDATE observations o SET removed_revision = :revision
+FROM unnest(:node_ids::uuid[], :contents::text[]) AS i (node_id, content)
+WHERE o.tenant_id = :tenant_id AND o.node_id = i.node_id AND o.removed_revision IS NULL
     AND hashtextextended(o.content, 0) = hashtextextended(i.content, 0) AND o.content = i.content
 RETURNING o.id, o.node_id, o.status;
 
 -- name: remove_observations_by_id
 -- Take observations of a graph away, by id.
-UPDATE observations SET removed_revision = $3
-WHERE tenant_id = $1 AND graph_id = $2 AND id = ANY ($4::uuid[]) AND removed_revision IS NULL
+UPDATE observations SET removed_revision = :revision
+WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND id = ANY (:ids::uuid[]) AND removed_revision IS NULL
 RETURNING id, node_id, status;

@@ -28,17 +28,8 @@ async def insert_observations(
     tx: Transaction, revision: Revision, observations: Sequence[Observation], *, across_threads: bool
 ) -> list[Observation]:
     """Attach statements to nodes; those that the node did not have (`across_threads`: in any thread), in order."""
-    created_by, ids, node_ids, contents, threads, *others = _columns(observations)
     rows = await tx.fetch(
-        queries.insert_observations,
-        *_written(tx, revision),
-        created_by,
-        ids,
-        node_ids,
-        contents,
-        threads,
-        across_threads,
-        *others,
+        queries.insert_observations, **revision.parameters, **_columns(observations), across_threads=across_threads
     )
     inserted = {row["id"] for row in rows}
     return [observation for observation in observations if observation.id in inserted]
@@ -46,7 +37,7 @@ async def insert_observations(
 
 async def rewrite_observations(tx: Transaction, revision: Revision, observations: Sequence[Observation]) -> None:
     """Give live observations of the graph new versions, by their ids."""
-    await tx.execute(queries.rewrite_observations, *_written(tx, revision), *_columns(observations))
+    await tx.execute(queries.rewrite_observations, **revision.parameters, **_columns(observations))
 
 
 async def find_observations(
@@ -54,31 +45,34 @@ async def find_observations(
 ) -> dict[Key, Observation]:
     """Active observations live at this revision, for these nodes and contents."""
     rows = await tx.fetch(
-        queries.find_observations, tx.tenant_id, [k[0] for k in keys], [k[1] for k in keys], revision.at
+        queries.find_observations,
+        node_ids=[k[0] for k in keys],
+        contents=[k[1] for k in keys],
+        revision_time=revision.at,
     )
     return {observation.key: observation for observation in map(_observation, rows)}
 
 
 async def observations_by_id(tx: Transaction, graph: Graph, ids: Sequence[UUID]) -> dict[UUID, Observation]:
     """Live observations of a graph by id."""
-    rows = await tx.fetch(queries.observations_by_id, tx.tenant_id, graph.id, ids)
+    rows = await tx.fetch(queries.observations_by_id, graph_id=graph.id, ids=ids)
     return {row["id"]: _observation(row) for row in rows}
 
 
 async def nodes_of_observations_at(tx: Transaction, graph: Graph, ids: Sequence[UUID], at: Moment) -> dict[UUID, UUID]:
     """What observations were about."""
-    rows = await tx.fetch(queries.nodes_of_observations_at, tx.tenant_id, graph.id, ids, at.revision, at.at)
+    rows = await tx.fetch(queries.nodes_of_observations_at, graph_id=graph.id, ids=ids, **at.parameters)
     return {row["id"]: row["node_id"] for row in rows}
 
 
 async def list_observations(tx: Transaction, node_ids: Sequence[UUID]) -> list[Observation]:
     """Live observations of nodes, oldest first."""
-    return [_observation(row) for row in await tx.fetch(queries.list_observations, tx.tenant_id, node_ids)]
+    return [_observation(row) for row in await tx.fetch(queries.list_observations, node_ids=node_ids)]
 
 
 async def list_expired_observations(tx: Transaction, graph: Graph, *, limit: int) -> list[UUID]:
     """Observations of a graph whose time has come, longest expired first."""
-    rows = await tx.fetch(queries.list_expired_observations, tx.tenant_id, graph.id, limit)
+    rows = await tx.fetch(queries.list_expired_observations, graph_id=graph.id, limit=limit)
     return [row["id"] for row in rows]
 
 
@@ -87,7 +81,10 @@ async def remove_observations(
 ) -> list[RemovedObservation]:
     """Take statements away from nodes, by content; those that were there."""
     rows = await tx.fetch(
-        queries.remove_observations, tx.tenant_id, revision.number, [k[0] for k in keys], [k[1] for k in keys]
+        queries.remove_observations,
+        revision=revision.number,
+        node_ids=[k[0] for k in keys],
+        contents=[k[1] for k in keys],
     )
     return [RemovedObservation(**row) for row in rows]
 
@@ -96,26 +93,24 @@ async def remove_observations_by_id(
     tx: Transaction, revision: Revision, ids: Sequence[UUID]
 ) -> list[RemovedObservation]:
     """Take observations of a graph away, by id; those that were there."""
-    rows = await tx.fetch(queries.remove_observations_by_id, tx.tenant_id, revision.graph.id, revision.number, ids)
+    rows = await tx.fetch(
+        queries.remove_observations_by_id, graph_id=revision.graph.id, revision=revision.number, ids=ids
+    )
     return [RemovedObservation(**row) for row in rows]
 
 
-def _written(tx: Transaction, revision: Revision) -> tuple[Any, ...]:
-    return tx.tenant_id, revision.graph.id, revision.number, revision.at
-
-
-def _columns(observations: Sequence[Observation]) -> list[list[Any]]:
+def _columns(observations: Sequence[Observation]) -> dict[str, list[Any]]:
     """Observations, column by column; what stands beside their texts as JSON, since lists of lists are no columns."""
-    return [
-        [o.created_by for o in observations],
-        [o.id for o in observations],
-        [o.node_id for o in observations],
-        [o.content for o in observations],
-        [o.thread for o in observations],
-        [o.said_at for o in observations],
-        [o.expires_at for o in observations],
-        [{name: getattr(o, name) for name in _BESIDE} for o in observations],
-    ]
+    return {
+        "created_by": [o.created_by for o in observations],
+        "ids": [o.id for o in observations],
+        "node_ids": [o.node_id for o in observations],
+        "contents": [o.content for o in observations],
+        "threads": [o.thread for o in observations],
+        "said_at": [o.said_at for o in observations],
+        "expires_at": [o.expires_at for o in observations],
+        "attributes": [{name: getattr(o, name) for name in _BESIDE} for o in observations],
+    }
 
 
 _BESIDE = (*ATTRIBUTES, "status", "reason", "first_revision")

@@ -1,5 +1,6 @@
 -- fragment: made
--- The passages $4 to $18 in the place of old ones: one that says the same as one before keeps its vectors. $21: they are many.
+-- The passages :ids to :version_ids in the place of old ones: one that says the same as one before keeps its vectors.
+-- :bulk: they are many.
 ), old AS (
     SELECT DISTINCT ON (memory_id, version_id, source, place) *
     FROM (SELECT * FROM superseded UNION ALL SELECT * FROM unseen) AS all_old
@@ -7,46 +8,51 @@
     ORDER BY memory_id, version_id, source, place
 ), pieces AS (
     SELECT i.*, a.*
-    FROM unnest($4::uuid[], $5::uuid[], $6::uuid[], $7::text[], $8::integer[], $9::text[], $10::timestamptz[],
-        $11::timestamptz[], $12::text[], $13::text[], $14::text[], $15::boolean[], $16::text[], $17::jsonb[], $18::uuid[])
+    FROM unnest(:ids::uuid[], :node_ids::uuid[], :memory_ids::uuid[], :sources::text[], :places::integer[],
+        :threads::text[], :said_at::timestamptz[],
+        :expires_at::timestamptz[], :about::text[], :texts::text[], :speakers::text[], :dated::boolean[],
+            :created_by::text[], :attributes::jsonb[], :version_ids::uuid[])
         AS i (id, node_id, memory_id, source, place, thread, said_at, expires_at, about, text, speaker, dated, created_by,
             attributes, version_id)
     CROSS JOIN LATERAL jsonb_to_record(i.attributes)
         AS a (kind text, tags text[], importance double precision, outdated boolean)
 ), made AS (
-    SELECT p.*, CASE WHEN p.source <> 'name' THEN coalesce(p.said_at, $19) END AS said, old.id AS old_id, old.embedding,
-        old.embedding_model, old.near, old.far
+    SELECT p.*, CASE WHEN p.source <> 'name' THEN coalesce(p.said_at, :revision_time) END AS said, old.id AS old_id,
+        old.embedding, old.embedding_model, old.near, old.far
     FROM pieces p
     LEFT JOIN old ON old.memory_id = p.memory_id AND old.source = p.source AND old.place = p.place AND old.text = p.text
         AND old.version_id IS NOT DISTINCT FROM p.version_id
 ), kept AS (
     INSERT INTO passage_vectors (tenant_id, passage_id, model, embedding)
-    SELECT $1, m.id, v.model, v.embedding FROM made m
-    JOIN passage_vectors v ON v.tenant_id = $1 AND v.passage_id = m.old_id
+    SELECT :tenant_id, m.id, v.model, v.embedding FROM made m
+    JOIN passage_vectors v ON v.tenant_id = :tenant_id AND v.passage_id = m.old_id
 )
 INSERT INTO passages (tenant_id, graph_id, id, node_id, memory_id, source, place, thread, sequence, said_at, expires_at,
     text, tsv, speaker, dated, created_by, kind, tags, importance, outdated, version_id, added_revision, bulk, embedding,
     embedding_model, near, far)
-SELECT $1, $2, m.id, m.node_id, m.memory_id, m.source, m.place, m.thread, coalesce(md5(m.thread)::uuid, m.node_id), m.said,
-    m.expires_at, m.text,
+SELECT :tenant_id, :graph_id, m.id, m.node_id, m.memory_id, m.source, m.place, m.thread, coalesce(md5(m.thread)::uuid,
+    m.node_id), m.said, m.expires_at, m.text,
     to_tsvector('english', concat_ws(' ', m.about, m.text, to_char(m.said AT TIME ZONE 'UTC', 'FMDD FMMonth YYYY'))),
-    m.speaker, m.dated, m.created_by, m.kind, m.tags, m.importance, coalesce(m.outdated, false), m.version_id, $3, $21,
-    m.embedding, m.embedding_model, m.near, m.far
+    m.speaker, m.dated, m.created_by, m.kind, m.tags, m.importance, coalesce(m.outdated, false), m.version_id, :revision,
+        :bulk, m.embedding, m.embedding_model, m.near, m.far
 FROM made m;
 
 -- name: insert_passages
--- Passages of memories that one revision adds, matched by whom they are about, by their own words and by their day; $20:
+-- Passages of memories that one revision adds, matched by whom they are about, by their own words and by their day; :bulk:
 -- they are many.
 INSERT INTO passages (tenant_id, graph_id, id, node_id, memory_id, source, place, thread, sequence, said_at, expires_at,
     text, tsv, speaker, dated, created_by, kind, tags, importance, outdated, version_id, added_revision, bulk)
-SELECT $1, $2, p.id, p.node_id, p.memory_id, p.source, p.place, p.thread, coalesce(md5(p.thread)::uuid, p.node_id),
-    p.said, p.expires_at, p.text,
+SELECT :tenant_id, :graph_id, p.id, p.node_id, p.memory_id, p.source, p.place, p.thread, coalesce(md5(p.thread)::uuid,
+    p.node_id), p.said, p.expires_at, p.text,
     to_tsvector('english', concat_ws(' ', p.about, p.text, to_char(p.said AT TIME ZONE 'UTC', 'FMDD FMMonth YYYY'))),
-    p.speaker, p.dated, p.created_by, p.kind, p.tags, p.importance, coalesce(p.outdated, false), p.version_id, $3, $20
+    p.speaker, p.dated, p.created_by, p.kind, p.tags, p.importance, coalesce(p.outdated, false), p.version_id, :revision,
+        :bulk
 FROM (
-    SELECT i.*, a.*, CASE WHEN source <> 'name' THEN coalesce(said_at, $19) END AS said
-    FROM unnest($4::uuid[], $5::uuid[], $6::uuid[], $7::text[], $8::integer[], $9::text[], $10::timestamptz[],
-        $11::timestamptz[], $12::text[], $13::text[], $14::text[], $15::boolean[], $16::text[], $17::jsonb[], $18::uuid[])
+    SELECT i.*, a.*, CASE WHEN source <> 'name' THEN coalesce(said_at, :revision_time) END AS said
+    FROM unnest(:ids::uuid[], :node_ids::uuid[], :memory_ids::uuid[], :sources::text[], :places::integer[],
+        :threads::text[], :said_at::timestamptz[],
+        :expires_at::timestamptz[], :about::text[], :texts::text[], :speakers::text[], :dated::boolean[],
+            :created_by::text[], :attributes::jsonb[], :version_ids::uuid[])
         AS i (id, node_id, memory_id, source, place, thread, said_at, expires_at, about, text, speaker, dated, created_by,
             attributes, version_id)
     CROSS JOIN LATERAL jsonb_to_record(i.attributes)
@@ -54,32 +60,36 @@ FROM (
 ) AS p;
 
 -- name: renew_passages
--- The passages of changed observations ($20) made anew, as of revision $3, with the graph's index in hand: what was there
--- serves the past, or nobody if it is of this revision.
+-- The passages of changed observations (:renewed_memory_ids) made anew, as of revision :revision, with the graph's index
+-- in hand: what was there serves the past, or nobody if it is of this revision.
 WITH held AS MATERIALIZED (
-    SELECT 1 FROM graph_indexes WHERE tenant_id = $1 AND graph_id = $2 FOR UPDATE
+    SELECT 1 FROM graph_indexes WHERE tenant_id = :tenant_id AND graph_id = :graph_id FOR UPDATE
 ), superseded AS (
-    UPDATE passages SET removed_revision = $3
-    WHERE tenant_id = $1 AND memory_id = ANY ($20::uuid[]) AND removed_revision IS NULL AND added_revision < $3
+    UPDATE passages SET removed_revision = :revision
+    WHERE tenant_id = :tenant_id AND memory_id = ANY (:renewed_memory_ids::uuid[]) AND removed_revision IS NULL
+        AND added_revision < :revision
         AND EXISTS (SELECT 1 FROM held)
     RETURNING id, memory_id, version_id, source, place, text, embedding, embedding_model, near, far
 ), unseen AS (
     DELETE FROM passages
-    WHERE tenant_id = $1 AND memory_id = ANY ($20::uuid[]) AND removed_revision IS NULL AND added_revision >= $3
+    WHERE tenant_id = :tenant_id AND memory_id = ANY (:renewed_memory_ids::uuid[]) AND removed_revision IS NULL
+        AND added_revision >= :revision
         AND EXISTS (SELECT 1 FROM held)
     RETURNING id, memory_id, version_id, source, place, text, embedding, embedding_model, near, far
 -- include: made
 
 -- name: rebuild_passages
--- The passages of nodes ($20) made anew, as of revision $3. What was there serves the past, or nobody if it is of this
--- revision.
+-- The passages of nodes (:rebuilt_node_ids) made anew, as of revision :revision. What was there serves the past, or nobody
+-- if it is of this revision.
 WITH superseded AS (
-    UPDATE passages SET removed_revision = $3
-    WHERE tenant_id = $1 AND node_id = ANY ($20::uuid[]) AND removed_revision IS NULL AND added_revision < $3
+    UPDATE passages SET removed_revision = :revision
+    WHERE tenant_id = :tenant_id AND node_id = ANY (:rebuilt_node_ids::uuid[]) AND removed_revision IS NULL
+        AND added_revision < :revision
     RETURNING id, memory_id, version_id, source, place, text, embedding, embedding_model, near, far
 ), unseen AS (
     DELETE FROM passages
-    WHERE tenant_id = $1 AND node_id = ANY ($20::uuid[]) AND removed_revision IS NULL AND added_revision >= $3
+    WHERE tenant_id = :tenant_id AND node_id = ANY (:rebuilt_node_ids::uuid[]) AND removed_revision IS NULL
+        AND added_revision >= :revision
     RETURNING id, memory_id, version_id, source, place, text, embedding, embedding_model, near, far
 -- include: made
 
@@ -87,37 +97,39 @@ WITH superseded AS (
 -- The passages of removed observations leave with them. The graph's index is taken in hand first, as settle has it: else
 -- each of the two could hold a passage that the other waits for.
 WITH held AS MATERIALIZED (
-    SELECT 1 FROM graph_indexes WHERE tenant_id = $1 AND graph_id = $4 FOR UPDATE
+    SELECT 1 FROM graph_indexes WHERE tenant_id = :tenant_id AND graph_id = :graph_id FOR UPDATE
 )
-UPDATE passages SET removed_revision = $2
-WHERE tenant_id = $1 AND memory_id = ANY ($3::uuid[]) AND removed_revision IS NULL AND EXISTS (SELECT 1 FROM held)
+UPDATE passages SET removed_revision = :revision
+WHERE tenant_id = :tenant_id AND memory_id = ANY (:memory_ids::uuid[]) AND removed_revision IS NULL
+    AND EXISTS (SELECT 1 FROM held)
 RETURNING id;
 
 -- name: remove_passages_of_nodes
 -- The passages of removed nodes, names and observations included, with the graph's index in hand.
 WITH held AS MATERIALIZED (
-    SELECT 1 FROM graph_indexes WHERE tenant_id = $1 AND graph_id = $4 FOR UPDATE
+    SELECT 1 FROM graph_indexes WHERE tenant_id = :tenant_id AND graph_id = :graph_id FOR UPDATE
 )
-UPDATE passages SET removed_revision = $2
-WHERE tenant_id = $1 AND node_id = ANY ($3::uuid[]) AND removed_revision IS NULL AND EXISTS (SELECT 1 FROM held)
+UPDATE passages SET removed_revision = :revision
+WHERE tenant_id = :tenant_id AND node_id = ANY (:node_ids::uuid[]) AND removed_revision IS NULL
+    AND EXISTS (SELECT 1 FROM held)
 RETURNING id;
 
 -- name: unsettle_neighbours
--- What stood beside removed passages ($2) is to be settled anew, for it is matched by their words and meanings still:
--- up to $3 on either side. Where more than $4 of a sequence went, one of each run that went together speaks for all of it:
--- they stood beside the same, and each would be looked for past all the others. Each is looked up by its id alone, whatever
--- the planner knows: that it lives is said so that it calls for no partial index, and the range of one id in its order is
--- read by the primary key.
+-- What stood beside removed passages (:ids) is to be settled anew, for it is matched by their words and meanings still: up
+-- to :neighbours on either side. Where more than :max_neighbour_lookups of a sequence went, one of each run that went
+-- together speaks for all of it: they stood beside the same, and each would be looked for past all the others. Each is
+-- looked up by its id alone, whatever the planner knows: that it lives is said so that it calls for no partial index, and
+-- the range of one id in its order is read by the primary key.
 WITH gone AS MATERIALIZED (
     SELECT p.*, count(*) OVER (PARTITION BY graph_id, sequence) AS together
-    FROM unnest($2::uuid[]) AS i (id)
+    FROM unnest(:ids::uuid[]) AS i (id)
     CROSS JOIN LATERAL (
         SELECT id, graph_id, sequence, said_at, added_revision FROM passages
-        WHERE tenant_id = $1 AND id BETWEEN i.id AND i.id AND source <> 'name' ORDER BY id LIMIT 1
+        WHERE tenant_id = :tenant_id AND id BETWEEN i.id AND i.id AND source <> 'name' ORDER BY id LIMIT 1
     ) AS p
 ), ranges AS (
     SELECT graph_id, sequence, min(said_at) AS first, max(said_at) AS last FROM gone
-    WHERE together > $4
+    WHERE together > :max_neighbour_lookups
     GROUP BY graph_id, sequence
 ), placed AS (
     SELECT id, graph_id, sequence, left_out,
@@ -125,29 +137,31 @@ WITH gone AS MATERIALIZED (
             PARTITION BY graph_id, sequence ORDER BY said_at, added_revision, id
         ) AS run
     FROM (
-        SELECT id, graph_id, sequence, said_at, added_revision, true AS left_out FROM gone WHERE together > $4
+        SELECT id, graph_id, sequence, said_at, added_revision,
+            true AS left_out FROM gone WHERE together > :max_neighbour_lookups
         UNION ALL
         SELECT p.id, r.graph_id, r.sequence, p.said_at, p.added_revision, false
         FROM ranges r
         CROSS JOIN LATERAL (
             SELECT id, said_at, added_revision FROM passages
-            WHERE tenant_id = $1 AND graph_id = r.graph_id AND sequence = r.sequence AND removed_revision IS NULL
+            WHERE tenant_id = :tenant_id AND graph_id = r.graph_id AND sequence = r.sequence AND removed_revision IS NULL
                 AND source <> 'name' AND said_at BETWEEN r.first AND r.last
         ) AS p
     ) AS either
 ), chosen AS (
-    SELECT id FROM gone WHERE together <= $4
+    SELECT id FROM gone WHERE together <= :max_neighbour_lookups
     UNION ALL
     SELECT (array_agg(id))[1] FROM placed WHERE left_out GROUP BY graph_id, sequence, run
 )
 UPDATE passages SET settled = false, claimed_until = NULL
-WHERE tenant_id = $1 AND coalesce(removed_revision, 0) = 0 AND settled AND id = ANY (ARRAY(
+WHERE tenant_id = :tenant_id AND coalesce(removed_revision, 0) = 0 AND settled AND id = ANY (ARRAY(
     SELECT n.id
     FROM chosen c
     CROSS JOIN LATERAL (
-        SELECT p AS passage FROM passages p WHERE p.tenant_id = $1 AND p.id BETWEEN c.id AND c.id ORDER BY p.id LIMIT 1
+        SELECT p AS passage FROM passages p WHERE p.tenant_id = :tenant_id AND p.id BETWEEN c.id
+            AND c.id ORDER BY p.id LIMIT 1
     ) AS g
-    CROSS JOIN LATERAL passages_beside(g.passage, $3) AS n (id)
+    CROSS JOIN LATERAL passages_beside(g.passage, :neighbours) AS n (id)
 ));
 
 -- name: remove_names
@@ -158,25 +172,28 @@ WHERE tenant_id = $1 AND coalesce(removed_revision, 0) = 0 AND settled AND id = 
 -- without statistics one that holds all of a tenant's looks as good as the one by node.
 WITH hidden AS MATERIALIZED (
     SELECT p.id FROM passages p
-    WHERE p.tenant_id = $1 AND p.memory_id = ANY ($3::uuid[]) AND p.source = 'name' AND p.removed_revision IS NULL AND (
+    WHERE p.tenant_id = :tenant_id AND p.memory_id = ANY (:node_ids::uuid[]) AND p.source = 'name'
+        AND p.removed_revision IS NULL AND (
         SELECT true FROM passages o
-        WHERE o.tenant_id = $1 AND o.node_id = p.node_id AND o.source <> 'name' AND coalesce(o.removed_revision, 0) = 0
+        WHERE o.tenant_id = :tenant_id AND o.node_id = p.node_id AND o.source <> 'name'
+            AND coalesce(o.removed_revision, 0) = 0
             AND o.expires_at IS NULL AND NOT o.outdated
         LIMIT 1
     )
 ), held AS MATERIALIZED (
-    SELECT 1 FROM graph_indexes WHERE tenant_id = $1 AND graph_id = $4 AND EXISTS (SELECT 1 FROM hidden) FOR UPDATE
+    SELECT 1 FROM graph_indexes WHERE tenant_id = :tenant_id AND graph_id = :graph_id
+        AND EXISTS (SELECT 1 FROM hidden) FOR UPDATE
 )
-UPDATE passages SET removed_revision = $2
-WHERE tenant_id = $1 AND id = ANY (ARRAY(SELECT id FROM hidden)) AND EXISTS (SELECT 1 FROM held);
+UPDATE passages SET removed_revision = :revision
+WHERE tenant_id = :tenant_id AND id = ANY (ARRAY(SELECT id FROM hidden)) AND EXISTS (SELECT 1 FROM held);
 
 -- name: find_unindexed_nodes
 -- Those of these nodes that have no passage that lasts, nor one of their name, which ends with its node. OFFSET has each
 -- looked up by its key, whatever the planner expects.
-SELECT i.id FROM unnest($2::uuid[]) AS i (id)
+SELECT i.id FROM unnest(:node_ids::uuid[]) AS i (id)
 WHERE NOT EXISTS (
     SELECT 1 FROM passages o
-    WHERE o.tenant_id = $1 AND o.node_id = i.id AND coalesce(o.removed_revision, 0) = 0
+    WHERE o.tenant_id = :tenant_id AND o.node_id = i.id AND coalesce(o.removed_revision, 0) = 0
         AND (o.expires_at IS NULL OR o.source = 'name') AND NOT o.outdated
     OFFSET 0
 );
@@ -187,192 +204,197 @@ SELECT tenant_id FROM tenants_with_pending_passages();
 
 -- name: any_pending
 -- Whether passages of the tenant wait for the worker, claimed or not.
-SELECT EXISTS (SELECT 1 FROM passages WHERE tenant_id = $1 AND NOT settled AND removed_revision IS NULL);
+SELECT EXISTS (SELECT 1 FROM passages WHERE tenant_id = :tenant_id AND NOT settled AND removed_revision IS NULL);
 
 -- fragment: claimable
--- Whether a waiting passage may be claimed: nobody holds it, and its graph is one that is embedded by model $4. It takes a
--- CASE to be true of many rows, and goes through the queue until it has enough; of the conditions alone the planner would
--- expect one row, and read everything to find it.
+-- Whether a waiting passage may be claimed: nobody holds it, and its graph is one that is embedded by model :model. It
+-- takes a CASE to be true of many rows, and goes through the queue until it has enough; of the conditions alone the
+-- planner would expect one row, and read everything to find it.
 CASE WHEN graph_id = ANY (ARRAY(SELECT graph_id FROM others)) THEN false
     ELSE coalesce(claimed_until < clock_timestamp(), true) END;
 
 -- name: claim_pending
--- Take waiting passages until the lease ends. A lease rather than a lock held: the embedder may be across a network, and no
--- transaction waits for one. A killed worker's passages come back by themselves. A text comes back only where it has no
--- vector of model $4 yet, and was not set aside. Graphs that the previous model $5 serves are left out, or all others ($6).
--- First the newest that were written by few, up to $7: as many of each graph, where several have such. Then the oldest of
--- all, bulk or not, up to $2 with the others. Graphs are found by a walk through the index from one to the next; of more
--- than $8, those whose ids come first. That walk is ordered by ids, too, as the index of what waits is: in the order of
--- graphs alone the planner may read every live passage of the tenant, most of which wait for nothing.
--- Rows are looked up by their ids, never joined: while a tenant is new to the planner, it would read all of them for each
--- batch.
+-- Take waiting passages until the lease ends. A lease rather than a lock held: the embedder may be across a network, and
+-- no transaction waits for one. A killed worker's passages come back by themselves. A text comes back only where it has no
+-- vector of model :model yet, and was not set aside. Graphs that the previous model :previous serves are left out, or all
+-- others (:is_previous). First the newest that were written by few, up to :max_small: as many of each graph, where several
+-- have such. Then the oldest of all, bulk or not, up to :limit with the others. Graphs are found by a walk through the
+-- index from one to the next; of more than :max_busy_graphs, those whose ids come first. That walk is ordered by ids, too,
+-- as the index of what waits is: in the order of graphs alone the planner may read every live passage of the tenant, most
+-- of which wait for nothing. Rows are looked up by their ids, never joined: while a tenant is new to the planner, it would
+-- read all of them for each batch.
 WITH RECURSIVE others AS MATERIALIZED (
-    SELECT graph_id FROM graph_indexes WHERE tenant_id = $1 AND coalesce(model = $5, false) <> $6
+    SELECT graph_id FROM graph_indexes WHERE tenant_id = :tenant_id AND coalesce(model = :previous, false) <> :is_previous
 ), busy AS (
     (SELECT graph_id, 1 AS place FROM passages
-    WHERE tenant_id = $1 AND NOT settled AND NOT bulk AND removed_revision IS NULL
+    WHERE tenant_id = :tenant_id AND NOT settled AND NOT bulk AND removed_revision IS NULL
     ORDER BY graph_id, id LIMIT 1)
     UNION ALL
     SELECT n.graph_id, b.place + 1 FROM busy b CROSS JOIN LATERAL (
         SELECT graph_id FROM passages
-        WHERE tenant_id = $1 AND graph_id > b.graph_id AND NOT settled AND NOT bulk AND removed_revision IS NULL
+        WHERE tenant_id = :tenant_id AND graph_id > b.graph_id AND NOT settled AND NOT bulk AND removed_revision IS NULL
         ORDER BY graph_id, id LIMIT 1
     ) AS n
-    WHERE b.place < $8
+    WHERE b.place < :max_busy_graphs
 ), chosen AS MATERIALIZED (
-    SELECT graph_id FROM busy WHERE graph_id NOT IN (SELECT graph_id FROM others) ORDER BY random() LIMIT $7
+    SELECT graph_id FROM busy WHERE graph_id NOT IN (SELECT graph_id FROM others) ORDER BY random() LIMIT :max_small
 ), small AS MATERIALIZED (
     SELECT n.id FROM chosen c CROSS JOIN LATERAL (
         SELECT id FROM passages
-        WHERE tenant_id = $1 AND graph_id = c.graph_id AND NOT settled AND NOT bulk AND removed_revision IS NULL
+        WHERE tenant_id = :tenant_id AND graph_id = c.graph_id AND NOT settled AND NOT bulk AND removed_revision IS NULL
             AND -- include: claimable
         ORDER BY id DESC
-        LIMIT (SELECT ceil($7::double precision / count(*)) FROM chosen)
+        LIMIT (SELECT ceil(:max_small::double precision / count(*)) FROM chosen)
         FOR UPDATE SKIP LOCKED
     ) AS n
-    LIMIT $7
+    LIMIT :max_small
 ), oldest AS MATERIALIZED (
     SELECT id FROM passages
-    WHERE tenant_id = $1 AND NOT settled AND removed_revision IS NULL AND id <> ALL (ARRAY(SELECT id FROM small))
+    WHERE tenant_id = :tenant_id AND NOT settled AND removed_revision IS NULL AND id <> ALL (ARRAY(SELECT id FROM small))
         AND -- include: claimable
     ORDER BY id
-    LIMIT greatest($2 - (SELECT count(*) FROM small), 0)
+    LIMIT greatest(:limit - (SELECT count(*) FROM small), 0)
     FOR UPDATE SKIP LOCKED
 ), waiting AS (
     SELECT id FROM small UNION ALL SELECT id FROM oldest
 ), claimed AS (
-    UPDATE passages p SET claimed_until = statement_timestamp() + $3::interval
-    WHERE p.tenant_id = $1 AND p.id = ANY (ARRAY(SELECT id FROM waiting))
+    UPDATE passages p SET claimed_until = statement_timestamp() + :lease::interval
+    WHERE p.tenant_id = :tenant_id AND p.id = ANY (ARRAY(SELECT id FROM waiting))
     RETURNING p.id, p.node_id, p.text, p.claimed_until, p.refused
 )
 SELECT c.id, c.claimed_until,
     CASE WHEN c.refused IS NOT NULL OR EXISTS (
-            SELECT 1 FROM passage_vectors WHERE tenant_id = $1 AND passage_id = c.id AND model = $4 OFFSET 0
+            SELECT 1 FROM passage_vectors WHERE tenant_id = :tenant_id AND passage_id = c.id AND model = :model OFFSET 0
         ) THEN NULL
         WHEN n.name IS NULL OR starts_with(c.text, n.name) THEN c.text ELSE n.name || ': ' || c.text END AS text
 FROM claimed c
-CROSS JOIN LATERAL (SELECT name FROM nodes WHERE tenant_id = $1 AND id = c.node_id LIMIT 1) AS n
+CROSS JOIN LATERAL (SELECT name FROM nodes WHERE tenant_id = :tenant_id AND id = c.node_id LIMIT 1) AS n
 ORDER BY c.id;
 
 -- name: lock_claimed_graphs
--- Take the graphs of these passages in hand, in order of their ids. `gone` are passages that `claim_pending` would not give
--- any more to the model that they were claimed for: $3 and $4 are its $5 and $6. It is told of each, not asked for: a
--- planner that knows the answer beforehand would lock nothing.
+-- Take the graphs of these passages in hand, in order of their ids. `gone` are passages that `claim_pending` would not
+-- give any more to the model that they were claimed for. It is told of each, not asked for: a planner that knows the
+-- answer beforehand would lock nothing.
 WITH claimed AS MATERIALIZED (
-    SELECT id, graph_id FROM passages WHERE tenant_id = $1 AND id = ANY ($2::uuid[])
+    SELECT id, graph_id FROM passages WHERE tenant_id = :tenant_id AND id = ANY (:ids::uuid[])
 ), held AS MATERIALIZED (
     SELECT graph_id, model FROM graph_indexes
-    WHERE tenant_id = $1 AND graph_id = ANY (ARRAY(SELECT graph_id FROM claimed))
+    WHERE tenant_id = :tenant_id AND graph_id = ANY (ARRAY(SELECT graph_id FROM claimed))
     ORDER BY graph_id
     FOR UPDATE
 )
-SELECT c.id, coalesce(h.model = $3, false) <> $4 AS gone
+SELECT c.id, coalesce(h.model = :previous, false) <> :is_previous AS gone
 FROM held h
 JOIN claimed c ON c.graph_id = h.graph_id;
 
 -- name: lock_indexes
 -- Take the graphs of these passages in hand, in order of their ids, and tell every search cache that what is derived of
 -- them changes: two workers that settle neighbours at once would each miss the other's. A graph that no model serves yet
--- is served by $3.
-UPDATE graph_indexes i SET index_epoch = index_epoch + 1, model = coalesce(i.model, $3)
+-- is served by :model.
+UPDATE graph_indexes i SET index_epoch = index_epoch + 1, model = coalesce(i.model, :model)
 FROM (
     SELECT graph_id FROM graph_indexes
-    WHERE tenant_id = $1
-        AND graph_id = ANY (ARRAY(SELECT graph_id FROM passages WHERE tenant_id = $1 AND id = ANY ($2::uuid[])))
+    WHERE tenant_id = :tenant_id
+        AND graph_id = ANY (ARRAY(SELECT graph_id FROM passages WHERE tenant_id = :tenant_id AND id = ANY (:ids::uuid[])))
     ORDER BY graph_id
     FOR UPDATE
 ) AS held
-WHERE i.tenant_id = $1 AND i.graph_id = held.graph_id
+WHERE i.tenant_id = :tenant_id AND i.graph_id = held.graph_id
 RETURNING i.graph_id;
 
 -- name: list_without_vectors
--- The next live passages of a graph after the id $4, oldest first: $6 of them are looked at, up to those that lack a vector
--- of model $3 are $5. Only these come with what to embed. Those looked at are counted, not those that lack one: else one
--- statement would read the whole of a graph where nothing lacks.
+-- The next live passages of a graph after the id :after, oldest first: :max_looked_at of them are looked at, up to those
+-- that lack a vector of model :model are :limit. Only these come with what to embed. Those looked at are counted, not
+-- those that lack one: else one statement would read the whole of a graph where nothing lacks.
 WITH page AS MATERIALIZED (
     SELECT id, node_id, text FROM passages
-    WHERE tenant_id = $1 AND graph_id = $2 AND removed_revision IS NULL AND ($4::uuid IS NULL OR id > $4)
+    WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND removed_revision IS NULL
+        AND (:after::uuid IS NULL OR id > :after)
     ORDER BY id
-    LIMIT $6
+    LIMIT :max_looked_at
 ), looked AS (
     SELECT p.*, v.model IS NULL AS lacks, count(*) FILTER (WHERE v.model IS NULL) OVER (ORDER BY p.id) AS without_vector
     FROM page p
     LEFT JOIN LATERAL (
-        SELECT model FROM passage_vectors WHERE tenant_id = $1 AND passage_id = p.id AND model = $3 LIMIT 1
+        SELECT model FROM passage_vectors WHERE tenant_id = :tenant_id AND passage_id = p.id AND model = :model LIMIT 1
     ) AS v ON true
 )
 SELECT l.id, statement_timestamp() AS claimed_until,
     CASE WHEN NOT l.lacks THEN NULL
         WHEN n.name IS NULL OR starts_with(l.text, n.name) THEN l.text ELSE n.name || ': ' || l.text END AS text
 FROM looked l
-CROSS JOIN LATERAL (SELECT name FROM nodes WHERE tenant_id = $1 AND id = l.node_id LIMIT 1) AS n
-WHERE l.without_vector <= $5
+CROSS JOIN LATERAL (SELECT name FROM nodes WHERE tenant_id = :tenant_id AND id = l.node_id LIMIT 1) AS n
+WHERE l.without_vector <= :limit
 ORDER BY l.id;
 
 -- name: count_live
 -- Live passages of a graph.
-SELECT count(*) FROM passages WHERE tenant_id = $1 AND graph_id = $2 AND removed_revision IS NULL;
+SELECT count(*) FROM passages WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND removed_revision IS NULL;
 
 -- name: set_serving_model
 -- Let a model serve a graph, with the graph's index in hand. The way back to the one before begins.
-UPDATE graph_indexes SET index_epoch = index_epoch + 1, model = $3,
-    others_since = CASE WHEN model IS DISTINCT FROM $3 THEN statement_timestamp() ELSE others_since END
-WHERE tenant_id = $1 AND graph_id = $2;
+UPDATE graph_indexes SET index_epoch = index_epoch + 1, model = :model,
+    others_since = CASE WHEN model IS DISTINCT FROM :model THEN statement_timestamp() ELSE others_since END
+WHERE tenant_id = :tenant_id AND graph_id = :graph_id;
 
 -- name: note_other_models
--- Note that a graph is given vectors of model $3, which may never serve it.
+-- Note that a graph is given vectors of model :model, which may never serve it.
 UPDATE graph_indexes SET others_since = statement_timestamp()
-WHERE tenant_id = $1 AND graph_id = $2 AND model <> $3 AND others_since IS NULL;
+WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND model <> :model AND others_since IS NULL;
 
 -- name: list_unserved
--- Live passages of a graph that are not searched by their vectors of model $3, after the id $4, oldest first; at most $5.
+-- Live passages of a graph that are not searched by their vectors of model :model, after the id :after, oldest first; at
+-- most :limit.
 SELECT id FROM passages
-WHERE tenant_id = $1 AND graph_id = $2 AND removed_revision IS NULL AND embedding_model IS DISTINCT FROM $3
-    AND ($4::uuid IS NULL OR id > $4)
+WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND removed_revision IS NULL
+    AND embedding_model IS DISTINCT FROM :model
+    AND (:after::uuid IS NULL OR id > :after)
 ORDER BY id
-LIMIT $5;
+LIMIT :limit;
 
 -- name: drop_vectors
--- Forget vectors of other models than $3 that a graph's passages have by themselves, at most $4. What a live passage is
--- searched by stays: the embedder may not take it, or the model be one that was configured without a change of the graph.
+-- Forget vectors of other models than :model that a graph's passages have by themselves, at most :limit. What a live
+-- passage is searched by stays: the embedder may not take it, or the model be one that was configured without a change of
+-- the graph.
 DELETE FROM passage_vectors v USING (
     SELECT o.passage_id, o.model
     FROM passages p
-    JOIN passage_vectors o ON o.tenant_id = $1 AND o.passage_id = p.id AND o.model <> $3
-    WHERE p.tenant_id = $1 AND p.graph_id = $2
+    JOIN passage_vectors o ON o.tenant_id = :tenant_id AND o.passage_id = p.id AND o.model <> :model
+    WHERE p.tenant_id = :tenant_id AND p.graph_id = :graph_id
         AND (p.removed_revision IS NOT NULL OR o.model IS DISTINCT FROM p.embedding_model)
-    LIMIT $4
+    LIMIT :limit
 ) AS old
-WHERE v.tenant_id = $1 AND v.passage_id = old.passage_id AND v.model = old.model
+WHERE v.tenant_id = :tenant_id AND v.passage_id = old.passage_id AND v.model = old.model
 RETURNING v.passage_id;
 
 -- name: note_dropped
 -- Note that a graph has no vectors of others than the model that serves it.
-UPDATE graph_indexes SET others_since = NULL WHERE tenant_id = $1 AND graph_id = $2;
+UPDATE graph_indexes SET others_since = NULL WHERE tenant_id = :tenant_id AND graph_id = :graph_id;
 
 -- name: find_replaced
--- The model of a graph, where vectors of others were of no use since $3 or longer.
-SELECT model FROM graph_indexes WHERE tenant_id = $1 AND graph_id = $2 AND others_since <= $3;
+-- The model of a graph, where vectors of others were of no use since :before or longer.
+SELECT model FROM graph_indexes WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND others_since <= :before;
 
 -- name: count_vectors_of_other_models
--- How many vectors of other models than $3 `drop_vectors` would forget of a graph, but for those of passages that were taken
--- away by revision $4.
+-- How many vectors of other models than :model `drop_vectors` would forget of a graph, but for those of passages that were
+-- taken away by revision :horizon.
 SELECT count(*)
 FROM passages p
-JOIN passage_vectors o ON o.tenant_id = $1 AND o.passage_id = p.id AND o.model <> $3
-WHERE p.tenant_id = $1 AND p.graph_id = $2 AND coalesce(p.removed_revision, $4 + 1) > $4
+JOIN passage_vectors o ON o.tenant_id = :tenant_id AND o.passage_id = p.id AND o.model <> :model
+WHERE p.tenant_id = :tenant_id AND p.graph_id = :graph_id AND coalesce(p.removed_revision, :horizon + 1) > :horizon
     AND (p.removed_revision IS NOT NULL OR o.model IS DISTINCT FROM p.embedding_model);
 
 -- name: raise_index_epoch
 -- Tell every search cache that what is derived of a graph changed.
-UPDATE graph_indexes SET index_epoch = index_epoch + 1 WHERE tenant_id = $1 AND graph_id = $2;
+UPDATE graph_indexes SET index_epoch = index_epoch + 1 WHERE tenant_id = :tenant_id AND graph_id = :graph_id;
 
 -- name: insert_vectors
 -- Keep what passages mean by themselves, once a model. Whether each is still there is looked up by its id, as in `settle`.
 INSERT INTO passage_vectors (tenant_id, passage_id, model, embedding)
-SELECT $1, p.id, $2, v.embedding
-FROM unnest($3::uuid[], $4::halfvec[]) AS v (id, embedding)
-CROSS JOIN LATERAL (SELECT id FROM passages WHERE tenant_id = $1 AND id BETWEEN v.id AND v.id ORDER BY id LIMIT 1) AS p
+SELECT :tenant_id, p.id, :model, v.embedding
+FROM unnest(:ids::uuid[], :vectors::halfvec[]) AS v (id, embedding)
+CROSS JOIN LATERAL (SELECT id FROM passages WHERE tenant_id = :tenant_id AND id BETWEEN v.id
+    AND v.id ORDER BY id LIMIT 1) AS p
 ON CONFLICT DO NOTHING
 RETURNING passage_id;
 
@@ -383,18 +405,19 @@ RETURNING passage_id;
 SELECT set_config('enable_nestloop', 'off', true) AS joined, set_config('enable_sort', 'off', true) AS ordered;
 
 -- name: settle
--- Give passages ($2, claimed until $3) and those beside them what surrounds them: the words up to $5 and up to $6 around
--- each, and the vector of model $4 that its neighbours share in, own + (before + after) / 2, normalised. Up to $7 passages
--- on either side are looked at; a text that is said twice counts once, also where it lies between a passage and another
--- that it reaches. A claim that was lost, or a passage that a removal
--- beside it unsettled meanwhile, stays in the queue, and so does one that has no vector, unless it was set aside.
+-- Give passages (:ids, claimed until :claimed_until) and those beside them what surrounds them: the words up to
+-- :near_words and up to :far_words around each, and the vector of model :model that its neighbours share in, own + (before
+-- + after) / 2, normalised. Up to :neighbours passages on either side are looked at; a text that is said twice counts
+-- once, also where it lies between a passage and another that it reaches. A claim that was lost, or a passage that a
+-- removal beside it unsettled meanwhile, stays in the queue, and so does one that has no vector, unless it was set aside.
 -- Rows are looked up by their ids, never joined: the planner, which sees no statistics of what is being filled, would
 -- compare each with all that the tenant has. The range of one id in its order is read by the primary key.
 WITH given AS (
     SELECT g.passage, i.id
-    FROM unnest($2::uuid[]) AS i (id)
+    FROM unnest(:ids::uuid[]) AS i (id)
     CROSS JOIN LATERAL (
-        SELECT p AS passage FROM passages p WHERE p.tenant_id = $1 AND p.id BETWEEN i.id AND i.id ORDER BY p.id LIMIT 1
+        SELECT p AS passage FROM passages p WHERE p.tenant_id = :tenant_id AND p.id BETWEEN i.id
+            AND i.id ORDER BY p.id LIMIT 1
     ) AS g
     WHERE (g.passage).removed_revision IS NULL
 ), reached AS (
@@ -410,25 +433,29 @@ WITH given AS (
             FROM (
                 SELECT id, text, speaker, 'before' AS side,
                     row_number() OVER (ORDER BY said_at DESC, added_revision DESC, id DESC) AS away
-                FROM passages_before(g.passage, $7)
+                FROM passages_before(g.passage, :neighbours)
                 UNION ALL
                 SELECT id, text, speaker, 'after', row_number() OVER (ORDER BY said_at, added_revision, id)
-                FROM passages_after(g.passage, $7)
+                FROM passages_after(g.passage, :neighbours)
             ) AS s
         ) AS t
-    ) AS n WHERE coalesce(n.between, 0) - CASE WHEN n.again THEN n.words ELSE 0 END < $6
+    ) AS n WHERE coalesce(n.between, 0) - CASE WHEN n.again THEN n.words ELSE 0 END < :far_words
 ), placed AS MATERIALIZED (
     SELECT p.id, unlabelled(p.text, p.speaker) AS text, b.words AS before, a.words AS after,
-        (SELECT embedding FROM passage_vectors WHERE tenant_id = $1 AND passage_id = p.id AND model = $4) AS own,
-        (SELECT embedding FROM passage_vectors WHERE tenant_id = $1 AND passage_id = b.nearest AND model = $4) AS preceding,
-        (SELECT embedding FROM passage_vectors WHERE tenant_id = $1 AND passage_id = a.nearest AND model = $4) AS following
+        (SELECT embedding FROM passage_vectors WHERE tenant_id = :tenant_id AND passage_id = p.id
+            AND model = :model) AS own,
+        (SELECT embedding FROM passage_vectors WHERE tenant_id = :tenant_id AND passage_id = b.nearest
+            AND model = :model) AS preceding,
+        (SELECT embedding FROM passage_vectors WHERE tenant_id = :tenant_id AND passage_id = a.nearest
+            AND model = :model) AS following
     FROM reached r
-    CROSS JOIN LATERAL (SELECT * FROM passages WHERE tenant_id = $1 AND id BETWEEN r.id AND r.id ORDER BY id LIMIT 1) AS p
+    CROSS JOIN LATERAL (SELECT * FROM passages WHERE tenant_id = :tenant_id AND id BETWEEN r.id
+        AND r.id ORDER BY id LIMIT 1) AS p
     CROSS JOIN LATERAL (
         SELECT string_to_array(string_agg(t.said, ' ' ORDER BY t.said_at, t.added_revision, t.id), ' ') AS words,
             (array_agg(t.id ORDER BY t.said_at DESC, t.added_revision DESC, t.id DESC))[1] AS nearest
         FROM (
-            SELECT DISTINCT ON (text) *, unlabelled(text, speaker) AS said FROM passages_before(p, $7)
+            SELECT DISTINCT ON (text) *, unlabelled(text, speaker) AS said FROM passages_before(p, :neighbours)
             WHERE text <> p.text
             ORDER BY text, said_at DESC, added_revision DESC, id DESC
         ) AS t
@@ -437,115 +464,118 @@ WITH given AS (
         SELECT string_to_array(string_agg(t.said, ' ' ORDER BY t.said_at, t.added_revision, t.id), ' ') AS words,
             (array_agg(t.id ORDER BY t.said_at, t.added_revision, t.id))[1] AS nearest
         FROM (
-            SELECT DISTINCT ON (text) *, unlabelled(text, speaker) AS said FROM passages_after(p, $7)
+            SELECT DISTINCT ON (text) *, unlabelled(text, speaker) AS said FROM passages_after(p, :neighbours)
             WHERE text <> p.text
             ORDER BY text, said_at, added_revision, id
         ) AS t
     ) AS a
 ), windows AS MATERIALIZED (
     SELECT id,
-        to_tsvector('english', concat_ws(' ', array_to_string(before[greatest(1, cardinality(before) - $5 + 1):], ' '),
-            text, array_to_string(after[:$5], ' '))) AS near,
-        to_tsvector('english', concat_ws(' ', array_to_string(before[greatest(1, cardinality(before) - $6 + 1):], ' '),
-            text, array_to_string(after[:$6], ' '))) AS far,
+        to_tsvector('english', concat_ws(' ', array_to_string(before[greatest(1, cardinality(before) - :near_words + 1):],
+            ' '), text, array_to_string(after[:(:near_words)], ' '))) AS near,
+        to_tsvector('english', concat_ws(' ', array_to_string(before[greatest(1, cardinality(before) - :far_words + 1):],
+            ' '), text, array_to_string(after[:(:far_words)], ' '))) AS far,
         CASE WHEN preceding IS NOT NULL AND following IS NOT NULL
             THEN l2_normalize(own + own + preceding + following)
             WHEN preceding IS NOT NULL OR following IS NOT NULL
             THEN l2_normalize(own + own + coalesce(preceding, following))
             ELSE own END AS embedding,
-        id = ANY ($2::uuid[]) AS claimed
+        id = ANY (:ids::uuid[]) AS claimed
     FROM placed
     ORDER BY id
 )
 UPDATE passages p SET near = s.near, far = s.far, embedding = coalesce(s.embedding, p.embedding),
-    embedding_model = CASE WHEN s.embedding IS NULL THEN p.embedding_model ELSE $4 END,
-    settled = CASE WHEN s.claimed THEN p.claimed_until IS NOT DISTINCT FROM $3
+    embedding_model = CASE WHEN s.embedding IS NULL THEN p.embedding_model ELSE :model END,
+    settled = CASE WHEN s.claimed THEN p.claimed_until IS NOT DISTINCT FROM :claimed_until
             AND (s.embedding IS NOT NULL OR p.refused IS NOT NULL)
         ELSE p.settled END,
     claimed_until = CASE WHEN s.claimed THEN NULL ELSE p.claimed_until END
 FROM windows s
-WHERE p.tenant_id = $1 AND p.id = ANY (ARRAY(SELECT id FROM windows)) AND p.id = s.id
+WHERE p.tenant_id = :tenant_id AND p.id = ANY (ARRAY(SELECT id FROM windows)) AND p.id = s.id
     AND coalesce(p.removed_revision, 0) = 0 AND (s.claimed OR p.near IS DISTINCT FROM s.near OR p.far IS DISTINCT FROM s.far
         OR p.embedding IS DISTINCT FROM s.embedding);
 
 -- name: record_failures
--- The embedder failed on each of these passages alone ($2, for reasons $3; $4: it will again), which are claimed until $5.
--- One that will, or did $6 times, is set aside; the others are tried again after 5 seconds, then after 20. That a passage
--- lives is said so that it calls for no partial index: without statistics one that holds all of a tenant's looks as good as
--- the primary key.
+-- The embedder failed on each of these passages alone (:ids, for reasons :reasons; :certain: it will again), which are
+-- claimed until :claimed_until. One that will, or did :max_failures times, is set aside; the others are tried again after
+-- 5 seconds, then after 20. That a passage lives is said so that it calls for no partial index: without statistics one
+-- that holds all of a tenant's looks as good as the primary key.
 UPDATE passages p SET failures = p.failures + 1,
-    refused = CASE WHEN f.certain OR p.failures + 1 >= $6 THEN f.reason END,
-    refused_at = CASE WHEN f.certain OR p.failures + 1 >= $6 THEN statement_timestamp() END,
-    claimed_until = CASE WHEN f.certain OR p.failures + 1 >= $6 THEN p.claimed_until
+    refused = CASE WHEN f.certain OR p.failures + 1 >= :max_failures THEN f.reason END,
+    refused_at = CASE WHEN f.certain OR p.failures + 1 >= :max_failures THEN statement_timestamp() END,
+    claimed_until = CASE WHEN f.certain OR p.failures + 1 >= :max_failures THEN p.claimed_until
         ELSE clock_timestamp() + interval '5 seconds' * 4 ^ p.failures END
-FROM unnest($2::uuid[], $3::text[], $4::boolean[]) AS f (id, reason, certain)
-WHERE p.tenant_id = $1 AND p.id = ANY ($2::uuid[]) AND p.id = f.id AND p.claimed_until = $5
+FROM unnest(:ids::uuid[], :reasons::text[], :certain::boolean[]) AS f (id, reason, certain)
+WHERE p.tenant_id = :tenant_id AND p.id = ANY (:ids::uuid[]) AND p.id = f.id AND p.claimed_until = :claimed_until
     AND coalesce(p.removed_revision, 0) = 0
 RETURNING p.id, p.refused IS NOT NULL AS is_refused;
 
 -- name: release_claimed_passages
--- Let others have passages at once that are claimed until $3; in order of their ids, as every queue of them is locked.
+-- Let others have passages at once that are claimed until :claimed_until; in order of their ids, as every queue of them is
+-- locked.
 UPDATE passages SET claimed_until = NULL
-WHERE tenant_id = $1 AND id = ANY (ARRAY(
-    SELECT id FROM passages WHERE tenant_id = $1 AND id = ANY ($2::uuid[]) AND claimed_until = $3
+WHERE tenant_id = :tenant_id AND id = ANY (ARRAY(
+    SELECT id FROM passages WHERE tenant_id = :tenant_id AND id = ANY (:ids::uuid[]) AND claimed_until = :claimed_until
     ORDER BY id
     FOR UPDATE
 ));
 
 -- name: list_refused
--- Live passages of a graph that were set aside, oldest first, after the id $3; at most $4.
+-- Live passages of a graph that were set aside, oldest first, after the id :after; at most :limit.
 SELECT id, memory_id, node_id, source, refused AS reason, refused_at FROM passages
-WHERE tenant_id = $1 AND graph_id = $2 AND refused IS NOT NULL AND removed_revision IS NULL AND ($3::uuid IS NULL OR id > $3)
+WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND refused IS NOT NULL AND removed_revision IS NULL
+    AND (:after::uuid IS NULL OR id > :after)
 ORDER BY id
-LIMIT $4;
+LIMIT :limit;
 
 -- name: count_refused
--- How many live passages of the tenant, or of these graphs ($2), were set aside, counted up to $3.
+-- How many live passages of the tenant, or of these graphs (:graph_ids), were set aside, counted up to :limit.
 SELECT count(*) FROM (
     SELECT 1 FROM passages
-    WHERE tenant_id = $1 AND ($2::uuid[] IS NULL OR graph_id = ANY ($2)) AND refused IS NOT NULL
+    WHERE tenant_id = :tenant_id AND (:graph_ids::uuid[] IS NULL OR graph_id = ANY (:graph_ids)) AND refused IS NOT NULL
         AND removed_revision IS NULL
-    LIMIT $3
+    LIMIT :limit
 ) AS refused;
 
 -- name: retry_refused
 -- Put what was set aside in a graph back into the queue.
 UPDATE passages SET refused = NULL, refused_at = NULL, failures = 0, settled = false, claimed_until = NULL
-WHERE tenant_id = $1 AND graph_id = $2 AND refused IS NOT NULL AND removed_revision IS NULL
+WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND refused IS NOT NULL AND removed_revision IS NULL
 RETURNING id;
 
 -- name: count_waiting
--- How many live passages of a graph have no vector yet, counted up to $3.
+-- How many live passages of a graph have no vector yet, counted up to :limit.
 SELECT count(*) FROM (
     SELECT 1 FROM passages
-    WHERE tenant_id = $1 AND graph_id = $2 AND NOT settled AND embedding IS NULL AND removed_revision IS NULL
-    LIMIT $3
+    WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND NOT settled AND embedding IS NULL AND removed_revision IS NULL
+    LIMIT :limit
 ) AS waiting;
 
 -- name: count_terms
 -- In how many passages of a graph each of these words stands: of those that stand in more than one.
-SELECT lexeme, passages FROM terms WHERE tenant_id = $1 AND graph_id = $2 AND lexeme = ANY ($3::text[]);
+SELECT lexeme, passages FROM terms WHERE tenant_id = :tenant_id AND graph_id = :graph_id
+    AND lexeme = ANY (:lexemes::text[]);
 
 -- name: lexemes_of
 -- The words of texts, as full text knows them.
 SELECT i.place - 1 AS place, tsvector_to_array(to_tsvector('english', i.text)) AS lexemes
-FROM unnest($1::text[]) WITH ORDINALITY AS i (text, place)
+FROM unnest(:texts::text[]) WITH ORDINALITY AS i (text, place)
 ORDER BY i.place;
 
 -- fragment: changed
 -- Graphs whose words were last counted when they had notably fewer or more memories.
 graph_heads h
 JOIN graph_indexes i ON i.tenant_id = h.tenant_id AND i.graph_id = h.graph_id
-WHERE h.tenant_id = $1 AND (h.entities + h.facts + h.observations)
+WHERE h.tenant_id = :tenant_id AND (h.entities + h.facts + h.observations)
     NOT BETWEEN i.memories_counted / 1.2 - 5 AND i.memories_counted * 1.2 + 5
 
 -- name: graphs_to_count
--- Graphs whose words are to be counted anew, at most $2: in no fixed order, so that those which cannot be counted do not
--- come first for ever.
+-- Graphs whose words are to be counted anew, at most :limit: in no fixed order, so that those which cannot be counted do
+-- not come first for ever.
 SELECT h.graph_id
 FROM -- include: changed
 ORDER BY random()
-LIMIT $2;
+LIMIT :limit;
 
 -- name: lock_changed_graph
 -- Be the only one who counts the words of a graph that changed, and tell how many memories it has. No row where it was
@@ -555,38 +585,38 @@ SELECT changed.memories
 FROM (
     SELECT h.graph_id, h.entities + h.facts + h.observations AS memories
     FROM -- include: changed
-        AND h.graph_id = $2
+        AND h.graph_id = :graph_id
     OFFSET 0
 ) AS changed
 WHERE pg_try_advisory_xact_lock(hashtextextended(changed.graph_id::text, 0));
 
 -- name: lock_term_counts
 -- Be the only one who counts the words of a graph.
-SELECT pg_advisory_xact_lock(hashtextextended($1::uuid::text, 0)) AS held;
+SELECT pg_advisory_xact_lock(hashtextextended(:graph_id::uuid::text, 0)) AS held;
 
 -- name: count_memories
 -- How many memories a graph has.
-SELECT entities + facts + observations FROM graph_heads WHERE tenant_id = $1 AND graph_id = $2;
+SELECT entities + facts + observations FROM graph_heads WHERE tenant_id = :tenant_id AND graph_id = :graph_id;
 
 -- name: recount_terms
--- Count in how many live passages of a graph each word stands, of every $3rd passage; words of a single one are left out.
--- PostgreSQL runs the statements that nothing reads from last, so that the graph's index is held for a moment only.
+-- Count in how many live passages of a graph each word stands, of every :everyrd passage; words of a single one are left
+-- out. PostgreSQL runs the statements that nothing reads from last, so that the graph's index is held for a moment only.
 WITH counted AS (
     SELECT id, tsv FROM passages
-    WHERE tenant_id = $1 AND graph_id = $2 AND removed_revision IS NULL
-        AND ($3 = 1 OR ('x' || right(id::text, 6))::bit(24)::integer % $3 = 0)
+    WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND removed_revision IS NULL
+        AND (:every = 1 OR ('x' || right(id::text, 6))::bit(24)::integer % :every = 0)
 ), words AS (
-    SELECT w.lexeme, count(*) * $3 AS passages
+    SELECT w.lexeme, count(*) * :every AS passages
     FROM counted c CROSS JOIN LATERAL unnest(c.tsv) AS w
     GROUP BY w.lexeme
     HAVING count(*) > 1
 ), gone AS (
-    DELETE FROM terms WHERE tenant_id = $1 AND graph_id = $2 AND lexeme NOT IN (SELECT lexeme FROM words)
+    DELETE FROM terms WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND lexeme NOT IN (SELECT lexeme FROM words)
 ), noted AS (
-    UPDATE graph_indexes SET passages_counted = (SELECT count(*) * $3 FROM counted), memories_counted = $4,
+    UPDATE graph_indexes SET passages_counted = (SELECT count(*) * :every FROM counted), memories_counted = :memories,
         index_epoch = index_epoch + 1
-    WHERE tenant_id = $1 AND graph_id = $2
+    WHERE tenant_id = :tenant_id AND graph_id = :graph_id
 )
 INSERT INTO terms (tenant_id, graph_id, lexeme, passages)
-SELECT $1, $2, lexeme, passages FROM words
+SELECT :tenant_id, :graph_id, lexeme, passages FROM words
 ON CONFLICT (tenant_id, graph_id, lexeme) DO UPDATE SET passages = excluded.passages;

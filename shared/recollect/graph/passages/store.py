@@ -36,15 +36,7 @@ queries = Queries(__package__)
 async def insert_passages(tx: Transaction, revision: Revision, memories: Sequence[IndexedText]) -> None:
     """Store the passages of these memories, more than MAX_SMALL of which are bulk."""
     columns = _columns(memories)
-    await tx.execute(
-        queries.insert_passages,
-        tx.tenant_id,
-        revision.graph.id,
-        revision.number,
-        *columns,
-        revision.at,
-        len(columns[0]) > MAX_SMALL,
-    )
+    await tx.execute(queries.insert_passages, **revision.parameters, **columns, bulk=len(columns["ids"]) > MAX_SMALL)
 
 
 async def renew_passages(tx: Transaction, revision: Revision, memories: Sequence[IndexedText]) -> None:
@@ -52,13 +44,10 @@ async def renew_passages(tx: Transaction, revision: Revision, memories: Sequence
     columns = _columns(memories)
     await tx.execute(
         queries.renew_passages,
-        tx.tenant_id,
-        revision.graph.id,
-        revision.number,
-        *columns,
-        revision.at,
-        [memory.memory_id for memory in memories],
-        len(columns[0]) > MAX_SMALL,
+        **revision.parameters,
+        **columns,
+        renewed_memory_ids=[memory.memory_id for memory in memories],
+        bulk=len(columns["ids"]) > MAX_SMALL,
     )
 
 
@@ -67,44 +56,41 @@ async def rebuild_passages(
 ) -> None:
     """Put the passages of these memories in the place of all that nodes have."""
     await tx.execute(
-        queries.rebuild_passages,
-        tx.tenant_id,
-        revision.graph.id,
-        revision.number,
-        *_columns(memories),
-        revision.at,
-        node_ids,
-        True,
+        queries.rebuild_passages, **revision.parameters, **_columns(memories), rebuilt_node_ids=node_ids, bulk=True
     )
 
 
 async def remove_of_memories(tx: Transaction, revision: Revision, memory_ids: Sequence[UUID]) -> list[UUID]:
     """Take the passages of removed observations out of search; their ids."""
     rows = await tx.fetch(
-        queries.remove_passages_of_memories, tx.tenant_id, revision.number, memory_ids, revision.graph.id
+        queries.remove_passages_of_memories, revision=revision.number, memory_ids=memory_ids, graph_id=revision.graph.id
     )
     return [row["id"] for row in rows]
 
 
 async def remove_of_nodes(tx: Transaction, revision: Revision, node_ids: Sequence[UUID]) -> list[UUID]:
     """Take every passage of removed nodes out of search; their ids."""
-    rows = await tx.fetch(queries.remove_passages_of_nodes, tx.tenant_id, revision.number, node_ids, revision.graph.id)
+    rows = await tx.fetch(
+        queries.remove_passages_of_nodes, revision=revision.number, node_ids=node_ids, graph_id=revision.graph.id
+    )
     return [row["id"] for row in rows]
 
 
 async def unsettle_neighbours(tx: Transaction, ids: Sequence[UUID]) -> None:
     """Put what stood beside removed passages into the worker's queue."""
-    await tx.execute(queries.unsettle_neighbours, tx.tenant_id, ids, NEIGHBOURS, MAX_NEIGHBOUR_LOOKUPS)
+    await tx.execute(
+        queries.unsettle_neighbours, ids=ids, neighbours=NEIGHBOURS, max_neighbour_lookups=MAX_NEIGHBOUR_LOOKUPS
+    )
 
 
 async def remove_names(tx: Transaction, revision: Revision, node_ids: Sequence[UUID]) -> None:
     """Take the names of these nodes out of search where they have something lasting to say."""
-    await tx.execute(queries.remove_names, tx.tenant_id, revision.number, node_ids, revision.graph.id)
+    await tx.execute(queries.remove_names, revision=revision.number, node_ids=node_ids, graph_id=revision.graph.id)
 
 
 async def find_unindexed_nodes(tx: Transaction, node_ids: Sequence[UUID]) -> list[UUID]:
     """Those of these nodes that have no passage that lasts."""
-    return [row["id"] for row in await tx.fetch(queries.find_unindexed_nodes, tx.tenant_id, node_ids)]
+    return [row["id"] for row in await tx.fetch(queries.find_unindexed_nodes, node_ids=node_ids)]
 
 
 async def tenants_with_pending(session: Session) -> list[UUID]:
@@ -118,45 +104,54 @@ async def claim_pending(
     """Take as many waiting passages as there are places, for `lease_seconds`."""
     rows = await tx.fetch(
         queries.claim_pending,
-        tx.tenant_id,
-        places.all,
-        timedelta(seconds=lease_seconds),
-        model,
-        previous,
-        model == previous,
-        places.small,
-        MAX_BUSY_GRAPHS,
+        limit=places.all,
+        lease=timedelta(seconds=lease_seconds),
+        model=model,
+        previous=previous,
+        is_previous=model == previous,
+        max_small=places.small,
+        max_busy_graphs=MAX_BUSY_GRAPHS,
     )
     return [PendingPassage(**row) for row in rows]
 
 
 async def any_pending(tx: Transaction) -> bool:
     """Whether any passage of the tenant waits."""
-    pending: bool = await tx.fetchval(queries.any_pending, tx.tenant_id)
+    pending: bool = await tx.fetchval(queries.any_pending)
     return pending
 
 
 async def lock_claimed_graphs(tx: Transaction, ids: Sequence[UUID], *, model: str, previous: str | None) -> list[UUID]:
     """Take the graphs of these passages in hand; those of them that are not claimed for `model` any more."""
-    rows = await tx.fetch(queries.lock_claimed_graphs, tx.tenant_id, ids, previous, model == previous)
+    rows = await tx.fetch(queries.lock_claimed_graphs, ids=ids, previous=previous, is_previous=model == previous)
     return [row["id"] for row in rows if row["gone"]]
 
 
 async def lock_indexes(tx: Transaction, ids: Sequence[UUID], model: str) -> list[UUID]:
     """Take the graphs of these passages in hand, to be served by `model` where none serves them yet; their ids."""
-    return [row["graph_id"] for row in await tx.fetch(queries.lock_indexes, tx.tenant_id, ids, model)]
+    return [row["graph_id"] for row in await tx.fetch(queries.lock_indexes, ids=ids, model=model)]
 
 
 async def insert_vectors(tx: Transaction, *, model: str, ids: Sequence[UUID], vectors: Vectors) -> list[UUID]:
     """Keep what passages mean by themselves; those that had no vector of this model."""
-    rows = await tx.fetch(queries.insert_vectors, tx.tenant_id, model, ids, [HalfVector(vector) for vector in vectors])
+    rows = await tx.fetch(
+        queries.insert_vectors, model=model, ids=ids, vectors=[HalfVector(vector) for vector in vectors]
+    )
     return [row["passage_id"] for row in rows]
 
 
 async def settle(tx: Transaction, ids: Sequence[UUID], claimed_until: datetime | None, *, model: str) -> None:
     """Give claimed passages, and those beside them, what surrounds them."""
     await tx.execute(queries.fix_plan)
-    await tx.execute(queries.settle, tx.tenant_id, ids, claimed_until, model, NEAR_WORDS, FAR_WORDS, NEIGHBOURS)
+    await tx.execute(
+        queries.settle,
+        ids=ids,
+        claimed_until=claimed_until,
+        model=model,
+        near_words=NEAR_WORDS,
+        far_words=FAR_WORDS,
+        neighbours=NEIGHBOURS,
+    )
 
 
 async def record_failures(
@@ -165,156 +160,159 @@ async def record_failures(
     """Note failures on claimed passages; the ids of those that are set aside for it."""
     rows = await tx.fetch(
         queries.record_failures,
-        tx.tenant_id,
-        [passage.id for passage in failed],
-        [passage.reason for passage in failed],
-        [passage.certain for passage in failed],
-        claimed_until,
-        most,
+        ids=[passage.id for passage in failed],
+        reasons=[passage.reason for passage in failed],
+        certain=[passage.certain for passage in failed],
+        claimed_until=claimed_until,
+        max_failures=most,
     )
     return [row["id"] for row in rows if row["is_refused"]]
 
 
 async def release_claimed_passages(tx: Transaction, ids: Sequence[UUID], claimed_until: datetime) -> None:
     """End claims before their time."""
-    await tx.execute(queries.release_claimed_passages, tx.tenant_id, ids, claimed_until)
+    await tx.execute(queries.release_claimed_passages, ids=ids, claimed_until=claimed_until)
 
 
 async def list_refused(tx: Transaction, graph_id: UUID, *, after: UUID | None, limit: int) -> list[RefusedPassage]:
     """Live passages of a graph that were set aside, oldest first."""
-    rows = await tx.fetch(queries.list_refused, tx.tenant_id, graph_id, after, limit)
+    rows = await tx.fetch(queries.list_refused, graph_id=graph_id, after=after, limit=limit)
     return [RefusedPassage(**{**row, "source": Source(row["source"])}) for row in rows]
 
 
 async def count_refused(tx: Transaction, graph_ids: Sequence[UUID] | None, *, limit: int) -> int:
     """How many live passages of these graphs, or of all of the tenant, were set aside, counted up to `limit`."""
-    count: int = await tx.fetchval(queries.count_refused, tx.tenant_id, graph_ids, limit)
+    count: int = await tx.fetchval(queries.count_refused, graph_ids=graph_ids, limit=limit)
     return count
 
 
 async def retry_refused(tx: Transaction, graph_id: UUID) -> int:
     """Put what was set aside back into the queue; how many passages."""
-    return len(await tx.fetch(queries.retry_refused, tx.tenant_id, graph_id))
+    return len(await tx.fetch(queries.retry_refused, graph_id=graph_id))
 
 
 async def list_without_vectors(
     tx: Transaction, graph_id: UUID, *, model: str, after: UUID | None, limit: int, looked_at: int
 ) -> list[PendingPassage]:
     """The next live passages of a graph; with what to embed, those that have no vector of a model."""
-    rows = await tx.fetch(queries.list_without_vectors, tx.tenant_id, graph_id, model, after, limit, looked_at)
+    rows = await tx.fetch(
+        queries.list_without_vectors, graph_id=graph_id, model=model, after=after, limit=limit, max_looked_at=looked_at
+    )
     return [PendingPassage(**row) for row in rows]
 
 
 async def count_live(tx: Transaction, graph_id: UUID) -> int:
     """How many live passages a graph has."""
-    count: int = await tx.fetchval(queries.count_live, tx.tenant_id, graph_id)
+    count: int = await tx.fetchval(queries.count_live, graph_id=graph_id)
     return count
 
 
 async def set_serving_model(tx: Transaction, graph_id: UUID, *, model: str) -> None:
     """Let a model serve a graph."""
-    await tx.execute(queries.set_serving_model, tx.tenant_id, graph_id, model)
+    await tx.execute(queries.set_serving_model, graph_id=graph_id, model=model)
 
 
 async def list_unserved(tx: Transaction, graph_id: UUID, *, model: str, after: UUID | None, limit: int) -> list[UUID]:
     """Live passages of a graph that are searched by vectors of another model, or by none."""
-    rows = await tx.fetch(queries.list_unserved, tx.tenant_id, graph_id, model, after, limit)
+    rows = await tx.fetch(queries.list_unserved, graph_id=graph_id, model=model, after=after, limit=limit)
     return [row["id"] for row in rows]
 
 
 async def drop_vectors(tx: Transaction, graph_id: UUID, *, model: str, limit: int) -> int:
     """Forget vectors of other models that a graph's passages have by themselves; how many."""
-    return len(await tx.fetch(queries.drop_vectors, tx.tenant_id, graph_id, model, limit))
+    return len(await tx.fetch(queries.drop_vectors, graph_id=graph_id, model=model, limit=limit))
 
 
 async def note_other_models(tx: Transaction, graph_id: UUID, *, model: str) -> None:
     """A graph is given vectors of a model that may never serve it."""
-    await tx.execute(queries.note_other_models, tx.tenant_id, graph_id, model)
+    await tx.execute(queries.note_other_models, graph_id=graph_id, model=model)
 
 
 async def note_dropped(tx: Transaction, graph_id: UUID) -> None:
     """A graph has no vectors but of the model that serves it."""
-    await tx.execute(queries.note_dropped, tx.tenant_id, graph_id)
+    await tx.execute(queries.note_dropped, graph_id=graph_id)
 
 
 async def find_replaced(tx: Transaction, graph_id: UUID, *, before: datetime) -> str | None:
     """The model of a graph where vectors of others were of no use since a time; None where they may be, or none are."""
-    model: str | None = await tx.fetchval(queries.find_replaced, tx.tenant_id, graph_id, before)
+    model: str | None = await tx.fetchval(queries.find_replaced, graph_id=graph_id, before=before)
     return model
 
 
 async def count_vectors_of_other_models(tx: Transaction, graph_id: UUID, *, model: str, horizon: int) -> int:
     """Vectors of other models of a graph's passages, without those that were taken away by a revision."""
-    count: int = await tx.fetchval(queries.count_vectors_of_other_models, tx.tenant_id, graph_id, model, horizon)
+    count: int = await tx.fetchval(
+        queries.count_vectors_of_other_models, graph_id=graph_id, model=model, horizon=horizon
+    )
     return count
 
 
 async def raise_index_epoch(tx: Transaction, graph_id: UUID) -> None:
     """Make every cached search of a graph unreachable."""
-    await tx.execute(queries.raise_index_epoch, tx.tenant_id, graph_id)
+    await tx.execute(queries.raise_index_epoch, graph_id=graph_id)
 
 
 async def lexemes_of(tx: Transaction, texts: Sequence[str]) -> list[list[str]]:
     """The words of each text, as full text knows them."""
-    return [row["lexemes"] for row in await tx.fetch(queries.lexemes_of, texts)]
+    return [row["lexemes"] for row in await tx.fetch(queries.lexemes_of, texts=texts)]
 
 
 async def count_terms(tx: Transaction, graph_id: UUID, lexemes: Sequence[str]) -> dict[str, int]:
     """In how many passages each of these words stands, of those that stand in more than one."""
-    rows = await tx.fetch(queries.count_terms, tx.tenant_id, graph_id, lexemes)
+    rows = await tx.fetch(queries.count_terms, graph_id=graph_id, lexemes=lexemes)
     return {row["lexeme"]: row["passages"] for row in rows}
 
 
 async def graphs_to_count(tx: Transaction, *, limit: int) -> list[UUID]:
     """Graphs whose words are to be counted anew, in no fixed order."""
-    return [row["graph_id"] for row in await tx.fetch(queries.graphs_to_count, tx.tenant_id, limit)]
+    return [row["graph_id"] for row in await tx.fetch(queries.graphs_to_count, limit=limit)]
 
 
 async def lock_changed_graph(tx: Transaction, graph_id: UUID) -> int | None:
     """Keep others from counting the words of a graph; how many memories it has, or None where others did or do."""
-    memories: int | None = await tx.fetchval(queries.lock_changed_graph, tx.tenant_id, graph_id)
+    memories: int | None = await tx.fetchval(queries.lock_changed_graph, graph_id=graph_id)
     return memories
 
 
 async def lock_term_counts(tx: Transaction, graph_id: UUID) -> None:
     """Wait for whoever counts the words of a graph, and keep others from it."""
-    await tx.execute(queries.lock_term_counts, graph_id)
+    await tx.execute(queries.lock_term_counts, graph_id=graph_id)
 
 
 async def count_memories(tx: Transaction, graph_id: UUID) -> int:
     """How many memories a graph has, as of its newest revision."""
-    count: int = await tx.fetchval(queries.count_memories, tx.tenant_id, graph_id)
+    count: int = await tx.fetchval(queries.count_memories, graph_id=graph_id)
     return count
 
 
 async def recount_terms(tx: Transaction, graph_id: UUID, *, every: int, memories: int) -> None:
     """Count the words of a graph, of every so many passages."""
-    await tx.execute(queries.recount_terms, tx.tenant_id, graph_id, every, memories)
+    await tx.execute(queries.recount_terms, graph_id=graph_id, every=every, memories=memories)
 
 
 async def count_waiting(tx: Transaction, graph_id: UUID, *, limit: int) -> int:
     """How many live passages of a graph have no vector yet, counted up to `limit`."""
-    count: int = await tx.fetchval(queries.count_waiting, tx.tenant_id, graph_id, limit)
+    count: int = await tx.fetchval(queries.count_waiting, graph_id=graph_id, limit=limit)
     return count
 
 
-def _columns(memories: Sequence[IndexedText]) -> list[list[Any]]:
+def _columns(memories: Sequence[IndexedText]) -> dict[str, list[Any]]:
     """The passages of memories, column by column."""
     pieces = [(memory, place, text) for memory in memories for place, text in enumerate(split(memory.text))]
-    return [
-        [new_id() for _ in pieces],
-        [memory.node_id for memory, _, _ in pieces],
-        [memory.memory_id for memory, _, _ in pieces],
-        [memory.source for memory, _, _ in pieces],
-        [place for _, place, _ in pieces],
-        [memory.thread for memory, _, _ in pieces],
-        [memory.said_at for memory, _, _ in pieces],
-        [memory.expires_at for memory, _, _ in pieces],
-        [memory.about for memory, _, _ in pieces],
-        [text for _, _, text in pieces],
-        [speaker(memory.text) for memory, _, _ in pieces],
-        [is_dated(text) for _, _, text in pieces],
-        [memory.created_by for memory, _, _ in pieces],
-        [memory.attributes for memory, _, _ in pieces],
-        [memory.version_id for memory, _, _ in pieces],
-    ]
+    return {
+        "ids": [new_id() for _ in pieces],
+        "node_ids": [memory.node_id for memory, _, _ in pieces],
+        "memory_ids": [memory.memory_id for memory, _, _ in pieces],
+        "sources": [memory.source for memory, _, _ in pieces],
+        "places": [place for _, place, _ in pieces],
+        "threads": [memory.thread for memory, _, _ in pieces],
+        "said_at": [memory.said_at for memory, _, _ in pieces],
+        "expires_at": [memory.expires_at for memory, _, _ in pieces],
+        "about": [memory.about for memory, _, _ in pieces],
+        "texts": [text for _, _, text in pieces],
+        "speakers": [speaker(memory.text) for memory, _, _ in pieces],
+        "dated": [is_dated(text) for _, _, text in pieces],
+        "created_by": [memory.created_by for memory, _, _ in pieces],
+        "attributes": [memory.attributes for memory, _, _ in pieces],
+        "version_ids": [memory.version_id for memory, _, _ in pieces],
+    }

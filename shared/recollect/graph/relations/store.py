@@ -29,54 +29,58 @@ async def remove_relations(
     """Take (source, target, type) edges away; those that were there."""
     rows = await tx.fetch(
         queries.remove_relations,
-        tx.tenant_id,
-        revision.number,
-        [source for source, _, _ in edges],
-        [target for _, target, _ in edges],
-        [type_ for _, _, type_ in edges],
+        revision=revision.number,
+        from_nodes=[source for source, _, _ in edges],
+        to_nodes=[target for _, target, _ in edges],
+        types=[type_ for _, _, type_ in edges],
     )
     return [RemovedRelation(**row) for row in rows]
 
 
 async def remove_touching(tx: Transaction, revision: Revision, node_ids: Sequence[UUID]) -> list[RemovedRelation]:
     """Take every edge of the graph away that touches one of these nodes."""
-    rows = await tx.fetch(queries.remove_touching, tx.tenant_id, revision.graph.id, revision.number, node_ids)
+    rows = await tx.fetch(
+        queries.remove_touching, graph_id=revision.graph.id, revision=revision.number, node_ids=node_ids
+    )
     return [RemovedRelation(**row) for row in rows]
 
 
 async def find_orphaned_placeholders(tx: Transaction, graph: Graph, node_ids: Sequence[UUID]) -> list[UUID]:
     """Those of these nodes of a graph that are placeholders without any edge of it."""
-    return [row["id"] for row in await tx.fetch(queries.find_orphaned_placeholders, tx.tenant_id, graph.id, node_ids)]
+    return [
+        row["id"] for row in await tx.fetch(queries.find_orphaned_placeholders, graph_id=graph.id, node_ids=node_ids)
+    ]
 
 
 async def relations_touching(
     tx: Transaction, graph: Graph, node_ids: Sequence[UUID], *, limit: int, at: Moment | None
 ) -> list[Relation]:
     """Edges of a graph (`at`: as they were) with an end among these nodes, oldest first."""
-    query, past = queries.relations_touching, tuple[Any, ...]()
-    if at is not None:
-        query, past = queries.relations_touching_at, (at.revision, at.at)
-    return [Relation(**row) for row in await tx.fetch(query, *_reach(tx, graph), node_ids, limit, *past)]
+    query = queries.relations_touching if at is None else queries.relations_touching_at
+    return [
+        Relation(**row)
+        for row in await tx.fetch(query, **_reach(tx, graph), node_ids=node_ids, limit=limit, **_past(at))
+    ]
 
 
 async def relations_between(
     tx: Transaction, graph: Graph, node_ids: Sequence[UUID], *, limit: int, at: Moment | None
 ) -> list[Relation]:
     """Edges (`at`: as they were) with both ends among these nodes, oldest first."""
-    query, past = queries.relations_between, tuple[Any, ...]()
-    if at is not None:
-        query, past = queries.relations_between_at, (graph.id, at.revision, at.at)
-    return [Relation(**row) for row in await tx.fetch(query, tx.tenant_id, node_ids, limit, *past)]
+    query = queries.relations_between if at is None else queries.relations_between_at
+    of_graph = {} if at is None else {"graph_id": graph.id}
+    rows = await tx.fetch(query, **of_graph, node_ids=node_ids, limit=limit, **_past(at))
+    return [Relation(**row) for row in rows]
 
 
 async def list_relations(
     tx: Transaction, graph: Graph, *, offset: int, limit: int | None, at: Moment | None
 ) -> list[Relation]:
     """Every edge of a graph (`at`: as it was) whose ends have names, oldest first."""
-    query, past = queries.list_relations, tuple[Any, ...]()
-    if at is not None:
-        query, past = queries.list_relations_at, (at.revision, at.at)
-    return [Relation(**row) for row in await tx.fetch(query, *_reach(tx, graph), offset, limit, *past)]
+    query = queries.list_relations if at is None else queries.list_relations_at
+    return [
+        Relation(**row) for row in await tx.fetch(query, **_reach(tx, graph), offset=offset, limit=limit, **_past(at))
+    ]
 
 
 async def insert_edges(tx: Transaction, revision: Revision, edges: Sequence[NewEdge]) -> dict[UUID, NewEdge]:
@@ -98,12 +102,9 @@ async def insert_edges(tx: Transaction, revision: Revision, edges: Sequence[NewE
     ]
     inserted = await tx.fetch(
         queries.insert_edges,
-        tx.tenant_id,
-        revision.graph.id,
-        revision.number,
-        revision.at,
-        tx.caller.subject,
-        rows,
+        **revision.parameters,
+        subject=tx.caller.subject,
+        edges=rows,
     )
     return {row["id"]: made[row["id"]] for row in inserted}
 
@@ -111,17 +112,16 @@ async def insert_edges(tx: Transaction, revision: Revision, edges: Sequence[NewE
 async def find_edges(tx: Transaction, keys: Sequence[tuple[UUID, UUID, str]]) -> list[Edge]:
     """Live edges by (source, target, type)."""
     rows = await tx.fetch(
-        queries.find_edges, tx.tenant_id, [k[0] for k in keys], [k[1] for k in keys], [k[2] for k in keys]
+        queries.find_edges, from_nodes=[k[0] for k in keys], to_nodes=[k[1] for k in keys], types=[k[2] for k in keys]
     )
     return [Edge(**row) for row in rows]
 
 
 async def edges_by_id(tx: Transaction, graph: Graph, edge_ids: Sequence[UUID], *, at: Moment | None) -> list[Edge]:
     """Edges of a graph (`at`: as they were) by id, in the order asked for."""
-    query, past = queries.edges_by_id, tuple[Any, ...]()
-    if at is not None:
-        query, past = queries.edges_by_id_at, (at.revision,)
-    return [Edge(**row) for row in await tx.fetch(query, tx.tenant_id, graph.id, edge_ids, *past)]
+    query = queries.edges_by_id if at is None else queries.edges_by_id_at
+    past = {} if at is None else {"as_of_revision": at.revision}
+    return [Edge(**row) for row in await tx.fetch(query, graph_id=graph.id, edge_ids=edge_ids, **past)]
 
 
 async def rewrite_edges(
@@ -132,21 +132,19 @@ async def rewrite_edges(
         {"id": edge_id, "former": new_id(), "metadata": metadata, "ordinal": ordinal}
         for edge_id, metadata, ordinal in edges
     ]
-    rewritten = await tx.fetch(
-        queries.rewrite_edges, tx.tenant_id, revision.graph.id, revision.number, revision.at, rows
-    )
+    rewritten = await tx.fetch(queries.rewrite_edges, **revision.parameters, edges=rows)
     return [row["id"] for row in rewritten]
 
 
 async def remove_edges(tx: Transaction, revision: Revision, edge_ids: Sequence[UUID]) -> list[RemovedRelation]:
     """Take edges of the graph away, by id; those that were there."""
-    rows = await tx.fetch(queries.remove_edges, tx.tenant_id, revision.graph.id, revision.number, edge_ids)
+    rows = await tx.fetch(queries.remove_edges, graph_id=revision.graph.id, revision=revision.number, edge_ids=edge_ids)
     return [RemovedRelation(**row) for row in rows]
 
 
 async def edges_between(tx: Transaction, graph: Graph, from_node: UUID, to_node: UUID, type_: str | None) -> list[Edge]:
     """Live edges of a graph from one node to another."""
-    rows = await tx.fetch(queries.edges_between, tx.tenant_id, graph.id, from_node, to_node, type_)
+    rows = await tx.fetch(queries.edges_between, graph_id=graph.id, from_node=from_node, to_node=to_node, type=type_)
     return [Edge(**row) for row in rows]
 
 
@@ -161,12 +159,20 @@ async def edges_of(
     limit: int,
 ) -> list[Edge]:
     """Edges at these nodes that a walk may follow, within these graphs (None: any)."""
-    outgoing, incoming = walk.direction != Direction.INCOMING, walk.direction != Direction.OUTGOING
-    query, past = queries.edges_of, tuple[Any, ...]()
-    if walk.at is not None:
-        query, past = queries.edges_of_at, (graph.id, walk.at.revision, walk.at.at)
-    asked = tx.tenant_id, node_ids, outgoing, incoming, walk.types, within, limit, offset
-    rows = await tx.fetch(query, *asked, *past)
+    query = queries.edges_of if walk.at is None else queries.edges_of_at
+    of_graph = {} if walk.at is None else {"graph_id": graph.id}
+    rows = await tx.fetch(
+        query,
+        **of_graph,
+        node_ids=node_ids,
+        outgoing=walk.direction != Direction.INCOMING,
+        incoming=walk.direction != Direction.OUTGOING,
+        types=walk.types,
+        within=within,
+        offset=offset,
+        limit=limit,
+        **_past(walk.at),
+    )
     return [Edge(**row) for row in rows]
 
 
@@ -174,37 +180,51 @@ async def search_relations(
     tx: Transaction, graph: Graph, only: RelationFilter, *, offset: int, limit: int, at: Moment | None
 ) -> list[Relation]:
     """Edges of a graph (`at`: as it was) by the names of their ends and their type, oldest first."""
-    query, past = queries.search_relations, tuple[Any, ...]()
-    if at is not None:
-        query, past = queries.search_relations_at, (at.revision, at.at)
-    wanted = only.source, only.target, only.type
-    return [Relation(**row) for row in await tx.fetch(query, *_reach(tx, graph), *wanted, offset, limit, *past)]
+    query = queries.search_relations if at is None else queries.search_relations_at
+    rows = await tx.fetch(
+        query,
+        **_reach(tx, graph),
+        source=only.source,
+        target=only.target,
+        type=only.type,
+        offset=offset,
+        limit=limit,
+        **_past(at),
+    )
+    return [Relation(**row) for row in rows]
 
 
 async def count_types(tx: Transaction, graph: Graph, *, limit: int, at: Moment | None) -> list[tuple[str, int]]:
     """How many edges of each type a graph has (`at`: as it was), most first."""
-    query, past = queries.count_types, tuple[Any, ...]()
-    if at is not None:
-        query, past = queries.count_types_at, (at.revision, at.at)
-    return [(row["type"], row["count"]) for row in await tx.fetch(query, tx.tenant_id, graph.id, limit, *past)]
+    query = queries.count_types if at is None else queries.count_types_at
+    return [(row["type"], row["count"]) for row in await tx.fetch(query, graph_id=graph.id, limit=limit, **_past(at))]
 
 
 async def count_named_types(
     tx: Transaction, graph: Graph, *, limit: int | None, at: Moment | None
 ) -> list[tuple[str, int]]:
     """How many edges between names of each type a graph has (`at`: as it was), most first."""
-    query, past = queries.count_named_types, tuple[Any, ...]()
-    if at is not None:
-        query, past = queries.count_named_types_at, (at.revision, at.at)
-    return [(row["type"], row["count"]) for row in await tx.fetch(query, *_reach(tx, graph), limit, *past)]
+    query = queries.count_named_types if at is None else queries.count_named_types_at
+    return [(row["type"], row["count"]) for row in await tx.fetch(query, **_reach(tx, graph), limit=limit, **_past(at))]
 
 
 async def list_symlinks(tx: Transaction, graph: Graph, *, inbound: bool, offset: int, limit: int) -> list[Symlink]:
     """The edges of a graph that lead into others which the caller may use, or from there into it, oldest first."""
-    rows = await tx.fetch(queries.list_symlinks, tx.tenant_id, graph.id, inbound, tx.caller.graphs, offset, limit)
+    rows = await tx.fetch(
+        queries.list_symlinks,
+        graph_id=graph.id,
+        inbound=inbound,
+        reachable_graphs=tx.caller.graphs,
+        offset=offset,
+        limit=limit,
+    )
     return [Symlink(**row) for row in rows]
 
 
-def _reach(tx: Transaction, graph: Graph) -> tuple[Any, ...]:
+def _reach(tx: Transaction, graph: Graph) -> dict[str, Any]:
     """A graph whose edges are told by the names of their ends, and the graphs into which they may lead (None: any)."""
-    return tx.tenant_id, graph.id, tx.caller.graphs
+    return {"graph_id": graph.id, "reachable_graphs": tx.caller.graphs}
+
+
+def _past(at: Moment | None) -> dict[str, Any]:
+    return {} if at is None else at.parameters

@@ -3,57 +3,60 @@
 SELECT tenant_id FROM tenants_with_expired();
 
 -- name: graphs_with_expired
--- Graphs that have something whose time has come; at most $2.
+-- Graphs that have something whose time has come; at most :limit.
 SELECT g.id FROM graphs g
-WHERE g.tenant_id = $1 AND (EXISTS (
+WHERE g.tenant_id = :tenant_id AND (EXISTS (
     SELECT 1 FROM nodes n
-    WHERE n.tenant_id = $1 AND n.graph_id = g.id AND n.expires_at <= statement_timestamp() AND n.removed_revision IS NULL
+    WHERE n.tenant_id = :tenant_id AND n.graph_id = g.id AND n.expires_at <= statement_timestamp()
+        AND n.removed_revision IS NULL
         AND n.status <> 'archived'
 ) OR EXISTS (
     SELECT 1 FROM observations o
-    WHERE o.tenant_id = $1 AND o.graph_id = g.id AND o.expires_at <= statement_timestamp() AND o.removed_revision IS NULL
+    WHERE o.tenant_id = :tenant_id AND o.graph_id = g.id AND o.expires_at <= statement_timestamp()
+        AND o.removed_revision IS NULL
 ))
 ORDER BY g.id
-LIMIT $2;
+LIMIT :limit;
 
 -- fragment: untied
--- That a node n is archived and no relation ties it to what still lives. A placeholder lives by its relations only. BETWEEN,
--- ORDER BY and OFFSET have relations and their other ends looked up by their keys, whatever the planner expects.
+-- That a node n is archived and no relation ties it to what still lives. A placeholder lives by its relations only.
+-- BETWEEN, ORDER BY and OFFSET have relations and their other ends looked up by their keys, whatever the planner expects.
 n.removed_revision IS NULL AND n.status = 'archived' AND NOT EXISTS (
         SELECT 1 FROM relations r CROSS JOIN LATERAL (
             SELECT 1 FROM nodes t
-            WHERE t.tenant_id = $1 AND t.id = r.to_node AND coalesce(t.removed_revision, 0) = 0
+            WHERE t.tenant_id = :tenant_id AND t.id = r.to_node AND coalesce(t.removed_revision, 0) = 0
                 AND coalesce(t.expires_at > statement_timestamp(), true) AND NOT t.placeholder
             OFFSET 0
         ) AS t
-        WHERE r.tenant_id = $1 AND r.from_node BETWEEN n.id AND n.id AND r.removed_revision IS NULL
+        WHERE r.tenant_id = :tenant_id AND r.from_node BETWEEN n.id AND n.id AND r.removed_revision IS NULL
         ORDER BY r.from_node OFFSET 0
     ) AND NOT EXISTS (
         SELECT 1 FROM relations r CROSS JOIN LATERAL (
             SELECT 1 FROM nodes f
-            WHERE f.tenant_id = $1 AND f.id = r.from_node AND coalesce(f.removed_revision, 0) = 0
+            WHERE f.tenant_id = :tenant_id AND f.id = r.from_node AND coalesce(f.removed_revision, 0) = 0
                 AND coalesce(f.expires_at > statement_timestamp(), true) AND NOT f.placeholder
             OFFSET 0
         ) AS f
-        WHERE r.tenant_id = $1 AND r.to_node BETWEEN n.id AND n.id AND r.removed_revision IS NULL
+        WHERE r.tenant_id = :tenant_id AND r.to_node BETWEEN n.id AND n.id AND r.removed_revision IS NULL
         ORDER BY r.to_node OFFSET 0
     )
 
 -- name: tenants_with_purgeable
--- Tenants that have something archived that expired longer ago than $1; asked without a tenant.
-SELECT tenant_id FROM tenants_with_purgeable($1);
+-- Tenants that have something archived that expired longer ago than :retention; asked without a tenant.
+SELECT tenant_id FROM tenants_with_purgeable(:retention);
 
 -- name: graphs_with_purgeable
--- Graphs that have something to delete, which expired longer ago than $2; at most $3. Those of which all is tied do not
--- take the place of others.
+-- Graphs that have something to delete, which expired longer ago than :retention; at most :limit. Those of which all is
+-- tied do not take the place of others.
 SELECT DISTINCT n.graph_id FROM nodes n
-WHERE n.tenant_id = $1 AND n.expires_at < statement_timestamp() - $2::interval AND -- include: untied
+WHERE n.tenant_id = :tenant_id AND n.expires_at < statement_timestamp() - :retention::interval AND -- include: untied
 ORDER BY n.graph_id
-LIMIT $3;
+LIMIT :limit;
 
 -- name: find_purgeable
--- Archived nodes that expired before $3 and that no relation ties to what still lives, longest expired first; at most $4.
+-- Archived nodes that expired before :before and that no relation ties to what still lives, longest expired first; at most
+-- :limit.
 SELECT n.id FROM nodes n
-WHERE n.tenant_id = $1 AND n.graph_id = $2 AND n.expires_at < $3 AND -- include: untied
+WHERE n.tenant_id = :tenant_id AND n.graph_id = :graph_id AND n.expires_at < :before AND -- include: untied
 ORDER BY n.expires_at, n.id
-LIMIT $4;
+LIMIT :limit;

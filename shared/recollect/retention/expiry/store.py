@@ -17,19 +17,19 @@ async def tenants_with_expired(session: Session) -> list[UUID]:
 
 async def graphs_with_expired(tx: Transaction, *, limit: int) -> list[UUID]:
     """Graphs that have something whose time has come."""
-    return [row["id"] for row in await tx.fetch(queries.graphs_with_expired, tx.tenant_id, limit)]
+    return [row["id"] for row in await tx.fetch(queries.graphs_with_expired, limit=limit)]
 
 
 async def tenants_with_purgeable(session: Session, *, retention: timedelta) -> list[UUID]:
     """Tenants that have something archived that expired longer ago than the retention."""
-    return [row["tenant_id"] for row in await session.fetch(queries.tenants_with_purgeable, retention)]
+    return [row["tenant_id"] for row in await session.fetch(queries.tenants_with_purgeable, retention=retention)]
 
 
 async def graphs_with_purgeable(tx: Transaction, *, retention: timedelta, limit: int) -> list[UUID]:
     """Graphs that have something archived that expired longer ago than the retention, and that nothing ties."""
-    return [row["graph_id"] for row in await tx.fetch(queries.graphs_with_purgeable, tx.tenant_id, retention, limit)]
+    return [row["graph_id"] for row in await tx.fetch(queries.graphs_with_purgeable, retention=retention, limit=limit)]
 
 
 async def find_purgeable(tx: Transaction, graph: Graph, *, before: datetime, limit: int) -> list[UUID]:
     """Archived nodes that expired before a time and that no relation ties to what still lives."""
-    return [row["id"] for row in await tx.fetch(queries.find_purgeable, tx.tenant_id, graph.id, before, limit)]
+    return [row["id"] for row in await tx.fetch(queries.find_purgeable, graph_id=graph.id, before=before, limit=limit)]

@@ -1,35 +1,36 @@
 -- fragment: living
--- The live nodes of the graph for which what follows is true: each a subquery of its own, which is answered once, by hashing.
-SELECT n.id FROM search_nodes n WHERE n.tenant_id = $1 AND n.graph_id = $2 AND n.removed_revision IS NULL
+-- The live nodes of the graph for which what follows is true: each a subquery of its own, which is answered once, by
+-- hashing.
+SELECT n.id FROM search_nodes n WHERE n.tenant_id = :tenant_id AND n.graph_id = :graph_id AND n.removed_revision IS NULL
 
 -- fragment: best
--- Of what is eligible, the $4 best by their own words, by the words around them, and by meaning.
+-- Of what is eligible, the :candidates best by their own words, by the words around them, and by meaning.
 lexical AS (
     SELECT e.id, e.node_id, e.source FROM eligible e
-    WHERE e.tsv @@ $5::tsquery
+    WHERE e.tsv @@ :words::tsquery
     ORDER BY (SELECT sum(t.idf * ts_rank(e.tsv, t.query)) FROM terms t) DESC, e.id
-    LIMIT $4
+    LIMIT :candidates
 ), contextual AS (
     SELECT e.id, e.node_id, e.source FROM eligible e
-    WHERE e.far @@ $6::tsquery
+    WHERE e.far @@ :context_words::tsquery
     ORDER BY (
         SELECT sum(t.idf * ts_rank(f.far, t.query)) FROM (SELECT setweight(e.far, 'D') AS far OFFSET 0) f CROSS JOIN terms t
     ) DESC, e.id
-    LIMIT $4
+    LIMIT :candidates
 ), semantic AS (
     SELECT e.id, e.node_id, e.source FROM eligible e
-    WHERE e.embedding_model = $9 AND $8::halfvec IS NOT NULL
-    ORDER BY e.embedding <=> $8::halfvec
-    LIMIT $4
+    WHERE e.embedding_model = :model AND :vector::halfvec IS NOT NULL
+    ORDER BY e.embedding::{vector} <=> :vector::{vector}
+    LIMIT :candidates
 );
 
 -- fragment: conflicts
--- The other heads, newest first, of the lineage that a passage p is the content of, where several wait to be settled; n: its
--- node as it is now.
+-- The other heads, newest first, of the lineage that a passage p is the content of, where several wait to be settled; n:
+-- its node as it is now.
 CASE WHEN p.source = 'fact' THEN ARRAY(
     SELECT h.id FROM (
         SELECT v.id, v.version FROM node_versions v
-        WHERE v.tenant_id = $1 AND v.graph_id = p.graph_id AND v.node_id = p.node_id AND v.sibling
+        WHERE v.tenant_id = :tenant_id AND v.graph_id = p.graph_id AND v.node_id = p.node_id AND v.sibling
             AND v.superseded_revision IS NULL
         UNION ALL
         SELECT n.version_id, n.version WHERE p.version_id IS NOT NULL
@@ -39,91 +40,99 @@ CASE WHEN p.source = 'fact' THEN ARRAY(
 ) ELSE '{}' END;
 
 -- name: find_candidates
--- Passages that may answer: the $4 best by their own words ($5, each weighted by $7), by the words around them ($6), and by
--- meaning ($8 of model $9; null while the embedder is away). Only what may come back is considered: few nodes are outdated,
--- expiring or of limited freshness, so those are looked up and left out (nodes_unusual) and the many others need no join.
--- What a passage says of its memory itself is filtered by first, what its node says where it says nothing.
--- A vector index serves the order by meaning where the graph has one; a blank text has the zero vector, whose cosine is
--- not a number, which to PostgreSQL is above every number.
+-- Passages that may answer: the :candidates best by their own words (:words, each weighted by :idfs), by the words around
+-- them (:context_words), and by meaning (:vector of model :model; null while the embedder is away). Only what may come
+-- back is considered: few nodes are outdated, expiring or of limited freshness, so those are looked up and left out
+-- (nodes_unusual) and the many others need no join. What a passage says of its memory itself is filtered by first, what
+-- its node says where it says nothing. A vector index serves the order by meaning where the graph has one; a blank text
+-- has the zero vector, whose cosine is not a number, which to PostgreSQL is above every number.
 WITH terms AS MATERIALIZED (
-    SELECT query::tsquery AS query, idf FROM unnest($3::text[], $7::double precision[]) AS t (query, idf)
+    SELECT query::tsquery AS query, idf FROM unnest(:terms::text[], :idfs::double precision[]) AS t (query, idf)
 ), eligible AS NOT MATERIALIZED (
     SELECT p.id, p.node_id, p.source, p.tsv, p.far, p.embedding, p.embedding_model
     FROM search_passages p
-    WHERE p.tenant_id = $1 AND p.graph_id = $2 AND p.removed_revision IS NULL
-        AND (p.expires_at IS NULL OR p.expires_at > statement_timestamp()) AND ($10 OR NOT p.outdated)
-        AND ($16::timestamptz IS NULL OR p.said_at >= $16)
-        AND ($17::timestamptz IS NULL OR p.said_at <= $17)
+    WHERE p.tenant_id = :tenant_id AND p.graph_id = :graph_id AND p.removed_revision IS NULL
+        AND (p.expires_at IS NULL OR p.expires_at > statement_timestamp()) AND (:include_outdated OR NOT p.outdated)
+        AND (:since::timestamptz IS NULL OR p.said_at >= :since)
+        AND (:until::timestamptz IS NULL OR p.said_at <= :until)
         AND p.node_id NOT IN (
             SELECT n.id FROM search_nodes n
-            WHERE n.tenant_id = $1 AND n.graph_id = $2 AND n.removed_revision IS NULL
+            WHERE n.tenant_id = :tenant_id AND n.graph_id = :graph_id AND n.removed_revision IS NULL
                 AND (n.status <> 'active' OR n.expires_at IS NOT NULL OR n.freshness_at IS NOT NULL)
-                AND ((n.status = 'archived' AND $18::text IS DISTINCT FROM 'archived') OR (n.status = 'outdated' AND NOT $10)
-                    OR n.expires_at <= statement_timestamp() OR ($11 AND n.freshness_at <= statement_timestamp())))
-        AND ($20::uuid[] IS NULL OR p.node_id = ANY ($20))
-        AND (cardinality($12::text[]) = 0 OR p.kind = ANY ($12) OR p.kind IS NULL AND p.node_id IN (
+                AND ((n.status = 'archived' AND :status::text IS DISTINCT FROM 'archived') OR (n.status = 'outdated'
+                AND NOT :include_outdated)
+                    OR n.expires_at <= statement_timestamp() OR (:fresh_only AND n.freshness_at <= statement_timestamp())))
+        AND (:under::uuid[] IS NULL OR p.node_id = ANY (:under))
+        AND (cardinality(:kinds::text[]) = 0 OR p.kind = ANY (:kinds) OR p.kind IS NULL AND p.node_id IN (
             -- include: living
-                AND n.kind = ANY ($12)
+                AND n.kind = ANY (:kinds)
         ))
-        AND (cardinality($13::text[]) = 0 OR CASE WHEN p.tags IS NOT NULL
-            THEN EXISTS (SELECT 1 FROM unnest(p.tags) AS t (tag) JOIN unnest($13) AS w (tag) ON lower(t.tag) = lower(w.tag))
+        AND (cardinality(:tags::text[]) = 0 OR CASE WHEN p.tags IS NOT NULL
+            THEN EXISTS (SELECT 1 FROM unnest(p.tags) AS t (tag) JOIN unnest(:tags) AS w (tag) ON lower(t.tag) =
+                lower(w.tag))
             ELSE p.node_id IN (
                 -- include: living
                     AND EXISTS (
-                        SELECT 1 FROM unnest(n.tags) AS t (tag) JOIN unnest($13) AS w (tag) ON lower(t.tag) = lower(w.tag)))
+                        SELECT 1 FROM unnest(n.tags) AS t (tag) JOIN unnest(:tags) AS w (tag) ON lower(t.tag) =
+                            lower(w.tag)))
             END)
-        AND ($15::double precision IS NULL OR p.importance >= $15 OR p.importance IS NULL AND p.node_id IN (
+        AND (:min_importance::double precision IS NULL OR p.importance >= :min_importance OR p.importance IS NULL
+        AND p.node_id IN (
             -- include: living
-                AND n.importance >= $15
+                AND n.importance >= :min_importance
         ))
-        AND ($18::text IS NULL OR p.outdated AND $18 = 'outdated' OR NOT (p.outdated AND $18 = 'active') AND p.node_id IN (
+        AND (:status::text IS NULL OR p.outdated AND :status = 'outdated' OR NOT (p.outdated AND :status = 'active')
+        AND p.node_id IN (
             -- include: living
-                AND n.status = $18
+                AND n.status = :status
         ))
-        AND (cardinality($14::text[]) = 0 AND $19::boolean IS NULL OR p.node_id IN (
+        AND (cardinality(:about::text[]) = 0 AND :named::boolean IS NULL OR p.node_id IN (
             -- include: living
-                AND (cardinality($14) = 0 OR n.name = ANY ($14)) AND ($19 IS NULL OR (n.name IS NOT NULL) = $19)
+                AND (cardinality(:about) = 0 OR n.name = ANY (:about)) AND (:named IS NULL OR (n.name IS NOT NULL) = :named)
         ))
 ), -- include: best
 SELECT c.id FROM (SELECT * FROM lexical UNION SELECT * FROM contextual UNION SELECT * FROM semantic) AS c
 WHERE c.source <> 'name' OR NOT EXISTS (
     SELECT 1 FROM passages o
-    WHERE o.tenant_id = $1 AND o.node_id = c.node_id AND o.source <> 'name' AND coalesce(o.removed_revision, 0) = 0
+    WHERE o.tenant_id = :tenant_id AND o.node_id = c.node_id AND o.source <> 'name' AND coalesce(o.removed_revision, 0) = 0
         AND (o.expires_at IS NULL OR o.expires_at > statement_timestamp()) AND NOT o.outdated);
 
 -- name: find_candidates_at
--- The same as find_candidates in a graph as it was at revision $21 and its time $22, without indexes; with what each was
--- called then, whether it was outdated, and the other heads that it had.
+-- The same as find_candidates in a graph as it was at revision :as_of_revision and its time :as_of_time, without indexes;
+-- with what each was called then, whether it was outdated, and the other heads that it had.
 WITH terms AS MATERIALIZED (
-    SELECT query::tsquery AS query, idf FROM unnest($3::text[], $7::double precision[]) AS t (query, idf)
+    SELECT query::tsquery AS query, idf FROM unnest(:terms::text[], :idfs::double precision[]) AS t (query, idf)
 ), eligible AS MATERIALIZED (
     SELECT p.id, p.node_id, p.source, p.tsv, p.far, p.embedding, p.embedding_model, p.version_id, n.name, n.id AS head_id,
         n.version, p.outdated AS memory_outdated, p.outdated OR n.status = 'outdated' AS outdated
     FROM search_passages p
-    JOIN nodes_at($1, $2, $21) n ON n.node_id = p.node_id
-    WHERE p.tenant_id = $1 AND p.graph_id = $2 AND p.added_revision <= $21
-        AND (p.removed_revision IS NULL OR p.removed_revision > $21)
-        AND (p.expires_at IS NULL OR p.expires_at > $22) AND (n.expires_at IS NULL OR n.expires_at > $22)
+    JOIN nodes_at(:tenant_id, :graph_id, :as_of_revision) n ON n.node_id = p.node_id
+    WHERE p.tenant_id = :tenant_id AND p.graph_id = :graph_id AND p.added_revision <= :as_of_revision
+        AND (p.removed_revision IS NULL OR p.removed_revision > :as_of_revision)
+        AND (p.expires_at IS NULL OR p.expires_at > :as_of_time) AND (n.expires_at IS NULL OR n.expires_at > :as_of_time)
         AND NOT n.placeholder
-        AND ($16::timestamptz IS NULL OR p.said_at >= $16)
-        AND ($17::timestamptz IS NULL OR p.said_at <= $17)
-        AND (n.status <> 'archived' OR $18::text = 'archived') AND (NOT p.outdated AND n.status <> 'outdated' OR $10)
-        AND NOT ($11 AND coalesce(n.freshness_at <= $22, false))
-        AND ($20::uuid[] IS NULL OR p.node_id = ANY ($20))
-        AND (cardinality($12::text[]) = 0 OR coalesce(p.kind, n.kind) = ANY ($12))
-        AND (cardinality($14::text[]) = 0 OR n.name = ANY ($14))
-        AND ($15::double precision IS NULL OR coalesce(p.importance, n.importance) >= $15)
-        AND ($18::text IS NULL OR CASE WHEN p.outdated AND n.status = 'active' THEN 'outdated' ELSE n.status END = $18)
-        AND ($19::boolean IS NULL OR (n.name IS NOT NULL) = $19)
-        AND (cardinality($13::text[]) = 0 OR EXISTS (
+        AND (:since::timestamptz IS NULL OR p.said_at >= :since)
+        AND (:until::timestamptz IS NULL OR p.said_at <= :until)
+        AND (n.status <> 'archived' OR :status::text = 'archived') AND (NOT p.outdated
+        AND n.status <> 'outdated' OR :include_outdated)
+        AND NOT (:fresh_only AND coalesce(n.freshness_at <= :as_of_time, false))
+        AND (:under::uuid[] IS NULL OR p.node_id = ANY (:under))
+        AND (cardinality(:kinds::text[]) = 0 OR coalesce(p.kind, n.kind) = ANY (:kinds))
+        AND (cardinality(:about::text[]) = 0 OR n.name = ANY (:about))
+        AND (:min_importance::double precision IS NULL OR coalesce(p.importance, n.importance) >= :min_importance)
+        AND (:status::text IS NULL OR CASE WHEN p.outdated
+        AND n.status = 'active' THEN 'outdated' ELSE n.status END = :status)
+        AND (:named::boolean IS NULL OR (n.name IS NOT NULL) = :named)
+        AND (cardinality(:tags::text[]) = 0 OR EXISTS (
             SELECT 1 FROM unnest(coalesce(p.tags, n.tags)) AS t (tag)
-            JOIN unnest($13::text[]) AS w (tag) ON lower(t.tag) = lower(w.tag)))
+            JOIN unnest(:tags::text[]) AS w (tag) ON lower(t.tag) = lower(w.tag)))
 ), -- include: best
 SELECT c.id, c.name, c.outdated, CASE WHEN c.source = 'fact' THEN ARRAY(
     SELECT h.id FROM (
         SELECT v.id, v.version FROM node_versions v
-        WHERE v.tenant_id = $1 AND v.graph_id = $2 AND v.node_id = c.node_id AND v.sibling AND v.version < c.version
-            AND (v.superseded_revision IS NULL OR v.superseded_revision > $21)
+        WHERE v.tenant_id = :tenant_id AND v.graph_id = :graph_id AND v.node_id = c.node_id AND v.sibling
+            AND v.version < c.version
+            AND (v.superseded_revision IS NULL OR v.superseded_revision > :as_of_revision)
         UNION ALL
         SELECT c.head_id, c.version WHERE c.version_id IS NOT NULL
     ) AS h
@@ -136,25 +145,27 @@ WHERE c.id IN (SELECT id FROM lexical UNION SELECT id FROM contextual UNION SELE
         SELECT 1 FROM eligible o WHERE o.node_id = c.node_id AND o.source <> 'name' AND NOT o.memory_outdated));
 
 -- name: candidate_features
--- What is known of passages ($2) with regard to a question: its words ($3) in and around each, weighted by how rare they
--- are ($4), its vector ($5, of model $6), the entities that it names ($7; $8: every run of its words, in small letters), and
--- whether it is asked in the first person ($9): what is said by, or of, the one who asks ($10; $11 is what such a one, and
--- $12 what the other, is called in transcripts). What the worker has not settled yet is surrounded by itself. The words
--- around are stored out of line: setweight reads them once for all terms.
+-- What is known of passages (:passage_ids) with regard to a question: its words (:terms) in and around each, weighted by
+-- how rare they are (:idfs), its vector (:vector, of model :model), the entities that it names (:named; :phrases: every
+-- run of its words, in small letters), and whether it is asked in the first person (:first_person): what is said by, or
+-- of, the one who asks (:asker; :asker_names is what such a one, and :assistant_names what the other, is called in
+-- transcripts). What the worker has not settled yet is surrounded by itself. The words around are stored out of line:
+-- setweight reads them once for all terms.
 WITH terms AS MATERIALIZED (
-    SELECT query::tsquery AS query, idf FROM unnest($3::text[], $4::double precision[]) AS t (query, idf)
+    SELECT query::tsquery AS query, idf FROM unnest(:terms::text[], :idfs::double precision[]) AS t (query, idf)
 )
 SELECT p.id, p.memory_id, p.node_id, p.version_id, -- include: conflicts
     AS conflicts, n.name, p.text, p.said_at AS at, p.outdated OR n.status = 'outdated' AS outdated,
     coalesce(w.own, 0) AS own, coalesce(w.near, 0) AS near, coalesce(w.far, 0) AS far, coalesce(w.covered, 0) AS covered,
-    p.node_id = ANY ($7::uuid[]) OR coalesce(p.speaker = ANY ($8::text[]), false)
-        OR ($9 AND (s.said_by = ANY ($11::text[]) OR (p.created_by = $10 AND s.said_by <> ALL ($12::text[])))) AS about,
+    p.node_id = ANY (:named::uuid[]) OR coalesce(p.speaker = ANY (:phrases::text[]), false)
+        OR (:first_person AND (s.said_by = ANY (:asker_names::text[]) OR (p.created_by = :asker
+        AND s.said_by <> ALL (:assistant_names::text[])))) AS about,
     length(p.tsv) AS words, p.dated,
-    CASE WHEN p.embedding_model = $6 THEN nullif(1 - (p.embedding <=> $5::halfvec), 'NaN') END AS meaning,
-    (SELECT nullif(1 - (v.embedding <=> $5::halfvec), 'NaN') FROM passage_vectors v
-    WHERE v.tenant_id = $1 AND v.passage_id = p.id AND v.model = $6) AS own_similarity
+    CASE WHEN p.embedding_model = :model THEN nullif(1 - (p.embedding <=> :vector::halfvec), 'NaN') END AS meaning,
+    (SELECT nullif(1 - (v.embedding <=> :vector::halfvec), 'NaN') FROM passage_vectors v
+    WHERE v.tenant_id = :tenant_id AND v.passage_id = p.id AND v.model = :model) AS own_similarity
 FROM search_passages p
-CROSS JOIN LATERAL (SELECT * FROM nodes n WHERE n.tenant_id = $1 AND n.id = p.node_id LIMIT 1) AS n
+CROSS JOIN LATERAL (SELECT * FROM nodes n WHERE n.tenant_id = :tenant_id AND n.id = p.node_id LIMIT 1) AS n
 CROSS JOIN LATERAL (SELECT lower(coalesce(p.speaker, n.name, '')) AS said_by) AS s
 CROSS JOIN LATERAL (
     SELECT sum(t.idf * ts_rank(f.own, t.query)) AS own, sum(t.idf * ts_rank(f.near, t.query)) AS near,
@@ -165,17 +176,18 @@ CROSS JOIN LATERAL (
         OFFSET 0
     ) AS f CROSS JOIN terms t
 ) AS w
-WHERE p.tenant_id = $1 AND p.id = ANY ($2::uuid[])
+WHERE p.tenant_id = :tenant_id AND p.id = ANY (:passage_ids::uuid[])
 ORDER BY p.id;
 
 -- name: find_near_duplicates
 -- For each new text, older memories that mean nearly the same by themselves. What is compared is bounded, since the graph
--- is locked meanwhile: passages that hold a rare word of it ($11, a tsquery each); where it has a node, of that node only,
--- and $12 at most of that node's others. Sought by the vectors that neighbours share in, which are in the row: the $8
--- nearest by their own out of $10, each memory by its nearest passage.
+-- is locked meanwhile: passages that hold a rare word of it (:words, a tsquery each); where it has a node, of that node
+-- only, and :max_others at most of that node's others. Sought by the vectors that neighbours share in, which are in the
+-- row: the :max_duplicates nearest by their own out of :candidates, each memory by its nearest passage.
 WITH questions AS MATERIALIZED (
     SELECT place, text, embedding, node_id, words::tsquery AS words
-    FROM unnest($3::integer[], $4::text[], $5::halfvec[], $6::uuid[], $11::text[]) AS i (place, text, embedding, node_id, words)
+    FROM unnest(:places::integer[], :texts::text[], :vectors::halfvec[], :node_ids::uuid[], :words::text[]) AS i (place,
+        text, embedding, node_id, words)
 )
 SELECT i.place, c.memory_id, c.text, c.score
 FROM questions i
@@ -186,149 +198,160 @@ CROSS JOIN LATERAL (
             SELECT p.id, p.memory_id, p.text
             FROM (
                 SELECT w.* FROM search_passages w
-                WHERE w.tenant_id = $1 AND w.graph_id = $2 AND w.removed_revision IS NULL AND w.tsv @@ i.words
+                WHERE w.tenant_id = :tenant_id AND w.graph_id = :graph_id AND w.removed_revision IS NULL
+                    AND w.tsv @@ i.words
                     AND (i.node_id IS NULL OR w.node_id = i.node_id)
                 UNION ALL
                 (SELECT o.* FROM search_passages o
-                WHERE i.node_id IS NOT NULL AND o.tenant_id = $1 AND o.node_id = i.node_id AND o.removed_revision IS NULL
+                WHERE i.node_id IS NOT NULL AND o.tenant_id = :tenant_id AND o.node_id = i.node_id
+                    AND o.removed_revision IS NULL
                     AND NOT o.tsv @@ i.words
-                LIMIT $12)
+                LIMIT :max_others)
             ) AS p
-            WHERE p.source <> 'name' AND p.embedding_model = $7 AND p.text <> i.text AND NOT p.outdated
+            WHERE p.source <> 'name' AND p.embedding_model = :model AND p.text <> i.text AND NOT p.outdated
                 AND (p.expires_at IS NULL OR p.expires_at > statement_timestamp())
                 AND p.node_id NOT IN (
                     SELECT u.id FROM search_nodes u
-                    WHERE u.tenant_id = $1 AND u.graph_id = $2 AND u.removed_revision IS NULL
+                    WHERE u.tenant_id = :tenant_id AND u.graph_id = :graph_id AND u.removed_revision IS NULL
                         AND (u.status <> 'active' OR u.expires_at IS NOT NULL OR u.freshness_at IS NOT NULL)
                         AND (u.status = 'archived' OR u.expires_at <= statement_timestamp()))
             ORDER BY p.embedding <=> i.embedding
-            LIMIT $10
+            LIMIT :candidates
         ) AS n
         CROSS JOIN LATERAL (
             SELECT e.embedding FROM passage_vectors e
-            WHERE e.tenant_id = $1 AND e.passage_id = n.id AND e.model = $7 LIMIT 1
+            WHERE e.tenant_id = :tenant_id AND e.passage_id = n.id AND e.model = :model LIMIT 1
         ) AS v
         ORDER BY n.memory_id, v.embedding <=> i.embedding
     ) AS m
     ORDER BY m.score DESC NULLS LAST
-    LIMIT $8
+    LIMIT :max_duplicates
 ) AS c
-WHERE c.score >= $9
+WHERE c.score >= :min_similarity
 ORDER BY i.place, c.score DESC;
 
 -- name: find_similar
--- Active facts that mean nearly the same as a node, nearest first, at most $5: by the nearest of the passages that one
--- model embedded, each by itself. Sought by the vectors that neighbours share in, which are in the row: the $6 nearest.
--- $4: the least cosine.
+-- Active facts that mean nearly the same as a node, nearest first, at most :limit: by the nearest of the passages that one
+-- model embedded, each by itself. Sought by the vectors that neighbours share in, which are in the row: the :candidates
+-- nearest. :min_score: the least cosine.
 WITH own AS (
     SELECT p.id, p.embedding, p.embedding_model, v.embedding AS own_embedding FROM search_passages p
-    JOIN passage_vectors v ON v.tenant_id = $1 AND v.passage_id = p.id AND v.model = p.embedding_model
-    WHERE p.tenant_id = $1 AND p.graph_id = $2 AND p.node_id = $3 AND p.removed_revision IS NULL
+    JOIN passage_vectors v ON v.tenant_id = :tenant_id AND v.passage_id = p.id AND v.model = p.embedding_model
+    WHERE p.tenant_id = :tenant_id AND p.graph_id = :graph_id AND p.node_id = :node_id AND p.removed_revision IS NULL
 ), near AS (
     SELECT n.node_id, max(nullif(1 - (v.embedding <=> o.own_embedding), 'NaN')) AS score
     FROM own o
     CROSS JOIN LATERAL (
         SELECT p.id, p.node_id FROM search_passages p
-        WHERE p.tenant_id = $1 AND p.graph_id = $2 AND p.removed_revision IS NULL AND p.source = 'fact'
-            AND p.node_id <> $3 AND p.embedding_model = o.embedding_model
+        WHERE p.tenant_id = :tenant_id AND p.graph_id = :graph_id AND p.removed_revision IS NULL AND p.source = 'fact'
+            AND p.node_id <> :node_id AND p.embedding_model = o.embedding_model
         ORDER BY p.embedding <=> o.embedding
-        LIMIT $6
+        LIMIT :candidates
     ) AS n
-    JOIN passage_vectors v ON v.tenant_id = $1 AND v.passage_id = n.id AND v.model = o.embedding_model
+    JOIN passage_vectors v ON v.tenant_id = :tenant_id AND v.passage_id = n.id AND v.model = o.embedding_model
     GROUP BY n.node_id
 )
 SELECT n.id, near.score
 FROM near
-JOIN nodes n ON n.tenant_id = $1 AND n.id = near.node_id
-WHERE near.score >= $4 AND n.name IS NULL AND n.removed_revision IS NULL AND n.status = 'active'
+JOIN nodes n ON n.tenant_id = :tenant_id AND n.id = near.node_id
+WHERE near.score >= :min_score AND n.name IS NULL AND n.removed_revision IS NULL AND n.status = 'active'
     AND (n.expires_at IS NULL OR n.expires_at > statement_timestamp())
 ORDER BY near.score DESC, n.id
-LIMIT $5;
+LIMIT :limit;
 
 -- name: find_similar_at
--- The same in a graph as it was at revision $6 and its time $7: each passage of then with each, without indexes.
+-- The same in a graph as it was at revision :as_of_revision and its time :as_of_time: each passage of then with each,
+-- without indexes.
 WITH own AS (
     SELECT v.embedding AS own_embedding, v.model FROM search_passages p
-    JOIN passage_vectors v ON v.tenant_id = $1 AND v.passage_id = p.id AND v.model = p.embedding_model
-    WHERE p.tenant_id = $1 AND p.graph_id = $2 AND p.node_id = $3 AND p.added_revision <= $6
-        AND (p.removed_revision IS NULL OR p.removed_revision > $6) AND (p.expires_at IS NULL OR p.expires_at > $7)
+    JOIN passage_vectors v ON v.tenant_id = :tenant_id AND v.passage_id = p.id AND v.model = p.embedding_model
+    WHERE p.tenant_id = :tenant_id AND p.graph_id = :graph_id AND p.node_id = :node_id
+        AND p.added_revision <= :as_of_revision
+        AND (p.removed_revision IS NULL OR p.removed_revision > :as_of_revision)
+        AND (p.expires_at IS NULL OR p.expires_at > :as_of_time)
 ), near AS (
     SELECT n.node_id, max(nullif(1 - (v.embedding <=> o.own_embedding), 'NaN')) AS score
-    FROM nodes_at($1, $2, $6) n
-    JOIN search_passages p ON p.tenant_id = $1 AND p.graph_id = $2 AND p.node_id = n.node_id AND p.source = 'fact'
-        AND p.added_revision <= $6 AND (p.removed_revision IS NULL OR p.removed_revision > $6)
-    JOIN passage_vectors v ON v.tenant_id = $1 AND v.passage_id = p.id AND v.model = p.embedding_model
+    FROM nodes_at(:tenant_id, :graph_id, :as_of_revision) n
+    JOIN search_passages p ON p.tenant_id = :tenant_id AND p.graph_id = :graph_id AND p.node_id = n.node_id
+        AND p.source = 'fact'
+        AND p.added_revision <= :as_of_revision AND (p.removed_revision IS NULL OR p.removed_revision > :as_of_revision)
+    JOIN passage_vectors v ON v.tenant_id = :tenant_id AND v.passage_id = p.id AND v.model = p.embedding_model
     JOIN own o ON o.model = v.model
-    WHERE n.node_id <> $3 AND n.name IS NULL AND n.status = 'active' AND (n.expires_at IS NULL OR n.expires_at > $7)
+    WHERE n.node_id <> :node_id AND n.name IS NULL AND n.status = 'active'
+        AND (n.expires_at IS NULL OR n.expires_at > :as_of_time)
     GROUP BY n.node_id
 )
 SELECT near.node_id AS id, near.score
 FROM near
-WHERE near.score >= $4
+WHERE near.score >= :min_score
 ORDER BY near.score DESC, near.node_id
-LIMIT $5;
+LIMIT :limit;
 
 -- name: find_similar_entities
--- For each of these facts ($3, if it is live and active), the entities of which a passage means nearly the same, nearest
--- first, at most $5: by the nearest of the passages that one model embedded, each by itself. $4: the least cosine of each
--- fact. Sought by the vectors that neighbours share in, which are in the row: the $6 nearest.
+-- For each of these facts (:fact_ids, if it is live and active), the entities of which a passage means nearly the same,
+-- nearest first, at most :limit: by the nearest of the passages that one model embedded, each by itself. :min_scores: the
+-- least cosine of each fact. Sought by the vectors that neighbours share in, which are in the row: the :candidates
+-- nearest.
 SELECT i.id AS fact_id, c.id AS entity_id
-FROM unnest($3::uuid[], $4::double precision[]) WITH ORDINALITY AS i (id, least, place)
-JOIN nodes f ON f.tenant_id = $1 AND f.id = i.id AND f.graph_id = $2
+FROM unnest(:fact_ids::uuid[], :min_scores::double precision[]) WITH ORDINALITY AS i (id, least, place)
+JOIN nodes f ON f.tenant_id = :tenant_id AND f.id = i.id AND f.graph_id = :graph_id
 CROSS JOIN LATERAL (
     SELECT e.id, max(nullif(1 - (v.embedding <=> o.own_embedding), 'NaN')) AS score
     FROM (
         SELECT p.embedding, p.embedding_model, w.embedding AS own_embedding FROM search_passages p
-        JOIN passage_vectors w ON w.tenant_id = $1 AND w.passage_id = p.id AND w.model = p.embedding_model
-        WHERE p.tenant_id = $1 AND p.graph_id = $2 AND p.node_id = i.id AND p.removed_revision IS NULL
+        JOIN passage_vectors w ON w.tenant_id = :tenant_id AND w.passage_id = p.id AND w.model = p.embedding_model
+        WHERE p.tenant_id = :tenant_id AND p.graph_id = :graph_id AND p.node_id = i.id AND p.removed_revision IS NULL
     ) AS o
     CROSS JOIN LATERAL (
         SELECT p.id, p.node_id FROM search_passages p
-        WHERE p.tenant_id = $1 AND p.graph_id = $2 AND p.removed_revision IS NULL AND p.source <> 'fact'
+        WHERE p.tenant_id = :tenant_id AND p.graph_id = :graph_id AND p.removed_revision IS NULL AND p.source <> 'fact'
             AND NOT p.outdated AND p.node_id <> i.id AND p.embedding_model = o.embedding_model
             AND (p.expires_at IS NULL OR p.expires_at > statement_timestamp())
         ORDER BY p.embedding <=> o.embedding
-        LIMIT $6
+        LIMIT :candidates
     ) AS n
-    JOIN passage_vectors v ON v.tenant_id = $1 AND v.passage_id = n.id AND v.model = o.embedding_model
-    JOIN nodes e ON e.tenant_id = $1 AND e.id = n.node_id
+    JOIN passage_vectors v ON v.tenant_id = :tenant_id AND v.passage_id = n.id AND v.model = o.embedding_model
+    JOIN nodes e ON e.tenant_id = :tenant_id AND e.id = n.node_id
     WHERE e.name IS NOT NULL AND e.removed_revision IS NULL AND e.status = 'active'
         AND (e.expires_at IS NULL OR e.expires_at > statement_timestamp())
     GROUP BY e.id
     HAVING max(nullif(1 - (v.embedding <=> o.own_embedding), 'NaN')) >= i.least
     ORDER BY score DESC, e.id
-    LIMIT $5
+    LIMIT :limit
 ) AS c
 WHERE f.removed_revision IS NULL AND f.status = 'active'
     AND (f.expires_at IS NULL OR f.expires_at > statement_timestamp())
 ORDER BY i.place, c.score DESC, c.id;
 
 -- name: attributes_of
--- What observations and nodes ($3) of a graph say of themselves, and why they were last changed. Each is looked up by its id, whatever the planner knows.
+-- What observations and nodes (:memory_ids) of a graph say of themselves, and why they were last changed. Each is looked
+-- up by its id, whatever the planner knows.
 SELECT i.id, coalesce(o.kind, n.kind) AS kind, coalesce(o.tags, n.tags) AS tags,
     coalesce(o.importance, n.importance) AS importance, coalesce(o.source, n.source) AS source,
     coalesce(o.metadata, n.metadata) AS metadata, coalesce(o.reason, n.reason) AS reason
-FROM unnest($3::uuid[]) AS i (id)
+FROM unnest(:memory_ids::uuid[]) AS i (id)
 LEFT JOIN LATERAL (
     SELECT * FROM observations
-    WHERE tenant_id = $1 AND id = i.id AND graph_id = $2 AND coalesce(removed_revision, 0) = 0
+    WHERE tenant_id = :tenant_id AND id = i.id AND graph_id = :graph_id AND coalesce(removed_revision, 0) = 0
     ORDER BY added_revision DESC LIMIT 1
 ) AS o ON true
-LEFT JOIN LATERAL (SELECT * FROM nodes WHERE tenant_id = $1 AND id = i.id AND graph_id = $2 LIMIT 1) AS n ON true;
+LEFT JOIN LATERAL (SELECT * FROM nodes WHERE tenant_id = :tenant_id AND id = i.id
+    AND graph_id = :graph_id LIMIT 1) AS n ON true;
 
 -- name: attributes_at
--- The same as it was at revision $4.
+-- The same as it was at revision :as_of_revision.
 SELECT i.id, coalesce(o.kind, n.kind) AS kind, coalesce(o.tags, n.tags) AS tags,
     coalesce(o.importance, n.importance) AS importance, coalesce(o.source, n.source) AS source,
     coalesce(o.metadata, n.metadata) AS metadata, coalesce(o.reason, n.reason) AS reason
-FROM unnest($3::uuid[]) AS i (id)
+FROM unnest(:memory_ids::uuid[]) AS i (id)
 LEFT JOIN LATERAL (
     SELECT * FROM observations
-    WHERE tenant_id = $1 AND id = i.id AND graph_id = $2 AND added_revision <= $4
-        AND (removed_revision IS NULL OR removed_revision > $4)
+    WHERE tenant_id = :tenant_id AND id = i.id AND graph_id = :graph_id AND added_revision <= :as_of_revision
+        AND (removed_revision IS NULL OR removed_revision > :as_of_revision)
     ORDER BY added_revision DESC LIMIT 1
 ) AS o ON true
-LEFT JOIN LATERAL (SELECT * FROM nodes_at($1, $2, $4) WHERE node_id = i.id ORDER BY version DESC LIMIT 1) AS n ON true;
+LEFT JOIN LATERAL (SELECT * FROM nodes_at(:tenant_id, :graph_id,
+    :as_of_revision) WHERE node_id = i.id ORDER BY version DESC LIMIT 1) AS n ON true;
 
 -- name: vectors_ready
 -- Whether the database can compare vectors.
@@ -338,35 +361,37 @@ SELECT EXISTS (SELECT 1 FROM pg_extension WHERE extname = 'vector');
 -- What an answer from a graph depends on beside its question. Two indexes give the next expiry, however many there are.
 SELECT h.graph_id, h.revision, h.at, i.index_epoch, i.passages_counted, i.vector_model, i.vector_dimensions, i.model, least(
     (SELECT min(p.expires_at) FROM passages p
-    WHERE p.tenant_id = $1 AND p.graph_id = $2 AND p.removed_revision IS NULL AND p.expires_at > statement_timestamp()),
+    WHERE p.tenant_id = :tenant_id AND p.graph_id = :graph_id AND p.removed_revision IS NULL
+        AND p.expires_at > statement_timestamp()),
     (SELECT min(n.expires_at) FROM nodes n
-    WHERE n.tenant_id = $1 AND n.graph_id = $2 AND n.removed_revision IS NULL AND n.expires_at > statement_timestamp())
+    WHERE n.tenant_id = :tenant_id AND n.graph_id = :graph_id AND n.removed_revision IS NULL
+        AND n.expires_at > statement_timestamp())
 ) AS next_expiry
 FROM graph_heads h
 JOIN graph_indexes i ON i.tenant_id = h.tenant_id AND i.graph_id = h.graph_id
-WHERE h.tenant_id = $1 AND h.graph_id = $2;
+WHERE h.tenant_id = :tenant_id AND h.graph_id = :graph_id;
 
 -- name: reload_hits
--- Passages of a known ranking as hits, in its order: those of this graph that may still be shown. $7: the status that is
--- asked for. Rows are asked for by their ids and judged after: while the tables have no statistics, a join or an index of
--- what is live would look at all (measured: 185 ms instead of 1).
+-- Passages of a known ranking as hits, in its order: those of this graph that may still be shown. :status: the status that
+-- is asked for. Rows are asked for by their ids and judged after: while the tables have no statistics, a join or an index
+-- of what is live would look at all (measured: 185 ms instead of 1).
 WITH kept AS MATERIALIZED (
     SELECT id, graph_id, memory_id, node_id, version_id, source, text, said_at, expires_at, removed_revision, outdated
     FROM passages
-    WHERE tenant_id = $1 AND id = ANY ($3::uuid[])
+    WHERE tenant_id = :tenant_id AND id = ANY (:passage_ids::uuid[])
 ), theirs AS MATERIALIZED (
     SELECT id, version, version_id, name, status, expires_at, removed_revision FROM nodes
-    WHERE tenant_id = $1 AND id = ANY (ARRAY(SELECT node_id FROM kept))
+    WHERE tenant_id = :tenant_id AND id = ANY (ARRAY(SELECT node_id FROM kept))
 )
 SELECT p.id AS passage_id, p.memory_id, p.node_id, p.version_id, -- include: conflicts
     AS conflicts, n.name, p.text, p.said_at AS at, p.outdated OR n.status = 'outdated' AS outdated,
     r.score, r.meaning, r.terms
-FROM unnest($3::uuid[], $4::double precision[], $5::double precision[], $6::jsonb[])
+FROM unnest(:passage_ids::uuid[], :scores::double precision[], :meanings::double precision[], :terms::jsonb[])
     WITH ORDINALITY AS r (id, score, meaning, terms, place)
 JOIN kept p ON p.id = r.id
 JOIN theirs n ON n.id = p.node_id
-WHERE p.graph_id = $2 AND p.removed_revision IS NULL AND n.removed_revision IS NULL
+WHERE p.graph_id = :graph_id AND p.removed_revision IS NULL AND n.removed_revision IS NULL
     AND (p.expires_at IS NULL OR p.expires_at > statement_timestamp())
     AND (n.expires_at IS NULL OR n.expires_at > statement_timestamp())
-    AND (n.status <> 'archived' OR $7::text = 'archived')
+    AND (n.status <> 'archived' OR :status::text = 'archived')
 ORDER BY r.place;

@@ -52,32 +52,29 @@ async def find_candidates(
     )
     if question.vector is None:  # Nothing but words finds anything.
         own = own or terms[:1]
-    query, past = _by_vector_index(queries.find_candidates, scope, question.model), tuple[Any, ...]()
-    if scope.at is not None:
-        query, past = queries.find_candidates_at, (scope.at.revision, scope.at.at)
+    query = queries.find_candidates if scope.at is None else queries.find_candidates_at
     rows = await tx.fetch(
-        query,
-        tx.tenant_id,
-        scope.graph.id,
-        [term.query for term in terms],
-        CANDIDATES,
-        any_of(own),
-        any_of(around),
-        [term.idf for term in terms],
-        _half(question.vector),
-        question.model,
-        only.include_outdated or only.status == "outdated",
-        only.fresh_only,
-        only.kinds,
-        any_case(only.tags),
-        only.about,
-        only.min_importance,
-        only.since,
-        only.until,
-        only.status,
-        only.named,
-        scope.under,
-        *past,
+        query.with_types(vector=_vector_type(scope, question.model)),
+        graph_id=scope.graph.id,
+        terms=[term.query for term in terms],
+        idfs=[term.idf for term in terms],
+        words=any_of(own),
+        context_words=any_of(around),
+        vector=_half(question.vector),
+        model=question.model,
+        candidates=CANDIDATES,
+        include_outdated=only.include_outdated or only.status == "outdated",
+        fresh_only=only.fresh_only,
+        kinds=only.kinds,
+        tags=any_case(only.tags),
+        about=only.about,
+        min_importance=only.min_importance,
+        since=only.since,
+        until=only.until,
+        status=only.status,
+        named=only.named,
+        under=scope.under,
+        **scope.at.parameters if scope.at else {},
     )
     return {row["id"]: {name: value for name, value in row.items() if name != "id"} for row in rows}
 
@@ -93,18 +90,17 @@ async def load_features(
     """The features of the passages found, for a question. `spoken`: its phrases; `named`: entities that it names."""
     rows = await tx.fetch(
         queries.candidate_features,
-        tx.tenant_id,
-        list(found),
-        [term.query for term in terms],
-        [term.idf for term in terms],
-        _half(question.vector),
-        question.model,
-        named,
-        [phrase.lower() for phrase in spoken],
-        is_first_person(question.text),
-        question.asker or "",
-        [*FIRST_PERSON_SPEAKERS, question.asker.lower()] if question.asker else FIRST_PERSON_SPEAKERS,
-        ASSISTANT_SPEAKERS,
+        passage_ids=list(found),
+        terms=[term.query for term in terms],
+        idfs=[term.idf for term in terms],
+        vector=_half(question.vector),
+        model=question.model,
+        named=named,
+        phrases=[phrase.lower() for phrase in spoken],
+        first_person=is_first_person(question.text),
+        asker=question.asker or "",
+        asker_names=[*FIRST_PERSON_SPEAKERS, question.asker.lower()] if question.asker else FIRST_PERSON_SPEAKERS,
+        assistant_names=ASSISTANT_SPEAKERS,
     )
     return [Candidate(**{**row, **found[row["id"]]}) for row in rows]
 
@@ -126,18 +122,17 @@ async def find_near_duplicates(
         return close
     rows = await tx.fetch(
         queries.find_near_duplicates,
-        tx.tenant_id,
-        graph.id,
-        asked,
-        [questions[place].text for place in asked],
-        [_half(questions[place].vector) for place in asked],
-        [node_ids[place] for place in asked],
-        questions[asked[0]].model,
-        MAX_NEAR_DUPLICATES,
-        MIN_NEAR_DUPLICATE_SIMILARITY,
-        APPROXIMATE_CANDIDATES,
-        [any_of(rarest_terms(terms[place], MAX_MATCHED)) for place in asked],
-        MAX_MATCHED,
+        graph_id=graph.id,
+        places=asked,
+        texts=[questions[place].text for place in asked],
+        vectors=[_half(questions[place].vector) for place in asked],
+        node_ids=[node_ids[place] for place in asked],
+        model=questions[asked[0]].model,
+        max_duplicates=MAX_NEAR_DUPLICATES,
+        min_similarity=MIN_NEAR_DUPLICATE_SIMILARITY,
+        candidates=APPROXIMATE_CANDIDATES,
+        words=[any_of(rarest_terms(terms[place], MAX_MATCHED)) for place in asked],
+        max_others=MAX_MATCHED,
     )
     for row in rows:
         close[row["place"]].append(NearDuplicate(row["memory_id"], row["text"], row["score"]))
@@ -148,11 +143,11 @@ async def find_similar(
     tx: Transaction, graph: Graph, node_id: UUID, *, min_score: float, limit: int, at: Moment | None
 ) -> list[tuple[UUID, float]]:
     """Active facts that mean (`at`: meant) nearly the same as a node, with their cosines, nearest first."""
-    asked = (tx.tenant_id, graph.id, node_id, min_score, limit)
+    asked = {"graph_id": graph.id, "node_id": node_id, "min_score": min_score, "limit": limit}
     if at is None:
-        rows = await tx.fetch(queries.find_similar, *asked, APPROXIMATE_CANDIDATES + limit)
+        rows = await tx.fetch(queries.find_similar, **asked, candidates=APPROXIMATE_CANDIDATES + limit)
     else:
-        rows = await tx.fetch(queries.find_similar_at, *asked, at.revision, at.at)
+        rows = await tx.fetch(queries.find_similar_at, **asked, **at.parameters)
     return [(row["id"], row["score"]) for row in rows]
 
 
@@ -162,7 +157,12 @@ async def find_similar_entities(
     """Active facts, each with an entity of which something is known that means nearly the same, nearest first."""
     ids, least = list(facts), list(facts.values())
     rows = await tx.fetch(
-        queries.find_similar_entities, tx.tenant_id, graph.id, ids, least, limit, APPROXIMATE_CANDIDATES + limit
+        queries.find_similar_entities,
+        graph_id=graph.id,
+        fact_ids=ids,
+        min_scores=least,
+        limit=limit,
+        candidates=APPROXIMATE_CANDIDATES + limit,
     )
     return [(row["fact_id"], row["entity_id"]) for row in rows]
 
@@ -171,11 +171,11 @@ async def attributes_of(
     tx: Transaction, graph: Graph, memory_ids: Sequence[UUID], at: Moment | None
 ) -> dict[UUID, MemoryAttributes]:
     """What memories say of themselves (`at`: said), by their ids."""
-    asked = (tx.tenant_id, graph.id, memory_ids)
+    asked = {"graph_id": graph.id, "memory_ids": memory_ids}
     if at is None:
-        rows = await tx.fetch(queries.attributes_of, *asked)
+        rows = await tx.fetch(queries.attributes_of, **asked)
     else:
-        rows = await tx.fetch(queries.attributes_at, *asked, at.revision)
+        rows = await tx.fetch(queries.attributes_at, **asked, as_of_revision=at.revision)
     return {
         row["id"]: MemoryAttributes(
             kind=row["kind"],
@@ -197,7 +197,7 @@ async def vectors_ready(tx: Transaction) -> bool:
 
 async def find_state(tx: Transaction, graph: Graph) -> GraphState:
     """The state of a graph that answers depend on."""
-    [row] = await tx.fetch(queries.find_state, tx.tenant_id, graph.id)
+    [row] = await tx.fetch(queries.find_state, graph_id=graph.id)
     return GraphState(**row)
 
 
@@ -205,24 +205,20 @@ async def reload_hits(tx: Transaction, graph: Graph, ranking: Sequence[RankedPas
     """A cached ranking as hits, in its order, without those that may no longer be shown."""
     rows = await tx.fetch(
         queries.reload_hits,
-        tx.tenant_id,
-        graph.id,
-        [one.passage_id for one in ranking],
-        [one.score for one in ranking],
-        [one.meaning for one in ranking],
-        [one.terms for one in ranking],
-        only.status,
+        graph_id=graph.id,
+        passage_ids=[one.passage_id for one in ranking],
+        scores=[one.score for one in ranking],
+        meanings=[one.meaning for one in ranking],
+        terms=[one.terms for one in ranking],
+        status=only.status,
     )
     return [Hit(**row) for row in rows]
 
 
-def _by_vector_index(query: str, scope: SearchScope, model: str) -> str:
-    """The query as the graph's vector index needs it, which is over vectors of one length."""
-    dimensions = scope.dimensions(model)
-    if dimensions is None:
-        return query
-    vector = f"halfvec({int(dimensions)})"
-    return query.replace("e.embedding <=> $8::halfvec", f"e.embedding::{vector} <=> $8::{vector}")
+def _vector_type(scope: SearchScope, model: str) -> str:
+    """The type of vectors as the graph's index needs it, which is over vectors of one length."""
+    dimensions = None if scope.at else scope.dimensions(model)
+    return "halfvec" if dimensions is None else f"halfvec({dimensions})"
 
 
 def _half(vector: NDArray[np.float32] | None) -> HalfVector | None:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
-from recollect.graph.graphs.model import Graph, Moment
+from recollect.graph.graphs.model import Graph, Moment, as_of_parameters
 from recollect.graph.nodes.model import any_case
 from recollect.platform.db import Transaction
 from recollect.platform.sql import Queries
@@ -31,8 +31,13 @@ queries = Queries(__package__)
 async def search_substring(tx: Transaction, graph: Graph, query: SubstringQuery, at: Moment | None) -> list[UUID]:
     """Entities that match, best first; up to one more than the query's limit."""
     pattern = like_pattern(query.text)
-    among = _among(tx, graph, at, query)
-    rows = await tx.fetch(queries.search_substring, *among, pattern, pattern[1:-1], *_page(query))
+    rows = await tx.fetch(
+        queries.search_substring,
+        **_among(graph, at, query),
+        pattern=pattern,
+        name_pattern=pattern[1:-1],
+        **_page(query),
+    )
     return [row["id"] for row in rows]
 
 
@@ -49,8 +54,15 @@ async def search_ranked(
 
     `entities`: how many live ones there are, expired ones too, where that is known and nothing is filtered.
     """
-    terms = ([like_pattern(word) for word in words], [word_pattern(word) for word in words], WORD)
-    rows = await tx.fetch(queries.search_ranked, *_among(tx, graph, at, query), *terms, entities, *_page(query))
+    rows = await tx.fetch(
+        queries.search_ranked,
+        **_among(graph, at, query),
+        patterns=[like_pattern(word) for word in words],
+        regexes=[word_pattern(word) for word in words],
+        word=WORD,
+        entities=entities,
+        **_page(query),
+    )
     return [(row["id"], row["score"]) for row in rows]
 
 
@@ -58,17 +70,16 @@ async def match_labels(tx: Transaction, graph: Graph, query: LabelQuery, at: Mom
     """Nodes whose summary or tags hold enough of the words, those that hold most first."""
     rows = await tx.fetch(
         queries.match_labels,
-        tx.tenant_id,
-        graph.id,
-        query.words,
-        query.any_word,
-        query.limit,
-        query.share,
-        query.kinds,
-        any_case(query.tags),
-        at.revision if at else None,
-        at.at if at else None,
-        query.fresh_only,
+        graph_id=graph.id,
+        words=query.words,
+        any_word=query.any_word,
+        limit=query.limit,
+        min_share=query.share,
+        kinds=query.kinds,
+        tags=any_case(query.tags),
+        as_of_revision=at.revision if at else None,
+        as_of_time=at.at if at else None,
+        fresh_only=query.fresh_only,
     )
     return [LabelMatch(**row) for row in rows]
 
@@ -79,27 +90,27 @@ async def search_boolean(
     """Entities that a boolean query holds of, oldest first; up to one more than the query's limit."""
     rows = await tx.fetch(
         queries.search_boolean,
-        *_among(tx, graph, at, query),
-        [term.field for term in plan.terms],
-        [like_pattern(term.text) for term in plan.terms],
-        [required for required, _ in plan.ways],
-        [forbidden for _, forbidden in plan.ways],
-        plan.is_universal,
-        *_page(query),
+        **_among(graph, at, query),
+        fields=[term.field for term in plan.terms],
+        patterns=[like_pattern(term.text) for term in plan.terms],
+        required=[required for required, _ in plan.ways],
+        forbidden=[forbidden for _, forbidden in plan.ways],
+        is_universal=plan.is_universal,
+        **_page(query),
     )
     return [row["id"] for row in rows]
 
 
 async def count_trigrams(tx: Transaction, text: str) -> tuple[str, int]:
     """A text in small letters as PostgreSQL makes them, and how many distinct trigrams it has."""
-    row = await tx.fetchrow(queries.count_trigrams, text)
+    row = await tx.fetchrow(queries.count_trigrams, text=text)
     assert row is not None
     return row["folded"], row["trigrams"]
 
 
 async def set_similarity(tx: Transaction, similarity: float) -> None:
     """From which similarity trigrams find a text, for the rest of the transaction."""
-    await tx.execute(queries.set_similarity, f"{similarity:.9f}")
+    await tx.execute(queries.set_similarity, similarity=f"{similarity:.9f}")
 
 
 async def fuzzy_entities(
@@ -112,8 +123,7 @@ async def fuzzy_entities(
     page: FuzzyTextsPage,
 ) -> list[FuzzyTexts]:
     """Names and kinds within these bounds, of entities after a key."""
-    near = (folded, within.least, within.most, within.similarity is not None, page.after)
-    rows = await tx.fetch(queries.fuzzy_entities, *_among(tx, graph, at, query), *near, page.limit)
+    rows = await tx.fetch(queries.fuzzy_entities, **_among(graph, at, query), **_near(folded, within, page))
     return [FuzzyTexts(**row) for row in rows]
 
 
@@ -127,32 +137,60 @@ async def fuzzy_statements(
     page: FuzzyTextsPage,
 ) -> list[FuzzyTexts]:
     """Observations within these bounds, after a key."""
-    near = (folded, within.least, within.most, within.similarity is not None, page.after)
-    among = _among(tx, graph, at, query)
-    rows = await tx.fetch(queries.fuzzy_statements, *among, *near, page.limit, within.similarity or 0.0)
+    rows = await tx.fetch(
+        queries.fuzzy_statements,
+        **_among(graph, at, query),
+        **_near(folded, within, page),
+        min_similarity=within.similarity or 0.0,
+    )
     return [FuzzyTexts(**row) for row in rows]
 
 
 async def search_dates(tx: Transaction, graph: Graph, query: DateQuery, at: Moment | None) -> list[UUID]:
     """Entities that were made or last changed in a time, oldest first; up to one more than the query's limit."""
-    among = _among(tx, graph, at, query)
-    rows = await tx.fetch(queries.search_dates, *among, query.since, query.until, *_page(query))
+    rows = await tx.fetch(
+        queries.search_dates, **_among(graph, at, query), since=query.since, until=query.until, **_page(query)
+    )
     return [row["id"] for row in rows]
 
 
 async def find_mentioned(tx: Transaction, graph: Graph, names: Sequence[str], *, limit: int) -> list[UUID]:
     """Live entities that have, or had before a merge, one of these names, oldest first."""
     small = sorted({name.lower() for name in names})
-    rows = await tx.fetch(queries.find_mentioned, tx.tenant_id, graph.id, names, small, MIN_ANY_CASE, limit)
+    rows = await tx.fetch(
+        queries.find_mentioned,
+        graph_id=graph.id,
+        names=names,
+        lowered_names=small,
+        min_length=MIN_ANY_CASE,
+        limit=limit,
+    )
     return [row["id"] for row in rows]
 
 
-def _among(tx: Transaction, graph: Graph, at: Moment | None, query: SearchFilter) -> tuple[Any, ...]:
-    """What every search begins with: where it looks, when, and its filters."""
-    past = (None, None) if at is None else (at.revision, at.at)
-    importance = [query.min_importance, query.max_importance]
-    return tx.tenant_id, graph.id, *past, query.kind, any_case(query.tags), importance, query.archived
+def _among(graph: Graph, at: Moment | None, query: SearchFilter) -> dict[str, Any]:
+    """What every search is asked with: where it looks, when, and its filters."""
+    return {
+        "graph_id": graph.id,
+        **as_of_parameters(at),
+        "kind": query.kind,
+        "tags": any_case(query.tags),
+        "importance": [query.min_importance, query.max_importance],
+        "archived": query.archived,
+    }
 
 
-def _page(query: SearchFilter) -> tuple[int, int]:
-    return query.offset, query.limit + 1
+def _near(folded: str, within: Bounds, page: FuzzyTextsPage) -> dict[str, Any]:
+    """What both searches for similar texts are asked with."""
+    return {
+        "text": folded,
+        "min_length": within.least,
+        "max_length": within.most,
+        "by_trigrams": within.similarity is not None,
+        "after": page.after,
+        "limit": page.limit,
+    }
+
+
+def _page(query: SearchFilter) -> dict[str, int]:
+    return {"offset": query.offset, "limit": query.limit + 1}

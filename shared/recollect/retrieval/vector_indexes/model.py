@@ -4,6 +4,8 @@ import hashlib
 from dataclasses import dataclass
 from uuid import UUID
 
+from recollect.platform.sql import Query
+
 MAX_INDEXES = 100
 """Vector indexes of one table, at most: 1,000 made planning 200 times slower and inserts eight times (measured)."""
 
@@ -37,14 +39,14 @@ class VectorIndex:
         return min(most, max(needed, POSTGRESQL_DEFAULT_MB))
 
 
-def create_statement(index: VectorIndex) -> str:
+def create_statement(index: VectorIndex) -> Query:
     """The DDL that builds the index beside readers and writers; it takes no parameters, so that they are written out.
 
     Partial: one index over all tenants, filtered, found 1 of 20 rows for a small tenant (measured). It is built, and
     searched (hnsw.ef_search of each session), more widely than by default: of 100,000 that found .93 (measured).
     """
     model = index.model.replace("'", "''")
-    return (
+    return Query(
         f"CREATE INDEX CONCURRENTLY {index.name} ON passages "
         f"USING hnsw ((embedding::halfvec({int(index.dimensions)})) halfvec_cosine_ops) WITH (ef_construction = 128) "
         f"WHERE tenant_id = '{UUID(str(index.tenant_id))}' AND graph_id = '{UUID(str(index.graph_id))}' "
@@ -52,6 +54,6 @@ def create_statement(index: VectorIndex) -> str:
     )
 
 
-def drop_statement(name: str) -> str:
+def drop_statement(name: str) -> Query:
     """The DDL that takes an index away beside readers and writers."""
-    return f'DROP INDEX CONCURRENTLY IF EXISTS "{name}"'
+    return Query(f'DROP INDEX CONCURRENTLY IF EXISTS "{name}"')

@@ -34,13 +34,13 @@ async def list_noted(session: Session) -> list[VectorIndex]:
 
 async def find_large(session: Session, *, memories: int, limit: int) -> list[tuple[UUID, UUID]]:
     """Tenants and ids of the largest graphs that have so many memories or more."""
-    rows = await session.fetch(queries.find_large, memories, limit)
+    rows = await session.fetch(queries.find_large, min_memories=memories, limit=limit)
     return [(row["tenant_id"], row["graph_id"]) for row in rows]
 
 
 async def find_model(session: Session, tenant_id: UUID, graph_id: UUID) -> VectorIndex | None:
     """The index that would serve a graph; None while nothing is embedded by the model that serves it."""
-    row = await session.fetchrow(queries.find_model, tenant_id, graph_id)
+    row = await session.fetchrow(queries.find_model, tenant_id=tenant_id, graph_id=graph_id)
     return None if row is None else VectorIndex(**row)
 
 
@@ -48,12 +48,16 @@ async def note_index(
     session: Session, tenant_id: UUID, graph_id: UUID, model: str | None, dimensions: int | None
 ) -> None:
     """Let a graph's searches use an index, or none."""
-    await session.execute(queries.note_index, tenant_id, graph_id, model, dimensions)
+    await session.execute(
+        queries.note_index, tenant_id=tenant_id, graph_id=graph_id, model=model, dimensions=dimensions
+    )
 
 
 async def count_passages(session: Session, index: VectorIndex) -> int:
     """How many passages an index would hold, roughly."""
-    counted: int | None = await session.fetchval(queries.count_passages, index.tenant_id, index.graph_id)
+    counted: int | None = await session.fetchval(
+        queries.count_passages, tenant_id=index.tenant_id, graph_id=index.graph_id
+    )
     return counted or 0
 
 
@@ -63,7 +67,7 @@ async def create_index(session: Session, index: VectorIndex, *, memory_mb: int) 
     Several processes build it in memory that they share, of which a container may have little (/dev/shm): then one
     builds it, in memory of its own.
     """
-    await session.execute(queries.give_memory, f"{memory_mb}MB")
+    await session.execute(queries.give_memory, memory=f"{memory_mb}MB")
     try:
         await session.execute(create_statement(index))
     except asyncpg.DiskFullError:
