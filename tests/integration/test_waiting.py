@@ -28,7 +28,6 @@ from recollect.platform.db import Database
 from recollect.platform.embedding import Vectors
 from recollect.platform.queue import QUEUE_NAME, Wakeups, arq_redis
 from recollect.settings import Settings
-from recollect_local.postgres import LocalPostgres
 from recollect_workers.context import WorkerContext
 from recollect_workers.jobs import embedding
 from recollect_workers.schedule import ScheduledJob, repeat
@@ -36,7 +35,6 @@ from recollect_workers.wakeups import MAX_JOBS, arq_worker, run_until_stopping
 from tests.conftest import NewTenant
 from tests.examples import examples
 from tests.memories import Agent, embedder
-from tests.plans import watched
 from tests.workers import embedded_within, waiting
 
 BULK = MAX_SMALL + 1
@@ -160,23 +158,6 @@ async def test_the_oldest_is_claimed_soon_however_much_keeps_coming(
         assert claimed & said
         waiting -= claimed
     assert not waiting
-
-
-async def test_a_claim_looks_at_few_of_very_many(
-    caller: Caller, postgres: LocalPostgres, settings: Settings, owner: asyncpg.Connection
-) -> None:
-    """Both ways of claiming read as much as they take, not what waits; with statistics of the table and without."""
-    async with watched(postgres.url(), settings) as (db, watch):
-        agent = Agent(db, caller)
-        for number in range(6):
-            await write(agent, f"import {number}", 500)
-        await write(agent, "said", 3)
-        for statement in ("SELECT 1", "ANALYZE passages"):
-            await owner.execute(statement)
-            for small_only in (False, True):
-                watch.clear()
-                await claim(agent, small_only=small_only)
-                assert 0 < watch.rows["passages.claim_pending"] < 100 * BATCH, watch.rows
 
 
 class HeldEmbedder:

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 from uuid import UUID
 
 import asyncpg
@@ -16,6 +17,7 @@ from pgvector import HalfVector
 from recollect.accounts.identity.model import operator_caller
 from recollect.caller import Caller
 from recollect.graph.passages import service as passages
+from recollect.graph.passages.model import PendingPassage
 from recollect.jobs.model import EMBED_PASSAGES
 from recollect.platform.cache import connect_redis
 from recollect.platform.db import APP_ROLE, Database
@@ -287,6 +289,35 @@ async def test_the_next_batch_is_embedded_while_one_is_stored_and_no_third(
         assert (len(watched.texts), await waiting(owner, caller)) == (8, 20)
     assert not await running
     assert (len(watched.texts), await waiting(owner, caller)) == (20, 0)
+
+
+async def test_what_was_locked_while_a_batch_was_stored_is_claimed_after_it(
+    context: WorkerContext, caller: Caller, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Storing locks the neighbours of what it stores, and a claim passes over them: they do not wait for a sweep."""
+    context = replace(context, settings=context.settings.model_copy(update={"embedding_batch": 4}))
+    await remember(context.database, caller, "Ada", "Grace", "Mary")
+    claim, store, locked = embedding._claim, embedding._store, asyncio.Event()
+    claims: list[list[PendingPassage]] = []
+
+    async def claim_beside_the_lock(*arguments: Any, **options: Any) -> list[PendingPassage]:
+        if claims:
+            await locked.wait()
+        claims.append(claimed := await claim(*arguments, **options))
+        return claimed
+
+    async def store_after_the_next_claim(*arguments: Any) -> embedding.StoredBatch:
+        before = len(claims)
+        async with owner.transaction():
+            await owner.execute("SELECT 1 FROM passages WHERE tenant_id = $1 FOR UPDATE", caller.tenant_id)
+            locked.set()
+            await eventually(lambda: asyncio.sleep(0, len(claims) > before))
+        return await store(*arguments)
+
+    monkeypatch.setattr(embedding, "_claim", claim_beside_the_lock)
+    monkeypatch.setattr(embedding, "_store", store_after_the_next_claim)
+    await embedding.embed_passages(context, caller.tenant_id, {})
+    assert await waiting(owner, caller) == 0
 
 
 async def test_an_embedder_that_is_away_costs_a_wait_and_nothing_else(

@@ -150,8 +150,12 @@ class _EmbeddingTurn:
             await self._stored()
 
     async def _batch(self) -> bool:
+        is_storing = self._storing is not None
         batch = await _embed_next(self._context, self._tenant_id, small_only=self._small_only)
         await self._stored()
+        if batch is None and is_storing:
+            # Storing locks the neighbours of what it stores, and a claim passes over what is locked.
+            batch = await _embed_next(self._context, self._tenant_id, small_only=self._small_only)
         if batch is None:
             return False
         self._storing = asyncio.create_task(self._store(batch))
