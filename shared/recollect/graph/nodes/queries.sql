@@ -1,3 +1,20 @@
+-- fragment: fields
+-- The columns that a version of a node says something in: NodeFields.
+name, kind, content, summary, tags, importance, metadata, parent_id, status, source, thread, said_at, freshness_at,
+        ttl_days, expires_at, last_dedup_at, placeholder, reason;
+
+-- fragment: typed_fields
+-- The same with their types, as a list of JSON objects has them, each with the node's id and that of its new version.
+id uuid, version_id uuid, name text, kind text, content text, summary text, tags text[], importance double precision,
+    metadata jsonb, parent_id uuid, status text, source text, thread text, said_at timestamptz, freshness_at timestamptz,
+    ttl_days double precision, expires_at timestamptz, last_dedup_at timestamptz, placeholder boolean, reason text;
+
+-- fragment: head
+-- A node as it is now: NodeHead.
+id, graph_id, version, version_id, name, kind, content, summary, tags, importance, metadata, parent_id, status, source,
+    thread, said_at, freshness_at, ttl_days, expires_at, last_dedup_at, placeholder, reason, created_at, created_by,
+    updated_at;
+
 -- name: insert_placeholders
 -- Placeholders for names that no live node has.
 INSERT INTO nodes (tenant_id, graph_id, id, version, version_id, name, placeholder, added_revision, created_at,
@@ -55,39 +72,34 @@ WITH heads AS (
         AND v.version < h.version AND v.superseded_revision IS NULL
     RETURNING v.node_id, v.sibling
 ), appended AS (
-    INSERT INTO node_versions (tenant_id, graph_id, node_id, version, id, name, kind, content, summary, tags, importance,
-        metadata, parent_id, status, source, thread, said_at, freshness_at, ttl_days, expires_at, last_dedup_at,
-        placeholder, deleted, reason, based_on, began_at, added_revision, created_at, created_by)
-    SELECT tenant_id, graph_id, id, version, version_id, name, kind, content, summary, tags, importance, metadata,
-        parent_id, status, source, thread, said_at, freshness_at, ttl_days, expires_at, last_dedup_at, placeholder,
-        removed_revision IS NOT NULL, reason, nullif(based_on, 0), created_at, :revision, updated_at, actor
+    INSERT INTO node_versions (
+        tenant_id, graph_id, node_id, version, id, deleted, based_on, began_at, added_revision, created_at, created_by,
+        -- include: fields
+    )
+    SELECT tenant_id, graph_id, id, version, version_id, removed_revision IS NOT NULL, nullif(based_on, 0), created_at,
+        :revision, updated_at, actor,
+        -- include: fields
     FROM heads
 )
 SELECT DISTINCT node_id FROM superseded WHERE sibling;
 
 -- name: read_heads
 -- Live nodes as they are now.
-SELECT id, graph_id, version, version_id, name, kind, content, summary, tags, importance, metadata, parent_id, status,
-    source, thread, said_at, freshness_at, ttl_days, expires_at, last_dedup_at, placeholder, reason, created_at,
-    created_by, updated_at
+SELECT -- include: head
 FROM nodes
 WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND id = ANY (:node_ids::uuid[]) AND removed_revision IS NULL
     AND (expires_at IS NULL OR expires_at > statement_timestamp());
 
 -- name: expired_heads
 -- Nodes of these names that have expired: nobody sees them, but their names are not free yet.
-SELECT id, graph_id, version, version_id, name, kind, content, summary, tags, importance, metadata, parent_id, status,
-    source, thread, said_at, freshness_at, ttl_days, expires_at, last_dedup_at, placeholder, reason, created_at,
-    created_by, updated_at
+SELECT -- include: head
 FROM nodes
 WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND name = ANY (:names::text[]) AND removed_revision IS NULL
     AND expires_at <= statement_timestamp();
 
 -- name: list_expired
 -- Nodes of a graph whose time has come and that are not archived yet, longest expired first; at most :limit.
-SELECT id, graph_id, version, version_id, name, kind, content, summary, tags, importance, metadata, parent_id, status,
-    source, thread, said_at, freshness_at, ttl_days, expires_at, last_dedup_at, placeholder, reason, created_at,
-    created_by, updated_at
+SELECT -- include: head
 FROM nodes
 WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND expires_at <= statement_timestamp() AND removed_revision IS NULL
     AND status <> 'archived'
@@ -96,16 +108,13 @@ LIMIT :limit;
 
 -- name: rewrite_heads
 -- Give live nodes a new version with these fields. The versions follow by append_versions.
-UPDATE nodes n SET version = n.version + 1, version_id = i.version_id, name = i.name, kind = i.kind, content = i.content,
-    summary = i.summary, tags = i.tags, importance = i.importance, metadata = i.metadata, parent_id = i.parent_id,
-    status = i.status, source = i.source, thread = i.thread, said_at = i.said_at, freshness_at = i.freshness_at,
-    ttl_days = i.ttl_days, expires_at = i.expires_at, last_dedup_at = i.last_dedup_at, placeholder = i.placeholder,
-    reason = i.reason,
-    updated_at = :revision_time
-FROM jsonb_to_recordset(:heads::jsonb) AS i (id uuid, version_id uuid, name text, kind text, content text, summary text,
-    tags text[], importance double precision, metadata jsonb, parent_id uuid, status text, source text, thread text,
-    said_at timestamptz, freshness_at timestamptz, ttl_days double precision, expires_at timestamptz,
-    last_dedup_at timestamptz, placeholder boolean, reason text)
+UPDATE nodes n SET version = n.version + 1, version_id = i.version_id, updated_at = :revision_time, (
+        -- include: fields
+    ) = (SELECT -- include: fields
+    FROM (SELECT i.*) AS given)
+FROM jsonb_to_recordset(:heads::jsonb) AS i (
+    -- include: typed_fields
+)
 WHERE n.tenant_id = :tenant_id AND n.graph_id = :graph_id AND n.id = i.id AND n.removed_revision IS NULL;
 
 -- name: release_names
@@ -126,54 +135,50 @@ WITH coming AS (
     FROM coming c
     WHERE c.place = 1 AND v.tenant_id = :tenant_id AND v.node_id = c.node_id AND v.superseded_revision IS NULL
 )
-INSERT INTO node_versions (tenant_id, graph_id, node_id, version, id, name, kind, content, summary, tags, importance,
-    metadata, parent_id, status, source, thread, said_at, freshness_at, ttl_days, expires_at, last_dedup_at,
-    placeholder, reason, based_on, sibling, began_at, added_revision, created_at, created_by)
-SELECT tenant_id, graph_id, node_id, newest + place, version_id, name, kind, content, summary, tags, importance, metadata,
-    parent_id, status, source, thread, said_at, freshness_at, ttl_days, expires_at, last_dedup_at, placeholder, reason,
-    CASE WHEN place = 1 THEN newest ELSE based_on END, true, began_at, :revision, :revision_time, created_by
+INSERT INTO node_versions (
+    tenant_id, graph_id, node_id, version, id, based_on, sibling, began_at, added_revision, created_at, created_by,
+        -- include: fields
+)
+SELECT tenant_id, graph_id, node_id, newest + place, version_id, CASE WHEN place = 1 THEN newest ELSE based_on END, true,
+    began_at, :revision, :revision_time, created_by,
+        -- include: fields
 FROM coming;
 
 -- name: restore_heads
 -- Let lineages, deleted ones too, be what they were, by a new version above those of restore_siblings (`below`: how many).
 -- The versions follow by append_versions. The graph is checked with IS TRUE, so that it calls for no index but that of the
 -- ids.
-UPDATE nodes n SET version = n.version + i.below + 1, version_id = i.version_id, name = i.name, kind = i.kind,
-    content = i.content, summary = i.summary, tags = i.tags, importance = i.importance, metadata = i.metadata,
-        parent_id = i.parent_id,
-    status = i.status, source = i.source, thread = i.thread, said_at = i.said_at, freshness_at = i.freshness_at,
-    ttl_days = i.ttl_days, expires_at = i.expires_at, last_dedup_at = i.last_dedup_at, placeholder = i.placeholder,
-    reason = i.reason,
-    removed_revision = NULL, created_at = i.began_at, updated_at = :revision_time
-FROM jsonb_to_recordset(:heads::jsonb) AS i (id uuid, version_id uuid, name text, kind text, content text, summary text,
-    tags text[], importance double precision, metadata jsonb, parent_id uuid, status text, source text, thread text,
-    said_at timestamptz, freshness_at timestamptz, ttl_days double precision, expires_at timestamptz,
-    last_dedup_at timestamptz, placeholder boolean, reason text, began_at timestamptz, below integer)
+UPDATE nodes n SET version = n.version + i.below + 1, version_id = i.version_id, removed_revision = NULL,
+    created_at = i.began_at, updated_at = :revision_time, (
+        -- include: fields
+    ) = (SELECT -- include: fields
+    FROM (SELECT i.*) AS given)
+FROM jsonb_to_recordset(:heads::jsonb) AS i (
+    -- include: typed_fields
+    , began_at timestamptz, below integer
+)
 WHERE n.tenant_id = :tenant_id AND (n.graph_id = :graph_id) IS TRUE AND n.id = i.id;
 
 -- name: insert_nodes
 -- New nodes with every field given, as old as they are said to be (not younger than now); a placeholder of the same name
 -- becomes the node. The versions follow by append_versions.
-INSERT INTO nodes AS n (tenant_id, graph_id, id, version, version_id, name, kind, content, summary, tags, importance,
-    metadata,
-    parent_id, status, source, thread, said_at, freshness_at, ttl_days, expires_at, last_dedup_at, placeholder, reason,
-    added_revision, created_at, created_by, updated_at)
-SELECT :tenant_id, :graph_id, i.id, 1, i.version_id, i.name, i.kind, i.content, i.summary, i.tags, i.importance,
-    i.metadata, i.parent_id,
-    i.status, i.source, i.thread, i.said_at, i.freshness_at, i.ttl_days, i.expires_at, i.last_dedup_at, i.placeholder,
-    i.reason, :revision, coalesce(least(i.began_at, :revision_time), :revision_time), coalesce(i.actor, :subject),
-        :revision_time
-FROM jsonb_to_recordset(:nodes::jsonb) AS i (id uuid, version_id uuid, name text, kind text, content text, summary text,
-    tags text[], importance double precision, metadata jsonb, parent_id uuid, status text, source text, thread text,
-    said_at timestamptz, freshness_at timestamptz, ttl_days double precision, expires_at timestamptz,
-    last_dedup_at timestamptz, placeholder boolean, reason text, actor text, began_at timestamptz)
+INSERT INTO nodes AS n (
+    tenant_id, graph_id, id, version, version_id, added_revision, created_at, created_by, updated_at,
+        -- include: fields
+)
+SELECT :tenant_id, :graph_id, id, 1, version_id, :revision, coalesce(least(began_at, :revision_time), :revision_time),
+    coalesce(actor, :subject), :revision_time,
+        -- include: fields
+FROM jsonb_to_recordset(:nodes::jsonb) AS i (
+    -- include: typed_fields
+    , actor text, began_at timestamptz
+)
 ON CONFLICT (tenant_id, graph_id, name) WHERE removed_revision IS NULL AND name IS NOT NULL
-DO UPDATE SET version = n.version + 1, version_id = excluded.version_id, kind = excluded.kind, content = excluded.content,
-    summary = excluded.summary, tags = excluded.tags, importance = excluded.importance, metadata = excluded.metadata,
-    parent_id = excluded.parent_id, status = excluded.status, source = excluded.source, thread = excluded.thread,
-    said_at = excluded.said_at, freshness_at = excluded.freshness_at, ttl_days = excluded.ttl_days,
-    expires_at = excluded.expires_at, last_dedup_at = excluded.last_dedup_at, placeholder = false, reason = excluded.reason,
-    created_at = excluded.created_at, created_by = excluded.created_by, updated_at = excluded.updated_at
+DO UPDATE SET version = n.version + 1, version_id = excluded.version_id, created_at = excluded.created_at,
+    created_by = excluded.created_by, updated_at = excluded.updated_at, (
+        -- include: fields
+    ) = (SELECT -- include: fields
+    FROM (SELECT excluded.*) AS given)
 WHERE n.placeholder
 RETURNING n.id, n.version_id, n.version;
 
