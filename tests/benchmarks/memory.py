@@ -87,6 +87,11 @@ class MeasuredMemory:
         """How many passages have not all that they are found by."""
         return int(await self._superuser.fetchval(PENDING, self.caller.tenant_id))
 
+    async def waiting_links(self) -> int:
+        """How many facts are to be related to the entities that they resemble."""
+        queued = "SELECT count(*) FROM autolinks WHERE tenant_id = $1"
+        return int(await self._superuser.fetchval(queued, self.caller.tenant_id))
+
     async def waiting_of(self, memory_ids: Sequence[UUID]) -> int:
         """How many passages of these memories, whichever tenant's, have not all that they are found by."""
         return int(await self._superuser.fetchval(PENDING_OF, memory_ids))
