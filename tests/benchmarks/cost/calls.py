@@ -107,7 +107,7 @@ def reading_calls(stock: Stock) -> Sequence[MeasuredCall]:
             lambda corpus, chance, size: {"to": corpus.name(chance.randrange(1, size // 2))},
             _any("relations"),
         ),
-        _reading("memory", "find_path (2 relations)", _way, lambda reply: len(reply["path"]), expected=3),
+        _reading("memory", "find_path (2 relations)", _way, _any("path")),
         _reading("memory", "graph_stats", lambda *_: {}, _any("entities")),
         *(call for call in SEARCHES if call.toolset == "organize" and "words" not in call.label),
         _reading("facts", "get_node", lambda _, chance, __: {"node_id": chance.choice(stock.ids)}, _any("node")),
@@ -141,7 +141,7 @@ def reading_calls(stock: Stock) -> Sequence[MeasuredCall]:
             "lineage",
             "outgoing",
             lambda _, chance, __: {"lineage_id": chance.choice(stock.ids[1:])},
-            lambda reply: len(reply["edges"]),
+            _any("edges"),
         ),
         _reading(
             "lineage",
