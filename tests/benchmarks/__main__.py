@@ -53,7 +53,7 @@ EMBEDDING = "embedding"
 FAIRNESS = "fairness"
 """The group of the worker's tenants."""
 COST = "cost"
-"""The group of what a call costs in processor time, with a stack of its own."""
+"""The group of what calls cost in processor time. The last: where the time is up before, the others are measured."""
 OTHERS = (RECALL, TRANSFER, DUPLICATES, EMBEDDING, FAIRNESS, COST)
 
 
@@ -64,7 +64,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     logging.getLogger("httpx2").setLevel(logging.WARNING)  # wordllama lets everything log, between bars of progress
     console = Console(stderr=True)
     reports = Reports(Report(options.revision, options.rounds), LatencyReport(EMBEDDER), [])
-    finished = _within(options.limit_seconds, _measure(options, reports, console))
+    try:
+        finished = _within(options.limit_seconds, _measure(options, reports, console))
+    finally:
+        _tell(reports, options.json)
+    if not finished:
+        console.print(f"The {options.limit_seconds:g} s were up: this is what had been measured until then.")
+    return 0 if finished else 1
+
+
+def _tell(reports: "Reports", path: Path | None) -> None:
+    """Print what was measured, and write it to `path`."""
     reports.print(Console(width=WIDTH))
     if reports.calls.transfers:
         Console(width=WIDTH).print(transfer_table(reports.calls.transfers))
@@ -76,11 +86,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         Console(width=WIDTH).print(fairness_table(reports.calls.fairness))
     if reports.costs:
         print(cost_markdown(reports.costs, os.cpu_count() or 1))
-    if options.json:
-        reports.write(options.json)
-    if not finished:
-        console.print(f"The {options.limit_seconds:g} s were up: this is what had been measured until then.")
-    return 0 if finished else 1
+    if path:
+        reports.write(path)
 
 
 @dataclass(frozen=True, slots=True)
