@@ -46,6 +46,7 @@ async def run(stack: Stack, folder: Path, plan: CostPlan, sizes: list[SizeCosts]
         with Progress(*columns, console=console) as progress:
             for size in plan.sizes:
                 await costs.memory.grow(corpus, size, progress)
+                await costs.memory.indexed(size, progress)
                 sizes.append(measured := SizeCosts(size, await _at_rest(stack)))
                 with _others(measured):
                     await _measure_size(costs, plan, measured, progress)
