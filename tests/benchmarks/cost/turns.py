@@ -18,8 +18,8 @@ from tests.benchmarks.stack import Stack, require_running
 from tests.benchmarks.wire import LEGACY, McpConnection
 
 _WARM_UP = 5
-_ECHOES = 2
-"""After each call."""
+_CALLS, _ECHOES = 20, 40
+"""Of one turn, without a pause: what has waited finds cold caches, and an echo that waited costs twice as much."""
 _COUNTED = 20
 """Calls whose statements are counted."""
 _SECONDS = 30.0
@@ -69,19 +69,21 @@ class CallCosts:
             await asyncio.sleep(0.05)
 
     async def _spent(self, client: "Client", call: MeasuredCall) -> tuple[int, Spent]:
-        """How many calls were made, and what each took; echoes between them, since a shared machine's speed wanders."""
-        calls, until = 0, time.monotonic() + _SECONDS
+        """How many calls were made, and what each took; echoes take turns with them: a machine's speed wanders."""
+        turns, until = 0, time.monotonic() + _SECONDS
         before = spent(self.stack, [self.stack.gateway])
         async with McpConnection(self.stack.echo_port, "/mcp", LEGACY) as echo:
-            while calls < self.calls and time.monotonic() < until:
-                await client.make(call)
-                calls += 1
+            while turns * _CALLS < self.calls and time.monotonic() < until:
+                turns += 1
+                for _ in range(_CALLS):
+                    await client.make(call)
                 for _ in range(_ECHOES):
                     (await echo.call("echo", _ECHO)).result()
         if call.writes:
             await self.worker_done()
-        by_call = (spent(self.stack, [self.stack.gateway]) - before).per(calls)
-        return calls, replace(by_call, echo=by_call.echo / _ECHOES)
+        total = spent(self.stack, [self.stack.gateway]) - before
+        calls = turns * _CALLS
+        return calls, replace(total.per(calls), echo=total.echo / (turns * _ECHOES))
 
     async def _warm_up(self, client: "Client", call: MeasuredCall) -> None:
         for _ in range(_WARM_UP):
@@ -91,7 +93,7 @@ class CallCosts:
 
     async def _stock_up(self, call: MeasuredCall) -> None:
         async with McpConnection(self.stack.settings.port, "/mcp/x/all", LEGACY, self.memory.key) as connection:
-            await self.stock.fill(connection, call.tool, self.calls + 2 * _WARM_UP + _COUNTED)
+            await self.stock.fill(connection, call.tool, self.calls + _CALLS + 2 * _WARM_UP + _COUNTED)
         await self.worker_done()
 
 
