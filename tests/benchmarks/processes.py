@@ -19,12 +19,24 @@ def processor_seconds(pid: int) -> float:
     return sum(_seconds(one) for one in (process, *process.children(recursive=True)))
 
 
-def backend_seconds(postmaster_pid: int, login: str) -> float:
-    """Of the sessions that a PostgreSQL server has now for a login, which stands in the titles of their processes."""
-    title = f"postgres: {login} "
-    return sum(
-        _seconds(child) for child in psutil.Process(postmaster_pid).children() if _title(child).startswith(title)
-    )
+class LoginSessions:
+    """The sessions that a PostgreSQL server has for a login, which stands in the titles of their processes.
+
+    A pool closes a session that was idle for long. What that one took still counts as the login's, as far as it was
+    seen; else it would seem to have been the server's.
+    """
+
+    def __init__(self, postmaster_pid: int, login: str) -> None:
+        self._postmaster = psutil.Process(postmaster_pid)
+        self._title = f"postgres: {login} "
+        self._seen: dict[psutil.Process, float] = {}
+
+    def seconds(self) -> float:
+        """Of those that there were whenever this was asked."""
+        for child in self._postmaster.children():
+            if _title(child).startswith(self._title):
+                self._seen[child] = max(_seconds(child), self._seen.get(child, 0.0))
+        return sum(self._seen.values())
 
 
 def other_seconds() -> float:

@@ -23,7 +23,7 @@ from recollect_workers.jobs import embedding
 from tests.benchmarks import fairness
 from tests.benchmarks.cost.round_trips import counted_round_trips
 from tests.benchmarks.memory import MeasuredMemory
-from tests.benchmarks.processes import _seconds, backend_seconds, processor_seconds
+from tests.benchmarks.processes import LoginSessions, _seconds, processor_seconds
 from tests.benchmarks.settling import settle
 from tests.benchmarks.stack import APP_LOGIN, Stack
 from tests.benchmarks.transfer import MADE, MeasuredTransfer, measure_transfer
@@ -124,15 +124,18 @@ async def test_statements_that_are_sent_together_are_one_round_trip(settings: Se
         await connection.close()
 
 
-async def test_the_sessions_of_a_login_are_told_from_the_others(postgres: LocalPostgres, owner_url: str) -> None:
+async def test_a_login_s_sessions_are_told_from_the_others_also_when_they_have_ended(
+    postgres: LocalPostgres, owner_url: str
+) -> None:
     assert postgres.pid is not None
+    theirs, nobodys = LoginSessions(postgres.pid, "recollect_owner"), LoginSessions(postgres.pid, "recollect_own")
     async with Operator.connect(owner_url, Settings(database_url=owner_url)) as operator:
-        before = backend_seconds(postgres.pid, "recollect_owner"), processor_seconds(postgres.pid)
-        busy = "SELECT count(*) FROM generate_series(1, 3_000_000)"
-        await operator.execute(busy)
-        after = backend_seconds(postgres.pid, "recollect_owner"), processor_seconds(postgres.pid)
+        before = theirs.seconds(), processor_seconds(postgres.pid)
+        await operator.execute("SELECT count(*) FROM generate_series(1, 3_000_000)")
+        after = theirs.seconds(), processor_seconds(postgres.pid)
         assert all(now > then for now, then in zip(after, before, strict=True))
-        assert backend_seconds(postgres.pid, "recollect_own") == 0
+    assert theirs.seconds() >= after[0]
+    assert nobodys.seconds() == 0
 
 
 def test_a_process_that_ended_since_it_was_listed_costs_nothing() -> None:

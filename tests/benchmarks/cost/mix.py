@@ -11,7 +11,6 @@ from recollect_local.server import Server
 from tests.benchmarks.calls import MeasuredCall
 from tests.benchmarks.cost.calls import MIX_READS, MIX_WRITE
 from tests.benchmarks.cost.figures import MeasuredMix
-from tests.benchmarks.cost.spent import spent
 from tests.benchmarks.cost.turns import CallCosts
 
 CLIENTS = (1, 8, 32)
@@ -44,11 +43,11 @@ async def measure_mix(
     addresses = [gateways[number % len(gateways)] for number in range(clients)]
     await _all_call(costs, addresses, calls, size, 0.0)  # once each, so that sessions with PostgreSQL are there
     await costs.worker_done()
-    before, begun = spent(costs.stack, servers), time.monotonic()
+    before, begun = costs.meter.spent(servers), time.monotonic()
     made = await _all_call(costs, addresses, calls, size, seconds)
     taken = time.monotonic() - begun
     await costs.worker_done()
-    by_call = (spent(costs.stack, servers) - before).per(made)
+    by_call = (costs.meter.spent(servers) - before).per(made)
     return MeasuredMix(len(gateways), clients, made, taken, by_call)
 
 

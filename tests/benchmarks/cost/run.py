@@ -17,7 +17,7 @@ from tests.benchmarks.cost.calls import reading_calls, writing_calls
 from tests.benchmarks.cost.figures import SizeCosts
 from tests.benchmarks.cost.mix import CLIENTS, GatewayAddress, measure_mix
 from tests.benchmarks.cost.round_trips import counted_round_trips
-from tests.benchmarks.cost.spent import Spent, spent
+from tests.benchmarks.cost.spent import Meter, Spent
 from tests.benchmarks.cost.statements import COUNTED, statement_counter
 from tests.benchmarks.cost.stock import Stock
 from tests.benchmarks.cost.turns import CallCosts
@@ -47,7 +47,7 @@ async def run(stack: Stack, folder: Path, plan: CostPlan, sizes: list[SizeCosts]
             for size in plan.sizes:
                 await costs.memory.grow(corpus, size, progress)
                 await costs.memory.indexed(size, progress)
-                sizes.append(measured := SizeCosts(size, await _at_rest(stack)))
+                sizes.append(measured := SizeCosts(size, await _at_rest(costs)))
                 with _others(measured):
                     await _measure_size(costs, plan, measured, progress)
 
@@ -61,7 +61,7 @@ async def _call_costs(stack: Stack, folder: Path, corpus: Corpus, calls: int) ->
     ):
         await stack.serve()
         async with stack.another_gateway("counted-gateway", trips.url(COUNTED)) as (_, port):
-            yield CallCosts(stack, memory, corpus, Stock(corpus), counter, port, calls)
+            yield CallCosts(stack, memory, corpus, Stock(corpus), Meter(stack), counter, port, calls)
 
 
 async def _measure_size(costs: CallCosts, plan: CostPlan, measured: SizeCosts, progress: Progress) -> None:
@@ -104,11 +104,11 @@ async def _measure_mixes(costs: CallCosts, plan: CostPlan, measured: SizeCosts, 
             progress.advance(mixing)
 
 
-async def _at_rest(stack: Stack) -> Spent:
+async def _at_rest(costs: CallCosts) -> Spent:
     """By a second in which nobody calls."""
-    begun, before = time.monotonic(), spent(stack, [stack.gateway])
+    begun, before = time.monotonic(), costs.meter.spent([costs.stack.gateway])
     await asyncio.sleep(_REST_SECONDS)
-    return (spent(stack, [stack.gateway]) - before).per(time.monotonic() - begun)
+    return (costs.meter.spent([costs.stack.gateway]) - before).per(time.monotonic() - begun)
 
 
 @contextmanager

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import astuple, dataclass
 
 from recollect_local.server import Server
-from tests.benchmarks.processes import backend_seconds, processor_seconds
+from tests.benchmarks.processes import LoginSessions, processor_seconds
 from tests.benchmarks.stack import WORKER_LOGIN, Stack
 
 _LOOKING_ON = "postgres"
@@ -38,18 +38,25 @@ class Spent:
         return Spent(*(figure / times for figure in astuple(self)))
 
 
-def spent(stack: Stack, gateways: Sequence[Server]) -> Spent:
-    """Until now, since everything was started. A difference tells what was spent between."""
-    postmaster = _pid(stack.postgres)
-    for_worker = backend_seconds(postmaster, WORKER_LOGIN)
-    return Spent(
-        gateway=sum(processor_seconds(_pid(gateway)) for gateway in gateways),
-        postgres=processor_seconds(postmaster) - for_worker - backend_seconds(postmaster, _LOOKING_ON),
-        worker=processor_seconds(_pid(stack.worker)),
-        worker_postgres=for_worker,
-        valkey=processor_seconds(_pid(stack.valkey)),
-        echo=processor_seconds(_pid(stack.echo)),
-    )
+class Meter:
+    """Tells what was spent until now; a difference tells what was spent between."""
+
+    def __init__(self, stack: Stack) -> None:
+        self._stack, self._postmaster = stack, _pid(stack.postgres)
+        self._for_worker = LoginSessions(self._postmaster, WORKER_LOGIN)
+        self._looking_on = LoginSessions(self._postmaster, _LOOKING_ON)
+
+    def spent(self, gateways: Sequence[Server]) -> Spent:
+        """Since everything was started, with these of the gateways."""
+        stack, for_worker = self._stack, self._for_worker.seconds()
+        return Spent(
+            gateway=sum(processor_seconds(_pid(gateway)) for gateway in gateways),
+            postgres=processor_seconds(self._postmaster) - for_worker - self._looking_on.seconds(),
+            worker=processor_seconds(_pid(stack.worker)),
+            worker_postgres=for_worker,
+            valkey=processor_seconds(_pid(stack.valkey)),
+            echo=processor_seconds(_pid(stack.echo)),
+        )
 
 
 def _pid(server: Server) -> int:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from tests.benchmarks.calls import MeasuredCall
 from tests.benchmarks.corpus import Corpus
 from tests.benchmarks.cost.figures import MeasuredCost
-from tests.benchmarks.cost.spent import Spent, spent
+from tests.benchmarks.cost.spent import Meter, Spent
 from tests.benchmarks.cost.statements import StatementCounter
 from tests.benchmarks.cost.stock import Stock
 from tests.benchmarks.memory import MeasuredMemory
@@ -38,6 +38,7 @@ class CallCosts:
     memory: MeasuredMemory
     corpus: Corpus
     stock: Stock
+    meter: Meter
     counter: StatementCounter
     counted_port: int
     calls: int
@@ -71,19 +72,23 @@ class CallCosts:
     async def _spent(self, client: "Client", call: MeasuredCall) -> tuple[int, Spent]:
         """How many calls were made, and what each took; echoes take turns with them: a machine's speed wanders."""
         turns, until = 0, time.monotonic() + _SECONDS
-        before = spent(self.stack, [self.stack.gateway])
-        async with McpConnection(self.stack.echo_port, "/mcp", LEGACY) as echo:
-            while turns * _CALLS < self.calls and time.monotonic() < until:
-                turns += 1
-                for _ in range(_CALLS):
-                    await client.make(call)
-                for _ in range(_ECHOES):
-                    (await echo.call("echo", _ECHO)).result()
+        before = self.meter.spent([self.stack.gateway])
+        while turns * _CALLS < self.calls and time.monotonic() < until:
+            turns += 1
+            for _ in range(_CALLS):
+                await client.make(call)
+            await self._echo()
         if call.writes:
             await self.worker_done()
-        total = spent(self.stack, [self.stack.gateway]) - before
+        total = self.meter.spent([self.stack.gateway]) - before
         calls = turns * _CALLS
         return calls, replace(total.per(calls), echo=total.echo / (turns * _ECHOES))
+
+    async def _echo(self) -> None:
+        # On a connection of its own each turn: the server closes one that waits for slow calls.
+        async with McpConnection(self.stack.echo_port, "/mcp", LEGACY) as echo:
+            for _ in range(_ECHOES):
+                (await echo.call("echo", _ECHO)).result()
 
     async def _warm_up(self, client: "Client", call: MeasuredCall) -> None:
         for _ in range(_WARM_UP):
