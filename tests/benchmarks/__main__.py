@@ -8,6 +8,7 @@ How well recall finds is measured apart: `python -m tests.benchmarks.quality`.
 import argparse
 import asyncio
 import logging
+import os
 import signal
 import sys
 import tempfile
@@ -22,6 +23,11 @@ import uvloop
 from rich.console import Console
 
 from tests.benchmarks.corpus import LEAST
+from tests.benchmarks.cost.figures import SizeCosts
+from tests.benchmarks.cost.report import cost_markdown
+from tests.benchmarks.cost.run import CostPlan
+from tests.benchmarks.cost.run import run as run_cost
+from tests.benchmarks.cost.statements import SETTINGS as COUNTING
 from tests.benchmarks.duplicates import duplicates_table, measure_duplicates
 from tests.benchmarks.embedding import embedding_table, measure_embedding
 from tests.benchmarks.fairness import fairness_table, measure_fairness
@@ -32,7 +38,7 @@ from tests.benchmarks.latency.run import run as run_latency
 from tests.benchmarks.latency.talk import THREAD
 from tests.benchmarks.report import WIDTH, Report, calls_document, machine, print_report
 from tests.benchmarks.run import run
-from tests.benchmarks.stack import EMBEDDER, Stack, running_stack
+from tests.benchmarks.stack import EMBEDDER, WORKER_LOGIN, Stack, running_stack
 from tests.benchmarks.transfer import measure_transfer, transfer_table
 from tests.benchmarks.web import LEAST as LEAST_WEB
 from tests.benchmarks.wire import LEGACY, REVISIONS
@@ -46,7 +52,9 @@ EMBEDDING = "embedding"
 """The group of the worker's passages."""
 FAIRNESS = "fairness"
 """The group of the worker's tenants."""
-OTHERS = (RECALL, TRANSFER, DUPLICATES, EMBEDDING, FAIRNESS)
+COST = "cost"
+"""The group of what calls cost in processor time. The last: where the time is up before, the others are measured."""
+OTHERS = (RECALL, TRANSFER, DUPLICATES, EMBEDDING, FAIRNESS, COST)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -55,8 +63,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     signal.signal(signal.SIGTERM, _leave)
     logging.getLogger("httpx2").setLevel(logging.WARNING)  # wordllama lets everything log, between bars of progress
     console = Console(stderr=True)
-    reports = Reports(Report(options.revision, options.rounds), LatencyReport(EMBEDDER))
-    finished = _within(options.limit_seconds, _measure(options, reports, console))
+    reports = Reports(Report(options.revision, options.rounds), LatencyReport(EMBEDDER), [])
+    try:
+        finished = _within(options.limit_seconds, _measure(options, reports, console))
+    finally:
+        _tell(reports, options.json)
+    if not finished:
+        console.print(f"The {options.limit_seconds:g} s were up: this is what had been measured until then.")
+    return 0 if finished else 1
+
+
+def _tell(reports: "Reports", path: Path | None) -> None:
+    """Print what was measured, and write it to `path`."""
     reports.print(Console(width=WIDTH))
     if reports.calls.transfers:
         Console(width=WIDTH).print(transfer_table(reports.calls.transfers))
@@ -66,19 +84,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         Console(width=WIDTH).print(embedding_table(reports.calls.embedded))
     if reports.calls.fairness:
         Console(width=WIDTH).print(fairness_table(reports.calls.fairness))
-    if options.json:
-        reports.write(options.json)
-    if not finished:
-        console.print(f"The {options.limit_seconds:g} s were up: this is what had been measured until then.")
-    return 0 if finished else 1
+    if reports.costs:
+        print(cost_markdown(reports.costs, os.cpu_count() or 1))
+    if path:
+        reports.write(path)
 
 
 @dataclass(frozen=True, slots=True)
 class Reports:
-    """Of the calls beside their floors, and of recall as a graph grows."""
+    """Of the calls beside their floors, of recall as a graph grows, and of what calls cost."""
 
     calls: Report
     latency: LatencyReport
+    costs: list[SizeCosts]
 
     def print(self, console: Console) -> None:
         """What was measured of both."""
@@ -86,8 +104,13 @@ class Reports:
         print_latency(self.latency, console)
 
     def write(self, path: Path) -> None:
-        """Both as JSON, with every sample."""
-        document = {**machine(), "calls": calls_document(self.calls), "recall": latency_document(self.latency)}
+        """All as JSON, with every sample."""
+        document = {
+            **machine(),
+            "calls": calls_document(self.calls),
+            "recall": latency_document(self.latency),
+            "cost": self.costs,
+        }
         path.write_bytes(msgspec.json.format(msgspec.json.encode(document)))
 
 
@@ -109,6 +132,8 @@ async def _measure(options: argparse.Namespace, reports: Reports, console: Conso
             for size in options.fairness_sizes:
                 with _stack() as stack:
                     await measure_fairness(stack, size, reports.calls.fairness, console)
+        elif group == COST:
+            await _cost(options, reports.costs, console)
         elif (calls := PLANS[group](sizes[group], options.rounds, options.revision, options.only)).calls:
             with _stack() as stack:
                 await run(stack, calls, reports.calls, console)
@@ -123,6 +148,15 @@ def _stack() -> Iterator[Stack]:
 async def _transfer(options: argparse.Namespace, report: Report, console: Console) -> None:
     with tempfile.TemporaryDirectory(prefix="recollect-bench-") as folder, running_stack(Path(folder)) as stack:
         await measure_transfer(stack, Path(folder), options.transfer_sizes, report.transfers, console)
+
+
+async def _cost(options: argparse.Namespace, costs: list[SizeCosts], console: Console) -> None:
+    plan = CostPlan(options.cost_sizes, options.cost_calls, options.only, options.mix_seconds)
+    with (
+        tempfile.TemporaryDirectory(prefix="recollect-bench-") as folder,
+        running_stack(Path(folder), postgres_settings=COUNTING, worker_login=WORKER_LOGIN) as stack,
+    ):
+        await run_cost(stack, Path(folder), plan, costs, console)
 
 
 def _within(seconds: float, measuring: Coroutine[None, None, None]) -> bool:
@@ -181,6 +215,11 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--fairness-sizes", type=_sizes(THREAD), default=[100_000], help="passages of group fairness (100000)"
     )
+    parser.add_argument(
+        "--cost-sizes", type=_sizes(LEAST), default=[1_000, 100_000], help="entities of group cost (1000,100000)"
+    )
+    parser.add_argument("--cost-calls", type=_at_least(20), default=200, help="calls of each tool of group cost (200)")
+    parser.add_argument("--mix-seconds", type=float, default=10.0, help="of each mix of group cost (10; 0: none)")
     parser.add_argument("--rounds", type=_at_least(1), default=50, help="samples of each call at each size (50)")
     parser.add_argument("--only", action="append", default=[], help="a call to measure, by tool or label; repeatable")
     parser.add_argument("--revision", choices=REVISIONS, default=LEGACY, help=f"MCP revision to speak ({LEGACY})")

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import asyncpg
-import psutil
 from rich import box
 from rich.table import Table
 
@@ -36,6 +35,7 @@ from recollect_workers.context import WorkerContext
 from recollect_workers.jobs import embedding
 from tests.benchmarks.corpus import Corpus
 from tests.benchmarks.latency.talk import Talk, create_talk
+from tests.benchmarks.processes import processor_seconds
 
 EMBEDDERS = ("wordllama", "minilm")
 """The second, which takes the time itself whatever the size, at the smallest size only."""
@@ -195,19 +195,9 @@ class _Bench:
         return Pace(passages, seconds, time.process_time() - core, self._database_seconds() - database)
 
     def _database_seconds(self) -> float:
-        """Of all of PostgreSQL's processes, and of those that ended."""
-        server = psutil.Process(self.postgres.pid)
-        ended = server.cpu_times()
-        running = sum(_seconds_of(child) for child in server.children(recursive=True))
-        return ended.user + ended.system + running + ended.children_user + ended.children_system
-
-
-def _seconds_of(process: psutil.Process) -> float:
-    try:
-        times = process.cpu_times()
-    except psutil.NoSuchProcess:
-        return 0.0  # it ended since it was listed: PostgreSQL starts and ends workers of its own
-    return float(times.user + times.system)
+        """Of all of PostgreSQL's processes."""
+        assert self.postgres.pid is not None
+        return processor_seconds(self.postgres.pid)
 
 
 async def _work(context: WorkerContext, caller: Caller) -> None:

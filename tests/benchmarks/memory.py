@@ -75,7 +75,7 @@ class MeasuredMemory:
         """
         await self.hear(talk, size, progress)
         await self.embedded(progress)
-        await self._indexed(size, progress)
+        await self.indexed(size, progress)
         await self._tidy()
 
     async def hear(self, talk: Talk, size: int, progress: Progress) -> None:
@@ -86,6 +86,11 @@ class MeasuredMemory:
     async def waiting(self) -> int:
         """How many passages have not all that they are found by."""
         return int(await self._superuser.fetchval(PENDING, self.caller.tenant_id))
+
+    async def waiting_links(self) -> int:
+        """How many facts are to be related to the entities that they resemble."""
+        queued = "SELECT count(*) FROM autolinks WHERE tenant_id = $1"
+        return int(await self._superuser.fetchval(queued, self.caller.tenant_id))
 
     async def waiting_of(self, memory_ids: Sequence[UUID]) -> int:
         """How many passages of these memories, whichever tenant's, have not all that they are found by."""
@@ -163,8 +168,8 @@ class MeasuredMemory:
             ends = [pair for number, i in zip(numbers, ids, strict=True) for pair in web.add(number, i)]
             await relations.put_edges(tx, revision, [NewEdge(source, target, TYPE) for source, target in ends])
 
-    async def _indexed(self, size: int, progress: Progress) -> None:
-        """What a worker does within its minute, which no measurement waits for."""
+    async def indexed(self, size: int, progress: Progress) -> None:
+        """Index vectors where there are enough: a worker does so within its minute, which no measurement waits for."""
         indexing = progress.add_task(f"{size:,}: vector index", total=1)
         patient = self._stack.settings.model_copy(update={"statement_timeout_seconds": 0.0})
         async with Operator.connect(patient.migration_url, patient) as operator:

@@ -7,8 +7,8 @@ import asyncio
 import os
 import sys
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,7 +24,12 @@ from recollect_local.valkey import LocalValkey
 EMBEDDER = "wordllama"
 """For what is timed: with a slower one, filling would take hours, and its own time is measured elsewhere."""
 
+APP_LOGIN = "recollect_app"
+WORKER_LOGIN = "benchmark_worker"
+"""A login for the worker alone, so that its sessions can be told from the gateway's; who uses it makes it."""
+
 _HOST = "127.0.0.1"
+_GATEWAY = ["-m", "recollect_gateway"]
 _ELSEWHERE = (
     "RECOLLECT_OWNER_DATABASE_URL",
     "RECOLLECT_MAINTENANCE_DATABASE_URL",
@@ -47,6 +52,9 @@ class Stack:
     gateway: Server
     worker: Server
     echo_port: int
+    postgres: Server
+    valkey: Server
+    echo: Server
 
     async def serve(self, *, embeds: bool = True) -> None:
         """Start the gateway, and the worker where it `embeds`; return when the gateway answers.
@@ -55,16 +63,36 @@ class Stack:
         """
         for server in (self.worker, self.gateway) if embeds else (self.gateway,):
             server.start()
-        give_up = time.monotonic() + _START_SECONDS
-        async with httpx2.AsyncClient() as http:
-            while time.monotonic() < give_up and self.gateway.is_running():
-                try:
-                    if (await http.get(f"http://{_HOST}:{self.settings.port}/health/ready")).is_success:
-                        return
-                except httpx2.TransportError:
-                    pass
-                await asyncio.sleep(0.1)
-        raise RuntimeError(f"{self.gateway.name} does not start: {self.gateway.log.read_text()[-2000:]}")
+        await _answers(self.gateway, self.settings.port)
+
+    @asynccontextmanager
+    async def another_gateway(self, name: str, database_url: str) -> AsyncIterator[tuple[Server, int]]:
+        """One more gateway, on a port of its own, with its own way to PostgreSQL; stopped at the end.
+
+        Raises RuntimeError if it ended or takes too long.
+        """
+        with claimed_port(_HOST, 0) as port:
+            settings = self.settings.model_copy(update={"port": port, "database_url": database_url})
+        gateway = _command(self.gateway.log.parent, name, _GATEWAY, _environment(settings))
+        gateway.start()
+        try:
+            await _answers(gateway, port)
+            yield gateway, port
+        finally:
+            gateway.stop()
+
+
+async def _answers(gateway: Server, port: int) -> None:
+    give_up = time.monotonic() + _START_SECONDS
+    async with httpx2.AsyncClient() as http:
+        while time.monotonic() < give_up and gateway.is_running():
+            try:
+                if (await http.get(f"http://{_HOST}:{port}/health/ready")).is_success:
+                    return
+            except httpx2.TransportError:
+                pass
+            await asyncio.sleep(0.1)
+    raise RuntimeError(f"{gateway.name} does not start: {gateway.log.read_text()[-2000:]}")
 
 
 def require_running(server: Server) -> None:
@@ -75,7 +103,11 @@ def require_running(server: Server) -> None:
 
 @contextmanager
 def running_stack(
-    folder: Path, *, embedder: str = EMBEDDER, postgres_settings: Mapping[str, str] | None = None
+    folder: Path,
+    *,
+    embedder: str = EMBEDDER,
+    postgres_settings: Mapping[str, str] | None = None,
+    worker_login: str = APP_LOGIN,
 ) -> Iterator[Stack]:
     """Start the servers with their data and logs under `folder`; stop whatever runs at the end, last started first."""
     with ExitStack() as stopping:
@@ -85,7 +117,7 @@ def running_stack(
             store.start()
         with claimed_port(_HOST, 0) as port, claimed_port(_HOST, 0) as echo_port:
             settings = Settings(
-                database_url=postgres.url("recollect_app"),
+                database_url=postgres.url(APP_LOGIN),
                 owner_database_url=postgres.url(),
                 maintenance_database_url=None,
                 otlp_endpoint=None,
@@ -94,20 +126,20 @@ def running_stack(
                 port=port,
                 embedder=embedder,
             )
-        gateway = _command(folder, "gateway", ["-m", "recollect_gateway"], _environment(settings))
-        worker = _command(folder, "worker", ["-m", "recollect_workers"], _environment(settings))
+        of_worker = settings.model_copy(update={"database_url": postgres.url(worker_login)})
+        logs = folder / "logs"
+        gateway = _command(logs, "gateway", _GATEWAY, _environment(settings))
+        worker = _command(logs, "worker", ["-m", "recollect_workers"], _environment(of_worker))
         echo_program = str(Path(__file__).with_name("echo_server.py"))
-        echo = _command(folder, "echo", [echo_program, str(echo_port)], os.environ)
+        echo = _command(logs, "echo", [echo_program, str(echo_port)], os.environ)
         for server in (echo, worker, gateway):
             stopping.callback(server.stop)
         echo.start()
-        yield Stack(settings, postgres.url(), gateway, worker, echo_port)
+        yield Stack(settings, postgres.url(), gateway, worker, echo_port, postgres, valkey, echo)
 
 
-def _command(folder: Path, name: str, arguments: list[str], environment: Mapping[str, str]) -> CommandServer:
-    return CommandServer(
-        name, [sys.executable, *arguments], log=folder / "logs" / f"{name}.log", environment=environment
-    )
+def _command(logs: Path, name: str, arguments: list[str], environment: Mapping[str, str]) -> CommandServer:
+    return CommandServer(name, [sys.executable, *arguments], log=logs / f"{name}.log", environment=environment)
 
 
 def _environment(settings: Settings) -> dict[str, str]:

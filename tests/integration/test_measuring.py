@@ -13,17 +13,20 @@ from rich.console import Console
 from rich.progress import Progress
 
 from recollect.caller import Caller
-from recollect.platform.db import Database
+from recollect.platform.db import Database, Operator
+from recollect.platform.sql import Query
 from recollect.settings import Settings
 from recollect_local.command import CommandServer
+from recollect_local.postgres import LocalPostgres
 from recollect_local.server import Server
 from recollect_workers.context import WorkerContext
 from recollect_workers.jobs import embedding
 from tests.benchmarks import fairness
-from tests.benchmarks.embedding import _seconds_of
+from tests.benchmarks.cost.round_trips import counted_round_trips
 from tests.benchmarks.memory import MeasuredMemory
+from tests.benchmarks.processes import LoginSessions, _seconds, processor_seconds
 from tests.benchmarks.settling import settle
-from tests.benchmarks.stack import Stack
+from tests.benchmarks.stack import APP_LOGIN, Stack
 from tests.benchmarks.transfer import MADE, MeasuredTransfer, measure_transfer
 from tests.benchmarks.wire import LEGACY, McpConnection
 from tests.gateway import RunningGateway
@@ -77,7 +80,7 @@ async def test_imports_that_were_measured_are_there_when_the_time_is_up(
     settings: Settings, ended: Server, tmp_path: Path
 ) -> None:
     rows: list[MeasuredTransfer] = []
-    stack = Stack(settings, settings.migration_url, ended, ended, 0)
+    stack = Stack(settings, settings.migration_url, ended, ended, 0, ended, ended, ended)
     with pytest.raises(TimeoutError, match="50 entities: import json"):
         await measure_transfer(stack, tmp_path, [50], rows, Impatient())
     (row,) = rows
@@ -96,7 +99,7 @@ async def test_the_wait_for_vectors_ends_with_the_worker(
     ended: Server,
 ) -> None:
     await remember(db, caller, "Ada")
-    stack = Stack(settings, settings.migration_url, ended, ended, 0)
+    stack = Stack(settings, settings.migration_url, ended, ended, 0, ended, ended, ended)
     many = MeasuredMemory(stack, caller, key, owner)
     with pytest.raises(RuntimeError, match="worker ended"):
         await fairness._begun(many, await many.waiting(), ended)
@@ -107,8 +110,37 @@ async def test_the_wait_for_vectors_ends_with_the_worker(
             await fairness._until_embedded(many, connection, ended)
 
 
+async def test_statements_that_are_sent_together_are_one_round_trip(settings: Settings, servers_dir: Path) -> None:
+    folder = servers_dir / "counted"
+    folder.mkdir()
+    async with counted_round_trips(folder, settings.database_url) as trips:
+        connection = await asyncpg.connect(trips.url(APP_LOGIN))
+        await connection.fetchval("SELECT 1")  # prepared from now on
+        before = trips.count
+        await connection.execute("BEGIN; SELECT 1")
+        assert await connection.fetchval("SELECT 1") == 1
+        assert len(await connection.fetch("SELECT repeat('x', 100000) FROM generate_series(1, 20)")) == 20
+        await connection.execute("COMMIT")
+        assert trips.count - before == 5, "one each, and one to prepare the statement that is new"
+        await connection.close()
+
+
+async def test_a_login_s_sessions_are_told_from_the_others_also_when_they_have_ended(
+    postgres: LocalPostgres, owner_url: str
+) -> None:
+    assert postgres.pid is not None
+    theirs, nobodys = LoginSessions(postgres.pid, "recollect_owner"), LoginSessions(postgres.pid, "recollect_own")
+    async with Operator.connect(owner_url, Settings(database_url=owner_url)) as operator:
+        before = theirs.seconds(), processor_seconds(postgres.pid)
+        await operator.execute(Query("SELECT count(*) FROM generate_series(1, 3_000_000)"))
+        after = theirs.seconds(), processor_seconds(postgres.pid)
+        assert all(now > then for now, then in zip(after, before, strict=True))
+    assert theirs.seconds() >= after[0]
+    assert nobodys.seconds() == 0
+
+
 def test_a_process_that_ended_since_it_was_listed_costs_nothing() -> None:
     child = subprocess.Popen([sys.executable, "-c", ""])
     listed = psutil.Process(child.pid)
     child.wait()
-    assert _seconds_of(listed) == 0
+    assert _seconds(listed) == 0

@@ -1,0 +1,120 @@
+"""One call, measured: its processor time in turns with the echo's, then what it sends to PostgreSQL."""
+
+import asyncio
+import random
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+
+from tests.benchmarks.calls import MeasuredCall
+from tests.benchmarks.corpus import Corpus
+from tests.benchmarks.cost.figures import MeasuredCost
+from tests.benchmarks.cost.spent import Meter, Spent
+from tests.benchmarks.cost.statements import StatementCounter
+from tests.benchmarks.cost.stock import Stock
+from tests.benchmarks.memory import MeasuredMemory
+from tests.benchmarks.stack import Stack, require_running
+from tests.benchmarks.wire import LEGACY, McpConnection
+
+_WARM_UP = 5
+_CALLS, _ECHOES = 20, 40
+"""Of one turn, without a pause: what has waited finds cold caches, and an echo that waited costs twice as much."""
+_COUNTED = 20
+"""Calls whose statements are counted."""
+_SECONDS = 30.0
+"""After so long measuring ends, with fewer calls than were asked for."""
+_ECHO = {"text": "x" * 64, "length": 64}
+
+
+@dataclass(frozen=True, slots=True)
+class CallCosts:
+    """The ways to what is measured, with so many calls of each tool.
+
+    `counted_port` is that of the gateway whose statements are counted, and whose processor time is not looked at.
+    """
+
+    stack: Stack
+    memory: MeasuredMemory
+    corpus: Corpus
+    stock: Stock
+    meter: Meter
+    counter: StatementCounter
+    counted_port: int
+    calls: int
+
+    async def measure(self, call: MeasuredCall, size: int) -> MeasuredCost:
+        """Measure one call, in a graph of so many entities."""
+        if call.writes:
+            await self._stock_up(call)
+        # Connections of its own for each call, since servers close one that was idle.
+        path, chance = f"/mcp/x/{call.toolset}", random.Random(f"{call.label} {size}")
+        async with self.client(self.stack.settings.port, path, chance, size) as client:
+            await self._warm_up(client, call)
+            calls, by_call = await self._spent(client, call)
+        async with self.client(self.counted_port, path, chance, size) as client:
+            await self._warm_up(client, call)
+            sent = await self.counter.by_call(lambda: client.make(call), _COUNTED)
+        return MeasuredCost(call.toolset, call.label, calls, by_call, sent)
+
+    @asynccontextmanager
+    async def client(self, port: int, path: str, chance: random.Random, size: int) -> AsyncIterator["Client"]:
+        """Somebody who calls over a connection of its own, in a graph of so many entities."""
+        async with McpConnection(port, path, LEGACY, self.memory.key) as connection:
+            yield Client(connection, self.corpus, chance, size)
+
+    async def worker_done(self) -> None:
+        """Return when the worker has nothing left to do; raises RuntimeError where it ended."""
+        while await self.memory.waiting() or await self.memory.waiting_links():
+            require_running(self.stack.worker)
+            await asyncio.sleep(0.05)
+
+    async def _spent(self, client: "Client", call: MeasuredCall) -> tuple[int, Spent]:
+        """How many calls were made, and what each took; echoes take turns with them: a machine's speed wanders."""
+        turns, until = 0, time.monotonic() + _SECONDS
+        before = self.meter.spent([self.stack.gateway])
+        while turns * _CALLS < self.calls and time.monotonic() < until:
+            turns += 1
+            for _ in range(_CALLS):
+                await client.make(call)
+            await self._echo()
+        if call.writes:
+            await self.worker_done()
+        total = self.meter.spent([self.stack.gateway]) - before
+        calls = turns * _CALLS
+        return calls, replace(total.per(calls), echo=total.echo / (turns * _ECHOES))
+
+    async def _echo(self) -> None:
+        # On a connection of its own each turn: the server closes one that waits for slow calls.
+        async with McpConnection(self.stack.echo_port, "/mcp", LEGACY) as echo:
+            for _ in range(_ECHOES):
+                (await echo.call("echo", _ECHO)).result()
+
+    async def _warm_up(self, client: "Client", call: MeasuredCall) -> None:
+        for _ in range(_WARM_UP):
+            await client.make(call)
+        if call.writes:
+            await self.worker_done()
+
+    async def _stock_up(self, call: MeasuredCall) -> None:
+        async with McpConnection(self.stack.settings.port, "/mcp/x/all", LEGACY, self.memory.key) as connection:
+            await self.stock.fill(connection, call.tool, self.calls + _CALLS + 2 * _WARM_UP + _COUNTED)
+        await self.worker_done()
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """Makes calls over one connection, with other arguments each time."""
+
+    connection: McpConnection
+    corpus: Corpus
+    chance: random.Random
+    size: int
+
+    async def make(self, call: MeasuredCall) -> None:
+        """Call; raises RuntimeError where the reply is not what it must be."""
+        arguments = call.arguments(self.corpus, self.chance, self.size)
+        exchange = await self.connection.call(call.tool, arguments)
+        found = call.found(exchange.result()["structuredContent"])
+        if found != (wanted := call.wanted(arguments)):
+            raise RuntimeError(f"{call.label} found {found} instead of {wanted}: {arguments}")

@@ -1,0 +1,59 @@
+"""What the benchmark of costs measures and how it tells it."""
+
+import itertools
+from pathlib import Path
+
+import pytest
+
+from recollect_gateway.mcp_endpoint.catalogue import TOOLS
+from tests.benchmarks.__main__ import OTHERS
+from tests.benchmarks.calls import MeasuredCall
+from tests.benchmarks.corpus import Corpus
+from tests.benchmarks.cost.calls import reading_calls, writing_calls
+from tests.benchmarks.cost.figures import MeasuredCost, MeasuredMix, SizeCosts
+from tests.benchmarks.cost.mix import mixed_calls
+from tests.benchmarks.cost.report import cost_markdown
+from tests.benchmarks.cost.spent import Spent
+from tests.benchmarks.cost.statements import Sent
+from tests.benchmarks.cost.stock import Stock
+from tests.benchmarks.groups import PLANS
+
+_STOCK = Stock(Corpus())
+_CALLS = [*reading_calls(_STOCK), *writing_calls(_STOCK)]
+_BENCHMARKS = Path(__file__).parents[2] / "docs" / "benchmarks.md"
+
+
+@pytest.mark.parametrize("call", _CALLS, ids=lambda call: call.label)
+def test_a_measured_call_is_of_a_tool_that_its_toolset_offers(call: MeasuredCall) -> None:
+    tool = TOOLS[call.tool]
+    assert call.toolset in tool.toolsets
+    assert call.writes is not tool.read_only
+
+
+def test_every_tool_that_agents_are_offered_is_measured() -> None:
+    offered = {tool.name for tool in TOOLS.values() if "agent" in tool.toolsets}
+    assert offered <= {call.tool for call in _CALLS}
+
+
+def test_one_call_of_ten_writes_in_the_mix() -> None:
+    calls = list(itertools.islice(mixed_calls(), 100))
+    assert sum(call.writes for call in calls) == 10
+    assert len({call.label for call in calls}) == 5
+
+
+def test_costs_are_told_in_the_echoes_that_were_measured_beside_them() -> None:
+    spent = Spent(gateway=0.003, postgres=0.0012, echo=0.0006)
+    cost = MeasuredCost("memory", "open_nodes (3)", 200, spent, Sent(5, 6, 3, 0.5, 0.25))
+    size = SizeCosts(1_000, Spent(), others=0.5, calls=[cost], mixes=[MeasuredMix(2, 8, 500, 10.0, spent)])
+    tables = [line for line in cost_markdown([size], cores=2).splitlines() if line.startswith("|")]
+    costs, mixes = tables[:3], tables[3:]
+    assert "| `open_nodes` (3) | 3.0 | 1.2 |" in costs[2]
+    assert "| 5.0 + 2.0 | 5 | 6 |" in costs[2]
+    assert mixes[2].startswith("| 1,000 | 2 | 8 | 50 |")
+    for table in (costs, mixes):
+        assert len({row.count("|") for row in table}) == 1
+
+
+@pytest.mark.parametrize("group", [*PLANS, *OTHERS])
+def test_every_group_of_benchmarks_is_documented(group: str) -> None:
+    assert f"--group {group}" in _BENCHMARKS.read_text()
