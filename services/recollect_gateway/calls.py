@@ -63,7 +63,11 @@ class Call:
     @asynccontextmanager
     async def writing(self, graph: str | None, *, keep: bool = True) -> AsyncIterator[tuple[Transaction, Revision]]:
         """The call's one transaction, with the graph's write lock and its next revision. `keep` as in `transaction`."""
-        async with self.transaction(keep=keep) as tx, graphs.write_graph(tx, graph, self.operation) as revision:
+        async with (
+            self.services.db.writers_turn(self.caller, self.graph_name(graph)),
+            self.transaction(keep=keep) as tx,
+            graphs.write_graph(tx, graph, self.operation) as revision,
+        ):
             yield tx, revision
 
     @asynccontextmanager

@@ -32,6 +32,9 @@ class Settings(BaseSettings):
         "may become `recollect_owner`. Unset: no vector index is built, and recall in large graphs is slower.",
     )
     database_pool_size: int = Field(default=10, ge=1, le=200, description="Connections per process.")
+    database_tenant_share: float = Field(
+        default=0.5, gt=0, le=1, description="Share of a process's connections that one tenant may hold at a time."
+    )
     database_acquire_seconds: float = Field(
         default=5.0, gt=0, description="How long a call waits for a free connection before it is told to try again."
     )

@@ -5,8 +5,10 @@ is the only way to the tables. Nobody commits inside, and no network call happen
 """
 
 import asyncio
+import math
+import time
 from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from typing import Any
 from uuid import UUID
 
@@ -18,6 +20,7 @@ from pgvector.asyncpg import register_vector
 
 from recollect.caller import Caller
 from recollect.errors import ErrorCode, InvalidInput, RecollectError, Unavailable
+from recollect.platform.shares import Shares
 from recollect.platform.sql import Query
 from recollect.settings import Settings
 
@@ -100,13 +103,29 @@ class Transaction(Session):
 _END_TRIAL = "ROLLBACK TO SAVEPOINT trial; RELEASE SAVEPOINT trial"
 
 
-class Database:
-    """A pool of connections that act as one role."""
+MAX_WRITERS = 2
+"""Calls that write one graph and hold a connection: the one whose turn it is, and the next."""
 
-    def __init__(self, pool: asyncpg.Pool, settings: Settings, on_commit: OnCommit | None = None) -> None:
-        self._pool = pool
-        self._acquire_seconds = settings.database_acquire_seconds
+RESERVED_CONNECTIONS = 2
+"""Connections of a process beside its pool, for what asks before a tenant is known: no tenant's work delays a key."""
+
+
+class Database:
+    """A pool of connections that act as one role. No tenant holds more than its share of them."""
+
+    def __init__(
+        self,
+        pool: asyncpg.Pool,
+        settings: Settings,
+        on_commit: OnCommit | None = None,
+        *,
+        reserved: asyncpg.Pool | None = None,
+    ) -> None:
+        self._pool, self._reserved = pool, reserved or pool
+        self._acquire_seconds, self._lock_seconds = settings.database_acquire_seconds, settings.lock_timeout_seconds
         self._on_commit = on_commit
+        self._tenants = Shares(math.ceil(settings.database_pool_size * settings.database_tenant_share))
+        self._writers = Shares(MAX_WRITERS)
 
     @classmethod
     @asynccontextmanager
@@ -114,19 +133,22 @@ class Database:
         cls, url: str, *, role: str = APP_ROLE, settings: Settings, on_commit: OnCommit | None = None
     ) -> AsyncIterator["Database"]:
         """A pool that connects when it is first used, so that a process starts while PostgreSQL is away."""
-        pool = asyncpg.create_pool(
-            url,
-            min_size=0,
-            max_size=settings.database_pool_size,
-            init=register_types,
-            reset=_keep_session,
-            statement_cache_size=1000,
-            max_inactive_connection_lifetime=300,
-            timeout=settings.database_acquire_seconds,
-            server_settings=session_settings(role, settings),
-        )
-        async with pool:
-            yield cls(pool, settings, on_commit)
+
+        def pool_of(size: int) -> asyncpg.Pool:
+            return asyncpg.create_pool(
+                url,
+                min_size=0,
+                max_size=size,
+                init=register_types,
+                reset=_keep_session,
+                statement_cache_size=1000,
+                max_inactive_connection_lifetime=300,
+                timeout=settings.database_acquire_seconds,
+                server_settings=session_settings(role, settings),
+            )
+
+        async with pool_of(settings.database_pool_size) as pool, pool_of(RESERVED_CONNECTIONS) as reserved:
+            yield cls(pool, settings, on_commit, reserved=reserved)
 
     @asynccontextmanager
     async def transaction(
@@ -136,9 +158,9 @@ class Database:
 
         `keep` False rolls back in any case: what a call would do is found by doing it.
         Reads are REPEATABLE READ, READ ONLY: one call sees one state, and cannot write.
-        Raises Unavailable when PostgreSQL is away or busy.
+        Raises Unavailable when PostgreSQL is away or busy, or the tenant's share of the connections is.
         """
-        async with self._connection() as connection:
+        async with self._connection_of(caller.tenant_id) as connection:
             await connection.execute(_begin(caller.tenant_id, read_only))
             transaction = Transaction(connection, caller)
             try:
@@ -158,8 +180,19 @@ class Database:
     @asynccontextmanager
     async def system(self) -> AsyncIterator[Session]:
         """A session of no tenant: row-level security shows it no rows, only the SECURITY DEFINER functions answer."""
-        async with self._connection() as connection:
+        async with translated_errors(), self._reserved.acquire(timeout=self._acquire_seconds) as connection:
             yield Session(connection)
+
+    @asynccontextmanager
+    async def writers_turn(self, caller: Caller, graph: str) -> AsyncIterator[None]:
+        """Wait, without a connection, until few others of this process write a graph; raises Unavailable."""
+        async with AsyncExitStack() as stack:
+            try:
+                key = caller.tenant_id, graph
+                await stack.enter_async_context(self._writers.held(key, wait_seconds=self._lock_seconds))
+            except TimeoutError:
+                raise Unavailable("Other writes hold this graph. Try again.", code=ErrorCode.BUSY) from None
+            yield
 
     async def ping(self) -> None:
         """Return if PostgreSQL answers; raise Unavailable if not."""
@@ -167,12 +200,13 @@ class Database:
             await session.fetchval(Query("SELECT 1"))
 
     @asynccontextmanager
-    async def _connection(self) -> AsyncIterator[PoolConnectionProxy]:
-        async with translated_errors(), self._acquired() as connection:
-            yield connection
-
-    def _acquired(self) -> AbstractAsyncContextManager[PoolConnectionProxy]:
-        return self._pool.acquire(timeout=self._acquire_seconds)
+    async def _connection_of(self, tenant_id: UUID) -> AsyncIterator[PoolConnectionProxy]:
+        """A connection of the tenant's share, waited for as long as for one of the pool."""
+        began = time.monotonic()
+        async with translated_errors(), self._tenants.held(tenant_id, wait_seconds=self._acquire_seconds):
+            left = max(self._acquire_seconds - (time.monotonic() - began), 0.01)
+            async with self._pool.acquire(timeout=left) as connection:
+                yield connection
 
 
 class Operator(Session):

@@ -1,0 +1,116 @@
+"""What one tenant does to the others: its calls take no more than their share of what all of them need."""
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import AsyncExitStack
+
+import asyncpg
+import httpx2
+import pytest
+
+from recollect.accounts.identity.model import operator_caller
+from recollect.caller import Caller
+from recollect.errors import ErrorCode, Unavailable
+from recollect.platform.db import MAX_WRITERS, Database
+from recollect.platform.shares import Shares
+from recollect.settings import Settings
+from tests.conftest import NewTenant
+from tests.gateway import NewApiKey, RunningGateway, eventually, rpc_headers, serving
+from tests.timeouts import MAX_WAIT_SECONDS
+
+ATTACKERS = 24
+"""Calls at once, more than twice the connections of a gateway."""
+
+
+@pytest.fixture
+async def neighbours(new_tenant: NewTenant) -> tuple[Caller, Caller]:
+    """One that floods the service, and one that calls it beside."""
+    return operator_caller(await new_tenant()), operator_caller(await new_tenant())
+
+
+class TestConnections:
+    async def test_a_tenant_that_holds_its_share_leaves_the_rest_to_others(
+        self, settings: Settings, neighbours: tuple[Caller, Caller]
+    ) -> None:
+        flooding, other = neighbours
+        small = settings.model_copy(update={"database_pool_size": 4, "database_tenant_share": 0.5})
+        async with Database.connect(small.database_url, settings=small) as db, AsyncExitStack() as held:
+            for _ in range(2):
+                await held.enter_async_context(db.transaction(flooding))
+            waiting = [asyncio.create_task(_transact(db, flooding)) for _ in range(8)]
+            for _ in range(2):
+                await held.enter_async_context(db.transaction(other))
+            async with db.system():  # Where a key is looked up, whoever holds the pool.
+                assert not any(task.done() for task in waiting)
+            await held.aclose()
+            await asyncio.gather(*waiting)
+        assert len(db._tenants) == 0, "nothing is kept of who has gone"
+
+    async def test_more_than_its_share_is_told_to_come_again(
+        self, settings: Settings, neighbours: tuple[Caller, Caller]
+    ) -> None:
+        small = settings.model_copy(update={"database_pool_size": 2, "database_acquire_seconds": 0.1})
+        async with Database.connect(small.database_url, settings=small) as db, db.transaction(neighbours[0]):
+            with pytest.raises(Unavailable) as refused:
+                await _transact(db, neighbours[0])
+        assert refused.value.code is ErrorCode.BUSY
+
+    async def test_who_gave_up_leaves_no_place_taken(self) -> None:
+        shares = Shares(1)
+        async with shares.held("tenant", wait_seconds=1):
+            for _ in range(3):
+                with pytest.raises(TimeoutError):
+                    async with shares.held("tenant", wait_seconds=0.01):
+                        raise AssertionError("the place is taken")
+        async with shares.held("tenant", wait_seconds=0.01):
+            assert len(shares) == 1
+        assert len(shares) == 0
+
+
+async def _transact(db: Database, caller: Caller) -> None:
+    async with db.transaction(caller):
+        await asyncio.sleep(0)
+
+
+@pytest.fixture(scope="module")
+def patient(settings: Settings) -> Iterator[RunningGateway]:
+    """A gateway whose writers wait as long as a busy machine may take."""
+    waits = {"lock_timeout_seconds": MAX_WAIT_SECONDS, "statement_timeout_seconds": MAX_WAIT_SECONDS}
+    with serving(settings.model_copy(update=waits)) as gateway:
+        yield gateway
+
+
+async def test_writers_of_a_graph_that_is_held_keep_few_connections_and_nobody_up(
+    patient: RunningGateway, issue: NewApiKey, neighbours: tuple[Caller, Caller], owner: asyncpg.Connection
+) -> None:
+    flooding, other = [(await issue(caller)).secret for caller in neighbours]
+    async with patient.http(flooding, **rpc_headers()) as one, patient.http(other, **rpc_headers()) as two:
+        await _remember(patient, one, "first")
+        async with owner.transaction():
+            lock = "SELECT 1 FROM graph_heads WHERE tenant_id = $1 FOR UPDATE"
+            await owner.execute(lock, neighbours[0].tenant_id)
+            floods = [asyncio.create_task(_remember(patient, one, f"flood {n}")) for n in range(ATTACKERS)]
+            await eventually(lambda: _as_many_wait(owner, MAX_WRITERS))
+            await _remember(patient, two, "beside it")
+            assert "beside it" in await _recalled(patient, two, "beside it")
+            assert "first" in await _recalled(patient, one, "first"), "its own reads go on as well"
+            assert not any(flood.done() for flood in floods)
+            assert await _as_many_wait(owner, MAX_WRITERS)
+        await asyncio.gather(*floods)
+
+
+async def _remember(gateway: RunningGateway, client: httpx2.AsyncClient, text: str) -> None:
+    done = await gateway.call(client, "remember", {"items": [{"text": text}]}, path="/mcp")
+    assert not done.get("isError"), done
+
+
+async def _recalled(gateway: RunningGateway, client: httpx2.AsyncClient, query: str) -> str:
+    found = await gateway.call(client, "recall", {"query": query}, path="/mcp")
+    assert not found.get("isError"), found
+    return str(found["content"])
+
+
+async def _as_many_wait(owner: asyncpg.Connection, count: int) -> bool:
+    """Whether so many connections wait for a lock."""
+    waiting = await owner.fetchval("SELECT count(DISTINCT pid) FROM pg_locks WHERE NOT granted")
+    return int(waiting) == count
