@@ -207,3 +207,24 @@ async def test_a_confined_key_is_told_the_same_of_unknown_ids(db: Database, call
         with pytest.raises(Forbidden):
             async with graphs.write_graph(tx, str(uuid4()), "test"):
                 pass
+
+
+async def test_a_confined_admin_key_is_told_the_same_of_graphs_that_are_and_are_not_there(
+    gateway: RunningGateway, db: Database, caller: Caller, issue: NewApiKey
+) -> None:
+    """By the routes as well, and where it names graphs for another key."""
+    default = UUID(await graph_named(db, caller, "default"))
+    async with db.transaction(caller) as tx:
+        closed = await graphs.create_graph(tx, NewGraph("closed"))
+    confined = (await issue(caller, kind="admin", graph_ids=(default,))).secret
+    async with gateway.http(confined) as http:
+        told = set()
+        for graph in ("closed", str(closed.id), "nowhere", str(uuid4())):
+            answers = [
+                await http.get(f"/v1/graphs/{graph}"),
+                await http.get(f"/v1/graphs/{graph}/export"),
+                await http.post("/v1/keys", json={"name": "other", "graphs": [graph]}),
+                await http.post("/v1/keys", json={"name": "other", "default_graph": graph}),
+            ]
+            told.add(tuple((answer.status_code, answer.json()["code"]) for answer in answers))
+    assert told == {((403, ErrorCode.GRAPH_NOT_ALLOWED),) * 4}

@@ -241,9 +241,13 @@ async def recent_changes(tx: Transaction, name: str | None, *, since: int, limit
 
 
 async def graph_ids(tx: Transaction, names: Sequence[str]) -> dict[str, UUID]:
-    """The ids of these graphs by the name or id that was given; raises NotFound for the first that is not there."""
+    """The ids of these graphs by the name or id that was given; raises NotFound for the first that is not there.
+
+    Under an allow-list, Forbidden for the first that it leaves out, whether or not it is there.
+    """
     found = await store.find_graph_ids(tx, names)
     for name in names:
+        tx.caller.require_graph(found.get(name))
         if name not in found:
             raise _no_graph(name)
     return found
