@@ -32,8 +32,10 @@ TITLES = {
     403: "Not allowed",
     404: "Not found",
     405: "Method not allowed",
+    408: "Timed out",
     409: "Conflict",
     413: "Too large",
+    431: "Headers too large",
     500: "Internal error",
     503: "Unavailable",
 }
