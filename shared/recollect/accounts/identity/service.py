@@ -11,6 +11,7 @@ from recollect.accounts.identity.store import KeyRecord
 from recollect.caller import Caller, Scope
 from recollect.errors import ErrorCode, InvalidInput, NotFound, Unauthenticated
 from recollect.platform.db import Database, Transaction
+from recollect.printable import controls
 from recollect.times import storable
 
 MAX_NAME = 200
@@ -117,6 +118,8 @@ def _scopes(new: NewKey) -> list[str]:
 def _checked(new: NewKey) -> NewKey:
     if not 1 <= len(new.name) <= MAX_NAME:
         raise InvalidInput(f"A key's name has 1 to {MAX_NAME} characters", path="name")
+    if controls(new.name):
+        raise InvalidInput("A key's name has no control characters, such as tabs or ends of lines", path="name")
     if new.expires_at is not None and new.expires_at.tzinfo is None:
         raise InvalidInput("A time with its offset is needed, such as 2027-01-31T00:00:00Z", path="expires_at")
     if new.graph_ids is not None and new.default_graph_id not in (None, *new.graph_ids):
