@@ -1,6 +1,8 @@
 """Credentials: the one place where a request's Authorization header becomes a Caller."""
 
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from typing import TypeVar
 
 from litestar.datastructures import Headers
 
@@ -9,6 +11,8 @@ from recollect.accounts.identity.service import NoteUse
 from recollect.caller import Caller
 from recollect.errors import Unauthenticated
 from recollect.platform.db import Database
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,3 +35,12 @@ class Authenticator:
         if tenant not in (None, caller.tenant):
             raise Unauthenticated(identity.REFUSAL)
         return caller
+
+    async def while_it_holds(self, headers: Headers, parts: AsyncIterator[T]) -> AsyncIterator[T]:
+        """The parts of what takes long, before each of which the credential is asked for anew.
+
+        Raises Unauthenticated once it is revoked, or has ended, or its tenant is suspended.
+        """
+        async for part in parts:
+            await self.caller(headers)
+            yield part

@@ -42,6 +42,7 @@ class ErrorCode(StrEnum):
     SCOPE_REQUIRED = "scope_required"
     GRAPH_NOT_ALLOWED = "graph_not_allowed"
     TOOLSET_NOT_ALLOWED = "toolset_not_allowed"
+    EXPIRY_EXCEEDED = "expiry_exceeded"
     NOT_FOUND = "not_found"
     METHOD_NOT_ALLOWED = "method_not_allowed"
     GRAPH_NOT_FOUND = "graph_not_found"

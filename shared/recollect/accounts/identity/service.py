@@ -9,7 +9,7 @@ from recollect.accounts.identity import model, store
 from recollect.accounts.identity.model import KIND_SCOPES, ApiKey, IssuedKey, NewKey
 from recollect.accounts.identity.store import KeyRecord
 from recollect.caller import Caller, Scope
-from recollect.errors import ErrorCode, InvalidInput, NotFound, Unauthenticated
+from recollect.errors import ErrorCode, Forbidden, InvalidInput, NotFound, Unauthenticated
 from recollect.platform.db import Database, Transaction
 from recollect.printable import controls
 from recollect.times import storable
@@ -45,10 +45,13 @@ async def note_used(tx: Transaction, keys: Mapping[UUID, datetime]) -> None:
 async def create_key(tx: Transaction, new: NewKey, *, pepper: bytes) -> IssuedKey:
     """Make a key; its secret is in the answer and nowhere else.
 
-    Raises InvalidInput, or Forbidden where it would reach graphs or toolsets that its maker does not.
+    Raises InvalidInput, or Forbidden where it would reach further than its maker: in scopes, graphs, toolsets or time.
     """
     scopes = _scopes(new)
     new = _checked(new)
+    for scope in scopes:
+        tx.caller.require(Scope(scope))
+    _require_end(tx.caller, new)
     for graph_id in (None,) if new.graph_ids is None else new.graph_ids:
         tx.caller.require_graph(graph_id)
     _require_toolsets(tx.caller, new)
@@ -98,7 +101,19 @@ def _caller(record: KeyRecord) -> Caller:
         graphs=None if record.graph_ids is None else frozenset(record.graph_ids),
         toolsets=None if record.toolsets is None else frozenset(record.toolsets),
         default_graph=record.default_graph or "default",
+        expires_at=record.expires_at,
     )
+
+
+def _require_end(maker: Caller, new: NewKey) -> None:
+    """Raise Forbidden where a key that ends would make one that ends later, or never."""
+    if maker.expires_at is not None and (new.expires_at is None or new.expires_at > maker.expires_at):
+        end = maker.expires_at.isoformat()
+        raise Forbidden(
+            f"This credential ends at {end}, and makes none that ends later: give an expires_at.",
+            code=ErrorCode.EXPIRY_EXCEEDED,
+            path="expires_at",
+        )
 
 
 def _require_toolsets(maker: Caller, new: NewKey) -> None:
