@@ -27,6 +27,7 @@ from recollect.settings import Settings
 from recollect_gateway.calls import Services
 from recollect_gateway.credentials import Authenticator
 from recollect_gateway.errors import problem_response
+from recollect_gateway.failures import FailedKeys
 from recollect_gateway.guards import CallerMiddleware, known_parameters, within_toolsets
 from recollect_gateway.management.erasure import ErasureController
 from recollect_gateway.management.graph_jobs import GraphJobController
@@ -112,7 +113,9 @@ async def _open(state: State, settings: Settings, stack: AsyncExitStack) -> None
     state.pepper = settings.key_secret.get_secret_value().encode()
     state.tally = UsageTally()
     await stack.enter_async_context(flushed_usage(state.db, state.tally, seconds=settings.usage_flush_seconds))
-    state.authenticator = Authenticator(state.db, state.pepper, state.tally.note_key)
+    state.authenticator = Authenticator(
+        state.db, state.pepper, state.tally.note_key, FailedKeys(settings.failed_keys_per_minute)
+    )
     state.services = Services(state.db, encoder, settings, recall_cache, state.tally)
     state.mcp_endpoint = McpEndpoint(state.services, state.authenticator)
     await stack.enter_async_context(state.mcp_endpoint.sessions.run())

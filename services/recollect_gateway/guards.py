@@ -46,13 +46,13 @@ class CallerMiddleware(AbstractAuthenticationMiddleware):
     async def authenticate_request(self, connection: ASGIConnection[Any, Any, Any, Any]) -> AuthenticationResult:
         """Resolve the credential; raises Unauthenticated."""
         authenticator: Authenticator = connection.app.state.authenticator
-        return AuthenticationResult(user=await authenticator.caller(connection.headers), auth=None)
+        return AuthenticationResult(user=await authenticator.caller(connection), auth=None)
 
 
 def held_to(request: Request[Any, Any, Any], parts: AsyncIterator[T]) -> AsyncIterator[T]:
     """What is sent or taken part by part, as long as the request's credential holds; then raises Unauthenticated."""
     authenticator: Authenticator = request.app.state.authenticator
-    return authenticator.while_it_holds(request.headers, parts)
+    return authenticator.while_it_holds(request, parts)
 
 
 def within_toolsets(connection: ASGIConnection[Any, Caller, Any, Any], handler: BaseRouteHandler) -> None:

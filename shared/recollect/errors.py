@@ -12,6 +12,7 @@ clients may match on; messages may change. The codes are frozen by a snapshot.
       MethodNotAllowed   method_not_allowed  the address is right, the HTTP method is not
       Conflict           conflict         the present state does not allow it
       TooLarge           too_large        the request or the reply is past a bound
+      TooManyFailures    rate_limited     too much was asked; try again in `seconds`
       Unavailable        unavailable      something that Recollect needs is away; try again
 """
 
@@ -30,6 +31,7 @@ class ErrorKind(StrEnum):
     METHOD_NOT_ALLOWED = "method_not_allowed"
     CONFLICT = "conflict"
     TOO_LARGE = "too_large"
+    RATE_LIMITED = "rate_limited"
     UNAVAILABLE = "unavailable"
     INTERNAL = "internal"
 
@@ -68,6 +70,7 @@ class ErrorCode(StrEnum):
     REQUEST_TOO_LARGE = "request_too_large"
     HEADERS_TOO_LARGE = "headers_too_large"
     REQUEST_TIMEOUT = "request_timeout"
+    TOO_MANY_FAILURES = "too_many_failures"
     TOO_MANY_CONNECTIONS = "too_many_connections"
     DATABASE_UNAVAILABLE = "database_unavailable"
     EMBEDDER_UNAVAILABLE = "embedder_unavailable"
@@ -161,6 +164,17 @@ class TooLarge(RecollectError):
 
     kind = ErrorKind.TOO_LARGE
     default_code = ErrorCode.REPLY_TOO_LARGE
+
+
+class TooManyFailures(RecollectError):
+    """Too many credentials of one address did not hold; after so many `seconds` one may be tried again."""
+
+    kind = ErrorKind.RATE_LIMITED
+    default_code = ErrorCode.TOO_MANY_FAILURES
+
+    def __init__(self, message: str, *, seconds: int) -> None:
+        super().__init__(message)
+        self.seconds = seconds
 
 
 class Unavailable(RecollectError):

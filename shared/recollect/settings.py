@@ -94,6 +94,13 @@ class Settings(BaseSettings):
         description="How long a connection is kept that asks nothing. Longer than the proxy in front keeps it: else a "
         "request may meet a connection that is being closed.",
     )
+    failed_keys_per_minute: int = Field(
+        default=60,
+        ge=1,
+        le=1_000_000,
+        description="API keys of one client address that may fail in a minute. Beyond, only keys that held lately are "
+        "looked up.",
+    )
     max_request_bytes: int = Field(default=4 * 1024 * 1024, ge=1024, description="Largest request body, in bytes.")
     max_reply_items: int = Field(
         default=10_000,

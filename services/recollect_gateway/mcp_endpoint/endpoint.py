@@ -103,13 +103,13 @@ class McpEndpoint:
         address = _address(request.scope["raw_path"].decode("latin-1"))
         if request.method != "POST":
             raise MethodNotAllowed("MCP is served by POST; no server-sent requests wait on a GET.")
-        caller = await self._caller(request.headers, address.tenant)
+        caller = await self._caller(request, address.tenant)
         return McpRequest(caller, _selection(address, request.headers), body)
 
-    async def _caller(self, headers: Headers, tenant: str | None) -> Caller | Unavailable:
+    async def _caller(self, request: AnyRequest, tenant: str | None) -> Caller | Unavailable:
         """Who calls, or why that cannot be found out now: each tool says so in its dialect, and does nothing else."""
         try:
-            return await self._authenticator.caller(headers, tenant)
+            return await self._authenticator.caller(request, tenant)
         except Unavailable as error:
             return error
 

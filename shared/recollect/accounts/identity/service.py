@@ -19,6 +19,11 @@ TOUCH_EVERY = timedelta(minutes=1)
 REFUSAL = "A valid API key is needed: Authorization: Bearer rcl_…"
 """What is told for every credential that does not hold: no hint why."""
 
+
+class TenantSuspended(Unauthenticated):
+    """The key would hold, once its tenant is resumed. Nobody is told the difference."""
+
+
 NoteUse = Callable[[UUID, UUID, datetime], None]
 """Told the tenant and the id of a key that was used, and when. Returns at once; the note is written down later."""
 
@@ -32,6 +37,8 @@ async def authenticate(db: Database, secret: str, *, pepper: bytes, note_use: No
     now = datetime.now(UTC)
     if record is None or not _holds(record, now):
         raise Unauthenticated(REFUSAL)
+    if record.tenant_status != "active":
+        raise TenantSuspended(REFUSAL)
     if note_use is not None and (record.last_used_at is None or record.last_used_at < now - TOUCH_EVERY):
         note_use(record.tenant_id, record.id, now)
     return _caller(record)
@@ -89,7 +96,7 @@ async def _find(db: Database, secret: str, pepper: bytes) -> KeyRecord | None:
 
 def _holds(record: KeyRecord, now: datetime) -> bool:
     expired = record.expires_at is not None and record.expires_at <= now
-    return record.revoked_at is None and not expired and record.tenant_status == "active"
+    return record.revoked_at is None and not expired
 
 
 def _caller(record: KeyRecord) -> Caller:
