@@ -100,10 +100,10 @@ async def _open(state: State, settings: Settings, stack: AsyncExitStack) -> None
     cached_embedder, recall_cache = _cached_embedder(embedder, settings), _recall_cache(redis, settings)
     stack.push_async_callback((cached_embedder or embedder).close)
     previous = create_previous_embedder(settings)
+    cached_previous = _cached_embedder(previous, settings) if previous else None
     if previous is not None:
-        previous = _cached_embedder(previous, settings) or previous
-        stack.push_async_callback(previous.close)
-    encoder = QuestionEncoder(embedder, cached_embedder, previous)
+        stack.push_async_callback((cached_previous or previous).close)
+    encoder = QuestionEncoder(embedder, cached_embedder, previous, cached_previous)
     if recall_cache is not None:
         stack.push_async_callback(recall_cache.shared.settle)
     state.db = await stack.enter_async_context(

@@ -172,8 +172,10 @@ class TooManyFailures(RecollectError):
     kind = ErrorKind.RATE_LIMITED
     default_code = ErrorCode.TOO_MANY_FAILURES
 
-    def __init__(self, message: str, *, seconds: int) -> None:
-        super().__init__(message)
+    def __init__(
+        self, message: str, *, code: ErrorCode | None = None, path: str | None = None, seconds: int = 1
+    ) -> None:
+        super().__init__(message, code=code, path=path)
         self.seconds = seconds
 
 

@@ -166,10 +166,12 @@ class Settings(BaseSettings):
     )
     cache_embeddings_enabled: bool = Field(default=True, description="Keep the vectors of recent questions in memory.")
     cache_embeddings_maxsize: int = Field(
-        default=1000, ge=1, le=1_000_000, description="Questions whose vectors a gateway keeps, at most."
+        default=1000, ge=1, le=1_000_000, description="Questions of one tenant whose vectors a gateway keeps, at most."
     )
     cache_embeddings_max_bytes: int = Field(
-        default=16 * 1024 * 1024, ge=0, description="Bytes that those vectors and questions take, at most."
+        default=16 * 1024 * 1024,
+        ge=0,
+        description="Bytes that those vectors and questions of all tenants take, at most.",
     )
     cache_search_enabled: bool = Field(
         default=True, description="Keep what recalls found, as ids and scores, in Redis. Gateways share it."
