@@ -27,6 +27,7 @@ from recollect.platform.sql import Query
 from recollect.settings import Settings
 from recollect_gateway.app import create_app
 from recollect_gateway.mcp_endpoint.errors import ERROR_META
+from recollect_gateway.server import server_config
 from tests.timeouts import MAX_WAIT_SECONDS
 
 T = TypeVar("T")
@@ -113,8 +114,7 @@ def serving(settings: Settings) -> Iterator[RunningGateway]:
     """A gateway in a thread of this process, served as `python -m recollect_gateway` serves it."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
-        config = uvicorn.Config(create_app(settings), loop="uvloop", http="httptools", log_config=None)
-        server = uvicorn.Server(config)
+        server = uvicorn.Server(server_config(create_app(settings), settings))
         thread = threading.Thread(target=server.run, args=([listener],), name="gateway")
         thread.start()
         try:

@@ -19,6 +19,7 @@ from pydantic import SecretStr, ValidationError
 from pydantic_settings import SettingsError
 
 from recollect.errors import InvalidInput, RecollectError, Unavailable
+from recollect.printable import printable
 from recollect.settings import Settings
 from recollect_local.address import Endpoint, base_url, claimed_port
 from recollect_local.command import CommandServer
@@ -219,4 +220,4 @@ def _plain(error: RecollectError | OSError) -> str:
 
 def _say(line: str, *, to: TextIO | None = None) -> None:
     with suppress(OSError):  # nobody may be reading any more, which must not keep us from stopping
-        print(line, file=to, flush=True)
+        print(printable(line, lines=True), file=to, flush=True)

@@ -7,6 +7,7 @@ from uuid import UUID
 import msgspec
 
 from recollect.errors import InvalidInput, Unavailable
+from recollect.printable import printable
 from recollect.transfer.formats import Format
 from recollect.transfer.model import PROBLEMS_TYPE, Strategy
 from recollect_cli.gateway import Gateway
@@ -50,7 +51,7 @@ def import_by_job(
         with gateway.download(f"/jobs/{job.id}/output", media_type=PROBLEMS_TYPE) as output:
             for line in output.iter_lines():
                 problem = msgspec.json.decode(line, type=ReportedProblem)
-                print(f"{problem.path}: {problem.reason}", file=sys.stderr)
+                print(printable(f"{problem.path}: {problem.reason}"), file=sys.stderr)
     return tally
 
 

@@ -13,6 +13,7 @@ from cyclopts import App, Parameter
 from recollect.errors import Unavailable
 from recollect.graph.graphs.model import graph_name
 from recollect.jobs.model import Status
+from recollect.printable import printable_json
 from recollect_cli.gateway import ATTEMPT_SECONDS, ApiKey, Gateway, Url, connected
 from recollect_cli.progress import metered
 from recollect_cli.tables import show as show_table
@@ -180,7 +181,7 @@ def _tell(answer: bytes, *, json: bool) -> None:
 
 
 def _print(answer: bytes) -> None:
-    print(msgspec.json.format(answer, indent=2).decode())
+    print(printable_json(msgspec.json.format(answer, indent=2).decode()))
 
 
 def _done(job: JobView) -> str:

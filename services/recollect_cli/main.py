@@ -6,6 +6,7 @@ from cyclopts import App
 
 from recollect import __version__
 from recollect.errors import RecollectError
+from recollect.printable import printable
 
 COMMANDS = {
     "local": ("local:local", "Start PostgreSQL, Valkey, gateway and worker here."),
@@ -32,7 +33,8 @@ def main() -> None:
     except RecollectError as error:
         from rich.console import Console
 
-        Console(stderr=True).print(f"recollect: {error}", style="red", markup=False, highlight=False, soft_wrap=True)
+        told = printable(f"recollect: {error}", lines=True)
+        Console(stderr=True).print(told, style="red", markup=False, highlight=False, soft_wrap=True)
         sys.exit(1)
 
 

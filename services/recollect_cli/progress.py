@@ -8,6 +8,8 @@ from typing import Protocol
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
+from recollect.printable import printable
+
 EVERY_LINES = 10_000
 
 
@@ -30,7 +32,8 @@ def metered(doing: str, total: int | None = None, *, item: str = "lines", every:
     if not sys.stderr.isatty():
         yield _Lines(doing, item, every)
         return
-    columns = [TextColumn("{task.description}"), SpinnerColumn(), TextColumn(f"{{task.fields[lines]:,}} {item}")]
+    told = [TextColumn(text, markup=False) for text in ("{task.description}", f"{{task.fields[lines]:,}} {item}")]
+    columns = [told[0], SpinnerColumn(), told[1]]
     measured = [BarColumn(), TaskProgressColumn(), TimeRemainingColumn()] if total else []
     with Progress(*columns, *measured, console=Console(stderr=True), transient=True) as progress:
         yield _Bar(progress, doing, total)
@@ -39,13 +42,13 @@ def metered(doing: str, total: int | None = None, *, item: str = "lines", every:
 class _Bar:
     def __init__(self, progress: Progress, doing: str, total: int | None) -> None:
         self._progress = progress
-        self._task = progress.add_task(doing, total=total, lines=0)
+        self._task = progress.add_task(printable(doing), total=total, lines=0)
 
     def advance(self, lines: int, place: int) -> None:
         self._progress.update(self._task, completed=place, lines=lines)
 
     def say(self, text: str) -> None:
-        self._progress.console.print(text, markup=False, highlight=False, soft_wrap=True)
+        self._progress.console.print(printable(text), markup=False, highlight=False, soft_wrap=True)
 
 
 class _Lines:
@@ -59,4 +62,4 @@ class _Lines:
             self.say(f"{self._doing}: {lines} {self._item}")
 
     def say(self, text: str) -> None:
-        print(text, file=sys.stderr, flush=True)
+        print(printable(text), file=sys.stderr, flush=True)

@@ -38,6 +38,7 @@ from mcp_types import (
 )
 
 from recollect.errors import InvalidInput, RecollectError
+from recollect.printable import printable
 from recollect_cli.gateway import ApiKey, Url, find_address, is_here, refusal
 
 GRACE_SECONDS = 1.5
@@ -134,7 +135,7 @@ class Bridge:
                 async for _ in answers:  # ends when it was sent
                     pass
         except* (RecollectError, httpx2.HTTPError) as errors:
-            logging.warning(_error_message(next(_leaves(errors)), self._url))
+            logging.warning("%s", printable(_error_message(next(_leaves(errors)), self._url)))
 
     def _connected(self) -> Any:
         return streamable_http_client(self._url, http_client=self._http, max_sse_event_size=None)

@@ -9,6 +9,7 @@ from recollect.errors import RecollectError
 from recollect.platform.telemetry import configure_logging, configure_tracing
 from recollect.settings import Settings
 from recollect_gateway.app import create_app
+from recollect_gateway.server import allow_open_files, server_config
 from recollect_gateway.tracing import traced
 
 
@@ -30,17 +31,8 @@ def main() -> None:
 def serve(settings: Settings) -> None:
     """Serve the gateway; raises InvalidInput for settings that would not be safe."""
     settings.require_own_secret()
-    uvicorn.run(
-        traced(create_app(settings), settings),
-        host=settings.host,
-        port=settings.port,
-        loop="uvloop",
-        http="httptools",
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        timeout_graceful_shutdown=10,
-    )
+    allow_open_files(settings)
+    uvicorn.Server(server_config(traced(create_app(settings), settings), settings)).run()
 
 
 if __name__ == "__main__":

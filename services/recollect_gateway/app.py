@@ -27,6 +27,7 @@ from recollect.settings import Settings
 from recollect_gateway.calls import Services
 from recollect_gateway.credentials import Authenticator
 from recollect_gateway.errors import problem_response
+from recollect_gateway.failures import FailedKeys
 from recollect_gateway.guards import CallerMiddleware, known_parameters, within_toolsets
 from recollect_gateway.management.erasure import ErasureController
 from recollect_gateway.management.graph_jobs import GraphJobController
@@ -99,10 +100,10 @@ async def _open(state: State, settings: Settings, stack: AsyncExitStack) -> None
     cached_embedder, recall_cache = _cached_embedder(embedder, settings), _recall_cache(redis, settings)
     stack.push_async_callback((cached_embedder or embedder).close)
     previous = create_previous_embedder(settings)
+    cached_previous = _cached_embedder(previous, settings) if previous else None
     if previous is not None:
-        previous = _cached_embedder(previous, settings) or previous
-        stack.push_async_callback(previous.close)
-    encoder = QuestionEncoder(embedder, cached_embedder, previous)
+        stack.push_async_callback((cached_previous or previous).close)
+    encoder = QuestionEncoder(embedder, cached_embedder, previous, cached_previous)
     if recall_cache is not None:
         stack.push_async_callback(recall_cache.shared.settle)
     state.db = await stack.enter_async_context(
@@ -112,7 +113,9 @@ async def _open(state: State, settings: Settings, stack: AsyncExitStack) -> None
     state.pepper = settings.key_secret.get_secret_value().encode()
     state.tally = UsageTally()
     await stack.enter_async_context(flushed_usage(state.db, state.tally, seconds=settings.usage_flush_seconds))
-    state.authenticator = Authenticator(state.db, state.pepper, state.tally.note_key)
+    state.authenticator = Authenticator(
+        state.db, state.pepper, state.tally.note_key, FailedKeys(settings.failed_keys_per_minute)
+    )
     state.services = Services(state.db, encoder, settings, recall_cache, state.tally)
     state.mcp_endpoint = McpEndpoint(state.services, state.authenticator)
     await stack.enter_async_context(state.mcp_endpoint.sessions.run())

@@ -1,33 +1,82 @@
 """Credentials: the one place where a request's Authorization header becomes a Caller."""
 
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
+from litestar.connection import ASGIConnection
 from litestar.datastructures import Headers
 
 from recollect.accounts.identity import service as identity
-from recollect.accounts.identity.service import NoteUse
+from recollect.accounts.identity.model import hash_secret, is_well_formed
+from recollect.accounts.identity.service import NoteUse, TenantSuspended
 from recollect.caller import Caller
 from recollect.errors import Unauthenticated
 from recollect.platform.db import Database
+from recollect_gateway.addresses import site_of
+from recollect_gateway.failures import FailedKeys
+
+T = TypeVar("T")
+
+
+AnyConnection = ASGIConnection[Any, Any, Any, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Authenticator:
-    """Turns `Authorization: Bearer rcl_…` into a Caller."""
+    """Turns `Authorization: Bearer rcl_…` into a Caller. `failed` None throttles nobody."""
 
     db: Database
     pepper: bytes
     note_use: NoteUse | None = None
+    failed: FailedKeys | None = None
 
-    async def caller(self, headers: Headers, tenant: str | None = None) -> Caller:
+    async def caller(self, connection: AnyConnection, tenant: str | None = None) -> Caller:
         """The Caller of a request, who must be of `tenant` where the address names one.
 
-        Raises Unauthenticated, alike for every reason, or Unavailable.
+        Raises Unauthenticated, alike for every reason, TooManyFailures, or Unavailable.
         """
-        scheme, _, credential = headers.get("authorization", "").partition(" ")
-        if scheme.lower() != "bearer" or not credential.strip():
-            raise Unauthenticated(identity.REFUSAL)
-        caller = await identity.authenticate(self.db, credential.strip(), pepper=self.pepper, note_use=self.note_use)
+        caller = await self._holder(_secret(connection.headers), _site(connection))
         if tenant not in (None, caller.tenant):
             raise Unauthenticated(identity.REFUSAL)
         return caller
+
+    async def while_it_holds(self, connection: AnyConnection, parts: AsyncIterator[T]) -> AsyncIterator[T]:
+        """The parts of what takes long, before each of which the credential is asked for anew.
+
+        Raises Unauthenticated once it is revoked, or has ended, or its tenant is suspended.
+        """
+        async for part in parts:
+            await self.caller(connection)
+            yield part
+
+    async def _holder(self, secret: str, site: str) -> Caller:
+        if self.failed is None:
+            return await self._ask(secret)
+        key = hash_secret(secret, self.pepper)
+        if self.failed.is_void(key):
+            raise Unauthenticated(identity.REFUSAL)
+        self.failed.require_allowance(key, site)
+        try:
+            caller = await self._ask(secret)
+        except Unauthenticated as error:
+            self.failed.note_failed(key, site, void=not isinstance(error, TenantSuspended))
+            raise
+        self.failed.note_held(key)
+        return caller
+
+    async def _ask(self, secret: str) -> Caller:
+        return await identity.authenticate(self.db, secret, pepper=self.pepper, note_use=self.note_use)
+
+
+def _secret(headers: Headers) -> str:
+    """What could be a key; what could not costs no look-up and is no failure of its address."""
+    scheme, _, credential = headers.get("authorization", "").partition(" ")
+    secret = credential.strip()
+    if scheme.lower() != "bearer" or not is_well_formed(secret):
+        raise Unauthenticated(identity.REFUSAL)
+    return secret
+
+
+def _site(connection: AnyConnection) -> str:
+    return site_of(connection.client.host if connection.client else None)

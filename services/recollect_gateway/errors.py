@@ -12,7 +12,7 @@ from litestar.routes import HTTPRoute
 from litestar.typing import FieldDefinition
 from msgspec import Struct
 
-from recollect.errors import ErrorCode, ErrorKind, RecollectError
+from recollect.errors import ErrorCode, ErrorKind, RecollectError, TooManyFailures
 from recollect_gateway.shapes import plain_words
 
 STATUS = {
@@ -23,6 +23,7 @@ STATUS = {
     ErrorKind.METHOD_NOT_ALLOWED: 405,
     ErrorKind.CONFLICT: 409,
     ErrorKind.TOO_LARGE: 413,
+    ErrorKind.RATE_LIMITED: 429,
     ErrorKind.UNAVAILABLE: 503,
     ErrorKind.INTERNAL: 500,
 }
@@ -32,8 +33,11 @@ TITLES = {
     403: "Not allowed",
     404: "Not found",
     405: "Method not allowed",
+    408: "Timed out",
     409: "Conflict",
     413: "Too large",
+    429: "Too many requests",
+    431: "Headers too large",
     500: "Internal error",
     503: "Unavailable",
 }
@@ -66,7 +70,7 @@ class Problem(Struct, omit_defaults=True, frozen=True):
 
 RESPONSES = {
     status: ResponseSpec(Problem, description=TITLES[status], media_type=MEDIA_TYPE, generate_examples=False)
-    for status in (400, 401, 403, 404, 409, 413, 503)
+    for status in (400, 401, 403, 404, 409, 413, 429, 503)
 }
 """What every route of the management API may answer instead, for its description."""
 
@@ -74,6 +78,8 @@ RESPONSES = {
 def problem_response(error: Exception, request: Request[Any, Any, Any]) -> Response["Problem"]:
     """Any error as problem details; faults of ours are logged whole and told as one plain sentence."""
     match error:
+        case TooManyFailures():
+            return _problem(429, error.code, error.message, None, {"Retry-After": str(error.seconds)})
         case RecollectError():
             return _problem(STATUS[error.kind], error.code, error.message, error.path)
         case ValidationException():

@@ -4,9 +4,9 @@ A key may be confined to some toolsets. So that no plain route does what no tool
 says as its `opt` where it belongs: `mirrors` tools, `belongs_to` a toolset, or goes `BY_SCOPE` alone.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 from litestar import Request
@@ -19,6 +19,8 @@ from recollect.errors import InvalidInput
 from recollect_gateway.credentials import Authenticator
 from recollect_gateway.mcp_endpoint.catalogue import TOOLS
 from recollect_gateway.parsing import parse
+
+T = TypeVar("T")
 
 MAX_NAME = 100
 """Characters of a parameter's name that an error repeats, at most."""
@@ -44,7 +46,13 @@ class CallerMiddleware(AbstractAuthenticationMiddleware):
     async def authenticate_request(self, connection: ASGIConnection[Any, Any, Any, Any]) -> AuthenticationResult:
         """Resolve the credential; raises Unauthenticated."""
         authenticator: Authenticator = connection.app.state.authenticator
-        return AuthenticationResult(user=await authenticator.caller(connection.headers), auth=None)
+        return AuthenticationResult(user=await authenticator.caller(connection), auth=None)
+
+
+def held_to(request: Request[Any, Any, Any], parts: AsyncIterator[T]) -> AsyncIterator[T]:
+    """What is sent or taken part by part, as long as the request's credential holds; then raises Unauthenticated."""
+    authenticator: Authenticator = request.app.state.authenticator
+    return authenticator.while_it_holds(request, parts)
 
 
 def within_toolsets(connection: ASGIConnection[Any, Caller, Any, Any], handler: BaseRouteHandler) -> None:

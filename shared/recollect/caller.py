@@ -1,6 +1,7 @@
 """Who is calling: the one value that every request, tool call and job carries."""
 
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 from uuid import UUID
 
@@ -8,7 +9,7 @@ from recollect.errors import ErrorCode, Forbidden
 
 
 class Scope(StrEnum):
-    """What a credential may do. `tenant:admin` manages graphs and keys, and so may give out the other scopes."""
+    """What a credential may do. `tenant:admin` manages graphs and keys, and gives out the scopes that it has itself."""
 
     MEMORY_READ = "memory:read"
     MEMORY_WRITE = "memory:write"
@@ -20,7 +21,8 @@ class Caller:
     """A tenant's credential, resolved. The tenant comes from here and from nowhere else.
 
     `graphs` and `toolsets` are allow-lists; None allows all. `graphs` holds ids, so that a renamed
-    graph stays allowed. `default_graph` is the name that calls without a `graph` argument mean.
+    graph stays allowed. `default_graph` is the name that calls without a `graph` argument mean. `expires_at` is when
+    the credential ends; None is never.
     """
 
     tenant_id: UUID
@@ -30,6 +32,7 @@ class Caller:
     graphs: frozenset[UUID] | None = None
     toolsets: frozenset[str] | None = None
     default_graph: str = "default"
+    expires_at: datetime | None = None
 
     def may(self, scope: Scope) -> bool:
         """Whether the credential has `scope`."""

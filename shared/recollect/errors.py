@@ -12,6 +12,7 @@ clients may match on; messages may change. The codes are frozen by a snapshot.
       MethodNotAllowed   method_not_allowed  the address is right, the HTTP method is not
       Conflict           conflict         the present state does not allow it
       TooLarge           too_large        the request or the reply is past a bound
+      TooManyFailures    rate_limited     too much was asked; try again in `seconds`
       Unavailable        unavailable      something that Recollect needs is away; try again
 """
 
@@ -30,6 +31,7 @@ class ErrorKind(StrEnum):
     METHOD_NOT_ALLOWED = "method_not_allowed"
     CONFLICT = "conflict"
     TOO_LARGE = "too_large"
+    RATE_LIMITED = "rate_limited"
     UNAVAILABLE = "unavailable"
     INTERNAL = "internal"
 
@@ -42,6 +44,7 @@ class ErrorCode(StrEnum):
     SCOPE_REQUIRED = "scope_required"
     GRAPH_NOT_ALLOWED = "graph_not_allowed"
     TOOLSET_NOT_ALLOWED = "toolset_not_allowed"
+    EXPIRY_EXCEEDED = "expiry_exceeded"
     NOT_FOUND = "not_found"
     METHOD_NOT_ALLOWED = "method_not_allowed"
     GRAPH_NOT_FOUND = "graph_not_found"
@@ -65,6 +68,10 @@ class ErrorCode(StrEnum):
     KIND_NOT_ALLOWED = "kind_not_allowed"
     REPLY_TOO_LARGE = "reply_too_large"
     REQUEST_TOO_LARGE = "request_too_large"
+    HEADERS_TOO_LARGE = "headers_too_large"
+    REQUEST_TIMEOUT = "request_timeout"
+    TOO_MANY_FAILURES = "too_many_failures"
+    TOO_MANY_CONNECTIONS = "too_many_connections"
     DATABASE_UNAVAILABLE = "database_unavailable"
     EMBEDDER_UNAVAILABLE = "embedder_unavailable"
     BUSY = "busy"
@@ -157,6 +164,19 @@ class TooLarge(RecollectError):
 
     kind = ErrorKind.TOO_LARGE
     default_code = ErrorCode.REPLY_TOO_LARGE
+
+
+class TooManyFailures(RecollectError):
+    """Too many credentials of one address did not hold; after so many `seconds` one may be tried again."""
+
+    kind = ErrorKind.RATE_LIMITED
+    default_code = ErrorCode.TOO_MANY_FAILURES
+
+    def __init__(
+        self, message: str, *, code: ErrorCode | None = None, path: str | None = None, seconds: int = 1
+    ) -> None:
+        super().__init__(message, code=code, path=path)
+        self.seconds = seconds
 
 
 class Unavailable(RecollectError):

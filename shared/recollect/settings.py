@@ -1,8 +1,9 @@
 """Every setting, read from the environment: one class, one prefix (`RECOLLECT_`), one description each."""
 
+from ipaddress import ip_network
 from pathlib import Path
 
-from pydantic import Field, SecretStr
+from pydantic import Field, SecretStr, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from recollect.errors import InvalidInput
@@ -61,6 +62,47 @@ class Settings(BaseSettings):
         default=["127.0.0.1:*", "localhost:*", "[::1]:*"],
         description='Host headers that are served, as JSON (`["memory.example.com"]`); `["*"]` serves all. '
         "Guards local servers against DNS rebinding.",
+    )
+    trusted_proxies: list[str] = Field(
+        default=[],
+        description="Proxies in front whose `X-Forwarded-For` tells who the client is, as JSON: addresses and networks "
+        '(`["10.0.0.0/8"]`). Nobody else is believed.',
+    )
+    max_connections: int = Field(
+        default=1000, ge=1, le=1_000_000, description="Connections that a gateway has at once, at most."
+    )
+    max_connections_per_address: int = Field(
+        default=200,
+        ge=1,
+        le=1_000_000,
+        description="Those of one client address (IPv6: of one /64), at most. Trusted proxies have no such bound.",
+    )
+    max_headers: int = Field(default=100, ge=10, le=10_000, description="Headers of one request, at most.")
+    max_header_bytes: int = Field(
+        default=32 * 1024, ge=1024, le=1024 * 1024, description="Bytes of them together with the address, at most."
+    )
+    header_seconds: float = Field(
+        default=10.0, gt=0, le=3600, description="How long a client may take to send the headers of a request."
+    )
+    body_seconds: float = Field(
+        default=20.0, gt=0, le=3600, description="How long a client may take for each 64 kB of a body, or its end."
+    )
+    answer_seconds: float = Field(
+        default=60.0, gt=0, le=3600, description="How long a client may take nothing of an answer that is being sent."
+    )
+    keep_alive_seconds: int = Field(
+        default=75,
+        ge=1,
+        le=3600,
+        description="How long a connection is kept that asks nothing. Longer than the proxy in front keeps it: else a "
+        "request may meet a connection that is being closed.",
+    )
+    failed_keys_per_minute: int = Field(
+        default=60,
+        ge=1,
+        le=1_000_000,
+        description="API keys of one client address that may fail in a minute. Beyond, only keys that held lately are "
+        "looked up.",
     )
     max_request_bytes: int = Field(default=4 * 1024 * 1024, ge=1024, description="Largest request body, in bytes.")
     max_reply_items: int = Field(
@@ -127,10 +169,12 @@ class Settings(BaseSettings):
     )
     cache_embeddings_enabled: bool = Field(default=True, description="Keep the vectors of recent questions in memory.")
     cache_embeddings_maxsize: int = Field(
-        default=1000, ge=1, le=1_000_000, description="Questions whose vectors a gateway keeps, at most."
+        default=1000, ge=1, le=1_000_000, description="Questions of one tenant whose vectors a gateway keeps, at most."
     )
     cache_embeddings_max_bytes: int = Field(
-        default=16 * 1024 * 1024, ge=0, description="Bytes that those vectors and questions take, at most."
+        default=16 * 1024 * 1024,
+        ge=0,
+        description="Bytes that those vectors and questions of all tenants take, at most.",
     )
     cache_search_enabled: bool = Field(
         default=True, description="Keep what recalls found, as ids and scores, in Redis. Gateways share it."
@@ -221,6 +265,11 @@ class Settings(BaseSettings):
     data_dir: Path | None = Field(
         default=None, description="Where `recollect local` keeps its data. Default: the user's data folder."
     )
+
+    @field_validator("trusted_proxies")
+    @classmethod
+    def _networks(cls, proxies: list[str]) -> list[str]:
+        return [str(ip_network(proxy)) for proxy in proxies]
 
     def require_own_secret(self) -> None:
         """Raise InvalidInput where the world could reach keys that are hashed with the secret in this file."""

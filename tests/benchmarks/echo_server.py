@@ -1,6 +1,6 @@
 """The first floor: a bare echo tool of the SDK, served as the gateway serves its tools, on the port in argv[1].
 
-The same Litestar mount, session manager mode and uvicorn settings; no credential, no catalogue, no database. The tool
+The same Litestar mount, session manager mode and HTTP server; no credential, no catalogue, no database. The tool
 takes a text as long as the measured call's arguments and answers one as long as its reply.
 """
 
@@ -16,6 +16,9 @@ from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp_types import CallToolRequestParams, CallToolResult, TextContent
+
+from recollect.settings import Settings
+from recollect_gateway.server import server_config
 
 
 async def echo(_: ServerRequestContext[Any, Any], params: CallToolRequestParams) -> CallToolResult:
@@ -42,13 +45,4 @@ def create_app() -> Litestar:
 
 
 if __name__ == "__main__":
-    uvicorn.run(
-        create_app(),
-        host="127.0.0.1",
-        port=int(sys.argv[1]),
-        loop="uvloop",
-        http="httptools",
-        log_config=None,
-        access_log=False,
-        server_header=False,
-    )
+    uvicorn.Server(server_config(create_app(), Settings(port=int(sys.argv[1])))).run()

@@ -75,6 +75,27 @@ async def test_a_key_reaches_no_further_than_its_maker(db: Database, caller: Cal
             await issue(db, narrow, NewKey("k", graph_ids=reach))
 
 
+async def test_a_key_ends_no_later_than_its_maker(db: Database, caller: Caller) -> None:
+    end = datetime.now(UTC) + timedelta(days=1)
+    maker = await issue(db, caller, NewKey("k", kind="admin", expires_at=end))
+    ending = await identity.authenticate(db, maker.secret, pepper=PEPPER)
+    assert ending.expires_at == maker.key.expires_at
+    for earlier in (end, end - timedelta(hours=1)):
+        assert (await issue(db, ending, NewKey("k", expires_at=earlier))).key.expires_at == earlier
+    for later in (None, end + timedelta(microseconds=1), end + timedelta(days=365)):
+        with pytest.raises(Forbidden) as refused:
+            await issue(db, ending, NewKey("k", expires_at=later))
+        assert (refused.value.code, refused.value.path) == ("expiry_exceeded", "expires_at")
+
+
+async def test_a_key_has_no_scope_that_its_maker_lacks(db: Database, caller: Caller) -> None:
+    only_admin = replace(caller, scopes=frozenset({Scope.TENANT_ADMIN}))
+    assert (await issue(db, only_admin, NewKey("k", scopes=frozenset({Scope.TENANT_ADMIN})))).key.scopes
+    for new in (NewKey("k"), NewKey("k", kind="admin"), NewKey("k", scopes=frozenset({Scope.MEMORY_READ}))):
+        with pytest.raises(Forbidden):
+            await issue(db, only_admin, new)
+
+
 MALFORMED = {
     "empty": "",
     "blank": " ",

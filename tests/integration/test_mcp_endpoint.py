@@ -5,6 +5,7 @@ import json
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from urllib.parse import urlsplit
 
 import asyncpg
 import httpx2
@@ -104,6 +105,7 @@ class TestWhatIsOffered:
             ("/mcp/x/all", {"X-MCP-Readonly": "true"}, READING),
             ("/mcp/x/all", {"X-MCP-Readonly": "1"}, READING),
             ("/mcp/x/all", {"X-MCP-Readonly": "false"}, ALL),
+            ("/mcp/x/all", {"X-MCP-Readonly": "Off"}, ALL),
         ],
     )
     async def test_address_and_headers_choose(
@@ -119,6 +121,30 @@ class TestWhatIsOffered:
         address = path.format(tenant=tenant.slug)
         async with gateway.client(key, address, revision=revision, headers=headers) as client:
             assert [tool.name for tool in (await client.list_tools()).tools] == offered
+
+    @pytest.mark.parametrize(
+        "said",
+        [
+            [word]
+            for word in ("on", "t", "y", "TRUE", "2", "", "true ", " true", "true, false", "false, false", "falsch")
+        ]
+        + [["false", "true"], ["true", "false"], ["0", "maybe"]],
+        ids=repr,
+    )
+    async def test_whatever_does_not_plainly_say_no_leaves_out_what_writes(
+        self, gateway: RunningGateway, key: str, said: list[str]
+    ) -> None:
+        """As it is written on the wire: clients would mend some of it."""
+        call = {"name": "remember", "arguments": {"items": [{"text": "x"}]}}
+        body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call})
+        headers = [*rpc_headers().items(), *(("X-MCP-Readonly", word) for word in said)]
+        headers += [("Host", "127.0.0.1:1"), ("Authorization", f"Bearer {key}"), ("Content-Length", str(len(body)))]
+        lines = "".join(f"{name}: {value}\r\n" for name, value in [*headers, ("Connection", "close")])
+        address = urlsplit(gateway.url)
+        reader, writer = await asyncio.open_connection(address.hostname, address.port)
+        writer.write(f"POST /mcp HTTP/1.1\r\n{lines}\r\n{body}".encode())
+        assert b"Unknown tool: remember" in await reader.read()
+        writer.close()
 
     @pytest.mark.parametrize("path", ["/mcp/x/memory", "/mcp/x/agent"])
     async def test_only_what_is_listed_may_be_called(

@@ -1,9 +1,13 @@
 """Links between the documents lead to files and headings that are there."""
 
 import re
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
+
+from recollect.settings import Settings
+from recollect_gateway.http_protocol import Bounds
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
@@ -34,3 +38,20 @@ def test_every_link_leads_somewhere(page: Path) -> None:
 def test_the_law_for_names_is_linked_where_newcomers_begin() -> None:
     for page in ("README.md", "CONTRIBUTING.md", "docs/architecture.md"):
         assert any(link.endswith("glossary.md") for link in links_of(ROOT / page)), page
+
+
+def test_limits_tell_the_defaults_that_hold() -> None:
+    """Each row that names a setting names its default first."""
+    rows = [line for line in (ROOT / "docs" / "limits.md").read_text().splitlines() if line.startswith("| ")]
+    told = [re.search(r"^\| [^|]+\| `([^`]+)`[^|]*\| `RECOLLECT_([A-Z_]+)`", row) for row in rows]
+    defaults = {match[2].lower(): match[1] for match in told if match}
+    assert len(defaults) >= 18
+    for name, default in defaults.items():
+        assert default == str(Settings.model_fields[name].default), name
+
+
+def test_every_limit_of_a_connection_is_told() -> None:
+    page = (ROOT / "docs" / "limits.md").read_text()
+    for bound in fields(Bounds):
+        [setting] = [name for name in Settings.model_fields if name.removeprefix("max_") == bound.name]
+        assert f"`RECOLLECT_{setting.upper()}`" in page

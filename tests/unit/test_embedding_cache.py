@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from uuid import UUID
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from recollect.platform.embedding import UNMEASURED, Vectors
 from recollect.platform.embedding_cache import MAX_CHARACTERS, CachedEmbedder, LruRows
 
 DIMENSIONS = 4
+TENANT, OTHER = UUID(int=1), UUID(int=2)
 
 
 class RecordingEmbedder:
@@ -51,19 +53,19 @@ async def test_a_text_is_embedded_once_and_every_row_is_in_its_place() -> None:
     inner = RecordingEmbedder()
     cache = cached(inner)
     for texts in (["tea", "rain"], ["rain", "sun", "rain"], ["sun"], []):
-        rows = await cache.embed(texts)
+        rows = await cache.embed(TENANT, texts)
         assert rows.shape == (len(texts), DIMENSIONS)
         assert rows.tolist() == [vector_of(text) for text in texts]
         rows.fill(0)  # The caller's own: what is remembered stays.
     assert inner.asked == [["tea", "rain"], ["sun"]]
-    assert (cache.tally.hits, cache.tally.misses) == (2, 3)
+    assert (cache.tallies.of(TENANT).hits, cache.tallies.of(TENANT).misses) == (2, 3)
 
 
 async def test_equal_texts_asked_at_once_are_embedded_once() -> None:
     inner = RecordingEmbedder()
     cache = cached(inner)
     inner.gate.clear()
-    calls = [asyncio.create_task(cache.embed(texts)) for texts in (["tea", "rain"], ["tea"], ["rain", "sun"])]
+    calls = [asyncio.create_task(cache.embed(TENANT, texts)) for texts in (["tea", "rain"], ["tea"], ["rain", "sun"])]
     await asyncio.sleep(0.01)
     assert inner.asked == [["tea", "rain"], ["sun"]]
     inner.gate.set()
@@ -79,7 +81,7 @@ async def test_one_who_leaves_takes_nothing_from_those_who_wait() -> None:
     inner = RecordingEmbedder()
     cache = cached(inner)
     inner.gate.clear()
-    first, second = (asyncio.create_task(cache.embed(["tea"])) for _ in range(2))
+    first, second = (asyncio.create_task(cache.embed(TENANT, ["tea"])) for _ in range(2))
     await asyncio.sleep(0.01)
     first.cancel()
     await asyncio.sleep(0.01)
@@ -93,18 +95,20 @@ async def test_a_failure_is_told_to_all_who_wait_and_not_remembered() -> None:
     inner = RecordingEmbedder()
     cache = cached(inner)
     for _ in range(2):
-        answers = await asyncio.gather(cache.embed(["bad"]), cache.embed(["bad"]), return_exceptions=True)
+        answers = await asyncio.gather(
+            cache.embed(TENANT, ["bad"]), cache.embed(TENANT, ["bad"]), return_exceptions=True
+        )
         assert [type(answer) for answer in answers] == [Unavailable, Unavailable]
     assert inner.asked == [["bad"], ["bad"]]
-    assert cache.recent.rows == {}
+    assert cache.recent.entries() == {}
 
 
 async def test_a_long_text_is_no_question() -> None:
     inner = RecordingEmbedder()
     cache = cached(inner)
     for _ in range(2):
-        await cache.embed(["x" * (MAX_CHARACTERS + 1)])
-        await cache.embed(["y" * MAX_CHARACTERS])
+        await cache.embed(TENANT, ["x" * (MAX_CHARACTERS + 1)])
+        await cache.embed(TENANT, ["y" * MAX_CHARACTERS])
     assert [len(texts[0]) for texts in inner.asked] == [MAX_CHARACTERS + 1, MAX_CHARACTERS, MAX_CHARACTERS + 1]
 
 
@@ -112,7 +116,7 @@ async def test_closing_ends_what_is_under_way_and_closes_the_embedder() -> None:
     inner = RecordingEmbedder()
     cache = cached(inner)
     inner.gate.clear()
-    waiting = asyncio.create_task(cache.embed(["tea"]))
+    waiting = asyncio.create_task(cache.embed(TENANT, ["tea"]))
     await asyncio.sleep(0.01)
     await cache.close()
     with pytest.raises(asyncio.CancelledError):
@@ -124,37 +128,74 @@ async def test_the_least_recently_used_leaves_first() -> None:
     inner = RecordingEmbedder()
     cache = cached(inner, max_entries=2)
     for text in ("a", "b", "a", "c", "a", "b"):
-        await cache.embed([text])
+        await cache.embed(TENANT, [text])
     assert inner.asked == [["a"], ["b"], ["c"], ["b"]]
 
 
 async def test_more_texts_at_once_than_are_kept() -> None:
     cache = cached(RecordingEmbedder(), max_entries=2)
     texts = [str(number) for number in range(10)]
-    assert (await cache.embed(texts)).tolist() == [vector_of(text) for text in texts]
-    assert len(cache.recent.rows) == 2
+    assert (await cache.embed(TENANT, texts)).tolist() == [vector_of(text) for text in texts]
+    assert cache.recent.size(TENANT) == 2
+
+
+async def test_another_tenant_s_text_is_embedded_for_it() -> None:
+    """Once it is remembered, and while it is under way."""
+    inner = RecordingEmbedder()
+    cache = cached(inner)
+    inner.gate.clear()
+    both = [asyncio.create_task(cache.of(tenant).embed(["tea"])) for tenant in (TENANT, OTHER)]
+    await asyncio.sleep(0.01)
+    assert inner.asked == [["tea"], ["tea"]]
+    inner.gate.set()
+    await asyncio.gather(*both)
+    await cache.of(TENANT).embed(["rain"])
+    await cache.of(OTHER).embed(["rain"])
+    assert inner.asked[2:] == [["rain"], ["rain"]]
+    await cache.of(TENANT).embed(["rain"])
+    assert [cache.tallies.of(tenant).hits for tenant in (TENANT, OTHER)] == [1, 0]
+    assert [cache.recent.size(tenant) for tenant in (TENANT, OTHER)] == [2, 2]
+
+
+async def test_a_tenant_with_many_texts_loses_its_own() -> None:
+    inner = RecordingEmbedder()
+    cache = cached(inner, max_entries=5)
+    await cache.embed(OTHER, ["mine"])
+    for number in range(100):
+        await cache.embed(TENANT, [str(number)])
+    asked = len(inner.asked)
+    await cache.embed(OTHER, ["mine"])
+    assert len(inner.asked) == asked
+    assert (cache.recent.size(TENANT), cache.recent.size(OTHER)) == (5, 1)
 
 
 @given(
-    st.lists(st.tuples(st.text("ab", max_size=3), st.integers(0, 12), st.booleans()), max_size=40),
+    st.lists(
+        st.tuples(st.sampled_from([TENANT, OTHER]), st.text("ab", max_size=3), st.integers(0, 12), st.booleans()),
+        max_size=40,
+    ),
     st.integers(1, 5),
     st.integers(0, 200),
 )
-def test_bounds_hold_after_every_step(steps: list[tuple[str, int, bool]], max_entries: int, max_bytes: int) -> None:
+def test_bounds_hold_after_every_step(
+    steps: list[tuple[UUID, str, int, bool]], max_entries: int, max_bytes: int
+) -> None:
     recent = LruRows(max_entries, max_bytes)
-    for text, length, put in steps:
+    for tenant, text, length, put in steps:
         if put:
-            recent.put(("model", text), np.zeros(length, np.float32))
+            recent.put((tenant, "model", text), np.zeros(length, np.float32))
         else:
-            recent.get(("model", text))
-        held = sum(kept.row.nbytes + 4 * (len(key[0]) + len(key[1])) for key, kept in recent.rows.items())
+            recent.get((tenant, "model", text))
+        entries = recent.entries()
+        held = sum(kept.row.nbytes + 4 * (len(key[1]) + len(key[2])) for key, kept in entries.items())
         assert recent.bytes == held <= max_bytes
-        assert len(recent.rows) <= max_entries
+        for each in (TENANT, OTHER):
+            assert recent.size(each) == len([key for key in entries if key[0] == each]) <= max_entries
 
 
 def test_a_row_that_is_larger_than_all_may_be_takes_nobody_s_place() -> None:
     recent = LruRows(10, 100)
     for length, kept in ((2, {"small", "grows"}), (100, {"small"})):
-        recent.put(("", "small"), np.zeros(1, np.float32))
-        recent.put(("", "grows"), np.zeros(length, np.float32))
-        assert {text for _, text in recent.rows} == kept
+        recent.put((TENANT, "", "small"), np.zeros(1, np.float32))
+        recent.put((TENANT, "", "grows"), np.zeros(length, np.float32))
+        assert {text for _, _, text in recent.entries()} == kept

@@ -150,3 +150,26 @@ def test_a_continued_span_is_traced_although_the_polling_around_it_is_not() -> N
         with continued_span("job", {"traceparent": TRACEPARENT}):
             assert is_instrumentation_enabled()
         assert not is_instrumentation_enabled()
+
+
+HOSTILE = """
+import structlog
+from recollect.platform.telemetry import configure_logging
+from recollect.settings import Settings
+configure_logging(Settings())
+log = structlog.get_logger("recollect.test")
+log.warning("refused \\x1b[2J", name="a\\x9bb\\nforged line")
+try:
+    raise ValueError("stored \\x1b]0;title\\x07")
+except ValueError:
+    log.exception("failed")
+"""
+
+
+@pytest.mark.parametrize("form", ["json", "console"])
+def test_what_is_logged_steers_no_terminal(form: str) -> None:
+    said = run(HOSTILE, RECOLLECT_LOG_FORMAT=form).stderr
+    assert "forged line" in said
+    assert "title" in said
+    assert all(line.isprintable() for line in said.splitlines())
+    assert not any(line.startswith("forged") for line in said.splitlines())

@@ -36,7 +36,8 @@ def _opening() -> Iterator[str]:
         "",
         f"A client that asks for nothing is offered {listed(f'`{name}`' for name in sorted(DEFAULT_TOOLSETS))}. The "
         "address `/mcp/x/{toolset}` or the header `X-MCP-Toolsets` offers another, `all` offers all, and "
-        "`X-MCP-Readonly: true` leaves out what writes. A credential is offered what its scopes allow.",
+        "`X-MCP-Readonly: true` leaves out what writes; so does whatever is not `false`, `0`, `no` or `off`. A "
+        "credential is offered what its scopes allow.",
         "",
         "A tool *reads* (`readOnlyHint`: PostgreSQL itself would refuse it a write), *writes*, or *takes away* "
         "(`destructiveHint`). A *repeatable* one (`idempotentHint`) changes nothing the second time.",

@@ -21,7 +21,7 @@ from recollect.transfer import exports, file_jobs
 from recollect.transfer.formats import FormatName
 from recollect.transfer.model import MAX_KIND, ExportSelection, Strategy
 from recollect_gateway.errors import RESPONSES
-from recollect_gateway.guards import mirrors, valid_body
+from recollect_gateway.guards import held_to, mirrors, valid_body
 from recollect_gateway.management.jobs import JobBody, job_body
 from recollect_gateway.management.transfer import (
     UNREAD,
@@ -196,7 +196,7 @@ class GraphJobController(Controller):
 
 async def _fill(db: Database, request: AnyRequest, job: Job, bounds: JobBounds) -> Job:
     """Store the request's body as the job's input, and let the job begin. No transaction waits for the sender."""
-    async for chunk in _chunks(request):
+    async for chunk in held_to(request, _chunks(request)):
         await _append(db, request.user, job.id, chunk, bounds)
     async with db.transaction(request.user) as tx:
         return await jobs.start(tx, job.id)

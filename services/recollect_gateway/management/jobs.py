@@ -22,7 +22,7 @@ from recollect.platform.db import Database
 from recollect.transfer import file_jobs
 from recollect.transfer.formats import FORMATS
 from recollect_gateway.errors import RESPONSES
-from recollect_gateway.guards import mirrors
+from recollect_gateway.guards import held_to, mirrors
 from recollect_gateway.management.pages import Limit, Page, page_of
 from recollect_gateway.shapes import GRAPH_NAME
 
@@ -135,7 +135,8 @@ class JobController(Controller):
             "X-Content-Type-Options": "nosniff",
         }
         media_type = file_jobs.media_type_of(job) or OUTPUT
-        return Stream(jobs.read_output(db, request.user, job), media_type=media_type, headers=headers)
+        parts = held_to(request, jobs.read_output(db, request.user, job))
+        return Stream(parts, media_type=media_type, headers=headers)
 
 
 def job_body(job: Job) -> JobBody:

@@ -34,7 +34,7 @@ from recollect.transfer.model import (
     Strategy,
 )
 from recollect_gateway.errors import MEDIA_TYPE, RESPONSES, Problem
-from recollect_gateway.guards import mirrors
+from recollect_gateway.guards import held_to, mirrors
 from recollect_gateway.parsing import check_text, utc, utc_through
 
 FORM = "application/x-www-form-urlencoded"
@@ -191,7 +191,8 @@ class TransferController(Controller):
             "X-Content-Type-Options": "nosniff",
         }
         media_type = format_named(format).media_type
-        return Stream(exports.export_chunks(db, request.user, export), media_type=media_type, headers=headers)
+        parts = held_to(request, exports.export_chunks(db, request.user, export))
+        return Stream(parts, media_type=media_type, headers=headers)
 
 
 def read_format(request: AnyRequest, named: str | None) -> str:

@@ -34,6 +34,8 @@ from recollect_gateway.usage import CountedBody
 
 _ADDRESS = re.compile(r"^(?:/t/(?P<tenant>[^/]+))?/mcp(?:/x/(?P<toolset>[^/]+))?/?$")
 
+FALSE_WORDS = frozenset({"0", "false", "no", "off"})
+"""Values of `X-MCP-Readonly` that mean no. Whatever else it says means yes: a mistake must not let anything write."""
 
 AnyRequest = Request[Any, Any, Any]
 
@@ -101,13 +103,13 @@ class McpEndpoint:
         address = _address(request.scope["raw_path"].decode("latin-1"))
         if request.method != "POST":
             raise MethodNotAllowed("MCP is served by POST; no server-sent requests wait on a GET.")
-        caller = await self._caller(request.headers, address.tenant)
+        caller = await self._caller(request, address.tenant)
         return McpRequest(caller, _selection(address, request.headers), body)
 
-    async def _caller(self, headers: Headers, tenant: str | None) -> Caller | Unavailable:
+    async def _caller(self, request: AnyRequest, tenant: str | None) -> Caller | Unavailable:
         """Who calls, or why that cannot be found out now: each tool says so in its dialect, and does nothing else."""
         try:
-            return await self._authenticator.caller(headers, tenant)
+            return await self._authenticator.caller(request, tenant)
         except Unavailable as error:
             return error
 
@@ -159,5 +161,10 @@ def _selection(address: McpAddress, headers: Headers) -> Selection:
         raise InvalidInput(
             f"Unknown toolset {unknown[0]!r}; there are: {', '.join(sorted(TOOLSETS))}, all", path="toolset"
         )
-    read_only = (headers.get("x-mcp-readonly") or "").lower() in ("1", "true", "yes")
-    return Selection(TOOLSETS if "all" in chosen else chosen, read_only)
+    return Selection(TOOLSETS if "all" in chosen else chosen, _reads_only(headers))
+
+
+def _reads_only(headers: Headers) -> bool:
+    """Whether tools that write are left out: unless the header is missing, or says plainly that they are not."""
+    said = headers.getall("x-mcp-readonly", [])
+    return any(word.strip(" \t").lower() not in FALSE_WORDS for word in said)

@@ -214,6 +214,7 @@ def wait_before(attempt: int) -> timedelta:
 
 _SENTENCES = {
     ErrorKind.INVALID: "What it was asked to do cannot be accepted.",
+    ErrorKind.RATE_LIMITED: "Too much was asked.",
     ErrorKind.UNAUTHENTICATED: "It may not do what it was asked to.",
     ErrorKind.FORBIDDEN: "It may not do what it was asked to.",
     ErrorKind.NOT_FOUND: "Something that it needs is not there.",

@@ -2,23 +2,30 @@
 
 A question is asked again: by the same agent in the next turn, by others, in several phrasings of which some are alike.
 Texts to be stored are not: whoever embeds those uses the embedder itself, but for the previous one's vectors of them.
+
+A tenant's questions are its own: asked again by another, they are embedded again, and what is told of the cache tells
+of the tenant that asks. Otherwise a question that another tenant asked could be found out, by figures or by time.
 """
 
 import asyncio
+from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from uuid import UUID
 
 import numpy as np
-from cachetools import LRUCache
 
 from recollect.platform.embedding import Embedder, Vectors
-from recollect.platform.metrics import CacheTally
+from recollect.platform.metrics import CacheTallies
 
 MAX_CHARACTERS = 1_000
 """A longer text is no question, and is embedded each time."""
 
-Key = tuple[str, str]
-"""Model and text."""
+NOBODY = UUID(int=0)
+"""In the place of a tenant: whoever asks while nobody can be known."""
+
+Key = tuple[UUID, str, str]
+"""Tenant, model and text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,63 +37,93 @@ class Entry:
 
 
 class LruRows:
-    """Rows by key, the least recently used of which leave when there are too many, or too many bytes of them."""
+    """Rows by key: of each tenant at most `max_entries`, of all together at most `max_bytes`.
+
+    A tenant with too many loses its own least recently used one. Where all are too large, the tenant loses one that
+    was there least recently.
+    """
 
     def __init__(self, max_entries: int, max_bytes: int) -> None:
         self.max_entries = max_entries
-        self.rows: LRUCache[Key, Entry] = LRUCache(max_bytes, getsizeof=lambda entry: entry.size)
+        self.max_bytes = max_bytes
+        self.bytes = 0
+        self._tenants: OrderedDict[UUID, OrderedDict[Key, Entry]] = OrderedDict()
 
-    @property
-    def bytes(self) -> int:
-        """What all rows and keys take."""
-        return int(self.rows.currsize)
+    def size(self, tenant_id: UUID) -> int:
+        """How many rows the tenant has."""
+        return len(self._tenants.get(tenant_id, ()))
+
+    def entries(self) -> dict[Key, Entry]:
+        """All that is kept."""
+        return {key: entry for rows in self._tenants.values() for key, entry in rows.items()}
 
     def get(self, key: Key) -> Vectors | None:
         """The row, which is now the most recently used one."""
-        entry = self.rows.get(key)
-        return None if entry is None else entry.row
+        rows = self._tenants.get(key[0])
+        if rows is None or key not in rows:
+            return None
+        self._tenants.move_to_end(key[0])
+        rows.move_to_end(key)
+        return rows[key].row
 
     def put(self, key: Key, row: Vectors) -> None:
         """Keep a row of one's own; one that is larger than all may be is not kept."""
-        entry = Entry(row, row.nbytes + sum(4 * len(part) for part in key))
-        if entry.size > self.rows.maxsize:
-            self.rows.pop(key, None)
+        self._drop(key)
+        tenant_id, model, text = key
+        entry = Entry(row, row.nbytes + 4 * (len(model) + len(text)))
+        if entry.size > self.max_bytes:
             return
-        self.rows[key] = entry
-        if len(self.rows) > self.max_entries:
-            self.rows.popitem()
+        rows = self._tenants.setdefault(tenant_id, OrderedDict())
+        rows[key] = entry
+        self.bytes += entry.size
+        self._tenants.move_to_end(tenant_id)
+        if len(rows) > self.max_entries:
+            self._drop(next(iter(rows)))
+        while self.bytes > self.max_bytes:
+            self._drop(next(iter(next(iter(self._tenants.values())))))
+
+    def _drop(self, key: Key) -> None:
+        rows = self._tenants.get(key[0], OrderedDict())
+        entry = rows.pop(key, None)
+        if entry is not None:
+            self.bytes -= entry.size
+            if not rows:
+                del self._tenants[key[0]]
 
 
 class CachedEmbedder:
-    """An Embedder that remembers the vectors of short texts. Equal texts that are asked at once are embedded once.
+    """Remembers the vectors of a tenant's short texts; `of` gives the Embedder of one.
 
-    What fails is not remembered. A caller who leaves does not take the work away from those who wait for the same.
+    Equal texts that a tenant asks for at once are embedded once. What fails is not remembered. A caller who leaves does
+    not take the work away from those who wait for the same.
     """
 
     def __init__(self, embedder: Embedder, *, max_entries: int, max_bytes: int) -> None:
-        self.model, self.similarity_thresholds = embedder.model, embedder.similarity_thresholds
-        self.dimensions = embedder.dimensions
-        self.tally = CacheTally("embeddings")
+        self.embedder = embedder
+        self.tallies = CacheTallies("embeddings")
         self.recent = LruRows(max_entries, max_bytes)
-        self._embedder = embedder
         self._coming: dict[Key, asyncio.Task[dict[Key, Vectors]]] = {}
 
-    async def embed(self, texts: Sequence[str]) -> Vectors:
+    def of(self, tenant_id: UUID) -> "TenantEmbedder":
+        """The tenant's."""
+        return TenantEmbedder(self, tenant_id)
+
+    async def embed(self, tenant_id: UUID, texts: Sequence[str]) -> Vectors:
         """See Embedder. The rows are the caller's own."""
         if any(len(text) > MAX_CHARACTERS for text in texts):
-            return await self._embedder.embed(texts)
-        keys = [(self.model, text) for text in texts]
+            return await self.embedder.embed(texts)
+        keys = [(tenant_id, self.embedder.model, text) for text in texts]
         rows = {key: row for key in dict.fromkeys(keys) if (row := self.recent.get(key)) is not None}
-        self.tally.count(hits=len(rows), misses=len(set(keys)) - len(rows))
+        self.tallies.count(tenant_id, hits=len(rows), misses=len(set(keys)) - len(rows))
         for coming in self._awaited([key for key in dict.fromkeys(keys) if key not in rows]):
             rows |= await asyncio.shield(coming)
-        return np.array([rows[key] for key in keys], np.float32).reshape(len(keys), self.dimensions)
+        return np.array([rows[key] for key in keys], np.float32).reshape(len(keys), self.embedder.dimensions)
 
     async def close(self) -> None:
         """End what nobody waits for any more, and close the embedder."""
         for coming in set(self._coming.values()):
             coming.cancel()
-        await self._embedder.close()
+        await self.embedder.close()
 
     def _awaited(self, keys: Sequence[Key]) -> list[asyncio.Task[dict[Key, Vectors]]]:
         """The work that will bring these rows: what is under way, and one new task for the rest."""
@@ -98,7 +135,7 @@ class CachedEmbedder:
         return list(dict.fromkeys(self._coming[key] for key in keys))
 
     async def _fetch(self, keys: Sequence[Key]) -> dict[Key, Vectors]:
-        vectors = await self._embedder.embed([text for _, text in keys])
+        vectors = await self.embedder.embed([text for _, _, text in keys])
         return {key: row.copy() for key, row in zip(keys, vectors, strict=True)}
 
     def _arrived(self, keys: Sequence[Key], done: asyncio.Task[dict[Key, Vectors]]) -> None:
@@ -108,3 +145,21 @@ class CachedEmbedder:
             return
         for key, row in done.result().items():
             self.recent.put(key, row)
+
+
+class TenantEmbedder:
+    """The Embedder of one tenant, which remembers what it asked."""
+
+    def __init__(self, cache: CachedEmbedder, tenant_id: UUID) -> None:
+        inner = cache.embedder
+        self.model, self.dimensions = inner.model, inner.dimensions
+        self.similarity_thresholds = inner.similarity_thresholds
+        self._cache = cache
+        self._tenant_id = tenant_id
+
+    async def embed(self, texts: Sequence[str]) -> Vectors:
+        """See Embedder. The rows are the caller's own."""
+        return await self._cache.embed(self._tenant_id, texts)
+
+    async def close(self) -> None:
+        """See Embedder: closing is the cache's affair."""

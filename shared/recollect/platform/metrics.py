@@ -6,7 +6,9 @@ name: never a tenant, a graph, an id or a text.
 
 from dataclasses import dataclass
 from functools import cache
+from uuid import UUID
 
+from cachetools import LRUCache
 from opentelemetry import metrics
 from opentelemetry.metrics import Counter, Histogram
 
@@ -15,6 +17,7 @@ _STEP_SECONDS = (*_SECONDS, 60, 120)
 """Up to twice the lease that a job's step has by default: one that comes near it is cut off."""
 
 _PASSAGES = (0, 1, 10, 100, 1_000, 10_000)
+_TALLIED_TENANTS = 10_000
 _SHARES = (0.5, 0.8, 0.9, 0.95, 0.98, 0.99, 0.999, 1)
 
 
@@ -72,26 +75,38 @@ def _instruments() -> Instruments:
 
 @dataclass(slots=True)
 class CacheTally:
-    """How often this process found something in a cache, since it started."""
+    """How often this process found something in a cache for one tenant, since it started."""
 
-    cache: str
     hits: int = 0
     misses: int = 0
-
-    def count(self, *, hits: int = 0, misses: int = 0) -> None:
-        """Count look-ups, here and as the metric."""
-        self.hits += hits
-        self.misses += misses
-        for outcome, number in (("hit", hits), ("miss", misses)):
-            if number:
-                _instruments().cache_requests.add(
-                    number, {"recollect.cache.name": self.cache, "recollect.cache.outcome": outcome}
-                )
 
     @property
     def hit_rate(self) -> float:
         """Hits of all look-ups, 0 to 1; 0 before the first."""
         return self.hits / (self.hits + self.misses) if self.hits else 0.0
+
+
+class CacheTallies:
+    """The tallies of one cache by tenant, of those that used it lately: nobody is told another's."""
+
+    def __init__(self, cache: str) -> None:
+        self._cache = cache
+        self._tenants: LRUCache[UUID, CacheTally] = LRUCache(_TALLIED_TENANTS)
+
+    def of(self, tenant_id: UUID) -> CacheTally:
+        """The tenant's."""
+        return self._tenants.setdefault(tenant_id, CacheTally())
+
+    def count(self, tenant_id: UUID, *, hits: int = 0, misses: int = 0) -> None:
+        """Count look-ups, for the tenant and as the metric, which is of all."""
+        tally = self.of(tenant_id)
+        tally.hits += hits
+        tally.misses += misses
+        for outcome, number in (("hit", hits), ("miss", misses)):
+            if number:
+                _instruments().cache_requests.add(
+                    number, {"recollect.cache.name": self._cache, "recollect.cache.outcome": outcome}
+                )
 
 
 def record_tool(tool: str, seconds: float, error: str | None) -> None:

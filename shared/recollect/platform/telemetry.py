@@ -12,7 +12,8 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version
-from typing import Any
+from io import StringIO
+from typing import Any, TextIO
 
 import structlog
 from opentelemetry import context, metrics, trace
@@ -27,7 +28,9 @@ from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import Event, ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+from structlog.typing import ExcInfo
 
+from recollect.printable import printable
 from recollect.settings import Settings
 
 Shutdown = Callable[[], None]
@@ -142,8 +145,20 @@ def _renderer(settings: Settings) -> list[structlog.typing.Processor]:
     if settings.log_format == "json":
         return [structlog.processors.format_exc_info, structlog.processors.JSONRenderer()]
     return [
-        structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), exception_formatter=structlog.dev.plain_traceback)
+        _without_controls,
+        structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), exception_formatter=_traceback),
     ]
+
+
+def _without_controls(_: Any, __: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    """structlog processor: what was logged steers no terminal. (JSON escapes it anyway.)"""
+    return {name: printable(value) if isinstance(value, str) else value for name, value in event.items()}
+
+
+def _traceback(target: TextIO, error: ExcInfo) -> None:
+    told = StringIO()
+    structlog.dev.plain_traceback(told, error)
+    target.write(printable(told.getvalue(), lines=True))
 
 
 def _tracer_provider(endpoint: str, resource: Resource) -> TracerProvider:

@@ -9,14 +9,20 @@ from recollect.accounts.identity import model, store
 from recollect.accounts.identity.model import KIND_SCOPES, ApiKey, IssuedKey, NewKey
 from recollect.accounts.identity.store import KeyRecord
 from recollect.caller import Caller, Scope
-from recollect.errors import ErrorCode, InvalidInput, NotFound, Unauthenticated
+from recollect.errors import ErrorCode, Forbidden, InvalidInput, NotFound, Unauthenticated
 from recollect.platform.db import Database, Transaction
+from recollect.printable import controls
 from recollect.times import storable
 
 MAX_NAME = 200
 TOUCH_EVERY = timedelta(minutes=1)
 REFUSAL = "A valid API key is needed: Authorization: Bearer rcl_…"
 """What is told for every credential that does not hold: no hint why."""
+
+
+class TenantSuspended(Unauthenticated):
+    """The key would hold, once its tenant is resumed. Nobody is told the difference."""
+
 
 NoteUse = Callable[[UUID, UUID, datetime], None]
 """Told the tenant and the id of a key that was used, and when. Returns at once; the note is written down later."""
@@ -31,6 +37,8 @@ async def authenticate(db: Database, secret: str, *, pepper: bytes, note_use: No
     now = datetime.now(UTC)
     if record is None or not _holds(record, now):
         raise Unauthenticated(REFUSAL)
+    if record.tenant_status != "active":
+        raise TenantSuspended(REFUSAL)
     if note_use is not None and (record.last_used_at is None or record.last_used_at < now - TOUCH_EVERY):
         note_use(record.tenant_id, record.id, now)
     return _caller(record)
@@ -44,10 +52,13 @@ async def note_used(tx: Transaction, keys: Mapping[UUID, datetime]) -> None:
 async def create_key(tx: Transaction, new: NewKey, *, pepper: bytes) -> IssuedKey:
     """Make a key; its secret is in the answer and nowhere else.
 
-    Raises InvalidInput, or Forbidden where it would reach graphs or toolsets that its maker does not.
+    Raises InvalidInput, or Forbidden where it would reach further than its maker: in scopes, graphs, toolsets or time.
     """
     scopes = _scopes(new)
     new = _checked(new)
+    for scope in scopes:
+        tx.caller.require(Scope(scope))
+    _require_end(tx.caller, new)
     for graph_id in (None,) if new.graph_ids is None else new.graph_ids:
         tx.caller.require_graph(graph_id)
     _require_toolsets(tx.caller, new)
@@ -85,7 +96,7 @@ async def _find(db: Database, secret: str, pepper: bytes) -> KeyRecord | None:
 
 def _holds(record: KeyRecord, now: datetime) -> bool:
     expired = record.expires_at is not None and record.expires_at <= now
-    return record.revoked_at is None and not expired and record.tenant_status == "active"
+    return record.revoked_at is None and not expired
 
 
 def _caller(record: KeyRecord) -> Caller:
@@ -97,7 +108,19 @@ def _caller(record: KeyRecord) -> Caller:
         graphs=None if record.graph_ids is None else frozenset(record.graph_ids),
         toolsets=None if record.toolsets is None else frozenset(record.toolsets),
         default_graph=record.default_graph or "default",
+        expires_at=record.expires_at,
     )
+
+
+def _require_end(maker: Caller, new: NewKey) -> None:
+    """Raise Forbidden where a key that ends would make one that ends later, or never."""
+    if maker.expires_at is not None and (new.expires_at is None or new.expires_at > maker.expires_at):
+        end = maker.expires_at.isoformat()
+        raise Forbidden(
+            f"This credential ends at {end}, and makes none that ends later: give an expires_at.",
+            code=ErrorCode.EXPIRY_EXCEEDED,
+            path="expires_at",
+        )
 
 
 def _require_toolsets(maker: Caller, new: NewKey) -> None:
@@ -117,6 +140,8 @@ def _scopes(new: NewKey) -> list[str]:
 def _checked(new: NewKey) -> NewKey:
     if not 1 <= len(new.name) <= MAX_NAME:
         raise InvalidInput(f"A key's name has 1 to {MAX_NAME} characters", path="name")
+    if controls(new.name):
+        raise InvalidInput("A key's name has no control characters, such as tabs or ends of lines", path="name")
     if new.expires_at is not None and new.expires_at.tzinfo is None:
         raise InvalidInput("A time with its offset is needed, such as 2027-01-31T00:00:00Z", path="expires_at")
     if new.graph_ids is not None and new.default_graph_id not in (None, *new.graph_ids):

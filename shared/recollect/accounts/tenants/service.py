@@ -4,6 +4,7 @@ from recollect.accounts.tenants import store
 from recollect.accounts.tenants.model import Tenant, tenant_slug
 from recollect.errors import Conflict, ErrorCode, InvalidInput, NotFound
 from recollect.platform.db import Operator
+from recollect.printable import controls
 
 MAX_NAME = 200
 
@@ -12,6 +13,8 @@ async def create_tenant(operator: Operator, slug: str, name: str) -> Tenant:
     """Make a tenant with its graph `default`; raises Conflict if the slug is taken."""
     if not 1 <= len(name) <= MAX_NAME:
         raise InvalidInput(f"A tenant's name has 1 to {MAX_NAME} characters", path="name")
+    if controls(name):
+        raise InvalidInput("A tenant's name has no control characters, such as tabs or ends of lines", path="name")
     tenant = await store.insert_tenant(operator, tenant_slug(slug), name)
     if tenant is None:
         raise Conflict(f"There is a tenant {slug!r} already.", code=ErrorCode.TENANT_EXISTS)

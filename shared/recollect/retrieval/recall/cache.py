@@ -23,7 +23,7 @@ import msgspec
 from cachetools import LRUCache
 
 from recollect.caller import Caller
-from recollect.platform.metrics import CacheTally
+from recollect.platform.metrics import CacheTallies
 from recollect.platform.shared_cache import SharedCache
 from recollect.retrieval.recall.model import GraphState, Question, RecallFilter
 from recollect.retrieval.recall.ranking import RANKING_VERSION, RankedPassage
@@ -60,7 +60,7 @@ class RecallCache:
 
     def __init__(self, shared: SharedCache) -> None:
         self.shared = shared
-        self.tally = CacheTally("search")
+        self.tallies = CacheTallies("search")
         self._states: LRUCache[Name, GraphState] = LRUCache(MAX_GRAPHS)
 
     async def look_up(
@@ -83,7 +83,7 @@ class RecallCache:
         if lookup is None or lookup.seen is None:
             return
         self._states[lookup.name] = lookup.seen
-        self.tally.count(hits=lookup.hits, misses=len(lookup.searched))
+        self.tallies.count(lookup.name[0], hits=lookup.hits, misses=len(lookup.searched))
         for place, ranking in lookup.searched.items():
             material = key_material(lookup.seen, lookup.questions[place], lookup.only)
             self.shared.put(lookup.name[0], material, encode(ranking))

@@ -19,17 +19,20 @@ log = structlog.get_logger(__name__)
 class QuestionEncoder:
     """Gives texts their vectors. The embedder may be across a network: call it before a transaction, never inside.
 
-    `cached` remembers the vectors of questions. `previous` is the model of graphs that are not embedded anew yet. While
-    an embedder is away, the vector is None: words alone must do.
+    `cached` remembers the vectors of each tenant's questions. `previous` is the model of graphs that are not embedded
+    anew yet, `cached_previous` what remembers its vectors. While an embedder is away, the vector is None: words alone
+    must do.
     """
 
     embedder: Embedder
     cached: CachedEmbedder | None = None
     previous: Embedder | None = None
+    cached_previous: CachedEmbedder | None = None
 
     async def questions(self, caller: Caller, texts: Sequence[str]) -> list[Question]:
         """Texts to ask for, whose vectors are remembered for the next time."""
-        return await self._encode(self.cached or self.embedder, caller, texts)
+        embedder = self.cached.of(caller.tenant_id) if self.cached else self.embedder
+        return await self._encode(embedder, caller, texts)
 
     async def statements(self, caller: Caller, texts: Sequence[str]) -> list[Question]:
         """Texts to store, which nobody asks for again in the same words."""
@@ -39,7 +42,8 @@ class QuestionEncoder:
         questions = await _encode_by(embedder, caller, texts)
         if self.previous is None:
             return questions
-        older = await _encode_by(self.previous, caller, texts)
+        previous = self.cached_previous.of(caller.tenant_id) if self.cached_previous else self.previous
+        older = await _encode_by(previous, caller, texts)
         return [replace(question, older=other) for question, other in zip(questions, older, strict=True)]
 
 

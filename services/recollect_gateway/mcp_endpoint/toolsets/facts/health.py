@@ -7,6 +7,7 @@ from recollect.errors import Unavailable
 from recollect.graph.passages import service as passages
 from recollect.platform.db import DRIVER_ERRORS
 from recollect.platform.embedding import Embedder
+from recollect.platform.embedding_cache import NOBODY
 from recollect.retrieval.recall import service as recall
 from recollect_gateway.calls import Call, Services
 from recollect_gateway.mcp_endpoint.tool import Arguments, Reply
@@ -24,7 +25,7 @@ class Connection(Struct, frozen=True):
 
 
 class EmbeddingCache(Struct, frozen=True):
-    """The cache of the vectors of questions, in this process."""
+    """The cache of the vectors of the tenant's questions, in this process."""
 
     enabled: bool
     size: int
@@ -43,7 +44,7 @@ class SearchCache(Struct, frozen=True):
 
 
 class Caches(Struct, frozen=True):
-    """Both caches. `hit_rate`: how much of what this process looked up since its start was there, 0 to 1."""
+    """Both caches. `hit_rate`: how much of what this process looked up for the tenant since its start was there."""
 
     embeddings: EmbeddingCache
     search: SearchCache
@@ -82,7 +83,8 @@ async def without_database(services: Services) -> Reply:
 
     The embedder is asked through its cache: nobody can send it more than that by keys which cannot be checked.
     """
-    embedder = services.encoder.cached or services.encoder.embedder
+    cached = services.encoder.cached
+    embedder = cached.of(NOBODY) if cached else services.encoder.embedder
     return Reply(Health(True, False, await _embeddings(embedder), False, None, _bounds(services)))
 
 
@@ -106,14 +108,15 @@ async def _database(call: Call) -> tuple[bool, bool, int | None]:
 
 
 async def _caches(call: Call) -> Caches:
+    tenant_id = call.caller.tenant_id
     embedder, cache, told = call.services.encoder.cached, call.services.recall_cache, _bounds(call.services)
     embeddings, searches = told.embeddings, told.search
     if embedder is not None:
-        hit_rate = round(embedder.tally.hit_rate, 3)
-        embeddings = replace(embeddings, size=len(embedder.recent.rows), hit_rate=hit_rate)
+        hit_rate = round(embedder.tallies.of(tenant_id).hit_rate, 3)
+        embeddings = replace(embeddings, size=embedder.recent.size(tenant_id), hit_rate=hit_rate)
     if cache is not None:
-        size = await cache.shared.size(call.caller.tenant_id)
-        searches = replace(searches, size=size, hit_rate=round(cache.tally.hit_rate, 3))
+        size = await cache.shared.size(tenant_id)
+        searches = replace(searches, size=size, hit_rate=round(cache.tallies.of(tenant_id).hit_rate, 3))
     return Caches(embeddings, searches)
 
 

@@ -1,0 +1,168 @@
+"""Made-up keys do not ask the database for ever, and do not lock out who has a good one."""
+
+import sys
+from collections import Counter
+from collections.abc import Iterator
+
+import httpx2
+import pytest
+
+from recollect.accounts.identity import store
+from recollect.accounts.identity.model import generate_secret
+from recollect.accounts.identity.store import KeyRecord
+from recollect.accounts.tenants import service as tenants
+from recollect.accounts.tenants.model import Tenant
+from recollect.caller import Caller
+from recollect.errors import TooManyFailures
+from recollect.platform.db import Operator, Session
+from recollect.settings import Settings
+from recollect_gateway.failures import REMEMBERED_KEYS, REMEMBERED_SITES, VOID_SECONDS, FailedKeys
+from tests.gateway import NewApiKey, RunningGateway, eventually, rpc_headers, serving
+
+ALLOWED = 6
+LIST_TOOLS = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+
+
+@pytest.fixture
+def strict(settings: Settings) -> Iterator[RunningGateway]:
+    """A gateway that forgives few failures: one comes back in ten seconds."""
+    with serving(settings.model_copy(update={"failed_keys_per_minute": ALLOWED})) as gateway:
+        yield gateway
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> Counter[bytes]:
+    """How often the database was asked for each key."""
+    counted: Counter[bytes] = Counter()
+    find_key = store.find_key
+
+    async def find_and_count(session: Session, key_hash: bytes) -> KeyRecord | None:
+        counted[key_hash] += 1
+        return await find_key(session, key_hash)
+
+    monkeypatch.setattr(store, "find_key", find_and_count)
+    return counted
+
+
+async def ask(gateway: RunningGateway, secret: str, **headers: str) -> httpx2.Response:
+    async with gateway.http(secret, **headers) as http:
+        return await http.get("/v1/graphs")
+
+
+async def test_beyond_a_number_they_are_refused_without_asking(
+    strict: RunningGateway, asked: Counter[bytes], key: str, issue: NewApiKey, caller: Caller
+) -> None:
+    assert (await ask(strict, key)).status_code == 200
+    answers = [await ask(strict, generate_secret("agent")) for _ in range(40)]
+    assert [answer.status_code for answer in answers[:ALLOWED]] == [401] * ALLOWED
+    refused = [answer for answer in answers if answer.status_code == 429]
+    assert len(refused) >= 30
+    assert asked.total() == 1 + len(answers) - len(refused)
+    assert {answer.json()["code"] for answer in refused} == {"too_many_failures"}
+    assert all(1 <= int(answer.headers["Retry-After"]) <= 10 for answer in refused)
+    async with strict.http(generate_secret("agent"), **rpc_headers()) as http:
+        assert (await http.post("/mcp", json=LIST_TOOLS)).status_code == 429
+    # One that held lately is asked for all the same, as many share an address; a new one, once a failure came back.
+    assert (await ask(strict, key)).status_code == 200
+    new = await issue(caller)
+
+    async def accepted() -> bool:
+        return (await ask(strict, new.secret)).status_code == 200
+
+    await eventually(accepted)
+    assert (await ask(strict, new.secret)).status_code == 200
+
+
+async def test_one_that_was_refused_just_now_is_not_asked_for_again(
+    strict: RunningGateway, asked: Counter[bytes]
+) -> None:
+    secret = generate_secret("agent")
+    assert {(await ask(strict, secret)).status_code for _ in range(ALLOWED)} == {401}
+    assert asked.total() < ALLOWED
+
+    async def asked_again() -> bool:
+        before = asked.total()
+        await ask(strict, secret)
+        return asked.total() > before
+
+    await eventually(asked_again)
+
+
+async def test_what_could_be_no_key_is_no_failure(strict: RunningGateway, asked: Counter[bytes], key: str) -> None:
+    assert {(await ask(strict, "rcl_agent_x")).status_code for _ in range(3 * ALLOWED)} == {401}
+    assert (await ask(strict, key)).status_code == 200
+    assert asked.total() == 1
+
+
+async def test_a_revoked_key_is_refused_at_once(
+    strict: RunningGateway, issue: NewApiKey, caller: Caller, admin_key: str
+) -> None:
+    issued = await issue(caller)
+    assert (await ask(strict, issued.secret)).status_code == 200
+    async with strict.http(admin_key) as http:
+        assert (await http.delete(f"/v1/keys/{issued.key.id}")).status_code == 200
+    assert (await ask(strict, issued.secret)).status_code == 401
+
+
+async def test_a_resumed_tenant_is_served_at_once(
+    strict: RunningGateway, operator: Operator, tenant: Tenant, key: str
+) -> None:
+    for _ in range(2):
+        assert (await ask(strict, key)).status_code == 200
+        await tenants.suspend_tenant(operator, tenant.slug)
+        assert (await ask(strict, key)).status_code == 401
+        await tenants.resume_tenant(operator, tenant.slug)
+
+
+async def test_nobody_names_another_address_but_a_trusted_proxy(settings: Settings, key: str) -> None:
+    few = settings.model_copy(update={"failed_keys_per_minute": 1})
+    forwarded = [{"X-Forwarded-For": f"192.0.2.{number}"} for number in range(10)]
+    with serving(few) as gateway:
+        told = [(await ask(gateway, generate_secret("agent"), **each)).status_code for each in forwarded]
+        assert told.count(401) < 5
+    with serving(few.model_copy(update={"trusted_proxies": ["127.0.0.1/32"]})) as gateway:
+        told = [(await ask(gateway, generate_secret("agent"), **each)).status_code for each in forwarded]
+        assert told == [401] * 10
+        assert (await ask(gateway, generate_secret("agent"), **forwarded[0])).status_code == 429
+        assert (await ask(gateway, key, **{"X-Forwarded-For": "192.0.2.99, 192.0.2.200"})).status_code == 200
+
+
+class TestMemory:
+    """What a gateway remembers of them."""
+
+    def test_is_bounded(self) -> None:
+        failed = FailedKeys(1)
+        for number in range(3 * max(REMEMBERED_KEYS, REMEMBERED_SITES)):
+            failed.note_failed(number.to_bytes(32), str(number), void=True)
+            failed.note_held(number.to_bytes(32, "little"))
+        sizes = [len(failed._held), len(failed._void), len(failed._sites)]
+        assert sizes == [REMEMBERED_KEYS, REMEMBERED_KEYS, REMEMBERED_SITES]
+        assert sys.getsizeof(failed._sites) < 1_000_000
+
+    def test_fades(self) -> None:
+        now = 0.0
+        failed = FailedKeys(60, clock=lambda: now)
+        for _ in range(100):
+            failed.note_failed(b"key", "site", void=True)
+        with pytest.raises(TooManyFailures) as refused:
+            failed.require_allowance(b"another", "site")
+        assert refused.value.seconds == 1
+        failed.require_allowance(b"another", "elsewhere")
+        assert failed.is_void(b"key")
+        now = 1.5
+        failed.require_allowance(b"another", "site")
+        now = VOID_SECONDS + 0.1
+        assert not failed.is_void(b"key")
+        now = 1_000.0
+        for _ in range(60):
+            failed.require_allowance(b"another", "site")
+            failed.note_failed(b"another", "site", void=False)
+        with pytest.raises(TooManyFailures):
+            failed.require_allowance(b"another", "site")
+
+    def test_a_key_that_ceases_to_hold_is_no_longer_known(self) -> None:
+        failed = FailedKeys(1)
+        failed.note_held(b"key")
+        failed.note_failed(b"key", "site", void=False)
+        with pytest.raises(TooManyFailures):
+            failed.require_allowance(b"key", "site")

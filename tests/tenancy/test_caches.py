@@ -1,0 +1,125 @@
+"""Every cache of a process: what one tenant asked is neither answered, nor told, nor found out by another."""
+
+import ast
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from recollect.accounts.identity.model import operator_caller
+from recollect.caller import Caller
+from recollect.platform.embedding import UNMEASURED, Vectors, create_embedder
+from recollect.platform.embedding_cache import CachedEmbedder
+from recollect.retrieval.recall.questions import QuestionEncoder
+from recollect.settings import Settings
+from tests.conftest import NewTenant
+from tests.gateway import NewApiKey, RunningGateway, rpc_headers, serving
+
+ROOT = Path(__file__).parents[2]
+CACHES = {
+    "recollect.platform.embedding_cache": "vectors of questions, by tenant: here, tests/unit/test_embedding_cache.py",
+    "recollect.platform.metrics": "hits and misses, by tenant: here",
+    "recollect.platform.shared_cache": "rankings in Redis, by tenant: tests/tenancy/test_search_cache.py",
+    "recollect.retrieval.recall.cache": "states of graphs, by tenant and name: tests/tenancy/test_search_cache.py",
+    "recollect_gateway.failures": "hashes of keys, of which nothing is told: tests/faults/test_made_up_keys.py",
+    "recollect_gateway.addresses": "texts of addresses: nothing of a tenant's",
+    "recollect_gateway.guards": "parameters of routes: nothing of a tenant's",
+    "recollect.retention.erasure.name_patterns": "tables of letters: nothing of a tenant's",
+    "recollect.retrieval.search.boolean": "a grammar: nothing of a tenant's",
+}
+"""Modules that keep something beyond a call, and why no tenant meets another there."""
+
+_KEEPING = {"cachetools", "cache", "lru_cache", "LRUCache", "TTLCache", "LFUCache", "OrderedDict", "SharedCache"}
+
+
+def keeps(path: Path) -> bool:
+    """Whether a module makes a cache by one of the usual means."""
+    found = ast.walk(ast.parse(path.read_text()))
+    names = {alias.name for node in found if isinstance(node, ast.ImportFrom | ast.Import) for alias in node.names}
+    classes = {node.name for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.ClassDef)}
+    return bool((names | classes) & _KEEPING)
+
+
+def test_every_cache_is_known_here() -> None:
+    """A new one gets its line, and a test that tries it with two tenants."""
+    roots = [ROOT / "shared", ROOT / "services"]
+    modules = {
+        ".".join(path.relative_to(root).with_suffix("").parts): path for root in roots for path in root.rglob("*.py")
+    }
+    composing = {"recollect_gateway.app"}  # Makes the parts of what is listed.
+    found = {name for name, path in modules.items() if keeps(path)} - composing
+    assert found == CACHES.keys()
+
+
+async def told(gateway: RunningGateway, http: httpx2.AsyncClient) -> dict[str, dict[str, float]]:
+    """What a tenant is told of the caches."""
+    result = await gateway.call(http, "health_check", {}, path="/mcp/x/facts")
+    caches: dict[str, dict[str, float]] = result["structuredContent"]["cache"]
+    return caches
+
+
+@pytest.fixture
+async def clients(
+    settings: Settings, issue: NewApiKey, new_tenant: NewTenant
+) -> AsyncIterator[tuple[RunningGateway, httpx2.AsyncClient, httpx2.AsyncClient]]:
+    """A gateway whose caches are empty, and two tenants."""
+    one, two = [(await issue(operator_caller(await new_tenant()))).secret for _ in range(2)]
+    with serving(settings) as gateway:
+        async with gateway.http(one, **rpc_headers()) as first, gateway.http(two, **rpc_headers()) as second:
+            yield gateway, first, second
+
+
+async def test_what_is_told_is_one_s_own(
+    clients: tuple[RunningGateway, httpx2.AsyncClient, httpx2.AsyncClient],
+) -> None:
+    gateway, spied_on, spy = clients
+
+    async def recall(http: httpx2.AsyncClient, question: str) -> None:
+        assert not (await gateway.call(http, "recall", {"query": question}, path="/mcp"))["isError"]
+
+    before = await told(gateway, spy)
+    for question in ("the merger with Heron", "the merger with Heron", "who is leaving?"):
+        await recall(spied_on, question)
+    assert (await told(gateway, spied_on))["embeddings"]["size"] == 2
+    assert await told(gateway, spy) == before
+    asked = []
+    for question in ("the merger with Heron", "the merger with Owl"):  # One of which the other tenant asked.
+        await recall(spy, question)
+        asked.append((await told(gateway, spy))["embeddings"])
+    assert [each["size"] for each in asked] == [1, 2]
+    assert [each["hit_rate"] for each in asked] == [0, 0]
+
+
+class CountingEmbedder:
+    """The real embedder, which notes the texts that reach it: each takes the time that would give a cache away."""
+
+    similarity_thresholds = UNMEASURED
+
+    def __init__(self, settings: Settings) -> None:
+        self._inner = create_embedder(settings)
+        self.model, self.dimensions = self._inner.model, self._inner.dimensions
+        self.texts: list[str] = []
+
+    async def embed(self, texts: Sequence[str]) -> Vectors:
+        self.texts += texts
+        return await self._inner.embed(texts)
+
+    async def close(self) -> None:
+        await self._inner.close()
+
+
+@pytest.mark.parametrize("as_previous", [False, True], ids=["serving model", "previous model"])
+async def test_a_question_takes_as_long_as_if_nobody_had_asked_it(
+    settings: Settings, new_tenant: NewTenant, as_previous: bool
+) -> None:
+    inner = CountingEmbedder(settings)
+    cached = CachedEmbedder(inner, max_entries=10, max_bytes=1_000_000)
+    plain = create_embedder(settings)
+    encoder = QuestionEncoder(plain, None, plain, cached) if as_previous else QuestionEncoder(plain, cached)
+    callers: list[Caller] = [operator_caller(await new_tenant()) for _ in range(2)]
+    for caller in (*callers, *callers):
+        await encoder.questions(caller, ["the merger with Heron"])
+    assert inner.texts == ["the merger with Heron"] * 2  # Once for each: its own are remembered.
+    await cached.close()
+    await plain.close()
