@@ -31,10 +31,10 @@ BODY_SHARE = 64 * 1024
 MAX_AHEAD = 32
 """Requests that one connection may send ahead of their answers."""
 
-GOODBYE_SECONDS = 1.0
+REFUSAL_SECONDS = 1.0
 """How long a connection that was refused may take to read why."""
 
-MAX_GOODBYES = 100
+MAX_REFUSALS = 100
 """Connections that are told why they are refused, at once. More are cut off without a word."""
 
 _FRAMING = 4
@@ -67,7 +67,7 @@ class Bounds:
         )
 
 
-class Door:
+class ConnectionLimiter:
     """Counts connections. Those of trusted proxies, which bring many clients, are bounded in all only."""
 
     def __init__(self, bounds: Bounds, proxies: TrustedProxies) -> None:
@@ -75,10 +75,10 @@ class Door:
         self._proxies = proxies
         self._by_site: Counter[str] = Counter()
         self._inside = 0
-        self.goodbyes = 0
+        self.refusals = 0
 
-    def enter(self, host: str | None) -> bool:
-        """Count a connection, if it may come in."""
+    def admit(self, host: str | None) -> bool:
+        """Count a connection and admit it, unless there are too many."""
         site = site_of(host)
         crowded = self._by_site[site] >= self._bounds.connections_per_address and host not in self._proxies
         if crowded or self._inside >= self._bounds.connections:
@@ -87,8 +87,8 @@ class Door:
         self._inside += 1
         return True
 
-    def leave(self, host: str | None) -> None:
-        """One that came in is gone."""
+    def release(self, host: str | None) -> None:
+        """One that was admitted is gone."""
         site = site_of(host)
         self._inside -= 1
         self._by_site[site] -= 1
@@ -109,14 +109,14 @@ class _RefusedError(Exception):
 
 
 class BoundedProtocol(HttpToolsProtocol):
-    """One connection. A server makes a subclass with its own bounds and its own door: `bounded`."""
+    """One connection. A server makes a subclass with its own bounds and its own limiter: `bounded`."""
 
     bounds: ClassVar[Bounds]
-    door: ClassVar[Door]
+    limiter: ClassVar[ConnectionLimiter]
 
     def __init__(self, *args: Any, **named: Any) -> None:
         super().__init__(*args, **named)
-        self._came_in = False
+        self._is_admitted = False
         self._host: str | None = None
         self._awaited = Awaited.HEADERS
         self._message = 0
@@ -132,19 +132,19 @@ class BoundedProtocol(HttpToolsProtocol):
     # What asyncio calls
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn does
-        """Let the connection in, or tell it that there are too many."""
+        """Admit the connection, or tell it that there are too many."""
         super().connection_made(transport)
         self._host = self.client[0] if self.client else None
-        self._came_in = self.door.enter(self._host)
-        if self._came_in:
+        self._is_admitted = self.limiter.admit(self._host)
+        if self._is_admitted:
             self._set_clock()
             return
-        if self.door.goodbyes >= MAX_GOODBYES:
+        if self.limiter.refusals >= MAX_REFUSALS:
             transport.abort()
             return
-        self.door.goodbyes += 1
+        self.limiter.refusals += 1
         transport.write(_answer(503, ErrorCode.TOO_MANY_CONNECTIONS, "There are too many connections. Try again."))
-        self._clock = self.loop.call_later(GOODBYE_SECONDS, transport.abort)
+        self._clock = self.loop.call_later(REFUSAL_SECONDS, transport.abort)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Give back what the connection held."""
@@ -153,14 +153,14 @@ class BoundedProtocol(HttpToolsProtocol):
         for timer in (self._clock, self._stalled):
             if timer is not None:
                 timer.cancel()
-        if self._came_in:
-            self.door.leave(self._host)
+        if self._is_admitted:
+            self.limiter.release(self._host)
         elif self._clock is not None:
-            self.door.goodbyes -= 1
+            self.limiter.refusals -= 1
 
     def data_received(self, data: bytes) -> None:
         """Parse what came, and see what is missing now."""
-        if not self._came_in:
+        if not self._is_admitted:
             self.transport.close()  # It has been told, and what it wanted is read: nothing is reset.
             return
         reports = self._reports
@@ -319,10 +319,10 @@ class BoundedProtocol(HttpToolsProtocol):
 
 
 def bounded(settings: Settings) -> type[BoundedProtocol]:
-    """The protocol of one server: its bounds, and a door of its own."""
+    """The protocol of one server: its bounds, and a limiter of its own."""
     bounds = Bounds.of(settings)
-    door = Door(bounds, TrustedProxies(settings.trusted_proxies))
-    return type("ServerProtocol", (BoundedProtocol,), {"bounds": bounds, "door": door})
+    limiter = ConnectionLimiter(bounds, TrustedProxies(settings.trusted_proxies))
+    return type("ServerProtocol", (BoundedProtocol,), {"bounds": bounds, "limiter": limiter})
 
 
 def _answer(status: int, code: ErrorCode, detail: str) -> bytes:
