@@ -16,6 +16,7 @@ from recollect.errors import NotFound, RecollectError
 from recollect.graph.entities import service as entities
 from recollect.graph.entities.model import NewEntity
 from recollect.graph.graphs.model import Revision
+from recollect.graph.graphs.view import GraphView
 from recollect.graph.hierarchy import service as hierarchy
 from recollect.graph.lineages import service as lineages
 from recollect.graph.lineages.model import Draft
@@ -199,7 +200,7 @@ def change(place: int, text: str | None, status: str | None, days: float | None)
 
 def compress(threshold: float) -> Write:
     async def write(tx: Transaction, revision: Revision, _: Known) -> None:
-        profiles = await profiles_of.list_profiles(tx, revision.graph, None)
+        profiles = await profiles_of.list_profiles(GraphView(tx, revision.graph))
         await duplicates.merge_groups(tx, revision, duplicates.group_similar(profiles, threshold), threshold)
 
     return write
@@ -280,7 +281,9 @@ async def written(agent: Agent, step: tuple[Callable[..., Write], tuple[Any, ...
 
 
 async def _known(agent: Agent) -> Known:
-    live = "graph_id = (SELECT id FROM graphs WHERE tenant_id = $1 AND name = $2) AND removed_revision IS NULL"
+    live = (
+        "graph_id = (SELECT id FROM graphs WHERE tenant_id = :tenant_id AND name = :graph) AND removed_revision IS NULL"
+    )
     graph = agent.graph or agent.caller.default_graph
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
         memories = await tx.fetch(Query.compile(f"SELECT id FROM observations WHERE {live} ORDER BY id"), graph=graph)

@@ -98,7 +98,11 @@ class Agent:
         questions = await asked(*texts)
         async with self.db.transaction(self.caller, read_only=True) as tx:
             return await recall.recall(
-                tx, self.graph, questions, RecallFilter(**only), limit=limit, token_budget=token_budget
+                await graphs.view(tx, self.graph),
+                questions,
+                RecallFilter(**only),
+                limit=limit,
+                token_budget=token_budget,
             )
 
     async def recalled(self, *texts: str, **only: Any) -> list[str]:
@@ -108,20 +112,24 @@ class Agent:
     async def found(self, text: str, **only: Any) -> list[str]:
         """The names that search_nodes finds, best first."""
         async with self.db.transaction(self.caller, read_only=True) as tx:
-            found = await search.search_nodes(tx, self.graph, SubstringQuery(text, **only))
+            found = await search.search_nodes(await graphs.view(tx, self.graph), SubstringQuery(text, **only))
             return [entity.name for entity in found.entities]
 
     async def open(self, *names: str) -> Subgraph:
         async with self.db.transaction(self.caller, read_only=True) as tx:
-            return await memory.open_nodes(tx, self.graph, names)
+            return await memory.open_nodes(await graphs.view(tx, self.graph), names)
 
     async def read(self) -> Subgraph:
         async with self.db.transaction(self.caller, read_only=True) as tx:
-            return await memory.read_graph(tx, self.graph, kind=None, offset=0, limit=None, max_items=10_000)
+            return await memory.read_graph(
+                await graphs.view(tx, self.graph), kind=None, offset=0, limit=None, max_items=10_000
+            )
 
     async def head(self) -> GraphHead:
         async with self.db.transaction(self.caller, read_only=True) as tx:
-            return await graphs.head_of(tx, await graphs.get_graph(tx, self.graph or self.caller.default_graph))
+            view = await graphs.view(tx, self.graph)
+            graphs.require_there(view)
+            return await graphs.head_of(view)
 
     async def embed(self) -> int:
         """Give every waiting passage of the tenant its vector, as the worker does; how many got one."""

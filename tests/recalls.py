@@ -8,6 +8,7 @@ from typing import Any
 from redis.asyncio import Redis
 
 from recollect.caller import Caller
+from recollect.graph.graphs import service as graphs
 from recollect.platform.cache import connect_redis
 from recollect.platform.db import Database
 from recollect.platform.shared_cache import SharedCache
@@ -54,7 +55,9 @@ class RecallStack:
         lookup = await self.cache.look_up(caller, graph or caller.default_graph, questions, wanted)
         async with self.db.transaction(caller, read_only=True) as tx:
             cached, searched = [
-                await recall.recall(tx, graph, questions, wanted, limit=100, token_budget=50_000, cached=known)
+                await recall.recall(
+                    await graphs.view(tx, graph), questions, wanted, limit=100, token_budget=50_000, cached=known
+                )
                 for known in (lookup, None)
             ]
         self.cache.keep(lookup)

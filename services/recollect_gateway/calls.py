@@ -3,11 +3,13 @@
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
+from datetime import datetime
 
 from recollect.accounts.usage.tally import UsageTally
 from recollect.caller import Caller
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import Revision
+from recollect.graph.graphs.view import GraphView
 from recollect.platform.db import Database, Transaction
 from recollect.retrieval.recall.cache import Lookup, RecallCache, looked_up
 from recollect.retrieval.recall.model import Question, RecallFilter
@@ -61,6 +63,15 @@ class Call:
         return graph or self.caller.default_graph
 
     @asynccontextmanager
+    async def reading(self, graph: str | None, as_of: str | datetime | None = None) -> AsyncIterator[GraphView]:
+        """The call's one transaction, and in it a graph, as it is or (`as_of`, a revision or a time) as it was.
+
+        Where it is not there, nothing is found in it.
+        """
+        async with self.transaction() as tx:
+            yield await graphs.view(tx, graph, as_of)
+
+    @asynccontextmanager
     async def writing(self, graph: str | None, *, keep: bool = True) -> AsyncIterator[tuple[Transaction, Revision]]:
         """The call's one transaction, with the graph's write lock and its next revision. `keep` as in `transaction`."""
         async with (
@@ -72,15 +83,15 @@ class Call:
 
     @asynccontextmanager
     async def recalling(
-        self, graph: str | None, questions: Sequence[Question], only: RecallFilter
-    ) -> AsyncIterator[tuple[Transaction, Lookup | None]]:
-        """The call's one transaction, and what the search cache, asked before it, knows of these questions."""
+        self, graph: str | None, questions: Sequence[Question], only: RecallFilter, *, as_of: str | None = None
+    ) -> AsyncIterator[tuple[GraphView, Lookup | None]]:
+        """The same for a recall, with what the search cache, asked before the transaction, knows of these questions."""
         name = self.graph_name(graph)
         async with (
             looked_up(self.services.recall_cache, self.caller, name, questions, only) as lookup,
-            self.transaction() as tx,
+            self.reading(graph, as_of) as view,
         ):
-            yield tx, lookup
+            yield view, lookup
 
     async def questions(self, texts: Sequence[str]) -> list[Question]:
         """Texts to ask for, with their vectors. Call it before the transaction."""

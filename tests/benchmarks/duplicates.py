@@ -27,6 +27,7 @@ from recollect.graph.entities import service as entities
 from recollect.graph.entities.model import NewEntity
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import NewGraph
+from recollect.graph.graphs.view import GraphView
 from recollect.platform.db import Database, Operator
 from recollect.platform.migrate import migrate
 from recollect.settings import Settings
@@ -119,7 +120,7 @@ async def _tidy(url: str) -> None:
 async def _seconds_of_reading(db: Database, caller: Caller) -> float:
     async with db.transaction(caller, read_only=True) as tx:
         begun = time.perf_counter()
-        await store.list_profiles(tx, await graphs.get_graph(tx, "companies"), None)
+        await store.list_profiles(GraphView(tx, await graphs.get_graph(tx, "companies")))
         return time.perf_counter() - begun
 
 

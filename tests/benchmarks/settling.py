@@ -16,7 +16,7 @@ from recollect.platform.sql import Query
 from recollect_local.server import Server
 from tests.benchmarks.stack import require_running
 
-PENDING = "SELECT count(*) FROM passages WHERE tenant_id = :tenant_id AND NOT settled AND removed_revision IS NULL"
+PENDING = "SELECT count(*) FROM passages WHERE tenant_id = $1 AND NOT settled AND removed_revision IS NULL"
 """How many passages of a tenant lack a vector, or what is said around them."""
 
 PENDING_OF = """
@@ -40,7 +40,7 @@ async def settle(db: Database, caller: Caller, worker: Server, progress: Progres
 
 async def _count_pending(db: Database, caller: Caller) -> int:
     async with db.transaction(caller, read_only=True) as tx:
-        return int(await tx.fetchval(Query.compile(PENDING)))
+        return int(await tx.fetchval(Query(PENDING, ("tenant_id",))))
 
 
 async def _count_words(db: Database, caller: Caller) -> None:

@@ -13,6 +13,7 @@ from mcp import Client
 
 from recollect.accounts.identity.model import operator_caller
 from recollect.caller import Caller
+from recollect.graph.graphs import service as graphs
 from recollect.graph.traversal import service as traversal
 from recollect.graph.traversal.model import NamedPaths
 from recollect.platform.db import Database
@@ -411,9 +412,9 @@ async def test_a_path_beyond_the_bounds_on_work_is_not_said_to_be_none(
     agent = Agent(db, caller)
     await agent.relate(*((hub, f"{hub} {n}", "to") for hub in "AB" for n in range(20)), ("A 19", "B 19", "to"))
     async with db.transaction(caller, read_only=True) as tx:
-        assert (await traversal.find_path(tx, None, "A", "B")).paths == [["A", "A 19", "B 19", "B"]]
+        assert (await traversal.find_path(await graphs.view(tx, None), "A", "B")).paths == [["A", "A 19", "B 19", "B"]]
         monkeypatch.setattr(traversal, name, 5)
-        assert await traversal.find_path(tx, None, "A", "B") == NamedPaths([], cut)
+        assert await traversal.find_path(await graphs.view(tx, None), "A", "B") == NamedPaths([], cut)
 
 
 async def test_a_walk_is_a_query_a_level_whatever_the_size(db: Database, caller: Caller) -> None:
@@ -426,8 +427,9 @@ async def test_a_walk_is_a_query_a_level_whatever_the_size(db: Database, caller:
         await agent.relate(*triples)
         async with db.transaction(caller, read_only=True) as tx:
             counted = Counting(tx)
-            found = await traversal.extract_subgraph(counted, agent.graph, ["Root"], depth=2, max_nodes=1_000)  # type: ignore[arg-type]
-            await traversal.find_path(counted, agent.graph, "Root", "1.2")  # type: ignore[arg-type]
+            view = await graphs.view(counted, agent.graph)  # type: ignore[arg-type]
+            found = await traversal.extract_subgraph(view, ["Root"], depth=2, max_nodes=1_000)
+            await traversal.find_path(view, "Root", "1.2")
             assert len(found.subgraph.relations) == 3 * width
             counts.append(counted.queries)
     assert counts[0] == counts[1]

@@ -20,6 +20,7 @@ from recollect.curation.merging import service as merging
 from recollect.errors import Conflict, ErrorCode, NotFound
 from recollect.graph.entities import service as entities
 from recollect.graph.graphs import service as graphs
+from recollect.graph.graphs.view import GraphView
 from recollect.graph.hierarchy import service as hierarchy
 from recollect.graph.hierarchy.model import PageRequest
 from recollect.graph.lineages import service as lineages
@@ -243,7 +244,7 @@ class TestHierarchyAtOnce:
             assert isinstance(refusal, Conflict)
             assert refusal.code is ErrorCode.CYCLE
         async with agent.db.transaction(agent.caller, read_only=True) as tx:
-            assert len((await hierarchy.get_roots(tx, None, PageRequest())).entities) == 10
+            assert len((await hierarchy.get_roots(await graphs.view(tx, None), PageRequest())).entities) == 10
 
     async def test_of_many_moves_that_close_a_ring_together_one_is_refused(self, agent: Agent) -> None:
         ring = [f"R{n}" for n in range(8)]
@@ -253,8 +254,11 @@ class TestHierarchyAtOnce:
         assert len([outcome for outcome in done if isinstance(outcome, Conflict)]) == 1
         assert len([outcome for outcome in done if outcome is None]) == 7
         async with agent.db.transaction(agent.caller, read_only=True) as tx:
-            [root] = (await hierarchy.get_roots(tx, None, PageRequest())).entities
-            assert len((await hierarchy.get_descendants(tx, None, root.name, PageRequest())).entities) == 7
+            [root] = (await hierarchy.get_roots(await graphs.view(tx, None), PageRequest())).entities
+            assert (
+                len((await hierarchy.get_descendants(await graphs.view(tx, None), root.name, PageRequest())).entities)
+                == 7
+            )
 
     async def test_a_cycle_through_more_levels_than_are_read(
         self, agent: Agent, owner: asyncpg.Connection, client: Client
@@ -270,7 +274,7 @@ class TestHierarchyAtOnce:
         with pytest.raises(Conflict):
             await set_parent(agent, "L0", "L1199")
         async with agent.db.transaction(agent.caller, read_only=True) as tx:
-            above = await hierarchy.get_ancestors(tx, None, "L1199")
+            above = await hierarchy.get_ancestors(await graphs.view(tx, None), "L1199")
             assert [entity.name for entity in above.entities] == chain[-2:-1002:-1]
             assert above.next_offset is not None
         result = await client.call_tool("get_ancestors", {"entityName": "L1199"})
@@ -289,12 +293,12 @@ class TestHierarchyAtOnce:
         with pytest.raises(Conflict):
             await set_parent(agent, "Top", "Bottom")
         async with agent.db.transaction(agent.caller, read_only=True) as tx:
-            roots = (await hierarchy.get_roots(tx, None, PageRequest())).entities
+            roots = (await hierarchy.get_roots(await graphs.view(tx, None), PageRequest())).entities
             assert [(entity.name, entity.parent) for entity in roots] == [("Top", None), ("Bottom", None)]
-            assert (await hierarchy.get_ancestors(tx, None, "Bottom")).entities == []
-            assert await hierarchy.get_parent(tx, None, "Bottom") is None
+            assert (await hierarchy.get_ancestors(await graphs.view(tx, None), "Bottom")).entities == []
+            assert await hierarchy.get_parent(await graphs.view(tx, None), "Bottom") is None
             with pytest.raises(NotFound):
-                await hierarchy.get_parent(tx, None, "Middle")
+                await hierarchy.get_parent(await graphs.view(tx, None), "Middle")
 
 
 async def test_no_read_takes_a_query_per_node(db: Database, caller: Caller) -> None:
@@ -307,11 +311,18 @@ async def test_no_read_takes_a_query_per_node(db: Database, caller: Caller) -> N
         async with db.transaction(caller, read_only=True) as tx:
             counting = Counting(tx)
             reads: Any = counting
-            assert len((await hierarchy.get_descendants(reads, agent.graph, "Top", PageRequest())).entities) == size
-            await hierarchy.get_ancestors(reads, agent.graph, f"N{size - 1}")
-            await hierarchy.get_children(reads, agent.graph, "Top", PageRequest())
-            await hierarchy.get_subtree(reads, agent.graph, "Top", PageRequest())
-            await hierarchy.get_roots(reads, agent.graph, PageRequest())
+            assert (
+                len(
+                    (
+                        await hierarchy.get_descendants(await graphs.view(reads, agent.graph), "Top", PageRequest())
+                    ).entities
+                )
+                == size
+            )
+            await hierarchy.get_ancestors(await graphs.view(reads, agent.graph), f"N{size - 1}")
+            await hierarchy.get_children(await graphs.view(reads, agent.graph), "Top", PageRequest())
+            await hierarchy.get_subtree(await graphs.view(reads, agent.graph), "Top", PageRequest())
+            await hierarchy.get_roots(await graphs.view(reads, agent.graph), PageRequest())
             counts.append(counting.queries)
     assert counts[0] == counts[1]
 
@@ -348,7 +359,7 @@ class TestTagsAndImportance:
         await answer(client, "remove_tags", entityName="Alice", tags=["vip"])
         async with agent.db.transaction(agent.caller, read_only=True) as tx:
             graph = await graphs.get_graph(tx, "default")
-            [entity] = await entities.open_entities(tx, graph, ["Alice"])
+            [entity] = await entities.open_entities(GraphView(tx, graph), ["Alice"])
             versions = await lineages.history(tx, graph, entity.id)
         assert entity.observations == ("likes tea",)
         assert [(v.version, v.tags, v.importance) for v in reversed(versions)] == [

@@ -8,6 +8,7 @@ from mcp import Client
 
 from recollect.caller import Caller
 from recollect.curation.duplicates import service as duplicates
+from recollect.graph.graphs import service as graphs
 from recollect.platform.db import Database
 from recollect_workers.context import WorkerContext
 from recollect_workers.jobs import runner
@@ -80,7 +81,7 @@ class TestFindDuplicates:
         monkeypatch.setattr(duplicates, "MAX_COMPARED", 4)
         async with agent.db.transaction(agent.caller, read_only=True) as tx:
             with pytest.raises(Exception, match="compared by a job") as refused:
-                await duplicates.find_duplicates(tx, None, threshold=0.8, offset=0, limit=10)
+                await duplicates.find_duplicates(await graphs.view(tx, None), threshold=0.8, offset=0, limit=10)
         assert getattr(refused.value, "code", None) == "reply_too_large"
 
     async def test_a_graph_that_is_not_there_has_none(self, client: Client) -> None:

@@ -130,7 +130,7 @@ class TestWorkers:
         )
         assert sorted(row["content"] for row in texts) == sorted(said)
         async with desk.writing() as tx:
-            assert (await graphs.head_of(tx, await graphs.get_graph(tx, "default"))).revision == 4, "500 in each"
+            assert (await graphs.head_of(await graphs.view(tx, "default"))).revision == 4, "500 in each"
             export = await exports.open_export(tx, "default", "jsonl")
             started = await file_jobs.start_export(tx, export, bounds)
         await self.outlives_kills(hasty, desk, started, tmp_path, chance)

@@ -18,6 +18,7 @@ from recollect.accounts.identity.model import operator_caller
 from recollect.caller import Caller
 from recollect.errors import InvalidInput
 from recollect.graph.entities.model import Entity, NewEntity
+from recollect.graph.graphs import service as graphs
 from recollect.graph.nodes import service as nodes
 from recollect.graph.nodes.model import NodeFields
 from recollect.platform.db import Database
@@ -112,7 +113,7 @@ def fields(entity: Entity) -> list[str]:
 
 async def reading(agent: Agent, use_case: Callable[..., Awaitable[Any]], query: Any, as_of: str | None = None) -> Any:
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
-        return await use_case(tx, agent.graph, query, as_of=as_of)
+        return await use_case(await graphs.view(tx, agent.graph, as_of), query)
 
 
 async def now_and_then(agent: Agent, use_case: Callable[..., Awaitable[Any]], query: Any) -> Any:

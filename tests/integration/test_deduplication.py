@@ -300,10 +300,10 @@ async def test_a_large_graph_is_answered_from_what_a_pass_proposed(
     assert await found(agent) == [ACME[1:]], "none is alike with what is in use no longer, or of another type"
 
 
-async def found(agent: Agent, threshold: float = 0.8, **at: str) -> list[list[str]]:
+async def found(agent: Agent, threshold: float = 0.8, as_of: str | None = None) -> list[list[str]]:
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
-        page = await duplicates.find_duplicates(tx, "companies", threshold=threshold, offset=0, limit=10, **at)
-        return page.groups
+        view = await graphs.view(tx, "companies", as_of)
+        return (await duplicates.find_duplicates(view, threshold=threshold, offset=0, limit=10)).groups
 
 
 @pytest.mark.parametrize(("mode", "left"), [("propose", [[ACME[0], ACME[2]]]), ("merge", [])])

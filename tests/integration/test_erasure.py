@@ -237,7 +237,7 @@ async def test_the_log_tells_an_erasure_by_ids(agent: Agent) -> None:
         changes, _ = await graphs.recent_changes(tx, None, since=1, limit=9)
         (change,) = changes
         assert (change.operation, change.counts["nodes_erased"], change.actor) == ("erase", 1, agent.caller.subject)
-        assert names(await memory.read_graph(tx, None, max_items=9, as_of="1")) == []
+        assert names(await memory.read_graph(await graphs.view(tx, None, "1"), max_items=9)) == []
     async with agent.db.transaction(agent.caller) as tx:
         undone = await undoing.undo_changes(tx, None, "undo", ChangeRange(0), dry_run=False)
     assert {skipped.reason for skipped in undone.skipped} == {"compacted"}
@@ -393,8 +393,8 @@ async def test_children_of_whom_is_gone_stand_as_after_a_deletion(agent: Agent) 
             await hierarchy.set_parent(tx, revision, "Child", "Ada")
         await goes(one, "Ada")
         async with agent.db.transaction(agent.caller, read_only=True) as tx:
-            roots = await hierarchy.get_roots(tx, graph, PageRequest())
-            faults = await validation.validate_graph(tx, graph)
+            roots = await hierarchy.get_roots(await graphs.view(tx, graph), PageRequest())
+            faults = await validation.validate_graph(await graphs.view(tx, graph))
         read.append((names(await one.read()), str(roots).count("Child"), [fault.fault for fault in faults]))
     assert read[0] == read[1]
 

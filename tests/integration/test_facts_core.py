@@ -43,7 +43,9 @@ async def change(agent: Agent, node_id: UUID, **wanted: Any) -> Version:
 async def around(agent: Agent, node_id: UUID, depth: int = 1) -> list[tuple[str, str, str]]:
     """The relations within `depth` of a node, by what their ends say."""
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
-        found = await neighbourhoods.neighbourhood(tx, agent.graph, node_id, depth=depth, max_nodes=100)
+        found = await neighbourhoods.neighbourhood(
+            await graphs.view(tx, agent.graph), node_id, depth=depth, max_nodes=100
+        )
     said = {node.node_id: node.name or node.content or "" for node in found.nodes}
     return sorted((said[edge.from_node], edge.type, said[edge.to_node]) for edge in found.edges)
 
@@ -58,7 +60,9 @@ async def mentioned(agent: Agent, text: str) -> list[str]:
 async def find(agent: Agent, text: str, **only: Any) -> list[str]:
     (question,) = await asked(text)
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
-        found = await fact_search.find(tx, agent.graph, question, RecallFilter(**only), limit=10, threshold=None)
+        found = await fact_search.find(
+            await graphs.view(tx, agent.graph), question, RecallFilter(**only), limit=10, threshold=None
+        )
     return [one.node.name or one.node.content or "" for one in found]
 
 
@@ -225,7 +229,7 @@ class TestLookingAround:
         alice, bob = await entity(agent, "Alice"), await entity(agent, "Bob")
         assert await around(agent, alice.node_id, 2) == [("Alice", "knows", "Carol"), ("Bob", "knows", "Carol")]
         async with agent.db.transaction(agent.caller, read_only=True) as tx:
-            found = await neighbourhoods.trace(tx, None, alice.node_id, bob.node_id, max_paths=5)
+            found = await neighbourhoods.trace(await graphs.view(tx, None), alice.node_id, bob.node_id, max_paths=5)
         labels = {node.node_id: node.name for node in found.nodes}
         paths = [[labels[node] for node in path] for path in found.paths]
         assert paths == [["Alice", "Carol", "Bob"], ["Alice", "Nobody", "Bob"]]
@@ -237,7 +241,9 @@ class TestLookingAround:
         alice, bob = await entity(agent, "Alice"), await entity(agent, "Bob")
         async with agent.db.transaction(agent.caller, read_only=True) as tx:
             for most, cut in ((2, None), (1, "paths")):
-                found = await neighbourhoods.trace(tx, None, alice.node_id, bob.node_id, max_paths=most)
+                found = await neighbourhoods.trace(
+                    await graphs.view(tx, None), alice.node_id, bob.node_id, max_paths=most
+                )
                 assert (len(found.paths), found.cut) == (most, cut)
 
     async def test_the_past_is_shown_as_it_was(self, agent: Agent) -> None:
@@ -249,7 +255,9 @@ class TestLookingAround:
             assert await fact_triplets.unrelate(tx, revision, first.node_id, second.node_id, None) == 1
         async with agent.db.transaction(agent.caller, read_only=True) as tx:
             for as_of, edges in ((None, 0), (str(related), 1), (str(related - 1), 0)):
-                found = await neighbourhoods.neighbourhood(tx, None, first.node_id, depth=1, max_nodes=10, as_of=as_of)
+                found = await neighbourhoods.neighbourhood(
+                    await graphs.view(tx, None, as_of), first.node_id, depth=1, max_nodes=10
+                )
                 assert len(found.edges) == edges
 
     async def test_triplets_make_entities_and_are_found_in_the_past(self, agent: Agent) -> None:
@@ -266,12 +274,14 @@ class TestLookingAround:
         ]
         await agent.unrelate(("Alice", "Clock", "repairs"))
         async with agent.db.transaction(agent.caller, read_only=True) as tx:
-            assert await fact_triplets.search_triplets(tx, None, RelationFilter("Alice"), offset=0, limit=9) == (
+            assert await fact_triplets.search_triplets(
+                await graphs.view(tx, None), RelationFilter("Alice"), offset=0, limit=9
+            ) == (
                 [],
                 False,
             )
             [found], more = await fact_triplets.search_triplets(
-                tx, None, RelationFilter("Alice"), offset=0, limit=9, as_of=str(number)
+                await graphs.view(tx, None, str(number)), RelationFilter("Alice"), offset=0, limit=9
             )
         assert (found.named.target, found.edge, found.fact_id, more) == ("Clock", made.edge, said.node_id, False)
 
@@ -299,7 +309,9 @@ class TestFinding:
 
         async def similar() -> list[str | None]:
             async with agent.db.transaction(agent.caller, read_only=True) as tx:
-                found = await fact_search.find_similar(tx, None, first.node_id, threshold=0.5, limit=9, edges=True)
+                found = await fact_search.find_similar(
+                    await graphs.view(tx, None), first.node_id, threshold=0.5, limit=9, edges=True
+                )
             return [one.node.content for one in found]
 
         assert await similar() == []
@@ -315,17 +327,17 @@ class TestFinding:
         async with agent.db.transaction(agent.caller, read_only=True) as tx:
             for asked_for, types in ((True, ["SIMILAR_TO"]), (False, [])):
                 [found] = await fact_search.find_similar(
-                    tx, None, first.node_id, threshold=0.5, limit=9, edges=asked_for
+                    await graphs.view(tx, None), first.node_id, threshold=0.5, limit=9, edges=asked_for
                 )
                 assert [edge.type for edge in found.edges] == types
 
     async def test_stats_count_what_is_there(self, agent: Agent) -> None:
         async with agent.db.transaction(agent.caller, read_only=True) as tx:
-            assert (await facts.graph_stats(tx, "nowhere")).head is None
+            assert (await facts.graph_stats(await graphs.view(tx, "nowhere"))).head is None
         await agent.create("Alice")
         await fact(agent, "Alice repairs clocks")
         async with agent.db.transaction(agent.caller, read_only=True) as tx:
-            stats = await facts.graph_stats(tx, None)
+            stats = await facts.graph_stats(await graphs.view(tx, None))
         assert stats.head is not None
         assert (stats.head.entities, stats.head.facts, stats.head.relations) == (1, 1, 1)
         assert (stats.kinds, stats.types, stats.waiting) == ([("thing", 1)], [("MENTIONS_ENTITY", 1)], 2)
@@ -342,6 +354,13 @@ async def test_another_tenant_s_entities_are_not_mentioned_and_its_facts_not_sim
         await agent.embed()
         own = await fact(agent, "Alice repairs clocks")
         async with agent.db.transaction(agent.caller, read_only=True) as tx:
-            assert await fact_search.find_similar(tx, None, own.node_id, threshold=0, limit=9, edges=True) == []
+            assert (
+                await fact_search.find_similar(
+                    await graphs.view(tx, None), own.node_id, threshold=0, limit=9, edges=True
+                )
+                == []
+            )
             with pytest.raises(NotFound):
-                await fact_search.find_similar(tx, None, foreign.node_id, threshold=0, limit=9, edges=True)
+                await fact_search.find_similar(
+                    await graphs.view(tx, None), foreign.node_id, threshold=0, limit=9, edges=True
+                )

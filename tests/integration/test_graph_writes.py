@@ -297,7 +297,9 @@ async def test_a_graph_too_large_for_one_reply_is_read_in_pages(agent: Agent) ->
 
     async def page(limit: int | None, offset: int = 0) -> tuple[list[str], int, int | None]:
         async with agent.db.transaction(agent.caller, read_only=True) as tx:
-            read = await memory.read_graph(tx, None, kind=None, offset=offset, limit=limit, max_items=12)
+            read = await memory.read_graph(
+                await graphs.view(tx, None), kind=None, offset=offset, limit=limit, max_items=12
+            )
             return list(names(read)), len(read.relations), read.next_offset
 
     with pytest.raises(TooLarge, match="limit=100, offset=0"):

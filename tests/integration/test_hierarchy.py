@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 from recollect.accounts.identity.model import operator_caller
 from recollect.caller import Caller
 from recollect.errors import Conflict, NotFound
+from recollect.graph.graphs import service as graphs
+from recollect.graph.graphs.view import GraphView
 from recollect.graph.hierarchy import service as hierarchy
 from recollect.graph.hierarchy.model import PageRequest
 from recollect.graph.lineages import service as lineages
@@ -57,16 +59,28 @@ class HierarchyReader:
         self.tx, self.graph = tx, graph
 
     async def above(self, name: str) -> list[str]:
-        return [e.name for e in (await hierarchy.get_ancestors(self.tx, self.graph, name)).entities]
+        return [e.name for e in (await hierarchy.get_ancestors(await graphs.view(self.tx, self.graph), name)).entities]
 
     async def children(self, name: str) -> list[str]:
-        return [e.name for e in (await hierarchy.get_children(self.tx, self.graph, name, PageRequest())).entities]
+        return [
+            e.name
+            for e in (
+                await hierarchy.get_children(await graphs.view(self.tx, self.graph), name, PageRequest())
+            ).entities
+        ]
 
     async def below(self, name: str) -> list[str]:
-        return [e.name for e in (await hierarchy.get_descendants(self.tx, self.graph, name, PageRequest())).entities]
+        return [
+            e.name
+            for e in (
+                await hierarchy.get_descendants(await graphs.view(self.tx, self.graph), name, PageRequest())
+            ).entities
+        ]
 
     async def roots(self) -> list[str]:
-        return [e.name for e in (await hierarchy.get_roots(self.tx, self.graph, PageRequest())).entities]
+        return [
+            e.name for e in (await hierarchy.get_roots(await graphs.view(self.tx, self.graph), PageRequest())).entities
+        ]
 
 
 Moves = list[tuple[str, str | None]]
@@ -144,7 +158,7 @@ async def test_who_has_expired_or_gone_parts_the_tree_for_all_who_look(agent: Ag
         told = HierarchyReader(tx, None)
         assert await told.roots() == ["top", "bottom", "left"]
         assert await told.below("top") == await told.above("bottom") == await told.above("left") == []
-        assert await hierarchy.get_parent(tx, None, "bottom") is None
+        assert await hierarchy.get_parent(await graphs.view(tx, None), "bottom") is None
     assert [(e.name, e.parent) for e in (await agent.open("bottom", "left")).entities] == [
         ("bottom", None),
         ("left", None),
@@ -156,14 +170,14 @@ async def test_a_cycle_is_seen_however_long(agent: Agent) -> None:
     line = [f"level {n}" for n in range(1_200)]
     await agent.create(*line)
     async with agent.writing() as (tx, revision):
-        ids = {name: node.id for name, node in (await nodes.find_named(tx, revision.graph, line)).items()}
+        ids = {name: node.id for name, node in (await nodes.find_named(GraphView(tx, revision.graph), line)).items()}
         heads = await nodes.read_heads(tx, revision.graph, list(ids.values()))
         moved = [(heads[ids[name]], ids[parent]) for parent, name in pairwise(line)]
         await nodes.rewrite(tx, revision, [Rewrite(h, replace(h.fields, parent_id=above)) for h, above in moved])
     with pytest.raises(Conflict, match="cycle"):
         await move(agent, line[0], line[-1])
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
-        above = await hierarchy.get_ancestors(tx, None, line[-1])
+        above = await hierarchy.get_ancestors(await graphs.view(tx, None), line[-1])
         assert ([e.name for e in above.entities], above.next_offset) == (line[-2:198:-1], 1_000)
 
 
@@ -176,7 +190,7 @@ async def test_pages_of_a_subtree_join(agent: Agent) -> None:
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
         offset: int | None = 0
         while offset is not None:
-            page = await hierarchy.get_subtree(tx, None, "top", PageRequest(offset, 3))
+            page = await hierarchy.get_subtree(await graphs.view(tx, None), "top", PageRequest(offset, 3))
             seen += [entity.name for entity in page.entities]
             offset = page.next_offset
     assert seen == ["top", *NAMES]
@@ -191,7 +205,7 @@ async def test_a_walk_is_one_statement_whatever_its_depth(agent: Agent) -> None:
         for name in (NAMES[0], NAMES[0], NAMES[4]):
             queries: list[str] = []
             with tx._connection.query_logger(lambda record, queries=queries: queries.append(record.query)):
-                await hierarchy.get_descendants(tx, None, name, PageRequest())
+                await hierarchy.get_descendants(await graphs.view(tx, None), name, PageRequest())
             sent[name] = queries
     assert sent[NAMES[0]] == sent[NAMES[4]]
 

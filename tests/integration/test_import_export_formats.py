@@ -19,6 +19,7 @@ from recollect.errors import Conflict, InvalidInput, NotFound
 from recollect.graph.entities.model import NewEntity
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import NewGraph
+from recollect.graph.graphs.view import GraphView
 from recollect.graph.nodes import service as nodes
 from recollect.graph.nodes.model import Rewrite
 from recollect.platform.db import Database
@@ -248,7 +249,7 @@ class TestThereAndBack:
         await agent.create(NewEntity("Ada", "person", ("writes",)))
         before = await exported(agent, "jsonl")
         async with agent.writing() as (tx, revision):
-            ids = [node.id for node in (await nodes.find_named(tx, revision.graph, ["Ada"])).values()]
+            ids = [node.id for node in (await nodes.find_named(GraphView(tx, revision.graph), ["Ada"])).values()]
             [head] = (await nodes.read_heads(tx, revision.graph, ids)).values()
             await nodes.rewrite(tx, revision, [Rewrite(head, replace(head.fields, name=None, content="was Ada"))])
         assert await exported(agent, "jsonl") == b""

@@ -19,6 +19,7 @@ from recollect.errors import Conflict, InvalidInput, NotFound, RecollectError
 from recollect.graph.entities.model import NewEntity
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import NewGraph
+from recollect.graph.graphs.view import GraphView
 from recollect.graph.lineages import service as lineages
 from recollect.graph.lineages.model import Draft, PutOutcome, Version
 from recollect.graph.nodes.model import NodeFields
@@ -68,7 +69,7 @@ async def put_one(agent: Agent, content: str, node_id: UUID | None = None, based
 
 async def got(agent: Agent, node_id: UUID) -> Version:
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
-        return await lineages.get_node(tx, await graphs.get_graph(tx, agent.graph or "default"), node_id)
+        return await lineages.get_node(await graphs.view(tx, agent.graph or "default"), node_id)
 
 
 # The model: a lineage is its versions; each stands until a later one that was not written beside it.
@@ -195,16 +196,28 @@ async def _assert_as_modelled(agent: Agent, node_id: UUID, lineage: Lineage) -> 
             assert await lineages.get_version(tx, graph, version.id) == version
             if version.deleted:
                 with pytest.raises(NotFound):
-                    await lineages.get_at(tx, graph, node_id, expected.at)
+                    await lineages.get_past_version(
+                        GraphView(tx, graph, await graphs.moment_of(tx, graph, expected.at)), node_id
+                    )
             else:
-                assert await lineages.get_at(tx, graph, node_id, expected.at) == version
+                assert (
+                    await lineages.get_past_version(
+                        GraphView(tx, graph, await graphs.moment_of(tx, graph, expected.at)), node_id
+                    )
+                    == version
+                )
         with pytest.raises(NotFound):
-            await lineages.get_at(tx, graph, node_id, lineage.versions[0].at - timedelta(microseconds=1))
+            await lineages.get_node(
+                GraphView(
+                    tx, graph, await graphs.moment_of(tx, graph, lineage.versions[0].at - timedelta(microseconds=1))
+                ),
+                node_id,
+            )
         for number in (0, len(history) + 1):
             with pytest.raises(NotFound):
                 await lineages.get_numbered(tx, graph, node_id, number)
         current = [version for version in history if version.version == len(history) and not version.deleted]
-        assert await lineages.get_nodes(tx, graph, [node_id]) == current
+        assert await lineages.get_nodes(GraphView(tx, graph), [node_id]) == current
 
 
 async def test_two_writers_of_what_both_had_read_lose_nothing(agent: Agent) -> None:
@@ -276,7 +289,7 @@ async def test_a_placeholder_has_no_history(agent: Agent, owner: asyncpg.Connect
         graph = await graphs.get_graph(tx, "default")
         for reading in (
             lineages.history(tx, graph, node_id),
-            lineages.get_node(tx, graph, node_id),
+            lineages.get_node(GraphView(tx, graph), node_id),
             lineages.get_numbered(tx, graph, node_id, 1),
         ):
             with pytest.raises(NotFound):
@@ -325,7 +338,9 @@ async def test_nobody_writes_or_reads_another_graphs_or_tenants_lineage(agent: A
                 for reading in (
                     lineages.history(tx, graph, node_id),
                     lineages.get_version(tx, graph, version_id),
-                    lineages.get_at(tx, graph, node_id, datetime.now(UTC)),
+                    lineages.get_past_version(
+                        GraphView(tx, graph, await graphs.moment_of(tx, graph, datetime.now(UTC))), node_id
+                    ),
                 ):
                     with pytest.raises(NotFound):
                         await reading

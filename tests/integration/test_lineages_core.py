@@ -195,7 +195,7 @@ class TestDeletingAGraph:
         assert await owner.fetchval("SELECT count(*) FROM graphs WHERE id = $1", gone) == 0
         assert await contents(owner, kept) == before
         async with agent.db.transaction(agent.caller, read_only=True) as tx:
-            (link,) = (await subgraphs.symlinks_of(tx, None, offset=0, limit=10)).links
+            (link,) = (await subgraphs.symlinks_of(await graphs.view(tx, None), offset=0, limit=10)).links
         assert (link.dangling, link.to_graph) == (True, None)
         assert not await delete(agent, "notes")
         await notes.create("Ada")

@@ -239,7 +239,9 @@ class TestDuplicates:
 
         async def found() -> list[list[str]]:
             async with agent.db.transaction(agent.caller, read_only=True) as tx:
-                return (await duplicates.find_duplicates(tx, None, threshold=0.6, offset=0, limit=10)).groups
+                return (
+                    await duplicates.find_duplicates(await graphs.view(tx, None), threshold=0.6, offset=0, limit=10)
+                ).groups
 
         with pytest.raises(TooLarge, match="POST /v1/graphs/default/deduplicate"):
             await found()

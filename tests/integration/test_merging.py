@@ -15,6 +15,7 @@ from recollect.curation.undo.model import ChangeRange
 from recollect.errors import Conflict, ErrorCode, InvalidInput, NotFound
 from recollect.graph.entities.model import NewEntity
 from recollect.graph.graphs import service as graphs
+from recollect.graph.graphs.view import GraphView
 from recollect.graph.hierarchy import service as hierarchy
 from recollect.graph.hierarchy.model import PageRequest
 from recollect.graph.lineages import service as lineages
@@ -44,7 +45,7 @@ async def under(agent: Agent, name: str, parent: str | None) -> None:
 
 async def below(agent: Agent, name: str) -> list[tuple[str, str | None]]:
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
-        page = await hierarchy.get_descendants(tx, agent.graph, name, PageRequest())
+        page = await hierarchy.get_descendants(await graphs.view(tx, agent.graph), name, PageRequest())
     return [(entity.name, entity.parent) for entity in page.entities]
 
 
@@ -74,7 +75,7 @@ async def test_texts_of_their_own_and_metadata_are_kept(agent: Agent) -> None:
     merged = await agent.merge(["Ada", "Countess", "A.L."])
     assert merged.entity.observations == ("liked poetry",)
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
-        left = await lineages.get_node(tx, await graphs.get_graph(tx, "default"), merged.entity.id)
+        left = await lineages.get_node(await graphs.view(tx, "default"), merged.entity.id)
     assert (left.content, left.summary, left.metadata) == ("wrote programs", "in short", {"born": 1815, "died": 1852})
     assert sorted(await agent.recalled("Countess")) == ["liked poetry", "wrote programs"]
 
@@ -92,7 +93,7 @@ async def test_what_lasts_is_not_lost_with_what_ends(agent: Agent, kept: str) ->
         met = await nodes.require_entities(tx, revision.graph, ["Ada", "Guest"])
     merged = await agent.merge(["Ada", "Guest"], kept)
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
-        left = await lineages.get_node(tx, await graphs.get_graph(tx, "default"), merged.entity.id)
+        left = await lineages.get_node(await graphs.view(tx, "default"), merged.entity.id)
         said = {o.content: o.expires_at for o in await observations.list_observations(tx, [left.node_id])}
     assert (left.ttl_days, left.expires_at) == (None, None)
     assert said == {"writes programs": None, "wears a hat": soon, "sits in room 7": soon, "drinks tea": None}
@@ -168,7 +169,7 @@ async def test_a_merged_entity_keeps_its_history_and_its_id_is_found_in_it(agent
         versions = await lineages.history(tx, graph, countess)
         assert [(v.name, v.deleted) for v in versions] == [("Countess", True), ("Countess", False)]
         with pytest.raises(NotFound):
-            await lineages.get_node(tx, graph, countess)
+            await lineages.get_node(GraphView(tx, graph), countess)
 
 
 async def test_children_stay_below_what_is_left(agent: Agent) -> None:
@@ -290,7 +291,7 @@ async def test_what_ends_is_as_it_was_when_the_merge_is_undone(agent: Agent) -> 
     async with agent.db.transaction(agent.caller) as tx:
         await undoing.undo_changes(tx, None, "undo", ChangeRange(2), dry_run=False)
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
-        left = await lineages.get_node(tx, await graphs.get_graph(tx, "default"), met["Guest"].id)
+        left = await lineages.get_node(await graphs.view(tx, "default"), met["Guest"].id)
         said = {o.content: o.expires_at for o in await observations.list_observations(tx, [left.node_id])}
     assert (left.content, left.expires_at) == ("sits in room 7", soon)
     assert said == {"wears a hat": None, "drinks tea": None}

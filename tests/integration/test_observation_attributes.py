@@ -70,13 +70,11 @@ async def then(agent: Agent, text: str, as_of: int, **only: Any) -> list[tuple[s
     """What recall found in the past: texts, their own tags, and whether each was outdated."""
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
         found = await recall.recall(
-            tx,
-            None,
+            await graphs.view(tx, None, str(as_of)),
             await asked(text),
             RecallFilter(**only),
             limit=10,
             token_budget=1_500,
-            as_of=str(as_of),
             described=True,
         )
     return [(hit.text, found.attributes[hit.memory_id].tags, hit.outdated) for hit in found.hits]

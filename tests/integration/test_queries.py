@@ -21,6 +21,8 @@ from recollect.settings import Settings
 CORE = Path(recollect.__file__).parent
 CAPABILITIES = sorted(".".join(file.parent.relative_to(CORE).parts) for file in CORE.rglob("queries.sql"))
 QUERIES = [(capability, name) for capability in CAPABILITIES for name in Queries(f"recollect.{capability}").by_name]
+VIEW_PARAMETERS = {"graph_id", "reachable_graphs", "as_of_revision", "as_of_time"}
+"""What a view tells its queries, and a store does not."""
 OPERATORS_CAPABILITIES = {"accounts.tenants", "retrieval.vector_indexes"}
 """Their queries run as the owner."""
 
@@ -68,8 +70,9 @@ def test_each_query_is_asked_with_the_parameters_that_it_has(capability: str) ->
     """Where a call says all of them; what it takes from a dictionary, `**`, is found wanting when it runs."""
     asked = list(_asked(capability))
     assert asked
-    for query, given, is_all in asked:
-        wanted = set(Queries(f"recollect.{capability}").by_name[query].parameters) - {"tenant_id"}
+    for query, given, known, is_all in asked:
+        parameters = set(Queries(f"recollect.{capability}").by_name[query].parameters)
+        wanted = parameters - (known - given)
         assert given == wanted if is_all else given <= wanted, query
 
 
@@ -110,21 +113,25 @@ def _functions(capability: str) -> Iterator[ast.FunctionDef | ast.AsyncFunctionD
 
 
 def _uses(capability: str) -> Iterator[tuple[ast.FunctionDef | ast.AsyncFunctionDef, str]]:
-    """(function, query) wherever a store says `queries.<name>`."""
+    """(function, query) wherever a store says `queries.<name>`; a view asks its twin of the past, too."""
+    queries = Queries(f"recollect.{capability}").by_name
     for function in _functions(capability):
         for node in ast.walk(function):
             if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "queries":
                 yield function, node.attr
+                if "view." in ast.unparse(function) and f"{node.attr}_at" in queries:
+                    yield function, f"{node.attr}_at"
 
 
-def _asked(capability: str) -> Iterator[tuple[str, set[str], bool]]:
-    """(query, names given, whether these are all) for each call that names its query."""
+def _asked(capability: str) -> Iterator[tuple[str, set[str], set[str], bool]]:
+    """(query, names given, names known without, whether these are all) for each call that names its query."""
     for function in _functions(capability):
         for call in [node for node in ast.walk(function) if isinstance(node, ast.Call) and node.args]:
             query = call.args[0]
             if isinstance(query, ast.Attribute) and ast.unparse(query.value) == "queries":
-                given = {keyword.arg for keyword in call.keywords if keyword.arg is not None} - {"tenant_id"}
-                yield query.attr, given, all(keyword.arg is not None for keyword in call.keywords)
+                given = {keyword.arg for keyword in call.keywords if keyword.arg is not None}
+                known = {"tenant_id"} | (VIEW_PARAMETERS if "view." in ast.unparse(call.func) else set())
+                yield query.attr, given, known, all(keyword.arg is not None for keyword in call.keywords)
 
 
 def _fillings(capability: str) -> Iterator[Filling]:

@@ -210,7 +210,7 @@ async def test_words_are_found_at_once_and_while_the_embedder_is_away(agent: Age
     await agent.embed()
     async with db.transaction(agent.caller, read_only=True) as tx:
         unasked = [Question("engine", None, "a model that is away")]
-        found = await recall.recall(tx, None, unasked, RecallFilter(), limit=10, token_budget=1_000)
+        found = await recall.recall(await graphs.view(tx, None), unasked, RecallFilter(), limit=10, token_budget=1_000)
     assert [(hit.text, hit.meaning) for hit in found.hits] == [("The engines were never built", 0.0)]
 
 
@@ -260,7 +260,9 @@ async def test_what_one_said_is_ones_own_whoever_changes_what_it_is_about(
     for asker in ("key:ada", "key:bob"):
         async with agent.db.transaction(agent.caller, read_only=True) as tx:
             asking = [replace(question, asker=asker)]
-            found = await recall.recall(tx, None, asking, RecallFilter(), limit=10, token_budget=1500)
+            found = await recall.recall(
+                await graphs.view(tx, None), asking, RecallFilter(), limit=10, token_budget=1500
+            )
         credited[asker] = [hit.terms["about"] > 0 for hit in found.hits if hit.text == "was bought in May"]
     assert credited == {"key:ada": [True], "key:bob": [False]}
 
@@ -406,7 +408,7 @@ async def test_common_words_find_where_no_vector_can(
     await agent.embed()
     questions = [replace(question, **asked_with) for question in await asked("Where is the boat?")]
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
-        found = await recall.recall(tx, None, questions, RecallFilter(), limit=10, token_budget=1500)
+        found = await recall.recall(await graphs.view(tx, None), questions, RecallFilter(), limit=10, token_budget=1500)
     assert len(found.hits) == 10
 
 

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from recollect.accounts.identity.model import operator_caller
 from recollect.errors import InvalidInput, NotFound
 from recollect.graph.entities.model import NewEntity
+from recollect.graph.graphs import service as graphs
 from recollect.memory import service as memory
 from recollect.memory.model import NewMemory, Target
 from recollect.platform.db import Database
@@ -121,7 +122,9 @@ async def recalled(agent: Agent, only: RecallFilter, *, as_of: str | None = None
     """All that recall answers to all words."""
     questions = [Question(word, None, "none") for word in ALL_WORDS] if words else await asked(*ALL_WORDS)
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
-        return await recall.recall(tx, agent.graph, questions, only, limit=100, token_budget=100_000, as_of=as_of)
+        return await recall.recall(
+            await graphs.view(tx, agent.graph, as_of), questions, only, limit=100, token_budget=100_000
+        )
 
 
 def keys(found: Recalled) -> list[tuple[str | None, str]]:
@@ -227,7 +230,11 @@ async def test_a_moment_is_told_in_the_words_of_then(agent: Agent) -> None:
     questions = [Question("tea", None, "none")]
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
         now, before = [
-            (await recall.recall(tx, None, questions, RecallFilter(), limit=9, token_budget=999, as_of=as_of)).hits
+            (
+                await recall.recall(
+                    await graphs.view(tx, None, as_of), questions, RecallFilter(), limit=9, token_budget=999
+                )
+            ).hits
             for as_of in (None, str(then))
         ]
     assert {hit.text for hit in now} == {"likes tea", "tea is served at four"}
@@ -265,7 +272,7 @@ async def test_no_question_is_too_much(agent: Agent, text: str, many: int) -> No
     for questions in (await asked(*[text] * many), [Question(text, None, "none")] * many):
         try:
             async with agent.db.transaction(agent.caller, read_only=True) as tx:
-                await recall.recall(tx, None, questions, RecallFilter(), limit=10, token_budget=500)
+                await recall.recall(await graphs.view(tx, None), questions, RecallFilter(), limit=10, token_budget=500)
         except InvalidInput:
             assert "\x00" in text
 

@@ -110,7 +110,11 @@ class ModelChange:
         ]
         async with self.desk.db.transaction(self.desk.caller, read_only=True) as tx:
             found = await recall.recall(
-                tx, None, [replace(asked, older=older)], RecallFilter(), limit=100, token_budget=10_000
+                await graphs.view(tx, None),
+                [replace(asked, older=older)],
+                RecallFilter(),
+                limit=100,
+                token_budget=10_000,
             )
         return {round(hit.meaning, 2) for hit in found.hits if hit.name == "person 3" and hit.text == "likes tea"}
 

@@ -51,7 +51,7 @@ async def edges(agent: Agent, as_of: int | None = None) -> list[Edge]:
     """The relation as it is, or was; none where it is not there."""
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
         found, _ = await fact_triplets.search_triplets(
-            tx, None, RelationFilter(), offset=0, limit=9, as_of=None if as_of is None else str(as_of)
+            await graphs.view(tx, None, None if as_of is None else str(as_of)), RelationFilter(), offset=0, limit=9
         )
     return [one.edge for one in found]
 
@@ -235,9 +235,8 @@ async def test_edges_of_a_node_are_told_as_they_were(agent: Agent) -> None:
     (made,) = await put(agent, {"since": 1833}, ordinal=1)
     await put(agent, {"since": 1834}, ordinal=2)
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
-        graph = await graphs.get_graph(tx, "default")
-        walk = Walk(at=await graphs.moment(tx, graph, "1"))
-        found = await relations.edges_of(tx, graph, [made.edge.from_node], walk, within=None, limit=9)
+        view = await graphs.view(tx, "default", "1")
+        found = await relations.edges_of(view, [made.edge.from_node], Walk(), within=None, limit=9)
     assert found == [made.edge]
 
 

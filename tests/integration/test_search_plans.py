@@ -15,6 +15,7 @@ from recollect.accounts.identity.model import operator_caller
 from recollect.graph.entities.model import NewEntity
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import as_of_parameters
+from recollect.graph.graphs.view import GraphView
 from recollect.platform.db import Database
 from recollect.platform.sql import Queries
 from recollect.retrieval.search import boolean
@@ -198,7 +199,7 @@ async def test_labels_are_found_by_their_index(crowd: Agent, postgres: LocalPost
             **as_of_parameters(None),
             fresh_only=False,
         )
-        (found,) = await search.match_labels(tx, graph, asked)
+        (found,) = await search.match_labels(GraphView(tx, graph), asked)
     done = msgspec.json.decode(told)[0]["Plan"]
     assert found.text == "tag4300"
     assert looked_at(done) < (SIZE / 10 if known else 40 * SIZE)

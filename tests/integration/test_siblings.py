@@ -90,7 +90,7 @@ async def do(agent: Agent, node_id: UUID, step: str, number: int | None) -> None
             await put(agent, f"said {next(serial)}", node_id, based_on=number)
         case "again":
             async with agent.db.transaction(agent.caller, read_only=True) as tx:
-                newest = await lineages.get_node(tx, await graphs.get_graph(tx, "notes"), node_id)
+                newest = await lineages.get_node(await graphs.view(tx, "notes"), node_id)
             await put(agent, newest.content or "", node_id, based_on=1)
         case "outdated":
             async with agent.writing() as (tx, revision):

@@ -9,6 +9,7 @@ import pytest
 from recollect.accounts.identity.model import operator_caller
 from recollect.caller import Caller
 from recollect.errors import InvalidInput, NotFound
+from recollect.graph.graphs import service as graphs
 from recollect.graph.lineages.model import Version
 from recollect.graph.nodes.model import NewFact
 from recollect.graph.relations.model import NewEdge
@@ -38,7 +39,9 @@ async def change(agent: Agent, node_id: UUID, **wanted: Any) -> None:
 
 async def similar(agent: Agent, node_id: UUID, as_of: str | None = None, threshold: float = 0.3) -> list[SimilarFact]:
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
-        return await fact_search.find_similar(tx, None, node_id, threshold=threshold, limit=9, edges=True, as_of=as_of)
+        return await fact_search.find_similar(
+            await graphs.view(tx, None, as_of), node_id, threshold=threshold, limit=9, edges=True
+        )
 
 
 def told(found: list[SimilarFact]) -> list[Any]:
@@ -102,7 +105,9 @@ async def test_the_threshold_and_the_limit_hold_in_the_past(agent: Agent) -> Non
         best.node.content
     ]
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
-        [first] = await fact_search.find_similar(tx, None, sofa, threshold=0.3, limit=1, edges=False, as_of="4")
+        [first] = await fact_search.find_similar(
+            await graphs.view(tx, None, "4"), sofa, threshold=0.3, limit=1, edges=False
+        )
     assert first.node == best.node
 
 

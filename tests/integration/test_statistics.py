@@ -271,7 +271,13 @@ async def test_nothing_is_compared_with_everything(work: Work) -> None:
         for n in range(1, BATCH)
     ]
 
-    async def reading(use_case: Callable[..., Awaitable[object]], *arguments: object, **named: object) -> None:
+    async def reading(
+        use_case: Callable[..., Awaitable[object]], *arguments: object, as_of: str | None = None, **named: object
+    ) -> None:
+        async with agent.db.transaction(agent.caller, read_only=True) as tx:
+            await use_case(await graphs.view(tx, None, as_of), *arguments, **named)
+
+    async def trying(use_case: Callable[..., Awaitable[object]], *arguments: object, **named: object) -> None:
         async with agent.db.transaction(agent.caller, read_only=True) as tx:
             await use_case(tx, None, *arguments, **named)
 
@@ -293,8 +299,8 @@ async def test_nothing_is_compared_with_everything(work: Work) -> None:
     async def purge() -> None:
         async with agent.db.transaction(agent.caller, keep=False) as tx:
             graph = await graphs.get_graph(tx, "default")
-            passed = "UPDATE nodes SET expires_at = now() - interval '1 hour', status = 'archived' WHERE tenant_id = $1"
-            await tx.execute(Query.compile(f"{passed} AND name <> 'entity 0'"))
+            passed = "UPDATE nodes SET expires_at = now() - interval '1 hour', status = 'archived'"
+            await tx.execute(Query.compile(f"{passed} WHERE tenant_id = :tenant_id AND name <> 'entity 0'"))
             await expiry.graphs_with_purgeable(tx, retention=timedelta())
             await expiry.purge_expired(tx, graph.id, retention=timedelta())
 
@@ -332,12 +338,12 @@ async def test_nothing_is_compared_with_everything(work: Work) -> None:
         "extract": lambda: reading(traversal.extract_subgraph, names[:1], depth=1, max_nodes=BATCH),
         "list roots": lambda: reading(hierarchy.get_roots, PageRequest()),
         "find duplicates": lambda: reading(duplicates.find_duplicates, threshold=0.9, offset=0, limit=10),
-        "look at an undo": lambda: reading(undoing.undo_changes, "undo", ChangeRange(1, 5), dry_run=True),
+        "look at an undo": lambda: trying(undoing.undo_changes, "undo", ChangeRange(1, 5), dry_run=True),
         "import": lambda: writing(transfer.import_batch, "default", imported, Strategy.SKIP),
         "import again": lambda: writing(transfer.import_batch, "default", imported, Strategy.MERGE),
         "export": export,
         "compare": compare,
-        "archive": lambda: reading(
+        "archive": lambda: trying(
             archiving.archive_entities, "archive", ArchiveCriteria(tags=("nobody",)), dry_run=True
         ),
         "purge": purge,

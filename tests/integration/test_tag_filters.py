@@ -8,6 +8,7 @@ from recollect.curation.labels import service as labels
 from recollect.curation.labels.model import TagChange
 from recollect.graph.entities.model import NewEntity
 from recollect.graph.graphs import service as graphs
+from recollect.graph.graphs.view import GraphView
 from recollect.graph.lineages import service as lineages
 from recollect.graph.lineages.model import VersionFilter
 from recollect.transfer import exports
@@ -22,8 +23,8 @@ async def found(agent: Agent, tag: str) -> dict[str, list[str | None]]:
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
         graph = await graphs.get_graph(tx, "default")
         only = VersionFilter(tags=(tag,))
-        now, _ = await lineages.list_nodes(tx, graph, only)
-        past, _ = await lineages.list_nodes(tx, graph, only, at=await graphs.moment(tx, graph, "3"))
+        now, _ = await lineages.list_nodes(GraphView(tx, graph), only)
+        past, _ = await lineages.list_nodes(GraphView(tx, graph, await graphs.moment(tx, graph, "3")), only)
         kept = await archiving.archive_entities(tx, "default", "archive", ArchiveCriteria(tags=(tag,)), dry_run=True)
         export = await exports.open_export(tx, "default", "jsonl", only=ExportSelection(tags=(tag,)))
         file = await exports.export_whole(tx, export, max_bytes=10_000, max_pages=10) or ""

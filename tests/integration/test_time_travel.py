@@ -15,6 +15,7 @@ from recollect.errors import InvalidInput, NotFound, TooLarge
 from recollect.graph.entities.model import NewEntity
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import NewGraph
+from recollect.graph.graphs.view import GraphView
 from recollect.graph.hierarchy import service as hierarchy
 from recollect.graph.hierarchy.model import PageRequest
 from recollect.graph.lineages import service as lineages
@@ -25,7 +26,7 @@ from recollect.graph.relations import service as relations
 from recollect.graph.relations.model import Direction, NewEdge, Walk
 from recollect.memory import service as memory
 from recollect.memory.model import Explored, NewMemory, Target
-from recollect.platform.db import Database, Transaction
+from recollect.platform.db import Database
 from recollect.platform.sql import Query
 from recollect.retrieval.search import service as search
 from recollect.retrieval.search.model import BooleanQuery, FuzzyQuery, RankedQuery, SubstringQuery
@@ -45,66 +46,54 @@ async def replaying(db: Database, new_tenant: NewTenant) -> AsyncIterator[Agent]
         yield agent
 
 
-Reading = Callable[[Transaction, str, str | None], Awaitable[Any]]
+Reading = Callable[[GraphView], Awaitable[Any]]
 
 
-async def _explore(tx: Transaction, graph: str, name: str, walk: Walk, as_of: str | None, to: str | None = None) -> Any:
+async def _explore(view: GraphView, name: str, walk: Walk, to: str | None = None) -> Any:
     end = None if to is None else Target(name=to)
     try:
-        found = await memory.explore(tx, graph, Target(name=name), walk, to=end, depth=3, max_nodes=50, as_of=as_of)
+        found = await memory.explore(view, Target(name=name), walk, to=end, depth=3, max_nodes=50)
     except NotFound:
         return None
     return found
 
 
-async def _versions(tx: Transaction, graph: str, as_of: str | None) -> Any:
+async def _versions(view: GraphView) -> Any:
     """The heads, but for what a later write is known to have done to them."""
-    found = await graphs.get_graph(tx, graph)
-    at = await graphs.moment(tx, found, as_of)
-    ids = await tx.fetch(
-        Query.compile("SELECT id FROM nodes WHERE tenant_id = :tenant_id AND graph_id = :found_id ORDER BY id"),
-        found_id=found.id,
+    ids = await view.fetch(
+        Query.compile("SELECT id FROM nodes WHERE tenant_id = :tenant_id AND graph_id = :graph_id ORDER BY id")
     )
-    heads = await lineages.get_nodes(tx, found, [row["id"] for row in ids], at=at)
+    heads = await lineages.get_nodes(view, [row["id"] for row in ids])
     return [replace(head, superseded_by=None, superseded_revision=None, conflicts=()) for head in heads]
 
 
-async def _counted(tx: Transaction, graph: str, as_of: str | None) -> Any:
-    found = await graphs.get_graph(tx, graph)
-    return await graphs.head_of(tx, found, at=await graphs.moment(tx, found, as_of))
+async def _counted(view: GraphView) -> Any:
+    return await graphs.head_of(view)
 
 
 READINGS: dict[str, Reading] = {
-    "read_graph": lambda tx, graph, as_of: memory.read_graph(tx, graph, max_items=1_000, as_of=as_of),
-    "a page": lambda tx, graph, as_of: memory.read_graph(tx, graph, offset=1, limit=2, max_items=9, as_of=as_of),
-    "of a kind": lambda tx, graph, as_of: memory.read_graph(
-        tx, graph, kind="cat", offset=0, limit=9, max_items=9, as_of=as_of
-    ),
-    "open_nodes": lambda tx, graph, as_of: memory.open_nodes(tx, graph, NAMED, as_of=as_of),
-    "search by name": lambda tx, graph, as_of: search.search_nodes(tx, graph, SubstringQuery("a"), as_of=as_of),
-    "search by observation": lambda tx, graph, as_of: search.search_nodes(
-        tx, graph, SubstringQuery("likes", tags=("NEW",)), as_of=as_of
-    ),
-    "ranked search": lambda tx, graph, as_of: search.search_ranked(tx, graph, RankedQuery("likes tea"), as_of=as_of),
-    "boolean search": lambda tx, graph, as_of: search.search_boolean(
-        tx, graph, BooleanQuery("tag:new OR NOT type:person"), as_of=as_of
-    ),
-    "fuzzy search": lambda tx, graph, as_of: search.search_fuzzy(tx, graph, FuzzyQuery("likes te"), as_of=as_of),
-    "explore": lambda tx, graph, as_of: _explore(tx, graph, "Ada", Walk(), as_of),
-    "explore outgoing": lambda tx, graph, as_of: _explore(
-        tx, graph, "Babbage", Walk(Direction.OUTGOING, ("knows",)), as_of
-    ),
-    "paths": lambda tx, graph, as_of: _explore(tx, graph, "Ada", Walk(), as_of, to="Grace"),
+    "read_graph": lambda view: memory.read_graph(view, max_items=1_000),
+    "a page": lambda view: memory.read_graph(view, offset=1, limit=2, max_items=9),
+    "of a kind": lambda view: memory.read_graph(view, kind="cat", offset=0, limit=9, max_items=9),
+    "open_nodes": lambda view: memory.open_nodes(view, NAMED),
+    "search by name": lambda view: search.search_nodes(view, SubstringQuery("a")),
+    "search by observation": lambda view: search.search_nodes(view, SubstringQuery("likes", tags=("NEW",))),
+    "ranked search": lambda view: search.search_ranked(view, RankedQuery("likes tea")),
+    "boolean search": lambda view: search.search_boolean(view, BooleanQuery("tag:new OR NOT type:person")),
+    "fuzzy search": lambda view: search.search_fuzzy(view, FuzzyQuery("likes te")),
+    "explore": lambda view: _explore(view, "Ada", Walk()),
+    "explore outgoing": lambda view: _explore(view, "Babbage", Walk(Direction.OUTGOING, ("knows",))),
+    "paths": lambda view: _explore(view, "Ada", Walk(), to="Grace"),
     "versions": _versions,
     "counts": _counted,
-    "roots": lambda tx, graph, as_of: hierarchy.get_roots(tx, graph, PageRequest(), as_of=as_of),
+    "roots": lambda view: hierarchy.get_roots(view, PageRequest()),
 }
 
 
 async def _seen(agent: Agent, as_of: str | None = None) -> dict[str, Any]:
     assert agent.graph is not None
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
-        return {name: await reading(tx, agent.graph, as_of) for name, reading in READINGS.items()}
+        return {name: await reading(await graphs.view(tx, agent.graph, as_of)) for name, reading in READINGS.items()}
 
 
 @examples(25)
@@ -146,10 +135,11 @@ async def test_an_expiry_is_judged_by_the_time_that_is_read(agent: Agent) -> Non
     async def read(as_of: datetime | None) -> tuple[list[str], int, int, list[list[Any]], int]:
         then = None if as_of is None else as_of.isoformat()
         async with agent.db.transaction(agent.caller, read_only=True) as tx:
-            whole = await memory.read_graph(tx, "notes", max_items=99, as_of=then)
-            opened = await memory.open_nodes(tx, "notes", ["Ada"], as_of=then)
-            around = await _explore(tx, "notes", "Ada", Walk(), then)
-            through = await _explore(tx, "notes", "Ada", Walk(), then, to="Grace")
+            view = await graphs.view(tx, "notes", then)
+            whole = await memory.read_graph(view, max_items=99)
+            opened = await memory.open_nodes(view, ["Ada"])
+            around = await _explore(view, "Ada", Walk())
+            through = await _explore(view, "Ada", Walk(), to="Grace")
         return list(names(whole)), len(whole.relations), len(opened.relations), through.paths, len(around.nodes)
 
     before = await read(None)
@@ -170,8 +160,8 @@ async def test_a_merge_leaves_the_past_as_old_as_it_was(agent: Agent) -> None:
         "Babbage": before.entities[0].created_at,
     }
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
-        assert await memory.read_graph(tx, None, max_items=99, as_of="2") == before
-        assert await memory.read_graph(tx, None, max_items=99, as_of="3") == after
+        assert await memory.read_graph(await graphs.view(tx, None, "2"), max_items=99) == before
+        assert await memory.read_graph(await graphs.view(tx, None, "3"), max_items=99) == after
 
 
 async def test_explore_begins_where_it_did(agent: Agent) -> None:
@@ -183,7 +173,7 @@ async def test_explore_begins_where_it_did(agent: Agent) -> None:
 
     async def explored(as_of: str | None) -> list[Explored]:
         async with agent.db.transaction(agent.caller, read_only=True) as tx:
-            return [await memory.explore(tx, None, start, Walk(), as_of=as_of) for start in starts]
+            return [await memory.explore(await graphs.view(tx, None, as_of), start, Walk()) for start in starts]
 
     then, revision = await explored(None), (await agent.head()).revision
     async with agent.writing() as (tx, writing):
@@ -192,7 +182,7 @@ async def test_explore_begins_where_it_did(agent: Agent) -> None:
     for start in starts:
         with pytest.raises(NotFound):
             async with agent.db.transaction(agent.caller, read_only=True) as tx:
-                await memory.explore(tx, None, start, Walk(), as_of=str(revision + 1))
+                await memory.explore(await graphs.view(tx, None, str(revision + 1)), start, Walk())
 
 
 async def test_a_past_too_large_for_one_reply_is_read_in_pages(agent: Agent) -> None:
@@ -200,10 +190,13 @@ async def test_a_past_too_large_for_one_reply_is_read_in_pages(agent: Agent) -> 
     await agent.create(*everybody)
     await agent.delete(*everybody[1:])
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
-        assert len((await memory.read_graph(tx, None, max_items=6)).entities) == 1
+        assert len((await memory.read_graph(await graphs.view(tx, None), max_items=6)).entities) == 1
         with pytest.raises(TooLarge):
-            await memory.read_graph(tx, None, max_items=6, as_of="1")
-        assert list(names(await memory.read_graph(tx, None, limit=5, max_items=6, as_of="1"))) == everybody[:5]
+            await memory.read_graph(await graphs.view(tx, None, "1"), max_items=6)
+        assert (
+            list(names(await memory.read_graph(await graphs.view(tx, None, "1"), limit=5, max_items=6)))
+            == everybody[:5]
+        )
 
 
 async def test_a_symlink_is_read_as_it_was_in_both_graphs(agent: Agent) -> None:
@@ -213,7 +206,7 @@ async def test_a_symlink_is_read_as_it_was_in_both_graphs(agent: Agent) -> None:
     async with agent.db.transaction(agent.caller) as tx, graphs.write_graph(tx, "one", "test") as revision:
         target = await graphs.get_graph(tx, "two")
         ends = [
-            (await nodes.find_named(tx, graph, [name]))[name]
+            (await nodes.find_named(GraphView(tx, graph), [name]))[name]
             for graph, name in ((revision.graph, "Ada"), (target, "Babbage"))
         ]
         edge = NewEdge(ends[0].id, ends[1].id, "knows", to_graph=target.id)
@@ -223,9 +216,9 @@ async def test_a_symlink_is_read_as_it_was_in_both_graphs(agent: Agent) -> None:
     await two.delete("Babbage")
     assert triples(await one.read()) == []
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
-        assert await memory.read_graph(tx, "one", max_items=9, as_of=str(head.revision)) == linked
+        assert await memory.read_graph(await graphs.view(tx, "one", str(head.revision)), max_items=9) == linked
         now = datetime.now(UTC).isoformat()
-        assert triples(await memory.read_graph(tx, "one", max_items=9, as_of=now)) == []
+        assert triples(await memory.read_graph(await graphs.view(tx, "one", now), max_items=9)) == []
 
 
 @pytest.mark.parametrize("as_of", ["4", "x", "-1", "2027-01-31", "2027-13-31T12:00:00Z", "9" * 16, ""])
@@ -233,7 +226,7 @@ async def test_a_moment_that_is_none_is_refused(agent: Agent, as_of: str) -> Non
     await agent.create("Ada")
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
         with pytest.raises(InvalidInput) as refused:
-            await memory.read_graph(tx, None, max_items=9, as_of=as_of)
+            await memory.read_graph(await graphs.view(tx, None, as_of), max_items=9)
     assert refused.value.path == "as_of"
 
 
@@ -241,7 +234,7 @@ async def test_before_the_first_write_there_was_nothing(agent: Agent) -> None:
     await agent.create("Ada")
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
         for as_of in ("0", "1999-01-01T00:00:00Z"):
-            assert names(await memory.read_graph(tx, None, max_items=9, as_of=as_of)) == []
+            assert names(await memory.read_graph(await graphs.view(tx, None, as_of), max_items=9)) == []
 
 
 async def test_a_placeholder_stands_where_it_became_an_entity(agent: Agent) -> None:
@@ -251,8 +244,8 @@ async def test_a_placeholder_stands_where_it_became_an_entity(agent: Agent) -> N
     read = await agent.read()
     assert names(read) == ["Grace", "Ada"]
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
-        assert await memory.read_graph(tx, None, max_items=9, as_of="3") == read
-        found = await search.search_nodes(tx, None, SubstringQuery("thing"), as_of="3")
+        assert await memory.read_graph(await graphs.view(tx, None, "3"), max_items=9) == read
+        found = await search.search_nodes(await graphs.view(tx, None, "3"), SubstringQuery("thing"))
         assert names(found) == ["Grace", "Ada"]
 
 
@@ -265,4 +258,4 @@ async def test_an_entity_was_last_changed_when_it_was(agent: Agent) -> None:
         seen.append(await agent.read())
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
         for revision, then in enumerate(seen, start=1):
-            assert await memory.read_graph(tx, None, max_items=9, as_of=str(revision)) == then
+            assert await memory.read_graph(await graphs.view(tx, None, str(revision)), max_items=9) == then

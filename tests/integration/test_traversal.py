@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from recollect.accounts.identity.model import operator_caller
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import Graph
+from recollect.graph.graphs.view import GraphView
 from recollect.graph.lineages import service as lineages
 from recollect.graph.lineages.model import Draft
 from recollect.graph.nodes import service as nodes
@@ -62,21 +63,23 @@ class Map:
 
     async def around(self, name: str, walk: Walk, depth: int, **bounds: Any) -> ReachedNodes:
         reached: ReachedNodes = await self.walk(
-            lambda tx, graph: traversal.neighbourhood(tx, graph, [self.ids[name]], walk, depth=depth, **bounds)
+            lambda tx, graph: traversal.neighbourhood(
+                GraphView(tx, graph), [self.ids[name]], walk, depth=depth, **bounds
+            )
         )
         return reached
 
     async def shortest(self, source: str, target: str, walk: Walk, depth: int) -> Paths:
         ends = self.ids[source], self.ids[target]
         paths: Paths = await self.walk(
-            lambda tx, graph: traversal.shortest_path(tx, graph, *ends, walk, max_depth=depth)
+            lambda tx, graph: traversal.shortest_path(GraphView(tx, graph), *ends, walk, max_depth=depth)
         )
         return paths
 
     async def paths(self, source: str, target: str, walk: Walk, depth: int, limit: int = 10_000) -> Paths:
         ends = self.ids[source], self.ids[target]
         paths: Paths = await self.walk(
-            lambda tx, graph: traversal.all_paths(tx, graph, *ends, walk, max_depth=depth, max_paths=limit)
+            lambda tx, graph: traversal.all_paths(GraphView(tx, graph), *ends, walk, max_depth=depth, max_paths=limit)
         )
         return paths
 
@@ -87,7 +90,7 @@ async def drawn(agent: Agent, triples: Iterable[tuple[str, str, str]]) -> Map:
     await agent.relate(*triples)
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
         graph = await graphs.get_graph(tx, agent.graph or "default")
-        found = await nodes.find_named(tx, graph, [*NAMES, *(end for s, t, _ in triples for end in (s, t))])
+        found = await nodes.find_named(GraphView(tx, graph), [*NAMES, *(end for s, t, _ in triples for end in (s, t))])
     return Map(agent, {name: node.id for name, node in found.items()})
 
 
@@ -164,7 +167,7 @@ async def statements_of(drawing: Map) -> list[str]:
 
     async def way(tx: Transaction, graph: Graph) -> ReachedNodes:
         with tx._connection.query_logger(lambda record: sent.append(record.query)):
-            return await traversal.neighbourhood(tx, graph, [drawing.ids["hub"]], Walk(), depth=2)
+            return await traversal.neighbourhood(GraphView(tx, graph), [drawing.ids["hub"]], Walk(), depth=2)
 
     assert len((await drawing.walk(way)).depths) > 2
     return sent

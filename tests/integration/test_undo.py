@@ -22,6 +22,7 @@ from recollect.errors import ErrorCode, InvalidInput, TooLarge
 from recollect.graph.entities.model import NewEntity
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import GraphPatch, NewGraph
+from recollect.graph.graphs.view import GraphView
 from recollect.graph.hierarchy import service as hierarchy
 from recollect.graph.lineages import service as lineages
 from recollect.graph.lineages.model import VersionFilter
@@ -90,10 +91,10 @@ async def state(agent: Agent, as_of: int | None = None) -> Any:
     """All that a graph shows (at a revision), whatever the order of statements."""
     moment = None if as_of is None else str(as_of)
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
-        shown = await memory.read_graph(tx, agent.graph, max_items=10_000, as_of=moment)
+        shown = await memory.read_graph(await graphs.view(tx, agent.graph, moment), max_items=10_000)
         graph = await graphs.get_graph(tx, agent.graph or "default")
         at = await graphs.moment(tx, graph, moment)
-        live, _ = await lineages.list_nodes(tx, graph, VersionFilter(limit=1_000), at=at)
+        live, _ = await lineages.list_nodes(GraphView(tx, graph, at), VersionFilter(limit=1_000))
         revision = as_of if as_of is not None else 2**40
         edges = await tx.fetch(
             Query.compile(
@@ -351,7 +352,7 @@ async def test_a_graph_s_writes_delete_no_node_of_another(agent: Agent) -> None:
     await there.relate(("X", "P", "to"))
     await there.create(NewEntity("Ada", "person", ("writes",)))
     async with there.db.transaction(there.caller, read_only=True) as tx:
-        found = await nodes.find_named(tx, await graphs.get_graph(tx, "there"), ["X", "P", "Ada"])
+        found = await nodes.find_named(GraphView(tx, await graphs.get_graph(tx, "there")), ["X", "P", "Ada"])
     before = await state(there)
     async with agent.writing() as (tx, revision):
         await relations.delete_nodes(tx, revision, [node.id for node in found.values()])
@@ -382,7 +383,7 @@ async def test_what_is_said_again_until_an_hour_passes_lasts_again(agent: Agent)
         await observations.add_observations(tx, revision, [soon])
     await undo(agent, since)
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
-        ids = [entity.id for entity in (await memory.open_nodes(tx, None, ["Ada"])).entities]
+        ids = [entity.id for entity in (await memory.open_nodes(await graphs.view(tx, None), ["Ada"])).entities]
         (said,) = await observations.list_observations(tx, ids)
     assert (said.content, said.expires_at) == ("writes", None)
 

@@ -13,6 +13,7 @@ from recollect.curation.undo.model import ChangeRange, Reason, UndoPlan
 from recollect.errors import TooLarge
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import GraphPatch, NewGraph
+from recollect.graph.graphs.view import GraphView
 from recollect.graph.lineages import service as lineages
 from recollect.graph.lineages.model import Draft, Version, VersionFilter
 from recollect.graph.nodes import service as nodes
@@ -73,7 +74,7 @@ async def heads(agent: Agent, as_of: int | None = None) -> list[Version]:
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
         graph = await graphs.get_graph(tx, agent.graph or "")
         at = await graphs.moment(tx, graph, None if as_of is None else str(as_of))
-        return (await lineages.list_nodes(tx, graph, VersionFilter(), at=at))[0]
+        return (await lineages.list_nodes(GraphView(tx, graph, at), VersionFilter()))[0]
 
 
 async def contents(agent: Agent, as_of: int | None = None) -> list[str | None]:

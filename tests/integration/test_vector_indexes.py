@@ -69,7 +69,9 @@ def index_of(graph: asyncpg.Record, model: str | None = None) -> VectorIndex:
 async def answers(agent: Agent, text: str, *, exact: bool) -> list[str]:
     questions = await asked(text)
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
-        found = await recall.recall(tx, None, questions, RecallFilter(), limit=10, token_budget=10_000, exact=exact)
+        found = await recall.recall(
+            await graphs.view(tx, None), questions, RecallFilter(), limit=10, token_budget=10_000, exact=exact
+        )
         return [hit.text for hit in found.hits]
 
 
@@ -135,7 +137,14 @@ class TestIndexes:
 
         async def ask(audited: bool) -> None:
             async with agent.db.transaction(agent.caller, read_only=True) as tx:
-                await recall.recall(tx, None, questions, RecallFilter(), limit=10, token_budget=10_000, audited=audited)
+                await recall.recall(
+                    await graphs.view(tx, None),
+                    questions,
+                    RecallFilter(),
+                    limit=10,
+                    token_budget=10_000,
+                    audited=audited,
+                )
 
         await ask(True)
         assert audits == [], "what no index served needs no audit"
@@ -163,7 +172,9 @@ class TestIndexes:
         await tend(settings)
         question = Question("violin number 7", np.ones(embedder().dimensions * 2, np.float32), "another model")
         async with agent.db.transaction(agent.caller, read_only=True) as tx:
-            found = await recall.recall(tx, None, [question], RecallFilter(), limit=10, token_budget=10_000)
+            found = await recall.recall(
+                await graphs.view(tx, None), [question], RecallFilter(), limit=10, token_budget=10_000
+            )
         assert found.hits
 
     async def test_a_recall_through_a_filter_compares_every_vector_that_passes_it(

@@ -13,6 +13,7 @@ from recollect.errors import ErrorCode, Forbidden, NotFound
 from recollect.graph.entities import service as entities
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import NewGraph
+from recollect.graph.graphs.view import GraphView
 from recollect.graph.nodes import service as nodes
 from recollect.graph.observations import service as observations
 from recollect.graph.passages import service as passages
@@ -93,8 +94,12 @@ async def test_foreign_ids_open_nothing(neighbours: Neighbours, owner: asyncpg.C
     foreign = list(await stored(owner, other, "nodes"))
     async with mine.db.transaction(mine.caller, read_only=True) as tx:
         graph = await graphs.get_graph(tx, "default")
-        assert await entities.entities_by_id(tx, foreign) == []
-        assert (await relations.subgraph_within(tx, graph, await entities.entities_by_id(tx, foreign))).relations == []
+        assert await entities.entities_by_id(GraphView(tx, graph), foreign) == []
+        assert (
+            await relations.subgraph_within(
+                GraphView(tx, graph), await entities.entities_by_id(GraphView(tx, graph), foreign)
+            )
+        ).relations == []
 
 
 async def test_foreign_ids_take_nothing_away(neighbours: Neighbours, owner: asyncpg.Connection) -> None:

@@ -2,6 +2,7 @@
 
 import _thread
 import os
+import signal
 import threading
 from io import BufferedReader
 
@@ -26,8 +27,13 @@ def test_what_is_written_is_read_to_its_end(pipe: tuple[BufferedReader, int]) ->
         assert file.read(1) == b""
 
 
-def test_a_signal_that_interrupts_no_read_is_heard(pipe: tuple[BufferedReader, int]) -> None:
+def test_a_signal_that_interrupts_no_read_is_heard(
+    pipe: tuple[BufferedReader, int], request: pytest.FixtureRequest
+) -> None:
     """`interrupt_main` leaves a running system call alone, as a signal does that came just before it."""
+    # A shell starts what runs in its background with this signal ignored.
+    former = signal.signal(signal.SIGINT, signal.default_int_handler)
+    request.addfinalizer(lambda: signal.signal(signal.SIGINT, former))
     file, writing = pipe
     with file:
         interrupting = threading.Timer(0.1, _thread.interrupt_main)

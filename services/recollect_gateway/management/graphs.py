@@ -80,8 +80,9 @@ class GraphController(Controller):
         """One graph with its newest revision and exact counts."""
         request.user.require(Scope.MEMORY_READ)
         async with db.transaction(request.user, read_only=True) as tx:
-            graph = await graphs.get_graph(tx, name)
-            return _detail(graph, await graphs.head_of(tx, graph))
+            view = await graphs.view(tx, name)
+            graphs.require_there(view)
+            return _detail(view.graph, await graphs.head_of(view))
 
     @post(
         "/",

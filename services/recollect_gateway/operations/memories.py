@@ -210,15 +210,13 @@ async def recall(call: Call, graph: str | None, body: RecallBody) -> Recalled:
         raise InvalidInput(f"Give query, or queries with 1 to {MAX_QUERIES} entries", path="query")
     questions = await call.questions(asked)
     only = _filter(body)
-    async with call.recalling(graph, questions, only) as (tx, cached):
+    async with call.recalling(graph, questions, only, as_of=body.as_of) as (view, cached):
         return await recalling.recall(
-            tx,
-            graph,
+            view,
             questions,
             only,
             limit=body.limit,
             token_budget=body.token_budget,
-            as_of=body.as_of,
             cached=cached,
             described=True,
             audited=random() < call.settings.recall_audit_share,  # noqa: S311 - a sample keeps no secret

@@ -4,15 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from recollect.graph.graphs import service as graphs
+from recollect.graph.graphs.view import GraphView
 from recollect.graph.lineages import service as lineages
 from recollect.graph.lineages.model import Version
 from recollect.graph.nodes.model import unique
 from recollect.graph.relations import service as relations
 from recollect.graph.relations.model import Edge, Walk
-from recollect.memory.facts import graph_of, require_nodes
+from recollect.memory.facts import require_nodes
 from recollect.memory.model import UNBOUNDED
-from recollect.platform.db import Transaction
 from recollect.retrieval.recall import service as recall
 from recollect.retrieval.recall.cache import Lookup
 from recollect.retrieval.recall.model import Question, RecallFilter
@@ -46,14 +45,12 @@ class SimilarFact:
 
 
 async def find(
-    tx: Transaction,
-    graph_name: str | None,
+    view: GraphView,
     question: Question,
     only: RecallFilter,
     *,
     limit: int,
     threshold: float | None,
-    as_of: str | None = None,
     cached: Lookup | None = None,
 ) -> list[NodeMatch]:
     """Nodes that answer a question, best first: entities that it names, and what recall finds, by node.
@@ -61,53 +58,33 @@ async def find(
     `threshold` is the least similarity, a cosine; what is not embedded yet has none. `as_of`: in the graph as it was,
     where an entity is named by the names that it has now. `cached`: recall's.
     """
-    graph = await graphs.open_graph(tx, graph_name)
-    if graph is None:
-        return []
-    at = await graphs.moment(tx, graph, as_of)
-    named = [] if only.named is False else await search.find_mentioned(tx, graph, question.text)
+    named = [] if only.named is False else await search.find_mentioned(view.tx, view.graph, question.text)
     recalled = await recall.recall(
-        tx,
-        graph_name,
-        [question],
-        only,
-        limit=recall.MAX_RECALLED,
-        token_budget=UNBOUNDED,
-        as_of=as_of,
-        cached=cached,
+        view, [question], only, limit=recall.MAX_RECALLED, token_budget=UNBOUNDED, cached=cached
     )
     hits = _by_node(recalled.hits)
     ranked = unique([*named, *hits])
     found = [
         _found(node, hits.get(node.node_id, []), node.node_id in named)
-        for node in await lineages.get_nodes(tx, graph, ranked, at=at)
+        for node in await lineages.get_nodes(view, ranked)
         if _has_status(node, only)
     ]
     return [one for one in found if threshold is None or one.similarity >= threshold][:limit]
 
 
 async def find_similar(
-    tx: Transaction,
-    graph_name: str | None,
-    node_id: UUID,
-    *,
-    threshold: float,
-    limit: int,
-    edges: bool,
-    as_of: str | None = None,
+    view: GraphView, node_id: UUID, *, threshold: float, limit: int, edges: bool
 ) -> list[SimilarFact]:
-    """Active facts that mean (`as_of`: meant) nearly the same as a node, nearest first; raises NotFound.
+    """Active facts that mean nearly the same as a node, nearest first; raises NotFound.
 
     As far as both are embedded.
     """
-    graph = await graph_of(tx, graph_name, node_id)
-    walk = Walk(at=await graphs.moment(tx, graph, as_of))
-    await require_nodes(tx, graph, [node_id], walk)
-    scores = dict(await recall.find_similar(tx, graph, node_id, min_score=threshold, limit=limit, at=walk.at))
-    found = await lineages.get_nodes(tx, graph, list(scores), at=walk.at)
+    await require_nodes(view, [node_id])
+    scores = dict(await recall.find_similar(view, node_id, min_score=threshold, limit=limit))
+    found = await lineages.get_nodes(view, list(scores))
     near: list[Edge] = []
     if edges and found:
-        near = await relations.edges_of(tx, graph, list(scores), walk, within=[graph.id], limit=MAX_SIMILAR_EDGES)
+        near = await relations.edges_of(view, list(scores), Walk(), within=[view.graph.id], limit=MAX_SIMILAR_EDGES)
     return [
         SimilarFact(n, scores[n.node_id], tuple(e for e in near if n.node_id in (e.from_node, e.to_node)))
         for n in found

@@ -7,8 +7,8 @@ from uuid import UUID
 
 from recollect.graph.entities import service as entities
 from recollect.graph.entities.model import NewEntity
-from recollect.graph.graphs import service as graphs
-from recollect.graph.graphs.model import Graph, Moment, Revision
+from recollect.graph.graphs.model import Revision
+from recollect.graph.graphs.view import GraphView
 from recollect.graph.lineages import service as lineages
 from recollect.graph.nodes import service as nodes
 from recollect.graph.nodes.model import unique
@@ -33,7 +33,7 @@ class Triplet:
 
 async def relate(tx: Transaction, revision: Revision, edge: NewEdge) -> EdgeUpsert:
     """Relate two nodes by id, or give the relation that is there other properties. Raises NotFound for either end."""
-    await require_nodes(tx, revision.graph, [edge.from_node, edge.to_node])
+    await require_nodes(GraphView(tx, revision.graph), [edge.from_node, edge.to_node])
     (upserted,) = await relations.upsert_edges(tx, revision, [edge])
     return upserted
 
@@ -58,7 +58,7 @@ async def create_triplet(
     entity that the whitelist leaves out.
     """
     if fact_id is not None:
-        await require_nodes(tx, revision.graph, [fact_id])
+        await require_nodes(GraphView(tx, revision.graph), [fact_id])
     ends = unique([triplet.source, triplet.target])
     made_of = [NewEntity(triplet.source, kinds[0]), NewEntity(triplet.target, kinds[1])]
     await entities.create_entities(tx, revision, made_of, paths=["subject_type", "object_type"])
@@ -72,28 +72,18 @@ async def create_triplet(
     metadata = _properties(there[0] if there else None, triplet, fact_id)
     edge = NewEdge(source, target, triplet.type, metadata=metadata)
     (upserted,) = await relations.upsert_edges(tx, revision, [edge])
-    told, kept = _with_fact(upserted.edge, await _facts_there(tx, revision.graph, [upserted.edge], None))
+    told, kept = _with_fact(upserted.edge, await _facts_there(GraphView(tx, revision.graph), [upserted.edge]))
     return replace(upserted, edge=told), kept
 
 
 async def search_triplets(
-    tx: Transaction,
-    graph_name: str | None,
-    only: RelationFilter,
-    *,
-    offset: int,
-    limit: int,
-    as_of: str | None = None,
+    view: GraphView, only: RelationFilter, *, offset: int, limit: int
 ) -> tuple[list[Triplet], bool]:
-    """Relations between names (`as_of`: as they were), oldest first, and whether more follow."""
-    graph = await graphs.open_graph(tx, graph_name)
-    if graph is None:
-        return [], False
-    at = await graphs.moment(tx, graph, as_of)
-    found = await relations.search_relations(tx, graph, only, offset=offset, limit=limit + 1, at=at)
+    """Relations between names, oldest first, and whether more follow."""
+    found = await relations.search_relations(view, only, offset=offset, limit=limit + 1)
     page = found[:limit]
-    edges = await relations.edges_by_id(tx, graph, [relation.id for relation in page], at=at)
-    there = await _facts_there(tx, graph, edges, at)
+    edges = await relations.edges_by_id(view, [relation.id for relation in page])
+    there = await _facts_there(view, edges)
     triplets = [Triplet(named, *_with_fact(edge, there)) for named, edge in zip(page, edges, strict=True)]
     return triplets, len(found) > limit
 
@@ -106,10 +96,10 @@ def _properties(there: Edge | None, triplet: NewRelation, fact_id: UUID | None) 
     return given | (said if fact_id is None else {FACT_ID: str(fact_id)})
 
 
-async def _facts_there(tx: Transaction, graph: Graph, edges: Sequence[Edge], at: Moment | None) -> set[UUID]:
-    """Those of the facts that these edges keep which the graph has (`at`: had)."""
+async def _facts_there(view: GraphView, edges: Sequence[Edge]) -> set[UUID]:
+    """Those of the facts that these edges keep which the graph has."""
     kept = unique(fact_id for edge in edges if (fact_id := _kept_fact(edge)) is not None)
-    found = await lineages.get_nodes(tx, graph, kept, at=at) if kept else []
+    found = await lineages.get_nodes(view, kept) if kept else []
     return {node.node_id for node in found if node.name is None}
 
 

@@ -10,13 +10,13 @@ from recollect.errors import InvalidInput
 from recollect.graph.entities import service as entities
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import Graph, GraphHead, Revision
+from recollect.graph.graphs.view import GraphView
 from recollect.graph.lineages import service as lineages
 from recollect.graph.lineages.model import Version, not_found
 from recollect.graph.nodes import service as nodes
 from recollect.graph.nodes.model import NewFact, NodeFields, Rewrite, unique
 from recollect.graph.passages import service as passages
 from recollect.graph.relations import service as relations
-from recollect.graph.relations.model import Walk
 from recollect.memory import links
 from recollect.memory.links import RequestedLink
 from recollect.memory.model import expiry, reason_of
@@ -116,7 +116,7 @@ async def create_entity(
     Raises NotFound for a link's target, InvalidInput for a kind that the whitelist leaves out.
     """
     expires_at = expiry(revision.at, fields.ttl_days, fields.expires_at)
-    known = (await nodes.find_named(tx, revision.graph, [name])).get(name)
+    known = (await nodes.find_named(GraphView(tx, revision.graph), [name])).get(name)
     if known is None or known.placeholder:
         fields = replace(fields, name=name, expires_at=expires_at)
         node_id, updated = await _make_entity(tx, revision, name, fields), False
@@ -142,16 +142,12 @@ async def delete(tx: Transaction, revision: Revision, node_id: UUID) -> None:
     await relations.delete_nodes(tx, revision, [head.id])
 
 
-async def get_node(
-    tx: Transaction, graph_name: str | None, node_id: UUID, *, as_of: str | None = None
-) -> tuple[Version, tuple[str, ...]]:
-    """A live node (`as_of`: as it was), and the observations of an entity, oldest first; raises NotFound."""
-    graph = await graph_of(tx, graph_name, node_id)
-    at = await graphs.moment(tx, graph, as_of)
-    found = await lineages.get_nodes(tx, graph, [node_id], at=at)
+async def get_node(view: GraphView, node_id: UUID) -> tuple[Version, tuple[str, ...]]:
+    """A live node, and the observations of an entity, oldest first; raises NotFound."""
+    found = await lineages.get_nodes(view, [node_id])
     if not found:
         raise not_found(node_id)
-    said = await entities.observations_of(tx, graph, [node_id], at=at)
+    said = await entities.observations_of(view, [node_id])
     return found[0], said.get(node_id, ())
 
 
@@ -170,23 +166,22 @@ async def summarize(tx: Transaction, revision: Revision, fact_ids: Sequence[UUID
     return (await create_fact(tx, revision, fact, given)).node
 
 
-async def graph_stats(tx: Transaction, graph_name: str | None) -> GraphStatistics:
+async def graph_stats(view: GraphView) -> GraphStatistics:
     """What a graph holds; one that is not there holds nothing."""
-    graph = await graphs.open_graph(tx, graph_name)
-    if graph is None:
+    if not view.is_there:
         return GraphStatistics(None, [], [], 0, 0)
     return GraphStatistics(
-        await graphs.head_of(tx, graph),
-        await entities.count_kinds(tx, graph),
-        await relations.count_types(tx, graph),
-        await passages.count_waiting(tx, graph.id),
-        await passages.count_refused(tx, graph.id),
+        await graphs.head_of(view),
+        await entities.count_kinds(view),
+        await relations.count_types(view),
+        await passages.count_waiting(view.tx, view.graph.id),
+        await passages.count_refused(view.tx, view.graph.id),
     )
 
 
-async def require_nodes(tx: Transaction, graph: Graph, node_ids: Sequence[UUID], walk: Walk | None = None) -> None:
-    """Raise NotFound for the first of these nodes that is not there (in the past that a walk is of: was not)."""
-    found = await lineages.get_nodes(tx, graph, node_ids, at=walk.at if walk else None)
+async def require_nodes(view: GraphView, node_ids: Sequence[UUID]) -> None:
+    """Raise NotFound for the first of these nodes that is not there."""
+    found = await lineages.get_nodes(view, node_ids)
     there = {node.node_id for node in found}
     for node_id in node_ids:
         if node_id not in there:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from recollect.graph.graphs.model import Revision
+from recollect.graph.graphs.view import GraphView
 from recollect.graph.lineages import service as lineages
 from recollect.graph.lineages.model import not_found
 from recollect.graph.nodes.model import unique
@@ -47,7 +48,7 @@ async def link(tx: Transaction, revision: Revision, node_id: UUID, links: Sequen
     Raises NotFound for the first target that is not there.
     """
     targets = unique(link.to_node for link in links)
-    found = {node.node_id: node for node in await lineages.get_nodes(tx, revision.graph, targets)}
+    found = {node.node_id: node for node in await lineages.get_nodes(GraphView(tx, revision.graph), targets)}
     for wanted in links:
         target = found.get(wanted.to_node)
         if target is None or wanted.named not in (None, target.name is not None):

@@ -4,15 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from recollect.graph.graphs import service as graphs
+from recollect.graph.graphs.view import GraphView
 from recollect.graph.lineages import service as lineages
 from recollect.graph.lineages.model import Version
 from recollect.graph.nodes.model import unique
 from recollect.graph.relations.model import Edge, Walk
 from recollect.graph.traversal import service as traversal
 from recollect.graph.traversal.model import MAX_PATH_DEPTH
-from recollect.memory.facts import graph_of, require_nodes
-from recollect.platform.db import Transaction
+from recollect.memory.facts import require_nodes
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,29 +24,21 @@ class Neighbourhood:
     cut: str | None = None
 
 
-async def neighbourhood(
-    tx: Transaction, graph_name: str | None, node_id: UUID, *, depth: int, max_nodes: int, as_of: str | None = None
-) -> Neighbourhood:
-    """What lies within `depth` relations of a node (`as_of`: lay), the node itself first; raises NotFound."""
-    graph = await graph_of(tx, graph_name, node_id)
-    walk = Walk(at=await graphs.moment(tx, graph, as_of))
-    await require_nodes(tx, graph, [node_id], walk)
-    reached = await traversal.neighbourhood(tx, graph, [node_id], walk, depth=depth, max_nodes=max_nodes)
-    met = await lineages.get_nodes(tx, graph, list(reached.depths), at=walk.at)
+async def neighbourhood(view: GraphView, node_id: UUID, *, depth: int, max_nodes: int) -> Neighbourhood:
+    """What lies within `depth` relations of a node, the node itself first; raises NotFound."""
+    await require_nodes(view, [node_id])
+    reached = await traversal.neighbourhood(view, [node_id], Walk(), depth=depth, max_nodes=max_nodes)
+    met = await lineages.get_nodes(view, list(reached.depths))
     return Neighbourhood(met, _among(list(reached.edges.values()), met), cut=reached.cut)
 
 
-async def trace(
-    tx: Transaction, graph_name: str | None, start: UUID, end: UUID, *, max_paths: int, as_of: str | None = None
-) -> Neighbourhood:
+async def trace(view: GraphView, start: UUID, end: UUID, *, max_paths: int) -> Neighbourhood:
     """Paths between two nodes, shortest first, whichever way their relations point; raises NotFound for either."""
-    graph = await graph_of(tx, graph_name, start)
-    walk = Walk(at=await graphs.moment(tx, graph, as_of))
-    await require_nodes(tx, graph, [start, end], walk)
-    found = await traversal.all_paths(tx, graph, start, end, walk, max_depth=MAX_PATH_DEPTH, max_paths=max_paths)
+    await require_nodes(view, [start, end])
+    found = await traversal.all_paths(view, start, end, Walk(), max_depth=MAX_PATH_DEPTH, max_paths=max_paths)
     on_paths = unique(node for path in found.paths for node in path)
     # A path may lead over a placeholder, which is shown nowhere else: it is told by its name, as find_path tells it.
-    met = await lineages.get_nodes(tx, graph, on_paths, at=walk.at, placeholders=True)
+    met = await lineages.get_nodes(view, on_paths, placeholders=True)
     return Neighbourhood(met, found.edges, found.paths, found.cut)
 
 

@@ -7,6 +7,7 @@ from datetime import datetime
 from recollect.graph.entities import service as entities
 from recollect.graph.entities.model import NewEntity
 from recollect.graph.graphs.model import Revision
+from recollect.graph.graphs.view import GraphView
 from recollect.graph.nodes import service as nodes
 from recollect.graph.nodes.model import NewFact, NodeFields, NodeRef, Rewrite, unique
 from recollect.graph.observations import service as observations
@@ -43,7 +44,7 @@ async def _ensure_entities(tx: Transaction, revision: Revision, items: Sequence[
     if not wanted:
         return {}
     names = unique(entity.name for entity in wanted)
-    found = await nodes.find_named(tx, revision.graph, names)
+    found = await nodes.find_named(GraphView(tx, revision.graph), names)
     if any(name not in found or found[name].placeholder for name in names):
         missing = [
             (entity, path)
@@ -53,7 +54,7 @@ async def _ensure_entities(tx: Transaction, revision: Revision, items: Sequence[
         await entities.create_entities(
             tx, revision, [entity for entity, _ in missing], paths=[path for _, path in missing]
         )
-        found = await nodes.find_named(tx, revision.graph, names)
+        found = await nodes.find_named(GraphView(tx, revision.graph), names)
     return found
 
 

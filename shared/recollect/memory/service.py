@@ -9,7 +9,8 @@ from recollect.errors import InvalidInput, TooLarge
 from recollect.graph.entities import service as entities
 from recollect.graph.entities.model import Entity
 from recollect.graph.graphs import service as graphs
-from recollect.graph.graphs.model import Graph, Moment, Revision
+from recollect.graph.graphs.model import Graph, Revision
+from recollect.graph.graphs.view import GraphView
 from recollect.graph.lineages import service as lineages
 from recollect.graph.lineages.model import Draft, not_found
 from recollect.graph.nodes import service as nodes
@@ -40,7 +41,7 @@ async def revise(tx: Transaction, revision: Revision, target: Target, amendment:
     put = await lineages.put_node(
         tx, revision, Draft(_amended(head.fields, amendment, revision.at), head.id, based_on=amendment.based_on)
     )
-    node = await lineages.get_node(tx, revision.graph, head.id)
+    node = await lineages.get_node(GraphView(tx, revision.graph), head.id)
     others = await lineages.get_versions(tx, revision.graph, node.conflicts) if put.conflict else []
     return Revised(head.id, head.id, put.version, node.content, tuple(other.content or "" for other in others))
 
@@ -60,7 +61,7 @@ async def forget(
     else:
         unsaid = [_amended_observation(observation, outdated, revision.at) for observation in said.values()]
         await observations.rewrite(tx, revision, list(said.values()), unsaid)
-    named = await nodes.find_named(tx, revision.graph, unique(t.name for t in targets if t.name is not None))
+    named = await nodes.find_named(GraphView(tx, revision.graph), unique(t.name for t in targets if t.name is not None))
     wanted = unique([*(i for i in ids if i not in said), *(node.id for node in named.values())])
     heads = await nodes.read_heads(tx, revision.graph, wanted)
     gone = list(heads.values()) if delete else [head for head in heads.values() if not head.fields.placeholder]
@@ -73,98 +74,71 @@ async def forget(
 
 
 async def explore(
-    tx: Transaction,
-    graph_name: str | None,
-    start: Target,
-    walk: Walk,
-    *,
-    to: Target | None = None,
-    depth: int = 1,
-    max_nodes: int = 30,
-    as_of: str | None = None,
+    view: GraphView, start: Target, walk: Walk, *, to: Target | None = None, depth: int = 1, max_nodes: int = 30
 ) -> Explored:
     """What lies around a node, or the paths from it to another; raises NotFound for either.
 
     With `to`, `depth` bounds the length of paths; the start of a memory is the node that it is about.
     """
-    graph = await graphs.get_graph(tx, graph_name or tx.caller.default_graph)
-    walk = replace(walk, at=await graphs.moment(tx, graph, as_of))
-    begin = await _node_id(tx, graph, start, walk.at)
+    graphs.require_there(view)
+    begin = await _node_id(view, start)
     if to is None:
-        reached = await traversal.neighbourhood(tx, graph, [begin], walk, depth=depth, max_nodes=max_nodes)
-        return await _explored(tx, graph, list(reached.depths), list(reached.edges.values()), [], reached.cut, walk.at)
-    end = await _node_id(tx, graph, to, walk.at)
-    found = await traversal.all_paths(tx, graph, begin, end, walk, max_depth=depth, max_paths=MAX_PATHS)
+        reached = await traversal.neighbourhood(view, [begin], walk, depth=depth, max_nodes=max_nodes)
+        return await _explored(view, list(reached.depths), list(reached.edges.values()), [], reached.cut)
+    end = await _node_id(view, to)
+    found = await traversal.all_paths(view, begin, end, walk, max_depth=depth, max_paths=MAX_PATHS)
     on_paths = unique(node for path in found.paths for node in path)
-    return await _explored(tx, graph, on_paths, found.edges, found.paths, found.cut, walk.at)
+    return await _explored(view, on_paths, found.edges, found.paths, found.cut)
 
 
 async def delete_entities(tx: Transaction, revision: Revision, names: Sequence[str]) -> None:
     """Delete entities, or placeholders, with all that belongs to them; what is not there is passed over."""
-    found = await nodes.find_named(tx, revision.graph, unique(names))
+    found = await nodes.find_named(GraphView(tx, revision.graph), unique(names))
     if found:
         await relations.delete_nodes(tx, revision, [node.id for node in found.values()])
 
 
-async def open_nodes(
-    tx: Transaction, graph_name: str | None, names: Sequence[str], *, as_of: str | None = None
-) -> Subgraph:
-    """Entities by name (`as_of`: as they were), in the order asked for, with every relation that touches them."""
-    graph = await graphs.open_graph(tx, graph_name)
-    if graph is None:
-        return Subgraph([], [])
-    at = await graphs.moment(tx, graph, as_of)
-    return await relations.subgraph_of(tx, graph, await entities.open_entities(tx, graph, names, at=at), at=at)
+async def open_nodes(view: GraphView, names: Sequence[str]) -> Subgraph:
+    """Entities by name, in the order asked for, with every relation that touches them."""
+    return await relations.subgraph_of(view, await entities.open_entities(view, names))
 
 
-async def get_entities(
-    tx: Transaction, graph_name: str | None, names: Sequence[str], *, as_of: str | None = None
-) -> list[Entity | None]:
-    """Entities by name (`as_of`: as they were), one for each name in order; None where no entity has it."""
-    graph = await graphs.open_graph(tx, graph_name)
-    if graph is None:
-        return [None] * len(names)
-    at = await graphs.moment(tx, graph, as_of)
-    found = {entity.name: entity for entity in await entities.open_entities(tx, graph, names, at=at)}
+async def get_entities(view: GraphView, names: Sequence[str]) -> list[Entity | None]:
+    """Entities by name, one for each name in order; None where no entity has it."""
+    found = {entity.name: entity for entity in await entities.open_entities(view, names)}
     return [found.get(name) for name in names]
 
 
 async def read_graph(
-    tx: Transaction,
-    graph_name: str | None,
+    view: GraphView,
     *,
     kind: str | None = None,
     offset: int = 0,
     limit: int | None = None,
     max_items: int,
     archived: bool = True,
-    as_of: str | None = None,
 ) -> Subgraph:
-    """A graph (`as_of`: as it was), or a page of its entities (`archived`: those too), oldest first.
+    """A graph, or a page of its entities (`archived`: those too), oldest first.
 
     A page carries the relations that touch it; a page of one kind only those with both ends in it. Without a limit the
     whole graph comes back, or TooLarge where it has more than `max_items` entities, observations and relations.
     """
-    graph = await graphs.open_graph(tx, graph_name)
-    if graph is None:
-        return Subgraph([], [])
-    at = await graphs.moment(tx, graph, as_of)
     if limit is None:
-        await _require_small(tx, graph, max_items, at)
+        await _require_small(view, max_items)
     page = await entities.list_entities(
-        tx, graph, kind=kind, offset=offset, limit=None if limit is None else limit + 1, archived=archived, at=at
+        view, kind=kind, offset=offset, limit=None if limit is None else limit + 1, archived=archived
     )
     shown = page if limit is None else page[:limit]
     next_offset = None if limit is None or len(page) <= limit else offset + limit
     if kind is not None:
-        return await relations.subgraph_within(tx, graph, shown, next_offset=next_offset, at=at)
+        return await relations.subgraph_within(view, shown, next_offset=next_offset)
     if limit is None and offset == 0:
-        return Subgraph(shown, await relations.list_relations(tx, graph, at=at))
-    return await relations.subgraph_of(tx, graph, shown, next_offset=next_offset, at=at)
+        return Subgraph(shown, await relations.list_relations(view))
+    return await relations.subgraph_of(view, shown, next_offset=next_offset)
 
 
-async def _require_small(tx: Transaction, graph: Graph, max_items: int, at: Moment | None) -> None:
-    head = await graphs.head_of(tx, graph, at=at)
+async def _require_small(view: GraphView, max_items: int) -> None:
+    head = await graphs.head_of(view)
     if head.entities + head.observations + head.relations > max_items:
         raise TooLarge(
             f"The graph holds {head.entities} entities, {head.observations} observations and {head.relations} "
@@ -173,33 +147,27 @@ async def _require_small(tx: Transaction, graph: Graph, max_items: int, at: Mome
         )
 
 
-async def _node_id(tx: Transaction, graph: Graph, target: Target, at: Moment | None) -> UUID:
+async def _node_id(view: GraphView, target: Target) -> UUID:
     if target.name is not None:
-        named = (await nodes.find_named(tx, graph, [target.name], at=at)).get(target.name)
+        named = (await nodes.find_named(view, [target.name])).get(target.name)
         if named is None:
             raise EntityNotFound(target.name)
         return named.id
     assert target.id is not None
-    about = (await observations.nodes_of_observations(tx, graph, [target.id], at=at)).get(target.id, target.id)
-    if not await lineages.get_nodes(tx, graph, [about], at=at):
+    about = (await observations.nodes_of_observations(view, [target.id])).get(target.id, target.id)
+    if not await lineages.get_nodes(view, [about]):
         raise not_found(target.id)
     return about
 
 
 async def _explored(
-    tx: Transaction,
-    graph: Graph,
-    node_ids: Sequence[UUID],
-    edges: Sequence[Edge],
-    paths: Sequence[Sequence[UUID]],
-    cut: str | None,
-    at: Moment | None,
+    view: GraphView, node_ids: Sequence[UUID], edges: Sequence[Edge], paths: Sequence[Sequence[UUID]], cut: str | None
 ) -> Explored:
-    live = await lineages.get_nodes(tx, graph, node_ids, at=at)
-    said = await entities.observations_of(tx, graph, [node.node_id for node in live], at=at)
+    live = await lineages.get_nodes(view, node_ids)
+    said = await entities.observations_of(view, [node.node_id for node in live])
     return Explored(
         nodes=[NeighbourNode(n.node_id, n.name, n.kind, n.content, said.get(n.node_id, ())) for n in live],
-        labels=await nodes.labels_of(tx, graph, node_ids, at=at),
+        labels=await nodes.labels_of(view, node_ids),
         edges=list(edges),
         paths=[list(path) for path in paths],
         cut=cut,

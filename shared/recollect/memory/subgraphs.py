@@ -1,20 +1,21 @@
 """Use cases of lineages with their edges: write a whole subgraph, connect, walk, and see what lies at a node."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from uuid import UUID
 
 from recollect.errors import ErrorCode, Forbidden, InvalidInput, NotFound, RecollectError
 from recollect.graph.graphs import service as graphs
-from recollect.graph.graphs.model import Graph, Moment, Revision
+from recollect.graph.graphs.model import Graph, Revision
+from recollect.graph.graphs.view import GraphView
 from recollect.graph.lineages import service as lineages
-from recollect.graph.lineages.model import PutOutcome, not_found
+from recollect.graph.lineages.model import PutOutcome
 from recollect.graph.nodes import service as nodes
 from recollect.graph.nodes.model import unique, unique_by
 from recollect.graph.passages import service as passages
 from recollect.graph.relations import service as relations
 from recollect.graph.relations.model import Edge, EdgeUpsert, NewEdge, Walk
 from recollect.graph.traversal import service as traversal
+from recollect.memory.facts import require_nodes
 from recollect.memory.model import (
     UNBOUNDED,
     EdgePage,
@@ -79,67 +80,45 @@ async def put_edge(tx: Transaction, revision: Revision, edge: EdgeSpec) -> EdgeU
     return outcome
 
 
-async def edges_at(
-    tx: Transaction,
-    graph_name: str | None,
-    node_id: UUID,
-    walk: Walk,
-    *,
-    offset: int = 0,
-    limit: int,
-    as_of: str | None = None,
-) -> EdgePage:
+async def edges_at(view: GraphView, node_id: UUID, walk: Walk, *, offset: int = 0, limit: int) -> EdgePage:
     """A page of the edges at a node, by ordinal and age, with those of other graphs that the caller may use.
 
     The past (`as_of`) knows the edges of the node's own graph only. Raises NotFound for the node.
     """
-    graph, at = await _at(tx, graph_name, node_id, as_of)
-    allowed = None if tx.caller.graphs is None else list(tx.caller.graphs)
-    found = await relations.edges_of(
-        tx, graph, [node_id], replace(walk, at=at), within=allowed, offset=offset, limit=limit + 1
-    )
-    links = await _links(tx, found[:limit], await _names(tx, graph, found), at)
+    await require_nodes(view, [node_id])
+    allowed = None if view.tx.caller.graphs is None else list(view.tx.caller.graphs)
+    found = await relations.edges_of(view, [node_id], walk, within=allowed, offset=offset, limit=limit + 1)
+    links = await _links(view, found[:limit], await _names(view, found))
     return EdgePage(links, more=len(found) > limit)
 
 
-async def walk_from(
-    tx: Transaction,
-    graph_name: str | None,
-    start: UUID,
-    walk: Walk,
-    *,
-    depth: int,
-    max_nodes: int,
-    as_of: str | None = None,
-) -> WalkedSubgraph:
+async def walk_from(view: GraphView, start: UUID, walk: Walk, *, depth: int, max_nodes: int) -> WalkedSubgraph:
     """What lies within `depth` edges of a node, nearest first. Raises NotFound for it.
 
     Symlinks lead into other graphs, each with revisions of its own: InvalidInput for following them in the past.
     """
-    if walk.symlinks and as_of is not None:
+    if walk.symlinks and view.at is not None:
         raise InvalidInput("The past is read one graph at a time: leave follow_symlinks or as_of", path="as_of")
-    graph, at = await _at(tx, graph_name, start, as_of)
-    reached = await traversal.neighbourhood(tx, graph, [start], replace(walk, at=at), depth=depth, max_nodes=max_nodes)
+    await require_nodes(view, [start])
+    reached = await traversal.neighbourhood(view, [start], walk, depth=depth, max_nodes=max_nodes)
     edges = sorted(reached.edges.values(), key=lambda edge: edge.id)
-    names = await _names(tx, graph, edges)
-    if at is None:
-        found = await lineages.get_nodes_across(tx, list(names), list(reached.depths))
+    names = await _names(view, edges)
+    if view.at is None:
+        found = await lineages.get_nodes_across(view.tx, list(names), list(reached.depths))
     else:
-        found = await lineages.get_nodes(tx, graph, list(reached.depths), at=at)
-    links = await _links(tx, edges[:MAX_EDGES], names, at)
+        found = await lineages.get_nodes(view, list(reached.depths))
+    links = await _links(view, edges[:MAX_EDGES], names)
     cut = reached.cut or ("edges" if len(edges) > MAX_EDGES else None)
     return WalkedSubgraph([(node, reached.depths[node.node_id]) for node in found], links, names, cut)
 
 
 async def search_nodes(
-    tx: Transaction,
-    graph_name: str | None,
+    view: GraphView,
     question: Question,
     only: RecallFilter,
     *,
     offset: int = 0,
     limit: int,
-    as_of: str | None = None,
     cached: Lookup | None = None,
 ) -> RankedNodes:
     """A page of the nodes that answer a question, by the best of their texts, each with its score and that text.
@@ -147,15 +126,11 @@ async def search_nodes(
     Sibling heads are found one by one.
 
     Every page is cut from one ranking of bounded length: what the graph holds decides it, so that pages of one revision
-    do not overlap. `as_of`: in the graph as it was. `cached`: as recall takes it.
+    do not overlap. `cached`: as recall takes it.
     """
-    graph = await graphs.open_graph(tx, graph_name)
-    if graph is None:
-        return RankedNodes([], more=False, waiting=0)
-    at = await graphs.moment(tx, graph, as_of)
-    hits, waiting = await _ranked(tx, graph, question, only, as_of=as_of, cached=cached)
+    hits, waiting = await _ranked(view, question, only, cached=cached)
     page = {hit.version_ref: hit for hit in hits[offset : offset + limit]}
-    found = await lineages.get_found(tx, graph, list(page), at=at)
+    found = await lineages.get_found(view, list(page))
     return RankedNodes(
         [(node, page[told].score, page[told].text) for told, node in found.items()],
         more=len(hits) > offset + limit,
@@ -163,21 +138,12 @@ async def search_nodes(
     )
 
 
-async def search_batch(
-    tx: Transaction, graph_name: str | None, searches: Sequence[NodeSearch], *, limit: int, as_of: str | None = None
-) -> Fusion:
-    """Nodes that answer any of several questions, by reciprocal-rank fusion, best first; each, or sibling head, once.
-
-    `as_of`: of the graph as it was.
-    """
-    graph = await graphs.open_graph(tx, graph_name)
-    if graph is None:
-        return Fusion([], unique=0, per_query=[0] * len(searches), waiting=0)
-    asked = [await _ranked(tx, graph, one.question, one.only, as_of=as_of) for one in searches]
+async def search_batch(view: GraphView, searches: Sequence[NodeSearch], *, limit: int) -> Fusion:
+    """Nodes that answer any of several questions, best by reciprocal-rank fusion first; each, or sibling head, once."""
+    asked = [await _ranked(view, one.question, one.only) for one in searches]
     rankings = [[hit.version_ref for hit in hits[: one.limit]] for one, (hits, _) in zip(searches, asked, strict=True)]
     fused = {found.key: found for found in fuse(rankings)}
-    at = await graphs.moment(tx, graph, as_of)
-    found = await lineages.get_found(tx, graph, list(fused)[:limit], at=at)
+    found = await lineages.get_found(view, list(fused)[:limit])
     return Fusion(
         [(node, fused[told]) for told, node in found.items()],
         unique=len(fused),
@@ -186,37 +152,25 @@ async def search_batch(
     )
 
 
-async def symlinks_of(
-    tx: Transaction, graph_name: str | None, *, inbound: bool = False, offset: int, limit: int
-) -> EdgePage:
+async def symlinks_of(view: GraphView, *, inbound: bool = False, offset: int, limit: int) -> EdgePage:
     """The edges of a graph into others which the caller may use (`inbound`: from those into it), oldest first."""
-    graph = await graphs.open_graph(tx, graph_name)
-    if graph is None:
-        return EdgePage([], more=False)
-    found = await relations.list_symlinks(tx, graph, inbound=inbound, offset=offset, limit=limit + 1)
-    return EdgePage(await _links(tx, found[:limit], await _names(tx, graph, found), None), more=len(found) > limit)
+    found = await relations.list_symlinks(view.tx, view.graph, inbound=inbound, offset=offset, limit=limit + 1)
+    return EdgePage(await _links(view, found[:limit], await _names(view, found)), more=len(found) > limit)
 
 
 async def _ranked(
-    tx: Transaction,
-    graph: Graph,
-    question: Question,
-    only: RecallFilter,
-    *,
-    as_of: str | None,
-    cached: Lookup | None = None,
+    view: GraphView, question: Question, only: RecallFilter, *, cached: Lookup | None = None
 ) -> tuple[list[NodeHit], int]:
     """Nodes by their best text, best first, and how many passages wait: what recall finds, summaries and tags.
 
     Summaries and tags are no memories: they are matched by their words alone.
     """
-    at = await graphs.moment(tx, graph, as_of)
     recalled = await recall.recall(
-        tx, graph.name, [question], only, limit=recall.MAX_RECALLED, token_budget=UNBOUNDED, as_of=as_of, cached=cached
+        view, [question], only, limit=recall.MAX_RECALLED, token_budget=UNBOUNDED, cached=cached
     )
-    (words,) = await passages.count_terms(tx, graph.id, [question.text])
+    (words,) = await passages.count_terms(view.tx, view.graph.id, [question.text])
     labels = LabelQuery(tuple(words), MIN_BEST_COVERAGE, only.kinds, only.tags, only.fresh_only, recall.MAX_RECALLED)
-    labelled = await search.match_labels(tx, graph, labels, at=at)
+    labelled = await search.match_labels(view, labels)
     hits = [
         *(NodeHit(hit.version_ref, hit.score, hit.text) for hit in recalled.hits),
         *(NodeHit((one.node_id, None), one.share * LABEL_SCORE, one.text) for one in labelled),
@@ -271,36 +225,24 @@ def _home(tx: Transaction, name: str, homes: Mapping[str, UUID]) -> UUID:
     raise NotFound(f"There is no graph named {name!r}.", code=ErrorCode.GRAPH_NOT_FOUND, path="to_graph")
 
 
-async def _at(tx: Transaction, graph_name: str | None, node_id: UUID, as_of: str | None) -> tuple[Graph, Moment | None]:
-    """The graph and the moment to read, in which the node lives; raises NotFound."""
-    graph = await graphs.open_graph(tx, graph_name)
-    if graph is None:
-        raise not_found(node_id)
-    at = await graphs.moment(tx, graph, as_of)
-    if not await lineages.get_nodes(tx, graph, [node_id], at=at):
-        raise not_found(node_id)
-    return graph, at
-
-
-async def _names(tx: Transaction, graph: Graph, edges: Sequence[Edge]) -> dict[UUID, str]:
+async def _names(view: GraphView, edges: Sequence[Edge]) -> dict[UUID, str]:
     """The names of the graphs that edges start and end in, of those that are there and that the caller may use."""
-    names = {graph.id: graph.name}
-    if any(edge.is_symlink or edge.graph_id != graph.id for edge in edges):
-        names |= {other.id: other.name for other in await graphs.list_graphs(tx, limit=graphs.MAX_GRAPHS)}
+    names = {view.graph.id: view.graph.name}
+    if any(edge.is_symlink or edge.graph_id != view.graph.id for edge in edges):
+        names |= {other.id: other.name for other in await graphs.list_graphs(view.tx, limit=graphs.MAX_GRAPHS)}
     return names
 
 
-async def _links(
-    tx: Transaction, edges: Sequence[Edge], names: Mapping[UUID, str], at: Moment | None
-) -> list[NamedEdge]:
+async def _links(view: GraphView, edges: Sequence[Edge], names: Mapping[UUID, str]) -> list[NamedEdge]:
     """Edges with the names of their graphs and whether their target is gone (not told of the past)."""
-    homes = await nodes.find_homes(tx, [edge.to_node for edge in edges]) if edges and at is None else {}
+    is_now = view.at is None
+    homes = await nodes.find_homes(view.tx, [edge.to_node for edge in edges]) if edges and is_now else {}
     return [
         NamedEdge(
             edge,
             names.get(edge.graph_id),
             names.get(edge.to_graph),
-            dangling=at is None and homes.get(edge.to_node) != edge.to_graph,
+            dangling=is_now and homes.get(edge.to_node) != edge.to_graph,
         )
         for edge in edges
     ]

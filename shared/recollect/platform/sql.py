@@ -34,6 +34,8 @@ class Query:
 
     text: str
     parameters: tuple[str, ...] = ()
+    past: "Query | None" = None
+    """The same of the past, where there is one: the query of the same name that ends in `_at`."""
 
     @classmethod
     def compile(cls, text: str) -> "Query":
@@ -59,7 +61,7 @@ class Query:
             if not _TYPE.fullmatch(type_):
                 raise ValueError(f"{type_!r} is no type")
             text = text.replace(f"{{{name}}}", type_)
-        return replace(self, text=text)
+        return replace(self, text=text, past=self.past and self.past.with_types(**types))
 
     def with_prefix(self, prefix: str) -> "Query":
         """The same with words before it, such as `EXPLAIN`."""
@@ -77,7 +79,8 @@ class Queries:
         """Every query by its name, which it also carries as a comment: for whoever reads a slow-query log."""
         named = parse((files(self.package) / "queries.sql").read_text(encoding="utf-8"))
         capability = self.package.rpartition(".")[2]
-        return {name: Query.compile(f"/* {capability}.{name} */ {text}") for name, text in named.items()}
+        by_name = {name: Query.compile(f"/* {capability}.{name} */ {text}") for name, text in named.items()}
+        return {name: replace(query, past=by_name.get(f"{name}_at")) for name, query in by_name.items()}
 
     def __getattr__(self, name: str) -> Query:
         by_name = self.by_name

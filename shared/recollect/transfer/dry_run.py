@@ -15,6 +15,7 @@ import msgspec
 from recollect.errors import Conflict, ErrorCode, TooLarge
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import NewGraph, Revision
+from recollect.graph.graphs.view import GraphView
 from recollect.graph.nodes import service as nodes
 from recollect.platform.db import Transaction
 from recollect.transfer import service, store
@@ -89,7 +90,7 @@ async def find_concurrent_writes(
     """Which entities and facts are there, though none was when the import began to be written."""
     names = [item.record.name for item in items if isinstance(item.record, EntityRecord)]
     ends = [item.record.end for item in items if isinstance(item.record, FactRecord)]
-    found = await nodes.find_named(tx, revision.graph, names) if names else {}
+    found = await nodes.find_named(GraphView(tx, revision.graph), names) if names else {}
     facts = await store.find_facts(tx, revision.graph, ends) if ends else {}
     there = {_key(_named(name)) for name, node in found.items() if not node.placeholder}
     there |= {_key(FactRecord(text=end.text, thread=end.thread, status=end.status)) for end in facts}

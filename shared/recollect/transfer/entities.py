@@ -7,6 +7,7 @@ from uuid import UUID
 
 from recollect.graph.aliases import service as aliases
 from recollect.graph.graphs.model import Revision
+from recollect.graph.graphs.view import GraphView
 from recollect.graph.hierarchy import service as hierarchy
 from recollect.graph.nodes import service as nodes
 from recollect.graph.nodes.model import NodeFields, NodeHead, NodeRef, Rewrite, unique
@@ -46,7 +47,7 @@ async def import_entities(
     """
     wanted = merge_entity_records(items, strategy)
     parents = [w.record.parent_id for w in wanted.values() if w.record.parent_id]
-    found = await nodes.find_named(tx, revision.graph, unique([*wanted, *parents]))
+    found = await nodes.find_named(GraphView(tx, revision.graph), unique([*wanted, *parents]))
     there = {name for name in wanted if name in found and not found[name].placeholder}
     if strategy is Strategy.FAIL and there:
         name = next(name for name in wanted if name in there)
@@ -67,7 +68,9 @@ async def import_placements(
 ) -> ImportResult:
     """Put entities under their parents, those left alone excepted; only REPLACE takes one from another parent."""
     links = [(i.where, i.record) for i in items if isinstance(i.record, Placement) and i.record.name not in left]
-    found = await nodes.find_named(tx, revision.graph, unique(n for _, p in links for n in (p.name, p.parent_id)))
+    found = await nodes.find_named(
+        GraphView(tx, revision.graph), unique(n for _, p in links for n in (p.name, p.parent_id))
+    )
     ids = {name: node.id for name, node in found.items() if not node.placeholder}
     problems = [ImportProblem(where, NO_SUCH_PARENT) for where, p in links if not {p.name, p.parent_id} <= ids.keys()]
     parents = {ids[p.name]: ids[p.parent_id] for _, p in links if {p.name, p.parent_id} <= ids.keys()}

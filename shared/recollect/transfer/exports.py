@@ -72,12 +72,13 @@ async def open_export(
     Raises NotFound, Forbidden, and InvalidInput for a format that is none, or an `as_of` that is no revision or time.
     """
     format_named(format_name)
-    graph = await graphs.get_graph(tx, graph_name)
-    at = await graphs.moment(tx, graph, as_of)
+    view = await graphs.view(tx, graph_name, as_of)
+    graphs.require_there(view)
+    graph, at = view.graph, view.at
     if at is None:
         snapshot = await store.find_snapshot(tx, graph.id)
     else:
-        head = await graphs.head_of(tx, graph, at=at)
+        head = await graphs.head_of(view)
         snapshot = Snapshot(graph.id, at.revision, at.at, head.entities, head.facts, head.placeholders, head.relations)
     return Export(snapshot, format_name, only or ExportSelection())
 

@@ -9,6 +9,7 @@ from uuid import UUID
 import asyncpg
 
 from recollect.caller import Caller
+from recollect.graph.graphs import service as graphs
 from recollect.platform.db import Database
 from recollect.platform.embedding import Embedder, create_embedder
 from recollect.platform.sql import Query
@@ -78,7 +79,7 @@ class Ways:
         question = Question(text, vector if vector.any() else None, self.embedder.model)
         async with self.db.transaction(self.caller, read_only=True) as tx:
             recalled = await recall.recall(
-                tx, None, [question], RecallFilter(), limit=LIMIT, token_budget=_BUDGET, exact=exact
+                await graphs.view(tx, None), [question], RecallFilter(), limit=LIMIT, token_budget=_BUDGET, exact=exact
             )
         return [hit.memory_id for hit in recalled.hits]
 

@@ -3,6 +3,7 @@
 from uuid import UUID
 
 from recollect.graph.graphs import service as graphs
+from recollect.graph.graphs.view import GraphView
 from recollect.graph.nodes import service as nodes
 from recollect.graph.passages import service as passages
 from recollect.jobs.model import Job, StepRefused, StepResult
@@ -27,6 +28,6 @@ async def reindex_passages(tx: Transaction, job: Job) -> StepResult:
     page = await nodes.reindex_page(tx, revision, after=after, limit=NODES_PER_STEP)
     done = job.done + len(page)
     if len(page) == NODES_PER_STEP:
-        head = await graphs.head_of(tx, revision.graph)
+        head = await graphs.head_of(GraphView(tx, revision.graph))
         return StepResult({"after": str(page[-1])}, done, max(done, head.entities + head.facts))
     return StepResult({}, done, done, finished=True, result={"nodes": done})

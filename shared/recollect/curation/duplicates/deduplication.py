@@ -31,6 +31,7 @@ from recollect.errors import Conflict, InvalidInput, TooLarge
 from recollect.graph.entities import service as entities
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import Graph, Revision
+from recollect.graph.graphs.view import GraphView
 from recollect.graph.relations import service as relations
 from recollect.graph.relations.model import NewEdge
 from recollect.jobs import service as jobs
@@ -190,7 +191,7 @@ async def _profiles(tx: Transaction, graph: Graph, kind: str) -> list[Profile]:
         raise TooLarge(
             f"There are more than {MAX_HELD} entities of one type: too many to compare", path="metadata.dedup"
         )
-    return await store.list_profiles(tx, graph, None, kind=kind)
+    return await store.list_profiles(GraphView(tx, graph), kind=kind)
 
 
 def pairs_of(profiles: Sequence[Profile], places: Sequence[int], threshold: float) -> list[SimilarPair]:

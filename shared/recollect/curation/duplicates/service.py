@@ -19,7 +19,8 @@ from recollect.curation.duplicates.similarity import (
 from recollect.curation.merging.service import merge_nodes
 from recollect.errors import TooLarge
 from recollect.graph.graphs import service as graphs
-from recollect.graph.graphs.model import Graph, Moment, Revision
+from recollect.graph.graphs.model import Graph, Revision
+from recollect.graph.graphs.view import GraphView
 from recollect.graph.nodes import service as nodes
 from recollect.platform.db import Transaction
 
@@ -33,30 +34,24 @@ MAX_MERGED = 100
 """Groups that one call merges, at most."""
 
 
-async def find_duplicates(
-    tx: Transaction, graph_name: str | None, *, threshold: float, offset: int, limit: int, as_of: str | None = None
-) -> DuplicateGroups:
-    """A page of the groups of entities (`as_of`: as they were) that are alike, in the order of their oldest.
+async def find_duplicates(view: GraphView, *, threshold: float, offset: int, limit: int) -> DuplicateGroups:
+    """A page of the groups of entities that are alike, in the order of their oldest.
 
     The members of a group are alike with its first. Past MAX_COMPARED entities, what the last passes of jobs proposed;
     raises TooLarge where there was none, or none that looked for what is as little alike.
     """
-    graph = await graphs.open_graph(tx, graph_name)
-    if graph is None:
-        return DuplicateGroups([])
-    at = await graphs.moment(tx, graph, as_of)
-    if at is None and await _was_compared_by_a_job(tx, graph, threshold):
-        found = await _proposed_groups(tx, graph, threshold)
+    if view.at is None and await _was_compared_by_a_job(view.tx, view.graph, threshold):
+        found = await _proposed_groups(view.tx, view.graph, threshold)
     else:
-        found = await _groups(tx, graph, threshold, at)
+        found = await _groups(view, threshold)
     page = found[offset : offset + limit]
-    labels = await nodes.names_of(tx, graph, [node for group in page for node in group], at=at)
+    labels = await nodes.names_of(view, [node for group in page for node in group])
     return DuplicateGroups([[labels[node] for node in group] for group in page], len(found) > offset + limit)
 
 
 async def _was_compared_by_a_job(tx: Transaction, graph: Graph, threshold: float) -> bool:
     """Whether a graph is too large for one call, and passes have been over it from this threshold on."""
-    count = await store.count_comparable(tx, graph, None, limit=MAX_COMPARED + 1)
+    count = await store.count_comparable(GraphView(tx, graph), limit=MAX_COMPARED + 1)
     return count > MAX_COMPARED and await is_compared_from(tx, graph, threshold)
 
 
@@ -75,10 +70,9 @@ async def _proposed_groups(tx: Transaction, graph: Graph, threshold: float) -> l
     return star_clusters([SimilarPair(pair.node_id, pair.other_id, pair.likeness) for pair in found], ages)
 
 
-async def needs_a_job(tx: Transaction, graph_name: str | None) -> bool:
+async def needs_a_job(view: GraphView) -> bool:
     """Whether a graph has more entities than one call compares."""
-    graph = await graphs.open_graph(tx, graph_name)
-    return graph is not None and await store.count_comparable(tx, graph, None, limit=MAX_COMPARED + 1) > MAX_COMPARED
+    return await store.count_comparable(view, limit=MAX_COMPARED + 1) > MAX_COMPARED
 
 
 async def compress_graph(
@@ -88,12 +82,12 @@ async def compress_graph(
 
     At most MAX_MERGED groups; raises TooLarge past MAX_COMPARED entities.
     """
-    graph = await graphs.open_graph(tx, graph_name)
-    found = await _groups(tx, graph, threshold, None) if graph else []
-    if graph is None or not found:
+    view = await graphs.view(tx, graph_name)
+    found = await _groups(view, threshold)
+    if not found:
         return CompressionResult([])
     # Only now, and not while the entities are compared, do other writers have to wait.
-    async with graphs.write_graph_of(tx, graph.id, operation) as revision:
+    async with graphs.write_graph_of(tx, view.graph.id, operation) as revision:
         merged = await merge_groups(tx, revision, found[:MAX_MERGED], threshold)
     return replace(merged, more=len(found) > MAX_MERGED)
 
@@ -124,21 +118,21 @@ def still_similar(group: Sequence[UUID], profiles: Mapping[UUID, Profile], thres
 
 
 async def _named(tx: Transaction, graph: Graph, groups: Sequence[Sequence[UUID]]) -> list[list[str]]:
-    labels = await nodes.names_of(tx, graph, [node for group in groups for node in group])
+    labels = await nodes.names_of(GraphView(tx, graph), [node for group in groups for node in group])
     return [[labels[node] for node in group] for group in groups]
 
 
-async def _groups(tx: Transaction, graph: Graph, threshold: float, at: Moment | None) -> list[list[UUID]]:
-    if await store.count_comparable(tx, graph, at, limit=MAX_COMPARED + 1) > MAX_COMPARED:
-        if at is not None:
+async def _groups(view: GraphView, threshold: float) -> list[list[UUID]]:
+    if await store.count_comparable(view, limit=MAX_COMPARED + 1) > MAX_COMPARED:
+        if view.at is not None:
             raise TooLarge(f"With as_of, {MAX_COMPARED} entities at most are compared: leave it out", path="as_of")
         raise TooLarge(
             f"More than {MAX_COMPARED} entities are compared by a job: call propose_duplicates with this threshold, "
             f"and then find_duplicates. Or ask for it regularly in the graph's metadata, as "
             f'{{"dedup": {{"mode": "propose", "threshold": {max(threshold, LEAST_THRESHOLD):g}}}}}, and now by POST '
-            f"/v1/graphs/{graph.name}/deduplicate"
+            f"/v1/graphs/{view.graph.name}/deduplicate"
         )
-    profiles = await store.list_profiles(tx, graph, at)
+    profiles = await store.list_profiles(view)
     # In a thread: seconds of computing must not keep the other calls of this process waiting.
     return await asyncio.to_thread(group_similar, profiles, threshold)
 

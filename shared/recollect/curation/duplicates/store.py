@@ -2,24 +2,23 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
 from uuid import UUID
 
 import asyncpg
 
 from recollect.curation.duplicates.model import ConfiguredGraph, PassPosition, Proposal
 from recollect.curation.duplicates.similarity import Profile, SimilarPair
-from recollect.graph.graphs.model import Graph, Moment
+from recollect.graph.graphs.model import Graph
+from recollect.graph.graphs.view import GraphView
 from recollect.platform.db import Session, Transaction
 from recollect.platform.sql import Queries
 
 queries = Queries(__package__)
 
 
-async def count_comparable(tx: Transaction, graph: Graph, at: Moment | None, *, limit: int) -> int:
-    """How many entities there are (`at`: were) to compare with each other, counted up to `limit`."""
-    query = queries.count_comparable if at is None else queries.count_comparable_at
-    count: int = await tx.fetchval(query, graph_id=graph.id, limit=limit, **_past(at))
+async def count_comparable(view: GraphView, *, limit: int) -> int:
+    """How many entities there are to compare with each other, counted up to `limit`."""
+    count: int = await view.fetchval(queries.count_comparable, limit=limit)
     return count
 
 
@@ -29,10 +28,9 @@ async def count_of_kind(tx: Transaction, graph: Graph, kind: str, *, limit: int)
     return count
 
 
-async def list_profiles(tx: Transaction, graph: Graph, at: Moment | None, *, kind: str | None = None) -> list[Profile]:
-    """What entities are (`at`: were) compared by, oldest first. `kind`: only of this type; '' for none."""
-    query = queries.list_profiles if at is None else queries.list_profiles_at
-    return [_profile(row) for row in await tx.fetch(query, graph_id=graph.id, kind=kind, **_past(at))]
+async def list_profiles(view: GraphView, *, kind: str | None = None) -> list[Profile]:
+    """What entities are compared by, oldest first. `kind`: only of this type; '' for none."""
+    return [_profile(row) for row in await view.fetch(queries.list_profiles, kind=kind)]
 
 
 async def profiles_of(tx: Transaction, graph: Graph, node_ids: Sequence[UUID]) -> dict[UUID, Profile]:
@@ -107,10 +105,6 @@ async def list_deduplications(tx: Transaction, *, limit: int) -> list[Configured
     """Graphs whose metadata speaks of duplicates, those that wait longest first."""
     rows = await tx.fetch(queries.list_deduplications, limit=limit)
     return [ConfiguredGraph(**row) for row in rows]
-
-
-def _past(at: Moment | None) -> dict[str, Any]:
-    return {} if at is None else at.parameters
 
 
 def _profile(row: asyncpg.Record) -> Profile:

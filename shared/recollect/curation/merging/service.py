@@ -9,6 +9,7 @@ from recollect.errors import Conflict, ErrorCode, InvalidInput, TooLarge
 from recollect.graph.aliases import service as aliases
 from recollect.graph.entities import service as entities
 from recollect.graph.graphs.model import Revision
+from recollect.graph.graphs.view import GraphView
 from recollect.graph.hierarchy import service as hierarchy
 from recollect.graph.nodes import service as nodes
 from recollect.graph.nodes.model import NodeHead, NodeRef, Rewrite, unique
@@ -45,7 +46,7 @@ async def _merge(tx: Transaction, revision: Revision, kept: NodeHead, others: Se
     parent_id = await hierarchy.place_of_merged(tx, kept.id, kept.fields.parent_id, ids)
     moved, added = await entities.merge_fields(tx, revision, kept, others, parent_id=parent_id)
     await relations.delete_nodes(tx, revision, ids)
-    (entity,) = await entities.entities_by_id(tx, [kept.id])
+    (entity,) = await entities.entities_by_id(GraphView(tx, revision.graph), [kept.id])
     return MergedEntity(entity, moved, added, redirected.moved, redirected.doubled, redirected.self_loops)
 
 
@@ -57,7 +58,7 @@ async def _merge_order(tx: Transaction, revision: Revision, names: Sequence[str]
     if target is None or target in heads:
         kept = heads.pop(target or names[0])
         return [kept, *heads.values()]
-    place = (await nodes.find_named(tx, revision.graph, [target])).get(target)
+    place = (await nodes.find_named(GraphView(tx, revision.graph), [target])).get(target)
     if place is not None and not place.placeholder:
         raise Conflict(
             f"Another entity is named {target!r}: list it among entityNames to merge it, too",
@@ -82,7 +83,9 @@ async def _renamed(
 
 async def _redirect(tx: Transaction, revision: Revision, kept: UUID, others: Sequence[UUID]) -> RedirectedRelations:
     """Copy the others' edges to the entity that stays. The old ones leave with their nodes."""
-    edges = await relations.edges_of(tx, revision.graph, others, Walk(), within=None, limit=MAX_REDIRECTED + 1)
+    edges = await relations.edges_of(
+        GraphView(tx, revision.graph), others, Walk(), within=None, limit=MAX_REDIRECTED + 1
+    )
     if len(edges) > MAX_REDIRECTED:
         raise TooLarge(f"One merge moves {MAX_REDIRECTED} relations at most. Delete some first")
     own = [_moved(edge, kept, set(others)) for edge in edges if edge.graph_id == revision.graph.id]

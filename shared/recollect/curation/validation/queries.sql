@@ -1,34 +1,33 @@
 -- name: find_integrity_issues
--- What is not as it should be in a graph (:revision, :time: as it was at that revision and its time, where they are not
--- null), how often, and the first :examples of each, oldest first. Nothing is joined that may be the whole graph: IN is
+-- What is not as it should be in a graph (as it was, where :as_of_revision and :as_of_time are not null), how often, and the first :examples of each, oldest first. Nothing is joined that may be the whole graph: IN is
 -- answered by hashing, whatever the planner expects (and IS TRUE keeps it from being made a join).
 WITH living AS (
     SELECT id, name, kind, placeholder, parent_id FROM nodes
-    WHERE :revision::bigint IS NULL AND tenant_id = :tenant_id AND graph_id = :graph_id AND removed_revision IS NULL
+    WHERE :as_of_revision::bigint IS NULL AND tenant_id = :tenant_id AND graph_id = :graph_id AND removed_revision IS NULL
         AND name IS NOT NULL
         AND (expires_at IS NULL OR expires_at > statement_timestamp())
     UNION ALL
-    SELECT node_id, name, kind, placeholder, parent_id FROM nodes_at(:tenant_id, :graph_id, :revision)
-    WHERE :revision::bigint IS NOT NULL AND name IS NOT NULL AND (expires_at IS NULL OR expires_at > :time::timestamptz)
+    SELECT node_id, name, kind, placeholder, parent_id FROM nodes_at(:tenant_id, :graph_id, :as_of_revision)
+    WHERE :as_of_revision::bigint IS NOT NULL AND name IS NOT NULL AND (expires_at IS NULL OR expires_at > :as_of_time::timestamptz)
 ), related AS (
     SELECT id, from_node, to_node, type FROM relations
-    WHERE :revision::bigint IS NULL AND tenant_id = :tenant_id AND graph_id = :graph_id AND to_graph = :graph_id
+    WHERE :as_of_revision::bigint IS NULL AND tenant_id = :tenant_id AND graph_id = :graph_id AND to_graph = :graph_id
         AND removed_revision IS NULL
         AND from_node NOT IN (SELECT id FROM nodes WHERE tenant_id = :tenant_id AND expires_at <= statement_timestamp())
         AND to_node NOT IN (SELECT id FROM nodes WHERE tenant_id = :tenant_id AND expires_at <= statement_timestamp())
     UNION ALL
-    SELECT id, from_node, to_node, type FROM relations_at(:tenant_id, :graph_id, :revision)
-    WHERE :revision::bigint IS NOT NULL AND to_graph = :graph_id
-        AND from_node NOT IN (SELECT node_id FROM nodes_at(:tenant_id, :graph_id, :revision) WHERE expires_at <= :time)
-        AND to_node NOT IN (SELECT node_id FROM nodes_at(:tenant_id, :graph_id, :revision) WHERE expires_at <= :time)
+    SELECT id, from_node, to_node, type FROM relations_at(:tenant_id, :graph_id, :as_of_revision)
+    WHERE :as_of_revision::bigint IS NOT NULL AND to_graph = :graph_id
+        AND from_node NOT IN (SELECT node_id FROM nodes_at(:tenant_id, :graph_id, :as_of_revision) WHERE expires_at <= :as_of_time)
+        AND to_node NOT IN (SELECT node_id FROM nodes_at(:tenant_id, :graph_id, :as_of_revision) WHERE expires_at <= :as_of_time)
 ), said AS (
     SELECT DISTINCT node_id FROM observations
-    WHERE :revision::bigint IS NULL AND tenant_id = :tenant_id AND graph_id = :graph_id AND removed_revision IS NULL
+    WHERE :as_of_revision::bigint IS NULL AND tenant_id = :tenant_id AND graph_id = :graph_id AND removed_revision IS NULL
         AND status = 'active'
         AND (expires_at IS NULL OR expires_at > statement_timestamp())
     UNION ALL
-    SELECT DISTINCT node_id FROM observations_at(:tenant_id, :graph_id, :revision)
-    WHERE :revision::bigint IS NOT NULL AND status = 'active' AND (expires_at IS NULL OR expires_at > :time::timestamptz)
+    SELECT DISTINCT node_id FROM observations_at(:tenant_id, :graph_id, :as_of_revision)
+    WHERE :as_of_revision::bigint IS NOT NULL AND status = 'active' AND (expires_at IS NULL OR expires_at > :as_of_time::timestamptz)
 ), faults AS (
     SELECT 'orphaned_relation' AS fault, id, from_node AS node_id, to_node AS target_id, type AS relation FROM related
     WHERE (from_node IN (SELECT id FROM living)) IS TRUE AND (to_node IN (SELECT id FROM living)) IS TRUE
@@ -50,15 +49,15 @@ WITH living AS (
 )
 SELECT fault, n.name, t.name AS target, relation, total
 FROM placed
-CROSS JOIN LATERAL (SELECT CASE WHEN :revision IS NULL
+CROSS JOIN LATERAL (SELECT CASE WHEN :as_of_revision IS NULL
     THEN (SELECT name FROM nodes WHERE tenant_id = :tenant_id AND id = node_id)
     ELSE (SELECT v.name FROM nodes_at(:tenant_id, :graph_id,
-        :revision) v WHERE v.node_id = placed.node_id ORDER BY v.version LIMIT 1) END
+        :as_of_revision) v WHERE v.node_id = placed.node_id ORDER BY v.version LIMIT 1) END
 ) AS n (name)
-CROSS JOIN LATERAL (SELECT CASE WHEN :revision IS NULL
+CROSS JOIN LATERAL (SELECT CASE WHEN :as_of_revision IS NULL
     THEN (SELECT name FROM nodes WHERE tenant_id = :tenant_id AND id = target_id)
     ELSE (SELECT v.name FROM nodes_at(:tenant_id, :graph_id,
-        :revision) v WHERE v.node_id = placed.target_id ORDER BY v.version LIMIT 1) END
+        :as_of_revision) v WHERE v.node_id = placed.target_id ORDER BY v.version LIMIT 1) END
 ) AS t (name)
 WHERE place <= :examples
 ORDER BY fault, place;

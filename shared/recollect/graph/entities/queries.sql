@@ -100,7 +100,7 @@ ORDER BY created_at, id
 OFFSET :offset
 LIMIT :limit;
 
--- name: list_entities_at
+-- name: list_past_entities
 -- Entities of a graph as they were at a revision and its time, in the order in which they were made. :archived: archived
 -- ones, too.
 SELECT -- include: shown_at

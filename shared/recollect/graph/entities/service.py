@@ -8,7 +8,8 @@ from uuid import UUID
 from recollect.graph.aliases import service as aliases
 from recollect.graph.entities import store
 from recollect.graph.entities.model import Entity, NewEntity, UpsertResult, merged_fields
-from recollect.graph.graphs.model import Graph, Moment, Revision
+from recollect.graph.graphs.model import Graph, Revision
+from recollect.graph.graphs.view import GraphView
 from recollect.graph.nodes import service as nodes
 from recollect.graph.nodes.model import NodeFields, NodeHead, Rewrite, unique, unique_by
 from recollect.graph.observations import service as observations
@@ -60,53 +61,34 @@ async def upsert_entities(tx: Transaction, revision: Revision, entities: Sequenc
     return [_upserted(entity, made.get(entity.name) is entity, new) for entity in entities]
 
 
-async def open_entities(
-    tx: Transaction, graph: Graph, names: Sequence[str], *, at: Moment | None = None
-) -> list[Entity]:
-    """Entities by name (`at`: as they were), each once, in the order asked for; names that none has are left out."""
-    if at is not None:
-        return await store.open_entities_at(tx, graph, unique(names), at)
-    return await store.open_entities(tx, graph, unique(names))
+async def open_entities(view: GraphView, names: Sequence[str]) -> list[Entity]:
+    """Entities by name, each once, in the order asked for; names that none has are left out."""
+    return await store.open_entities(view, unique(names))
 
 
-async def entities_by_id(
-    tx: Transaction, node_ids: Sequence[UUID], *, graph: Graph | None = None, at: Moment | None = None
-) -> list[Entity]:
-    """Live entities by id (with `graph` and `at`: as they were in that graph), in the order asked for."""
-    if graph is not None and at is not None:
-        return await store.entities_by_id_at(tx, graph, node_ids, at)
-    return await store.entities_by_id(tx, node_ids)
+async def entities_by_id(view: GraphView, node_ids: Sequence[UUID]) -> list[Entity]:
+    """Live entities by id, in the order asked for."""
+    return await store.entities_by_id(view, node_ids)
 
 
-async def observations_of(
-    tx: Transaction, graph: Graph, node_ids: Sequence[UUID], *, at: Moment | None = None
-) -> dict[UUID, tuple[str, ...]]:
-    """What is said of those of these nodes that are live entities (`at`: as they were), oldest first."""
-    return {entity.id: entity.observations for entity in await entities_by_id(tx, node_ids, graph=graph, at=at)}
+async def observations_of(view: GraphView, node_ids: Sequence[UUID]) -> dict[UUID, tuple[str, ...]]:
+    """What is said of those of these nodes that are live entities, oldest first."""
+    return {entity.id: entity.observations for entity in await entities_by_id(view, node_ids)}
 
 
 async def list_entities(
-    tx: Transaction,
-    graph: Graph,
-    *,
-    kind: str | None = None,
-    offset: int = 0,
-    limit: int | None = None,
-    archived: bool = True,
-    at: Moment | None = None,
+    view: GraphView, *, kind: str | None = None, offset: int = 0, limit: int | None = None, archived: bool = True
 ) -> list[Entity]:
-    """Entities (`at`: as they were; `archived`: those too) in the order in which they were made."""
-    if at is not None:
-        return await store.list_entities_at(tx, graph, at, kind=kind, offset=offset, limit=limit, archived=archived)
-    ids = await store.list_entity_ids(tx, graph, kind=kind, offset=offset, limit=limit, archived=archived)
-    return await store.entities_by_id(tx, ids)
+    """Entities (`archived`: those too) in the order in which they were made."""
+    if view.at is not None:
+        return await store.list_past_entities(view, kind=kind, offset=offset, limit=limit, archived=archived)
+    ids = await store.list_entity_ids(view, kind=kind, offset=offset, limit=limit, archived=archived)
+    return await store.entities_by_id(view, ids)
 
 
-async def count_kinds(
-    tx: Transaction, graph: Graph, *, limit: int = 1000, at: Moment | None = None
-) -> list[tuple[str, int]]:
-    """How many live entities of each kind a graph has (`at`: as it was), most first, ties by name."""
-    return await store.count_kinds(tx, graph, limit=limit, at=at)
+async def count_kinds(view: GraphView, *, limit: int = 1000) -> list[tuple[str, int]]:
+    """How many live entities of each kind a graph has, most first, ties by name."""
+    return await store.count_kinds(view, limit=limit)
 
 
 async def merge_fields(

@@ -9,7 +9,8 @@ from uuid import UUID
 import asyncpg
 
 from recollect.graph.entities.model import Entity, NewEntity
-from recollect.graph.graphs.model import Graph, Moment, Revision
+from recollect.graph.graphs.model import Graph, Revision
+from recollect.graph.graphs.view import GraphView
 from recollect.ids import new_id
 from recollect.platform.db import Transaction
 from recollect.platform.sql import Queries
@@ -37,61 +38,35 @@ async def insert_entities(tx: Transaction, revision: Revision, entities: Sequenc
     return [InsertedEntity(**row) for row in rows]
 
 
-async def open_entities(tx: Transaction, graph: Graph, names: Sequence[str]) -> list[Entity]:
+async def open_entities(view: GraphView, names: Sequence[str]) -> list[Entity]:
     """Entities by name, in the order asked for; names that no entity has are left out."""
-    return [_entity(row) for row in await tx.fetch(queries.open_entities, graph_id=graph.id, names=names)]
+    return [_entity(row) for row in await view.fetch(queries.open_entities, names=names)]
 
 
-async def open_entities_at(tx: Transaction, graph: Graph, names: Sequence[str], at: Moment) -> list[Entity]:
-    """Entities by name as they were, in the order asked for."""
-    rows = await tx.fetch(queries.open_entities_at, graph_id=graph.id, names=names, **at.parameters)
-    return [_entity(row) for row in rows]
-
-
-async def entities_by_id(tx: Transaction, node_ids: Sequence[UUID]) -> list[Entity]:
+async def entities_by_id(view: GraphView, node_ids: Sequence[UUID]) -> list[Entity]:
     """Entities by id, in the order asked for."""
-    return [_entity(row) for row in await tx.fetch(queries.entities_by_id, node_ids=node_ids)]
-
-
-async def entities_by_id_at(tx: Transaction, graph: Graph, node_ids: Sequence[UUID], at: Moment) -> list[Entity]:
-    """Entities by id as they were, in the order asked for."""
-    rows = await tx.fetch(queries.entities_by_id_at, graph_id=graph.id, node_ids=node_ids, **at.parameters)
-    return [_entity(row) for row in rows]
+    return [_entity(row) for row in await view.fetch(queries.entities_by_id, node_ids=node_ids)]
 
 
 async def list_entity_ids(
-    tx: Transaction, graph: Graph, *, kind: str | None, offset: int, limit: int | None, archived: bool
+    view: GraphView, *, kind: str | None, offset: int, limit: int | None, archived: bool
 ) -> list[UUID]:
     """Live entities in the order in which they were made."""
-    rows = await tx.fetch(
-        queries.list_entity_ids, graph_id=graph.id, kind=kind, offset=offset, limit=limit, archived=archived
-    )
+    rows = await view.fetch(queries.list_entity_ids, kind=kind, offset=offset, limit=limit, archived=archived)
     return [row["id"] for row in rows]
 
 
-async def list_entities_at(
-    tx: Transaction, graph: Graph, at: Moment, *, kind: str | None, offset: int, limit: int | None, archived: bool
+async def list_past_entities(
+    view: GraphView, *, kind: str | None, offset: int, limit: int | None, archived: bool
 ) -> list[Entity]:
-    """Entities of a graph as they were, in the order in which they were made."""
-    rows = await tx.fetch(
-        queries.list_entities_at,
-        graph_id=graph.id,
-        kind=kind,
-        **at.parameters,
-        offset=offset,
-        limit=limit,
-        archived=archived,
-    )
+    """Entities as they were, in the order in which they were made."""
+    rows = await view.fetch(queries.list_past_entities, kind=kind, offset=offset, limit=limit, archived=archived)
     return [_entity(row) for row in rows]
 
 
-async def count_kinds(tx: Transaction, graph: Graph, *, limit: int, at: Moment | None) -> list[tuple[str, int]]:
-    """How many live entities of each kind a graph has (`at`: as it was), most first."""
-    if at is None:
-        rows = await tx.fetch(queries.count_kinds, graph_id=graph.id, limit=limit)
-    else:
-        rows = await tx.fetch(queries.count_kinds_at, graph_id=graph.id, limit=limit, **at.parameters)
-    return [(row["kind"], row["count"]) for row in rows]
+async def count_kinds(view: GraphView, *, limit: int) -> list[tuple[str, int]]:
+    """How many live entities there are of each kind, most first."""
+    return [(row["kind"], row["count"]) for row in await view.fetch(queries.count_kinds, limit=limit)]
 
 
 async def find_children_of(tx: Transaction, node_ids: Sequence[UUID]) -> list[UUID]:

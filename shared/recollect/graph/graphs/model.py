@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
@@ -20,6 +20,10 @@ ARCHIVE_EXPIRED = "archive_expired"
 """The operation, as the log tells it, that archives what has expired. It is nobody's change."""
 
 
+_NOWHERE = UUID(int=0)
+_BEFORE_ALL = datetime.min.replace(tzinfo=UTC)
+
+
 @dataclass(frozen=True, slots=True)
 class Graph:
     """One graph's configuration. `kind_whitelist` None allows every kind."""
@@ -31,6 +35,16 @@ class Graph:
     metadata: dict[str, Any]
     created_at: datetime
     created_by: str
+
+    @classmethod
+    def absent(cls, name: str) -> "Graph":
+        """What stands for a graph that is not there: one in which nothing is found."""
+        return cls(_NOWHERE, name, "lww", None, {}, _BEFORE_ALL, "")
+
+    @property
+    def is_there(self) -> bool:
+        """Whether this graph exists."""
+        return self.id != _NOWHERE
 
     def require_kind(self, kind: str | None, path: str | None) -> None:
         """Raise InvalidInput where a whitelist leaves this kind out; `path` is the caller's own argument."""
@@ -86,6 +100,11 @@ class GraphHead:
     placeholders: int
     observations: int
     relations: int
+
+    @classmethod
+    def absent(cls) -> "GraphHead":
+        """The head of a graph that is not there."""
+        return cls(0, _BEFORE_ALL, 0, 0, 0, 0, 0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,7 @@ from recollect.graph.graphs.model import (
     parse_as_of,
     spelled_id,
 )
+from recollect.graph.graphs.view import GraphView
 from recollect.platform.db import Transaction
 
 MAX_GRAPHS = 1_000
@@ -50,6 +51,23 @@ async def open_graph(tx: Transaction, name: str | None) -> Graph | None:
     graph = await store.find_graph(tx, graph_name(name or tx.caller.default_graph))
     tx.caller.require_graph(graph.id if graph else None)
     return graph
+
+
+async def view(tx: Transaction, name: str | None, as_of: str | datetime | None = None) -> GraphView:
+    """A graph to read, as it is or (`as_of`, a revision or a time) as it was; an empty view where it is not there.
+
+    Raises Forbidden as `open_graph` does, and InvalidInput as `moment` does.
+    """
+    graph = await open_graph(tx, name)
+    if graph is None:
+        return GraphView(tx, Graph.absent(name or tx.caller.default_graph))
+    return GraphView(tx, graph, await moment(tx, graph, as_of))
+
+
+def require_there(view: GraphView) -> None:
+    """Raise NotFound where there is no such graph."""
+    if not view.is_there:
+        raise _no_graph(view.graph.name)
 
 
 async def get_graph(tx: Transaction, name: str) -> Graph:
@@ -155,9 +173,13 @@ async def delete_graph(tx: Transaction, name: str, operation: str) -> bool:
     return True
 
 
-async def head_of(tx: Transaction, graph: Graph, *, at: Moment | None = None) -> GraphHead:
-    """The newest revision of a graph (`at`: the one then) and exact counts of what is (`at`: was) live."""
-    return await store.find_live_head(tx, graph.id) if at is None else await store.find_head_at(tx, graph.id, at)
+async def head_of(view: GraphView) -> GraphHead:
+    """The newest revision of a graph and exact counts of what is live."""
+    if not view.is_there:
+        return GraphHead.absent()
+    if view.at is not None:
+        return await store.find_head_at(view.tx, view.graph.id, view.at)
+    return await store.find_live_head(view.tx, view.graph.id)
 
 
 async def last_written_at(tx: Transaction, graph: Graph) -> datetime:
@@ -175,14 +197,14 @@ async def plan_checks_once(tx: Transaction) -> None:
     await store.plan_checks_once(tx)
 
 
-async def moment(tx: Transaction, graph: Graph, as_of: str | None) -> Moment | None:
+async def moment(tx: Transaction, graph: Graph, as_of: str | datetime | None) -> Moment | None:
     """The past state that `as_of` (a revision or a time) names; None for now.
 
     Raises InvalidInput, also where compaction has removed what was then.
     """
     if as_of is None:
         return None
-    wanted = parse_as_of(as_of)
+    wanted = parse_as_of(as_of) if isinstance(as_of, str) else as_of
     if isinstance(wanted, datetime):
         return await moment_of(tx, graph, wanted)
     await require_kept(tx, graph, wanted, path="as_of")

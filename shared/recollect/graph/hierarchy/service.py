@@ -7,8 +7,8 @@ from uuid import UUID
 from recollect.errors import Conflict, ErrorCode
 from recollect.graph.entities import service as entities
 from recollect.graph.entities.model import Entity
-from recollect.graph.graphs import service as graphs
-from recollect.graph.graphs.model import Graph, Moment, Revision
+from recollect.graph.graphs.model import Revision
+from recollect.graph.graphs.view import GraphView
 from recollect.graph.hierarchy import store
 from recollect.graph.hierarchy.model import MAX_LEVELS, MAX_SUBTREE, EntityPage, PageRequest
 from recollect.graph.nodes import service as nodes
@@ -31,7 +31,7 @@ async def set_parent(tx: Transaction, revision: Revision, name: str, parent: str
     head = (await nodes.read_heads(tx, revision.graph, [child_id]))[child_id]
     if head.fields.parent_id != parent_id:
         await nodes.rewrite(tx, revision, [Rewrite(head, replace(head.fields, parent_id=parent_id))])
-    (entity,) = await entities.entities_by_id(tx, [child_id])
+    (entity,) = await entities.entities_by_id(GraphView(tx, revision.graph), [child_id])
     return entity
 
 
@@ -77,65 +77,53 @@ async def place_of_merged(tx: Transaction, kept: UUID, parent_id: UUID | None, o
     return above[tops[-1] + 1] if tops[-1] + 1 < len(above) else None
 
 
-async def get_parent(tx: Transaction, graph_name: str | None, name: str, *, as_of: str | None = None) -> Entity | None:
+async def get_parent(view: GraphView, name: str) -> Entity | None:
     """The entity right above, or None; raises NotFound."""
-    graph, at, node_id = await _found(tx, graph_name, name, as_of)
-    above = await store.list_ancestors(tx, graph, node_id, at, levels=1)
-    found = await entities.entities_by_id(tx, above, graph=graph, at=at)
+    node_id = await _found(view, name)
+    above = await store.list_ancestors(view, node_id, levels=1)
+    found = await entities.entities_by_id(view, above)
     return found[0] if found else None
 
 
-async def get_ancestors(tx: Transaction, graph_name: str | None, name: str, *, as_of: str | None = None) -> EntityPage:
+async def get_ancestors(view: GraphView, name: str) -> EntityPage:
     """The entities above, nearest first; raises NotFound."""
-    graph, at, node_id = await _found(tx, graph_name, name, as_of)
-    above = await store.list_ancestors(tx, graph, node_id, at, levels=MAX_LEVELS + 1)
-    found = await entities.entities_by_id(tx, above[:MAX_LEVELS], graph=graph, at=at)
+    node_id = await _found(view, name)
+    above = await store.list_ancestors(view, node_id, levels=MAX_LEVELS + 1)
+    found = await entities.entities_by_id(view, above[:MAX_LEVELS])
     return EntityPage(found, MAX_LEVELS if len(above) > MAX_LEVELS else None)
 
 
-async def get_children(
-    tx: Transaction, graph_name: str | None, name: str, page: PageRequest, *, as_of: str | None = None
-) -> EntityPage:
+async def get_children(view: GraphView, name: str, page: PageRequest) -> EntityPage:
     """The entities right below, oldest first; raises NotFound."""
-    graph, at, node_id = await _found(tx, graph_name, name, as_of)
-    return await _page(tx, graph, at, page, await store.list_children(tx, graph, node_id, at, page.and_one_more))
+    node_id = await _found(view, name)
+    return await _page(view, page, await store.list_children(view, node_id, page.and_one_more))
 
 
-async def get_descendants(
-    tx: Transaction, graph_name: str | None, name: str, page: PageRequest, *, as_of: str | None = None
-) -> EntityPage:
+async def get_descendants(view: GraphView, name: str, page: PageRequest) -> EntityPage:
     """The entities below, depth first; raises NotFound."""
-    graph, at, node_id = await _found(tx, graph_name, name, as_of)
-    return await _page(tx, graph, at, page, await store.list_descendants(tx, graph, node_id, at, page.and_one_more))
+    node_id = await _found(view, name)
+    return await _page(view, page, await store.list_descendants(view, node_id, page.and_one_more))
 
 
-async def get_roots(
-    tx: Transaction, graph_name: str | None, page: PageRequest, *, as_of: str | None = None
-) -> EntityPage:
+async def get_roots(view: GraphView, page: PageRequest) -> EntityPage:
     """The entities that have no parent, oldest first."""
-    graph = await graphs.open_graph(tx, graph_name)
-    if graph is None:
-        return EntityPage([], None)
-    at = await graphs.moment(tx, graph, as_of)
-    return await _page(tx, graph, at, page, await store.list_roots(tx, graph, at, page.and_one_more))
+    return await _page(view, page, await store.list_roots(view, page.and_one_more))
 
 
-async def get_subtree(
-    tx: Transaction, graph_name: str | None, name: str, page: PageRequest, *, as_of: str | None = None
-) -> Subgraph:
+async def get_subtree(view: GraphView, name: str, page: PageRequest) -> Subgraph:
     """An entity and those below it, depth first, and the relations among those of the page; raises NotFound."""
-    graph, at, node_id = await _found(tx, graph_name, name, as_of)
+    node_id = await _found(view, name)
     first = [node_id] if page.offset == 0 else []
     below = PageRequest(max(page.offset - 1, 0), page.limit + 1 - len(first))
-    ids = [*first, *await store.list_descendants(tx, graph, node_id, at, below)]
-    found = await _page(tx, graph, at, page, ids)
-    return await relations.subgraph_within(tx, graph, found.entities, next_offset=found.next_offset, at=at)
+    ids = [*first, *await store.list_descendants(view, node_id, below)]
+    found = await _page(view, page, ids)
+    return await relations.subgraph_within(view, found.entities, next_offset=found.next_offset)
 
 
-async def subtree_ids(tx: Transaction, graph: Graph, name: str, *, at: Moment | None = None) -> list[UUID]:
+async def subtree_ids(view: GraphView, name: str) -> list[UUID]:
     """An entity and those below it, up to MAX_SUBTREE; raises NotFound."""
-    _, _, node_id = await _placed(tx, graph, name, at)
-    return [node_id, *await store.list_descendants(tx, graph, node_id, at, PageRequest(0, MAX_SUBTREE - 1))]
+    node_id = await _found(view, name)
+    return [node_id, *await store.list_descendants(view, node_id, PageRequest(0, MAX_SUBTREE - 1))]
 
 
 def _lies_below(above: Mapping[UUID, UUID | None], node_id: UUID | None, other: UUID) -> bool:
@@ -149,25 +137,16 @@ def _lies_below(above: Mapping[UUID, UUID | None], node_id: UUID | None, other: 
     return False
 
 
-async def _found(
-    tx: Transaction, graph_name: str | None, name: str, as_of: str | None
-) -> tuple[Graph, Moment | None, UUID]:
-    """The graph, the moment, and the entity of that name; raises NotFound."""
-    graph = await graphs.open_graph(tx, graph_name)
-    if graph is None:
-        raise EntityNotFound(name)
-    return await _placed(tx, graph, name, await graphs.moment(tx, graph, as_of))
-
-
-async def _placed(tx: Transaction, graph: Graph, name: str, at: Moment | None) -> tuple[Graph, Moment | None, UUID]:
-    if at is None:
-        return graph, None, (await nodes.require_entities(tx, graph, [name]))[name].id
-    found = await entities.open_entities(tx, graph, [name], at=at)
+async def _found(view: GraphView, name: str) -> UUID:
+    """The entity of that name; raises NotFound."""
+    if view.at is None:
+        return (await nodes.require_entities(view.tx, view.graph, [name]))[name].id
+    found = await entities.open_entities(view, [name])
     if not found:
         raise EntityNotFound(name)
-    return graph, at, found[0].id
+    return found[0].id
 
 
-async def _page(tx: Transaction, graph: Graph, at: Moment | None, page: PageRequest, ids: Sequence[UUID]) -> EntityPage:
-    found = await entities.entities_by_id(tx, ids[: page.limit], graph=graph, at=at)
+async def _page(view: GraphView, page: PageRequest, ids: Sequence[UUID]) -> EntityPage:
+    found = await entities.entities_by_id(view, ids[: page.limit])
     return EntityPage(found, page.offset + page.limit if len(ids) > page.limit else None)

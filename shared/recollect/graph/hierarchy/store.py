@@ -1,10 +1,9 @@
-"""One function per query of `queries.sql`, or per pair: of now, and of a past moment."""
+"""One function per query of `queries.sql`, or per pair: a view asks the one of its moment."""
 
 from collections.abc import Sequence
-from typing import Any
 from uuid import UUID
 
-from recollect.graph.graphs.model import Graph, Moment
+from recollect.graph.graphs.view import GraphView
 from recollect.graph.hierarchy.model import MAX_LEVELS, PageRequest
 from recollect.platform.db import Transaction
 from recollect.platform.sql import Queries
@@ -22,38 +21,25 @@ async def list_ancestor_ids_of_many(tx: Transaction, node_ids: Sequence[UUID]) -
     return {row["id"]: row["parent_id"] for row in await tx.fetch(queries.list_ancestor_ids_of_many, node_ids=node_ids)}
 
 
-async def list_ancestors(tx: Transaction, graph: Graph, node_id: UUID, at: Moment | None, *, levels: int) -> list[UUID]:
-    """The live nodes above a node (`at`: as it was), nearest first, up to the first that is not there."""
-    query = queries.list_ancestors if at is None else queries.list_ancestors_at
-    return [row["id"] for row in await tx.fetch(query, node_id=node_id, levels=levels, **_past(graph, at))]
+async def list_ancestors(view: GraphView, node_id: UUID, *, levels: int) -> list[UUID]:
+    """The live nodes above a node, nearest first, up to the first that is not there."""
+    return [row["id"] for row in await view.fetch(queries.list_ancestors, node_id=node_id, levels=levels)]
 
 
-async def list_children(
-    tx: Transaction, graph: Graph, node_id: UUID, at: Moment | None, page: PageRequest
-) -> list[UUID]:
-    """The live nodes right below a node (`at`: as it was), oldest first."""
-    query = queries.list_children if at is None else queries.list_children_at
-    rows = await tx.fetch(query, node_id=node_id, offset=page.offset, limit=page.limit, **_past(graph, at))
+async def list_children(view: GraphView, node_id: UUID, page: PageRequest) -> list[UUID]:
+    """The live nodes right below a node, oldest first."""
+    rows = await view.fetch(queries.list_children, node_id=node_id, offset=page.offset, limit=page.limit)
     return [row["id"] for row in rows]
 
 
-async def list_descendants(
-    tx: Transaction, graph: Graph, node_id: UUID, at: Moment | None, page: PageRequest
-) -> list[UUID]:
-    """The live nodes below a node (`at`: as it was), depth first."""
-    query = queries.list_descendants if at is None else queries.list_descendants_at
-    rows = await tx.fetch(
-        query, node_id=node_id, max_levels=MAX_LEVELS, offset=page.offset, limit=page.limit, **_past(graph, at)
+async def list_descendants(view: GraphView, node_id: UUID, page: PageRequest) -> list[UUID]:
+    """The live nodes below a node, depth first."""
+    rows = await view.fetch(
+        queries.list_descendants, node_id=node_id, max_levels=MAX_LEVELS, offset=page.offset, limit=page.limit
     )
     return [row["id"] for row in rows]
 
 
-async def list_roots(tx: Transaction, graph: Graph, at: Moment | None, page: PageRequest) -> list[UUID]:
-    """Live entities (`at`: as they were) that have no live parent, oldest first."""
-    query = queries.list_roots if at is None else queries.list_roots_at
-    rows = await tx.fetch(query, offset=page.offset, limit=page.limit, **{"graph_id": graph.id} | _past(graph, at))
-    return [row["id"] for row in rows]
-
-
-def _past(graph: Graph, at: Moment | None) -> dict[str, Any]:
-    return {} if at is None else {"graph_id": graph.id, **at.parameters}
+async def list_roots(view: GraphView, page: PageRequest) -> list[UUID]:
+    """Live entities that have no live parent, oldest first."""
+    return [row["id"] for row in await view.fetch(queries.list_roots, offset=page.offset, limit=page.limit)]

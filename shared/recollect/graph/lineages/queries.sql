@@ -47,7 +47,7 @@ JOIN nodes n ON n.tenant_id = :tenant_id AND n.graph_id = ANY (:graph_ids::uuid[
 JOIN versions v ON v.tenant_id = :tenant_id AND v.node_id = n.id AND v.version = n.version
 ORDER BY wanted.place;
 
--- name: versions_at
+-- name: past_versions
 -- The versions that were the heads of nodes at a revision and its time, of sibling heads the highest, in the order asked
 -- for. :placeholders: of placeholders too.
 SELECT v.*
@@ -57,7 +57,7 @@ JOIN nodes_at(:tenant_id, :graph_id, :as_of_revision) h ON h.node_id = wanted.id
 JOIN versions v ON v.tenant_id = :tenant_id AND v.id = h.id
 ORDER BY wanted.place;
 
--- name: list_current
+-- name: list_heads
 -- The heads of live nodes, the siblings among them, that pass a filter: oldest node first, of each the newest first.
 SELECT n.version_id
 FROM (
@@ -80,7 +80,7 @@ LIMIT :limit;
 SELECT EXISTS (SELECT 1 FROM nodes WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND id = :node_id
     AND NOT placeholder);
 
--- name: list_past
+-- name: list_heads_at
 -- The heads of nodes, the siblings among them, that passed a filter at revision :as_of_revision and its time :as_of_time:
 -- oldest node first, of each the newest first.
 WITH living AS MATERIALIZED (
@@ -101,7 +101,7 @@ ORDER BY n.node_id, n.version DESC
 OFFSET :offset
 LIMIT :limit;
 
--- name: heads_at
+-- name: past_conflicts
 -- The heads of nodes that had several at revision :as_of_revision, newest first.
 SELECT h.node_id, array_prepend(h.id, array_agg(v.id ORDER BY v.version DESC)) AS heads
 FROM node_versions v

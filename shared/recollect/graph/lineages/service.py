@@ -7,12 +7,11 @@ supersedes all heads.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
 from uuid import UUID
 
 from recollect.errors import ErrorCode, NotFound, RecollectError
-from recollect.graph.graphs import service as graphs
-from recollect.graph.graphs.model import Graph, Moment, Revision
+from recollect.graph.graphs.model import Graph, Revision
+from recollect.graph.graphs.view import GraphView
 from recollect.graph.lineages import store
 from recollect.graph.lineages.model import (
     Draft,
@@ -50,7 +49,9 @@ async def put_nodes(tx: Transaction, revision: Revision, drafts: Sequence[Draft]
 async def _put_nodes(tx: Transaction, revision: Revision, drafts: Sequence[Draft]) -> list[PutOutcome | RecollectError]:
     """What `put_nodes` answers of drafts of which each lineage has one."""
     heads = await nodes.read_heads(tx, revision.graph, [draft.node_id for draft in drafts if draft.node_id])
-    names = await nodes.find_named(tx, revision.graph, [draft.fields.name for draft in drafts if draft.fields.name])
+    names = await nodes.find_named(
+        GraphView(tx, revision.graph), [draft.fields.name for draft in drafts if draft.fields.name]
+    )
     # A placeholder becomes the node that is made under its name; a node that has relations of its own cannot become it.
     renamed = {draft.fields.name for draft in drafts if draft.node_id and not draft.content_only}
     owners = {name: node.id for name, node in names.items() if not node.placeholder or name in renamed}
@@ -79,43 +80,43 @@ async def require_head(tx: Transaction, graph: Graph, node_id: UUID) -> NodeHead
     return head
 
 
-async def get_node(tx: Transaction, graph: Graph, node_id: UUID) -> Version:
+async def get_node(view: GraphView, node_id: UUID) -> Version:
     """The newest version of a live node; raises NotFound."""
-    found = await store.current_versions(tx, [graph.id], [node_id])
-    if not found:
-        raise not_found(node_id)
-    return found[0]
+    found = await get_nodes(view, [node_id])
+    return _found(found[0] if found else None, node_id)
 
 
-async def get_nodes(
-    tx: Transaction, graph: Graph, node_ids: Sequence[UUID], *, at: Moment | None = None, placeholders: bool = False
-) -> list[Version]:
-    """The newest versions of live nodes (`at`: their heads then), in the order asked for; others are left out.
+async def get_nodes(view: GraphView, node_ids: Sequence[UUID], *, placeholders: bool = False) -> list[Version]:
+    """The newest versions of live nodes, in the order asked for; others are left out.
 
     `placeholders`: those too, for what leads over them.
     """
-    if at is not None:
-        found = await store.versions_at(tx, graph, node_ids, at, placeholders=placeholders)
-        return await _with_conflicts_of(tx, graph, found, at)
-    return await store.current_versions(tx, [graph.id], node_ids, placeholders=placeholders)
+    if view.at is not None:
+        found = await store.past_versions(view, node_ids, placeholders=placeholders)
+        return await _with_conflicts_of(view, found)
+    return await store.current_versions(view.tx, [view.graph.id], node_ids, placeholders=placeholders)
 
 
-async def get_heads(
-    tx: Transaction, graph: Graph, version_ids: Sequence[UUID], *, at: Moment | None = None
-) -> list[Version]:
-    """Heads by their own ids, in the order asked for (`at`: with the conflicts that they had then)."""
-    found = await store.find_versions(tx, graph, version_ids)
-    return found if at is None else await _with_conflicts_of(tx, graph, found, at)
+async def get_heads(view: GraphView, version_ids: Sequence[UUID]) -> list[Version]:
+    """Heads by their own ids, in the order asked for."""
+    found = await store.find_versions(view.tx, view.graph, version_ids)
+    return found if view.at is None else await _with_conflicts_of(view, found)
 
 
 async def get_found(
-    tx: Transaction, graph: Graph, found: Sequence[tuple[UUID, UUID | None]], *, at: Moment | None = None
+    view: GraphView, found: Sequence[tuple[UUID, UUID | None]]
 ) -> dict[tuple[UUID, UUID | None], Version]:
     """Of nodes, each with the own id of a sibling head or None: that version, or the node's newest, in this order."""
-    newest = await get_nodes(tx, graph, [node_id for node_id, sibling in found if sibling is None], at=at)
-    siblings = await get_heads(tx, graph, [sibling for _, sibling in found if sibling is not None], at=at)
+    newest = await get_nodes(view, [node_id for node_id, sibling in found if sibling is None])
+    siblings = await get_heads(view, [sibling for _, sibling in found if sibling is not None])
     versions = {(node.node_id, None): node for node in newest} | {(node.node_id, node.id): node for node in siblings}
     return {key: versions[key] for key in found if key in versions}
+
+
+async def get_past_version(view: GraphView, node_id: UUID) -> Version:
+    """The version that was a node's head at the moment of the view, as it is kept; raises NotFound."""
+    found = await store.past_versions(view, [node_id])
+    return _found(found[0] if found else None, node_id)
 
 
 async def get_nodes_across(tx: Transaction, graph_ids: Sequence[UUID], node_ids: Sequence[UUID]) -> list[Version]:
@@ -147,12 +148,6 @@ async def get_numbered(tx: Transaction, graph: Graph, node_id: UUID, number: int
     return _found(version, node_id)
 
 
-async def get_at(tx: Transaction, graph: Graph, node_id: UUID, at: datetime) -> Version:
-    """The version that was a node's head at a time; raises NotFound where it did not live then."""
-    found = await store.versions_at(tx, graph, [node_id], await graphs.moment_of(tx, graph, at))
-    return _found(found[0] if found else None, node_id)
-
-
 async def history(tx: Transaction, graph: Graph, node_id: UUID, *, offset: int = 0, limit: int = 100) -> list[Version]:
     """Versions of a node, newest first, of a deleted one too; raises NotFound."""
     found = await store.list_versions(tx, graph, node_id, offset=offset, limit=limit)
@@ -161,22 +156,20 @@ async def history(tx: Transaction, graph: Graph, node_id: UUID, *, offset: int =
     return found
 
 
-async def list_nodes(
-    tx: Transaction, graph: Graph, only: VersionFilter, *, at: Moment | None = None
-) -> tuple[list[Version], bool]:
-    """Heads of live nodes (`at`: as they were) that pass a filter, oldest node first, and whether more follow.
+async def list_nodes(view: GraphView, only: VersionFilter) -> tuple[list[Version], bool]:
+    """Heads of live nodes that pass a filter, oldest node first, and whether more follow.
 
     Of nodes in conflict every head, the newest first.
     """
-    ids = await (store.list_current(tx, graph, only) if at is None else store.list_past(tx, graph, only, at))
-    return await get_heads(tx, graph, ids[: only.limit], at=at), len(ids) > only.limit
+    ids = await store.list_heads(view, only)
+    return await get_heads(view, ids[: only.limit]), len(ids) > only.limit
 
 
-async def describe_schema(tx: Transaction, graph: Graph, *, at: Moment | None = None) -> SchemaDescription:
-    """Which kinds and tags a graph uses (`at`: used), so that its words can be taken up rather than doubled."""
-    count, kinds = await store.describe_kinds(tx, graph, at, examples=MAX_EXAMPLES, limit=MAX_WORDS + 1)
-    prefixes = await store.count_tag_prefixes(tx, graph, at, values=MAX_VALUES, limit=MAX_WORDS + 1)
-    tags = await store.count_tags(tx, graph, at, prefix="", limit=MAX_WORDS + 1)
+async def describe_schema(view: GraphView) -> SchemaDescription:
+    """Which kinds and tags a graph uses, so that its words can be taken up rather than doubled."""
+    count, kinds = await store.describe_kinds(view, examples=MAX_EXAMPLES, limit=MAX_WORDS + 1)
+    prefixes = await store.count_tag_prefixes(view, values=MAX_VALUES, limit=MAX_WORDS + 1)
+    tags = await store.count_tags(view, prefix="", limit=MAX_WORDS + 1)
     more = max(len(kinds), len(prefixes), len(tags)) > MAX_WORDS
     return SchemaDescription(
         count, tuple(kinds[:MAX_WORDS]), tuple(prefixes[:MAX_WORDS]), tuple(tags[:MAX_WORDS]), more
@@ -184,21 +177,15 @@ async def describe_schema(tx: Transaction, graph: Graph, *, at: Moment | None = 
 
 
 async def list_tags(
-    tx: Transaction,
-    graph: Graph,
-    prefix: str = "",
-    *,
-    offset: int = 0,
-    limit: int = MAX_WORDS,
-    at: Moment | None = None,
+    view: GraphView, prefix: str = "", *, offset: int = 0, limit: int = MAX_WORDS
 ) -> tuple[list[TagUse], bool]:
     """A page of the tags that begin so, whatever their case, most used first, and whether there are more."""
-    found = await store.count_tags(tx, graph, at, prefix=prefix, offset=offset, limit=limit + 1)
+    found = await store.count_tags(view, prefix=prefix, offset=offset, limit=limit + 1)
     return found[:limit], len(found) > limit
 
 
-async def _with_conflicts_of(tx: Transaction, graph: Graph, versions: list[Version], at: Moment) -> list[Version]:
-    heads = await store.heads_at(tx, graph, [version.node_id for version in versions], at)
+async def _with_conflicts_of(view: GraphView, versions: list[Version]) -> list[Version]:
+    heads = await store.past_conflicts(view, [version.node_id for version in versions])
     return [replace(v, conflicts=tuple(i for i in heads.get(v.node_id, ()) if i != v.id)) for v in versions]
 
 

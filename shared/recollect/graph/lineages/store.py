@@ -5,7 +5,8 @@ from uuid import UUID
 
 import asyncpg
 
-from recollect.graph.graphs.model import Graph, Moment, as_of_parameters
+from recollect.graph.graphs.model import Graph
+from recollect.graph.graphs.view import GraphView
 from recollect.graph.lineages.model import KindUse, TagPrefixUse, TagUse, Version, VersionFilter
 from recollect.graph.nodes.model import any_case
 from recollect.platform.db import Transaction
@@ -24,14 +25,9 @@ async def find_numbered(tx: Transaction, graph: Graph, node_id: UUID, number: in
     return _version(await tx.fetchrow(queries.find_numbered, graph_id=graph.id, node_id=node_id, number=number))
 
 
-async def versions_at(
-    tx: Transaction, graph: Graph, node_ids: Sequence[UUID], at: Moment, *, placeholders: bool = False
-) -> list[Version]:
+async def past_versions(view: GraphView, node_ids: Sequence[UUID], *, placeholders: bool = False) -> list[Version]:
     """The versions that were the heads of nodes, in the order asked for; those that did not live then are left out."""
-    rows = await tx.fetch(
-        queries.versions_at, graph_id=graph.id, node_ids=node_ids, **at.parameters, placeholders=placeholders
-    )
-    return _versions(rows)
+    return _versions(await view.fetch(queries.past_versions, node_ids=node_ids, placeholders=placeholders))
 
 
 async def list_versions(tx: Transaction, graph: Graph, node_id: UUID, *, offset: int, limit: int) -> list[Version]:
@@ -50,64 +46,34 @@ async def current_versions(
     )
 
 
-async def list_current(tx: Transaction, graph: Graph, only: VersionFilter) -> list[UUID]:
+async def list_heads(view: GraphView, only: VersionFilter) -> list[UUID]:
     """Heads of live nodes that pass a filter, by their own ids, oldest node first; up to one more than its limit."""
-    tags = any_case(only.tags)
-    rows = await tx.fetch(
-        queries.list_current, graph_id=graph.id, kinds=only.kinds, tags=tags, offset=only.offset, limit=only.limit + 1
+    rows = await view.fetch(
+        queries.list_heads, kinds=only.kinds, tags=any_case(only.tags), offset=only.offset, limit=only.limit + 1
     )
     return [row["version_id"] for row in rows]
 
 
-async def list_past(tx: Transaction, graph: Graph, only: VersionFilter, at: Moment) -> list[UUID]:
-    """Heads of nodes that passed a filter at a moment, as of list_current; up to one more than its limit."""
-    tags = any_case(only.tags)
-    rows = await tx.fetch(
-        queries.list_past,
-        graph_id=graph.id,
-        kinds=only.kinds,
-        tags=tags,
-        offset=only.offset,
-        limit=only.limit + 1,
-        **at.parameters,
-    )
-    return [row["version_id"] for row in rows]
-
-
-async def heads_at(tx: Transaction, graph: Graph, node_ids: Sequence[UUID], at: Moment) -> dict[UUID, list[UUID]]:
+async def past_conflicts(view: GraphView, node_ids: Sequence[UUID]) -> dict[UUID, list[UUID]]:
     """The heads of nodes that had several, newest first, by node."""
-    rows = await tx.fetch(queries.heads_at, graph_id=graph.id, node_ids=node_ids, as_of_revision=at.revision)
-    return {row["node_id"]: row["heads"] for row in rows}
+    return {row["node_id"]: row["heads"] for row in await view.fetch(queries.past_conflicts, node_ids=node_ids)}
 
 
-async def describe_kinds(
-    tx: Transaction, graph: Graph, at: Moment | None, *, examples: int, limit: int
-) -> tuple[int, list[KindUse]]:
-    """How many nodes a graph has (`at`: had), and the kinds of them, most used first."""
-    rows = await tx.fetch(
-        queries.describe_kinds, graph_id=graph.id, **as_of_parameters(at), examples=examples, limit=limit
-    )
+async def describe_kinds(view: GraphView, *, examples: int, limit: int) -> tuple[int, list[KindUse]]:
+    """How many nodes a graph has, and the kinds of them, most used first."""
+    rows = await view.fetch(queries.describe_kinds, examples=examples, limit=limit)
     kinds = [KindUse(row["kind"], row["count"], tuple(row["examples"])) for row in rows]
     return (rows[0]["total"] if rows else 0), kinds
 
 
-async def count_tags(
-    tx: Transaction, graph: Graph, at: Moment | None, *, prefix: str, offset: int = 0, limit: int
-) -> list[TagUse]:
+async def count_tags(view: GraphView, *, prefix: str, offset: int = 0, limit: int) -> list[TagUse]:
     """Tags of a graph that begin so, whatever their case, most used first."""
-    rows = await tx.fetch(
-        queries.count_tags, graph_id=graph.id, **as_of_parameters(at), prefix=prefix, limit=limit, offset=offset
-    )
-    return [TagUse(**row) for row in rows]
+    return [TagUse(**row) for row in await view.fetch(queries.count_tags, prefix=prefix, limit=limit, offset=offset)]
 
 
-async def count_tag_prefixes(
-    tx: Transaction, graph: Graph, at: Moment | None, *, values: int, limit: int
-) -> list[TagPrefixUse]:
+async def count_tag_prefixes(view: GraphView, *, values: int, limit: int) -> list[TagPrefixUse]:
     """Prefixes of the tags of a graph, most used first, each with the values used most."""
-    rows = await tx.fetch(
-        queries.count_tag_prefixes, graph_id=graph.id, **as_of_parameters(at), values=values, limit=limit
-    )
+    rows = await view.fetch(queries.count_tag_prefixes, values=values, limit=limit)
     return [TagPrefixUse(**{**row, "values": tuple(row["values"])}) for row in rows]
 
 

@@ -271,7 +271,7 @@ UPDATE nodes SET updated_at = :revision_time WHERE tenant_id = :tenant_id AND id
 SELECT id, name FROM nodes WHERE tenant_id = :tenant_id AND id = ANY (:node_ids::uuid[]) AND removed_revision IS NULL
     AND name IS NOT NULL;
 
--- name: names_at
+-- name: names_of_at
 -- The names of nodes as they were at a revision, placeholders too.
 SELECT node_id AS id, name FROM nodes_at(:tenant_id, :graph_id,
     :as_of_revision) WHERE node_id = ANY (:node_ids::uuid[]) AND name IS NOT NULL;

@@ -7,7 +7,8 @@ from datetime import datetime
 from uuid import UUID
 
 from recollect.errors import Conflict, ErrorCode
-from recollect.graph.graphs.model import Graph, Moment, Revision
+from recollect.graph.graphs.model import Graph, Revision
+from recollect.graph.graphs.view import GraphView
 from recollect.graph.nodes import store
 from recollect.graph.nodes.model import (
     EntityNotFound,
@@ -148,18 +149,14 @@ async def archive_expired(tx: Transaction, revision: Revision, *, limit: int) ->
     return len(heads)
 
 
-async def find_named(
-    tx: Transaction, graph: Graph, names: Sequence[str], *, at: Moment | None = None
-) -> dict[str, NodeRef]:
-    """Live nodes of these names (`at`: as they were), placeholders too, by name."""
-    if at is not None:
-        return await store.find_named_at(tx, graph, names, at)
-    return await store.find_named(tx, graph, names)
+async def find_named(view: GraphView, names: Sequence[str]) -> dict[str, NodeRef]:
+    """Live nodes of these names, placeholders too, by name."""
+    return await store.find_named(view, names)
 
 
 async def require_entities(tx: Transaction, graph: Graph, names: Sequence[str]) -> dict[str, NodeRef]:
     """Entities of these names; raises NotFound for the first name that none has."""
-    found = await store.find_named(tx, graph, names)
+    found = await store.find_named(GraphView(tx, graph), names)
     for name in names:
         if name not in found or found[name].placeholder:
             raise EntityNotFound(name)
@@ -168,7 +165,7 @@ async def require_entities(tx: Transaction, graph: Graph, names: Sequence[str]) 
 
 async def ensure_named(tx: Transaction, revision: Revision, names: Sequence[str]) -> dict[str, NodeRef]:
     """A live node for each of these names: those that none has become placeholders."""
-    found = await store.find_named(tx, revision.graph, names)
+    found = await store.find_named(GraphView(tx, revision.graph), names)
     missing = [name for name in unique(names) if name not in found]
     if missing:
         await release_names(tx, revision, missing)
@@ -224,22 +221,18 @@ async def release_names(tx: Transaction, revision: Revision, names: Sequence[str
     await rewrite(tx, revision, archived)
 
 
-async def labels_of(
-    tx: Transaction, graph: Graph, node_ids: Sequence[UUID], *, at: Moment | None = None
-) -> dict[UUID, str]:
-    """What each of these nodes is called in paths and relations: its name (`at`: then), a placeholder's too; or its id.
+async def labels_of(view: GraphView, node_ids: Sequence[UUID]) -> dict[UUID, str]:
+    """What each of these nodes is called in paths and relations: its name, a placeholder's too; or its id.
 
     This is the one rule for it: a fact, which has no name, is called by its id, by which every tool takes it.
     """
-    names = await names_of(tx, graph, node_ids, at=at)
+    names = await names_of(view, node_ids)
     return {node_id: names.get(node_id, str(node_id)) for node_id in node_ids}
 
 
-async def names_of(
-    tx: Transaction, graph: Graph, node_ids: Sequence[UUID], *, at: Moment | None = None
-) -> dict[UUID, str]:
-    """The names of those of these nodes (`at`: as they were) that have one, placeholders too."""
-    return await store.names_of(tx, graph, node_ids, at)
+async def names_of(view: GraphView, node_ids: Sequence[UUID]) -> dict[UUID, str]:
+    """The names of those of these nodes that have one, placeholders too."""
+    return await store.names_of(view, node_ids)
 
 
 async def find_homes(tx: Transaction, node_ids: Sequence[UUID]) -> dict[UUID, UUID]:
@@ -257,7 +250,7 @@ async def _require_free_names(
 ) -> None:
     """Raise Conflict for a name that a node has (`placeholders`: but a placeholder may give its name away)."""
     await release_names(tx, revision, names)
-    found = await store.find_named(tx, revision.graph, names)
+    found = await store.find_named(GraphView(tx, revision.graph), names)
     taken = {name for name, node in found.items() if not (placeholders and node.placeholder)}
     for name, count in Counter(names).items():
         if name in taken or count > 1:

@@ -8,7 +8,8 @@ from uuid import UUID
 
 import asyncpg
 
-from recollect.graph.graphs.model import Graph, Moment, Revision
+from recollect.graph.graphs.model import Graph, Revision
+from recollect.graph.graphs.view import GraphView
 from recollect.graph.nodes.model import NewFact, NodeFields, NodeHead, NodeRef, RememberedFact, RestoredNode, Rewrite
 from recollect.graph.passages.model import IndexedText
 from recollect.ids import new_id
@@ -156,16 +157,9 @@ async def remove_nodes(tx: Transaction, revision: Revision, node_ids: Sequence[U
     return [RemovedNode(**row) for row in rows]
 
 
-async def find_named(tx: Transaction, graph: Graph, names: Sequence[str]) -> dict[str, NodeRef]:
+async def find_named(view: GraphView, names: Sequence[str]) -> dict[str, NodeRef]:
     """Live nodes of these names, placeholders too, by name."""
-    rows = await tx.fetch(queries.find_named, graph_id=graph.id, names=names)
-    return {row["name"]: NodeRef(**row) for row in rows}
-
-
-async def find_named_at(tx: Transaction, graph: Graph, names: Sequence[str], at: Moment) -> dict[str, NodeRef]:
-    """Nodes of these names as they were, placeholders too, by name."""
-    rows = await tx.fetch(queries.find_named_at, graph_id=graph.id, names=names, **at.parameters)
-    return {row["name"]: NodeRef(**row) for row in rows}
+    return {row["name"]: NodeRef(**row) for row in await view.fetch(queries.find_named, names=names)}
 
 
 async def touch_nodes(tx: Transaction, revision: Revision, node_ids: Sequence[UUID]) -> None:
@@ -173,13 +167,9 @@ async def touch_nodes(tx: Transaction, revision: Revision, node_ids: Sequence[UU
     await tx.execute(queries.touch_nodes, revision_time=revision.at, node_ids=node_ids)
 
 
-async def names_of(tx: Transaction, graph: Graph, node_ids: Sequence[UUID], at: Moment | None) -> dict[UUID, str]:
-    """The names of nodes (`at`: as they were), placeholders too."""
-    if at is None:
-        rows = await tx.fetch(queries.names_of, node_ids=node_ids)
-    else:
-        rows = await tx.fetch(queries.names_at, node_ids=node_ids, graph_id=graph.id, as_of_revision=at.revision)
-    return {row["id"]: row["name"] for row in rows}
+async def names_of(view: GraphView, node_ids: Sequence[UUID]) -> dict[UUID, str]:
+    """The names of nodes, placeholders too."""
+    return {row["id"]: row["name"] for row in await view.fetch(queries.names_of, node_ids=node_ids)}
 
 
 async def find_homes(tx: Transaction, node_ids: Sequence[UUID]) -> dict[UUID, UUID]:

@@ -73,7 +73,7 @@ JOIN nodes n ON n.tenant_id = :tenant_id AND n.id = o.node_id
 WHERE o.tenant_id = :tenant_id AND o.graph_id = :graph_id AND o.id = ANY (:ids::uuid[]) AND o.removed_revision IS NULL
     AND coalesce(least(o.expires_at, n.expires_at) > statement_timestamp(), true);
 
--- name: nodes_of_observations_at
+-- name: past_nodes_of
 -- What observations were about at a revision and its time.
 SELECT id, node_id FROM observations_at(:tenant_id, :graph_id, :as_of_revision)
 WHERE id = ANY (:ids::uuid[]) AND (expires_at IS NULL OR expires_at > :as_of_time);

@@ -7,7 +7,8 @@ from uuid import UUID
 
 from recollect.graph.aliases import service as aliases
 from recollect.graph.aliases.model import NamedEntity
-from recollect.graph.graphs.model import Graph, Moment, Revision
+from recollect.graph.graphs.model import Graph, Revision
+from recollect.graph.graphs.view import GraphView
 from recollect.graph.nodes import service as nodes
 from recollect.graph.nodes.model import unique, unique_by
 from recollect.graph.observations import store
@@ -126,7 +127,7 @@ async def enrich(tx: Transaction, revision: Revision, told: Sequence[Observation
 
 async def remove_observations(tx: Transaction, revision: Revision, statements: Sequence[tuple[str, str]]) -> list[UUID]:
     """Take (entity, content) statements away; what is not there is passed over. The ids of those that were."""
-    about = await nodes.find_named(tx, revision.graph, unique(entity for entity, _ in statements))
+    about = await nodes.find_named(GraphView(tx, revision.graph), unique(entity for entity, _ in statements))
     keys = unique((about[entity].id, content) for entity, content in statements if entity in about)
     removed = await store.remove_observations(tx, revision, keys)
     await _note_removed(tx, revision, removed)
@@ -159,13 +160,11 @@ async def observations_by_id(tx: Transaction, graph: Graph, ids: Sequence[UUID])
     return await store.observations_by_id(tx, graph, ids)
 
 
-async def nodes_of_observations(
-    tx: Transaction, graph: Graph, ids: Sequence[UUID], *, at: Moment | None = None
-) -> dict[UUID, UUID]:
-    """What live observations are (`at`: were) about; those that are not there are left out."""
-    if at is not None:
-        return await store.nodes_of_observations_at(tx, graph, ids, at)
-    return {o.id: o.node_id for o in (await store.observations_by_id(tx, graph, ids)).values()}
+async def nodes_of_observations(view: GraphView, ids: Sequence[UUID]) -> dict[UUID, UUID]:
+    """What live observations are about; those that are not there are left out."""
+    if view.at is not None:
+        return await store.past_nodes_of(view, ids)
+    return {o.id: o.node_id for o in (await store.observations_by_id(view.tx, view.graph, ids)).values()}
 
 
 async def list_observations(tx: Transaction, node_ids: Sequence[UUID]) -> list[Observation]:

@@ -7,7 +7,8 @@ from uuid import UUID
 
 import asyncpg
 
-from recollect.graph.graphs.model import Graph, Moment, Revision
+from recollect.graph.graphs.model import Graph, Revision
+from recollect.graph.graphs.view import GraphView
 from recollect.graph.observations.model import ATTRIBUTES, Key, Observation
 from recollect.platform.db import Transaction
 from recollect.platform.sql import Queries
@@ -59,10 +60,9 @@ async def observations_by_id(tx: Transaction, graph: Graph, ids: Sequence[UUID])
     return {row["id"]: _observation(row) for row in rows}
 
 
-async def nodes_of_observations_at(tx: Transaction, graph: Graph, ids: Sequence[UUID], at: Moment) -> dict[UUID, UUID]:
+async def past_nodes_of(view: GraphView, ids: Sequence[UUID]) -> dict[UUID, UUID]:
     """What observations were about."""
-    rows = await tx.fetch(queries.nodes_of_observations_at, graph_id=graph.id, ids=ids, **at.parameters)
-    return {row["id"]: row["node_id"] for row in rows}
+    return {row["id"]: row["node_id"] for row in await view.fetch(queries.past_nodes_of, ids=ids)}
 
 
 async def list_observations(tx: Transaction, node_ids: Sequence[UUID]) -> list[Observation]:

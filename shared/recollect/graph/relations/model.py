@@ -7,7 +7,6 @@ from typing import Any
 from uuid import UUID
 
 from recollect.graph.entities.model import Entity
-from recollect.graph.graphs.model import Moment
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +113,6 @@ class Walk:
     direction: Direction = Direction.BOTH
     types: tuple[str, ...] = ()
     symlinks: bool = False
-    at: Moment | None = None
 
 
 @dataclass(frozen=True, slots=True)

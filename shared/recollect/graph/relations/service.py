@@ -6,8 +6,8 @@ from uuid import UUID
 
 from recollect.errors import RecollectError, TooLarge
 from recollect.graph.entities.model import Entity
-from recollect.graph.graphs import service as graphs
-from recollect.graph.graphs.model import Graph, Moment, Revision
+from recollect.graph.graphs.model import Graph, Revision
+from recollect.graph.graphs.view import GraphView
 from recollect.graph.lineages.model import not_found
 from recollect.graph.nodes import service as nodes
 from recollect.graph.nodes.model import occurrences, unique, unique_by
@@ -52,7 +52,7 @@ async def upsert_relations(tx: Transaction, revision: Revision, relations: Seque
 async def delete_relations(tx: Transaction, revision: Revision, triples: Sequence[tuple[str, str, str]]) -> None:
     """Take (source, target, type) edges away; what is not there is passed over. Lonely placeholders vanish."""
     ends = await nodes.find_named(
-        tx, revision.graph, unique(name for source, target, _ in triples for name in (source, target))
+        GraphView(tx, revision.graph), unique(name for source, target, _ in triples for name in (source, target))
     )
     edges = [(ends[s].id, ends[t].id, type_) for s, t, type_ in unique(triples) if s in ends and t in ends]
     removed = await store.remove_relations(tx, revision, edges) if edges else []
@@ -139,70 +139,41 @@ async def edges_between(
     return await store.edges_between(tx, graph, from_node, to_node, type_)
 
 
-async def edges_by_id(
-    tx: Transaction, graph: Graph, edge_ids: Sequence[UUID], *, at: Moment | None = None
-) -> list[Edge]:
-    """Edges of a graph (`at`: as they were) by id, in the order asked for; those that are not there are left out."""
-    return await store.edges_by_id(tx, graph, edge_ids, at=at)
+async def edges_by_id(view: GraphView, edge_ids: Sequence[UUID]) -> list[Edge]:
+    """Edges of a graph by id, in the order asked for; those that are not there are left out."""
+    return await store.edges_by_id(view, edge_ids)
 
 
 async def edges_of(
-    tx: Transaction,
-    graph: Graph,
-    node_ids: Sequence[UUID],
-    walk: Walk,
-    *,
-    within: Sequence[UUID] | None,
-    offset: int = 0,
-    limit: int,
+    view: GraphView, node_ids: Sequence[UUID], walk: Walk, *, within: Sequence[UUID] | None, offset: int = 0, limit: int
 ) -> list[Edge]:
     """Edges at these nodes that a walk may follow, within these graphs (None: any); at most `limit` after `offset`."""
-    return await store.edges_of(tx, graph, node_ids, walk, within=within, offset=offset, limit=limit)
+    return await store.edges_of(view, node_ids, walk, within=within, offset=offset, limit=limit)
 
 
 async def search_relations(
-    tx: Transaction,
-    graph: Graph,
-    only: RelationFilter,
-    *,
-    offset: int = 0,
-    limit: int = MAX_RELATIONS,
-    at: Moment | None = None,
+    view: GraphView, only: RelationFilter, *, offset: int = 0, limit: int = MAX_RELATIONS
 ) -> list[Relation]:
-    """Relations of a graph (`at`: as it was) by the names of their ends and their type, oldest first."""
-    return await store.search_relations(tx, graph, only, offset=offset, limit=limit, at=at)
+    """Relations of a graph by the names of their ends and their type, oldest first."""
+    return await store.search_relations(view, only, offset=offset, limit=limit)
 
 
 async def find_relations(
-    tx: Transaction,
-    graph_name: str | None,
-    only: RelationFilter,
-    *,
-    offset: int,
-    limit: int,
-    as_of: str | None = None,
+    view: GraphView, only: RelationFilter, *, offset: int, limit: int
 ) -> tuple[list[Relation], bool]:
-    """A page of the relations of a graph (`as_of`: as it was) that pass a filter, oldest first; whether more follow."""
-    graph = await graphs.open_graph(tx, graph_name)
-    if graph is None:
-        return [], False
-    at = await graphs.moment(tx, graph, as_of)
-    found = await store.search_relations(tx, graph, only, offset=offset, limit=limit + 1, at=at)
+    """A page of the relations of a graph that pass a filter, oldest first; whether more follow."""
+    found = await store.search_relations(view, only, offset=offset, limit=limit + 1)
     return found[:limit], len(found) > limit
 
 
-async def count_types(
-    tx: Transaction, graph: Graph, *, limit: int = 1000, at: Moment | None = None
-) -> list[tuple[str, int]]:
-    """How many relations of each type a graph has (`at`: as it was), those of facts too, most first, ties by name."""
-    return await store.count_types(tx, graph, limit=limit, at=at)
+async def count_types(view: GraphView, *, limit: int = 1000) -> list[tuple[str, int]]:
+    """How many relations of each type a graph has, those of facts too, most first, ties by name."""
+    return await store.count_types(view, limit=limit)
 
 
-async def count_named_types(
-    tx: Transaction, graph: Graph, *, limit: int | None = None, at: Moment | None = None
-) -> list[tuple[str, int]]:
+async def count_named_types(view: GraphView, *, limit: int | None = None) -> list[tuple[str, int]]:
     """How many of the relations that `list_relations` lists, which are between names, are of each type, most first."""
-    return await store.count_named_types(tx, graph, limit=limit, at=at)
+    return await store.count_named_types(view, limit=limit)
 
 
 async def list_symlinks(
@@ -215,39 +186,23 @@ async def list_symlinks(
     return await store.list_symlinks(tx, graph, inbound=inbound, offset=offset, limit=limit)
 
 
-async def subgraph_of(
-    tx: Transaction,
-    graph: Graph,
-    entities: list[Entity],
-    *,
-    next_offset: int | None = None,
-    at: Moment | None = None,
-) -> Subgraph:
-    """These entities with every relation (`at`: as they were) that touches one of them."""
+async def subgraph_of(view: GraphView, entities: list[Entity], *, next_offset: int | None = None) -> Subgraph:
+    """These entities with every relation that touches one of them."""
     ids = [entity.id for entity in entities]
-    found = await store.relations_touching(tx, graph, ids, limit=MAX_RELATIONS + 1, at=at)
+    found = await store.relations_touching(view, ids, limit=MAX_RELATIONS + 1)
     return Subgraph(entities, _bounded(found), next_offset)
 
 
-async def subgraph_within(
-    tx: Transaction,
-    graph: Graph,
-    entities: list[Entity],
-    *,
-    next_offset: int | None = None,
-    at: Moment | None = None,
-) -> Subgraph:
-    """These entities with the relations (`at`: as they were) among them."""
+async def subgraph_within(view: GraphView, entities: list[Entity], *, next_offset: int | None = None) -> Subgraph:
+    """These entities with the relations among them."""
     ids = [entity.id for entity in entities]
-    found = await store.relations_between(tx, graph, ids, limit=MAX_RELATIONS + 1, at=at)
+    found = await store.relations_between(view, ids, limit=MAX_RELATIONS + 1)
     return Subgraph(entities, _bounded(found), next_offset)
 
 
-async def list_relations(
-    tx: Transaction, graph: Graph, *, offset: int = 0, limit: int | None = None, at: Moment | None = None
-) -> list[Relation]:
-    """Every relation of a graph (`at`: as it was), oldest first."""
-    return await store.list_relations(tx, graph, offset=offset, limit=limit, at=at)
+async def list_relations(view: GraphView, *, offset: int = 0, limit: int | None = None) -> list[Relation]:
+    """Every relation of a graph, oldest first."""
+    return await store.list_relations(view, offset=offset, limit=limit)
 
 
 async def _between_names(tx: Transaction, revision: Revision, relations: Sequence[NewRelation]) -> list[NewEdge]:

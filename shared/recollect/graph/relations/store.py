@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from recollect.graph.graphs.model import Graph, Moment, Revision
+from recollect.graph.graphs.model import Graph, Revision
+from recollect.graph.graphs.view import GraphView
 from recollect.graph.relations.model import Direction, Edge, NewEdge, Relation, RelationFilter, Symlink, Walk
 from recollect.ids import new_id
 from recollect.platform.db import Transaction
@@ -52,35 +53,19 @@ async def find_orphaned_placeholders(tx: Transaction, graph: Graph, node_ids: Se
     ]
 
 
-async def relations_touching(
-    tx: Transaction, graph: Graph, node_ids: Sequence[UUID], *, limit: int, at: Moment | None
-) -> list[Relation]:
-    """Edges of a graph (`at`: as they were) with an end among these nodes, oldest first."""
-    query = queries.relations_touching if at is None else queries.relations_touching_at
-    return [
-        Relation(**row)
-        for row in await tx.fetch(query, **_reach(tx, graph), node_ids=node_ids, limit=limit, **_past(at))
-    ]
+async def relations_touching(view: GraphView, node_ids: Sequence[UUID], *, limit: int) -> list[Relation]:
+    """Edges of a graph with an end among these nodes, oldest first."""
+    return [Relation(**row) for row in await view.fetch(queries.relations_touching, node_ids=node_ids, limit=limit)]
 
 
-async def relations_between(
-    tx: Transaction, graph: Graph, node_ids: Sequence[UUID], *, limit: int, at: Moment | None
-) -> list[Relation]:
-    """Edges (`at`: as they were) with both ends among these nodes, oldest first."""
-    query = queries.relations_between if at is None else queries.relations_between_at
-    of_graph = {} if at is None else {"graph_id": graph.id}
-    rows = await tx.fetch(query, **of_graph, node_ids=node_ids, limit=limit, **_past(at))
-    return [Relation(**row) for row in rows]
+async def relations_between(view: GraphView, node_ids: Sequence[UUID], *, limit: int) -> list[Relation]:
+    """Edges with both ends among these nodes, oldest first."""
+    return [Relation(**row) for row in await view.fetch(queries.relations_between, node_ids=node_ids, limit=limit)]
 
 
-async def list_relations(
-    tx: Transaction, graph: Graph, *, offset: int, limit: int | None, at: Moment | None
-) -> list[Relation]:
-    """Every edge of a graph (`at`: as it was) whose ends have names, oldest first."""
-    query = queries.list_relations if at is None else queries.list_relations_at
-    return [
-        Relation(**row) for row in await tx.fetch(query, **_reach(tx, graph), offset=offset, limit=limit, **_past(at))
-    ]
+async def list_relations(view: GraphView, *, offset: int, limit: int | None) -> list[Relation]:
+    """Every edge of a graph whose ends have names, oldest first."""
+    return [Relation(**row) for row in await view.fetch(queries.list_relations, offset=offset, limit=limit)]
 
 
 async def insert_edges(tx: Transaction, revision: Revision, edges: Sequence[NewEdge]) -> dict[UUID, NewEdge]:
@@ -117,11 +102,9 @@ async def find_edges(tx: Transaction, keys: Sequence[tuple[UUID, UUID, str]]) ->
     return [Edge(**row) for row in rows]
 
 
-async def edges_by_id(tx: Transaction, graph: Graph, edge_ids: Sequence[UUID], *, at: Moment | None) -> list[Edge]:
-    """Edges of a graph (`at`: as they were) by id, in the order asked for."""
-    query = queries.edges_by_id if at is None else queries.edges_by_id_at
-    past = {} if at is None else {"as_of_revision": at.revision}
-    return [Edge(**row) for row in await tx.fetch(query, graph_id=graph.id, edge_ids=edge_ids, **past)]
+async def edges_by_id(view: GraphView, edge_ids: Sequence[UUID]) -> list[Edge]:
+    """Edges of a graph by id, in the order asked for."""
+    return [Edge(**row) for row in await view.fetch(queries.edges_by_id, edge_ids=edge_ids)]
 
 
 async def rewrite_edges(
@@ -149,21 +132,11 @@ async def edges_between(tx: Transaction, graph: Graph, from_node: UUID, to_node:
 
 
 async def edges_of(
-    tx: Transaction,
-    graph: Graph,
-    node_ids: Sequence[UUID],
-    walk: Walk,
-    *,
-    within: Sequence[UUID] | None,
-    offset: int,
-    limit: int,
+    view: GraphView, node_ids: Sequence[UUID], walk: Walk, *, within: Sequence[UUID] | None, offset: int, limit: int
 ) -> list[Edge]:
     """Edges at these nodes that a walk may follow, within these graphs (None: any)."""
-    query = queries.edges_of if walk.at is None else queries.edges_of_at
-    of_graph = {} if walk.at is None else {"graph_id": graph.id}
-    rows = await tx.fetch(
-        query,
-        **of_graph,
+    rows = await view.fetch(
+        queries.edges_of,
         node_ids=node_ids,
         outgoing=walk.direction != Direction.INCOMING,
         incoming=walk.direction != Direction.OUTGOING,
@@ -171,41 +144,31 @@ async def edges_of(
         within=within,
         offset=offset,
         limit=limit,
-        **_past(walk.at),
     )
     return [Edge(**row) for row in rows]
 
 
-async def search_relations(
-    tx: Transaction, graph: Graph, only: RelationFilter, *, offset: int, limit: int, at: Moment | None
-) -> list[Relation]:
-    """Edges of a graph (`at`: as it was) by the names of their ends and their type, oldest first."""
-    query = queries.search_relations if at is None else queries.search_relations_at
-    rows = await tx.fetch(
-        query,
-        **_reach(tx, graph),
+async def search_relations(view: GraphView, only: RelationFilter, *, offset: int, limit: int) -> list[Relation]:
+    """Edges of a graph by the names of their ends and their type, oldest first."""
+    rows = await view.fetch(
+        queries.search_relations,
         source=only.source,
         target=only.target,
         type=only.type,
         offset=offset,
         limit=limit,
-        **_past(at),
     )
     return [Relation(**row) for row in rows]
 
 
-async def count_types(tx: Transaction, graph: Graph, *, limit: int, at: Moment | None) -> list[tuple[str, int]]:
-    """How many edges of each type a graph has (`at`: as it was), most first."""
-    query = queries.count_types if at is None else queries.count_types_at
-    return [(row["type"], row["count"]) for row in await tx.fetch(query, graph_id=graph.id, limit=limit, **_past(at))]
+async def count_types(view: GraphView, *, limit: int) -> list[tuple[str, int]]:
+    """How many edges of each type a graph has, most first."""
+    return [(row["type"], row["count"]) for row in await view.fetch(queries.count_types, limit=limit)]
 
 
-async def count_named_types(
-    tx: Transaction, graph: Graph, *, limit: int | None, at: Moment | None
-) -> list[tuple[str, int]]:
-    """How many edges between names of each type a graph has (`at`: as it was), most first."""
-    query = queries.count_named_types if at is None else queries.count_named_types_at
-    return [(row["type"], row["count"]) for row in await tx.fetch(query, **_reach(tx, graph), limit=limit, **_past(at))]
+async def count_named_types(view: GraphView, *, limit: int | None) -> list[tuple[str, int]]:
+    """How many edges between names of each type a graph has, most first."""
+    return [(row["type"], row["count"]) for row in await view.fetch(queries.count_named_types, limit=limit)]
 
 
 async def list_symlinks(tx: Transaction, graph: Graph, *, inbound: bool, offset: int, limit: int) -> list[Symlink]:
@@ -219,12 +182,3 @@ async def list_symlinks(tx: Transaction, graph: Graph, *, inbound: bool, offset:
         limit=limit,
     )
     return [Symlink(**row) for row in rows]
-
-
-def _reach(tx: Transaction, graph: Graph) -> dict[str, Any]:
-    """A graph whose edges are told by the names of their ends, and the graphs into which they may lead (None: any)."""
-    return {"graph_id": graph.id, "reachable_graphs": tx.caller.graphs}
-
-
-def _past(at: Moment | None) -> dict[str, Any]:
-    return {} if at is None else at.parameters

@@ -9,7 +9,7 @@ from uuid import UUID
 from recollect.errors import TooLarge
 from recollect.graph.entities import service as entities
 from recollect.graph.graphs import service as graphs
-from recollect.graph.graphs.model import Graph, Moment
+from recollect.graph.graphs.view import GraphView
 from recollect.graph.nodes import service as nodes
 from recollect.graph.nodes.model import EntityNotFound, unique
 from recollect.graph.relations import service as relations
@@ -28,25 +28,24 @@ from recollect.graph.traversal.model import (
     shortest,
     simple_paths,
 )
-from recollect.platform.db import Transaction
 
 
 async def neighbourhood(
-    tx: Transaction, graph: Graph, starts: Sequence[UUID], walk: Walk, *, depth: int, max_nodes: int = MAX_NODES
+    view: GraphView, starts: Sequence[UUID], walk: Walk, *, depth: int, max_nodes: int = MAX_NODES
 ) -> ReachedNodes:
     """Everything within `depth` edges of the starts, at most `max_nodes` nodes, with every edge among them."""
     reached = ReachedNodes(dict.fromkeys(starts, 0))
-    within = await _within(tx, graph, walk)
+    within = await _within(view, walk)
     deadline = time.monotonic() + MAX_SECONDS
     frontier = list(reached.depths)
     for level in range(1, depth + 1):
         if not frontier or reached.cut:
             break
-        edges = await _load(tx, graph, frontier, walk, within, reached, deadline)
+        edges = await _load(view, frontier, walk, within, reached, deadline)
         frontier = _advance(reached, edges, walk.direction, level, max_nodes)
     # The last level's nodes, at depth 0 the starts, may have edges among them that no level has loaded.
     if frontier:
-        await _load(tx, graph, frontier, walk, within, reached, deadline)
+        await _load(view, frontier, walk, within, reached, deadline)
     reached.edges = {
         i: edge
         for i, edge in reached.edges.items()
@@ -55,26 +54,24 @@ async def neighbourhood(
     return reached
 
 
-async def shortest_path(tx: Transaction, graph: Graph, start: UUID, end: UUID, walk: Walk, *, max_depth: int) -> Paths:
+async def shortest_path(view: GraphView, start: UUID, end: UUID, walk: Walk, *, max_depth: int) -> Paths:
     """A shortest path, searched from both ends at once; no path where there is none within the bounds.
 
     `cut` says why none was found where there may be one all the same (`depth` too).
     """
-    found = await _meet(tx, graph, start, end, walk, max_depth=max_depth)
+    found = await _meet(view, start, end, walk, max_depth=max_depth)
     adjacency = neighbours(list(found.edges.values()), walk.direction)
     paths = shortest(adjacency, start, end, max_depth=max_depth)
     # What was found is a shortest path, whatever else a bound left out.
     return Paths(paths, _taken(paths, found, walk.direction), None if paths else found.cut)
 
 
-async def all_paths(
-    tx: Transaction, graph: Graph, start: UUID, end: UUID, walk: Walk, *, max_depth: int, max_paths: int
-) -> Paths:
+async def all_paths(view: GraphView, start: UUID, end: UUID, walk: Walk, *, max_depth: int, max_paths: int) -> Paths:
     """Simple paths of at most `max_depth` edges, shortest first, at most `max_paths`."""
     # Every node of such a path lies within half its length of one of the ends.
     half = (max_depth + 1) // 2
-    forth = await neighbourhood(tx, graph, [start], walk, depth=half)
-    back = await neighbourhood(tx, graph, [end], _reverse(walk), depth=max_depth - half)
+    forth = await neighbourhood(view, [start], walk, depth=half)
+    back = await neighbourhood(view, [end], _reverse(walk), depth=max_depth - half)
     edges = list((forth.edges | back.edges).values())
     paths, complete = simple_paths(
         neighbours(edges, walk.direction), start, end, max_depth=max_depth, max_paths=max_paths
@@ -84,101 +81,70 @@ async def all_paths(
     return Paths(paths, _taken(paths, both, walk.direction), cut)
 
 
-async def find_path(
-    tx: Transaction, graph_name: str | None, source: str, target: str, *, as_of: str | None = None
-) -> NamedPaths:
+async def find_path(view: GraphView, source: str, target: str) -> NamedPaths:
     """A shortest path between two names, whichever way its relations point; raises NotFound for either name."""
-    graph, at, (start, end) = await _ends(tx, graph_name, [source, target], as_of)
-    found = await shortest_path(tx, graph, start, end, Walk(at=at), max_depth=MAX_PATH_DEPTH)
-    return await _named(tx, graph, found, at)
+    start, end = await _ends(view, [source, target])
+    found = await shortest_path(view, start, end, Walk(), max_depth=MAX_PATH_DEPTH)
+    return await _named(view, found)
 
 
-async def find_all_paths(
-    tx: Transaction,
-    graph_name: str | None,
-    source: str,
-    target: str,
-    *,
-    max_depth: int,
-    max_paths: int,
-    as_of: str | None = None,
-) -> NamedPaths:
+async def find_all_paths(view: GraphView, source: str, target: str, *, max_depth: int, max_paths: int) -> NamedPaths:
     """Simple paths between two names, whichever way their relations point; raises NotFound for either name."""
-    graph, at, (start, end) = await _ends(tx, graph_name, [source, target], as_of)
-    found = await all_paths(tx, graph, start, end, Walk(at=at), max_depth=max_depth, max_paths=max_paths)
-    return await _named(tx, graph, found, at)
+    start, end = await _ends(view, [source, target])
+    found = await all_paths(view, start, end, Walk(), max_depth=max_depth, max_paths=max_paths)
+    return await _named(view, found)
 
 
-async def extract_subgraph(
-    tx: Transaction,
-    graph_name: str | None,
-    names: Sequence[str],
-    *,
-    depth: int,
-    max_nodes: int,
-    as_of: str | None = None,
-) -> ReachedSubgraph:
+async def extract_subgraph(view: GraphView, names: Sequence[str], *, depth: int, max_nodes: int) -> ReachedSubgraph:
     """Entities within `depth` relations of the named ones, nearest first, and the relations among all that was reached.
 
     Names that nothing has are passed over.
     """
-    graph = await graphs.open_graph(tx, graph_name)
-    if graph is None:
-        return ReachedSubgraph(Subgraph([], []))
-    at = await graphs.moment(tx, graph, as_of)
-    starts = list((await _ids_of(tx, graph, unique(names), at)).values())
-    reached = await neighbourhood(tx, graph, starts, Walk(at=at), depth=depth, max_nodes=max_nodes)
+    starts = list((await _ids_of(view, unique(names))).values())
+    reached = await neighbourhood(view, starts, Walk(), depth=depth, max_nodes=max_nodes)
     ids = list(reached.depths)
-    named = await nodes.names_of(tx, graph, ids, at=at)
-    met = await entities.entities_by_id(tx, ids, graph=graph, at=at)
+    named = await nodes.names_of(view, ids)
+    met = await entities.entities_by_id(view, ids)
     return ReachedSubgraph(Subgraph(met, _relations(reached, named)), reached.cut)
 
 
-async def neighbours_of(
-    tx: Transaction, graph_name: str | None, name: str, walk: Walk, *, offset: int, limit: int, as_of: str | None = None
-) -> Subgraph:
-    """A page of the entities one relation away from a name (`as_of`: then), and the relations that lead to them.
+async def neighbours_of(view: GraphView, name: str, walk: Walk, *, offset: int, limit: int) -> Subgraph:
+    """A page of the entities one relation away from a name, and the relations that lead to them.
 
     In the order of these relations' ordinals and age. Names that only relations know are no entities: the page counts
     them, and the relations name them. Raises NotFound for the name, TooLarge past MAX_EDGES relations.
     """
-    graph, at, (start,) = await _ends(tx, graph_name, [name], as_of)
-    walk = replace(walk, at=at)
-    edges = await relations.edges_of(tx, graph, [start], walk, within=[graph.id], limit=MAX_EDGES + 1)
+    (start,) = await _ends(view, [name])
+    edges = await relations.edges_of(view, [start], walk, within=[view.graph.id], limit=MAX_EDGES + 1)
     if len(edges) > MAX_EDGES:
         raise TooLarge(f"More than {MAX_EDGES} relations touch {name!r}: name types, or page search_relations")
     far = {edge.id: edge.to_node if edge.from_node == start else edge.from_node for edge in edges}
-    names = await nodes.names_of(tx, graph, [start, *far.values()], at=at)
+    names = await nodes.names_of(view, [start, *far.values()])
     others = [node for node in unique(far.values()) if node != start and node in names]
     page = others[offset : offset + limit]
     leading = [edge for edge in edges if far[edge.id] in page]
     told = [Relation(e.id, names[e.from_node], names[e.to_node], e.type, e.created_at, e.updated_at) for e in leading]
     next_offset = offset + limit if len(others) > offset + limit else None
-    return Subgraph(await entities.entities_by_id(tx, page, graph=graph, at=at), told, next_offset)
+    return Subgraph(await entities.entities_by_id(view, page), told, next_offset)
 
 
-async def _ends(
-    tx: Transaction, graph_name: str | None, names: Sequence[str], as_of: str | None
-) -> tuple[Graph, Moment | None, list[UUID]]:
-    """The graph, the moment, and the nodes of these names; raises NotFound for the first that nothing has."""
-    graph = await graphs.open_graph(tx, graph_name)
-    at = await graphs.moment(tx, graph, as_of) if graph else None
-    found = await _ids_of(tx, graph, names, at) if graph else {}
+async def _ends(view: GraphView, names: Sequence[str]) -> list[UUID]:
+    """The nodes of these names; raises NotFound for the first that nothing has."""
+    found = await _ids_of(view, names)
     for name in names:
-        if graph is None or name not in found:
+        if name not in found:
             raise EntityNotFound(name)
-    assert graph is not None
-    return graph, at, [found[name] for name in names]
+    return [found[name] for name in names]
 
 
-async def _ids_of(tx: Transaction, graph: Graph, names: Sequence[str], at: Moment | None) -> dict[str, UUID]:
+async def _ids_of(view: GraphView, names: Sequence[str]) -> dict[str, UUID]:
     """Nodes by name, placeholders too, in the order asked for."""
-    found = await nodes.find_named(tx, graph, names, at=at)
+    found = await nodes.find_named(view, names)
     return {name: found[name].id for name in names if name in found}
 
 
-async def _named(tx: Transaction, graph: Graph, found: Paths, at: Moment | None) -> NamedPaths:
-    labels = await nodes.labels_of(tx, graph, unique(node for path in found.paths for node in path), at=at)
+async def _named(view: GraphView, found: Paths) -> NamedPaths:
+    labels = await nodes.labels_of(view, unique(node for path in found.paths for node in path))
     return NamedPaths([[labels[node] for node in path] for path in found.paths], found.cut)
 
 
@@ -191,11 +157,11 @@ def _relations(reached: ReachedNodes, names: Mapping[UUID, str]) -> list[Relatio
     ]
 
 
-async def _meet(tx: Transaction, graph: Graph, start: UUID, end: UUID, walk: Walk, *, max_depth: int) -> ReachedNodes:
+async def _meet(view: GraphView, start: UUID, end: UUID, walk: Walk, *, max_depth: int) -> ReachedNodes:
     """Walk from both ends, the smaller frontier first, until they meet or nothing is left."""
     sides = [(ReachedNodes({start: 0}), walk), (ReachedNodes({end: 0}), _reverse(walk))]
     frontiers = [[start], [end]]
-    within = await _within(tx, graph, walk)
+    within = await _within(view, walk)
     deadline = time.monotonic() + MAX_SECONDS
     for level in range(1, max_depth + 1):
         if sides[0][0].depths.keys() & sides[1][0].depths.keys():
@@ -204,7 +170,7 @@ async def _meet(tx: Transaction, graph: Graph, start: UUID, end: UUID, walk: Wal
         reached, way = sides[side]
         if not frontiers[0] or not frontiers[1] or reached.cut:
             break
-        edges = await _load(tx, graph, frontiers[side], way, within, reached, deadline)
+        edges = await _load(view, frontiers[side], way, within, reached, deadline)
         frontiers[side] = _advance(reached, edges, way.direction, level, MAX_NODES)
     forth, back = sides[0][0], sides[1][0]
     cut = forth.cut or back.cut or ("depth" if all(frontiers) else None)
@@ -212,15 +178,14 @@ async def _meet(tx: Transaction, graph: Graph, start: UUID, end: UUID, walk: Wal
 
 
 async def _load(
-    tx: Transaction,
-    graph: Graph,
+    view: GraphView,
     frontier: Sequence[UUID],
     walk: Walk,
     within: Sequence[UUID],
     reached: ReachedNodes,
     deadline: float,
 ) -> list[Edge]:
-    edges = await relations.edges_of(tx, graph, frontier, walk, within=within, limit=MAX_EDGES + 1)
+    edges = await relations.edges_of(view, frontier, walk, within=within, limit=MAX_EDGES + 1)
     if len(edges) > MAX_EDGES:
         reached.cut = "edges"
     elif time.monotonic() > deadline:
@@ -246,16 +211,16 @@ def _advance(
     return frontier
 
 
-async def _within(tx: Transaction, graph: Graph, walk: Walk) -> list[UUID]:
+async def _within(view: GraphView, walk: Walk) -> list[UUID]:
     """The graphs that a walk may enter: its own; with symlinks, every graph that the caller may use."""
     if not walk.symlinks:
-        return [graph.id]
-    return [other.id for other in await graphs.list_graphs(tx, limit=graphs.MAX_GRAPHS)]
+        return [view.graph.id]
+    return [other.id for other in await graphs.list_graphs(view.tx, limit=graphs.MAX_GRAPHS)]
 
 
 def _reverse(walk: Walk) -> Walk:
     opposite = {Direction.OUTGOING: Direction.INCOMING, Direction.INCOMING: Direction.OUTGOING}
-    return Walk(opposite.get(walk.direction, walk.direction), walk.types, walk.symlinks, walk.at)
+    return replace(walk, direction=opposite.get(walk.direction, walk.direction))
 
 
 def _taken(paths: Sequence[Sequence[UUID]], reached: ReachedNodes, direction: Direction) -> list[Edge]:

@@ -9,7 +9,7 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
-from recollect.graph.graphs.model import Graph, Moment
+from recollect.graph.graphs.view import GraphView
 from recollect.graph.observations.model import Attributes
 from recollect.platform.embedding import UNMEASURED, SimilarityThresholds
 from recollect.retrieval.recall.ranking import Hit
@@ -114,15 +114,14 @@ class GraphState:
 
 @dataclass(frozen=True, slots=True)
 class SearchScope:
-    """Where a recall searches: a graph (`at`: in the past) and a filter.
+    """Where a recall searches: a view of a graph, and a filter.
 
     `under`: the nodes that it leaves, where it asks for those below one. `state`: None where no vector index may serve.
     `audited`: what the index finds is measured by what there is.
     """
 
-    graph: Graph
+    view: GraphView
     only: RecallFilter
-    at: Moment | None
     under: list[UUID] | None
     state: GraphState | None
     audited: bool = False

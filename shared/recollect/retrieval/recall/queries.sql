@@ -259,7 +259,7 @@ WHERE near.score >= :min_score AND n.name IS NULL AND n.removed_revision IS NULL
 ORDER BY near.score DESC, n.id
 LIMIT :limit;
 
--- name: find_similar_at
+-- name: find_past_similar
 -- The same in a graph as it was at revision :as_of_revision and its time :as_of_time: each passage of then with each,
 -- without indexes.
 WITH own AS (
@@ -338,7 +338,7 @@ LEFT JOIN LATERAL (
 LEFT JOIN LATERAL (SELECT * FROM nodes WHERE tenant_id = :tenant_id AND id = i.id
     AND graph_id = :graph_id LIMIT 1) AS n ON true;
 
--- name: attributes_at
+-- name: attributes_of_at
 -- The same as it was at revision :as_of_revision.
 SELECT i.id, coalesce(o.kind, n.kind) AS kind, coalesce(o.tags, n.tags) AS tags,
     coalesce(o.importance, n.importance) AS importance, coalesce(o.source, n.source) AS source,

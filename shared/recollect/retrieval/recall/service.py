@@ -5,8 +5,8 @@ from dataclasses import replace
 from itertools import chain, islice
 from uuid import UUID
 
-from recollect.graph.graphs import service as graphs
-from recollect.graph.graphs.model import Graph, Moment
+from recollect.graph.graphs.model import Graph
+from recollect.graph.graphs.view import GraphView
 from recollect.graph.hierarchy import service as hierarchy
 from recollect.graph.passages import service as passages
 from recollect.platform.db import Transaction
@@ -42,14 +42,12 @@ AUDITED = 10
 
 
 async def recall(
-    tx: Transaction,
-    graph_name: str | None,
+    view: GraphView,
     questions: Sequence[Question],
     only: RecallFilter,
     *,
     limit: int,
     token_budget: int,
-    as_of: str | None = None,
     cached: Lookup | None = None,
     exact: bool = False,
     audited: bool = False,
@@ -62,25 +60,23 @@ async def recall(
     measured against the exact answer. `described`: with what each memory says of itself. Raises NotFound for an entity
     `only.under` that is not there.
     """
-    graph = await graphs.open_graph(tx, graph_name)
-    if graph is None:
+    if not view.is_there:
         return Recalled([], more=False, waiting=0)
-    at = await graphs.moment(tx, graph, as_of)
-    state = await store.find_state(tx, graph)
-    under = None if only.under is None else await hierarchy.subtree_ids(tx, graph, only.under, at=at)
+    state = await store.find_state(view.tx, view.graph)
+    under = None if only.under is None else await hierarchy.subtree_ids(view, only.under)
     few = only.narrows and state.passages_counted <= EXACT_WHEN_NARROWED
     scope = SearchScope(
-        graph, only, at, under, state=None if exact or few or at is not None else state, audited=audited
+        view, only, under, state=None if exact or few or view.at is not None else state, audited=audited
     )
-    known = {} if cached is None or at is not None else await _cached_hits(tx, graph, cached, state)
+    known = {} if cached is None or view.at is not None else await _cached_hits(view.tx, view.graph, cached, state)
     asked = [question.for_model(state.model) for question in questions]
-    rankings = await _rankings(tx, scope, asked, known, state.passages_counted)
-    if cached is not None and at is None:
+    rankings = await _rankings(view.tx, scope, asked, known, state.passages_counted)
+    if cached is not None and view.at is None:
         cached.searched = {n: [hit.ranked for hit in hits] for n, hits in enumerate(rankings) if n not in known}
     hits = without_repeats(rankings[0] if len(rankings) == 1 else fuse(rankings))
     kept = within_budget(hits, limit=limit, token_budget=token_budget)
-    attributes = await store.attributes_of(tx, graph, [hit.memory_id for hit in kept], at) if described else {}
-    waiting = await passages.count_waiting(tx, graph.id)
+    attributes = await store.attributes_of(view, [hit.memory_id for hit in kept]) if described else {}
+    waiting = await passages.count_waiting(view.tx, view.graph.id)
     record_waiting(waiting)
     return Recalled(kept, more=len(hits) > len(kept), waiting=waiting, attributes=attributes)
 
@@ -102,7 +98,7 @@ async def _rankings(
 ) -> list[list[Hit]]:
     """The hits of each question: the cached ones, else those that a search finds."""
     asked = [question for place, question in enumerate(questions) if place not in known]
-    words = await passages.count_terms(tx, scope.graph.id, [question.text for question in asked]) if asked else []
+    words = await passages.count_terms(tx, scope.view.graph.id, [question.text for question in asked]) if asked else []
     found = [await _search_audited(tx, scope, q, weighted_terms(w, counted)) for q, w in zip(asked, words, strict=True)]
     searched = iter(found)
     return [known[place] if place in known else next(searched) for place in range(len(questions))]
@@ -118,9 +114,9 @@ async def _search_audited(tx: Transaction, scope: SearchScope, question: Questio
 
 
 async def _search(tx: Transaction, scope: SearchScope, question: Question, terms: Sequence[Term]) -> list[Hit]:
-    found = await store.find_candidates(tx, scope, question, terms)
+    found = await store.find_candidates(scope, question, terms)
     spoken = phrases(question.text)
-    named = await search.find_named(tx, scope.graph, spoken)
+    named = await search.find_named(tx, scope.view.graph, spoken)
     candidates = await store.load_features(tx, found, question, terms, spoken, named)
     similarity_thresholds = question.similarity_thresholds
     # Whoever narrows down where to look has said already that something is there.
@@ -148,14 +144,12 @@ async def find_near_duplicates(
     return await store.find_near_duplicates(tx, graph, questions, terms, node_ids)
 
 
-async def find_similar(
-    tx: Transaction, graph: Graph, node_id: UUID, *, min_score: float, limit: int, at: Moment | None = None
-) -> list[tuple[UUID, float]]:
-    """Active facts that mean (`at`: meant) nearly the same as a node, with their cosines, nearest first.
+async def find_similar(view: GraphView, node_id: UUID, *, min_score: float, limit: int) -> list[tuple[UUID, float]]:
+    """Active facts that mean nearly the same as a node, with their cosines, nearest first.
 
     What is not embedded yet is left out, and so is what was gone before it was embedded.
     """
-    return await store.find_similar(tx, graph, node_id, min_score=min_score, limit=limit, at=at)
+    return await store.find_similar(view, node_id, min_score=min_score, limit=limit)
 
 
 async def find_similar_entities(

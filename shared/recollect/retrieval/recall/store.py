@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pgvector import HalfVector
 
-from recollect.graph.graphs.model import Graph, Moment
+from recollect.graph.graphs.model import Graph
+from recollect.graph.graphs.view import GraphView
 from recollect.graph.nodes.model import any_case
 from recollect.platform.db import Transaction
 from recollect.platform.sql import Queries
@@ -39,23 +40,19 @@ from recollect.retrieval.recall.ranking import (
 queries = Queries(__package__)
 
 
-async def find_candidates(
-    tx: Transaction, scope: SearchScope, question: Question, terms: Sequence[Term]
-) -> dict[UUID, dict[str, Any]]:
+async def find_candidates(scope: SearchScope, question: Question, terms: Sequence[Term]) -> dict[UUID, dict[str, Any]]:
     """Passages that may answer a question, unordered; of the past, with the fields of Candidate as they were."""
     only = scope.only
     # A filter may leave few of the passages that a common word matches: then it is sought by every word.
     own, around = (
         (terms, terms)
-        if only.narrows or scope.at
+        if only.narrows or scope.view.at
         else (rarest_terms(terms, MAX_MATCHED), rarest_terms(terms, MAX_CONTEXT_MATCHED))
     )
     if question.vector is None:  # Nothing but words finds anything.
         own = own or terms[:1]
-    query = queries.find_candidates if scope.at is None else queries.find_candidates_at
-    rows = await tx.fetch(
-        query.with_types(vector=_vector_type(scope, question.model)),
-        graph_id=scope.graph.id,
+    rows = await scope.view.fetch(
+        queries.find_candidates.with_types(vector=_vector_type(scope, question.model)),
         terms=[term.query for term in terms],
         idfs=[term.idf for term in terms],
         words=any_of(own),
@@ -74,7 +71,6 @@ async def find_candidates(
         status=only.status,
         named=only.named,
         under=scope.under,
-        **scope.at.parameters if scope.at else {},
     )
     return {row["id"]: {name: value for name, value in row.items() if name != "id"} for row in rows}
 
@@ -139,15 +135,13 @@ async def find_near_duplicates(
     return close
 
 
-async def find_similar(
-    tx: Transaction, graph: Graph, node_id: UUID, *, min_score: float, limit: int, at: Moment | None
-) -> list[tuple[UUID, float]]:
-    """Active facts that mean (`at`: meant) nearly the same as a node, with their cosines, nearest first."""
-    asked = {"graph_id": graph.id, "node_id": node_id, "min_score": min_score, "limit": limit}
-    if at is None:
-        rows = await tx.fetch(queries.find_similar, **asked, candidates=APPROXIMATE_CANDIDATES + limit)
+async def find_similar(view: GraphView, node_id: UUID, *, min_score: float, limit: int) -> list[tuple[UUID, float]]:
+    """Active facts that mean nearly the same as a node, with their cosines, nearest first."""
+    asked = {"node_id": node_id, "min_score": min_score, "limit": limit}
+    if view.at is None:
+        rows = await view.fetch(queries.find_similar, **asked, candidates=APPROXIMATE_CANDIDATES + limit)
     else:
-        rows = await tx.fetch(queries.find_similar_at, **asked, **at.parameters)
+        rows = await view.fetch(queries.find_past_similar, **asked)
     return [(row["id"], row["score"]) for row in rows]
 
 
@@ -167,15 +161,9 @@ async def find_similar_entities(
     return [(row["fact_id"], row["entity_id"]) for row in rows]
 
 
-async def attributes_of(
-    tx: Transaction, graph: Graph, memory_ids: Sequence[UUID], at: Moment | None
-) -> dict[UUID, MemoryAttributes]:
-    """What memories say of themselves (`at`: said), by their ids."""
-    asked = {"graph_id": graph.id, "memory_ids": memory_ids}
-    if at is None:
-        rows = await tx.fetch(queries.attributes_of, **asked)
-    else:
-        rows = await tx.fetch(queries.attributes_at, **asked, as_of_revision=at.revision)
+async def attributes_of(view: GraphView, memory_ids: Sequence[UUID]) -> dict[UUID, MemoryAttributes]:
+    """What memories say of themselves, by their ids."""
+    rows = await view.fetch(queries.attributes_of, memory_ids=memory_ids)
     return {
         row["id"]: MemoryAttributes(
             kind=row["kind"],
@@ -217,7 +205,7 @@ async def reload_hits(tx: Transaction, graph: Graph, ranking: Sequence[RankedPas
 
 def _vector_type(scope: SearchScope, model: str) -> str:
     """The type of vectors as the graph's index needs it, which is over vectors of one length."""
-    dimensions = None if scope.at else scope.dimensions(model)
+    dimensions = None if scope.view.at else scope.dimensions(model)
     return "halfvec" if dimensions is None else f"halfvec({dimensions})"
 
 

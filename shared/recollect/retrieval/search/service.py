@@ -7,7 +7,8 @@ from uuid import UUID
 
 from recollect.graph.entities import service as entities
 from recollect.graph.graphs import service as graphs
-from recollect.graph.graphs.model import Graph, Moment
+from recollect.graph.graphs.model import Graph
+from recollect.graph.graphs.view import GraphView
 from recollect.graph.relations import service as relations
 from recollect.graph.relations.model import Subgraph
 from recollect.platform.db import Transaction
@@ -37,20 +38,12 @@ BREATH = 100
 """Texts that a fuzzy search compares before it lets other calls go on."""
 
 
-async def search_nodes(
-    tx: Transaction, graph_name: str | None, query: SubstringQuery, *, as_of: str | None = None
-) -> Subgraph:
+async def search_nodes(view: GraphView, query: SubstringQuery) -> Subgraph:
     """Entities that hold a substring, best first, with every relation that touches them."""
-    graph = await graphs.open_graph(tx, graph_name)
-    if graph is None:
-        return Subgraph([], [])
-    at = await graphs.moment(tx, graph, as_of)
-    return await _found(tx, graph, query, await store.search_substring(tx, graph, query, at), at)
+    return await _found(view, query, await store.search_substring(view, query))
 
 
-async def search_ranked(
-    tx: Transaction, graph_name: str | None, query: RankedQuery, *, as_of: str | None = None
-) -> RankedHits:
+async def search_ranked(view: GraphView, query: RankedQuery) -> RankedHits:
     """Entities that hold words of the query, by TF-IDF, best first. Raises InvalidInput for too many words.
 
     The enhanced memory server's formula: the sum over the query's words, each as often as it stands there, of
@@ -58,70 +51,48 @@ async def search_ranked(
     IDF = ln(N / n), of N entities that pass the filters n hold the word. A word that all of them hold adds nothing.
     """
     words = words_of(query.text)
-    graph = await graphs.open_graph(tx, graph_name)
-    if graph is None or not words:
+    if not words:
         return RankedHits([])
-    at = await graphs.moment(tx, graph, as_of)
-    counted = None if at or query.is_filtered else (await graphs.head_of(tx, graph)).entities
-    found = await store.search_ranked(tx, graph, query, words, at, entities=counted)
+    counted = None if view.at or query.is_filtered else (await graphs.head_of(view)).entities
+    found = await store.search_ranked(view, query, words, entities=counted)
     scores = dict(found[: query.limit])
-    best = await entities.entities_by_id(tx, list(scores), graph=graph, at=at)
+    best = await entities.entities_by_id(view, list(scores))
     hits = [ranked_hit(entity, scores[entity.id], words) for entity in best]
     return RankedHits(hits, _next_offset(query, found))
 
 
-async def search_boolean(
-    tx: Transaction, graph_name: str | None, query: BooleanQuery, *, as_of: str | None = None
-) -> Subgraph:
+async def search_boolean(view: GraphView, query: BooleanQuery) -> Subgraph:
     """Entities that a boolean query holds of, oldest first, with every relation that touches them.
 
     Raises InvalidInput with the place of a fault in the query.
     """
     plan = boolean.plan(boolean.parse(query.text))
-    graph = await graphs.open_graph(tx, graph_name)
-    if graph is None:
-        return Subgraph([], [])
-    at = await graphs.moment(tx, graph, as_of)
-    return await _found(tx, graph, query, await store.search_boolean(tx, graph, query, plan, at), at)
+    return await _found(view, query, await store.search_boolean(view, query, plan))
 
 
-async def search_fuzzy(
-    tx: Transaction, graph_name: str | None, query: FuzzyQuery, *, as_of: str | None = None
-) -> Subgraph:
+async def search_fuzzy(view: GraphView, query: FuzzyQuery) -> Subgraph:
     """Entities of which a name, a kind or an observation is nearly the query, nearest first, with their relations."""
-    graph = await graphs.open_graph(tx, graph_name)
-    if graph is None:
-        return Subgraph([], [])
-    at = await graphs.moment(tx, graph, as_of)
-    folded, trigrams = await store.count_trigrams(tx, query.text)
+    folded, trigrams = await store.count_trigrams(view.tx, query.text)
     within = bounds(len(folded), trigrams, query.threshold)
     if within.similarity is not None:
-        await store.set_similarity(tx, within.similarity)
+        await store.set_similarity(view.tx, within.similarity)
     near: dict[UUID, float] = {}
-    async for candidate in _candidates(tx, graph, query, folded, within, at):
+    async for candidate in _candidates(view, query, folded, within):
         similarity = nearness(folded, candidate.texts, query.threshold)
         if similarity is not None:
             near[candidate.id] = max(similarity, near.get(candidate.id, 0.0))
     ranked = sorted(near, key=lambda node_id: (-near[node_id], node_id))
-    return await _found(tx, graph, query, ranked[query.offset : query.offset + query.limit + 1], at)
+    return await _found(view, query, ranked[query.offset : query.offset + query.limit + 1])
 
 
-async def search_dates(
-    tx: Transaction, graph_name: str | None, query: DateQuery, *, as_of: str | None = None
-) -> Subgraph:
+async def search_dates(view: GraphView, query: DateQuery) -> Subgraph:
     """Entities that were made or last changed in a time, oldest first, with every relation that touches them."""
-    graph = await graphs.open_graph(tx, graph_name)
-    if graph is None:
-        return Subgraph([], [])
-    at = await graphs.moment(tx, graph, as_of)
-    return await _found(tx, graph, query, await store.search_dates(tx, graph, query, at), at)
+    return await _found(view, query, await store.search_dates(view, query))
 
 
-async def match_labels(
-    tx: Transaction, graph: Graph, query: LabelQuery, *, at: Moment | None = None
-) -> list[LabelMatch]:
-    """Active nodes (`at`: as they were) whose summary or tags hold enough of the words, those that hold most first."""
-    return await store.match_labels(tx, graph, query, at) if query.words else []
+async def match_labels(view: GraphView, query: LabelQuery) -> list[LabelMatch]:
+    """Active nodes whose summary or tags hold enough of the words, those that hold most first."""
+    return await store.match_labels(view, query) if query.words else []
 
 
 async def find_mentioned(tx: Transaction, graph: Graph, text: str) -> list[UUID]:
@@ -134,14 +105,12 @@ async def find_named(tx: Transaction, graph: Graph, spoken: Sequence[str]) -> li
     return await store.find_mentioned(tx, graph, spoken, limit=MAX_MENTIONED)
 
 
-async def _candidates(
-    tx: Transaction, graph: Graph, query: FuzzyQuery, folded: str, within: Bounds, at: Moment | None
-) -> AsyncIterator[FuzzyTexts]:
+async def _candidates(view: GraphView, query: FuzzyQuery, folded: str, within: Bounds) -> AsyncIterator[FuzzyTexts]:
     """Every text within the bounds, page by page: where those serve little, it is a whole graph's."""
     for read in (store.fuzzy_entities, store.fuzzy_statements):
         page, last = FuzzyTextsPage(), False
         while not last:
-            found = await read(tx, graph, query, folded, within, at, page)
+            found = await read(view, query, folded, within, page)
             for place, texts in enumerate(found):
                 if place % BREATH == 0:
                     await asyncio.sleep(0)
@@ -150,12 +119,10 @@ async def _candidates(
             page = page if last else replace(page, after=found[-1].key)
 
 
-async def _found(
-    tx: Transaction, graph: Graph, query: SearchFilter, found: Sequence[UUID], at: Moment | None
-) -> Subgraph:
+async def _found(view: GraphView, query: SearchFilter, found: Sequence[UUID]) -> Subgraph:
     """The page of these entities with every relation that touches them; one more than fits tells that more follow."""
-    page = await entities.entities_by_id(tx, found[: query.limit], graph=graph, at=at)
-    return await relations.subgraph_of(tx, graph, page, next_offset=_next_offset(query, found), at=at)
+    page = await entities.entities_by_id(view, found[: query.limit])
+    return await relations.subgraph_of(view, page, next_offset=_next_offset(query, found))
 
 
 def _next_offset(query: SearchFilter, found: Sequence[object]) -> int | None:

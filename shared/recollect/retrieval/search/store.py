@@ -1,10 +1,11 @@
-"""One function per query of `queries.sql`. `at` None reads what is now, else what was."""
+"""One function per query of `queries.sql`. A view of the past is searched as it was."""
 
 from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
-from recollect.graph.graphs.model import Graph, Moment, as_of_parameters
+from recollect.graph.graphs.model import Graph
+from recollect.graph.graphs.view import GraphView
 from recollect.graph.nodes.model import any_case
 from recollect.platform.db import Transaction
 from recollect.platform.sql import Queries
@@ -28,12 +29,12 @@ from recollect.retrieval.search.words import WORD, word_pattern
 queries = Queries(__package__)
 
 
-async def search_substring(tx: Transaction, graph: Graph, query: SubstringQuery, at: Moment | None) -> list[UUID]:
+async def search_substring(view: GraphView, query: SubstringQuery) -> list[UUID]:
     """Entities that match, best first; up to one more than the query's limit."""
     pattern = like_pattern(query.text)
-    rows = await tx.fetch(
+    rows = await view.fetch(
         queries.search_substring,
-        **_among(graph, at, query),
+        **_filter(query),
         pattern=pattern,
         name_pattern=pattern[1:-1],
         **_page(query),
@@ -42,21 +43,15 @@ async def search_substring(tx: Transaction, graph: Graph, query: SubstringQuery,
 
 
 async def search_ranked(
-    tx: Transaction,
-    graph: Graph,
-    query: RankedQuery,
-    words: Sequence[str],
-    at: Moment | None,
-    *,
-    entities: int | None,
+    view: GraphView, query: RankedQuery, words: Sequence[str], *, entities: int | None
 ) -> list[tuple[UUID, float]]:
     """Entities that hold one of these words, with their scores, best first; up to one more than the query's limit.
 
     `entities`: how many live ones there are, expired ones too, where that is known and nothing is filtered.
     """
-    rows = await tx.fetch(
+    rows = await view.fetch(
         queries.search_ranked,
-        **_among(graph, at, query),
+        **_filter(query),
         patterns=[like_pattern(word) for word in words],
         regexes=[word_pattern(word) for word in words],
         word=WORD,
@@ -66,31 +61,26 @@ async def search_ranked(
     return [(row["id"], row["score"]) for row in rows]
 
 
-async def match_labels(tx: Transaction, graph: Graph, query: LabelQuery, at: Moment | None) -> list[LabelMatch]:
+async def match_labels(view: GraphView, query: LabelQuery) -> list[LabelMatch]:
     """Nodes whose summary or tags hold enough of the words, those that hold most first."""
-    rows = await tx.fetch(
+    rows = await view.fetch(
         queries.match_labels,
-        graph_id=graph.id,
         words=query.words,
         any_word=query.any_word,
         limit=query.limit,
         min_share=query.share,
         kinds=query.kinds,
         tags=any_case(query.tags),
-        as_of_revision=at.revision if at else None,
-        as_of_time=at.at if at else None,
         fresh_only=query.fresh_only,
     )
     return [LabelMatch(**row) for row in rows]
 
 
-async def search_boolean(
-    tx: Transaction, graph: Graph, query: SearchFilter, plan: boolean.BooleanPlan, at: Moment | None
-) -> list[UUID]:
+async def search_boolean(view: GraphView, query: SearchFilter, plan: boolean.BooleanPlan) -> list[UUID]:
     """Entities that a boolean query holds of, oldest first; up to one more than the query's limit."""
-    rows = await tx.fetch(
+    rows = await view.fetch(
         queries.search_boolean,
-        **_among(graph, at, query),
+        **_filter(query),
         fields=[term.field for term in plan.terms],
         patterns=[like_pattern(term.text) for term in plan.terms],
         required=[required for required, _ in plan.ways],
@@ -114,42 +104,30 @@ async def set_similarity(tx: Transaction, similarity: float) -> None:
 
 
 async def fuzzy_entities(
-    tx: Transaction,
-    graph: Graph,
-    query: FuzzyQuery,
-    folded: str,
-    within: Bounds,
-    at: Moment | None,
-    page: FuzzyTextsPage,
+    view: GraphView, query: FuzzyQuery, folded: str, within: Bounds, page: FuzzyTextsPage
 ) -> list[FuzzyTexts]:
     """Names and kinds within these bounds, of entities after a key."""
-    rows = await tx.fetch(queries.fuzzy_entities, **_among(graph, at, query), **_near(folded, within, page))
+    rows = await view.fetch(queries.fuzzy_entities, **_filter(query), **_near(folded, within, page))
     return [FuzzyTexts(**row) for row in rows]
 
 
 async def fuzzy_statements(
-    tx: Transaction,
-    graph: Graph,
-    query: FuzzyQuery,
-    folded: str,
-    within: Bounds,
-    at: Moment | None,
-    page: FuzzyTextsPage,
+    view: GraphView, query: FuzzyQuery, folded: str, within: Bounds, page: FuzzyTextsPage
 ) -> list[FuzzyTexts]:
     """Observations within these bounds, after a key."""
-    rows = await tx.fetch(
+    rows = await view.fetch(
         queries.fuzzy_statements,
-        **_among(graph, at, query),
+        **_filter(query),
         **_near(folded, within, page),
         min_similarity=within.similarity or 0.0,
     )
     return [FuzzyTexts(**row) for row in rows]
 
 
-async def search_dates(tx: Transaction, graph: Graph, query: DateQuery, at: Moment | None) -> list[UUID]:
+async def search_dates(view: GraphView, query: DateQuery) -> list[UUID]:
     """Entities that were made or last changed in a time, oldest first; up to one more than the query's limit."""
-    rows = await tx.fetch(
-        queries.search_dates, **_among(graph, at, query), since=query.since, until=query.until, **_page(query)
+    rows = await view.fetch(
+        queries.search_dates, **_filter(query), since=query.since, until=query.until, **_page(query)
     )
     return [row["id"] for row in rows]
 
@@ -168,11 +146,9 @@ async def find_mentioned(tx: Transaction, graph: Graph, names: Sequence[str], *,
     return [row["id"] for row in rows]
 
 
-def _among(graph: Graph, at: Moment | None, query: SearchFilter) -> dict[str, Any]:
-    """What every search is asked with: where it looks, when, and its filters."""
+def _filter(query: SearchFilter) -> dict[str, Any]:
+    """The filters that every search is asked with."""
     return {
-        "graph_id": graph.id,
-        **as_of_parameters(at),
         "kind": query.kind,
         "tags": any_case(query.tags),
         "importance": [query.min_importance, query.max_importance],

@@ -100,16 +100,14 @@ async def relate(call: Call, arguments: Relate) -> Reply:
 
 async def explore(call: Call, arguments: Explore) -> Reply:
     """Show what lies around a node, or the paths to another."""
-    async with call.transaction() as tx:
+    async with call.reading(arguments.graph, arguments.as_of) as view:
         found = await memory.explore(
-            tx,
-            arguments.graph,
+            view,
             _target(arguments.start),
             Walk(Direction(arguments.direction), tuple(arguments.predicates)),
             to=None if arguments.to is None else _target(arguments.to),
             depth=arguments.depth,
             max_nodes=arguments.max_nodes,
-            as_of=arguments.as_of,
         )
     answer = _explored(found)
     return Reply(answer, _explored_text(answer))

@@ -202,9 +202,9 @@ async def get_node(call: Call, arguments: GetNode) -> Reply:
     """Read a fact or an entity."""
     graph = graph_of(arguments)
     wanted = node_id(arguments.node_id)
-    async with call.transaction() as tx:
-        node, said = await facts.get_node(tx, graph, wanted, as_of=arguments.as_of)
-        owner_id = await graphs.name_of(tx, graph)
+    async with call.reading(graph, arguments.as_of) as view:
+        node, said = await facts.get_node(view, wanted)
+        owner_id = await graphs.name_of(view.tx, graph)
     return Reply(DescribedNode(True, WholeNode(**node_fields(node, owner_id), observations=list(said))))
 
 

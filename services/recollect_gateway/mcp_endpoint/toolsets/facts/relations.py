@@ -126,11 +126,9 @@ async def search_triplets(call: Call, arguments: SearchTriplets) -> Reply:
     graph = graph_of(arguments)
     only = RelationFilter(arguments.subject, arguments.object_value, arguments.predicate)
     offset, limit = arguments.offset, arguments.limit
-    async with call.transaction() as tx:
-        found, more = await fact_triplets.search_triplets(
-            tx, graph, only, offset=offset, limit=limit, as_of=arguments.as_of
-        )
-        owner_id = await graphs.name_of(tx, graph)
+    async with call.reading(graph, arguments.as_of) as view:
+        found, more = await fact_triplets.search_triplets(view, only, offset=offset, limit=limit)
+        owner_id = await graphs.name_of(view.tx, graph)
     triplets = [
         _triplet_out(
             one.edge, one.named.source, one.named.target, owner_id, None if one.fact_id is None else str(one.fact_id)

@@ -88,35 +88,31 @@ async def search(call: Call, arguments: Search) -> Reply:
         named=None if len(types) != 1 else types == {"Entity"},
     )
     (question,) = await call.questions([arguments.query])
-    async with call.recalling(graph, [question], only) as (tx, cached):
+    async with call.recalling(graph, [question], only, as_of=arguments.as_of) as (view, cached):
         found = await fact_search.find(
-            tx,
-            graph,
+            view,
             question,
             only,
             limit=arguments.limit or call.settings.search_default_limit,
             threshold=arguments.similarity_threshold,
-            as_of=arguments.as_of,
             cached=cached,
         )
-        owner_id = await graphs.name_of(tx, graph)
+        owner_id = await graphs.name_of(view.tx, graph)
     return Reply(_split([_found_out(one, owner_id) for one in found]))
 
 
 async def find_similar(call: Call, arguments: FindSimilar) -> Reply:
     """Find facts that mean nearly the same."""
     graph = graph_of(arguments)
-    async with call.transaction() as tx:
+    async with call.reading(graph, arguments.as_of) as view:
         found = await fact_search.find_similar(
-            tx,
-            graph,
+            view,
             node_id(arguments.fact_id),
             threshold=call.settings.similarity_threshold if arguments.threshold is None else arguments.threshold,
             limit=arguments.limit,
             edges=arguments.include_relations,
-            as_of=arguments.as_of,
         )
-        owner_id = await graphs.name_of(tx, graph)
+        owner_id = await graphs.name_of(view.tx, graph)
     return Reply(SimilarNodes(True, [_similar_out(one, owner_id) for one in found]))
 
 

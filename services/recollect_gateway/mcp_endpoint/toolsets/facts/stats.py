@@ -42,8 +42,8 @@ class StatsResult(Struct, frozen=True):
 async def get_stats(call: Call, arguments: GetStats) -> Reply:
     """Count what a graph holds."""
     graph = graph_of(arguments)
-    async with call.transaction() as tx:
-        owner_id, found = await graphs.name_of(tx, graph), await facts.graph_stats(tx, graph)
+    async with call.reading(graph) as view:
+        owner_id, found = await graphs.name_of(view.tx, graph), await facts.graph_stats(view)
     head = found.head
     counts = GraphCounts(
         owner_id=owner_id,

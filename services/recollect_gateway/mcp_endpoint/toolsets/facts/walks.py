@@ -71,16 +71,14 @@ async def get_context(call: Call, arguments: GetContext) -> Reply:
     graph = graph_of(arguments)
     if not arguments.node_id:
         return Reply(Context(True, [], []))
-    async with call.transaction() as tx:
+    async with call.reading(graph, arguments.as_of) as view:
         found = await neighbourhoods.neighbourhood(
-            tx,
-            graph,
+            view,
             node_id(arguments.node_id),
             depth=arguments.depth,
             max_nodes=arguments.max_nodes or call.settings.subgraph_default_max_nodes,
-            as_of=arguments.as_of,
         )
-        owner_id = await graphs.name_of(tx, graph)
+        owner_id = await graphs.name_of(view.tx, graph)
     nodes = [node_out(node, owner_id) for node in found.nodes]
     return Reply(Context(True, nodes, edges_out(found.edges), found.cut))
 
@@ -89,9 +87,9 @@ async def get_trace(call: Call, arguments: GetTrace) -> Reply:
     """Show the paths between two nodes."""
     graph = graph_of(arguments)
     ends = node_id(arguments.from_id), node_id(arguments.to_id)
-    async with call.transaction() as tx:
-        found = await neighbourhoods.trace(tx, graph, *ends, max_paths=arguments.max_paths, as_of=arguments.as_of)
-        owner_id = await graphs.name_of(tx, graph)
+    async with call.reading(graph, arguments.as_of) as view:
+        found = await neighbourhoods.trace(view, *ends, max_paths=arguments.max_paths)
+        owner_id = await graphs.name_of(view.tx, graph)
     return Reply(Trace(True, _paths_out(found, owner_id), found.cut))
 
 

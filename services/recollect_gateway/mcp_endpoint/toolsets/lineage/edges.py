@@ -182,15 +182,13 @@ async def incoming(call: Call, arguments: Adjacent) -> Reply:
 async def traverse(call: Call, arguments: Traverse) -> Reply:
     """Walk from a node along its edges."""
     walk = Walk(Direction(arguments.direction), tuple(arguments.edge_kinds), arguments.follow_symlinks)
-    async with call.transaction() as tx:
+    async with call.reading(arguments.graph, arguments.as_of) as view:
         found = await subgraphs.walk_from(
-            tx,
-            arguments.graph,
+            view,
             arguments.lineage_id,
             walk,
             depth=arguments.max_depth,
             max_nodes=arguments.max_nodes,
-            as_of=arguments.as_of,
         )
     nodes = [TraversedNode(node_out(node, found.graphs[node.graph_id]), depth) for node, depth in found.nodes]
     return Reply(Traversal(nodes, [edge_out(link) for link in found.links], found.cut or ""))
@@ -199,9 +197,9 @@ async def traverse(call: Call, arguments: Traverse) -> Reply:
 async def symlink_manifest(call: Call, arguments: SymlinkManifest) -> Reply:
     """List the edges that lead into other graphs, and from there into this one."""
     name, offset, limit = arguments.graph, arguments.offset, arguments.limit
-    async with call.transaction() as tx:
-        found = await subgraphs.symlinks_of(tx, name, offset=offset, limit=limit)
-        inbound = await subgraphs.symlinks_of(tx, name, inbound=True, offset=offset, limit=limit)
+    async with call.reading(name) as view:
+        found = await subgraphs.symlinks_of(view, offset=offset, limit=limit)
+        inbound = await subgraphs.symlinks_of(view, inbound=True, offset=offset, limit=limit)
     return Reply(
         Symlinks(
             [edge_out(link) for link in found.links],
@@ -216,15 +214,13 @@ async def symlink_manifest(call: Call, arguments: SymlinkManifest) -> Reply:
 
 async def _adjacent(call: Call, arguments: Adjacent, direction: Direction) -> Reply:
     walk = Walk(direction, tuple(arguments.edge_kinds))
-    async with call.transaction() as tx:
+    async with call.reading(arguments.graph, arguments.as_of) as view:
         found = await subgraphs.edges_at(
-            tx,
-            arguments.graph,
+            view,
             arguments.lineage_id,
             walk,
             offset=arguments.offset,
             limit=arguments.limit,
-            as_of=arguments.as_of,
         )
     return Reply(EdgeList([edge_out(link) for link in found.links], found.more))
 

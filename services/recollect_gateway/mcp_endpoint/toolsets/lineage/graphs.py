@@ -102,8 +102,8 @@ async def list_graphs(call: Call, arguments: ListGraphs) -> Reply:
     """List the graphs that the caller may use."""
     async with call.transaction() as tx:
         if arguments.graph is not None:
-            named = await graphs.open_graph(tx, arguments.graph)
-            return Reply(Graphs([graph_out(named)] if named else [], more=False))
+            named = await graphs.view(tx, arguments.graph)
+            return Reply(Graphs([graph_out(named.graph)] if named.is_there else [], more=False))
         found = await graphs.list_graphs(tx, after=arguments.after, limit=arguments.limit + 1)
     shown = found[: arguments.limit]
     return Reply(Graphs([graph_out(graph) for graph in shown], more=len(found) > len(shown)))
@@ -111,10 +111,10 @@ async def list_graphs(call: Call, arguments: ListGraphs) -> Reply:
 
 async def get_graph(call: Call, arguments: GetGraph) -> Reply:
     """Show a graph's configuration and counts."""
-    async with call.transaction() as tx:
-        graph = await graphs.get_graph(tx, call.graph_name(arguments.graph))
-        head = await graphs.head_of(tx, graph)
-    return Reply(_detail(graph_out(graph), head))
+    async with call.reading(arguments.graph) as view:
+        graphs.require_there(view)
+        head = await graphs.head_of(view)
+    return Reply(_detail(graph_out(view.graph), head))
 
 
 async def create_graph(call: Call, arguments: CreateGraph) -> Reply:

@@ -8,8 +8,9 @@ from msgspec import Meta, Struct
 from recollect.errors import InvalidInput
 from recollect.graph.entities import service as entities
 from recollect.graph.graphs import service as graphs
+from recollect.graph.graphs.view import GraphView
 from recollect.graph.lineages import service as lineages
-from recollect.graph.lineages.model import Draft, PutOutcome, Version, VersionFilter, not_found
+from recollect.graph.lineages.model import Draft, PutOutcome, Version, VersionFilter
 from recollect.graph.nodes.model import NodeFields
 from recollect.memory import subgraphs
 from recollect.retrieval.recall.model import RecallFilter
@@ -164,20 +165,17 @@ async def put_node(call: Call, arguments: PutNode) -> Reply:
     draft = draft_of(arguments, arguments.lineage_id, path="")
     async with call.writing(arguments.graph) as (tx, revision):
         put = await lineages.put_node(tx, revision, draft)
-        node = await lineages.get_node(tx, revision.graph, put.node_id)
+        node = await lineages.get_node(GraphView(tx, revision.graph), put.node_id)
         graph = revision.graph.name
     return Reply(PutResult(node_out(node, graph), put.created, _conflict(put, node)))
 
 
 async def get_node_by_id(call: Call, arguments: GetNodeById) -> Reply:
     """Show one version, exactly as written."""
-    async with call.transaction() as tx:
-        graph = await graphs.open_graph(tx, arguments.graph)
-        if graph is None:
-            raise not_found(arguments.id)
-        node = await lineages.get_version(tx, graph, arguments.id)
-        said = await entities.observations_of(tx, graph, [node.node_id])
-    return Reply(OneNodeVersion(node_out(node, graph.name, observations=said.get(node.node_id, ()))))
+    async with call.reading(arguments.graph) as view:
+        node = await lineages.get_version(view.tx, view.graph, arguments.id)
+        said = await entities.observations_of(view, [node.node_id])
+    return Reply(OneNodeVersion(node_out(node, view.graph.name, observations=said.get(node.node_id, ()))))
 
 
 async def get_node_by_lineage(call: Call, arguments: GetNodeByLineage) -> Reply:
@@ -185,47 +183,37 @@ async def get_node_by_lineage(call: Call, arguments: GetNodeByLineage) -> Reply:
     if arguments.at_version is not None and arguments.at_time is not None:
         raise InvalidInput("Give at_version or at_time, not both", path="at_version")
     at_time = utc_through(arguments.at_time, "at_time")
-    async with call.transaction() as tx:
-        graph = await graphs.open_graph(tx, arguments.graph)
-        if graph is None:
-            raise not_found(arguments.lineage_id)
+    async with call.reading(arguments.graph, at_time) as view:
         if arguments.at_version is not None:
-            node = await lineages.get_numbered(tx, graph, arguments.lineage_id, arguments.at_version)
-        elif at_time is not None:
-            node = await lineages.get_at(tx, graph, arguments.lineage_id, at_time)
+            node = await lineages.get_numbered(view.tx, view.graph, arguments.lineage_id, arguments.at_version)
+        elif view.at is not None:
+            node = await lineages.get_past_version(view, arguments.lineage_id)
         else:
-            node = await lineages.get_node(tx, graph, arguments.lineage_id)
-        at = None if at_time is None else await graphs.moment_of(tx, graph, at_time)
-        said = await entities.observations_of(tx, graph, [node.node_id], at=at)
-    return Reply(OneNodeVersion(node_out(node, graph.name, observations=said.get(node.node_id, ()))))
+            node = await lineages.get_node(view, arguments.lineage_id)
+        said = await entities.observations_of(view, [node.node_id])
+    return Reply(OneNodeVersion(node_out(node, view.graph.name, observations=said.get(node.node_id, ()))))
 
 
 async def history(call: Call, arguments: History) -> Reply:
     """Show the versions of a node."""
-    async with call.transaction() as tx:
-        graph = await graphs.open_graph(tx, arguments.graph)
-        if graph is None:
-            raise not_found(arguments.lineage_id)
+    async with call.reading(arguments.graph) as view:
         found = await lineages.history(
-            tx, graph, arguments.lineage_id, offset=arguments.offset, limit=arguments.limit + 1
+            view.tx, view.graph, arguments.lineage_id, offset=arguments.offset, limit=arguments.limit + 1
         )
     shown = found[: arguments.limit]
-    return Reply(VersionHistory([node_out(node, graph.name) for node in shown], more=len(found) > len(shown)))
+    return Reply(VersionHistory([node_out(node, view.graph.name) for node in shown], more=len(found) > len(shown)))
 
 
 async def list_nodes(call: Call, arguments: ListNodes) -> Reply:
     """List nodes by kinds and tags."""
     only = VersionFilter(tuple(arguments.kinds), tuple(arguments.tags), arguments.limit, arguments.offset)
-    async with call.transaction() as tx:
-        graph = await graphs.open_graph(tx, arguments.graph)
-        if graph is None:
-            return Reply(Nodes([], more=False))
-        at = await graphs.moment(tx, graph, arguments.as_of)
-        found, more = await lineages.list_nodes(tx, graph, only, at=at)
+    async with call.reading(arguments.graph, arguments.as_of) as view:
+        found, more = await lineages.list_nodes(view, only)
         told = [] if arguments.compact else [node.node_id for node in found if node.name is not None]
-        said = await entities.observations_of(tx, graph, told, at=at) if told else {}
+        said = await entities.observations_of(view, told) if told else {}
     nodes = [
-        node_out(node, graph.name, compact=arguments.compact, observations=said.get(node.node_id, ())) for node in found
+        node_out(node, view.graph.name, compact=arguments.compact, observations=said.get(node.node_id, ()))
+        for node in found
     ]
     return Reply(Nodes(nodes, more))
 
@@ -234,18 +222,16 @@ async def search_graph(call: Call, arguments: SearchGraph) -> Reply:
     """Find nodes by words and meaning."""
     (question,) = await call.questions([arguments.text])
     only = RecallFilter(kinds=tuple(arguments.kinds), tags=tuple(arguments.tags), fresh_only=arguments.fresh_only)
-    async with call.recalling(arguments.graph, [question], only) as (tx, cached):
+    async with call.recalling(arguments.graph, [question], only, as_of=arguments.as_of) as (view, cached):
         found = await subgraphs.search_nodes(
-            tx,
-            arguments.graph,
+            view,
             question,
             only,
             offset=arguments.offset,
             limit=arguments.limit,
-            as_of=arguments.as_of,
             cached=cached,
         )
-        graph = await graphs.name_of(tx, arguments.graph)
+        graph = await graphs.name_of(view.tx, arguments.graph)
     hits = [SearchHit(node_out(node, graph), round(score, 4), text) for node, score, text in found.nodes]
     return Reply(SearchHits(hits, found.more, found.waiting))
 

@@ -68,11 +68,13 @@ async def batch_search(call: Call, arguments: BatchSearch) -> Reply:
         NodeSearch(question, _filter(query), _bounded(query.limit, MAX_PER_QUERY))
         for question, query in zip(questions, arguments.queries, strict=True)
     ]
-    async with call.transaction() as tx:
+    async with call.reading(arguments.graph, arguments.as_of) as view:
         found = await subgraphs.search_batch(
-            tx, arguments.graph, searches, limit=_bounded(arguments.limit, MAX_TOTAL), as_of=arguments.as_of
+            view,
+            searches,
+            limit=_bounded(arguments.limit, MAX_TOTAL),
         )
-        graph = await graphs.name_of(tx, arguments.graph)
+        graph = await graphs.name_of(view.tx, arguments.graph)
     hits = [BatchHit(node_out(node, graph), fused.score, list(fused.rankings)) for node, fused in found.nodes]
     return Reply(BatchHits(hits, len(searches), found.unique, found.per_query, found.waiting))
 

@@ -8,7 +8,6 @@ from uuid import UUID
 from msgspec import Meta, Struct
 
 from recollect.errors import InvalidInput, RecollectError
-from recollect.graph.graphs import service as graphs
 from recollect.graph.lineages import service as lineages
 from recollect.graph.lineages.model import PutOutcome, TagUse
 from recollect.graph.relations.model import EdgeUpsert
@@ -209,16 +208,12 @@ async def put_subgraph(call: Call, arguments: PutSubgraph) -> Reply:
 
 async def describe_schema(call: Call, arguments: DescribeSchema) -> Reply:
     """Show which kinds and tags a graph uses."""
-    async with call.transaction() as tx:
-        graph = await graphs.open_graph(tx, arguments.graph)
-        if graph is None:
-            name = call.graph_name(arguments.graph)
-            return Reply(DescribedSchema(name, "", 0, [], [], [], more=False))
-        found = await lineages.describe_schema(tx, graph, at=await graphs.moment(tx, graph, arguments.as_of))
+    async with call.reading(arguments.graph, arguments.as_of) as view:
+        found = await lineages.describe_schema(view)
     return Reply(
         DescribedSchema(
-            graph.name,
-            str(graph.id),
+            view.graph.name,
+            str(view.graph.id) if view.is_there else "",
             found.node_count,
             [KindFreq(use.kind, use.count, list(use.examples)) for use in found.kinds],
             [TagPrefixFreq(use.prefix, use.count, list(use.values)) for use in found.tag_prefixes],
@@ -230,13 +225,9 @@ async def describe_schema(call: Call, arguments: DescribeSchema) -> Reply:
 
 async def list_tags(call: Call, arguments: ListTags) -> Reply:
     """List the tags in use."""
-    async with call.transaction() as tx:
-        graph = await graphs.open_graph(tx, arguments.graph)
-        if graph is None:
-            return Reply(TagList([], more=False))
-        at = await graphs.moment(tx, graph, arguments.as_of)
+    async with call.reading(arguments.graph, arguments.as_of) as view:
         found, more = await lineages.list_tags(
-            tx, graph, arguments.prefix, offset=arguments.offset, limit=min(arguments.limit, MAX_TAGS), at=at
+            view, arguments.prefix, offset=arguments.offset, limit=min(arguments.limit, MAX_TAGS)
         )
     return Reply(TagList(_tags(found), more))
 

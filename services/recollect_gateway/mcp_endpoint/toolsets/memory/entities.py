@@ -146,8 +146,8 @@ async def delete_entities(call: Call, arguments: DeleteEntities) -> Reply:
 
 async def get_entity(call: Call, arguments: GetEntity) -> Reply:
     """Open one entity; raises NotFound."""
-    async with call.transaction() as tx:
-        [found] = await memory.get_entities(tx, arguments.graph, [arguments.name], as_of=arguments.as_of)
+    async with call.reading(arguments.graph, arguments.as_of) as view:
+        [found] = await memory.get_entities(view, [arguments.name])
     if found is None:
         raise EntityNotFound(arguments.name)
     return Reply(entity_out(found))
@@ -155,15 +155,15 @@ async def get_entity(call: Call, arguments: GetEntity) -> Reply:
 
 async def batch_get_entities(call: Call, arguments: BatchGetEntities) -> Reply:
     """Open entities, in order, null for those that are not there."""
-    async with call.transaction() as tx:
-        found = await memory.get_entities(tx, arguments.graph, arguments.names, as_of=arguments.as_of)
+    async with call.reading(arguments.graph, arguments.as_of) as view:
+        found = await memory.get_entities(view, arguments.names)
     return bare(FoundEntities([None if entity is None else entity_out(entity) for entity in found]))
 
 
 async def describe_entity(call: Call, arguments: DescribeEntity) -> Reply:
     """Show an entity with its relations and neighbours; raises NotFound."""
-    async with call.transaction() as tx:
-        found = await memory.open_nodes(tx, arguments.graph, [arguments.name], as_of=arguments.as_of)
+    async with call.reading(arguments.graph, arguments.as_of) as view:
+        found = await memory.open_nodes(view, [arguments.name])
     if not found.entities:
         raise EntityNotFound(arguments.name)
     far = unique(end for r in found.relations for end in (r.source, r.target) if end != arguments.name)

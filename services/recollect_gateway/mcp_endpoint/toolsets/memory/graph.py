@@ -64,15 +64,13 @@ class KnowledgeGraph(Struct, rename="camel", omit_defaults=True, frozen=True):
 
 async def read_graph(call: Call, arguments: ReadGraph) -> Reply:
     """Read the graph, or a page of it."""
-    async with call.transaction() as tx:
+    async with call.reading(arguments.graph, arguments.as_of) as view:
         found = await memory.read_graph(
-            tx,
-            arguments.graph,
+            view,
             kind=arguments.entity_type,
             offset=arguments.offset,
             limit=arguments.limit,
             max_items=call.settings.max_reply_items,
-            as_of=arguments.as_of,
         )
     return Reply(_knowledge_graph(found))
 
@@ -88,15 +86,15 @@ async def search_nodes(call: Call, arguments: SearchNodes) -> Reply:
         offset=arguments.offset,
         limit=arguments.limit or MAX_BATCH,
     )
-    async with call.transaction() as tx:
-        found = await search.search_nodes(tx, arguments.graph, query, as_of=arguments.as_of)
+    async with call.reading(arguments.graph, arguments.as_of) as view:
+        found = await search.search_nodes(view, query)
     return Reply(_knowledge_graph(found))
 
 
 async def open_nodes(call: Call, arguments: OpenNodes) -> Reply:
     """Open entities by name."""
-    async with call.transaction() as tx:
-        found = await memory.open_nodes(tx, arguments.graph, arguments.names, as_of=arguments.as_of)
+    async with call.reading(arguments.graph, arguments.as_of) as view:
+        found = await memory.open_nodes(view, arguments.names)
     return Reply(_knowledge_graph(found))
 
 

@@ -83,9 +83,12 @@ async def delete_relations(call: Call, arguments: DeleteRelations) -> Reply:
 async def search_relations(call: Call, arguments: SearchRelations) -> Reply:
     """Find relations by their ends and type, oldest first."""
     only = RelationFilter(arguments.from_ or None, arguments.to or None, arguments.relation_type or None)
-    async with call.transaction() as tx:
+    async with call.reading(arguments.graph, arguments.as_of) as view:
         found, more = await relations.find_relations(
-            tx, arguments.graph, only, offset=arguments.offset, limit=arguments.limit, as_of=arguments.as_of
+            view,
+            only,
+            offset=arguments.offset,
+            limit=arguments.limit,
         )
     following = arguments.offset + arguments.limit if more else None
     note = f"More follow: offset={following}." if more else None

@@ -51,30 +51,23 @@ class TypeCounts(Struct, omit_defaults=True, frozen=True):
 
 async def graph_stats(call: Call, arguments: GraphStats) -> Reply:
     """Count what a graph holds."""
-    async with call.transaction() as tx:
-        graph = await graphs.open_graph(tx, arguments.graph)
-        if graph is None:
-            return Reply(Stats(0, 0, 0, 0))
-        head = await graphs.head_of(tx, graph)
-        types = await relations.count_named_types(tx, graph)
+    async with call.reading(arguments.graph) as view:
+        head = await graphs.head_of(view)
+        types = await relations.count_named_types(view)
     return Reply(Stats(head.entities, sum(count for _, count in types), head.observations, head.entities))
 
 
 async def list_entity_types(call: Call, arguments: ListEntityTypes) -> Reply:
     """Count entities by type."""
-    async with call.transaction() as tx:
-        graph = await graphs.open_graph(tx, arguments.graph)
-        at = await graphs.moment(tx, graph, arguments.as_of) if graph else None
-        counts = await entities.count_kinds(tx, graph, limit=MAX_TYPES + 1, at=at) if graph else []
+    async with call.reading(arguments.graph, arguments.as_of) as view:
+        counts = await entities.count_kinds(view, limit=MAX_TYPES + 1)
     return _types(counts)
 
 
 async def list_relation_types(call: Call, arguments: ListRelationTypes) -> Reply:
     """Count relations by type."""
-    async with call.transaction() as tx:
-        graph = await graphs.open_graph(tx, arguments.graph)
-        at = await graphs.moment(tx, graph, arguments.as_of) if graph else None
-        counts = await relations.count_named_types(tx, graph, limit=MAX_TYPES + 1, at=at) if graph else []
+    async with call.reading(arguments.graph, arguments.as_of) as view:
+        counts = await relations.count_named_types(view, limit=MAX_TYPES + 1)
     return _types(counts)
 
 

@@ -95,22 +95,20 @@ class Neighbors(Struct, rename="camel", omit_defaults=True, frozen=True):
 
 async def find_path(call: Call, arguments: FindPath) -> Reply:
     """Find a shortest path, whichever way relations point."""
-    async with call.transaction() as tx:
-        found = await traversal.find_path(tx, arguments.graph, arguments.from_, arguments.to, as_of=arguments.as_of)
+    async with call.reading(arguments.graph, arguments.as_of) as view:
+        found = await traversal.find_path(view, arguments.from_, arguments.to)
     return bare(FoundPath(found.paths[0] if found.paths else [], found.cut), cut_note(found.cut))
 
 
 async def find_all_paths(call: Call, arguments: FindAllPaths) -> Reply:
     """Find simple paths, shortest first, whichever way relations point."""
-    async with call.transaction() as tx:
+    async with call.reading(arguments.graph, arguments.as_of) as view:
         found = await traversal.find_all_paths(
-            tx,
-            arguments.graph,
+            view,
             arguments.from_,
             arguments.to,
             max_depth=arguments.max_depth,
             max_paths=arguments.max_paths,
-            as_of=arguments.as_of,
         )
     return bare(FoundPaths(found.paths, found.cut), cut_note(found.cut))
 
@@ -118,15 +116,13 @@ async def find_all_paths(call: Call, arguments: FindAllPaths) -> Reply:
 async def get_neighbors(call: Call, arguments: GetNeighbors) -> Reply:
     """Show the entities one relation away."""
     walk = Walk(Direction(arguments.direction), tuple(arguments.relation_types))
-    async with call.transaction() as tx:
+    async with call.reading(arguments.graph, arguments.as_of) as view:
         found = await traversal.neighbours_of(
-            tx,
-            arguments.graph,
+            view,
             arguments.name,
             walk,
             offset=arguments.offset,
             limit=arguments.limit,
-            as_of=arguments.as_of,
         )
     entities, relations = [*map(entity_out, found.entities)], [*map(relation_out, found.relations)]
     return Reply(Neighbors(entities, relations, found.next_offset))
@@ -134,14 +130,12 @@ async def get_neighbors(call: Call, arguments: GetNeighbors) -> Reply:
 
 async def extract_subgraph(call: Call, arguments: ExtractSubgraph) -> Reply:
     """Show what lies around entities."""
-    async with call.transaction() as tx:
+    async with call.reading(arguments.graph, arguments.as_of) as view:
         found = await traversal.extract_subgraph(
-            tx,
-            arguments.graph,
+            view,
             arguments.names,
             depth=arguments.depth,
             max_nodes=arguments.limit,
-            as_of=arguments.as_of,
         )
     entities = [*map(entity_out, found.subgraph.entities)]
     return Reply(

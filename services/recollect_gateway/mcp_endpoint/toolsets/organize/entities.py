@@ -6,6 +6,7 @@ from msgspec import Meta, Struct
 
 from recollect.graph.entities import service as entities
 from recollect.graph.entities.model import NewEntity
+from recollect.graph.graphs.view import GraphView
 from recollect.graph.hierarchy import service as hierarchy
 from recollect.graph.relations import service as relations
 from recollect.graph.relations.model import NewRelation
@@ -61,7 +62,7 @@ async def create_entities(call: Call, arguments: CreateOrganizedEntities) -> Rep
     async with call.writing(arguments.graph) as (tx, revision):
         made = await entities.create_entities(tx, revision, wanted)
         await hierarchy.place_entities(tx, revision, _parents(arguments, {entity.name for _, entity in made}))
-        found = await entities.entities_by_id(tx, [node_id for node_id, _ in made])
+        found = await entities.entities_by_id(GraphView(tx, revision.graph), [node_id for node_id, _ in made])
     return bare(CreatedEntities([*map(organized, found)]))
 
 

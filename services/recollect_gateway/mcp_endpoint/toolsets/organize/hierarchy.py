@@ -78,15 +78,15 @@ async def set_entity_parent(call: Call, arguments: SetEntityParent) -> Reply:
 
 async def get_parent(call: Call, arguments: OfEntity) -> Reply:
     """Read the entity right above."""
-    async with call.transaction() as tx:
-        found = await hierarchy.get_parent(tx, arguments.graph, arguments.entity_name, as_of=arguments.as_of)
+    async with call.reading(arguments.graph, arguments.as_of) as view:
+        found = await hierarchy.get_parent(view, arguments.entity_name)
     return bare(OrganizedParent(None if found is None else organized(found)))
 
 
 async def get_ancestors(call: Call, arguments: OfEntity) -> Reply:
     """Read the entities above."""
-    async with call.transaction() as tx:
-        found = await hierarchy.get_ancestors(tx, arguments.graph, arguments.entity_name, as_of=arguments.as_of)
+    async with call.reading(arguments.graph, arguments.as_of) as view:
+        found = await hierarchy.get_ancestors(view, arguments.entity_name)
     note = "Not everything: the bound on levels was reached. Go on from the last." if found.next_offset else None
     return bare(Ancestors([*map(organized, found.entities)]), note)
 
@@ -94,33 +94,29 @@ async def get_ancestors(call: Call, arguments: OfEntity) -> Reply:
 async def get_children(call: Call, arguments: Below) -> Reply:
     """Read the entities right below."""
     page = PageRequest(arguments.offset, arguments.limit)
-    async with call.transaction() as tx:
-        return _entities(
-            await hierarchy.get_children(tx, arguments.graph, arguments.entity_name, page, as_of=arguments.as_of)
-        )
+    async with call.reading(arguments.graph, arguments.as_of) as view:
+        return _entities(await hierarchy.get_children(view, arguments.entity_name, page))
 
 
 async def get_descendants(call: Call, arguments: Below) -> Reply:
     """Read all entities below."""
     page = PageRequest(arguments.offset, arguments.limit)
-    async with call.transaction() as tx:
-        return _entities(
-            await hierarchy.get_descendants(tx, arguments.graph, arguments.entity_name, page, as_of=arguments.as_of)
-        )
+    async with call.reading(arguments.graph, arguments.as_of) as view:
+        return _entities(await hierarchy.get_descendants(view, arguments.entity_name, page))
 
 
 async def get_root_entities(call: Call, arguments: GetRootEntities) -> Reply:
     """Read the entities without a parent."""
     page = PageRequest(arguments.offset, arguments.limit)
-    async with call.transaction() as tx:
-        return _entities(await hierarchy.get_roots(tx, arguments.graph, page, as_of=arguments.as_of))
+    async with call.reading(arguments.graph, arguments.as_of) as view:
+        return _entities(await hierarchy.get_roots(view, page))
 
 
 async def get_subtree(call: Call, arguments: Below) -> Reply:
     """Read an entity with all below it, and the relations among them."""
     page = PageRequest(arguments.offset, arguments.limit)
-    async with call.transaction() as tx:
-        found = await hierarchy.get_subtree(tx, arguments.graph, arguments.entity_name, page, as_of=arguments.as_of)
+    async with call.reading(arguments.graph, arguments.as_of) as view:
+        found = await hierarchy.get_subtree(view, arguments.entity_name, page)
     entities, relations = [*map(organized, found.entities)], [*map(organized_relation, found.relations)]
     return Reply(Subtree(entities, relations, found.next_offset), note=more(found.next_offset))
 

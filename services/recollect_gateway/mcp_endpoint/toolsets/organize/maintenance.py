@@ -12,6 +12,7 @@ from recollect.curation.duplicates import service as duplicates
 from recollect.curation.duplicates.model import CompressionResult, RequestedPass
 from recollect.curation.validation import service as validation
 from recollect.curation.validation.model import IntegrityIssue
+from recollect.graph.graphs import service as graphs
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.tool import Arguments, ReadArguments, Reply
 from recollect_gateway.mcp_endpoint.toolsets import jobs
@@ -151,14 +152,12 @@ class Validation(Struct, rename="camel", frozen=True):
 
 async def find_duplicates(call: Call, arguments: FindDuplicates) -> Reply:
     """Find entities that are alike."""
-    async with call.transaction() as tx:
+    async with call.reading(arguments.graph, arguments.as_of) as view:
         found = await duplicates.find_duplicates(
-            tx,
-            arguments.graph,
+            view,
             threshold=arguments.threshold,
             offset=arguments.offset,
             limit=arguments.limit,
-            as_of=arguments.as_of,
         )
     next_offset = arguments.offset + arguments.limit if found.more else None
     return bare(Duplicates(found.groups, next_offset), more(next_offset))
@@ -175,7 +174,7 @@ async def propose_duplicates(call: Call, arguments: ProposeDuplicates) -> Reply:
 async def compress_graph(call: Call, arguments: CompressGraph) -> Reply:
     """Merge entities that are alike; a dry run is that, rolled back. In a large graph, start a job that does it."""
     async with call.transaction(keep=not arguments.dry_run) as tx:
-        if not arguments.dry_run and await duplicates.needs_a_job(tx, arguments.graph):
+        if not arguments.dry_run and await duplicates.needs_a_job(await graphs.view(tx, arguments.graph)):
             job = await deduplication.start_pass(
                 tx, call.graph_name(arguments.graph), RequestedPass("merge", arguments.threshold)
             )
@@ -199,8 +198,8 @@ async def archive_entities(call: Call, arguments: ArchiveEntities) -> Reply:
 
 async def validate_graph(call: Call, arguments: ValidateGraph) -> Reply:
     """Say what is not as it should be."""
-    async with call.transaction() as tx:
-        faults = await validation.validate_graph(tx, arguments.graph, as_of=arguments.as_of)
+    async with call.reading(arguments.graph, arguments.as_of) as view:
+        faults = await validation.validate_graph(view)
     totals = {fault.fault: fault.total for fault in faults}
     errors = sum(totals.get(name, 0) for name in ERRORS)
     warnings = sum(totals.get(name, 0) for name in WARNINGS)

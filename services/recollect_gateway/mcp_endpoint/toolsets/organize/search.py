@@ -131,53 +131,51 @@ class FoundGraph(Struct, rename="camel", omit_defaults=True, frozen=True):
 
 async def read_graph(call: Call, arguments: ReadGraph) -> Reply:
     """Read the graph, or a page of it."""
-    async with call.transaction() as tx:
+    async with call.reading(arguments.graph, arguments.as_of) as view:
         found = await memory.read_graph(
-            tx,
-            arguments.graph,
+            view,
             kind=arguments.entity_type,
             offset=arguments.offset,
             limit=arguments.limit,
             max_items=call.settings.max_reply_items,
             archived=False,
-            as_of=arguments.as_of,
         )
     return _graph(found)
 
 
 async def open_nodes(call: Call, arguments: OpenNodes) -> Reply:
     """Open entities by name, archived ones too."""
-    async with call.transaction() as tx:
-        return _graph(await memory.open_nodes(tx, arguments.graph, arguments.names, as_of=arguments.as_of))
+    async with call.reading(arguments.graph, arguments.as_of) as view:
+        return _graph(await memory.open_nodes(view, arguments.names))
 
 
 async def search_nodes(call: Call, arguments: SearchOrganizedNodes) -> Reply:
     """Find entities by a substring."""
     query = SubstringQuery(arguments.query, kind=arguments.entity_type, **_narrowed(arguments, arguments.limit))
-    async with call.transaction() as tx:
-        return _graph(await search.search_nodes(tx, arguments.graph, query, as_of=arguments.as_of))
+    async with call.reading(arguments.graph, arguments.as_of) as view:
+        return _graph(await search.search_nodes(view, query))
 
 
 async def search_nodes_ranked(call: Call, arguments: SearchNodesRanked) -> Reply:
     """Find entities by words, the rare ones counting most."""
     query = RankedQuery(arguments.query, **_narrowed(arguments, arguments.limit))
-    async with call.transaction() as tx:
-        found = await search.search_ranked(tx, arguments.graph, query, as_of=arguments.as_of)
+    async with call.reading(arguments.graph, arguments.as_of) as view:
+        found = await search.search_ranked(view, query)
     return bare(RankedResults([*map(_ranked, found.hits)], found.next_offset), more(found.next_offset))
 
 
 async def boolean_search(call: Call, arguments: BooleanSearch) -> Reply:
     """Find entities that an expression holds of."""
     query = BooleanQuery(arguments.query, **_narrowed(arguments, arguments.limit))
-    async with call.transaction() as tx:
-        return _graph(await search.search_boolean(tx, arguments.graph, query, as_of=arguments.as_of))
+    async with call.reading(arguments.graph, arguments.as_of) as view:
+        return _graph(await search.search_boolean(view, query))
 
 
 async def fuzzy_search(call: Call, arguments: FuzzySearch) -> Reply:
     """Find entities in spite of typos."""
     query = FuzzyQuery(arguments.query, arguments.threshold, **_narrowed(arguments, arguments.limit))
-    async with call.transaction() as tx:
-        return _graph(await search.search_fuzzy(tx, arguments.graph, query, as_of=arguments.as_of))
+    async with call.reading(arguments.graph, arguments.as_of) as view:
+        return _graph(await search.search_fuzzy(view, query))
 
 
 async def search_by_date_range(call: Call, arguments: SearchByDateRange) -> Reply:
@@ -191,8 +189,8 @@ async def search_by_date_range(call: Call, arguments: SearchByDateRange) -> Repl
         offset=arguments.offset,
         limit=arguments.limit,
     )
-    async with call.transaction() as tx:
-        return _graph(await search.search_dates(tx, arguments.graph, query, as_of=arguments.as_of))
+    async with call.reading(arguments.graph, arguments.as_of) as view:
+        return _graph(await search.search_dates(view, query))
 
 
 def _narrowed(arguments: FilteredSearch, limit: int) -> dict[str, Any]:
