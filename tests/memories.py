@@ -7,6 +7,7 @@ from functools import cache
 from typing import Any
 
 from recollect.caller import Caller
+from recollect.curation.duplicates import service as duplicates
 from recollect.curation.merging import service as merging
 from recollect.curation.merging.model import MergedEntity
 from recollect.graph.entities import service as entities
@@ -18,9 +19,12 @@ from recollect.graph.observations.model import NewObservation
 from recollect.graph.passages import service as passages
 from recollect.graph.relations import service as relations
 from recollect.graph.relations.model import NewRelation, Subgraph
+from recollect.graph.traversal import service as traversal
+from recollect.graph.traversal.model import NamedPaths
 from recollect.memory import remembering
 from recollect.memory import service as memory
 from recollect.memory.model import NewMemory, Remembered
+from recollect.platform.computing import finish
 from recollect.platform.db import Database, Transaction
 from recollect.platform.embedding import Embedder, create_embedder
 from recollect.retrieval.recall import service as recall
@@ -36,6 +40,22 @@ Triple = tuple[str, str, str]
 def embedder() -> Embedder:
     """The embedder of the tests' settings, loaded once a run."""
     return create_embedder(Settings(embedder="wordllama"))
+
+
+async def found_path(
+    tx: Transaction, graph: str | None, source: str, target: str, *, as_of: str | None = None
+) -> NamedPaths:
+    """A shortest path between two names, as find_path tells it."""
+    searched = await traversal.open_path_between(tx, graph, source, target, as_of=as_of)
+    return await traversal.name_paths(tx, searched, finish(searched.shortest_path()))
+
+
+async def found_duplicates(
+    tx: Transaction, graph: str | None, *, threshold: float, as_of: str | None = None
+) -> list[list[str]]:
+    """The names of entities that are alike, as find_duplicates tells them."""
+    searched = await duplicates.open_search(tx, graph, threshold=threshold, as_of=as_of)
+    return (await duplicates.list_groups(tx, searched, finish(searched.groups()), offset=0, limit=10)).groups
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """`python -m recollect_gateway`: serve from RECOLLECT_* variables."""
 
+import gc
 import signal
 import sys
 
@@ -31,7 +32,7 @@ def serve(settings: Settings) -> None:
     """Serve the gateway; raises InvalidInput for settings that would not be safe."""
     settings.require_own_secret()
     uvicorn.run(
-        traced(create_app(settings), settings),
+        traced(create_app(settings, on_start=spare_what_stays), settings),
         host=settings.host,
         port=settings.port,
         loop="uvloop",
@@ -41,6 +42,12 @@ def serve(settings: Settings) -> None:
         server_header=False,
         timeout_graceful_shutdown=10,
     )
+
+
+def spare_what_stays() -> None:
+    """Let no collection of garbage go over what the process has loaded and keeps: that held the loop for 0.3 s."""
+    gc.collect()
+    gc.freeze()
 
 
 if __name__ == "__main__":

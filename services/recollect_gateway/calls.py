@@ -3,16 +3,20 @@
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
+from typing import TypeVar
 
 from recollect.accounts.usage.tally import UsageTally
 from recollect.caller import Caller
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import Revision
+from recollect.platform.computing import Slices, compute
 from recollect.platform.db import Database, Transaction
 from recollect.retrieval.recall.cache import Lookup, RecallCache, looked_up
 from recollect.retrieval.recall.model import Question, RecallFilter
 from recollect.retrieval.recall.questions import QuestionEncoder
 from recollect.settings import Settings
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +59,14 @@ class Call:
     def transaction(self, *, keep: bool = True) -> AbstractAsyncContextManager[Transaction]:
         """The call's one transaction. `keep` False: a dry run, rolled back."""
         return self.services.db.transaction(self.caller, read_only=self.read_only, keep=keep)
+
+    async def compute(self, slices: Slices[T], *, advice: str) -> T:
+        """The result of a computation, which the caller waits for outside any transaction.
+
+        Raises TooLarge (too_costly) with the advice for one that takes too long.
+        """
+        seconds = self.settings.compute_seconds
+        return await compute(self.caller.tenant_id, slices, seconds=seconds, advice=advice)
 
     def graph_name(self, graph: str | None) -> str:
         """The graph that is meant, by name or id as it was given; else the credential's default."""

@@ -65,6 +65,7 @@ class ErrorCode(StrEnum):
     KIND_NOT_ALLOWED = "kind_not_allowed"
     REPLY_TOO_LARGE = "reply_too_large"
     REQUEST_TOO_LARGE = "request_too_large"
+    TOO_COSTLY = "too_costly"
     DATABASE_UNAVAILABLE = "database_unavailable"
     EMBEDDER_UNAVAILABLE = "embedder_unavailable"
     BUSY = "busy"

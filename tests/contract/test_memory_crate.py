@@ -29,7 +29,7 @@ from tests.gateway import (
     text_of,
     texts_of,
 )
-from tests.memories import Agent
+from tests.memories import Agent, found_path
 from tests.plans import Counting
 
 ROAD = [
@@ -411,9 +411,9 @@ async def test_a_path_beyond_the_bounds_on_work_is_not_said_to_be_none(
     agent = Agent(db, caller)
     await agent.relate(*((hub, f"{hub} {n}", "to") for hub in "AB" for n in range(20)), ("A 19", "B 19", "to"))
     async with db.transaction(caller, read_only=True) as tx:
-        assert (await traversal.find_path(tx, None, "A", "B")).paths == [["A", "A 19", "B 19", "B"]]
+        assert (await found_path(tx, None, "A", "B")).paths == [["A", "A 19", "B 19", "B"]]
         monkeypatch.setattr(traversal, name, 5)
-        assert await traversal.find_path(tx, None, "A", "B") == NamedPaths([], cut)
+        assert await found_path(tx, None, "A", "B") == NamedPaths([], cut)
 
 
 async def test_a_walk_is_a_query_a_level_whatever_the_size(db: Database, caller: Caller) -> None:
@@ -427,7 +427,7 @@ async def test_a_walk_is_a_query_a_level_whatever_the_size(db: Database, caller:
         async with db.transaction(caller, read_only=True) as tx:
             counted = Counting(tx)
             found = await traversal.extract_subgraph(counted, agent.graph, ["Root"], depth=2, max_nodes=1_000)  # type: ignore[arg-type]
-            await traversal.find_path(counted, agent.graph, "Root", "1.2")  # type: ignore[arg-type]
+            await found_path(counted, agent.graph, "Root", "1.2")  # type: ignore[arg-type]
             assert len(found.subgraph.relations) == 3 * width
             counts.append(counted.queries)
     assert counts[0] == counts[1]

@@ -18,7 +18,9 @@ from recollect.graph.relations.model import NewEdge, NewRelation, RelationFilter
 from recollect.memory import fact_search, fact_triplets, facts, neighbourhoods
 from recollect.memory.facts import NodePatch
 from recollect.memory.links import RequestedLink
-from recollect.platform.db import Database
+from recollect.memory.neighbourhoods import Neighbourhood
+from recollect.platform.computing import finish
+from recollect.platform.db import Database, Transaction
 from recollect.retrieval.recall.model import RecallFilter
 from recollect.retrieval.search.model import phrases
 from tests.conftest import NewTenant
@@ -217,6 +219,11 @@ class TestChanging:
             await change(agent, (await fact(agent, "bees make honey")).node_id, kind="person")
 
 
+async def traced(tx: Transaction, start: UUID, end: UUID, *, max_paths: int) -> Neighbourhood:
+    searched = await neighbourhoods.open_trace(tx, None, start, end, max_paths=max_paths)
+    return await neighbourhoods.traced(tx, searched, finish(searched.all_paths()))
+
+
 class TestLookingAround:
     async def test_a_trace_leads_over_placeholders_and_a_context_leaves_them_out(self, agent: Agent) -> None:
         await agent.create("Alice", "Bob", "Carol")
@@ -225,7 +232,7 @@ class TestLookingAround:
         alice, bob = await entity(agent, "Alice"), await entity(agent, "Bob")
         assert await around(agent, alice.node_id, 2) == [("Alice", "knows", "Carol"), ("Bob", "knows", "Carol")]
         async with agent.db.transaction(agent.caller, read_only=True) as tx:
-            found = await neighbourhoods.trace(tx, None, alice.node_id, bob.node_id, max_paths=5)
+            found = await traced(tx, alice.node_id, bob.node_id, max_paths=5)
         labels = {node.node_id: node.name for node in found.nodes}
         paths = [[labels[node] for node in path] for path in found.paths]
         assert paths == [["Alice", "Carol", "Bob"], ["Alice", "Nobody", "Bob"]]
@@ -237,7 +244,7 @@ class TestLookingAround:
         alice, bob = await entity(agent, "Alice"), await entity(agent, "Bob")
         async with agent.db.transaction(agent.caller, read_only=True) as tx:
             for most, cut in ((2, None), (1, "paths")):
-                found = await neighbourhoods.trace(tx, None, alice.node_id, bob.node_id, max_paths=most)
+                found = await traced(tx, alice.node_id, bob.node_id, max_paths=most)
                 assert (len(found.paths), found.cut) == (most, cut)
 
     async def test_the_past_is_shown_as_it_was(self, agent: Agent) -> None:

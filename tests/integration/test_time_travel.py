@@ -25,6 +25,7 @@ from recollect.graph.relations import service as relations
 from recollect.graph.relations.model import Direction, NewEdge, Walk
 from recollect.memory import service as memory
 from recollect.memory.model import Explored, NewMemory, Target
+from recollect.platform.computing import finish
 from recollect.platform.db import Database, Transaction
 from recollect.retrieval.search import service as search
 from recollect.retrieval.search.model import BooleanQuery, FuzzyQuery, RankedQuery, SubstringQuery
@@ -48,12 +49,14 @@ Reading = Callable[[Transaction, str, str | None], Awaitable[Any]]
 
 
 async def _explore(tx: Transaction, graph: str, name: str, walk: Walk, as_of: str | None, to: str | None = None) -> Any:
-    end = None if to is None else Target(name=to)
+    start = Target(name=name)
     try:
-        found = await memory.explore(tx, graph, Target(name=name), walk, to=end, depth=3, max_nodes=50, as_of=as_of)
+        if to is None:
+            return await memory.explore(tx, graph, start, walk, depth=3, max_nodes=50, as_of=as_of)
+        searched = await memory.open_paths(tx, graph, start, Target(name=to), walk, depth=3, as_of=as_of)
+        return await memory.explored_paths(tx, searched, finish(searched.all_paths()))
     except NotFound:
         return None
-    return found
 
 
 async def _versions(tx: Transaction, graph: str, as_of: str | None) -> Any:

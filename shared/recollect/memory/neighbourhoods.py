@@ -10,7 +10,7 @@ from recollect.graph.lineages.model import Version
 from recollect.graph.nodes.model import unique
 from recollect.graph.relations.model import Edge, Walk
 from recollect.graph.traversal import service as traversal
-from recollect.graph.traversal.model import MAX_PATH_DEPTH
+from recollect.graph.traversal.model import MAX_PATH_DEPTH, Paths, PathSearch
 from recollect.memory.facts import graph_of, require_nodes
 from recollect.platform.db import Transaction
 
@@ -37,17 +37,22 @@ async def neighbourhood(
     return Neighbourhood(met, _among(list(reached.edges.values()), met), cut=reached.cut)
 
 
-async def trace(
+async def open_trace(
     tx: Transaction, graph_name: str | None, start: UUID, end: UUID, *, max_paths: int, as_of: str | None = None
-) -> Neighbourhood:
-    """Paths between two nodes, shortest first, whichever way their relations point; raises NotFound for either."""
+) -> PathSearch:
+    """What it takes to find paths between two nodes, whichever way relations point; raises NotFound for either."""
     graph = await graph_of(tx, graph_name, start)
     walk = Walk(at=await graphs.moment(tx, graph, as_of))
     await require_nodes(tx, graph, [start, end], walk)
-    found = await traversal.all_paths(tx, graph, start, end, walk, max_depth=MAX_PATH_DEPTH, max_paths=max_paths)
+    return await traversal.open_paths(tx, graph, start, end, walk, max_depth=MAX_PATH_DEPTH, max_paths=max_paths)
+
+
+async def traced(tx: Transaction, searched: PathSearch, found: Paths) -> Neighbourhood:
+    """The nodes on the paths that were found."""
     on_paths = unique(node for path in found.paths for node in path)
+    at = await traversal.moment_of_paths(tx, searched)
     # A path may lead over a placeholder, which is shown nowhere else: it is told by its name, as find_path tells it.
-    met = await lineages.get_nodes(tx, graph, on_paths, at=walk.at, placeholders=True)
+    met = await lineages.get_nodes(tx, searched.graph, on_paths, at=at, placeholders=True)
     return Neighbourhood(met, found.edges, found.paths, found.cut)
 
 

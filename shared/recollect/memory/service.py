@@ -19,6 +19,7 @@ from recollect.graph.observations.model import Observation, each_tag_once
 from recollect.graph.relations import service as relations
 from recollect.graph.relations.model import Edge, Subgraph, Walk
 from recollect.graph.traversal import service as traversal
+from recollect.graph.traversal.model import Paths, PathSearch
 from recollect.memory.model import Explored, MemoryPatch, NeighbourNode, Revised, Target, expiry, reason_of
 from recollect.platform.db import Transaction
 
@@ -78,25 +79,40 @@ async def explore(
     start: Target,
     walk: Walk,
     *,
-    to: Target | None = None,
     depth: int = 1,
     max_nodes: int = 30,
     as_of: str | None = None,
 ) -> Explored:
-    """What lies around a node, or the paths from it to another; raises NotFound for either.
-
-    With `to`, `depth` bounds the length of paths; the start of a memory is the node that it is about.
-    """
+    """What lies around a node; raises NotFound. The start of a memory is the node that it is about."""
     graph = await graphs.get_graph(tx, graph_name or tx.caller.default_graph)
     walk = replace(walk, at=await graphs.moment(tx, graph, as_of))
     begin = await _node_id(tx, graph, start, walk.at)
-    if to is None:
-        reached = await traversal.neighbourhood(tx, graph, [begin], walk, depth=depth, max_nodes=max_nodes)
-        return await _explored(tx, graph, list(reached.depths), list(reached.edges.values()), [], reached.cut, walk.at)
-    end = await _node_id(tx, graph, to, walk.at)
-    found = await traversal.all_paths(tx, graph, begin, end, walk, max_depth=depth, max_paths=MAX_PATHS)
+    reached = await traversal.neighbourhood(tx, graph, [begin], walk, depth=depth, max_nodes=max_nodes)
+    return await _explored(tx, graph, list(reached.depths), list(reached.edges.values()), [], reached.cut, walk.at)
+
+
+async def open_paths(
+    tx: Transaction,
+    graph_name: str | None,
+    start: Target,
+    to: Target,
+    walk: Walk,
+    *,
+    depth: int = 1,
+    as_of: str | None = None,
+) -> PathSearch:
+    """What it takes to find the paths from a node to another, of at most `depth` edges; raises NotFound for either."""
+    graph = await graphs.get_graph(tx, graph_name or tx.caller.default_graph)
+    walk = replace(walk, at=await graphs.moment(tx, graph, as_of))
+    begin, end = await _node_id(tx, graph, start, walk.at), await _node_id(tx, graph, to, walk.at)
+    return await traversal.open_paths(tx, graph, begin, end, walk, max_depth=depth, max_paths=MAX_PATHS)
+
+
+async def explored_paths(tx: Transaction, searched: PathSearch, found: Paths) -> Explored:
+    """What lies on the paths that were found."""
     on_paths = unique(node for path in found.paths for node in path)
-    return await _explored(tx, graph, on_paths, found.edges, found.paths, found.cut, walk.at)
+    at = await traversal.moment_of_paths(tx, searched)
+    return await _explored(tx, searched.graph, on_paths, found.edges, found.paths, found.cut, at)
 
 
 async def delete_entities(tx: Transaction, revision: Revision, names: Sequence[str]) -> None:

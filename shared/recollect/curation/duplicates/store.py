@@ -10,6 +10,7 @@ import asyncpg
 from recollect.curation.duplicates.model import ConfiguredGraph, PassPosition, Proposal
 from recollect.curation.duplicates.similarity import Profile, SimilarPair
 from recollect.graph.graphs.model import Graph, Moment
+from recollect.platform.computing import each
 from recollect.platform.db import Session, Transaction
 from recollect.platform.sql import Queries
 
@@ -32,7 +33,7 @@ async def count_of_kind(tx: Transaction, graph: Graph, kind: str, *, limit: int)
 async def list_profiles(tx: Transaction, graph: Graph, at: Moment | None, *, kind: str | None = None) -> list[Profile]:
     """What entities are (`at`: were) compared by, oldest first. `kind`: only of this type; '' for none."""
     query = queries.list_profiles if at is None else queries.list_profiles_at
-    return [_profile(row) for row in await tx.fetch(query, tx.tenant_id, graph.id, kind, *_past(at))]
+    return await each(await tx.fetch(query, tx.tenant_id, graph.id, kind, *_past(at)), _profile)
 
 
 async def profiles_of(tx: Transaction, graph: Graph, node_ids: Sequence[UUID]) -> dict[UUID, Profile]:

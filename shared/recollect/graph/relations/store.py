@@ -8,6 +8,7 @@ from uuid import UUID
 from recollect.graph.graphs.model import Graph, Moment, Revision
 from recollect.graph.relations.model import Direction, Edge, NewEdge, Relation, RelationFilter, Symlink, Walk
 from recollect.ids import new_id
+from recollect.platform.computing import each
 from recollect.platform.db import Transaction
 from recollect.platform.sql import Queries
 
@@ -166,8 +167,7 @@ async def edges_of(
     if walk.at is not None:
         query, past = queries.edges_of_at, (graph.id, walk.at.revision, walk.at.at)
     asked = tx.tenant_id, node_ids, outgoing, incoming, walk.types, within, limit, offset
-    rows = await tx.fetch(query, *asked, *past)
-    return [Edge(**row) for row in rows]
+    return await each(await tx.fetch(query, *asked, *past), lambda row: Edge(**row))
 
 
 async def search_relations(

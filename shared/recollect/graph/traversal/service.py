@@ -3,7 +3,7 @@
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import pairwise
+from itertools import compress
 from uuid import UUID
 
 from recollect.errors import TooLarge
@@ -21,13 +21,12 @@ from recollect.graph.traversal.model import (
     MAX_SECONDS,
     NamedPaths,
     Paths,
+    PathSearch,
     ReachedNodes,
     ReachedSubgraph,
     far_end,
-    neighbours,
-    shortest,
-    simple_paths,
 )
+from recollect.platform.computing import each
 from recollect.platform.db import Transaction
 
 
@@ -43,57 +42,47 @@ async def neighbourhood(
         if not frontier or reached.cut:
             break
         edges = await _load(tx, graph, frontier, walk, within, reached, deadline)
-        frontier = _advance(reached, edges, walk.direction, level, max_nodes)
+        frontier = await _advance(reached, edges, walk.direction, level, max_nodes)
     # The last level's nodes, at depth 0 the starts, may have edges among them that no level has loaded.
     if frontier:
         await _load(tx, graph, frontier, walk, within, reached, deadline)
-    reached.edges = {
-        i: edge
-        for i, edge in reached.edges.items()
-        if edge.from_node in reached.depths and edge.to_node in reached.depths
-    }
+    among = await each(
+        list(reached.edges.values()),
+        lambda edge: edge.from_node in reached.depths and edge.to_node in reached.depths,
+    )
+    reached.edges = dict(compress(reached.edges.items(), among))
     return reached
 
 
-async def shortest_path(tx: Transaction, graph: Graph, start: UUID, end: UUID, walk: Walk, *, max_depth: int) -> Paths:
-    """A shortest path, searched from both ends at once; no path where there is none within the bounds.
-
-    `cut` says why none was found where there may be one all the same (`depth` too).
-    """
-    found = await _meet(tx, graph, start, end, walk, max_depth=max_depth)
-    adjacency = neighbours(list(found.edges.values()), walk.direction)
-    paths = shortest(adjacency, start, end, max_depth=max_depth)
-    # What was found is a shortest path, whatever else a bound left out.
-    return Paths(paths, _taken(paths, found, walk.direction), None if paths else found.cut)
+async def open_shortest_path(
+    tx: Transaction, graph: Graph, start: UUID, end: UUID, walk: Walk, *, max_depth: int
+) -> PathSearch:
+    """What `PathSearch.shortest_path` needs, searched from both ends at once."""
+    met = await _meet(tx, graph, start, end, walk, max_depth=max_depth)
+    return await _path_search(tx, graph, start, end, walk, met, max_depth=max_depth, max_paths=1)
 
 
-async def all_paths(
+async def open_paths(
     tx: Transaction, graph: Graph, start: UUID, end: UUID, walk: Walk, *, max_depth: int, max_paths: int
-) -> Paths:
-    """Simple paths of at most `max_depth` edges, shortest first, at most `max_paths`."""
+) -> PathSearch:
+    """What `PathSearch.all_paths` needs, to find paths of at most `max_depth` edges, at most `max_paths`."""
     # Every node of such a path lies within half its length of one of the ends.
     half = (max_depth + 1) // 2
     forth = await neighbourhood(tx, graph, [start], walk, depth=half)
     back = await neighbourhood(tx, graph, [end], _reverse(walk), depth=max_depth - half)
-    edges = list((forth.edges | back.edges).values())
-    paths, complete = simple_paths(
-        neighbours(edges, walk.direction), start, end, max_depth=max_depth, max_paths=max_paths
-    )
-    cut = forth.cut or back.cut or (None if complete else "paths")
-    both = ReachedNodes({}, forth.edges | back.edges)
-    return Paths(paths, _taken(paths, both, walk.direction), cut)
+    both = ReachedNodes({}, forth.edges | back.edges, forth.cut or back.cut)
+    return await _path_search(tx, graph, start, end, walk, both, max_depth=max_depth, max_paths=max_paths)
 
 
-async def find_path(
+async def open_path_between(
     tx: Transaction, graph_name: str | None, source: str, target: str, *, as_of: str | None = None
-) -> NamedPaths:
-    """A shortest path between two names, whichever way its relations point; raises NotFound for either name."""
+) -> PathSearch:
+    """The same for a shortest path between two names, whichever way its relations point; raises NotFound for either."""
     graph, at, (start, end) = await _ends(tx, graph_name, [source, target], as_of)
-    found = await shortest_path(tx, graph, start, end, Walk(at=at), max_depth=MAX_PATH_DEPTH)
-    return await _named(tx, graph, found, at)
+    return await open_shortest_path(tx, graph, start, end, Walk(at=at), max_depth=MAX_PATH_DEPTH)
 
 
-async def find_all_paths(
+async def open_paths_between(
     tx: Transaction,
     graph_name: str | None,
     source: str,
@@ -102,11 +91,25 @@ async def find_all_paths(
     max_depth: int,
     max_paths: int,
     as_of: str | None = None,
-) -> NamedPaths:
-    """Simple paths between two names, whichever way their relations point; raises NotFound for either name."""
+) -> PathSearch:
+    """The same for simple paths between two names, whichever way their relations point; raises NotFound for either."""
     graph, at, (start, end) = await _ends(tx, graph_name, [source, target], as_of)
-    found = await all_paths(tx, graph, start, end, Walk(at=at), max_depth=max_depth, max_paths=max_paths)
-    return await _named(tx, graph, found, at)
+    return await open_paths(tx, graph, start, end, Walk(at=at), max_depth=max_depth, max_paths=max_paths)
+
+
+async def moment_of_paths(tx: Transaction, searched: PathSearch) -> Moment | None:
+    """The moment at which to read what lies on the paths: that of the search, also where the graph has moved on."""
+    if searched.at is not None or (await graphs.head_of(tx, searched.graph)).revision == searched.revision:
+        return searched.at
+    return await graphs.moment(tx, searched.graph, str(searched.revision))
+
+
+async def name_paths(tx: Transaction, searched: PathSearch, found: Paths) -> NamedPaths:
+    """The names of what lies on the paths."""
+    at = await moment_of_paths(tx, searched)
+    on_paths = unique(node for path in found.paths for node in path)
+    labels = await nodes.labels_of(tx, searched.graph, on_paths, at=at)
+    return NamedPaths([[labels[node] for node in path] for path in found.paths], found.cut)
 
 
 async def extract_subgraph(
@@ -177,9 +180,20 @@ async def _ids_of(tx: Transaction, graph: Graph, names: Sequence[str], at: Momen
     return {name: found[name].id for name in names if name in found}
 
 
-async def _named(tx: Transaction, graph: Graph, found: Paths, at: Moment | None) -> NamedPaths:
-    labels = await nodes.labels_of(tx, graph, unique(node for path in found.paths for node in path), at=at)
-    return NamedPaths([[labels[node] for node in path] for path in found.paths], found.cut)
+async def _path_search(
+    tx: Transaction,
+    graph: Graph,
+    start: UUID,
+    end: UUID,
+    walk: Walk,
+    reached: ReachedNodes,
+    *,
+    max_depth: int,
+    max_paths: int,
+) -> PathSearch:
+    revision = (await graphs.head_of(tx, graph)).revision
+    edges, way = list(reached.edges.values()), walk.direction
+    return PathSearch(graph, walk.at, revision, start, end, edges, way, max_depth, max_paths, reached.cut)
 
 
 def _relations(reached: ReachedNodes, names: Mapping[UUID, str]) -> list[Relation]:
@@ -205,7 +219,7 @@ async def _meet(tx: Transaction, graph: Graph, start: UUID, end: UUID, walk: Wal
         if not frontiers[0] or not frontiers[1] or reached.cut:
             break
         edges = await _load(tx, graph, frontiers[side], way, within, reached, deadline)
-        frontiers[side] = _advance(reached, edges, way.direction, level, MAX_NODES)
+        frontiers[side] = await _advance(reached, edges, way.direction, level, MAX_NODES)
     forth, back = sides[0][0], sides[1][0]
     cut = forth.cut or back.cut or ("depth" if all(frontiers) else None)
     return ReachedNodes(forth.depths | back.depths, forth.edges | back.edges, cut)
@@ -229,21 +243,22 @@ async def _load(
     return edges[:MAX_EDGES]
 
 
-def _advance(
+async def _advance(
     reached: ReachedNodes, edges: Sequence[Edge], direction: Direction, level: int, max_nodes: int
 ) -> list[UUID]:
     """The next frontier: nodes that these edges lead to and that were not known."""
-    frontier: list[UUID] = []
-    for edge in edges:  # Each touches the last frontier: what it leads to is new, or known already.
+
+    def reach(edge: Edge) -> UUID | None:  # Each touches the last frontier: what it leads to is new, or known already.
         node = far_end(edge, reached.depths, direction)
         if node is None:
-            continue
+            return None
         if len(reached.depths) >= max_nodes:
             reached.cut = reached.cut or "nodes"
-            break
+            return None
         reached.depths[node] = level
-        frontier.append(node)
-    return frontier
+        return node
+
+    return [node for node in await each(edges, reach) if node is not None]
 
 
 async def _within(tx: Transaction, graph: Graph, walk: Walk) -> list[UUID]:
@@ -256,15 +271,3 @@ async def _within(tx: Transaction, graph: Graph, walk: Walk) -> list[UUID]:
 def _reverse(walk: Walk) -> Walk:
     opposite = {Direction.OUTGOING: Direction.INCOMING, Direction.INCOMING: Direction.OUTGOING}
     return Walk(opposite.get(walk.direction, walk.direction), walk.types, walk.symlinks, walk.at)
-
-
-def _taken(paths: Sequence[Sequence[UUID]], reached: ReachedNodes, direction: Direction) -> list[Edge]:
-    """The edges between neighbours on the paths."""
-    forward = {step for path in paths for step in pairwise(path)}
-    backward = {(target, source) for source, target in forward}
-    ends = {
-        Direction.OUTGOING: forward,
-        Direction.INCOMING: backward,
-        Direction.BOTH: forward | backward,
-    }[direction]
-    return [edge for edge in reached.edges.values() if (edge.from_node, edge.to_node) in ends]

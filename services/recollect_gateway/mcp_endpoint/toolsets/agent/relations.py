@@ -100,19 +100,32 @@ async def relate(call: Call, arguments: Relate) -> Reply:
 
 async def explore(call: Call, arguments: Explore) -> Reply:
     """Show what lies around a node, or the paths to another."""
-    async with call.transaction() as tx:
-        found = await memory.explore(
-            tx,
-            arguments.graph,
-            _target(arguments.start),
-            Walk(Direction(arguments.direction), tuple(arguments.predicates)),
-            to=None if arguments.to is None else _target(arguments.to),
-            depth=arguments.depth,
-            max_nodes=arguments.max_nodes,
-            as_of=arguments.as_of,
-        )
+    start, walk = _target(arguments.start), Walk(Direction(arguments.direction), tuple(arguments.predicates))
+    if arguments.to is not None:
+        found = await _paths(call, arguments, start, _target(arguments.to), walk)
+    else:
+        async with call.transaction() as tx:
+            found = await memory.explore(
+                tx,
+                arguments.graph,
+                start,
+                walk,
+                depth=arguments.depth,
+                max_nodes=arguments.max_nodes,
+                as_of=arguments.as_of,
+            )
     answer = _explored(found)
     return Reply(answer, _explored_text(answer))
+
+
+async def _paths(call: Call, arguments: Explore, start: Target, to: Target, walk: Walk) -> Explored:
+    async with call.transaction() as tx:
+        searched = await memory.open_paths(
+            tx, arguments.graph, start, to, walk, depth=arguments.depth, as_of=arguments.as_of
+        )
+    paths = await call.compute(searched.all_paths(), advice="Narrow predicates or depth.")
+    async with call.transaction() as tx:
+        return await memory.explored_paths(tx, searched, paths)
 
 
 def _status(put: EdgeUpsert) -> str:

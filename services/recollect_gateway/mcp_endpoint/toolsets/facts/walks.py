@@ -90,7 +90,12 @@ async def get_trace(call: Call, arguments: GetTrace) -> Reply:
     graph = graph_of(arguments)
     ends = node_id(arguments.from_id), node_id(arguments.to_id)
     async with call.transaction() as tx:
-        found = await neighbourhoods.trace(tx, graph, *ends, max_paths=arguments.max_paths, as_of=arguments.as_of)
+        searched = await neighbourhoods.open_trace(
+            tx, graph, *ends, max_paths=arguments.max_paths, as_of=arguments.as_of
+        )
+    paths = await call.compute(searched.all_paths(), advice="Ask for fewer paths: max_paths.")
+    async with call.transaction() as tx:
+        found = await neighbourhoods.traced(tx, searched, paths)
         owner_id = await graphs.name_of(tx, graph)
     return Reply(Trace(True, _paths_out(found, owner_id), found.cut))
 

@@ -1,0 +1,164 @@
+"""No call keeps the others of its process waiting: the event loop of a gateway is watched while the worst come in.
+
+Each graph here is built to be bad for some walk, search or comparison. How long the loop was held is measured in
+processor time, which other work on the machine does not lengthen.
+"""
+
+import asyncio
+import random
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+import httpx2
+import pytest
+
+from recollect.accounts.identity.model import operator_caller
+from recollect.caller import Caller
+from recollect.graph.entities.model import NewEntity
+from recollect.platform.db import Database
+from recollect.settings import Settings
+from recollect_gateway.mcp_endpoint.errors import ERROR_META
+from tests.conftest import NewTenant
+from tests.gateway import NewApiKey, RunningGateway, eventually
+from tests.memories import Agent
+from tests.watched_gateway import held, watched_gateway
+
+MAX_HELD = 0.05
+"""Seconds of processor time that the loop may be held."""
+
+COMPUTE_SECONDS = 1.0
+CLIQUE, ALIKE = 120, 4_000
+BATCH = 1_000
+
+
+@pytest.fixture(scope="module")
+def alone() -> None:
+    """Unlike the other faults', these tests share what they build."""
+
+
+@pytest.fixture(scope="module")
+async def watched(settings: Settings) -> AsyncIterator[RunningGateway]:
+    """A gateway whose event loop is watched."""
+    async with watched_gateway(settings.model_copy(update={"compute_seconds": COMPUTE_SECONDS})) as gateway:
+        yield gateway
+
+
+@pytest.fixture(scope="module")
+async def tenant_caller(new_tenant: NewTenant) -> Caller:
+    return operator_caller(await new_tenant())
+
+
+@pytest.fixture(scope="module")
+async def http(watched: RunningGateway, issue: NewApiKey, tenant_caller: Caller) -> AsyncIterator[httpx2.AsyncClient]:
+    async with watched.http((await issue(tenant_caller)).secret) as http:
+        yield http
+
+
+@pytest.fixture(scope="module")
+async def clique(db: Database, tenant_caller: Caller) -> str:
+    """Every entity related to every other; a start and an end beside it, which only the start leads to."""
+    crowd = [f"member {n}" for n in range(CLIQUE)]
+    agent = Agent(db, tenant_caller, "clique")
+    await agent.create(*crowd, "start", "end", "beyond")
+    triples = [(one, other, "knows") for place, one in enumerate(crowd) for other in crowd[place + 1 :]]
+    triples += [(crowd[0], "start", "knows"), (crowd[1], "start", "knows"), ("start", "end", "knows")]
+    await in_batches(agent.relate, [*triples, ("end", "beyond", "knows")])
+    return "clique"
+
+
+@pytest.fixture(scope="module")
+async def alike(db: Database, tenant_caller: Caller) -> str:
+    """Entities of one type whose long names begin alike, and end differently."""
+    chance = random.Random(1)
+    made = [NewEntity("x" * 440 + "".join(chance.choices("abcdefgh", k=60)), "thing") for _ in range(ALIKE)]
+    await in_batches(Agent(db, tenant_caller, "alike").create, made)
+    return "alike"
+
+
+async def in_batches(write: Callable[..., Awaitable[Any]], given: Sequence[Any]) -> None:
+    for start in range(0, len(given), BATCH):
+        await write(*given[start : start + BATCH])
+
+
+@asynccontextmanager
+async def unheld(http: httpx2.AsyncClient) -> AsyncIterator[None]:
+    """The loop is not held by what is called inside."""
+    await held(http)
+    yield
+    told = await held(http)
+    assert told.loop < MAX_HELD, f"the loop was held for {told.loop:.2f} s"
+
+
+class TestPaths:
+    @pytest.mark.parametrize(
+        ("tool", "arguments"),
+        [
+            ("find_all_paths", {"from": "start", "to": "end", "maxDepth": 12, "maxPaths": 1000}),
+            ("find_all_paths", {"from": "member 5", "to": "beyond", "maxDepth": 12, "maxPaths": 1000}),
+            ("find_all_paths", {"from": "member 5", "to": "member 6", "maxDepth": 12, "maxPaths": 1000}),
+            ("find_path", {"from": "member 5", "to": "beyond"}),
+            ("explore", {"start": "start", "to": "end", "depth": 4}),
+            ("explore", {"start": "member 5", "to": "beyond", "depth": 4}),
+            ("explore", {"start": "member 5", "depth": 4, "max_nodes": 100}),
+        ],
+        ids=lambda value: value if isinstance(value, str) else " to ".join(map(str, list(value.values())[:2])),
+    )
+    async def test_a_clique_holds_nobody(
+        self, watched: RunningGateway, http: httpx2.AsyncClient, clique: str, tool: str, arguments: dict[str, Any]
+    ) -> None:
+        async with unheld(http):
+            result = await watched.call(http, tool, {"graph": clique, **arguments}, path="/mcp/x/all")
+        assert not result["isError"], result
+
+    async def test_nor_does_a_trace_between_nodes(
+        self, watched: RunningGateway, http: httpx2.AsyncClient, clique: str, db: Database, tenant_caller: Caller
+    ) -> None:
+        found = await Agent(db, tenant_caller, clique).open("start", "end")
+        start, end = (str(entity.id) for entity in found.entities)
+        ends = {"from_id": start, "to_id": end, "max_paths": 50, "graph": clique}
+        async with unheld(http):
+            result = await watched.call(http, "get_trace", ends, path="/mcp/x/all")
+        assert len(result["structuredContent"]["paths"]) == 1
+
+
+class TestDuplicates:
+    @pytest.mark.parametrize("tool", ["find_duplicates", "compress_graph"])
+    async def test_what_takes_too_long_is_refused_with_what_to_do(
+        self, watched: RunningGateway, http: httpx2.AsyncClient, alike: str, tool: str
+    ) -> None:
+        async with unheld(http):
+            result = await watched.call(http, tool, {"graph": alike, "threshold": 0.65}, path="/mcp/x/organize")
+        assert result["_meta"][ERROR_META]["code"] == "too_costly"
+        assert "propose_duplicates" in result["content"][0]["text"]
+
+    async def test_it_holds_no_connection_and_ends_when_its_caller_leaves(
+        self, settings: Settings, issue: NewApiKey, tenant_caller: Caller, alike: str
+    ) -> None:
+        """With one connection, others are served while entities are compared without end."""
+        narrow = {"compute_seconds": 10**6, "database_pool_size": 1, "database_acquire_seconds": 20}
+        async with (
+            watched_gateway(settings.model_copy(update=narrow)) as gateway,
+            gateway.http((await issue(tenant_caller)).secret) as http,
+            gateway.http() as watching,
+        ):
+            arguments = {"graph": alike, "threshold": 0.65}
+            before = (await held(watching)).spent
+            call = asyncio.create_task(gateway.call(http, "find_duplicates", arguments, path="/mcp/x/organize"))
+
+            async def is_computing() -> bool:
+                return (await held(watching)).spent > before + 2
+
+            await eventually(is_computing)
+            result = await gateway.call(http, "list_graphs", {}, path="/mcp/x/lineage")
+            assert not result["isError"], result
+            assert not call.done()
+            call.cancel()
+            await asyncio.gather(call, return_exceptions=True)
+
+            async def is_idle() -> bool:
+                spent = (await held(watching)).spent
+                await asyncio.sleep(1)
+                return (await held(watching)).spent < spent + 0.2
+
+            await eventually(is_idle)
