@@ -8,6 +8,7 @@ import asyncio
 import random
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 import httpx2
@@ -15,12 +16,16 @@ import pytest
 
 from recollect.accounts.identity.model import operator_caller
 from recollect.caller import Caller
+from recollect.graph.entities import service as entities
 from recollect.graph.entities.model import NewEntity
+from recollect.graph.hierarchy import service as hierarchy
+from recollect.graph.nodes import service as nodes
+from recollect.graph.nodes.model import Rewrite
 from recollect.platform.db import Database
 from recollect.settings import Settings
 from recollect_gateway.mcp_endpoint.errors import ERROR_META
 from tests.conftest import NewTenant
-from tests.gateway import NewApiKey, RunningGateway, eventually
+from tests.gateway import NewApiKey, RunningGateway, eventually, rpc_headers
 from tests.memories import Agent
 from tests.watched_gateway import held, watched_gateway
 
@@ -28,7 +33,9 @@ MAX_HELD = 0.05
 """Seconds of processor time that the loop may be held."""
 
 COMPUTE_SECONDS = 1.0
-CLIQUE, ALIKE = 120, 4_000
+STATEMENT_SECONDS = 6.0
+"""Short: what is quadratic does not end in it, what is linear in a fraction of it."""
+CLIQUE, ALIKE, CHAIN = 120, 4_000, 9_000
 BATCH = 1_000
 
 
@@ -40,7 +47,8 @@ def alone() -> None:
 @pytest.fixture(scope="module")
 async def watched(settings: Settings) -> AsyncIterator[RunningGateway]:
     """A gateway whose event loop is watched."""
-    async with watched_gateway(settings.model_copy(update={"compute_seconds": COMPUTE_SECONDS})) as gateway:
+    bounds = {"compute_seconds": COMPUTE_SECONDS, "statement_timeout_seconds": STATEMENT_SECONDS}
+    async with watched_gateway(settings.model_copy(update=bounds)) as gateway:
         yield gateway
 
 
@@ -74,6 +82,21 @@ async def alike(db: Database, tenant_caller: Caller) -> str:
     made = [NewEntity("x" * 440 + "".join(chance.choices("abcdefgh", k=60)), "thing") for _ in range(ALIKE)]
     await in_batches(Agent(db, tenant_caller, "alike").create, made)
     return "alike"
+
+
+@pytest.fixture(scope="module")
+async def chain(db: Database, tenant_caller: Caller) -> str:
+    """Each entity under the one before; since the third revision all have another importance."""
+    links = [f"link {n}" for n in range(CHAIN)]
+    agent = Agent(db, tenant_caller, "chain")
+    async with agent.writing() as (tx, revision):
+        made = await entities.create_entities(tx, revision, [NewEntity(name, "link") for name in links])
+    async with agent.writing() as (tx, revision):
+        await hierarchy.place_entities(tx, revision, dict(zip(links[1:], links[:-1], strict=True)))
+    async with agent.writing() as (tx, revision):
+        heads = await nodes.read_heads(tx, revision.graph, [node_id for node_id, _ in made])
+        await nodes.rewrite(tx, revision, [Rewrite(h, replace(h.fields, importance=7.0)) for h in heads.values()])
+    return "chain"
 
 
 async def in_batches(write: Callable[..., Awaitable[Any]], given: Sequence[Any]) -> None:
@@ -162,3 +185,88 @@ class TestDuplicates:
                 return (await held(watching)).spent < spent + 0.2
 
             await eventually(is_idle)
+
+
+class TestChain:
+    async def test_an_undo_over_a_chain_of_parents_is_planned_in_no_time(
+        self, watched: RunningGateway, http: httpx2.AsyncClient, chain: str
+    ) -> None:
+        arguments = {"graph": chain, "since_revision": 2, "dry_run": True}
+        async with unheld(http):
+            result = await watched.call(http, "undo_changes", arguments, path="/mcp/x/admin")
+        assert not result["isError"], result
+        assert result["structuredContent"]["nodes_restored"] == CHAIN
+
+    async def test_an_entity_is_put_under_the_last_of_a_chain(
+        self, watched: RunningGateway, http: httpx2.AsyncClient, chain: str
+    ) -> None:
+        async with unheld(http):
+            arguments = {"graph": chain, "entityName": "link 0", "parentName": f"link {CHAIN - 1}"}
+            circle = await watched.call(http, "set_entity_parent", arguments, path="/mcp/x/organize")
+            arguments = {"graph": chain, "entityName": "link 1", "parentName": "link 0"}
+            known = await watched.call(http, "set_entity_parent", arguments, path="/mcp/x/organize")
+        assert circle["_meta"][ERROR_META]["code"] == "cycle"
+        assert not known["isError"], known
+
+
+EMPTIES = b"[" + b",".join([b"{}"] * 1_300_000) + b"]"
+ONES = b"[" + b",".join([b"1"] * 2_000_000) + b"]"
+TEXT = b'"' + b"x" * 4_000_000 + b'"'
+COMMAS = b'"' + b'\\",' * 1_300_000 + b'"'
+
+
+class TestBodies:
+    """What 4 MB can hold is refused, or read, without holding anybody."""
+
+    @pytest.mark.parametrize("path", ["/mcp/x/all", "/v1/graphs/default/memories"])
+    @pytest.mark.parametrize(
+        ("body", "statuses"), [(EMPTIES, {413}), (ONES, {413}), (TEXT, {400}), (COMMAS, {400})], ids=lambda _: "body"
+    )
+    async def test_a_body_that_is_no_message(
+        self, http: httpx2.AsyncClient, path: str, body: bytes, statuses: set[int]
+    ) -> None:
+        async with unheld(http):
+            response = await http.post(path, content=body, headers=rpc_headers())
+        assert response.status_code in statuses, response.text[:200]
+
+    @pytest.mark.parametrize("path", ["/mcp/x/all", "/v1/graphs/default/memories"])
+    async def test_several_at_once(self, http: httpx2.AsyncClient, path: str) -> None:
+        async with unheld(http):
+            posts = (http.post(path, content=EMPTIES, headers=rpc_headers()) for _ in range(4))
+            responses = await asyncio.gather(*posts)
+        assert {response.status_code for response in responses} == {413}
+
+    @pytest.mark.parametrize("count", [190_000, 1_000_000])
+    async def test_a_list_that_is_too_long(self, watched: RunningGateway, http: httpx2.AsyncClient, count: int) -> None:
+        arguments = b'{"query":"x","about":[' + b",".join([b'"a"'] * count) + b"]}"
+        call = b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"recall","arguments":%s}}' % arguments
+        async with unheld(http):
+            response = await http.post("/mcp/x/all", content=call, headers=rpc_headers())
+        said = "about: Array must contain at most 50 elements" if response.status_code == 200 else "values at most"
+        assert said in response.text
+
+    async def test_many_values_in_metadata(self, watched: RunningGateway, http: httpx2.AsyncClient) -> None:
+        items = [{"text": f"fact {n}", "metadata": {"some": [0] * 1_900}} for n in range(100)]
+        async with unheld(http):
+            result = await watched.call(http, "remember", {"items": items}, path="/mcp/x/all")
+        assert not result["isError"], result
+
+    @pytest.mark.parametrize("name", ["csv", "jsonl"])
+    async def test_a_file_of_empty_lines(self, watched: RunningGateway, http: httpx2.AsyncClient, name: str) -> None:
+        media_type = {"csv": "text/csv", "jsonl": "application/x-ndjson"}[name]
+        async with unheld(http):
+            response = await http.post(
+                "/v1/graphs/lines/import", content=b"\n" * 4_000_000, headers={"Content-Type": media_type}
+            )
+            arguments = {"format": name, "data": "\n" * 2_000_000, "dryRun": True}
+            result = await watched.call(http, "import_graph", arguments, path="/mcp/x/all")
+        assert response.status_code == 413, response.text
+        assert result["structuredContent"]["job"], result
+
+    async def test_a_query_that_expands(self, watched: RunningGateway, http: httpx2.AsyncClient) -> None:
+        pairs = "".join(f"({chr(97 + 2 * n)} or {chr(98 + 2 * n)})" for n in range(6))
+        query = " ".join([f"(({pairs}{pairs})({pairs}{pairs}))"] * 4)
+        assert len(query) <= 1_000
+        async with unheld(http):
+            result = await watched.call(http, "boolean_search", {"query": query}, path="/mcp/x/organize")
+        assert "split it into smaller queries" in result["content"][0]["text"]

@@ -8,7 +8,7 @@ processor time than it may is refused. It holds no transaction: what it needs is
 after.
 
 What is short of itself but made of many parts, as rows that become values, stays on the loop and lets others go on in
-between: `each`.
+between: `each` and `interleave`.
 """
 
 import asyncio
@@ -66,6 +66,20 @@ async def compute(tenant_id: UUID, slices: Slices[T], *, seconds: float, advice:
         f"This takes more than the {seconds:g} seconds of computing that one call may. {advice}",
         code=ErrorCode.TOO_COSTLY,
     )
+
+
+async def interleave(slices: Slices[T]) -> T:
+    """The result of a computation that is done on the event loop, with other calls between its slices.
+
+    For what a transaction waits for: it takes no turns, so it must be short and bounded by itself.
+    """
+    while True:
+        try:
+            next(slices)
+        except StopIteration as end:
+            result: T = end.value
+            return result
+        await asyncio.sleep(0)
 
 
 def finish(slices: Slices[T]) -> T:

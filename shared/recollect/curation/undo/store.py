@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 from uuid import UUID
 
+import asyncpg
+
 from recollect.curation.undo.model import (
     AliasChange,
     ChangeRange,
@@ -17,6 +19,7 @@ from recollect.graph.graphs.model import Graph
 from recollect.graph.nodes.model import unique
 from recollect.graph.observations.model import Observation
 from recollect.graph.relations.model import Edge
+from recollect.platform.computing import each
 from recollect.platform.db import Transaction
 from recollect.platform.sql import Queries
 
@@ -48,7 +51,7 @@ async def touched_lineages(
 ) -> list[TouchedNode]:
     """Lineages that the revisions wrote, as they are now; `archived_by`: the operation that takes up what expired."""
     rows = await tx.fetch(queries.touched_lineages, tx.tenant_id, graph.id, ids, revisions, archived_by)
-    return [TouchedNode(**{**row, "tags": tuple(row["tags"])}) for row in rows]
+    return await each(rows, lambda row: TouchedNode(**{**row, "tags": tuple(row["tags"])}))
 
 
 async def lineages_before(
@@ -56,7 +59,7 @@ async def lineages_before(
 ) -> list[NodeBefore]:
     """Lineages in the version before the first that the revisions wrote."""
     rows = await tx.fetch(queries.lineages_before, tx.tenant_id, graph.id, ids, revisions)
-    return [NodeBefore(**{**row, "tags": tuple(row["tags"])}) for row in rows]
+    return await each(rows, lambda row: NodeBefore(**{**row, "tags": tuple(row["tags"])}))
 
 
 async def sibling_heads(
@@ -64,7 +67,7 @@ async def sibling_heads(
 ) -> list[Sibling]:
     """Heads of lineages below the highest, of now and of before the first version that the revisions wrote."""
     rows = await tx.fetch(queries.sibling_heads, tx.tenant_id, graph.id, ids, revisions, limit)
-    return [Sibling(**{**row, "tags": tuple(row["tags"])}) for row in rows]
+    return await each(rows, lambda row: Sibling(**{**row, "tags": tuple(row["tags"])}))
 
 
 async def touched_observations(
@@ -72,11 +75,7 @@ async def touched_observations(
 ) -> list[ObservationVersion]:
     """Versions of observations that the revisions added or took away."""
     rows = await tx.fetch(queries.touched_observations, tx.tenant_id, graph.id, ids, revisions, limit)
-    found = [(_without({**row, "tags": tuple(row["tags"])}, Observation), row) for row in rows]
-    return [
-        ObservationVersion(said, row["added"], row["lives"], row["expired"], row["changed_later"])
-        for said, row in found
-    ]
+    return await each(rows, _observation_version)
 
 
 async def touched_relations(
@@ -84,7 +83,9 @@ async def touched_relations(
 ) -> list[RelationVersion]:
     """Relations that the revisions touched, in every version, each relation from its first version on."""
     rows = await tx.fetch(queries.touched_relations, tx.tenant_id, graph.id, ids, revisions)
-    return [RelationVersion(_without({**row}, Edge), row["added"], row["removed"], row["lives"]) for row in rows]
+    return await each(
+        rows, lambda row: RelationVersion(_without({**row}, Edge), row["added"], row["removed"], row["lives"])
+    )
 
 
 async def touched_aliases(tx: Transaction, graph: Graph, revisions: Sequence[int]) -> list[AliasChange]:
@@ -109,6 +110,11 @@ async def list_ancestor_parents(tx: Transaction, node_ids: Sequence[UUID]) -> di
     return {
         row["id"]: row["parent_id"] for row in await tx.fetch(queries.list_ancestor_parents, tx.tenant_id, node_ids)
     }
+
+
+def _observation_version(row: asyncpg.Record) -> ObservationVersion:
+    said = _without({**row, "tags": tuple(row["tags"])}, Observation)
+    return ObservationVersion(said, row["added"], row["lives"], row["expired"], row["changed_later"])
 
 
 def _without(row: Mapping[str, Any], kind: type[T]) -> T:
