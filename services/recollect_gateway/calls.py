@@ -58,7 +58,8 @@ class Call:
 
     def transaction(self, *, keep: bool = True) -> AbstractAsyncContextManager[Transaction]:
         """The call's one transaction. `keep` False: a dry run, rolled back."""
-        return self.services.db.transaction(self.caller, read_only=self.read_only, keep=keep)
+        reply_bytes = self.settings.max_reply_bytes if self.read_only else None
+        return self.services.db.transaction(self.caller, read_only=self.read_only, keep=keep, reply_bytes=reply_bytes)
 
     async def compute(self, slices: Slices[T], *, advice: str) -> T:
         """The result of a computation, which the caller waits for outside any transaction.

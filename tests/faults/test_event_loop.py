@@ -35,7 +35,7 @@ MAX_HELD = 0.05
 COMPUTE_SECONDS = 1.0
 STATEMENT_SECONDS = 6.0
 """Short: what is quadratic does not end in it, what is linear in a fraction of it."""
-CLIQUE, ALIKE, CHAIN = 120, 4_000, 9_000
+CLIQUE, ALIKE, CHAIN, TALKERS = 120, 4_000, 9_000, 50
 BATCH = 1_000
 
 
@@ -97,6 +97,15 @@ async def chain(db: Database, tenant_caller: Caller) -> str:
         heads = await nodes.read_heads(tx, revision.graph, [node_id for node_id, _ in made])
         await nodes.rewrite(tx, revision, [Rewrite(h, replace(h.fields, importance=7.0)) for h in heads.values()])
     return "chain"
+
+
+@pytest.fixture(scope="module")
+async def texts(db: Database, tenant_caller: Caller) -> str:
+    """Entities of which more is said than any reply holds: 10 MB."""
+    agent = Agent(db, tenant_caller, "texts")
+    said = tuple(f"{'x' * 9_900}{n}" for n in range(20))
+    await agent.create(*(NewEntity(f"talker {n}", "talker", said) for n in range(TALKERS)))
+    return "texts"
 
 
 async def in_batches(write: Callable[..., Awaitable[Any]], given: Sequence[Any]) -> None:
@@ -270,3 +279,30 @@ class TestBodies:
         async with unheld(http):
             result = await watched.call(http, "boolean_search", {"query": query}, path="/mcp/x/organize")
         assert "split it into smaller queries" in result["content"][0]["text"]
+
+
+class TestReplies:
+    @pytest.mark.parametrize(
+        ("tool", "arguments"),
+        [
+            ("fuzzy_search", {"query": "x" * 1_000, "threshold": 0}),
+            ("fuzzy_search", {"query": "x" * 1_000, "threshold": 0, "limit": 1000}),
+            ("search_nodes", {"query": "x", "limit": 1000}),
+            ("boolean_search", {"query": "observation:x", "limit": 1000}),
+            ("search_nodes_ranked", {"query": "talker", "limit": 200}),
+            ("read_graph", {}),
+            ("read_graph", {"limit": 1000}),
+            ("open_nodes", {"names": [f"talker {n}" for n in range(100)]}),
+            ("batch_get_entities", {"names": [f"talker {n}" for n in range(100)]}),
+            ("search_by_date_range", {"limit": 1000}),
+        ],
+        ids=lambda value: value if isinstance(value, str) else "…",
+    )
+    async def test_texts_that_no_reply_holds_are_not_read(
+        self, watched: RunningGateway, http: httpx2.AsyncClient, texts: str, tool: str, arguments: dict[str, Any]
+    ) -> None:
+        before = await held(http)
+        async with unheld(http):
+            result = await watched.call(http, tool, {"graph": texts, **arguments}, path="/mcp/x/all")
+        assert result["_meta"][ERROR_META]["code"] in ("reply_too_large", "too_costly"), result
+        assert (await held(http)).memory - before.memory < 60 * 2**20

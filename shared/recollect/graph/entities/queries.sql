@@ -49,6 +49,24 @@ CROSS JOIN LATERAL (
         AND (o.removed_revision IS NULL OR o.removed_revision > $4) AND (o.expires_at IS NULL OR o.expires_at > $5)
 ) AS o
 
+-- name: count_bytes
+-- How many bytes of text these entities say now or, where $3 is not null, said at that revision and its time $4. Long texts
+-- are not fetched for their length.
+SELECT coalesce(sum(octet_length(o.content)), 0)::bigint FROM observations o
+WHERE o.tenant_id = $1 AND o.node_id = ANY ($2::uuid[]) AND o.status = 'active' AND CASE
+        WHEN $3::bigint IS NULL THEN o.removed_revision IS NULL
+        ELSE o.added_revision <= $3 AND (o.removed_revision IS NULL OR o.removed_revision > $3)
+    END AND (o.expires_at IS NULL OR o.expires_at > coalesce($4, statement_timestamp()));
+
+-- name: count_bytes_of_names
+-- The same of the live entities of these names.
+SELECT coalesce(sum(octet_length(o.content)), 0)::bigint
+FROM nodes n
+JOIN observations o ON o.tenant_id = $1 AND o.node_id = n.id AND o.removed_revision IS NULL AND o.status = 'active'
+    AND (o.expires_at IS NULL OR o.expires_at > statement_timestamp())
+WHERE n.tenant_id = $1 AND n.graph_id = $2 AND n.name = ANY ($3::text[]) AND n.removed_revision IS NULL
+    AND NOT n.placeholder AND (n.expires_at IS NULL OR n.expires_at > statement_timestamp());
+
 -- name: open_entities
 -- Entities by name with their observations, in the order asked for.
 SELECT -- include: shown

@@ -5,6 +5,7 @@ from dataclasses import replace
 from datetime import datetime
 from uuid import UUID
 
+from recollect.errors import TooLarge
 from recollect.graph.aliases import service as aliases
 from recollect.graph.entities import store
 from recollect.graph.entities.model import Entity, NewEntity, UpsertResult, merged_fields
@@ -66,6 +67,8 @@ async def open_entities(
     """Entities by name (`at`: as they were), each once, in the order asked for; names that none has are left out."""
     if at is not None:
         return await store.open_entities_at(tx, graph, unique(names), at)
+    if tx.reply_bytes is not None:
+        _require_readable(await store.count_bytes_of_names(tx, graph, names), tx.reply_bytes)
     return await store.open_entities(tx, graph, unique(names))
 
 
@@ -73,16 +76,16 @@ async def entities_by_id(
     tx: Transaction, node_ids: Sequence[UUID], *, graph: Graph | None = None, at: Moment | None = None
 ) -> list[Entity]:
     """Live entities by id (with `graph` and `at`: as they were in that graph), in the order asked for."""
-    if graph is not None and at is not None:
-        return await store.entities_by_id_at(tx, graph, node_ids, at)
-    return await store.entities_by_id(tx, node_ids)
+    if tx.reply_bytes is not None and node_ids:
+        _require_readable(await store.count_bytes(tx, node_ids, at), tx.reply_bytes)
+    return await _read(tx, node_ids, graph, at)
 
 
 async def observations_of(
     tx: Transaction, graph: Graph, node_ids: Sequence[UUID], *, at: Moment | None = None
 ) -> dict[UUID, tuple[str, ...]]:
     """What is said of those of these nodes that are live entities (`at`: as they were), oldest first."""
-    return {entity.id: entity.observations for entity in await entities_by_id(tx, node_ids, graph=graph, at=at)}
+    return {entity.id: entity.observations for entity in await _read(tx, node_ids, graph, at)}
 
 
 async def list_entities(
@@ -99,7 +102,19 @@ async def list_entities(
     if at is not None:
         return await store.list_entities_at(tx, graph, at, kind=kind, offset=offset, limit=limit, archived=archived)
     ids = await store.list_entity_ids(tx, graph, kind=kind, offset=offset, limit=limit, archived=archived)
-    return await store.entities_by_id(tx, ids)
+    return await entities_by_id(tx, ids)
+
+
+async def _read(tx: Transaction, node_ids: Sequence[UUID], graph: Graph | None, at: Moment | None) -> list[Entity]:
+    if graph is not None and at is not None:
+        return await store.entities_by_id_at(tx, graph, node_ids, at)
+    return await store.entities_by_id(tx, node_ids)
+
+
+def _require_readable(bytes_: int, most: int) -> None:
+    """Raise TooLarge for entities that say more than one reply may hold, before they are read."""
+    if bytes_ > most:
+        raise TooLarge(f"What these entities say takes more bytes than one reply may ({most}). Ask for less: limit")
 
 
 async def count_kinds(

@@ -11,6 +11,7 @@ import asyncpg
 from recollect.graph.entities.model import Entity, NewEntity
 from recollect.graph.graphs.model import Graph, Moment, Revision
 from recollect.ids import new_id
+from recollect.platform.computing import each
 from recollect.platform.db import Transaction
 from recollect.platform.sql import Queries
 
@@ -40,26 +41,39 @@ async def insert_entities(tx: Transaction, revision: Revision, entities: Sequenc
     return [InsertedEntity(**row) for row in rows]
 
 
+async def count_bytes(tx: Transaction, node_ids: Sequence[UUID], at: Moment | None) -> int:
+    """How many bytes of text these entities say (`at`: said)."""
+    revision, time = (None, None) if at is None else (at.revision, at.at)
+    count: int = await tx.fetchval(queries.count_bytes, tx.tenant_id, node_ids, revision, time)
+    return count
+
+
+async def count_bytes_of_names(tx: Transaction, graph: Graph, names: Sequence[str]) -> int:
+    """How many bytes of text the entities of these names say."""
+    count: int = await tx.fetchval(queries.count_bytes_of_names, tx.tenant_id, graph.id, names)
+    return count
+
+
 async def open_entities(tx: Transaction, graph: Graph, names: Sequence[str]) -> list[Entity]:
     """Entities by name, in the order asked for; names that no entity has are left out."""
-    return [_entity(row) for row in await tx.fetch(queries.open_entities, tx.tenant_id, graph.id, names)]
+    return await each(await tx.fetch(queries.open_entities, tx.tenant_id, graph.id, names), _entity)
 
 
 async def open_entities_at(tx: Transaction, graph: Graph, names: Sequence[str], at: Moment) -> list[Entity]:
     """Entities by name as they were, in the order asked for."""
     rows = await tx.fetch(queries.open_entities_at, tx.tenant_id, graph.id, names, at.revision, at.at)
-    return [_entity(row) for row in rows]
+    return await each(rows, _entity)
 
 
 async def entities_by_id(tx: Transaction, node_ids: Sequence[UUID]) -> list[Entity]:
     """Entities by id, in the order asked for."""
-    return [_entity(row) for row in await tx.fetch(queries.entities_by_id, tx.tenant_id, node_ids)]
+    return await each(await tx.fetch(queries.entities_by_id, tx.tenant_id, node_ids), _entity)
 
 
 async def entities_by_id_at(tx: Transaction, graph: Graph, node_ids: Sequence[UUID], at: Moment) -> list[Entity]:
     """Entities by id as they were, in the order asked for."""
     rows = await tx.fetch(queries.entities_by_id_at, tx.tenant_id, graph.id, node_ids, at.revision, at.at)
-    return [_entity(row) for row in rows]
+    return await each(rows, _entity)
 
 
 async def list_entity_ids(
@@ -76,7 +90,7 @@ async def list_entities_at(
     """Entities of a graph as they were, in the order in which they were made."""
     past = (at.revision, at.at)
     rows = await tx.fetch(queries.list_entities_at, tx.tenant_id, graph.id, kind, *past, offset, limit, archived)
-    return [_entity(row) for row in rows]
+    return await each(rows, _entity)
 
 
 async def count_kinds(tx: Transaction, graph: Graph, *, limit: int, at: Moment | None) -> list[tuple[str, int]]:

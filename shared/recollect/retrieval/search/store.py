@@ -1,6 +1,6 @@
 """One function per query of `queries.sql`. `at` None reads what is now, else what was."""
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -11,11 +11,11 @@ from recollect.platform.sql import Queries
 from recollect.retrieval.search import boolean
 from recollect.retrieval.search.fuzzy import Bounds
 from recollect.retrieval.search.model import (
+    FIRST,
     MIN_ANY_CASE,
     DateQuery,
     FuzzyQuery,
     FuzzyTexts,
-    FuzzyTextsPage,
     LabelMatch,
     LabelQuery,
     RankedQuery,
@@ -26,6 +26,9 @@ from recollect.retrieval.search.model import (
 from recollect.retrieval.search.words import WORD, word_pattern
 
 queries = Queries(__package__)
+
+ALL = 1_000_000_000
+"""More rows than are read: whoever streams them stops by himself."""
 
 
 async def search_substring(tx: Transaction, graph: Graph, query: SubstringQuery, at: Moment | None) -> list[UUID]:
@@ -103,34 +106,21 @@ async def set_similarity(tx: Transaction, similarity: float) -> None:
 
 
 async def fuzzy_entities(
-    tx: Transaction,
-    graph: Graph,
-    query: FuzzyQuery,
-    folded: str,
-    within: Bounds,
-    at: Moment | None,
-    page: FuzzyTextsPage,
-) -> list[FuzzyTexts]:
-    """Names and kinds within these bounds, of entities after a key."""
-    near = (folded, within.least, within.most, within.similarity is not None, page.after)
-    rows = await tx.fetch(queries.fuzzy_entities, *_among(tx, graph, at, query), *near, page.limit)
-    return [FuzzyTexts(**row) for row in rows]
+    tx: Transaction, graph: Graph, query: FuzzyQuery, folded: str, within: Bounds, at: Moment | None
+) -> AsyncIterator[FuzzyTexts]:
+    """Names and kinds within these bounds."""
+    near = (folded, within.least, within.most, within.similarity is not None)
+    async for row in tx.stream(queries.fuzzy_entities, *_among(tx, graph, at, query), *near, FIRST, ALL):
+        yield FuzzyTexts(**row)
 
 
 async def fuzzy_statements(
-    tx: Transaction,
-    graph: Graph,
-    query: FuzzyQuery,
-    folded: str,
-    within: Bounds,
-    at: Moment | None,
-    page: FuzzyTextsPage,
-) -> list[FuzzyTexts]:
-    """Observations within these bounds, after a key."""
-    near = (folded, within.least, within.most, within.similarity is not None, page.after)
-    among = _among(tx, graph, at, query)
-    rows = await tx.fetch(queries.fuzzy_statements, *among, *near, page.limit, within.similarity or 0.0)
-    return [FuzzyTexts(**row) for row in rows]
+    tx: Transaction, graph: Graph, query: FuzzyQuery, folded: str, within: Bounds, at: Moment | None
+) -> AsyncIterator[FuzzyTexts]:
+    """Observations within these bounds."""
+    near = (folded, within.least, within.most, within.similarity is not None, FIRST, ALL, within.similarity or 0.0)
+    async for row in tx.stream(queries.fuzzy_statements, *_among(tx, graph, at, query), *near):
+        yield FuzzyTexts(**row)
 
 
 async def search_dates(tx: Transaction, graph: Graph, query: DateQuery, at: Moment | None) -> list[UUID]:
