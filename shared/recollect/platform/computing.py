@@ -98,12 +98,12 @@ def in_one_slice(function: Callable[[], T]) -> Slices[T]:
     return function()
 
 
-async def each(items: Sequence[A], make: Callable[[A], B]) -> list[B]:
+async def each(items: Sequence[A], make: Callable[[A], B], *, at_once: int = AT_ONCE) -> list[B]:
     """What is made of each, in order; other calls go on in between."""
-    made = list(map(make, items[:AT_ONCE]))
-    for start in range(AT_ONCE, len(items), AT_ONCE):
+    made = list(map(make, items[:at_once]))
+    for start in range(at_once, len(items), at_once):
         await asyncio.sleep(0)
-        made += map(make, items[start : start + AT_ONCE])
+        made += map(make, items[start : start + at_once])
     return made
 
 

@@ -1,6 +1,8 @@
 """One function per query of `queries.sql`."""
 
+import asyncio
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -26,30 +28,41 @@ from recollect.graph.passages.model import (
     split,
 )
 from recollect.ids import new_id
+from recollect.platform.computing import each
 from recollect.platform.db import Session, Transaction
 from recollect.platform.embedding import Vectors
 from recollect.platform.sql import Queries
 
 queries = Queries(__package__)
 
+MAX_INSERTED = 1_000
+"""Passages of one statement, at most."""
+
+TEXTS_AT_ONCE = 5
+"""Texts that are cut into passages before other calls go on: each takes 2 ms at most."""
+
 
 async def insert_passages(tx: Transaction, revision: Revision, memories: Sequence[IndexedText]) -> None:
     """Store the passages of these memories, more than MAX_SMALL of which are bulk."""
-    columns = _columns(memories)
-    await tx.execute(
-        queries.insert_passages,
-        tx.tenant_id,
-        revision.graph.id,
-        revision.number,
-        *columns,
-        revision.at,
-        len(columns[0]) > MAX_SMALL,
-    )
+    columns = await _columns(memories)
+    are_many = len(columns[0]) > MAX_SMALL
+    # Statement by statement, since the arguments of one are encoded on the event loop in one go.
+    for start in range(0, len(columns[0]), MAX_INSERTED):
+        some = (column[start : start + MAX_INSERTED] for column in columns)
+        await tx.execute(
+            queries.insert_passages,
+            tx.tenant_id,
+            revision.graph.id,
+            revision.number,
+            *some,
+            revision.at,
+            are_many,
+        )
 
 
 async def renew_passages(tx: Transaction, revision: Revision, memories: Sequence[IndexedText]) -> None:
     """Put the passages of these observations in the place of those that they have."""
-    columns = _columns(memories)
+    columns = await _columns(memories)
     await tx.execute(
         queries.renew_passages,
         tx.tenant_id,
@@ -71,7 +84,7 @@ async def rebuild_passages(
         tx.tenant_id,
         revision.graph.id,
         revision.number,
-        *_columns(memories),
+        *await _columns(memories),
         revision.at,
         node_ids,
         True,
@@ -298,9 +311,12 @@ async def count_waiting(tx: Transaction, graph_id: UUID, *, limit: int) -> int:
     return count
 
 
-def _columns(memories: Sequence[IndexedText]) -> list[list[Any]]:
-    """The passages of memories, column by column."""
-    pieces = [(memory, place, text) for memory in memories for place, text in enumerate(split(memory.text))]
+async def _columns(memories: Sequence[IndexedText]) -> list[list[Any]]:
+    """The passages of memories, column by column. What is said of many is cut into pieces once."""
+    texts = list(dict.fromkeys(memory.text for memory in memories))
+    cut = dict(zip(texts, await each(texts, _cut, at_once=TEXTS_AT_ONCE), strict=True))
+    pieces = [(memory, place, piece) for memory in memories for place, piece in enumerate(cut[memory.text])]
+    await asyncio.sleep(0)
     return [
         [new_id() for _ in pieces],
         [memory.node_id for memory, _, _ in pieces],
@@ -311,10 +327,24 @@ def _columns(memories: Sequence[IndexedText]) -> list[list[Any]]:
         [memory.said_at for memory, _, _ in pieces],
         [memory.expires_at for memory, _, _ in pieces],
         [memory.about for memory, _, _ in pieces],
-        [text for _, _, text in pieces],
-        [speaker(memory.text) for memory, _, _ in pieces],
-        [is_dated(text) for _, _, text in pieces],
+        [piece.text for _, _, piece in pieces],
+        [piece.speaker for _, _, piece in pieces],
+        [piece.dated for _, _, piece in pieces],
         [memory.created_by for memory, _, _ in pieces],
         [memory.attributes for memory, _, _ in pieces],
         [memory.version_id for memory, _, _ in pieces],
     ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """A passage of a text: what it says, who speaks there, and whether it says when."""
+
+    text: str
+    speaker: str | None
+    dated: bool
+
+
+def _cut(text: str) -> list[_Piece]:
+    speaking = speaker(text)
+    return [_Piece(piece, speaking, is_dated(piece)) for piece in split(text)]

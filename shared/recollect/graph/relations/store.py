@@ -57,7 +57,7 @@ async def relations_touching(
     query, past = queries.relations_touching, tuple[Any, ...]()
     if at is not None:
         query, past = queries.relations_touching_at, (at.revision, at.at)
-    return [Relation(**row) for row in await tx.fetch(query, *_reach(tx, graph), node_ids, limit, *past)]
+    return await each(await tx.fetch(query, *_reach(tx, graph), node_ids, limit, *past), lambda row: Relation(**row))
 
 
 async def relations_between(
@@ -67,7 +67,7 @@ async def relations_between(
     query, past = queries.relations_between, tuple[Any, ...]()
     if at is not None:
         query, past = queries.relations_between_at, (graph.id, at.revision, at.at)
-    return [Relation(**row) for row in await tx.fetch(query, tx.tenant_id, node_ids, limit, *past)]
+    return await each(await tx.fetch(query, tx.tenant_id, node_ids, limit, *past), lambda row: Relation(**row))
 
 
 async def list_relations(
@@ -77,7 +77,7 @@ async def list_relations(
     query, past = queries.list_relations, tuple[Any, ...]()
     if at is not None:
         query, past = queries.list_relations_at, (at.revision, at.at)
-    return [Relation(**row) for row in await tx.fetch(query, *_reach(tx, graph), offset, limit, *past)]
+    return await each(await tx.fetch(query, *_reach(tx, graph), offset, limit, *past), lambda row: Relation(**row))
 
 
 async def insert_edges(tx: Transaction, revision: Revision, edges: Sequence[NewEdge]) -> dict[UUID, NewEdge]:
@@ -178,7 +178,9 @@ async def search_relations(
     if at is not None:
         query, past = queries.search_relations_at, (at.revision, at.at)
     wanted = only.source, only.target, only.type
-    return [Relation(**row) for row in await tx.fetch(query, *_reach(tx, graph), *wanted, offset, limit, *past)]
+    return await each(
+        await tx.fetch(query, *_reach(tx, graph), *wanted, offset, limit, *past), lambda row: Relation(**row)
+    )
 
 
 async def count_types(tx: Transaction, graph: Graph, *, limit: int, at: Moment | None) -> list[tuple[str, int]]:
