@@ -29,6 +29,7 @@ from recollect.graph.relations.model import NewRelation
 from recollect.memory import facts, remembering
 from recollect.memory import service as memory
 from recollect.memory.model import MemoryPatch, NewMemory, Target
+from recollect.platform.computing import finish
 from recollect.platform.db import Transaction
 from recollect.platform.sql import Query
 from recollect.retrieval.recall.model import Question
@@ -201,7 +202,7 @@ def change(place: int, text: str | None, status: str | None, days: float | None)
 def compress(threshold: float) -> Write:
     async def write(tx: Transaction, revision: Revision, _: Known) -> None:
         profiles = await profiles_of.list_profiles(GraphView(tx, revision.graph))
-        await duplicates.merge_groups(tx, revision, duplicates.group_similar(profiles, threshold), threshold)
+        await duplicates.merge_groups(tx, revision, finish(duplicates.group_similar(profiles, threshold)), threshold)
 
     return write
 

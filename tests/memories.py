@@ -7,20 +7,25 @@ from functools import cache
 from typing import Any
 
 from recollect.caller import Caller
+from recollect.curation.duplicates import service as duplicates
 from recollect.curation.merging import service as merging
 from recollect.curation.merging.model import MergedEntity
 from recollect.graph.entities import service as entities
 from recollect.graph.entities.model import NewEntity
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import GraphHead, Revision
+from recollect.graph.graphs.view import GraphView
 from recollect.graph.observations import service as observations
 from recollect.graph.observations.model import NewObservation
 from recollect.graph.passages import service as passages
 from recollect.graph.relations import service as relations
 from recollect.graph.relations.model import NewRelation, Subgraph
+from recollect.graph.traversal import service as traversal
+from recollect.graph.traversal.model import NamedPaths
 from recollect.memory import remembering
 from recollect.memory import service as memory
 from recollect.memory.model import NewMemory, Remembered
+from recollect.platform.computing import finish
 from recollect.platform.db import Database, Transaction
 from recollect.platform.embedding import Embedder, create_embedder
 from recollect.platform.sql import Query
@@ -37,6 +42,18 @@ Triple = tuple[str, str, str]
 def embedder() -> Embedder:
     """The embedder of the tests' settings, loaded once a run."""
     return create_embedder(Settings(embedder="wordllama"))
+
+
+async def found_path(view: GraphView, source: str, target: str) -> NamedPaths:
+    """A shortest path between two names, as find_path tells it."""
+    searched = await traversal.open_path_between(view, source, target)
+    return await traversal.name_paths(view.tx, searched, finish(searched.shortest_path()))
+
+
+async def found_duplicates(view: GraphView, *, threshold: float) -> list[list[str]]:
+    """The names of entities that are alike, as find_duplicates tells them."""
+    searched = await duplicates.open_search(view, threshold=threshold)
+    return (await duplicates.list_groups(view.tx, searched, finish(searched.groups()), offset=0, limit=10)).groups
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """`python -m recollect_gateway`: serve from RECOLLECT_* variables."""
 
+import gc
 import signal
 import sys
 
@@ -32,7 +33,14 @@ def serve(settings: Settings) -> None:
     """Serve the gateway; raises InvalidInput for settings that would not be safe."""
     settings.require_own_secret()
     allow_open_files(settings)
-    uvicorn.Server(server_config(traced(create_app(settings), settings), settings)).run()
+    app = traced(create_app(settings, on_start=spare_what_stays), settings)
+    uvicorn.Server(server_config(app, settings)).run()
+
+
+def spare_what_stays() -> None:
+    """Let no collection of garbage go over what the process has loaded and keeps: that held the loop for 0.3 s."""
+    gc.collect()
+    gc.freeze()
 
 
 if __name__ == "__main__":

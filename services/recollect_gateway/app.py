@@ -1,6 +1,6 @@
 """The composition root: settings in, one ASGI application out."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 
 from litestar import Litestar, Router, asgi
@@ -43,8 +43,8 @@ from recollect_gateway.mcp_endpoint.endpoint import McpEndpoint
 from recollect_gateway.usage import UsageMiddleware, flushed_usage
 
 
-def create_app(settings: Settings) -> Litestar:
-    """The gateway. Connections open with the application and close with it."""
+def create_app(settings: Settings, *, on_start: Callable[[], None] | None = None) -> Litestar:
+    """The gateway. Connections open with the application and close with it; `on_start` is called when they are open."""
 
     @asgi(["/mcp", "/t"], is_mount=True, copy_scope=True)
     async def mcp(scope: Scope, receive: Receive, send: Send) -> None:
@@ -55,6 +55,8 @@ def create_app(settings: Settings) -> Litestar:
     async def lifespan(app: Litestar) -> AsyncIterator[None]:
         async with AsyncExitStack() as stack:
             await _open(app.state, settings, stack)
+            if on_start is not None:
+                on_start()
             yield
 
     v1 = Router(

@@ -4,17 +4,21 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TypeVar
 
 from recollect.accounts.usage.tally import UsageTally
 from recollect.caller import Caller
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import Revision
 from recollect.graph.graphs.view import GraphView
+from recollect.platform.computing import Slices, compute
 from recollect.platform.db import Database, Transaction
 from recollect.retrieval.recall.cache import Lookup, RecallCache, looked_up
 from recollect.retrieval.recall.model import Question, RecallFilter
 from recollect.retrieval.recall.questions import QuestionEncoder
 from recollect.settings import Settings
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +60,16 @@ class Call:
 
     def transaction(self, *, keep: bool = True) -> AbstractAsyncContextManager[Transaction]:
         """The call's one transaction. `keep` False: a dry run, rolled back."""
-        return self.services.db.transaction(self.caller, read_only=self.read_only, keep=keep)
+        reply_bytes = self.settings.max_reply_bytes if self.read_only else None
+        return self.services.db.transaction(self.caller, read_only=self.read_only, keep=keep, reply_bytes=reply_bytes)
+
+    async def compute(self, slices: Slices[T], *, advice: str) -> T:
+        """The result of a computation, which the caller waits for outside any transaction.
+
+        Raises TooLarge (too_costly) with the advice for one that takes too long.
+        """
+        seconds = self.settings.compute_seconds
+        return await compute(self.caller.tenant_id, slices, seconds=seconds, advice=advice)
 
     def graph_name(self, graph: str | None) -> str:
         """The graph that is meant, by name or id as it was given; else the credential's default."""

@@ -16,9 +16,10 @@ from litestar.middleware import AbstractAuthenticationMiddleware, Authentication
 
 from recollect.caller import Caller, Scope
 from recollect.errors import InvalidInput
+from recollect_gateway.bodies import LARGE, require_few_values
 from recollect_gateway.credentials import Authenticator
 from recollect_gateway.mcp_endpoint.catalogue import TOOLS
-from recollect_gateway.parsing import parse
+from recollect_gateway.parsing import parse, parse_beside
 
 T = TypeVar("T")
 
@@ -95,13 +96,17 @@ def valid_body(
         body = await read_json(request)
         if not isinstance(body, dict):
             raise InvalidInput("The body is not a JSON object")
-        parse(type_, body)
+        if len(await request.body()) < LARGE:
+            parse(type_, body)
+        else:
+            await parse_beside(request.user.tenant_id, type_, body)
 
     return check
 
 
 async def read_json(request: Request[Any, Any, Any]) -> Any:
-    """A request's body, whatever its type; raises InvalidInput where it is no JSON."""
+    """A request's body, whatever its type; raises InvalidInput for what is no JSON, TooLarge for too many values."""
+    await require_few_values(await request.body())
     try:
         return msgspec.json.decode(await request.body())
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):

@@ -3,14 +3,17 @@
 import re
 from collections.abc import Iterator
 from datetime import datetime
+from functools import partial
 from itertools import islice
-from math import isfinite
+from math import inf, isfinite
 from types import NoneType, UnionType
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
+from uuid import UUID
 
 import msgspec
 
 from recollect.errors import InvalidInput, InvalidInputs
+from recollect.platform.computing import compute, in_one_slice
 from recollect.times import storable, through
 from recollect_gateway.shapes import plain_words
 
@@ -35,13 +38,34 @@ def parse(type_: type[T], arguments: Any) -> T:
 
     Of more than MAX_FAULTS, the first are told. The items of `read_one_by_one` are left to the handler.
     """
+    found = list(islice(_overlong(type_, arguments), MAX_FAULTS + 1))
     try:
-        parsed = msgspec.convert(arguments, type_)
-        check_text(_read_here(type_, arguments))
-        return parsed
+        if not found:
+            parsed = msgspec.convert(arguments, type_)
+            check_text(_read_here(type_, arguments))
+            return parsed
     except (msgspec.ValidationError, InvalidInput):
         found = list(islice(_faults(type_, arguments, ""), MAX_FAULTS + 1))
     raise found[0] if len(found) == 1 else InvalidInputs(found[:MAX_FAULTS], more=len(found) > MAX_FAULTS)
+
+
+async def parse_beside(tenant_id: UUID, type_: type[T], arguments: Any) -> T:
+    """The same of what is large, beside the event loop. What it takes is bounded by what a body may hold."""
+    slices = in_one_slice(partial(parse, type_, arguments))
+    return await compute(tenant_id, slices, seconds=inf, advice="")
+
+
+def _overlong(type_: type[msgspec.Struct], arguments: Any) -> Iterator[InvalidInput]:
+    """Which lists are too long, before any of their elements is looked at."""
+    if not isinstance(arguments, dict):
+        return
+    for field in msgspec.structs.fields(type_):
+        value = arguments.get(field.encode_name)
+        inner, bounds = _unwrapped(field.type)
+        if isinstance(value, list) and get_origin(inner) is list:
+            longest = min((b.max_length for b in bounds if getattr(b, "max_length", None) is not None), default=None)
+            if longest is not None and len(value) > longest:
+                yield from _faults_of_parts(field.type, value, field.encode_name)
 
 
 def _faults(type_: Any, value: Any, path: str) -> Iterator[InvalidInput]:

@@ -72,6 +72,7 @@ class ErrorCode(StrEnum):
     REQUEST_TIMEOUT = "request_timeout"
     TOO_MANY_FAILURES = "too_many_failures"
     TOO_MANY_CONNECTIONS = "too_many_connections"
+    TOO_COSTLY = "too_costly"
     DATABASE_UNAVAILABLE = "database_unavailable"
     EMBEDDER_UNAVAILABLE = "embedder_unavailable"
     BUSY = "busy"

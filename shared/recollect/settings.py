@@ -113,6 +113,12 @@ class Settings(BaseSettings):
     max_reply_bytes: int = Field(
         default=2_000_000, ge=1024, description="Longest text of one reply of a reading tool, in bytes of JSON."
     )
+    compute_seconds: float = Field(
+        default=10.0,
+        gt=0,
+        description="Processor time of one call's computing (comparing entities, enumerating paths), at most, in "
+        "seconds. Two computations of a process run at once, one of each tenant; the others take turns.",
+    )
     max_metadata_size: int = Field(default=100_000, ge=2, description="Largest metadata of one item, in bytes of JSON.")
     max_text_length: int = Field(
         default=10_000, ge=1, le=100_000, description="Longest text of a node in toolset `facts`, in characters."

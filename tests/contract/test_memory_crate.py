@@ -30,7 +30,7 @@ from tests.gateway import (
     text_of,
     texts_of,
 )
-from tests.memories import Agent
+from tests.memories import Agent, found_path
 from tests.plans import Counting
 
 ROAD = [
@@ -412,9 +412,10 @@ async def test_a_path_beyond_the_bounds_on_work_is_not_said_to_be_none(
     agent = Agent(db, caller)
     await agent.relate(*((hub, f"{hub} {n}", "to") for hub in "AB" for n in range(20)), ("A 19", "B 19", "to"))
     async with db.transaction(caller, read_only=True) as tx:
-        assert (await traversal.find_path(await graphs.view(tx, None), "A", "B")).paths == [["A", "A 19", "B 19", "B"]]
+        view = await graphs.view(tx, None)
+        assert (await found_path(view, "A", "B")).paths == [["A", "A 19", "B 19", "B"]]
         monkeypatch.setattr(traversal, name, 5)
-        assert await traversal.find_path(await graphs.view(tx, None), "A", "B") == NamedPaths([], cut)
+        assert await found_path(view, "A", "B") == NamedPaths([], cut)
 
 
 async def test_a_walk_is_a_query_a_level_whatever_the_size(db: Database, caller: Caller) -> None:
@@ -429,7 +430,7 @@ async def test_a_walk_is_a_query_a_level_whatever_the_size(db: Database, caller:
             counted = Counting(tx)
             view = await graphs.view(counted, agent.graph)  # type: ignore[arg-type]
             found = await traversal.extract_subgraph(view, ["Root"], depth=2, max_nodes=1_000)
-            await traversal.find_path(view, "Root", "1.2")
+            await found_path(view, "Root", "1.2")
             assert len(found.subgraph.relations) == 3 * width
             counts.append(counted.queries)
     assert counts[0] == counts[1]

@@ -81,7 +81,7 @@ class TestFindDuplicates:
         monkeypatch.setattr(duplicates, "MAX_COMPARED", 4)
         async with agent.db.transaction(agent.caller, read_only=True) as tx:
             with pytest.raises(Exception, match="compared by a job") as refused:
-                await duplicates.find_duplicates(await graphs.view(tx, None), threshold=0.8, offset=0, limit=10)
+                await duplicates.open_search(await graphs.view(tx, None), threshold=0.8)
         assert getattr(refused.value, "code", None) == "reply_too_large"
 
     async def test_a_graph_that_is_not_there_has_none(self, client: Client) -> None:

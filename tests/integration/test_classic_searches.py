@@ -4,6 +4,7 @@ import itertools
 import math
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -16,11 +17,15 @@ from rapidfuzz.distance import Levenshtein
 
 from recollect.accounts.identity.model import operator_caller
 from recollect.caller import Caller
-from recollect.errors import InvalidInput
+from recollect.errors import ErrorCode, InvalidInput, TooLarge
+from recollect.graph.entities import service as entities
 from recollect.graph.entities.model import Entity, NewEntity
 from recollect.graph.graphs import service as graphs
+from recollect.graph.graphs.model import Moment
 from recollect.graph.nodes import service as nodes
 from recollect.graph.nodes.model import NodeFields
+from recollect.memory import service as memory
+from recollect.platform import db as platform_db
 from recollect.platform.db import Database
 from recollect.platform.sql import Query
 from recollect.retrieval.search import service as search
@@ -31,7 +36,6 @@ from recollect.retrieval.search.model import (
     BooleanQuery,
     DateQuery,
     FuzzyQuery,
-    FuzzyTextsPage,
     RankedQuery,
     SubstringQuery,
 )
@@ -298,11 +302,40 @@ async def test_a_near_text_is_as_similar_by_trigrams_as_the_bound_says(
 async def test_fuzzy_candidates_come_in_pages_and_none_is_lost(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
     wanted = [f"tea {n}" for n in range(7)]
     await agent.create(*[NewEntity(name, "tee", (f"taa {name[-1]}", "tea of it")) for name in wanted])
-    monkeypatch.setattr(search, "FuzzyTextsPage", lambda: FuzzyTextsPage(limit=2))
+    monkeypatch.setattr(platform_db, "STREAMED", 2)
     found = await reading(agent, search.search_fuzzy, FuzzyQuery("tea 9", 0.5))
     assert names(found) == wanted
     some = await reading(agent, search.search_fuzzy, FuzzyQuery("tea 9", 0.5, offset=2, limit=3))
     assert (names(some), some.next_offset) == (wanted[2:5], 5)
+
+
+async def test_a_fuzzy_search_that_would_compare_too_much_is_refused(
+    agent: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await agent.create(*(NewEntity(f"tea {n}", "tee") for n in range(7)))
+    monkeypatch.setattr(search, "MAX_FUZZY_CHARACTERS", 50)
+    with pytest.raises(TooLarge, match="Raise the threshold") as refused:
+        await reading(agent, search.search_fuzzy, FuzzyQuery("tea 9", 0))
+    assert refused.value.code == ErrorCode.TOO_COSTLY
+    assert names(await reading(agent, search.search_fuzzy, FuzzyQuery("teq 3", 0.9, tags=("none",)))) == []
+
+
+async def test_what_is_read_to_be_answered_is_bounded_before_it_is_read(agent: Agent, db: Database) -> None:
+    await agent.create(NewEntity("Ada", "person", ("writes notes", "häkelt"), ()))
+    said = len("writes notes") + len("häkelt".encode())
+    before = Moment((await agent.head()).revision, datetime.now(UTC))
+    await agent.observe("Ada", "a" * 100)
+    await agent.unobserve(("Ada", "a" * 100))
+    for bound, refused in ((said, False), (said - 1, True)):
+        for at in (None, before):
+            with pytest.raises(TooLarge, match="limit") if refused else nullcontext():
+                async with db.transaction(agent.caller, read_only=True, reply_bytes=bound) as tx:
+                    view = await graphs.view(tx, None)
+                    [ada] = await entities.list_entities(view)
+                    await entities.entities_by_id(replace(view, at=at), [ada.id])
+        with pytest.raises(TooLarge, match="limit") if refused else nullcontext():
+            async with db.transaction(agent.caller, read_only=True, reply_bytes=bound) as tx:
+                await memory.open_nodes(await graphs.view(tx, None), ["Ada"])
 
 
 async def test_the_similarity_that_a_search_sets_ends_with_it(agent: Agent, db: Database) -> None:

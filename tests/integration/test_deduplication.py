@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from typing import Any
+from uuid import UUID
 
 import asyncpg
 import pytest
@@ -24,9 +25,11 @@ from recollect.graph.nodes import service as nodes
 from recollect.graph.nodes.model import NodeFields, Rewrite
 from recollect.graph.observations import service as observations
 from recollect.graph.observations.model import NewObservation
+from recollect.platform import computing
+from recollect.platform.computing import Slices
 from recollect.platform.db import Database
 from tests.invariants import assert_laws
-from tests.memories import Agent, at_work, names, triples
+from tests.memories import Agent, at_work, found_duplicates, names, triples
 
 ALIKE = (
     NewEntity("Acme Inc", "company", ("makes anvils", "is in Oslo")),
@@ -152,14 +155,13 @@ async def test_alike_entities_are_related_where_asked(agent: Agent) -> None:
 
 async def test_what_goes_while_it_is_compared_is_not_proposed(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
     await settle(agent, mode="propose", similar_to=True)
-    compare = deduplication.pairs_of
+    compare = computing.compute
 
-    async def deleted_meanwhile(call: Any, *arguments: Any) -> Any:
-        assert call is compare
+    async def deleted_meanwhile(tenant_id: UUID, slices: Slices[Any], **bounds: Any) -> Any:
         await agent.delete(ACME[2])
-        return call(*arguments)
+        return await compare(tenant_id, slices, **bounds)
 
-    monkeypatch.setattr(asyncio, "to_thread", deleted_meanwhile)
+    monkeypatch.setattr(computing, "compute", deleted_meanwhile)
     assert sum(step.proposed for step in await run(agent)) == 2
     assert await proposed(agent) == pairs(*ACME[:2]) | pairs(*BOLT)
     assert len(triples(await agent.read())) == 2
@@ -302,8 +304,7 @@ async def test_a_large_graph_is_answered_from_what_a_pass_proposed(
 
 async def found(agent: Agent, threshold: float = 0.8, as_of: str | None = None) -> list[list[str]]:
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
-        view = await graphs.view(tx, "companies", as_of)
-        return (await duplicates.find_duplicates(view, threshold=threshold, offset=0, limit=10)).groups
+        return await found_duplicates(await graphs.view(tx, "companies", as_of), threshold=threshold)
 
 
 @pytest.mark.parametrize(("mode", "left"), [("propose", [[ACME[0], ACME[2]]]), ("merge", [])])

@@ -12,12 +12,15 @@ from recollect.errors import Conflict, ErrorCode, InvalidInput, NotFound
 from recollect.graph.aliases import service as aliases
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import NewGraph
+from recollect.graph.graphs.view import GraphView
 from recollect.graph.lineages.model import Version
 from recollect.graph.nodes.model import NewFact, NodeFields
 from recollect.graph.relations.model import NewEdge, NewRelation, RelationFilter
 from recollect.memory import fact_search, fact_triplets, facts, neighbourhoods
 from recollect.memory.facts import NodePatch
 from recollect.memory.links import RequestedLink
+from recollect.memory.neighbourhoods import Neighbourhood
+from recollect.platform.computing import finish
 from recollect.platform.db import Database
 from recollect.retrieval.recall.model import RecallFilter
 from recollect.retrieval.search.model import phrases
@@ -221,6 +224,11 @@ class TestChanging:
             await change(agent, (await fact(agent, "bees make honey")).node_id, kind="person")
 
 
+async def traced(view: GraphView, start: UUID, end: UUID, *, max_paths: int) -> Neighbourhood:
+    searched = await neighbourhoods.open_trace(view, start, end, max_paths=max_paths)
+    return await neighbourhoods.traced(view.tx, searched, finish(searched.all_paths()))
+
+
 class TestLookingAround:
     async def test_a_trace_leads_over_placeholders_and_a_context_leaves_them_out(self, agent: Agent) -> None:
         await agent.create("Alice", "Bob", "Carol")
@@ -229,7 +237,7 @@ class TestLookingAround:
         alice, bob = await entity(agent, "Alice"), await entity(agent, "Bob")
         assert await around(agent, alice.node_id, 2) == [("Alice", "knows", "Carol"), ("Bob", "knows", "Carol")]
         async with agent.db.transaction(agent.caller, read_only=True) as tx:
-            found = await neighbourhoods.trace(await graphs.view(tx, None), alice.node_id, bob.node_id, max_paths=5)
+            found = await traced(await graphs.view(tx, None), alice.node_id, bob.node_id, max_paths=5)
         labels = {node.node_id: node.name for node in found.nodes}
         paths = [[labels[node] for node in path] for path in found.paths]
         assert paths == [["Alice", "Carol", "Bob"], ["Alice", "Nobody", "Bob"]]
@@ -241,9 +249,7 @@ class TestLookingAround:
         alice, bob = await entity(agent, "Alice"), await entity(agent, "Bob")
         async with agent.db.transaction(agent.caller, read_only=True) as tx:
             for most, cut in ((2, None), (1, "paths")):
-                found = await neighbourhoods.trace(
-                    await graphs.view(tx, None), alice.node_id, bob.node_id, max_paths=most
-                )
+                found = await traced(await graphs.view(tx, None), alice.node_id, bob.node_id, max_paths=most)
                 assert (len(found.paths), found.cut) == (most, cut)
 
     async def test_the_past_is_shown_as_it_was(self, agent: Agent) -> None:

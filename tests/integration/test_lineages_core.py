@@ -24,6 +24,7 @@ from recollect.graph.nodes.model import NodeFields
 from recollect.graph.relations.model import EdgeUpsert
 from recollect.memory import subgraphs
 from recollect.memory.model import EdgeSpec, NodeSpec, Target, WrittenSubgraph
+from recollect.platform.computing import finish
 from recollect.platform.db import Database, Transaction
 from recollect.platform.sql import Query
 from recollect.settings import Settings
@@ -69,6 +70,12 @@ async def contents(owner: asyncpg.Connection, graph_id: UUID) -> dict[str, int]:
     """Rows of a graph, by table."""
     count = "SELECT count(*) FROM {} WHERE graph_id = $1"
     return {table: await owner.fetchval(count.format(table), graph_id) for table in (*TABLES, "graph_heads")}
+
+
+async def compressed(tx: Transaction, graph: str) -> None:
+    """As compress_graph does it."""
+    searched = await duplicates.open_search(await graphs.view(tx, graph), threshold=0.5)
+    await duplicates.merge_found(tx, searched, "test", finish(searched.groups()))
 
 
 async def waits(owner: asyncpg.Connection) -> bool:
@@ -215,7 +222,7 @@ class TestDeletingAGraph:
     @pytest.mark.parametrize(
         "call",
         [
-            lambda tx: duplicates.compress_graph(tx, "notes", "test", threshold=0.5),
+            lambda tx: compressed(tx, "notes"),
             lambda tx: archiving.archive_entities(tx, "notes", "test", ArchiveCriteria(tags=("old",)), dry_run=False),
             lambda tx: undoing.undo_changes(tx, "notes", "test", ChangeRange(0), dry_run=False),
         ],

@@ -34,7 +34,7 @@ from recollect_workers.jobs import expiry, runner
 from tests.bounds import lower
 from tests.gateway import NewApiKey, RunningGateway, serving
 from tests.jobs import Desk, import_by_another, look, started
-from tests.memories import Agent, names
+from tests.memories import Agent, found_duplicates, names
 
 HOUR = timedelta(hours=1)
 
@@ -239,9 +239,7 @@ class TestDuplicates:
 
         async def found() -> list[list[str]]:
             async with agent.db.transaction(agent.caller, read_only=True) as tx:
-                return (
-                    await duplicates.find_duplicates(await graphs.view(tx, None), threshold=0.6, offset=0, limit=10)
-                ).groups
+                return await found_duplicates(await graphs.view(tx, None), threshold=0.6)
 
         with pytest.raises(TooLarge, match="POST /v1/graphs/default/deduplicate"):
             await found()

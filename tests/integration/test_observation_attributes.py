@@ -19,6 +19,7 @@ from recollect.graph.observations import service as observations
 from recollect.graph.observations.model import Observation
 from recollect.memory import service as memory
 from recollect.memory.model import MemoryPatch, NewMemory, RememberOutcome, Revised, Target
+from recollect.platform.computing import finish
 from recollect.platform.db import Database
 from recollect.platform.sql import Query
 from recollect.retention.compaction import service as retention
@@ -384,7 +385,7 @@ async def _export(agent: Agent, format_name: str) -> str:
 
 
 async def _import(agent: Agent, format_name: str, file: str, strategy: str = "skip") -> None:
-    items, problems = read_small(format_name, [file.encode()], max_items=100, max_observations=100)
+    items, problems = finish(read_small(format_name, [file.encode()], max_items=100, max_observations=100))
     assert problems == []
     async with agent.writing() as (tx, revision):
         imported = await transfer.import_items(tx, revision, items, Strategy(strategy))

@@ -19,7 +19,6 @@ from recollect.accounts.tenants.model import Tenant
 from recollect.curation.archiving import service as archiving
 from recollect.curation.archiving.model import ArchiveCriteria
 from recollect.curation.duplicates import deduplication
-from recollect.curation.duplicates import service as duplicates
 from recollect.curation.undo import service as undoing
 from recollect.curation.undo.model import ChangeRange
 from recollect.curation.validation import service as validation
@@ -49,7 +48,7 @@ from recollect.transfer.formats.decoding import ParsedRecord as Imported
 from recollect.transfer.model import Strategy
 from recollect.transfer.records import EntityRecord, RelationRecord
 from recollect_local.postgres import LocalPostgres
-from tests.memories import Agent, embedder
+from tests.memories import Agent, embedder, found_duplicates, found_path
 from tests.plans import Watch, watched
 
 BATCH = 500
@@ -334,10 +333,10 @@ async def test_nothing_is_compared_with_everything(work: Work) -> None:
         "search past relations": lambda: reading(
             relations.find_relations, RelationFilter(), offset=0, limit=BATCH, as_of="3"
         ),
-        "find a path": lambda: reading(traversal.find_path, names[7], names[8]),
+        "find a path": lambda: reading(found_path, names[7], names[8]),
         "extract": lambda: reading(traversal.extract_subgraph, names[:1], depth=1, max_nodes=BATCH),
         "list roots": lambda: reading(hierarchy.get_roots, PageRequest()),
-        "find duplicates": lambda: reading(duplicates.find_duplicates, threshold=0.9, offset=0, limit=10),
+        "find duplicates": lambda: reading(found_duplicates, threshold=0.9),
         "look at an undo": lambda: trying(undoing.undo_changes, "undo", ChangeRange(1, 5), dry_run=True),
         "import": lambda: writing(transfer.import_batch, "default", imported, Strategy.SKIP),
         "import again": lambda: writing(transfer.import_batch, "default", imported, Strategy.MERGE),

@@ -26,6 +26,7 @@ from recollect.graph.relations import service as relations
 from recollect.graph.relations.model import Direction, NewEdge, Walk
 from recollect.memory import service as memory
 from recollect.memory.model import Explored, NewMemory, Target
+from recollect.platform.computing import finish
 from recollect.platform.db import Database
 from recollect.platform.sql import Query
 from recollect.retrieval.search import service as search
@@ -50,12 +51,14 @@ Reading = Callable[[GraphView], Awaitable[Any]]
 
 
 async def _explore(view: GraphView, name: str, walk: Walk, to: str | None = None) -> Any:
-    end = None if to is None else Target(name=to)
+    start = Target(name=name)
     try:
-        found = await memory.explore(view, Target(name=name), walk, to=end, depth=3, max_nodes=50)
+        if to is None:
+            return await memory.explore(view, start, walk, depth=3, max_nodes=50)
+        searched = await memory.open_paths(view, start, Target(name=to), walk, depth=3)
+        return await memory.explored_paths(view.tx, searched, finish(searched.all_paths()))
     except NotFound:
         return None
-    return found
 
 
 async def _versions(view: GraphView) -> Any:

@@ -23,7 +23,8 @@ from recollect.graph.nodes.model import NodeFields
 from recollect.graph.relations import service as relations
 from recollect.graph.relations.model import Direction, NewEdge, Walk
 from recollect.graph.traversal import service as traversal
-from recollect.graph.traversal.model import Paths, ReachedNodes
+from recollect.graph.traversal.model import Paths, PathSearch, ReachedNodes
+from recollect.platform.computing import finish
 from recollect.platform.db import Database, Transaction
 from recollect.settings import Settings
 from tests.conftest import NewTenant
@@ -71,17 +72,17 @@ class Map:
 
     async def shortest(self, source: str, target: str, walk: Walk, depth: int) -> Paths:
         ends = self.ids[source], self.ids[target]
-        paths: Paths = await self.walk(
-            lambda tx, graph: traversal.shortest_path(GraphView(tx, graph), *ends, walk, max_depth=depth)
+        searched: PathSearch = await self.walk(
+            lambda tx, graph: traversal.open_shortest_path(GraphView(tx, graph), *ends, walk, max_depth=depth)
         )
-        return paths
+        return finish(searched.shortest_path())
 
     async def paths(self, source: str, target: str, walk: Walk, depth: int, limit: int = 10_000) -> Paths:
         ends = self.ids[source], self.ids[target]
-        paths: Paths = await self.walk(
-            lambda tx, graph: traversal.all_paths(GraphView(tx, graph), *ends, walk, max_depth=depth, max_paths=limit)
+        searched: PathSearch = await self.walk(
+            lambda tx, graph: traversal.open_paths(GraphView(tx, graph), *ends, walk, max_depth=depth, max_paths=limit)
         )
-        return paths
+        return finish(searched.all_paths())
 
 
 async def drawn(agent: Agent, triples: Iterable[tuple[str, str, str]]) -> Map:

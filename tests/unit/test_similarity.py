@@ -17,6 +17,7 @@ from recollect.curation.duplicates.similarity import (
     similarity,
     star_clusters,
 )
+from recollect.platform.computing import finish
 from tests.examples import examples
 
 NAMES = st.one_of(
@@ -60,7 +61,7 @@ def grouped_by_comparing_all(profiles: list[Profile], threshold: float) -> list[
 
 
 def found(profiles: list[Profile], threshold: float) -> set[tuple[int, int]]:
-    alike = DuplicateFinder(profiles, threshold).alike(range(len(profiles)))
+    alike = finish(DuplicateFinder(profiles, threshold).alike(range(len(profiles))))
     return {(i, j) for i, others in alike for j, _ in others}
 
 
@@ -87,20 +88,20 @@ def test_what_neither_has_is_no_evidence() -> None:
 def test_a_sum_of_rounded_parts_reaches_the_threshold() -> None:
     """0.4 + 0.3 + 0.1 is a little less than 0.8 to a machine."""
     twins = [profile("ada", "", "x"), profile("ada", "", "x")]
-    assert DuplicateFinder(twins, 0.8).groups() == [[0, 1]]
+    assert finish(DuplicateFinder(twins, 0.8).groups()) == [[0, 1]]
 
 
 @examples(300)
 @given(profiles=st.lists(PROFILES, max_size=14), threshold=THRESHOLDS)
 def test_the_same_pairs_and_groups_as_comparing_all(profiles: list[Profile], threshold: float) -> None:
     assert found(profiles, threshold) == compared_with_all(profiles, threshold)
-    assert DuplicateFinder(profiles, threshold).groups() == grouped_by_comparing_all(profiles, threshold)
+    assert finish(DuplicateFinder(profiles, threshold).groups()) == grouped_by_comparing_all(profiles, threshold)
 
 
 @pytest.mark.parametrize("threshold", [0.6, 0.8])
 def test_the_same_groups_among_two_thousand(threshold: float) -> None:
     profiles = crowd(2_000, random.Random(7))
-    groups = DuplicateFinder(profiles, threshold).groups()
+    groups = finish(DuplicateFinder(profiles, threshold).groups())
     assert groups == grouped_by_comparing_all(profiles, threshold)
     assert len(groups) > 50
 
@@ -108,22 +109,23 @@ def test_the_same_groups_among_two_thousand(threshold: float) -> None:
 def test_few_pairs_are_compared_where_statements_tell_entities_apart() -> None:
     """Two rare statements each, one that all have, no tags: only those that share a rare one are looked at."""
     profiles = [profile(f"name {n}", statements=chr(1000 + n) + chr(5000 + n // 2) + "a") for n in range(1_000)]
-    looked_at = sum(len(others) for _, others in DuplicateFinder(profiles, 0.8).candidates(range(1_000)))
-    assert looked_at == 1_000
+    finder = DuplicateFinder(profiles, 0.8)
+    near = finish(finder.near_names(range(1_000)))
+    assert sum(len(finder.candidates(place, near)) for place in range(1_000)) == 1_000
 
 
 def test_statements_that_more_have_than_are_rare_are_no_way_to_a_pair_but_count() -> None:
     profiles = [profile(f"{letter * 9}", statements="ab") for letter in "abcdefghijklmnopqrstuvwxyz0123456789"]
     assert len(profiles) > RARE
     profiles.append(profile("aaaaaaaab", statements="ab"))
-    assert DuplicateFinder(profiles, 0.8).groups() == [[0, len(profiles) - 1]]
+    assert finish(DuplicateFinder(profiles, 0.8).groups()) == [[0, len(profiles) - 1]]
 
 
 def test_groups_are_of_one_type_and_in_the_order_of_their_oldest() -> None:
     cats = [profile("tom", "ab", kind="cat"), profile("tom", "ab", kind="cat")]
     people = [profile("tom", "ab"), profile("tom", "ab")]
     mixed = [people[0], cats[0], cats[1], people[1]]
-    assert group_similar(mixed, 0.8) == [[people[0].id, people[1].id], [cats[0].id, cats[1].id]]
+    assert finish(group_similar(mixed, 0.8)) == [[people[0].id, people[1].id], [cats[0].id, cats[1].id]]
 
 
 def test_of_a_group_only_who_is_still_alike_with_its_first_stays() -> None:
@@ -161,7 +163,7 @@ def test_stars_gather_around_the_oldest() -> None:
 
 def test_of_many_names_that_are_alike_the_nearest_are_looked_at() -> None:
     crowded = [profile(f"name {n:03}", statements="a", tags="x") for n in range(200)]
-    [(_, all_of_them)] = DuplicateFinder(crowded, 0.8).alike([0])
-    [(_, nearest)] = DuplicateFinder(crowded, 0.8).alike([0], most=30)
+    [(_, all_of_them)] = finish(DuplicateFinder(crowded, 0.8).alike([0]))
+    [(_, nearest)] = finish(DuplicateFinder(crowded, 0.8).alike([0], most=30))
     assert len(nearest) < len(all_of_them) == 199
     assert max(score for _, score in nearest) == max(score for _, score in all_of_them)

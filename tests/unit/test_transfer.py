@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from recollect.errors import InvalidInput, TooLarge
 from recollect.graph.entities.model import NewEntity
 from recollect.graph.relations.model import NewRelation
+from recollect.platform.computing import finish
 from recollect.transfer import upload_chunks
 from recollect.transfer.batches import read_items, read_small
 from recollect.transfer.formats.decoding import ParsedRecord
@@ -205,7 +206,7 @@ def test_texts_may_be_as_long_as_their_bounds_and_are_counted_in_characters() ->
 
 def test_a_request_is_bounded_in_lines_and_observations() -> None:
     def read(raw: bytes) -> int:
-        return len(read_small("jsonl", [raw], max_items=MAX_LINES, max_observations=MAX_OBSERVATIONS)[0])
+        return len(finish(read_small("jsonl", [raw], max_items=MAX_LINES, max_observations=MAX_OBSERVATIONS))[0])
 
     line = write_line(NewRelation("a", "b", "c"))
     assert read(line * MAX_LINES) == MAX_LINES

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from recollect.errors import InvalidInput, TooLarge
+from recollect.platform.computing import finish
 from recollect.times import NEEDED
 from recollect.transfer.batches import (
     BATCH_BYTES,
@@ -885,11 +886,11 @@ class TestBatches:
 
     def test_what_is_small_is_bounded(self) -> None:
         raw = written("csv", [_entity(["x", "y"], name=f"e{n}", entity_type="") for n in range(10)]).encode()
-        items, problems = read_small("csv", [raw], max_items=10, max_observations=20)
+        items, problems = finish(read_small("csv", [raw], max_items=10, max_observations=20))
         assert (len(items), problems) == (10, [])
         for bounds in ({"max_items": 9, "max_observations": 20}, {"max_items": 10, "max_observations": 19}):
             with pytest.raises(TooLarge, match="recollect import"):
-                read_small("csv", [raw], **bounds)
+                finish(read_small("csv", [raw], **bounds))
 
     @pytest.mark.parametrize("format_name", IMPORTED)
     @given(

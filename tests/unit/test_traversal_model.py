@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from recollect.graph.traversal import model
 from recollect.graph.traversal.model import shortest, simple_paths
+from recollect.platform.computing import finish
 
 SIZE = 7
 NODES = [UUID(int=n + 1) for n in range(SIZE)]
@@ -33,7 +34,7 @@ def _graph(edges: set[tuple[UUID, UUID]]) -> "networkx.DiGraph[UUID]":
 
 @given(edges=EDGES, start=ENDS, end=ENDS, depth=st.integers(1, SIZE))
 def test_all_simple_paths_shortest_first(edges: set[tuple[UUID, UUID]], start: UUID, end: UUID, depth: int) -> None:
-    paths, complete = simple_paths(_adjacency(edges), start, end, max_depth=depth, max_paths=10_000)
+    paths, complete = finish(simple_paths(_adjacency(edges), start, end, max_depth=depth, max_paths=10_000))
     expected = networkx.all_simple_paths(_graph(edges), start, end, cutoff=depth)
     assert paths == sorted(map(list, expected), key=lambda path: (len(path), path))
     assert complete
@@ -41,8 +42,8 @@ def test_all_simple_paths_shortest_first(edges: set[tuple[UUID, UUID]], start: U
 
 @given(edges=EDGES, start=ENDS, end=ENDS, limit=st.integers(1, 5))
 def test_a_bound_keeps_the_first_and_says_so(edges: set[tuple[UUID, UUID]], start: UUID, end: UUID, limit: int) -> None:
-    everything, _ = simple_paths(_adjacency(edges), start, end, max_depth=SIZE, max_paths=10_000)
-    paths, complete = simple_paths(_adjacency(edges), start, end, max_depth=SIZE, max_paths=limit)
+    everything, _ = finish(simple_paths(_adjacency(edges), start, end, max_depth=SIZE, max_paths=10_000))
+    paths, complete = finish(simple_paths(_adjacency(edges), start, end, max_depth=SIZE, max_paths=limit))
     assert paths == everything[:limit]
     assert complete == (len(everything) <= limit)
 
@@ -51,7 +52,7 @@ def test_a_bound_keeps_the_first_and_says_so(edges: set[tuple[UUID, UUID]], star
 def test_the_shortest_path_is_the_first_of_all(
     edges: set[tuple[UUID, UUID]], start: UUID, end: UUID, depth: int
 ) -> None:
-    paths, _ = simple_paths(_adjacency(edges), start, end, max_depth=depth, max_paths=1)
+    paths, _ = finish(simple_paths(_adjacency(edges), start, end, max_depth=depth, max_paths=1))
     assert shortest(_adjacency(edges), start, end, max_depth=depth) == paths
 
 
@@ -59,7 +60,7 @@ def test_the_enumeration_of_paths_comes_to_an_end() -> None:
     """Between all of 40 nodes there are more paths than anybody could count."""
     crowd = [UUID(int=n + 1) for n in range(40)]
     adjacency = {node: set(crowd) - {node} for node in crowd}
-    paths, complete = simple_paths(adjacency, crowd[0], crowd[1], max_depth=12, max_paths=10**9)
+    paths, complete = finish(simple_paths(adjacency, crowd[0], crowd[1], max_depth=12, max_paths=10**9))
     assert not complete
     assert len(paths) <= model.MAX_STEPS
     assert all(len(set(path)) == len(path) for path in islice(paths, 0, None, 1_000))

@@ -33,6 +33,7 @@ from recollect.transfer.model import (
     ImportResult,
     Strategy,
 )
+from recollect_gateway.calls import Call, Services
 from recollect_gateway.errors import MEDIA_TYPE, RESPONSES, Problem
 from recollect_gateway.guards import held_to, mirrors
 from recollect_gateway.parsing import check_text, utc, utc_through
@@ -137,7 +138,7 @@ class TransferController(Controller):
     async def import_lines(
         self,
         request: AnyRequest,
-        db: NamedDependency[Database],
+        services: NamedDependency[Services],
         name: FromPath[str],
         format: ReadAs = None,
         strategy: Policy = None,
@@ -153,7 +154,8 @@ class TransferController(Controller):
         read_as = read_format(request, format)
         if strategy is None:
             strategy = Strategy.MERGE if read_as == "jsonl" else Strategy.SKIP
-        return await _import(db, request.user, name, await _body(request), read_as, strategy, strict, check)
+        call = Call(request.user, services, "import")
+        return await _import(call, name, await _body(request), read_as, strategy, strict, check)
 
     @get(
         "/export",
@@ -231,10 +233,11 @@ async def _body(request: AnyRequest) -> bytes:
 
 
 async def _import(
-    db: Database, caller: Caller, name: str, body: bytes, read_as: str, strategy: Strategy, strict: bool, check: bool
+    call: Call, name: str, body: bytes, read_as: str, strategy: Strategy, strict: bool, check: bool
 ) -> ImportBody:
-    items, problems = read_small(read_as, [body], max_items=MAX_LINES, max_observations=MAX_OBSERVATIONS)
-    async with db.transaction(caller, keep=not check) as tx:
+    reading = read_small(read_as, [body], max_items=MAX_LINES, max_observations=MAX_OBSERVATIONS)
+    items, problems = await call.compute(reading, advice=ELSEWHERE)
+    async with call.transaction(keep=not check) as tx:
         if strict:
             transfer.require_sound(problems)
         imported = await transfer.import_batch(tx, name, items, strategy)

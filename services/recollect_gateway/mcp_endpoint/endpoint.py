@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, cast
 
+import anyio.to_thread
 from litestar import Request
 from litestar.datastructures import Headers
 from litestar.response.base import ASGIResponse
@@ -22,6 +23,7 @@ from mcp_types import JSONRPCError
 from recollect.caller import Caller
 from recollect.errors import ErrorCode, InvalidInput, MethodNotAllowed, NotFound, RecollectError, TooLarge, Unavailable
 from recollect.settings import Settings
+from recollect_gateway.bodies import LARGE, require_few_values
 from recollect_gateway.calls import Services
 from recollect_gateway.credentials import Authenticator
 from recollect_gateway.errors import problem_response
@@ -74,7 +76,7 @@ class McpEndpoint:
         if message is None:
             return  # Who left before the message was whole is owed no answer.
         try:
-            check_message(message)
+            await _check(message)
         except MCPError as error:
             await _refusal(error)(scope, receive, send)
             return
@@ -97,7 +99,9 @@ class McpEndpoint:
                     code=ErrorCode.REQUEST_TOO_LARGE,
                 )
             more = part["more_body"]
-        return bytes(whole)
+        message = bytes(whole)
+        await require_few_values(message)
+        return message
 
     async def _admit(self, request: AnyRequest, body: CountedBody) -> McpRequest:
         address = _address(request.scope["raw_path"].decode("latin-1"))
@@ -112,6 +116,14 @@ class McpEndpoint:
             return await self._authenticator.caller(request, tenant)
         except Unavailable as error:
             return error
+
+
+async def _check(message: bytes) -> None:
+    """Raise MCPError for a body that is no message; a large one is read beside the event loop."""
+    if len(message) < LARGE:
+        check_message(message)
+    else:
+        await anyio.to_thread.run_sync(check_message, message)
 
 
 def _replayed(message: bytes, receive: Receive) -> Receive:

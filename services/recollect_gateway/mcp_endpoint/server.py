@@ -30,6 +30,7 @@ from recollect.caller import Caller
 from recollect.errors import Unavailable
 from recollect.platform.metrics import record_tool
 from recollect.settings import Settings
+from recollect_gateway.bodies import LARGE
 from recollect_gateway.calls import Call, Progress, Services
 from recollect_gateway.mcp_endpoint import resources
 from recollect_gateway.mcp_endpoint.catalogue import CATALOGUE, TOOLS
@@ -37,7 +38,7 @@ from recollect_gateway.mcp_endpoint.errors import as_protocol_errors, error_code
 from recollect_gateway.mcp_endpoint.request import Context, McpRequest, request_of
 from recollect_gateway.mcp_endpoint.schema import json_schema, outline
 from recollect_gateway.mcp_endpoint.tool import Reply, ToolSpec, bounded
-from recollect_gateway.parsing import parse
+from recollect_gateway.parsing import parse, parse_beside
 
 INSTRUCTIONS = (
     "Recollect is a lasting memory shared by this organisation's agents. Look for what is known before you answer, "
@@ -71,7 +72,7 @@ class McpHandlers:
         started = time.perf_counter()
         code: str | None = "cancelled"
         try:
-            arguments = parse(tool.arguments, params.arguments or {})
+            arguments = await _parsed(request, tool, params.arguments or {})
             reply = await self._reply(request, tool, arguments, context.session.report_progress)
             result = _result(reply, self.services.settings.max_reply_bytes if tool.read_only else None)
             code = None
@@ -121,6 +122,13 @@ class McpHandlers:
         if self.services.tally is not None and isinstance(request.sender, Caller):
             counts = Counts(calls=1, errors=int(failed), bytes_received=request.body.received)
             self.services.tally.count(request.sender.tenant_id, kind, name, counts)
+
+
+async def _parsed(request: McpRequest, tool: ToolSpec, arguments: dict[str, Any]) -> Any:
+    """The arguments as the tool takes them; those of a large body are checked beside the event loop."""
+    if request.body.received < LARGE or isinstance(request.sender, Unavailable):
+        return parse(tool.arguments, arguments)
+    return await parse_beside(request.caller.tenant_id, tool.arguments, arguments)
 
 
 def _reads_officially(request: McpRequest) -> bool:

@@ -10,8 +10,9 @@ from recollect.graph.lineages.model import Version
 from recollect.graph.nodes.model import unique
 from recollect.graph.relations.model import Edge, Walk
 from recollect.graph.traversal import service as traversal
-from recollect.graph.traversal.model import MAX_PATH_DEPTH
+from recollect.graph.traversal.model import MAX_PATH_DEPTH, Paths, PathSearch
 from recollect.memory.facts import require_nodes
+from recollect.platform.db import Transaction
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,11 +33,16 @@ async def neighbourhood(view: GraphView, node_id: UUID, *, depth: int, max_nodes
     return Neighbourhood(met, _among(list(reached.edges.values()), met), cut=reached.cut)
 
 
-async def trace(view: GraphView, start: UUID, end: UUID, *, max_paths: int) -> Neighbourhood:
-    """Paths between two nodes, shortest first, whichever way their relations point; raises NotFound for either."""
+async def open_trace(view: GraphView, start: UUID, end: UUID, *, max_paths: int) -> PathSearch:
+    """What it takes to find paths between two nodes, whichever way relations point; raises NotFound for either."""
     await require_nodes(view, [start, end])
-    found = await traversal.all_paths(view, start, end, Walk(), max_depth=MAX_PATH_DEPTH, max_paths=max_paths)
+    return await traversal.open_paths(view, start, end, Walk(), max_depth=MAX_PATH_DEPTH, max_paths=max_paths)
+
+
+async def traced(tx: Transaction, searched: PathSearch, found: Paths) -> Neighbourhood:
+    """The nodes on the paths that were found."""
     on_paths = unique(node for path in found.paths for node in path)
+    view = await traversal.view_of_paths(tx, searched)
     # A path may lead over a placeholder, which is shown nowhere else: it is told by its name, as find_path tells it.
     met = await lineages.get_nodes(view, on_paths, placeholders=True)
     return Neighbourhood(met, found.edges, found.paths, found.cut)

@@ -20,6 +20,7 @@ from recollect.graph.observations.model import Observation, each_tag_once
 from recollect.graph.relations import service as relations
 from recollect.graph.relations.model import Edge, Subgraph, Walk
 from recollect.graph.traversal import service as traversal
+from recollect.graph.traversal.model import Paths, PathSearch
 from recollect.memory.model import Explored, MemoryPatch, NeighbourNode, Revised, Target, expiry, reason_of
 from recollect.platform.db import Transaction
 
@@ -73,21 +74,25 @@ async def forget(
     return [*said, *(head.id for head in gone)]
 
 
-async def explore(
-    view: GraphView, start: Target, walk: Walk, *, to: Target | None = None, depth: int = 1, max_nodes: int = 30
-) -> Explored:
-    """What lies around a node, or the paths from it to another; raises NotFound for either.
-
-    With `to`, `depth` bounds the length of paths; the start of a memory is the node that it is about.
-    """
+async def explore(view: GraphView, start: Target, walk: Walk, *, depth: int = 1, max_nodes: int = 30) -> Explored:
+    """What lies around a node; raises NotFound. The start of a memory is the node that it is about."""
     graphs.require_there(view)
     begin = await _node_id(view, start)
-    if to is None:
-        reached = await traversal.neighbourhood(view, [begin], walk, depth=depth, max_nodes=max_nodes)
-        return await _explored(view, list(reached.depths), list(reached.edges.values()), [], reached.cut)
-    end = await _node_id(view, to)
-    found = await traversal.all_paths(view, begin, end, walk, max_depth=depth, max_paths=MAX_PATHS)
+    reached = await traversal.neighbourhood(view, [begin], walk, depth=depth, max_nodes=max_nodes)
+    return await _explored(view, list(reached.depths), list(reached.edges.values()), [], reached.cut)
+
+
+async def open_paths(view: GraphView, start: Target, to: Target, walk: Walk, *, depth: int = 1) -> PathSearch:
+    """What it takes to find the paths from a node to another, of at most `depth` edges; raises NotFound for either."""
+    graphs.require_there(view)
+    begin, end = await _node_id(view, start), await _node_id(view, to)
+    return await traversal.open_paths(view, begin, end, walk, max_depth=depth, max_paths=MAX_PATHS)
+
+
+async def explored_paths(tx: Transaction, searched: PathSearch, found: Paths) -> Explored:
+    """What lies on the paths that were found."""
     on_paths = unique(node for path in found.paths for node in path)
+    view = await traversal.view_of_paths(tx, searched)
     return await _explored(view, on_paths, found.edges, found.paths, found.cut)
 
 

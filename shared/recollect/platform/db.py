@@ -29,6 +29,9 @@ OWNER_ROLE = "recollect_owner"
 SEARCH_PATH = "recollect, public"
 DRIVER_ERRORS = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError)
 
+STREAMED = 50
+"""Rows of a stream that are held at a time: texts of 10,000 characters take half a megabyte."""
+
 AnyConnection = asyncpg.Connection | PoolConnectionProxy
 
 OnCommit = Callable[[UUID, frozenset[str]], None]
@@ -53,6 +56,12 @@ class Session:
         """The first column of the first row, or None."""
         return await self._connection.fetchval(query.text, *self._arguments(query, parameters))
 
+    async def stream(self, query: Query, **parameters: Any) -> AsyncIterator[asyncpg.Record]:
+        """All rows, of which STREAMED at a time are held: for what is looked at and not kept. Only in a transaction."""
+        arguments = self._arguments(query, parameters)
+        async for row in self._connection.cursor(query.text, *arguments, prefetch=STREAMED):
+            yield row
+
     async def execute(self, query: Query, **parameters: Any) -> None:
         """No rows."""
         await self._connection.execute(query.text, *self._arguments(query, parameters))
@@ -62,11 +71,14 @@ class Session:
 
 
 class Transaction(Session):
-    """One call's transaction, for one tenant."""
+    """One call's transaction, for one tenant.
 
-    def __init__(self, connection: AnyConnection, caller: Caller) -> None:
+    `reply_bytes`: what is read of entities to be answered may hold so many bytes of text at most; None bounds nothing.
+    """
+
+    def __init__(self, connection: AnyConnection, caller: Caller, reply_bytes: int | None = None) -> None:
         super().__init__(connection)
-        self.caller = caller
+        self.caller, self.reply_bytes = caller, reply_bytes
         self.jobs: set[str] = set()
 
     @property
@@ -152,17 +164,17 @@ class Database:
 
     @asynccontextmanager
     async def transaction(
-        self, caller: Caller, *, read_only: bool = False, keep: bool = True
+        self, caller: Caller, *, read_only: bool = False, keep: bool = True, reply_bytes: int | None = None
     ) -> AsyncIterator[Transaction]:
         """Open a transaction for the caller's tenant; commit on a clean exit, roll back on any error.
 
         `keep` False rolls back in any case: what a call would do is found by doing it.
-        Reads are REPEATABLE READ, READ ONLY: one call sees one state, and cannot write.
-        Raises Unavailable when PostgreSQL is away or busy, or the tenant's share of the connections is.
+        Reads are REPEATABLE READ, READ ONLY: one call sees one state, and cannot write. `reply_bytes` as in
+        Transaction. Raises Unavailable when PostgreSQL is away or busy, or the tenant's share of the connections is.
         """
         async with self._connection_of(caller.tenant_id) as connection:
             await connection.execute(_begin(caller.tenant_id, read_only))
-            transaction = Transaction(connection, caller)
+            transaction = Transaction(connection, caller, reply_bytes)
             try:
                 yield transaction
             except BaseException:

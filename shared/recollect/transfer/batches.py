@@ -4,7 +4,7 @@ A batch is the same each time the file is read: an import that was interrupted r
 had written. Memory is that of a batch, and of the names that were seen.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -20,6 +20,12 @@ BATCH_OBSERVATIONS = 2_000
 BATCH_BYTES = 1024 * 1024
 """What a batch holds at most, as JSON, but always one item: it is one transaction, for which the graph's other writers
 wait, and one request, of which gateways and proxies take a few megabytes."""
+
+SMALL_LINES = 100_000
+"""Lines of a file that one call reads, at most: many more than it may hold items, which may go over several."""
+
+SLICE = 50
+"""Items that are read before other computations may have their turn."""
 
 MAX_LATE = 100_000
 """Entities of one file whose parents come after them, at most: they are kept until the end."""
@@ -65,13 +71,17 @@ def read_batches(format_name: str, chunks: Iterable[bytes]) -> Iterator[ImportBa
 
 
 def read_small(
-    format_name: str, chunks: Iterable[bytes], *, max_items: int, max_observations: int
-) -> tuple[list[ParsedRecord], list[ImportProblem]]:
-    """All items of a file, and its problems; raises TooLarge for more than so many."""
+    format_name: str, chunks: Sequence[bytes], *, max_items: int, max_observations: int
+) -> Generator[None, None, tuple[list[ParsedRecord], list[ImportProblem]]]:
+    """A computation: all items of a file, and its problems; raises TooLarge for more than so many."""
     items: list[ParsedRecord] = []
     problems: list[ImportProblem] = []
     observations = 0
-    for item in read_items(format_name, chunks):
+    if sum(chunk.count(b"\n") for chunk in chunks) > SMALL_LINES:
+        raise TooLarge(f"More than {SMALL_LINES} lines at once. {ELSEWHERE}", code=ErrorCode.REQUEST_TOO_LARGE)
+    for number, item in enumerate(read_items(format_name, chunks)):
+        if number % SLICE == 0:
+            yield
         if isinstance(item, ImportProblem):
             problems.append(item)
         else:

@@ -6,7 +6,6 @@ without a lock, and takes the graph's lock only to write; what it merges is comp
 the time at which the pass began: what changes meanwhile is the next pass's.
 """
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import UTC, datetime, timedelta
@@ -26,7 +25,15 @@ from recollect.curation.duplicates.model import (
     RequestedPass,
 )
 from recollect.curation.duplicates.service import MAX_MERGED, is_compared_from, merge_groups
-from recollect.curation.duplicates.similarity import ROUNDING, DuplicateFinder, Profile, SimilarPair, star_clusters
+from recollect.curation.duplicates.similarity import (
+    ROUNDING,
+    SHORT,
+    DuplicateFinder,
+    Profile,
+    SimilarPair,
+    star_clusters,
+    work_of,
+)
 from recollect.errors import Conflict, InvalidInput, TooLarge
 from recollect.graph.entities import service as entities
 from recollect.graph.graphs import service as graphs
@@ -37,6 +44,8 @@ from recollect.graph.relations.model import NewEdge
 from recollect.jobs import service as jobs
 from recollect.jobs.kinds import DEDUPLICATE
 from recollect.jobs.model import MAX_PENDING_FOR_SWEEPS, Job, NewJob
+from recollect.platform import computing
+from recollect.platform.computing import Slices
 from recollect.platform.db import Database, Transaction
 
 RETRY_AFTER = timedelta(hours=1)
@@ -52,7 +61,10 @@ MAX_STEP = 3_000
 """Entities that one step compares with all others of their type, at most: seconds, since a transaction waits."""
 
 MAX_COMPARISONS = 300_000_000
-"""Pairs of one step, at most, if none of them could be left out: six seconds of a core."""
+"""Pairs of short names of one step, at most, if none of them could be left out: six seconds of a core."""
+
+MAX_STEP_SECONDS = 60.0
+"""Processor time of one step, at most: ten times what its pairs should take."""
 
 MAX_PAIRS = 20
 """Pairs that are kept of one entity, the most alike first."""
@@ -159,12 +171,12 @@ async def deduplicate(
         await store.finish_deduplication(tx, graph, threshold=cursor.threshold if cursor.after else None)
         return DedupStep(0, 0, 0, None)
     profiles = await _profiles(tx, graph, kind)
-    compared = due[: max(MAX_COMPARISONS // max(len(profiles), 1), 1)]
-    ids = [place.node_id for place in compared]
     ages = {profile.id: age for age, profile in enumerate(profiles)}
+    compared = _within_a_step(due, profiles, ages)
+    ids = [place.node_id for place in compared]
     places = [ages[node_id] for node_id in ids if node_id in ages]
-    # In a thread: seconds of computing must not keep the other work of this process waiting.
-    pairs = await asyncio.to_thread(pairs_of, profiles, places, wanted.threshold)
+    slices = pairs_of(profiles, places, wanted.threshold)
+    pairs = await computing.compute(tx.tenant_id, slices, seconds=MAX_STEP_SECONDS, advice="Raise the threshold.")
     proposed, merged, whole = await _settle(tx, graph, wanted, ids, pairs, ages, seen)
     if cursor.after is not None and whole:  # else the same again: there are fewer by what was merged
         cursor = replace(cursor, after=compared[-1])
@@ -194,10 +206,22 @@ async def _profiles(tx: Transaction, graph: Graph, kind: str) -> list[Profile]:
     return await store.list_profiles(GraphView(tx, graph), kind=kind)
 
 
-def pairs_of(profiles: Sequence[Profile], places: Sequence[int], threshold: float) -> list[SimilarPair]:
-    """The entities that are alike with those in these places, up to MAX_PAIRS of each, the most alike first."""
+def _within_a_step(
+    due: Sequence[PassPosition], profiles: Sequence[Profile], ages: Mapping[UUID, int]
+) -> Sequence[PassPosition]:
+    """The first of these entities, as many as one step compares with all others of their type; one at least."""
+    left = MAX_COMPARISONS * SHORT * SHORT // max(work_of(profiles), 1)
+    for number, place in enumerate(due):
+        left -= work_of([profiles[ages[place.node_id]]]) if place.node_id in ages else 0
+        if left < 0:
+            return due[: max(number, 1)]
+    return due
+
+
+def pairs_of(profiles: Sequence[Profile], places: Sequence[int], threshold: float) -> Slices[list[SimilarPair]]:
+    """A computation: who is alike with those in these places, up to MAX_PAIRS of each, the most alike first."""
     pairs = []
-    for place, others in DuplicateFinder(profiles, threshold).alike(places, most=MAX_CANDIDATES):
+    for place, others in (yield from DuplicateFinder(profiles, threshold).alike(places, most=MAX_CANDIDATES)):
         nearest = sorted(others, key=lambda other: (-other[1], other[0]))[:MAX_PAIRS]
         pairs += [SimilarPair(profiles[place].id, profiles[other].id, min(score, 1.0)) for other, score in nearest]
     return pairs

@@ -1,8 +1,7 @@
 """Use cases of duplicates: find entities that are alike, and make those of each group one."""
 
-import asyncio
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from uuid import UUID
 
@@ -19,9 +18,10 @@ from recollect.curation.duplicates.similarity import (
 from recollect.curation.merging.service import merge_nodes
 from recollect.errors import TooLarge
 from recollect.graph.graphs import service as graphs
-from recollect.graph.graphs.model import Graph, Revision
+from recollect.graph.graphs.model import Graph, Moment, Revision
 from recollect.graph.graphs.view import GraphView
 from recollect.graph.nodes import service as nodes
+from recollect.platform.computing import Slices, in_one_slice
 from recollect.platform.db import Transaction
 
 MAX_COMPARED = 10_000
@@ -34,25 +34,50 @@ MAX_MERGED = 100
 """Groups that one call merges, at most."""
 
 
-async def find_duplicates(view: GraphView, *, threshold: float, offset: int, limit: int) -> DuplicateGroups:
-    """A page of the groups of entities that are alike, in the order of their oldest.
+@dataclass(frozen=True, slots=True)
+class DuplicateSearch:
+    """What was read of a graph (`at`: as it was) to find duplicates in.
 
-    The members of a group are alike with its first. Past MAX_COMPARED entities, what the last passes of jobs proposed;
-    raises TooLarge where there was none, or none that looked for what is as little alike.
+    What is compared are `profiles`, the oldest first. Past MAX_COMPARED entities these are None, and what the last
+    passes of jobs proposed stands for them: `pairs`, and how old (`ages`) their entities are.
     """
-    if view.at is None and await _was_compared_by_a_job(view.tx, view.graph, threshold):
-        found = await _proposed_groups(view.tx, view.graph, threshold)
-    else:
-        found = await _groups(view, threshold)
+
+    threshold: float
+    graph: Graph
+    at: Moment | None = None
+    profiles: Sequence[Profile] | None = ()
+    pairs: Sequence[SimilarPair] = ()
+    ages: Mapping[UUID, int] = field(default_factory=dict)
+
+    def groups(self) -> Slices[list[list[UUID]]]:
+        """A computation: groups of entities that are alike with the first of each, in the order of their oldest."""
+        if self.profiles is None:
+            return in_one_slice(lambda: star_clusters(self.pairs, self.ages))
+        return group_similar(self.profiles, self.threshold)
+
+
+async def open_search(view: GraphView, *, threshold: float, proposed: bool = True) -> DuplicateSearch:
+    """What it takes to find the entities that are alike.
+
+    Past MAX_COMPARED entities, what the last passes of jobs proposed; raises TooLarge where there was none, or none
+    that looked for what is as little alike, and where what was `proposed` is of no use.
+    """
+    if await store.count_comparable(view, limit=MAX_COMPARED + 1) <= MAX_COMPARED:
+        return DuplicateSearch(threshold, view.graph, view.at, await store.list_profiles(view))
+    if view.at is None and proposed and await is_compared_from(view.tx, view.graph, threshold):
+        return await _search_of_proposals(view.tx, view.graph, threshold)
+    raise _too_many(view.graph, threshold, view.at)
+
+
+async def list_groups(
+    tx: Transaction, searched: DuplicateSearch, found: Sequence[Sequence[UUID]], *, offset: int, limit: int
+) -> DuplicateGroups:
+    """A page of the groups that were found, without what has gone meanwhile."""
     page = found[offset : offset + limit]
+    view = GraphView(tx, searched.graph, searched.at)
     labels = await nodes.names_of(view, [node for group in page for node in group])
-    return DuplicateGroups([[labels[node] for node in group] for group in page], len(found) > offset + limit)
-
-
-async def _was_compared_by_a_job(tx: Transaction, graph: Graph, threshold: float) -> bool:
-    """Whether a graph is too large for one call, and passes have been over it from this threshold on."""
-    count = await store.count_comparable(GraphView(tx, graph), limit=MAX_COMPARED + 1)
-    return count > MAX_COMPARED and await is_compared_from(tx, graph, threshold)
+    named = [[labels[node] for node in group if node in labels] for group in page]
+    return DuplicateGroups([group for group in named if len(group) > 1], len(found) > offset + limit)
 
 
 async def is_compared_from(tx: Transaction, graph: Graph, threshold: float) -> bool:
@@ -61,34 +86,20 @@ async def is_compared_from(tx: Transaction, graph: Graph, threshold: float) -> b
     return compared_from is not None and compared_from <= max(threshold, LEAST_THRESHOLD) + ROUNDING
 
 
-async def _proposed_groups(tx: Transaction, graph: Graph, threshold: float) -> list[list[UUID]]:
-    """The groups of what the last passes proposed."""
-    found = await store.list_duplicates(tx, graph, least=threshold - ROUNDING, offset=0, limit=MAX_PROPOSED)
-    # An entity that was imported may be older than its id.
-    began = {pair.node_id: pair.created_at for pair in found} | {pair.other_id: pair.other_created_at for pair in found}
-    ages = {node: age for age, node in enumerate(sorted(began, key=lambda node: (began[node], node)))}
-    return star_clusters([SimilarPair(pair.node_id, pair.other_id, pair.likeness) for pair in found], ages)
-
-
 async def needs_a_job(view: GraphView) -> bool:
     """Whether a graph has more entities than one call compares."""
     return await store.count_comparable(view, limit=MAX_COMPARED + 1) > MAX_COMPARED
 
 
-async def compress_graph(
-    tx: Transaction, graph_name: str | None, operation: str, *, threshold: float
+async def merge_found(
+    tx: Transaction, searched: DuplicateSearch, operation: str, found: Sequence[Sequence[UUID]]
 ) -> CompressionResult:
-    """Merge the entities of each group of duplicates into its oldest, as one revision.
-
-    At most MAX_MERGED groups; raises TooLarge past MAX_COMPARED entities.
-    """
-    view = await graphs.view(tx, graph_name)
-    found = await _groups(view, threshold)
+    """Merge the entities of each group that was found into its oldest, as one revision; at most MAX_MERGED groups."""
     if not found:
         return CompressionResult([])
     # Only now, and not while the entities are compared, do other writers have to wait.
-    async with graphs.write_graph_of(tx, view.graph.id, operation) as revision:
-        merged = await merge_groups(tx, revision, found[:MAX_MERGED], threshold)
+    async with graphs.write_graph_of(tx, searched.graph.id, operation) as revision:
+        merged = await merge_groups(tx, revision, found[:MAX_MERGED], searched.threshold)
     return replace(merged, more=len(found) > MAX_MERGED)
 
 
@@ -122,27 +133,33 @@ async def _named(tx: Transaction, graph: Graph, groups: Sequence[Sequence[UUID]]
     return [[labels[node] for node in group] for group in groups]
 
 
-async def _groups(view: GraphView, threshold: float) -> list[list[UUID]]:
-    if await store.count_comparable(view, limit=MAX_COMPARED + 1) > MAX_COMPARED:
-        if view.at is not None:
-            raise TooLarge(f"With as_of, {MAX_COMPARED} entities at most are compared: leave it out", path="as_of")
-        raise TooLarge(
-            f"More than {MAX_COMPARED} entities are compared by a job: call propose_duplicates with this threshold, "
-            f"and then find_duplicates. Or ask for it regularly in the graph's metadata, as "
-            f'{{"dedup": {{"mode": "propose", "threshold": {max(threshold, LEAST_THRESHOLD):g}}}}}, and now by POST '
-            f"/v1/graphs/{view.graph.name}/deduplicate"
-        )
-    profiles = await store.list_profiles(view)
-    # In a thread: seconds of computing must not keep the other calls of this process waiting.
-    return await asyncio.to_thread(group_similar, profiles, threshold)
+async def _search_of_proposals(tx: Transaction, graph: Graph, threshold: float) -> DuplicateSearch:
+    found = await store.list_duplicates(tx, graph, least=threshold - ROUNDING, offset=0, limit=MAX_PROPOSED)
+    # An entity that was imported may be older than its id.
+    began = {pair.node_id: pair.created_at for pair in found} | {pair.other_id: pair.other_created_at for pair in found}
+    ages = {node: age for age, node in enumerate(sorted(began, key=lambda node: (began[node], node)))}
+    pairs = [SimilarPair(pair.node_id, pair.other_id, pair.likeness) for pair in found]
+    return DuplicateSearch(threshold, graph, None, None, pairs, ages)
 
 
-def group_similar(profiles: Iterable[Profile], threshold: float) -> list[list[UUID]]:
-    """Groups of entities of one type that are alike, in the order of their first."""
+def _too_many(graph: Graph, threshold: float, at: Moment | None) -> TooLarge:
+    if at is not None:
+        return TooLarge(f"With as_of, {MAX_COMPARED} entities at most are compared: leave it out", path="as_of")
+    return TooLarge(
+        f"More than {MAX_COMPARED} entities are compared by a job: call propose_duplicates with this threshold, "
+        f"and then find_duplicates. Or ask for it regularly in the graph's metadata, as "
+        f'{{"dedup": {{"mode": "propose", "threshold": {max(threshold, LEAST_THRESHOLD):g}}}}}, and now by POST '
+        f"/v1/graphs/{graph.name}/deduplicate"
+    )
+
+
+def group_similar(profiles: Iterable[Profile], threshold: float) -> Slices[list[list[UUID]]]:
+    """A computation: groups of entities of one type that are alike, in the order of their first."""
     profiles = list(profiles)
     ages = {profile.id: age for age, profile in enumerate(profiles)}
     groups = []
     for _, of_kind in groupby(sorted(profiles, key=lambda profile: profile.kind), key=lambda profile: profile.kind):
         alike = list(of_kind)
-        groups += [[alike[place].id for place in group] for group in DuplicateFinder(alike, threshold).groups()]
+        found = yield from DuplicateFinder(alike, threshold).groups()
+        groups += [[alike[place].id for place in group] for group in found]
     return sorted(groups, key=lambda group: ages[group[0]])

@@ -13,7 +13,7 @@ found, as a test against the full comparison says.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -36,6 +36,12 @@ AT_ONCE = 64
 
 CHUNK = 256
 """Entities whose candidates are looked for together."""
+
+SHORT = 16
+"""Characters. Comparing shorter names takes as long as if they had so many."""
+
+MAX_WORK = 200_000_000
+"""Of the names that are compared in one slice, the characters of one side times those of the other: 20 ms."""
 
 ROUNDING = 1e-6
 """By how much a sum of weighted parts may miss a threshold that it reaches."""
@@ -78,69 +84,121 @@ class SimilarPair:
 
 
 class DuplicateFinder:
-    """Finds, among entities of one type, those that are alike enough. `threshold`: 0 to 1."""
+    """Finds, among entities of one type, those that are alike enough. `threshold`: 0 to 1.
+
+    What it does are computations: they yield between slices of a few milliseconds.
+    """
 
     def __init__(self, profiles: Sequence[Profile], threshold: float) -> None:
         self.profiles, self.threshold = profiles, threshold
-        uses = Counter(statement for profile in profiles for statement in profile.statements)
+        self._is_prepared = False
         self._postings: dict[int, list[int]] = {}
-        for place, profile in enumerate(profiles):
-            for statement in profile.statements:
-                if 1 < uses[statement] <= RARE:
-                    self._postings.setdefault(statement, []).append(place)
-        self._needs = np.array([self._need(profile, uses) for profile in profiles])
         self._namesakes: dict[str, list[int]] = {}
-        for nameable in np.flatnonzero(self._needs <= 1).tolist():
-            self._namesakes.setdefault(profiles[nameable].name, []).append(nameable)
-        self._lengths = np.array([len(profile.name) for profile in profiles])
-        loose = np.flatnonzero(self._needs < NEARLY)
-        self._pools = self._pooled(loose[np.argsort(self._lengths[loose], kind="stable")])
+        self._needs, self._lengths = np.empty(0), np.empty(0, dtype=np.intp)
+        self._pools: dict[str | None, Places] = {}
 
-    def alike(self, places: Sequence[int], *, most: int | None = None) -> Iterator[tuple[int, list[tuple[int, float]]]]:
+    def alike(
+        self, places: Sequence[int], *, most: int | None = None
+    ) -> Generator[None, None, list[tuple[int, list[tuple[int, float]]]]]:
         """For each of these entities, in order: the others that reach the threshold, with how alike they are.
 
         `most`: of those that only names could make alike, look at no more than so many, the nearest names.
         """
+        found = []
         for start in range(0, len(places), CHUNK):
-            for place, candidates in self.candidates(places[start : start + CHUNK], most=most):
-                scored = ((other, self._score(place, other)) for other in candidates)
-                yield place, [(other, score) for other, score in scored if self.reaches(score)]
+            some = places[start : start + CHUNK]
+            near = yield from self.near_names(some, most=most)
+            for place in some:
+                found.append((place, (yield from self._reaching(place, sorted(self.candidates(place, near))))))
+        return found
 
-    def groups(self) -> list[list[int]]:
+    def groups(self) -> Generator[None, None, list[list[int]]]:
         """Groups of alike entities: each first one with all later ones, in no group before, that are alike with it."""
         groups, taken = [], np.zeros(len(self.profiles), dtype=bool)
         for start in range(0, len(self.profiles), CHUNK):
             free = [place for place in range(start, min(start + CHUNK, len(taken))) if not taken[place]]
-            for place, candidates in self.candidates(free):
+            near = yield from self.near_names(free)
+            for place in free:
                 if taken[place]:
                     continue
-                later = [c for c in sorted(candidates) if c > place and not taken[c]]
-                group = [place, *(other for other in later if self.reaches(self._score(place, other)))]
-                if len(group) > 1:
-                    taken[group] = True
-                    groups.append(group)
+                later = [c for c in sorted(self.candidates(place, near)) if c > place and not taken[c]]
+                reaching = yield from self._reaching(place, later)
+                if reaching:
+                    groups.append([place, *(other for other, _ in reaching)])
+                    taken[groups[-1]] = True
             self._pools = {tag: pool[~taken[pool]] for tag, pool in self._pools.items()}
         return groups
 
-    def candidates(self, places: Sequence[int], *, most: int | None = None) -> Iterator[tuple[int, set[int]]]:
-        """For each of these entities, in order: every other that may reach the threshold, and some that do not."""
-        near = self._near_names(places, most)
+    def candidates(self, place: int, near: Mapping[int, Sequence[Places]]) -> set[int]:
+        """Of an entity: every other that may reach the threshold, and some that do not; `near` of `near_names`."""
+        profile = self.profiles[place]
+        found = {i for statement in profile.statements for i in self._postings.get(statement, ())}
+        if self._needs[place] <= 1:
+            found.update(self._namesakes[profile.name])
+        for others in near.get(place, ()):
+            found.update(others.tolist())
+        found.discard(place)
+        return found
+
+    def near_names(
+        self, places: Sequence[int], *, most: int | None = None
+    ) -> Generator[None, None, dict[int, list[Places]]]:
+        """Others whose names are as alike as those of both need be, by place, pool by pool."""
+        yield from self._prepare()
+        wanted: dict[str | None, list[int]] = {}
         for place in places:
-            profile = self.profiles[place]
-            found = {i for statement in profile.statements for i in self._postings.get(statement, ())}
-            if self._needs[place] <= 1:
-                found.update(self._namesakes[profile.name])
-            for others in near.get(place, ()):
-                found.update(others.tolist())
-            found.discard(place)
-            yield place, found
+            if self._needs[place] < NEARLY:
+                for pool in self._pools_of(place):
+                    wanted.setdefault(pool, []).append(place)
+        found: dict[int, list[Places]] = {}
+        for pool, seekers in wanted.items():
+            seekers.sort(key=lambda place: int(self._lengths[place]))
+            for start in range(0, len(seekers), AT_ONCE):
+                rows = np.array(seekers[start : start + AT_ONCE])
+                nearest = yield from self._near_in(self._of_length(self._pools[pool], rows), rows, most)
+                for place, near in zip(rows.tolist(), nearest, strict=True):
+                    found.setdefault(place, []).append(near)
+        return found
 
     def reaches(self, score: float) -> bool:
         """Whether a likeness is enough."""
         return score >= self.threshold - ROUNDING
 
-    def _score(self, place: int, other: int) -> float:
-        return similarity(self.profiles[place], self.profiles[other], least=self.threshold)
+    def _prepare(self) -> Generator[None, None, None]:
+        """Note which statements and names lead to which entities, once."""
+        if self._is_prepared:
+            return
+        uses: Counter[int] = Counter()
+        for place, profile in enumerate(self.profiles):
+            uses.update(profile.statements)
+            if place % CHUNK == 0:
+                yield
+        needs = []
+        for place, profile in enumerate(self.profiles):
+            for statement in profile.statements:
+                if 1 < uses[statement] <= RARE:
+                    self._postings.setdefault(statement, []).append(place)
+            needs.append(self._need(profile, uses))
+            if needs[-1] <= 1:
+                self._namesakes.setdefault(profile.name, []).append(place)
+            if place % CHUNK == 0:
+                yield
+        self._needs, self._lengths = np.array(needs), np.array([len(profile.name) for profile in self.profiles])
+        loose = np.flatnonzero(self._needs < NEARLY)
+        self._pools = self._pooled(loose[np.argsort(self._lengths[loose], kind="stable")])
+        self._is_prepared = True
+
+    def _reaching(self, place: int, others: Sequence[int]) -> Generator[None, None, list[tuple[int, float]]]:
+        """Those of these others that reach the threshold, with how alike they are, in the same order."""
+        found, one = [], self.profiles[place]
+        for number, other in enumerate(others, start=1):
+            score = similarity(one, self.profiles[other], least=self.threshold)
+            if self.reaches(score):
+                found.append((other, score))
+            if number % CHUNK == 0:
+                yield
+        yield
+        return found
 
     def _need(self, profile: Profile, uses: Counter[int]) -> float:
         """How alike names must be, at the least, where no rare statement is shared; above 1: no name is enough."""
@@ -161,30 +219,22 @@ class DuplicateFinder:
         tags = self.profiles[place].tags
         return tags if tags and self._needs[place] + TAGS / NAME >= NEARLY else (None,)
 
-    def _near_names(self, places: Sequence[int], most: int | None) -> dict[int, list[Places]]:
-        """Others whose names are as alike as those of both need be, by place, pool by pool."""
-        wanted: dict[str | None, list[int]] = {}
-        for place in places:
-            if self._needs[place] < NEARLY:
-                for pool in self._pools_of(place):
-                    wanted.setdefault(pool, []).append(place)
-        found: dict[int, list[Places]] = {}
-        for pool, seekers in wanted.items():
-            seekers.sort(key=lambda place: int(self._lengths[place]))
-            for start in range(0, len(seekers), AT_ONCE):
-                rows = np.array(seekers[start : start + AT_ONCE])
-                for place, near in self._near_in(self._of_length(self._pools[pool], rows), rows, most):
-                    found.setdefault(place, []).append(near)
-        return found
-
-    def _near_in(self, others: Places, rows: Places, most: int | None) -> Iterator[tuple[int, Places]]:
-        alike = self._name_likeness(rows, others)
-        needed = np.maximum(self._needs[rows][:, None], self._needs[others][None, :]) - ROUNDING
-        for row, place in enumerate(rows.tolist()):
-            enough = np.flatnonzero(alike[row] >= needed[row])
-            if most is not None and len(enough) > most:
-                enough = enough[np.argpartition(alike[row][enough], -most)[-most:]]
-            yield place, others[enough]
+    def _near_in(self, others: Places, rows: Places, most: int | None) -> Generator[None, None, list[Places]]:
+        """For each of `rows`, those of `others` (sorted by length) whose names are near enough, `most` of them."""
+        near: list[list[Places]] = [[others[:0]] for _ in rows]
+        scores: list[list[NDArray[np.float32]]] = [[np.empty(0, np.float32)] for _ in rows]
+        longest = self._lengths[others[-1]] if len(others) else 0
+        work = int(np.maximum(self._lengths[rows], SHORT).sum()) * max(int(longest), SHORT)
+        at_once = max(MAX_WORK // work, 1)
+        for start in range(0, len(others), at_once):
+            some = others[start : start + at_once]
+            alike = self._name_likeness(rows, some)
+            enough = alike >= np.maximum(self._needs[rows][:, None], self._needs[some][None, :]) - ROUNDING
+            for row in range(len(rows)):
+                near[row].append(some[enough[row]])
+                scores[row].append(alike[row][enough[row]])
+            yield
+        return [_nearest(np.concatenate(near[row]), np.concatenate(scores[row]), most) for row in range(len(rows))]
 
     def _of_length(self, pool: Places, rows: Places) -> Places:
         """Those of a pool whose names are not too short or too long for those of `rows`; both sorted by length."""
@@ -199,6 +249,15 @@ class DuplicateFinder:
         other_names = [self.profiles[place].name for place in others]
         least = max(float(self._needs[rows].min()) - ROUNDING, 0.0)
         return cdist(names, other_names, scorer=Levenshtein.normalized_similarity, score_cutoff=least, dtype=np.float32)
+
+
+def work_of(profiles: Iterable[Profile]) -> int:
+    """By how much names make comparing take longer: what two sets take is the product of theirs."""
+    return sum(max(len(profile.name), SHORT) for profile in profiles)
+
+
+def _nearest(places: Places, scores: NDArray[np.float32], most: int | None) -> Places:
+    return places if most is None or len(places) <= most else places[np.argpartition(scores, -most)[-most:]]
 
 
 def star_clusters(pairs: Sequence[SimilarPair], ages: Mapping[UUID, int]) -> list[list[UUID]]:

@@ -10,6 +10,7 @@ from recollect.curation.duplicates.model import ConfiguredGraph, PassPosition, P
 from recollect.curation.duplicates.similarity import Profile, SimilarPair
 from recollect.graph.graphs.model import Graph
 from recollect.graph.graphs.view import GraphView
+from recollect.platform.computing import each
 from recollect.platform.db import Session, Transaction
 from recollect.platform.sql import Queries
 
@@ -30,7 +31,7 @@ async def count_of_kind(tx: Transaction, graph: Graph, kind: str, *, limit: int)
 
 async def list_profiles(view: GraphView, *, kind: str | None = None) -> list[Profile]:
     """What entities are compared by, oldest first. `kind`: only of this type; '' for none."""
-    return [_profile(row) for row in await view.fetch(queries.list_profiles, kind=kind)]
+    return await each(await view.fetch(queries.list_profiles, kind=kind), _profile)
 
 
 async def profiles_of(tx: Transaction, graph: Graph, node_ids: Sequence[UUID]) -> dict[UUID, Profile]:

@@ -7,7 +7,7 @@ An observation that was changed is both: a version that leaves and one that come
 stays as it is, and is told.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 from uuid import UUID
@@ -30,20 +30,29 @@ from recollect.graph.nodes.model import RestoredNode, unique
 from recollect.graph.observations.model import Observation
 from recollect.graph.relations.model import Edge
 
+SLICE = 100
+"""Lineages that are planned before other calls go on."""
 
-def plan_undo(graph: Graph, footprint: TouchedState, around: UndoContext) -> UndoPlan:
-    """What undoing the changes does, and what it leaves alone."""
+
+def plan_undo(graph: Graph, footprint: TouchedState, around: UndoContext) -> Generator[None, None, UndoPlan]:
+    """A computation: what undoing the changes does, and what it leaves alone. It takes time as there are changes."""
     plan = UndoPlan()
     known = {t.id for t in footprint.touched} | {s.observation.id for s in footprint.statements}
     known |= {version.edge.id for version in footprint.relations}
     plan.skipped.extend(Skipped(i, Reason.COMPACTED) for i in sorted(footprint.ids - known))
-    for touched in footprint.touched:
+    for place, touched in enumerate(footprint.touched):
+        if place % SLICE == 0:
+            yield
         _plan_node(graph, touched, footprint.before.get(touched.id), footprint.siblings.get(touched.id, ()), plan)
     _leave_taken_names(footprint, around.owners, plan)
+    yield
     _leave_cycles(footprint, around.parents, plan)
+    yield
     living = set(around.living) - set(plan.deleted) | {restored.id for restored in plan.restored}
     _plan_observations(footprint, living, plan)
+    yield
     _plan_relations(footprint, living, plan)
+    yield
     _plan_aliases(footprint, living, plan)
     return plan
 
@@ -103,44 +112,72 @@ def _may_be(graph: Graph, touched: TouchedNode, before: NodeBefore, siblings: Se
 
 def _leave_taken_names(footprint: TouchedState, owners: Mapping[str, UUID], plan: UndoPlan) -> None:
     """Leave lineages alone whose names others have now, until those that come back have names of their own."""
-    touched = {t.id: t for t in footprint.touched}
-    while True:
-        coming = {restored.id for restored in plan.restored}
-        moved = coming | set(plan.deleted)
-        taken = {name: owner for name, owner in owners.items() if owner not in moved}
-        refused = set()
-        for restored in plan.restored:
-            name = restored.fields.name
-            if name is not None and taken.setdefault(name, restored.id) != restored.id:
-                refused.add(restored.id)
-        if not refused:
-            return
-        plan.skipped.extend(Skipped(i, Reason.NAME_TAKEN) for i in sorted(refused))
+    kept = {t.id: t.name for t in footprint.touched if t.lives and t.name}
+    coming = {restored.id for restored in plan.restored}
+    moved = coming | set(plan.deleted)
+    taken = {name: owner for name, owner in owners.items() if owner not in moved}
+    newly = {
+        restored.id
+        for restored in plan.restored
+        if (name := restored.fields.name) is not None and taken.setdefault(name, restored.id) != restored.id
+    }
+    refused: set[UUID] = set()
+    while newly:
+        refused |= newly
+        plan.skipped.extend(Skipped(i, Reason.NAME_TAKEN) for i in sorted(newly))
+        # They keep the names that they have, which others may have had before, and were to have again.
+        owned = {kept[i]: i for i in newly if i in kept}
+        newly = {taken[name] for name in owned if taken.get(name) in coming} - refused
+        taken |= owned
+    if refused:
         plan.restored[:] = [restored for restored in plan.restored if restored.id not in refused]
-        # They keep the names that they have, which others may have had before.
-        owners = {**owners, **{str(touched[i].name): i for i in refused if touched[i].lives and touched[i].name}}
 
 
 def _leave_cycles(footprint: TouchedState, parents: Mapping[UUID, UUID | None], plan: UndoPlan) -> None:
     """Leave a lineage where it stands now if it would come to stand below itself."""
     standing = {t.id: t.parent_id for t in footprint.touched}
     above = {**parents, **{restored.id: restored.fields.parent_id for restored in plan.restored}}
+    sound: set[UUID] = set()
+    met: set[UUID] = set()
+    circles: dict[UUID, Sequence[UUID]] = {}
+    for restored in plan.restored:
+        if restored.id not in met:
+            met.update(_walk_up(restored.id, above, sound, circles, met))
     for place, restored in enumerate(plan.restored):
-        if _stands_below_itself(restored.id, above):
+        if restored.id in circles:
+            for member in circles[restored.id]:
+                del circles[member]
             above[restored.id] = standing[restored.id]
+            _walk_up(restored.id, above, sound, circles)
             fields = replace(restored.fields, parent_id=standing[restored.id])
             plan.restored[place] = replace(restored, fields=fields)
             plan.skipped.append(Skipped(restored.id, Reason.CYCLE))
 
 
-def _stands_below_itself(node_id: UUID, above: Mapping[UUID, UUID | None]) -> bool:
-    seen, parent = set[UUID](), above.get(node_id)
-    while parent is not None and parent not in seen:
-        if parent == node_id:
-            return True
-        seen.add(parent)
-        parent = above.get(parent)
-    return False
+def _walk_up(
+    node_id: UUID,
+    above: Mapping[UUID, UUID | None],
+    sound: set[UUID],
+    circles: dict[UUID, Sequence[UUID]],
+    met: Collection[UUID] = (),
+) -> Collection[UUID]:
+    """The nodes from one on upwards, as far as none was met before; where they go round, the members of that circle.
+
+    `sound` are those from which the way leads out of the hierarchy, `circles` those that stand below themselves, each
+    with all of its circle. What is noted there is not walked again, so that all walks are as long as there are nodes.
+    """
+    walked: dict[UUID, None] = {}
+    at: UUID | None = node_id
+    while at is not None and at not in walked and at not in sound and at not in circles and at not in met:
+        walked[at] = None
+        at = above.get(at)
+    if at in walked:
+        way = list(walked)
+        circle = way[way.index(at) :]
+        circles.update(dict.fromkeys(circle, circle))
+    elif at is None or at in sound:
+        sound.update(walked)
+    return walked
 
 
 def _plan_observations(footprint: TouchedState, living: Collection[UUID], plan: UndoPlan) -> None:

@@ -26,6 +26,7 @@ from recollect.graph.nodes.model import unique
 from recollect.graph.observations import service as observations
 from recollect.graph.relations import service as relations
 from recollect.graph.relations.model import Edge, NewEdge
+from recollect.platform.computing import interleave
 from recollect.platform.db import Transaction
 
 MAX_UNDONE = 10_000
@@ -72,7 +73,7 @@ async def _plan(tx: Transaction, graph: Graph, span: ChangeRange) -> UndoPlan:
         living=await store.find_living(tx, unique(ends_to_restore(footprint))),
         parents=await store.list_ancestor_parents(tx, unique(parents_to_restore(footprint))),
     )
-    undoing = plan_undo(graph, footprint, around)
+    undoing = await interleave(plan_undo(graph, footprint, around))
     if graph.id in ids:
         undoing.skipped.append(Skipped(graph.id, Reason.CONFIGURATION))
     return undoing

@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 from uuid import UUID
 
+import asyncpg
+
 from recollect.curation.undo.model import (
     AliasChange,
     ChangeRange,
@@ -17,6 +19,7 @@ from recollect.graph.graphs.model import Graph
 from recollect.graph.nodes.model import unique
 from recollect.graph.observations.model import Observation
 from recollect.graph.relations.model import Edge
+from recollect.platform.computing import each
 from recollect.platform.db import Transaction
 from recollect.platform.sql import Queries
 
@@ -52,7 +55,7 @@ async def touched_lineages(
     rows = await tx.fetch(
         queries.touched_lineages, graph_id=graph.id, ids=ids, revisions=revisions, archived_by=archived_by
     )
-    return [TouchedNode(**{**row, "tags": tuple(row["tags"])}) for row in rows]
+    return await each(rows, lambda row: TouchedNode(**{**row, "tags": tuple(row["tags"])}))
 
 
 async def lineages_before(
@@ -60,7 +63,7 @@ async def lineages_before(
 ) -> list[NodeBefore]:
     """Lineages in the version before the first that the revisions wrote."""
     rows = await tx.fetch(queries.lineages_before, graph_id=graph.id, ids=ids, revisions=revisions)
-    return [NodeBefore(**{**row, "tags": tuple(row["tags"])}) for row in rows]
+    return await each(rows, lambda row: NodeBefore(**{**row, "tags": tuple(row["tags"])}))
 
 
 async def sibling_heads(
@@ -68,7 +71,7 @@ async def sibling_heads(
 ) -> list[Sibling]:
     """Heads of lineages below the highest, of now and of before the first version that the revisions wrote."""
     rows = await tx.fetch(queries.sibling_heads, graph_id=graph.id, ids=ids, revisions=revisions, limit=limit)
-    return [Sibling(**{**row, "tags": tuple(row["tags"])}) for row in rows]
+    return await each(rows, lambda row: Sibling(**{**row, "tags": tuple(row["tags"])}))
 
 
 async def touched_observations(
@@ -76,11 +79,7 @@ async def touched_observations(
 ) -> list[ObservationVersion]:
     """Versions of observations that the revisions added or took away."""
     rows = await tx.fetch(queries.touched_observations, graph_id=graph.id, ids=ids, revisions=revisions, limit=limit)
-    found = [(_without({**row, "tags": tuple(row["tags"])}, Observation), row) for row in rows]
-    return [
-        ObservationVersion(said, row["added"], row["lives"], row["expired"], row["changed_later"])
-        for said, row in found
-    ]
+    return await each(rows, _observation_version)
 
 
 async def touched_relations(
@@ -88,7 +87,9 @@ async def touched_relations(
 ) -> list[RelationVersion]:
     """Relations that the revisions touched, in every version, each relation from its first version on."""
     rows = await tx.fetch(queries.touched_relations, graph_id=graph.id, ids=ids, revisions=revisions)
-    return [RelationVersion(_without({**row}, Edge), row["added"], row["removed"], row["lives"]) for row in rows]
+    return await each(
+        rows, lambda row: RelationVersion(_without({**row}, Edge), row["added"], row["removed"], row["lives"])
+    )
 
 
 async def touched_aliases(tx: Transaction, graph: Graph, revisions: Sequence[int]) -> list[AliasChange]:
@@ -111,6 +112,11 @@ async def find_living(tx: Transaction, node_ids: Sequence[UUID]) -> set[UUID]:
 async def list_ancestor_parents(tx: Transaction, node_ids: Sequence[UUID]) -> dict[UUID, UUID | None]:
     """The parents of these nodes and of all above them."""
     return {row["id"]: row["parent_id"] for row in await tx.fetch(queries.list_ancestor_parents, node_ids=node_ids)}
+
+
+def _observation_version(row: asyncpg.Record) -> ObservationVersion:
+    said = _without({**row, "tags": tuple(row["tags"])}, Observation)
+    return ObservationVersion(said, row["added"], row["lives"], row["expired"], row["changed_later"])
 
 
 def _without(row: Mapping[str, Any], kind: type[T]) -> T:

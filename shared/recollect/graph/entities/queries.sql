@@ -51,6 +51,24 @@ CROSS JOIN LATERAL (
         AND (o.expires_at IS NULL OR o.expires_at > :as_of_time)
 ) AS o
 
+-- name: count_bytes
+-- How many bytes of text these entities say now or, where :as_of_revision is not null, said at that revision and its time
+-- :as_of_time. Long texts are not fetched for their length.
+SELECT coalesce(sum(octet_length(o.content)), 0)::bigint FROM observations o
+WHERE o.tenant_id = :tenant_id AND o.node_id = ANY (:node_ids::uuid[]) AND o.status = 'active' AND CASE
+        WHEN :as_of_revision::bigint IS NULL THEN o.removed_revision IS NULL
+        ELSE o.added_revision <= :as_of_revision AND (o.removed_revision IS NULL OR o.removed_revision > :as_of_revision)
+    END AND (o.expires_at IS NULL OR o.expires_at > coalesce(:as_of_time, statement_timestamp()));
+
+-- name: count_bytes_of_names
+-- The same of the live entities of these names.
+SELECT coalesce(sum(octet_length(o.content)), 0)::bigint
+FROM nodes n
+JOIN observations o ON o.tenant_id = :tenant_id AND o.node_id = n.id AND o.removed_revision IS NULL AND o.status = 'active'
+    AND (o.expires_at IS NULL OR o.expires_at > statement_timestamp())
+WHERE n.tenant_id = :tenant_id AND n.graph_id = :graph_id AND n.name = ANY (:names::text[]) AND n.removed_revision IS NULL
+    AND NOT n.placeholder AND (n.expires_at IS NULL OR n.expires_at > statement_timestamp());
+
 -- name: open_entities
 -- Entities by name with their observations, in the order asked for.
 SELECT -- include: shown

@@ -5,6 +5,7 @@ from dataclasses import replace
 from datetime import datetime
 from uuid import UUID
 
+from recollect.errors import TooLarge
 from recollect.graph.aliases import service as aliases
 from recollect.graph.entities import store
 from recollect.graph.entities.model import Entity, NewEntity, UpsertResult, merged_fields
@@ -63,17 +64,23 @@ async def upsert_entities(tx: Transaction, revision: Revision, entities: Sequenc
 
 async def open_entities(view: GraphView, names: Sequence[str]) -> list[Entity]:
     """Entities by name, each once, in the order asked for; names that none has are left out."""
+    most = view.tx.reply_bytes
+    if most is not None and view.at is None:
+        _require_readable(await store.count_bytes_of_names(view, names), most)
     return await store.open_entities(view, unique(names))
 
 
 async def entities_by_id(view: GraphView, node_ids: Sequence[UUID]) -> list[Entity]:
     """Live entities by id, in the order asked for."""
+    most = view.tx.reply_bytes
+    if most is not None and node_ids:
+        _require_readable(await store.count_bytes(view, node_ids), most)
     return await store.entities_by_id(view, node_ids)
 
 
 async def observations_of(view: GraphView, node_ids: Sequence[UUID]) -> dict[UUID, tuple[str, ...]]:
     """What is said of those of these nodes that are live entities, oldest first."""
-    return {entity.id: entity.observations for entity in await entities_by_id(view, node_ids)}
+    return {entity.id: entity.observations for entity in await store.entities_by_id(view, node_ids)}
 
 
 async def list_entities(
@@ -82,8 +89,15 @@ async def list_entities(
     """Entities (`archived`: those too) in the order in which they were made."""
     if view.at is not None:
         return await store.list_past_entities(view, kind=kind, offset=offset, limit=limit, archived=archived)
-    ids = await store.list_entity_ids(view, kind=kind, offset=offset, limit=limit, archived=archived)
-    return await store.entities_by_id(view, ids)
+    return await entities_by_id(
+        view, await store.list_entity_ids(view, kind=kind, offset=offset, limit=limit, archived=archived)
+    )
+
+
+def _require_readable(bytes_: int, most: int) -> None:
+    """Raise TooLarge for entities that say more than one reply may hold, before they are read."""
+    if bytes_ > most:
+        raise TooLarge(f"What these entities say takes more bytes than one reply may ({most}). Ask for less: limit")
 
 
 async def count_kinds(view: GraphView, *, limit: int = 1000) -> list[tuple[str, int]]:

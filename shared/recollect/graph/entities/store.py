@@ -12,6 +12,7 @@ from recollect.graph.entities.model import Entity, NewEntity
 from recollect.graph.graphs.model import Graph, Revision
 from recollect.graph.graphs.view import GraphView
 from recollect.ids import new_id
+from recollect.platform.computing import each
 from recollect.platform.db import Transaction
 from recollect.platform.sql import Queries
 
@@ -38,14 +39,26 @@ async def insert_entities(tx: Transaction, revision: Revision, entities: Sequenc
     return [InsertedEntity(**row) for row in rows]
 
 
+async def count_bytes(view: GraphView, node_ids: Sequence[UUID]) -> int:
+    """How many bytes of text these entities say."""
+    count: int = await view.fetchval(queries.count_bytes, node_ids=node_ids)
+    return count
+
+
+async def count_bytes_of_names(view: GraphView, names: Sequence[str]) -> int:
+    """How many bytes of text the entities of these names say."""
+    count: int = await view.fetchval(queries.count_bytes_of_names, names=names)
+    return count
+
+
 async def open_entities(view: GraphView, names: Sequence[str]) -> list[Entity]:
     """Entities by name, in the order asked for; names that no entity has are left out."""
-    return [_entity(row) for row in await view.fetch(queries.open_entities, names=names)]
+    return await each(await view.fetch(queries.open_entities, names=names), _entity)
 
 
 async def entities_by_id(view: GraphView, node_ids: Sequence[UUID]) -> list[Entity]:
     """Entities by id, in the order asked for."""
-    return [_entity(row) for row in await view.fetch(queries.entities_by_id, node_ids=node_ids)]
+    return await each(await view.fetch(queries.entities_by_id, node_ids=node_ids), _entity)
 
 
 async def list_entity_ids(
@@ -61,7 +74,7 @@ async def list_past_entities(
 ) -> list[Entity]:
     """Entities as they were, in the order in which they were made."""
     rows = await view.fetch(queries.list_past_entities, kind=kind, offset=offset, limit=limit, archived=archived)
-    return [_entity(row) for row in rows]
+    return await each(rows, _entity)
 
 
 async def count_kinds(view: GraphView, *, limit: int) -> list[tuple[str, int]]:

@@ -1,5 +1,6 @@
 """One view for reading: a graph in a call's transaction, as it is or as it was."""
 
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,6 +32,12 @@ class GraphView:
         """All rows."""
         asked = self._query(query)
         return await self.tx.fetch(asked, **self._parameters(asked, parameters))
+
+    async def stream(self, query: Query, **parameters: Any) -> AsyncIterator[asyncpg.Record]:
+        """All rows, few of which are held at a time."""
+        asked = self._query(query)
+        async for row in self.tx.stream(asked, **self._parameters(asked, parameters)):
+            yield row
 
     async def fetchval(self, query: Query, **parameters: Any) -> Any:
         """The first column of the first row, or None."""

@@ -1,5 +1,7 @@
 """Use cases of hierarchy. A subtree moves by one new version of its top; no walk takes a query per node."""
 
+import asyncio
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from uuid import UUID
@@ -17,6 +19,9 @@ from recollect.graph.relations import service as relations
 from recollect.graph.relations.model import Subgraph
 from recollect.platform.db import Transaction
 
+BREATH = 10
+"""Entities whose new place is checked, by a walk up from there, before other calls go on."""
+
 
 async def set_parent(tx: Transaction, revision: Revision, name: str, parent: str | None) -> Entity:
     """Put an entity, with all that is below it, under another; None makes it a root.
@@ -26,7 +31,7 @@ async def set_parent(tx: Transaction, revision: Revision, name: str, parent: str
     """
     named = await nodes.require_entities(tx, revision.graph, [name, *([parent] if parent is not None else [])])
     child_id, parent_id = named[name].id, named[parent].id if parent is not None else None
-    if parent_id is not None and child_id in (parent_id, *await store.list_ancestor_ids(tx, parent_id)):
+    if parent_id is not None and child_id in _from_on_up(await store.list_ancestor_ids(tx, [parent_id]), parent_id):
         raise Conflict(f"Setting parent '{parent}' for entity '{name}' would close a cycle", code=ErrorCode.CYCLE)
     head = (await nodes.read_heads(tx, revision.graph, [child_id]))[child_id]
     if head.fields.parent_id != parent_id:
@@ -38,14 +43,20 @@ async def set_parent(tx: Transaction, revision: Revision, name: str, parent: str
 async def set_parents(tx: Transaction, revision: Revision, parents: Mapping[UUID, UUID | None]) -> set[UUID]:
     """Put entities, by id, under others, or (None) make them roots; those whose place is another then.
 
-    One that its parent lies below stays where it is, and is not among them: `list_ancestor_ids_of_many` would go round.
+    One that its parent lies below stays where it is, and is not among them.
     """
-    above = await store.list_ancestor_ids_of_many(
-        tx, [node_id for link in parents.items() for node_id in link if node_id]
-    )
-    moved = {}
-    for node_id, parent_id in parents.items():
-        if above.get(node_id) != parent_id and not _lies_below(above, parent_id, node_id):
+    above = await store.list_ancestor_ids(tx, [node_id for link in parents.items() for node_id in link if node_id])
+    below = Counter(above.values())
+    moved: dict[UUID, UUID | None] = {}
+    for place, (node_id, parent_id) in enumerate(parents.items()):
+        if place % BREATH == 0:
+            await asyncio.sleep(0)
+        # Only what something stands under can be above its own parent: a chain is placed without a walk for each link.
+        if above.get(node_id) == parent_id or node_id == parent_id:
+            continue
+        if not below[node_id] or node_id not in _from_on_up(above, parent_id):
+            below.subtract([above.get(node_id)])
+            below.update([parent_id])
             above[node_id] = moved[node_id] = parent_id
     heads = await nodes.read_heads(tx, revision.graph, list(moved))
     rewrites = [Rewrite(head, replace(head.fields, parent_id=moved[head.id])) for head in heads.values()]
@@ -70,7 +81,7 @@ async def place_of_merged(tx: Transaction, kept: UUID, parent_id: UUID | None, o
 
     Its own, unless it lies below one of the others: then that of the topmost of those, or it would stand below itself.
     """
-    above = await store.list_ancestor_ids(tx, kept)
+    above = list(_from_on_up(await store.list_ancestor_ids(tx, [kept]), kept))[1:]
     tops = [place for place, node_id in enumerate(above) if node_id in others]
     if not tops:
         return parent_id
@@ -126,15 +137,13 @@ async def subtree_ids(view: GraphView, name: str) -> list[UUID]:
     return [node_id, *await store.list_descendants(view, node_id, PageRequest(0, MAX_SUBTREE - 1))]
 
 
-def _lies_below(above: Mapping[UUID, UUID | None], node_id: UUID | None, other: UUID) -> bool:
-    """Whether the walk up from a node meets another."""
-    seen: set[UUID] = set()
-    while node_id is not None and node_id not in seen:
-        if node_id == other:
-            return True
-        seen.add(node_id)
-        node_id = above.get(node_id)
-    return False
+def _from_on_up(above: Mapping[UUID, UUID | None], node_id: UUID | None) -> dict[UUID, None]:
+    """A node and those above it, nearest first, as far as they live."""
+    way: dict[UUID, None] = {}
+    while node_id is not None and node_id in above and node_id not in way:
+        way[node_id] = None
+        node_id = above[node_id]
+    return way
 
 
 async def _found(view: GraphView, name: str) -> UUID:

@@ -11,14 +11,9 @@ from recollect.platform.sql import Queries
 queries = Queries(__package__)
 
 
-async def list_ancestor_ids(tx: Transaction, node_id: UUID) -> list[UUID]:
-    """Every live node above a node, nearest first, expired ones and any number of levels included."""
-    return [row["id"] for row in await tx.fetch(queries.list_ancestor_ids, node_id=node_id)]
-
-
-async def list_ancestor_ids_of_many(tx: Transaction, node_ids: Sequence[UUID]) -> dict[UUID, UUID | None]:
-    """What these live nodes, and all above them, stand under."""
-    return {row["id"]: row["parent_id"] for row in await tx.fetch(queries.list_ancestor_ids_of_many, node_ids=node_ids)}
+async def list_ancestor_ids(tx: Transaction, node_ids: Sequence[UUID]) -> dict[UUID, UUID | None]:
+    """What these live nodes, and all above them, stand under: expired ones and any number of levels included."""
+    return {row["id"]: row["parent_id"] for row in await tx.fetch(queries.list_ancestor_ids, node_ids=node_ids)}
 
 
 async def list_ancestors(view: GraphView, node_id: UUID, *, levels: int) -> list[UUID]:

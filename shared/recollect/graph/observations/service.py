@@ -118,9 +118,11 @@ async def enrich(tx: Transaction, revision: Revision, told: Sequence[Observation
     """
     if not any(observation.given() for observation in told):
         return []
-    keys = unique((o.node_id, o.content) for o in told)
-    known = list((await store.find_observations(tx, revision, keys)).values())
-    richer = [reduce(_enriched, (o for o in told if _says_same(o, one)), one) for one in known]
+    saying: dict[tuple[UUID, str], list[Observation]] = {}
+    for observation in told:
+        saying.setdefault((observation.node_id, observation.content), []).append(observation)
+    known = list((await store.find_observations(tx, revision, list(saying))).values())
+    richer = [reduce(_enriched, _active(saying[one.node_id, one.content]), one) for one in known]
     await rewrite(tx, revision, known, richer)
     return [new for old, new in zip(known, richer, strict=True) if old != new]
 
@@ -213,8 +215,8 @@ def _enriched(known: Observation, told: Observation) -> Observation:
     return known.with_attributes(known.enriched(told))
 
 
-def _says_same(one: Observation, other: Observation) -> bool:
-    return one.is_active and one.node_id == other.node_id and one.content == other.content
+def _active(told: Iterable[Observation]) -> list[Observation]:
+    return [observation for observation in told if observation.is_active]
 
 
 def _name(known: NamedEntity) -> IndexedText:

@@ -1,6 +1,8 @@
 """One function per query of `queries.sql`."""
 
+import asyncio
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -26,22 +28,33 @@ from recollect.graph.passages.model import (
     split,
 )
 from recollect.ids import new_id
+from recollect.platform.computing import each
 from recollect.platform.db import Session, Transaction
 from recollect.platform.embedding import Vectors
 from recollect.platform.sql import Queries
 
 queries = Queries(__package__)
 
+MAX_INSERTED = 1_000
+"""Passages of one statement, at most."""
+
+TEXTS_AT_ONCE = 5
+"""Texts that are cut into passages before other calls go on: each takes 2 ms at most."""
+
 
 async def insert_passages(tx: Transaction, revision: Revision, memories: Sequence[IndexedText]) -> None:
     """Store the passages of these memories, more than MAX_SMALL of which are bulk."""
-    columns = _columns(memories)
-    await tx.execute(queries.insert_passages, **revision.parameters, **columns, bulk=len(columns["ids"]) > MAX_SMALL)
+    columns = await _columns(memories)
+    count = len(columns["ids"])
+    # Statement by statement, since the arguments of one are encoded on the event loop in one go.
+    for start in range(0, count, MAX_INSERTED):
+        some = {name: column[start : start + MAX_INSERTED] for name, column in columns.items()}
+        await tx.execute(queries.insert_passages, **revision.parameters, **some, bulk=count > MAX_SMALL)
 
 
 async def renew_passages(tx: Transaction, revision: Revision, memories: Sequence[IndexedText]) -> None:
     """Put the passages of these observations in the place of those that they have."""
-    columns = _columns(memories)
+    columns = await _columns(memories)
     await tx.execute(
         queries.renew_passages,
         **revision.parameters,
@@ -56,7 +69,11 @@ async def rebuild_passages(
 ) -> None:
     """Put the passages of these memories in the place of all that nodes have."""
     await tx.execute(
-        queries.rebuild_passages, **revision.parameters, **_columns(memories), rebuilt_node_ids=node_ids, bulk=True
+        queries.rebuild_passages,
+        **revision.parameters,
+        **await _columns(memories),
+        rebuilt_node_ids=node_ids,
+        bulk=True,
     )
 
 
@@ -296,9 +313,12 @@ async def count_waiting(tx: Transaction, graph_id: UUID, *, limit: int) -> int:
     return count
 
 
-def _columns(memories: Sequence[IndexedText]) -> dict[str, list[Any]]:
-    """The passages of memories, column by column."""
-    pieces = [(memory, place, text) for memory in memories for place, text in enumerate(split(memory.text))]
+async def _columns(memories: Sequence[IndexedText]) -> dict[str, list[Any]]:
+    """The passages of memories, column by column. What is said of many is cut into pieces once."""
+    texts = list(dict.fromkeys(memory.text for memory in memories))
+    cut = dict(zip(texts, await each(texts, _cut, at_once=TEXTS_AT_ONCE), strict=True))
+    pieces = [(memory, place, piece) for memory in memories for place, piece in enumerate(cut[memory.text])]
+    await asyncio.sleep(0)
     return {
         "ids": [new_id() for _ in pieces],
         "node_ids": [memory.node_id for memory, _, _ in pieces],
@@ -309,10 +329,24 @@ def _columns(memories: Sequence[IndexedText]) -> dict[str, list[Any]]:
         "said_at": [memory.said_at for memory, _, _ in pieces],
         "expires_at": [memory.expires_at for memory, _, _ in pieces],
         "about": [memory.about for memory, _, _ in pieces],
-        "texts": [text for _, _, text in pieces],
-        "speakers": [speaker(memory.text) for memory, _, _ in pieces],
-        "dated": [is_dated(text) for _, _, text in pieces],
+        "texts": [piece.text for _, _, piece in pieces],
+        "speakers": [piece.speaker for _, _, piece in pieces],
+        "dated": [piece.dated for _, _, piece in pieces],
         "created_by": [memory.created_by for memory, _, _ in pieces],
         "attributes": [memory.attributes for memory, _, _ in pieces],
         "version_ids": [memory.version_id for memory, _, _ in pieces],
     }
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """A passage of a text: what it says, who speaks there, and whether it says when."""
+
+    text: str
+    speaker: str | None
+    dated: bool
+
+
+def _cut(text: str) -> list[_Piece]:
+    speaking = speaker(text)
+    return [_Piece(piece, speaking, is_dated(piece)) for piece in split(text)]

@@ -5,10 +5,13 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
+import asyncpg
+
 from recollect.graph.graphs.model import Graph, Revision
 from recollect.graph.graphs.view import GraphView
 from recollect.graph.relations.model import Direction, Edge, NewEdge, Relation, RelationFilter, Symlink, Walk
 from recollect.ids import new_id
+from recollect.platform.computing import each
 from recollect.platform.db import Transaction
 from recollect.platform.sql import Queries
 
@@ -55,17 +58,17 @@ async def find_orphaned_placeholders(tx: Transaction, graph: Graph, node_ids: Se
 
 async def relations_touching(view: GraphView, node_ids: Sequence[UUID], *, limit: int) -> list[Relation]:
     """Edges of a graph with an end among these nodes, oldest first."""
-    return [Relation(**row) for row in await view.fetch(queries.relations_touching, node_ids=node_ids, limit=limit)]
+    return await each(await view.fetch(queries.relations_touching, node_ids=node_ids, limit=limit), _relation)
 
 
 async def relations_between(view: GraphView, node_ids: Sequence[UUID], *, limit: int) -> list[Relation]:
     """Edges with both ends among these nodes, oldest first."""
-    return [Relation(**row) for row in await view.fetch(queries.relations_between, node_ids=node_ids, limit=limit)]
+    return await each(await view.fetch(queries.relations_between, node_ids=node_ids, limit=limit), _relation)
 
 
 async def list_relations(view: GraphView, *, offset: int, limit: int | None) -> list[Relation]:
     """Every edge of a graph whose ends have names, oldest first."""
-    return [Relation(**row) for row in await view.fetch(queries.list_relations, offset=offset, limit=limit)]
+    return await each(await view.fetch(queries.list_relations, offset=offset, limit=limit), _relation)
 
 
 async def insert_edges(tx: Transaction, revision: Revision, edges: Sequence[NewEdge]) -> dict[UUID, NewEdge]:
@@ -145,7 +148,7 @@ async def edges_of(
         offset=offset,
         limit=limit,
     )
-    return [Edge(**row) for row in rows]
+    return await each(rows, lambda row: Edge(**row))
 
 
 async def search_relations(view: GraphView, only: RelationFilter, *, offset: int, limit: int) -> list[Relation]:
@@ -158,7 +161,7 @@ async def search_relations(view: GraphView, only: RelationFilter, *, offset: int
         offset=offset,
         limit=limit,
     )
-    return [Relation(**row) for row in rows]
+    return await each(rows, _relation)
 
 
 async def count_types(view: GraphView, *, limit: int) -> list[tuple[str, int]]:
@@ -182,3 +185,7 @@ async def list_symlinks(tx: Transaction, graph: Graph, *, inbound: bool, offset:
         limit=limit,
     )
     return [Symlink(**row) for row in rows]
+
+
+def _relation(row: asyncpg.Record) -> Relation:
+    return Relation(**row)

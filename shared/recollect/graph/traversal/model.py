@@ -1,9 +1,11 @@
 """What a traversal may cost, what it reached, and paths through what it saw."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from uuid import UUID
 
+from recollect.graph.graphs.model import Graph, Moment
 from recollect.graph.relations.model import Direction, Edge, Subgraph
 
 MAX_DEPTH = 10
@@ -21,8 +23,11 @@ MAX_EDGES = 100_000
 MAX_SECONDS = 5.0
 """How long one traversal goes on before it answers with what it has."""
 
-MAX_STEPS = 200_000
-"""Steps that the enumeration of paths takes, at most."""
+MAX_STEPS = 1_000_000
+"""Edges that the enumeration of paths looks at, at most: half a second."""
+
+SLICE = 5_000
+"""Of these, those that are looked at before other computations may have their turn."""
 
 
 @dataclass(slots=True)
@@ -44,6 +49,52 @@ class Paths:
     paths: list[list[UUID]]
     edges: list[Edge]
     cut: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PathSearch:
+    """What was read of a graph to find paths in: what lies around both ends, and how paths are bounded.
+
+    `at`: the moment that was read, None for the present, which was then at `revision`. `cut` as in `ReachedNodes`.
+    """
+
+    graph: Graph
+    at: Moment | None
+    revision: int
+    start: UUID
+    end: UUID
+    edges: Sequence[Edge]
+    direction: Direction
+    max_depth: int
+    max_paths: int
+    cut: str | None
+
+    def shortest_path(self) -> Generator[None, None, Paths]:
+        """A computation: a shortest path, or none. What was found is one, whatever else a bound left out."""
+        adjacency = neighbours(self.edges, self.direction)
+        yield
+        paths = shortest(adjacency, self.start, self.end, max_depth=self.max_depth)
+        return Paths(paths, self._taken(paths), None if paths else self.cut)
+
+    def all_paths(self) -> Generator[None, None, Paths]:
+        """A computation: simple paths, shortest first."""
+        adjacency = neighbours(self.edges, self.direction)
+        yield
+        paths, complete = yield from simple_paths(
+            adjacency, self.start, self.end, max_depth=self.max_depth, max_paths=self.max_paths
+        )
+        return Paths(paths, self._taken(paths), self.cut or (None if complete else "paths"))
+
+    def _taken(self, paths: Sequence[Sequence[UUID]]) -> list[Edge]:
+        """The edges between neighbours on the paths."""
+        forward = {step for path in paths for step in pairwise(path)}
+        backward = {(target, source) for source, target in forward}
+        ends = {
+            Direction.OUTGOING: forward,
+            Direction.INCOMING: backward,
+            Direction.BOTH: forward | backward,
+        }[self.direction]
+        return [edge for edge in self.edges if (edge.from_node, edge.to_node) in ends]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +122,7 @@ def far_end(edge: Edge, near: Mapping[UUID, int], direction: Direction) -> UUID 
     return None
 
 
-def neighbours(edges: Iterator[Edge] | list[Edge], direction: Direction) -> dict[UUID, set[UUID]]:
+def neighbours(edges: Iterable[Edge], direction: Direction) -> dict[UUID, set[UUID]]:
     """Which nodes each node leads to."""
     found: dict[UUID, set[UUID]] = {}
     for edge in edges:
@@ -84,7 +135,7 @@ def neighbours(edges: Iterator[Edge] | list[Edge], direction: Direction) -> dict
 
 def shortest(adjacency: Mapping[UUID, set[UUID]], start: UUID, end: UUID, *, max_depth: int) -> list[list[UUID]]:
     """The shortest path, of several the one with the least node ids; none if it takes more than `max_depth` edges."""
-    distances = _distances(adjacency, end)
+    distances = _distances(adjacency, start, end)
     if distances.get(start, max_depth + 1) > max_depth:
         return []
     path = [start]
@@ -96,50 +147,74 @@ def shortest(adjacency: Mapping[UUID, set[UUID]], start: UUID, end: UUID, *, max
 
 def simple_paths(
     adjacency: Mapping[UUID, set[UUID]], start: UUID, end: UUID, *, max_depth: int, max_paths: int
-) -> tuple[list[list[UUID]], bool]:
+) -> Generator[None, None, tuple[list[list[UUID]], bool]]:
     """Paths that visit no node twice, shortest first, ties by node id, and whether all within `max_depth` are there.
 
     Depth-first, pruned by each node's distance to the end, one length after the other: paths come shortest first
-    without all of them being held.
+    without all of them being held. A computation in slices; it takes MAX_STEPS steps at most.
     """
-    distances = _distances(adjacency, end)
+    if start == end:
+        return [[start]], True
+    map_ = _PathMap(adjacency, start, end)
     paths: list[list[UUID]] = []
-    steps = [0]
-    for length in range(distances.get(start, max_depth + 1), max_depth + 1):
-        for path in _paths_of_length(adjacency, distances, [start], end, length, steps):
-            if len(paths) == max_paths:
+    steps = 0
+    for length in range(map_.shortest or max_depth + 1, max_depth + 1):
+        for path in map_.paths_of_length(length):
+            steps += 1
+            if path is not None:
+                if len(paths) == max_paths:
+                    return paths, False
+                paths.append(path)
+            if steps > MAX_STEPS:
                 return paths, False
-            paths.append(path)
-        if steps[0] > MAX_STEPS:
-            return paths, False
+            if steps % SLICE == 0:
+                yield
     return paths, True
 
 
-def _paths_of_length(
-    adjacency: Mapping[UUID, set[UUID]],
-    distances: Mapping[UUID, int],
-    path: list[UUID],
-    end: UUID,
-    length: int,
-    steps: list[int],
-) -> Iterator[list[UUID]]:
-    steps[0] += 1
-    left = length - len(path) + 1
-    if path[-1] == end:
-        if left == 0:
-            yield list(path)
-        return
-    if steps[0] > MAX_STEPS:
-        return
-    for node in sorted(adjacency.get(path[-1], ())):
-        if node not in path and distances.get(node, left) < left:
-            path.append(node)
-            yield from _paths_of_length(adjacency, distances, path, end, length, steps)
-            path.pop()
+class _PathMap:
+    """What leads from a start to an end, with nodes as numbers in the order of their ids."""
+
+    def __init__(self, adjacency: Mapping[UUID, set[UUID]], start: UUID, end: UUID) -> None:
+        distances = _distances(adjacency, start, end)
+        self.shortest = distances.get(start)
+        self._adjacency, self._ids = adjacency, sorted(distances)
+        self._numbers = {node: number for number, node in enumerate(self._ids)}
+        self._distances = [distances[node] for node in self._ids]
+        self._start, self._end = self._numbers.get(start, 0), self._numbers[end]
+        self._ways: dict[tuple[int, int], list[int]] = {}
+
+    def paths_of_length(self, length: int) -> Iterator[list[UUID] | None]:
+        """The paths of so many edges, at least one, in the order of their ids; None for each step that led to none."""
+        path, ways = [self._start], [iter(self._ways_from(self._start, length))]
+        while ways:
+            node = next(ways[-1], None)
+            if node is None:
+                ways.pop()
+                path.pop()
+            elif node == self._end:
+                yield [self._ids[number] for number in (*path, node)]
+            elif node not in path:
+                ways.append(iter(self._ways_from(node, length - len(path))))
+                path.append(node)
+            yield None
+
+    def _ways_from(self, node: int, left: int) -> list[int]:
+        """Where a node leads, in order, of what is near enough to the end; to the end itself by the last edge only."""
+        known = self._ways.get((node, left))
+        if known is None:
+            numbers = (self._numbers.get(near) for near in self._adjacency.get(self._ids[node], ()))
+            known = sorted(
+                number
+                for number in numbers
+                if number is not None and self._distances[number] < left and (number != self._end or left == 1)
+            )
+            self._ways[node, left] = known
+        return known
 
 
-def _distances(adjacency: Mapping[UUID, set[UUID]], end: UUID) -> dict[UUID, int]:
-    """Edges from each node to the end, walking `adjacency` backwards."""
+def _distances(adjacency: Mapping[UUID, set[UUID]], start: UUID, end: UUID) -> dict[UUID, int]:
+    """Edges from each node to the end, walking `adjacency` backwards: no path leads back over the start."""
     backwards: dict[UUID, set[UUID]] = {}
     for node, targets in adjacency.items():
         for target in targets:
@@ -149,6 +224,7 @@ def _distances(adjacency: Mapping[UUID, set[UUID]], end: UUID) -> dict[UUID, int
         frontier = [
             node
             for near in frontier
+            if near != start
             for node in backwards.get(near, ())
             if _further(distances, node, distances[near] + 1)
         ]

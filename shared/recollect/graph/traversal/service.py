@@ -3,7 +3,7 @@
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import pairwise
+from itertools import compress
 from uuid import UUID
 
 from recollect.errors import TooLarge
@@ -21,13 +21,13 @@ from recollect.graph.traversal.model import (
     MAX_SECONDS,
     NamedPaths,
     Paths,
+    PathSearch,
     ReachedNodes,
     ReachedSubgraph,
     far_end,
-    neighbours,
-    shortest,
-    simple_paths,
 )
+from recollect.platform.computing import each
+from recollect.platform.db import Transaction
 
 
 async def neighbourhood(
@@ -42,57 +42,63 @@ async def neighbourhood(
         if not frontier or reached.cut:
             break
         edges = await _load(view, frontier, walk, within, reached, deadline)
-        frontier = _advance(reached, edges, walk.direction, level, max_nodes)
+        frontier = await _advance(reached, edges, walk.direction, level, max_nodes)
     # The last level's nodes, at depth 0 the starts, may have edges among them that no level has loaded.
     if frontier:
         await _load(view, frontier, walk, within, reached, deadline)
-    reached.edges = {
-        i: edge
-        for i, edge in reached.edges.items()
-        if edge.from_node in reached.depths and edge.to_node in reached.depths
-    }
+    among = await each(
+        list(reached.edges.values()),
+        lambda edge: edge.from_node in reached.depths and edge.to_node in reached.depths,
+    )
+    reached.edges = dict(compress(reached.edges.items(), among))
     return reached
 
 
-async def shortest_path(view: GraphView, start: UUID, end: UUID, walk: Walk, *, max_depth: int) -> Paths:
-    """A shortest path, searched from both ends at once; no path where there is none within the bounds.
-
-    `cut` says why none was found where there may be one all the same (`depth` too).
-    """
-    found = await _meet(view, start, end, walk, max_depth=max_depth)
-    adjacency = neighbours(list(found.edges.values()), walk.direction)
-    paths = shortest(adjacency, start, end, max_depth=max_depth)
-    # What was found is a shortest path, whatever else a bound left out.
-    return Paths(paths, _taken(paths, found, walk.direction), None if paths else found.cut)
+async def open_shortest_path(view: GraphView, start: UUID, end: UUID, walk: Walk, *, max_depth: int) -> PathSearch:
+    """What `PathSearch.shortest_path` needs, searched from both ends at once."""
+    met = await _meet(view, start, end, walk, max_depth=max_depth)
+    return await _path_search(view, start, end, walk, met, max_depth=max_depth, max_paths=1)
 
 
-async def all_paths(view: GraphView, start: UUID, end: UUID, walk: Walk, *, max_depth: int, max_paths: int) -> Paths:
-    """Simple paths of at most `max_depth` edges, shortest first, at most `max_paths`."""
+async def open_paths(
+    view: GraphView, start: UUID, end: UUID, walk: Walk, *, max_depth: int, max_paths: int
+) -> PathSearch:
+    """What `PathSearch.all_paths` needs, to find paths of at most `max_depth` edges, at most `max_paths`."""
     # Every node of such a path lies within half its length of one of the ends.
     half = (max_depth + 1) // 2
     forth = await neighbourhood(view, [start], walk, depth=half)
     back = await neighbourhood(view, [end], _reverse(walk), depth=max_depth - half)
-    edges = list((forth.edges | back.edges).values())
-    paths, complete = simple_paths(
-        neighbours(edges, walk.direction), start, end, max_depth=max_depth, max_paths=max_paths
-    )
-    cut = forth.cut or back.cut or (None if complete else "paths")
-    both = ReachedNodes({}, forth.edges | back.edges)
-    return Paths(paths, _taken(paths, both, walk.direction), cut)
+    both = ReachedNodes({}, forth.edges | back.edges, forth.cut or back.cut)
+    return await _path_search(view, start, end, walk, both, max_depth=max_depth, max_paths=max_paths)
 
 
-async def find_path(view: GraphView, source: str, target: str) -> NamedPaths:
-    """A shortest path between two names, whichever way its relations point; raises NotFound for either name."""
+async def open_path_between(view: GraphView, source: str, target: str) -> PathSearch:
+    """The same for a shortest path between two names, whichever way its relations point; raises NotFound for either."""
     start, end = await _ends(view, [source, target])
-    found = await shortest_path(view, start, end, Walk(), max_depth=MAX_PATH_DEPTH)
-    return await _named(view, found)
+    return await open_shortest_path(view, start, end, Walk(), max_depth=MAX_PATH_DEPTH)
 
 
-async def find_all_paths(view: GraphView, source: str, target: str, *, max_depth: int, max_paths: int) -> NamedPaths:
-    """Simple paths between two names, whichever way their relations point; raises NotFound for either name."""
+async def open_paths_between(
+    view: GraphView, source: str, target: str, *, max_depth: int, max_paths: int
+) -> PathSearch:
+    """The same for simple paths between two names, whichever way their relations point; raises NotFound for either."""
     start, end = await _ends(view, [source, target])
-    found = await all_paths(view, start, end, Walk(), max_depth=max_depth, max_paths=max_paths)
-    return await _named(view, found)
+    return await open_paths(view, start, end, Walk(), max_depth=max_depth, max_paths=max_paths)
+
+
+async def view_of_paths(tx: Transaction, searched: PathSearch) -> GraphView:
+    """The view by which to read what lies on the paths: of the search's moment, also where the graph has moved on."""
+    view = GraphView(tx, searched.graph, searched.at)
+    if view.at is not None or (await graphs.head_of(view)).revision == searched.revision:
+        return view
+    return replace(view, at=await graphs.moment(tx, searched.graph, str(searched.revision)))
+
+
+async def name_paths(tx: Transaction, searched: PathSearch, found: Paths) -> NamedPaths:
+    """The names of what lies on the paths."""
+    on_paths = unique(node for path in found.paths for node in path)
+    labels = await nodes.labels_of(await view_of_paths(tx, searched), on_paths)
+    return NamedPaths([[labels[node] for node in path] for path in found.paths], found.cut)
 
 
 async def extract_subgraph(view: GraphView, names: Sequence[str], *, depth: int, max_nodes: int) -> ReachedSubgraph:
@@ -143,9 +149,12 @@ async def _ids_of(view: GraphView, names: Sequence[str]) -> dict[str, UUID]:
     return {name: found[name].id for name in names if name in found}
 
 
-async def _named(view: GraphView, found: Paths) -> NamedPaths:
-    labels = await nodes.labels_of(view, unique(node for path in found.paths for node in path))
-    return NamedPaths([[labels[node] for node in path] for path in found.paths], found.cut)
+async def _path_search(
+    view: GraphView, start: UUID, end: UUID, walk: Walk, reached: ReachedNodes, *, max_depth: int, max_paths: int
+) -> PathSearch:
+    revision = (await graphs.head_of(replace(view, at=None))).revision
+    edges, way = list(reached.edges.values()), walk.direction
+    return PathSearch(view.graph, view.at, revision, start, end, edges, way, max_depth, max_paths, reached.cut)
 
 
 def _relations(reached: ReachedNodes, names: Mapping[UUID, str]) -> list[Relation]:
@@ -171,7 +180,7 @@ async def _meet(view: GraphView, start: UUID, end: UUID, walk: Walk, *, max_dept
         if not frontiers[0] or not frontiers[1] or reached.cut:
             break
         edges = await _load(view, frontiers[side], way, within, reached, deadline)
-        frontiers[side] = _advance(reached, edges, way.direction, level, MAX_NODES)
+        frontiers[side] = await _advance(reached, edges, way.direction, level, MAX_NODES)
     forth, back = sides[0][0], sides[1][0]
     cut = forth.cut or back.cut or ("depth" if all(frontiers) else None)
     return ReachedNodes(forth.depths | back.depths, forth.edges | back.edges, cut)
@@ -194,21 +203,22 @@ async def _load(
     return edges[:MAX_EDGES]
 
 
-def _advance(
+async def _advance(
     reached: ReachedNodes, edges: Sequence[Edge], direction: Direction, level: int, max_nodes: int
 ) -> list[UUID]:
     """The next frontier: nodes that these edges lead to and that were not known."""
-    frontier: list[UUID] = []
-    for edge in edges:  # Each touches the last frontier: what it leads to is new, or known already.
+
+    def reach(edge: Edge) -> UUID | None:  # Each touches the last frontier: what it leads to is new, or known already.
         node = far_end(edge, reached.depths, direction)
         if node is None:
-            continue
+            return None
         if len(reached.depths) >= max_nodes:
             reached.cut = reached.cut or "nodes"
-            break
+            return None
         reached.depths[node] = level
-        frontier.append(node)
-    return frontier
+        return node
+
+    return [node for node in await each(edges, reach) if node is not None]
 
 
 async def _within(view: GraphView, walk: Walk) -> list[UUID]:
@@ -221,15 +231,3 @@ async def _within(view: GraphView, walk: Walk) -> list[UUID]:
 def _reverse(walk: Walk) -> Walk:
     opposite = {Direction.OUTGOING: Direction.INCOMING, Direction.INCOMING: Direction.OUTGOING}
     return replace(walk, direction=opposite.get(walk.direction, walk.direction))
-
-
-def _taken(paths: Sequence[Sequence[UUID]], reached: ReachedNodes, direction: Direction) -> list[Edge]:
-    """The edges between neighbours on the paths."""
-    forward = {step for path in paths for step in pairwise(path)}
-    backward = {(target, source) for source, target in forward}
-    ends = {
-        Direction.OUTGOING: forward,
-        Direction.INCOMING: backward,
-        Direction.BOTH: forward | backward,
-    }[direction]
-    return [edge for edge in reached.edges.values() if (edge.from_node, edge.to_node) in ends]

@@ -7,6 +7,7 @@ is looked for in all four. Quotes make one term of several words, or of a word t
 \\" is a quote and \\\\ a backslash.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from itertools import product
@@ -24,6 +25,9 @@ MAX_DEPTH = 32
 
 MAX_WAYS = 1_000
 """Ways in which a query may hold, at most: (a OR b) AND (c OR d) has four."""
+
+MAX_STEPS = 20_000
+"""Ways of its parts that are put together to find those, at most: 10 ms. Many may come to the same."""
 
 _GRAMMAR = r"""
     ?start: alternatives
@@ -117,9 +121,8 @@ def plan(expression: Expression) -> BooleanPlan:
     terms = tuple(dict.fromkeys(_terms(expression)))
     if len(terms) > MAX_TERMS:
         raise InvalidInput(f"Has {len(terms)} terms, more than {MAX_TERMS}", path="query")
-    return BooleanPlan(
-        terms, tuple(sorted(_alternatives(expression, {term: 1 << n for n, term in enumerate(terms)}, wanted=True)))
-    )
+    expansion = _Expansion({term: 1 << n for n, term in enumerate(terms)})
+    return BooleanPlan(terms, tuple(sorted(expansion.ways(expression, wanted=True))))
 
 
 @v_args(inline=True)
@@ -164,27 +167,35 @@ def _terms(expression: Expression) -> list[SubstringTerm]:
     return [term for one in expression.of for term in _terms(one)]
 
 
-def _alternatives(expression: Expression, bits: dict[SubstringTerm, int], *, wanted: bool) -> set[Way]:
-    """The ways in which an expression holds, or does not where it is not wanted: by De Morgan's laws."""
-    match expression:
-        case SubstringTerm():
-            return {(bits[expression], 0) if wanted else (0, bits[expression])}
-        case Not():
-            return _alternatives(expression.of, bits, wanted=not wanted)
-    parts = [_alternatives(one, bits, wanted=wanted) for one in expression.of]
-    if isinstance(expression, AllOf) is not wanted:
-        return _bounded({way for part in parts for way in part})
-    joined: set[Way] = {(0, 0)}
-    for part in parts:
-        both = ((a | c, b | d) for (a, b), (c, d) in product(joined, part))
-        joined = _bounded({way for way in both if not way[0] & way[1]})
-    return joined
+class _Expansion:
+    """Finds the ways in which an expression holds, within a bound on the work that this takes."""
 
+    def __init__(self, bits: Mapping[SubstringTerm, int]) -> None:
+        self._bits, self._steps = bits, 0
 
-def _bounded(ways: set[Way]) -> set[Way]:
-    if len(ways) > MAX_WAYS:
-        raise InvalidInput(f"Expands to more than {MAX_WAYS} alternatives: split it into smaller queries", path="query")
-    return ways
+    def ways(self, expression: Expression, *, wanted: bool) -> set[Way]:
+        """The ways in which it holds, or does not where it is not wanted: by De Morgan's laws."""
+        match expression:
+            case SubstringTerm():
+                return {(self._bits[expression], 0) if wanted else (0, self._bits[expression])}
+            case Not():
+                return self.ways(expression.of, wanted=not wanted)
+        parts = [self.ways(one, wanted=wanted) for one in expression.of]
+        if isinstance(expression, AllOf) is not wanted:
+            return self._bounded({way for part in parts for way in part})
+        joined: set[Way] = {(0, 0)}
+        for part in parts:
+            self._steps += len(joined) * len(part)
+            both = ((a | c, b | d) for (a, b), (c, d) in product(joined, part)) if self._steps <= MAX_STEPS else ()
+            joined = self._bounded({way for way in both if not way[0] & way[1]})
+        return joined
+
+    def _bounded(self, ways: set[Way]) -> set[Way]:
+        if len(ways) > MAX_WAYS or self._steps > MAX_STEPS:
+            raise InvalidInput(
+                f"Expands to more than {MAX_WAYS} alternatives: split it into smaller queries", path="query"
+            )
+        return ways
 
 
 def _explained(query: str, error: UnexpectedInput) -> str:

@@ -126,7 +126,7 @@ class RankedHits:
 
 @dataclass(frozen=True, slots=True)
 class FuzzyTexts:
-    """What a fuzzy search compares, in small letters: texts of one entity. `key` orders the pages that they come in."""
+    """What a fuzzy search compares, in small letters: texts of one entity. `key` orders them."""
 
     key: UUID
     id: UUID
@@ -135,14 +135,6 @@ class FuzzyTexts:
 
 FIRST = UUID(int=0)
 """Less than every key."""
-
-
-@dataclass(frozen=True, slots=True)
-class FuzzyTextsPage:
-    """Which texts of many: those after a key, `limit` at most."""
-
-    after: UUID = FIRST
-    limit: int = 10_000
 
 
 def phrases(text: str) -> list[str]:

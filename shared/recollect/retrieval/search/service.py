@@ -2,9 +2,9 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import replace
 from uuid import UUID
 
+from recollect.errors import ErrorCode, TooLarge
 from recollect.graph.entities import service as entities
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import Graph
@@ -19,7 +19,6 @@ from recollect.retrieval.search.model import (
     DateQuery,
     FuzzyQuery,
     FuzzyTexts,
-    FuzzyTextsPage,
     LabelMatch,
     LabelQuery,
     RankedHits,
@@ -34,8 +33,11 @@ from recollect.retrieval.search.words import words_of
 MAX_MENTIONED = 100
 """Entities that are recognised in one text, at most."""
 
-BREATH = 100
+BREATH = 20
 """Texts that a fuzzy search compares before it lets other calls go on."""
+
+MAX_FUZZY_CHARACTERS = 20_000_000
+"""Characters of the texts that a fuzzy search compares, at most: seconds, for which its transaction waits."""
 
 
 async def search_nodes(view: GraphView, query: SubstringQuery) -> Subgraph:
@@ -106,17 +108,21 @@ async def find_named(tx: Transaction, graph: Graph, spoken: Sequence[str]) -> li
 
 
 async def _candidates(view: GraphView, query: FuzzyQuery, folded: str, within: Bounds) -> AsyncIterator[FuzzyTexts]:
-    """Every text within the bounds, page by page: where those serve little, it is a whole graph's."""
+    """Every text within the bounds: where those serve little, it is a whole graph's. Raises TooLarge for too many."""
+    number = characters = 0
     for read in (store.fuzzy_entities, store.fuzzy_statements):
-        page, last = FuzzyTextsPage(), False
-        while not last:
-            found = await read(view, query, folded, within, page)
-            for place, texts in enumerate(found):
-                if place % BREATH == 0:
-                    await asyncio.sleep(0)
-                yield texts
-            last = len(found) < page.limit
-            page = page if last else replace(page, after=found[-1].key)
+        async for texts in read(view, query, folded, within):
+            number += 1
+            characters += sum(map(len, texts.texts))
+            if characters > MAX_FUZZY_CHARACTERS:
+                raise TooLarge(
+                    f"More than {MAX_FUZZY_CHARACTERS} characters would have to be compared. Raise the threshold, or "
+                    "narrow the search by tags or importance",
+                    code=ErrorCode.TOO_COSTLY,
+                )
+            if number % BREATH == 0:
+                await asyncio.sleep(0)
+            yield texts
 
 
 async def _found(view: GraphView, query: SearchFilter, found: Sequence[UUID]) -> Subgraph:

@@ -1,6 +1,6 @@
 """One function per query of `queries.sql`. A view of the past is searched as it was."""
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -12,11 +12,11 @@ from recollect.platform.sql import Queries
 from recollect.retrieval.search import boolean
 from recollect.retrieval.search.fuzzy import Bounds
 from recollect.retrieval.search.model import (
+    FIRST,
     MIN_ANY_CASE,
     DateQuery,
     FuzzyQuery,
     FuzzyTexts,
-    FuzzyTextsPage,
     LabelMatch,
     LabelQuery,
     RankedQuery,
@@ -27,6 +27,9 @@ from recollect.retrieval.search.model import (
 from recollect.retrieval.search.words import WORD, word_pattern
 
 queries = Queries(__package__)
+
+ALL = 1_000_000_000
+"""More rows than are read: whoever streams them stops by himself."""
 
 
 async def search_substring(view: GraphView, query: SubstringQuery) -> list[UUID]:
@@ -103,25 +106,19 @@ async def set_similarity(tx: Transaction, similarity: float) -> None:
     await tx.execute(queries.set_similarity, similarity=f"{similarity:.9f}")
 
 
-async def fuzzy_entities(
-    view: GraphView, query: FuzzyQuery, folded: str, within: Bounds, page: FuzzyTextsPage
-) -> list[FuzzyTexts]:
-    """Names and kinds within these bounds, of entities after a key."""
-    rows = await view.fetch(queries.fuzzy_entities, **_filter(query), **_near(folded, within, page))
-    return [FuzzyTexts(**row) for row in rows]
+async def fuzzy_entities(view: GraphView, query: FuzzyQuery, folded: str, within: Bounds) -> AsyncIterator[FuzzyTexts]:
+    """Names and kinds within these bounds."""
+    async for row in view.stream(queries.fuzzy_entities, **_filter(query), **_near(folded, within)):
+        yield FuzzyTexts(**row)
 
 
 async def fuzzy_statements(
-    view: GraphView, query: FuzzyQuery, folded: str, within: Bounds, page: FuzzyTextsPage
-) -> list[FuzzyTexts]:
-    """Observations within these bounds, after a key."""
-    rows = await view.fetch(
-        queries.fuzzy_statements,
-        **_filter(query),
-        **_near(folded, within, page),
-        min_similarity=within.similarity or 0.0,
-    )
-    return [FuzzyTexts(**row) for row in rows]
+    view: GraphView, query: FuzzyQuery, folded: str, within: Bounds
+) -> AsyncIterator[FuzzyTexts]:
+    """Observations within these bounds."""
+    near = {**_near(folded, within), "min_similarity": within.similarity or 0.0}
+    async for row in view.stream(queries.fuzzy_statements, **_filter(query), **near):
+        yield FuzzyTexts(**row)
 
 
 async def search_dates(view: GraphView, query: DateQuery) -> list[UUID]:
@@ -156,15 +153,15 @@ def _filter(query: SearchFilter) -> dict[str, Any]:
     }
 
 
-def _near(folded: str, within: Bounds, page: FuzzyTextsPage) -> dict[str, Any]:
+def _near(folded: str, within: Bounds) -> dict[str, Any]:
     """What both searches for similar texts are asked with."""
     return {
         "text": folded,
         "min_length": within.least,
         "max_length": within.most,
         "by_trigrams": within.similarity is not None,
-        "after": page.after,
-        "limit": page.limit,
+        "after": FIRST,
+        "limit": ALL,
     }
 
 

@@ -100,17 +100,22 @@ async def relate(call: Call, arguments: Relate) -> Reply:
 
 async def explore(call: Call, arguments: Explore) -> Reply:
     """Show what lies around a node, or the paths to another."""
-    async with call.reading(arguments.graph, arguments.as_of) as view:
-        found = await memory.explore(
-            view,
-            _target(arguments.start),
-            Walk(Direction(arguments.direction), tuple(arguments.predicates)),
-            to=None if arguments.to is None else _target(arguments.to),
-            depth=arguments.depth,
-            max_nodes=arguments.max_nodes,
-        )
+    start, walk = _target(arguments.start), Walk(Direction(arguments.direction), tuple(arguments.predicates))
+    if arguments.to is not None:
+        found = await _paths(call, arguments, start, _target(arguments.to), walk)
+    else:
+        async with call.reading(arguments.graph, arguments.as_of) as view:
+            found = await memory.explore(view, start, walk, depth=arguments.depth, max_nodes=arguments.max_nodes)
     answer = _explored(found)
     return Reply(answer, _explored_text(answer))
+
+
+async def _paths(call: Call, arguments: Explore, start: Target, to: Target, walk: Walk) -> Explored:
+    async with call.reading(arguments.graph, arguments.as_of) as view:
+        searched = await memory.open_paths(view, start, to, walk, depth=arguments.depth)
+    paths = await call.compute(searched.all_paths(), advice="Narrow predicates or depth.")
+    async with call.transaction() as tx:
+        return await memory.explored_paths(tx, searched, paths)
 
 
 def _status(put: EdgeUpsert) -> str:

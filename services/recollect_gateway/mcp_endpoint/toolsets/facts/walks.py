@@ -88,8 +88,11 @@ async def get_trace(call: Call, arguments: GetTrace) -> Reply:
     graph = graph_of(arguments)
     ends = node_id(arguments.from_id), node_id(arguments.to_id)
     async with call.reading(graph, arguments.as_of) as view:
-        found = await neighbourhoods.trace(view, *ends, max_paths=arguments.max_paths)
-        owner_id = await graphs.name_of(view.tx, graph)
+        searched = await neighbourhoods.open_trace(view, *ends, max_paths=arguments.max_paths)
+    paths = await call.compute(searched.all_paths(), advice="Ask for fewer paths: max_paths.")
+    async with call.transaction() as tx:
+        found = await neighbourhoods.traced(tx, searched, paths)
+        owner_id = await graphs.name_of(tx, graph)
     return Reply(Trace(True, _paths_out(found, owner_id), found.cut))
 
 

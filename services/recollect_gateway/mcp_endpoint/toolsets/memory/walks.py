@@ -6,6 +6,8 @@ from msgspec import Meta, Struct, field
 
 from recollect.graph.relations.model import Direction, Walk
 from recollect.graph.traversal import service as traversal
+from recollect.graph.traversal.model import NamedPaths, Paths, PathSearch
+from recollect.platform.computing import Slices
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.tool import ReadArguments, Reply
 from recollect_gateway.mcp_endpoint.toolsets.memory.shapes import (
@@ -96,21 +98,29 @@ class Neighbors(Struct, rename="camel", omit_defaults=True, frozen=True):
 async def find_path(call: Call, arguments: FindPath) -> Reply:
     """Find a shortest path, whichever way relations point."""
     async with call.reading(arguments.graph, arguments.as_of) as view:
-        found = await traversal.find_path(view, arguments.from_, arguments.to)
+        searched = await traversal.open_path_between(view, arguments.from_, arguments.to)
+    found = await _named(call, searched, searched.shortest_path())
     return bare(FoundPath(found.paths[0] if found.paths else [], found.cut), cut_note(found.cut))
 
 
 async def find_all_paths(call: Call, arguments: FindAllPaths) -> Reply:
     """Find simple paths, shortest first, whichever way relations point."""
     async with call.reading(arguments.graph, arguments.as_of) as view:
-        found = await traversal.find_all_paths(
+        searched = await traversal.open_paths_between(
             view,
             arguments.from_,
             arguments.to,
             max_depth=arguments.max_depth,
             max_paths=arguments.max_paths,
         )
+    found = await _named(call, searched, searched.all_paths())
     return bare(FoundPaths(found.paths, found.cut), cut_note(found.cut))
+
+
+async def _named(call: Call, searched: PathSearch, paths: Slices[Paths]) -> NamedPaths:
+    found = await call.compute(paths, advice="Ask for fewer or shorter paths: maxDepth, maxPaths.")
+    async with call.transaction() as tx:
+        return await traversal.name_paths(tx, searched, found)
 
 
 async def get_neighbors(call: Call, arguments: GetNeighbors) -> Reply:

@@ -28,6 +28,9 @@ Threshold = Annotated[
 ]
 DryRun = Annotated[bool, Meta(description="Only say what would be done")]
 
+STEP_BY_STEP = "let propose_duplicates compare step by step"
+"""What to do where one call would compare for too long."""
+
 ERRORS = {
     "orphaned_relation": "Relation of an entity that does not exist",
     "missing_parent": "Entity under a parent that does not exist",
@@ -153,12 +156,10 @@ class Validation(Struct, rename="camel", frozen=True):
 async def find_duplicates(call: Call, arguments: FindDuplicates) -> Reply:
     """Find entities that are alike."""
     async with call.reading(arguments.graph, arguments.as_of) as view:
-        found = await duplicates.find_duplicates(
-            view,
-            threshold=arguments.threshold,
-            offset=arguments.offset,
-            limit=arguments.limit,
-        )
+        searched = await duplicates.open_search(view, threshold=arguments.threshold)
+    groups = await call.compute(searched.groups(), advice=f"Raise the threshold, or {STEP_BY_STEP}.")
+    async with call.transaction() as tx:
+        found = await duplicates.list_groups(tx, searched, groups, offset=arguments.offset, limit=arguments.limit)
     next_offset = arguments.offset + arguments.limit if found.more else None
     return bare(Duplicates(found.groups, next_offset), more(next_offset))
 
@@ -173,13 +174,17 @@ async def propose_duplicates(call: Call, arguments: ProposeDuplicates) -> Reply:
 
 async def compress_graph(call: Call, arguments: CompressGraph) -> Reply:
     """Merge entities that are alike; a dry run is that, rolled back. In a large graph, start a job that does it."""
-    async with call.transaction(keep=not arguments.dry_run) as tx:
-        if not arguments.dry_run and await duplicates.needs_a_job(await graphs.view(tx, arguments.graph)):
+    async with call.transaction() as tx:
+        view = await graphs.view(tx, arguments.graph)
+        if not arguments.dry_run and await duplicates.needs_a_job(view):
             job = await deduplication.start_pass(
                 tx, call.graph_name(arguments.graph), RequestedPass("merge", arguments.threshold)
             )
             return Reply(Compression(0, 0, 0, 0, 0, [], jobs.job_out(job)), note=f"{jobs.waiting(job)}.")
-        done = await duplicates.compress_graph(tx, arguments.graph, call.operation, threshold=arguments.threshold)
+        searched = await duplicates.open_search(view, threshold=arguments.threshold, proposed=False)
+    groups = await call.compute(searched.groups(), advice=f"Raise the threshold, or {STEP_BY_STEP}.")
+    async with call.transaction(keep=not arguments.dry_run) as tx:
+        done = await duplicates.merge_found(tx, searched, call.operation, groups)
     return Reply(_compression(done), note="There are more: call again." if done.more else None)
 
 

@@ -145,9 +145,10 @@ async def import_graph(call: Call, arguments: ImportGraph) -> Reply:
         message = f"More than {MAX_CHARACTERS} characters. {ELSEWHERE}"
         raise TooLarge(message, code=ErrorCode.REQUEST_TOO_LARGE, path="data")
     try:
-        items, problems = read_small(
-            arguments.format, in_chunks(arguments.data), max_items=MAX_ITEMS, max_observations=MAX_OBSERVATIONS
+        reading = read_small(
+            arguments.format, list(in_chunks(arguments.data)), max_items=MAX_ITEMS, max_observations=MAX_OBSERVATIONS
         )
+        items, problems = await call.compute(reading, advice=ELSEWHERE)
     except TooLarge as error:
         if error.code is not ErrorCode.REQUEST_TOO_LARGE:
             raise

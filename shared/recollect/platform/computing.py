@@ -1,0 +1,147 @@
+"""Bounded computation: what computes long does so beside the event loop, in turns, and comes to an end.
+
+A computation is a generator that yields between slices of a few milliseconds and returns its result: the algorithm says
+where it may be left, and knows of no thread. `compute` runs its slices in one of a few threads, a turn at a time, and
+then others have theirs. The computations of one tenant take turns among themselves first, so that one tenant never has
+more than one thread, however many calls it sends. Whoever is cancelled gets no further turn, and what takes more
+processor time than it may is refused. It holds no transaction: what it needs is read before, what it found is written
+after.
+
+What is short of itself but made of many parts, as rows that become values, stays on the loop and lets others go on in
+between: `each` and `interleave`.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+from uuid import UUID
+from weakref import WeakValueDictionary
+
+import anyio
+import anyio.to_thread
+from anyio.lowlevel import RunVar
+
+from recollect.errors import ErrorCode, TooLarge
+
+A = TypeVar("A")
+B = TypeVar("B")
+T = TypeVar("T")
+
+Slices = Generator[None, None, T]
+"""A computation: it yields after each slice, and returns its result."""
+
+THREADS = 2
+"""Computations of a process that have their turn at once. More would mostly wait for the interpreter's lock."""
+
+TURN_SECONDS = 0.1
+"""Processor time of one turn; also how long a computation goes on, at most, after its caller left."""
+
+AT_ONCE = 500
+"""Parts that `each` makes before it lets other calls go on: a few milliseconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finished(Generic[T]):
+    """The end of a computation."""
+
+    result: T
+
+
+async def compute(tenant_id: UUID, slices: Slices[T], *, seconds: float, advice: str) -> T:
+    """The result of a computation, which others have their turns beside.
+
+    Raises TooLarge (too_costly) with the advice once it took more than so many seconds of processor time.
+    """
+    lane = _lane_of(tenant_id)
+    spent = 0.0
+    while spent < seconds:
+        async with lane:
+            outcome = await anyio.to_thread.run_sync(_take_turn, slices, limiter=_threads())
+        if isinstance(outcome, Finished):
+            return outcome.result
+        spent += outcome
+    raise TooLarge(
+        f"This takes more than the {seconds:g} seconds of computing that one call may. {advice}",
+        code=ErrorCode.TOO_COSTLY,
+    )
+
+
+async def interleave(slices: Slices[T]) -> T:
+    """The result of a computation that is done on the event loop, with other calls between its slices.
+
+    For what a transaction waits for: it takes no turns, so it must be short and bounded by itself.
+    """
+    while True:
+        try:
+            next(slices)
+        except StopIteration as end:
+            result: T = end.value
+            return result
+        await asyncio.sleep(0)
+
+
+def finish(slices: Slices[T]) -> T:
+    """The result of a computation that is done here and now, however long it takes."""
+    while True:
+        try:
+            next(slices)
+        except StopIteration as end:
+            result: T = end.value
+            return result
+
+
+def in_one_slice(function: Callable[[], T]) -> Slices[T]:
+    """A computation that cannot be left before its end, and is bounded by what it is given."""
+    yield
+    return function()
+
+
+async def each(items: Sequence[A], make: Callable[[A], B], *, at_once: int = AT_ONCE) -> list[B]:
+    """What is made of each, in order; other calls go on in between."""
+    made = list(map(make, items[:at_once]))
+    for start in range(at_once, len(items), at_once):
+        await asyncio.sleep(0)
+        made += map(make, items[start : start + at_once])
+    return made
+
+
+def _take_turn(slices: Slices[T]) -> Finished[T] | float:
+    """Run slices for one turn; the result where there is one, else the processor time that they took."""
+    started = time.thread_time()
+    spent = 0.0
+    while spent < TURN_SECONDS:
+        try:
+            next(slices)
+        except StopIteration as end:
+            return Finished(end.value)
+        # The event loop need not ask for the interpreter's lock, and wait the 5 ms after which it would be given it.
+        time.sleep(0)
+        spent = time.thread_time() - started
+    return spent
+
+
+_THREADS = RunVar[anyio.CapacityLimiter]("computing_threads")
+_LANES = RunVar[WeakValueDictionary[UUID, anyio.Lock]]("computing_lanes")
+"""Of each event loop its own, as anyio's own threads."""
+
+
+def _threads() -> anyio.CapacityLimiter:
+    try:
+        return _THREADS.get()
+    except LookupError:
+        _THREADS.set(threads := anyio.CapacityLimiter(THREADS))
+        return threads
+
+
+def _lane_of(tenant_id: UUID) -> anyio.Lock:
+    """Where the computations of a tenant wait for each other, as long as there are any."""
+    try:
+        lanes = _LANES.get()
+    except LookupError:
+        _LANES.set(lanes := WeakValueDictionary())
+    lane = lanes.get(tenant_id)
+    if lane is None:
+        lanes[tenant_id] = lane = anyio.Lock()
+    return lane

@@ -1,0 +1,372 @@
+"""No call keeps the others of its process waiting: the event loop of a gateway is watched while the worst come in.
+
+Each graph here is built to be bad for some walk, search or comparison. How long the loop was held is measured in
+processor time, which other work on the machine does not lengthen.
+"""
+
+import asyncio
+import random
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import Any
+
+import httpx2
+import pytest
+
+from recollect.accounts.identity.model import operator_caller
+from recollect.caller import Caller
+from recollect.graph.entities import service as entities
+from recollect.graph.entities.model import NewEntity
+from recollect.graph.hierarchy import service as hierarchy
+from recollect.graph.nodes import service as nodes
+from recollect.graph.nodes.model import Rewrite
+from recollect.platform.db import Database
+from recollect.settings import Settings
+from recollect_gateway.mcp_endpoint.catalogue import CATALOGUE
+from recollect_gateway.mcp_endpoint.errors import ERROR_META
+from recollect_gateway.mcp_endpoint.schema import json_schema
+from recollect_gateway.mcp_endpoint.tool import ToolSpec
+from tests.conftest import NewTenant
+from tests.contract.examples import EXAMPLES
+from tests.gateway import NewApiKey, RunningGateway, eventually, rpc_headers
+from tests.memories import Agent
+from tests.watched_gateway import held, watched_gateway
+from tests.worst_calls import AMOUNTS, worst_call
+
+MAX_HELD = 0.25
+"""Seconds of processor time that the loop may be held: a fifth of it on a machine that does nothing else beside, where
+other work empties the processor's caches."""
+
+MAX_HELD_BY_WRITES = 0.5
+"""The same of what writes a batch in a few statements: the driver encodes the arguments of each in one go."""
+
+COMPUTE_SECONDS = 1.0
+STATEMENT_SECONDS = 15.0
+"""Short: what is quadratic does not end in it, what is linear in a fraction of it."""
+CLIQUE, ALIKE, CHAIN, TALKERS = 120, 4_000, 9_000, 50
+BATCH = 1_000
+STAND_IN = "00000000-0000-7000"
+"""How ids begin that the examples have in place of others."""
+
+
+@pytest.fixture(scope="module")
+def alone() -> None:
+    """Unlike the other faults', these tests share what they build."""
+
+
+@pytest.fixture(scope="module")
+async def watched(settings: Settings) -> AsyncIterator[RunningGateway]:
+    """A gateway whose event loop is watched."""
+    bounds = {"compute_seconds": COMPUTE_SECONDS, "statement_timeout_seconds": STATEMENT_SECONDS}
+    async with watched_gateway(settings.model_copy(update=bounds)) as gateway:
+        yield gateway
+
+
+@pytest.fixture(scope="module")
+async def tenant_caller(new_tenant: NewTenant) -> Caller:
+    return operator_caller(await new_tenant())
+
+
+@pytest.fixture(scope="module")
+async def http(watched: RunningGateway, issue: NewApiKey, tenant_caller: Caller) -> AsyncIterator[httpx2.AsyncClient]:
+    async with watched.http((await issue(tenant_caller)).secret) as http:
+        yield http
+
+
+@pytest.fixture(scope="module")
+async def clique(db: Database, tenant_caller: Caller) -> str:
+    """Every entity related to every other; a start and an end beside it, which only the start leads to."""
+    crowd = [f"member {n}" for n in range(CLIQUE)]
+    agent = Agent(db, tenant_caller, "clique")
+    await agent.create(*crowd, "start", "end", "beyond")
+    triples = [(one, other, "knows") for place, one in enumerate(crowd) for other in crowd[place + 1 :]]
+    triples += [(crowd[0], "start", "knows"), (crowd[1], "start", "knows"), ("start", "end", "knows")]
+    await in_batches(agent.relate, [*triples, ("end", "beyond", "knows")])
+    return "clique"
+
+
+@pytest.fixture(scope="module")
+async def alike(db: Database, tenant_caller: Caller) -> str:
+    """Entities of one type whose long names begin alike, and end differently."""
+    chance = random.Random(1)
+    made = [NewEntity("x" * 440 + "".join(chance.choices("abcdefgh", k=60)), "thing") for _ in range(ALIKE)]
+    await in_batches(Agent(db, tenant_caller, "alike").create, made)
+    return "alike"
+
+
+@pytest.fixture(scope="module")
+async def chain(db: Database, tenant_caller: Caller) -> str:
+    """Each entity under the one before; since the third revision all have another importance."""
+    links = [f"link {n}" for n in range(CHAIN)]
+    agent = Agent(db, tenant_caller, "chain")
+    async with agent.writing() as (tx, revision):
+        made = await entities.create_entities(tx, revision, [NewEntity(name, "link") for name in links])
+    async with agent.writing() as (tx, revision):
+        await hierarchy.place_entities(tx, revision, dict(zip(links[1:], links[:-1], strict=True)))
+    async with agent.writing() as (tx, revision):
+        heads = await nodes.read_heads(tx, revision.graph, [node_id for node_id, _ in made])
+        await nodes.rewrite(tx, revision, [Rewrite(h, replace(h.fields, importance=7.0)) for h in heads.values()])
+    return "chain"
+
+
+@pytest.fixture(scope="module")
+async def texts(db: Database, tenant_caller: Caller) -> str:
+    """Entities of which more is said than any reply holds: 10 MB."""
+    agent = Agent(db, tenant_caller, "texts")
+    said = tuple(f"{'x' * 9_900}{n}" for n in range(20))
+    await agent.create(*(NewEntity(f"talker {n}", "talker", said) for n in range(TALKERS)))
+    return "texts"
+
+
+async def in_batches(write: Callable[..., Awaitable[Any]], given: Sequence[Any]) -> None:
+    for start in range(0, len(given), BATCH):
+        await write(*given[start : start + BATCH])
+
+
+@asynccontextmanager
+async def unheld(http: httpx2.AsyncClient, most: float = MAX_HELD) -> AsyncIterator[None]:
+    """The loop is not held by what is called inside."""
+    await held(http)
+    yield
+    told = await held(http)
+    assert told.loop < most, f"the loop was held for {told.loop:.2f} s"
+
+
+class TestPaths:
+    @pytest.mark.parametrize(
+        ("tool", "arguments"),
+        [
+            ("find_all_paths", {"from": "start", "to": "end", "maxDepth": 12, "maxPaths": 1000}),
+            ("find_all_paths", {"from": "member 5", "to": "beyond", "maxDepth": 12, "maxPaths": 1000}),
+            ("find_all_paths", {"from": "member 5", "to": "member 6", "maxDepth": 12, "maxPaths": 1000}),
+            ("find_path", {"from": "member 5", "to": "beyond"}),
+            ("explore", {"start": "start", "to": "end", "depth": 4}),
+            ("explore", {"start": "member 5", "to": "beyond", "depth": 4}),
+            ("explore", {"start": "member 5", "depth": 4, "max_nodes": 100}),
+        ],
+        ids=lambda value: value if isinstance(value, str) else " to ".join(map(str, list(value.values())[:2])),
+    )
+    async def test_a_clique_holds_nobody(
+        self, watched: RunningGateway, http: httpx2.AsyncClient, clique: str, tool: str, arguments: dict[str, Any]
+    ) -> None:
+        async with unheld(http):
+            result = await watched.call(http, tool, {"graph": clique, **arguments}, path="/mcp/x/all")
+        assert not result["isError"], result
+
+    async def test_nor_does_a_trace_between_nodes(
+        self, watched: RunningGateway, http: httpx2.AsyncClient, clique: str, db: Database, tenant_caller: Caller
+    ) -> None:
+        found = await Agent(db, tenant_caller, clique).open("start", "end")
+        start, end = (str(entity.id) for entity in found.entities)
+        ends = {"from_id": start, "to_id": end, "max_paths": 50, "graph": clique}
+        async with unheld(http):
+            result = await watched.call(http, "get_trace", ends, path="/mcp/x/all")
+        assert len(result["structuredContent"]["paths"]) == 1
+
+
+class TestDuplicates:
+    @pytest.mark.parametrize("tool", ["find_duplicates", "compress_graph"])
+    async def test_what_takes_too_long_is_refused_with_what_to_do(
+        self, watched: RunningGateway, http: httpx2.AsyncClient, alike: str, tool: str
+    ) -> None:
+        async with unheld(http):
+            result = await watched.call(http, tool, {"graph": alike, "threshold": 0.65}, path="/mcp/x/organize")
+        assert result["_meta"][ERROR_META]["code"] == "too_costly"
+        assert "propose_duplicates" in result["content"][0]["text"]
+
+    async def test_it_holds_no_connection_and_ends_when_its_caller_leaves(
+        self, settings: Settings, issue: NewApiKey, tenant_caller: Caller, alike: str
+    ) -> None:
+        """With one connection, others are served while entities are compared without end."""
+        narrow = {"compute_seconds": 10**6, "database_pool_size": 1, "database_acquire_seconds": 20}
+        async with (
+            watched_gateway(settings.model_copy(update=narrow)) as gateway,
+            gateway.http((await issue(tenant_caller)).secret) as http,
+            gateway.http() as watching,
+        ):
+            arguments = {"graph": alike, "threshold": 0.65}
+            before = (await held(watching)).spent
+            call = asyncio.create_task(gateway.call(http, "find_duplicates", arguments, path="/mcp/x/organize"))
+
+            async def is_computing() -> bool:
+                return (await held(watching)).spent > before + 2
+
+            await eventually(is_computing)
+            result = await gateway.call(http, "list_graphs", {}, path="/mcp/x/lineage")
+            assert not result["isError"], result
+            assert not call.done()
+            call.cancel()
+            await asyncio.gather(call, return_exceptions=True)
+
+            async def is_idle() -> bool:
+                spent = (await held(watching)).spent
+                await asyncio.sleep(1)
+                return (await held(watching)).spent < spent + 0.2
+
+            await eventually(is_idle)
+
+
+class TestChain:
+    async def test_an_undo_over_a_chain_of_parents_is_planned_in_no_time(
+        self, watched: RunningGateway, http: httpx2.AsyncClient, chain: str
+    ) -> None:
+        arguments = {"graph": chain, "since_revision": 2, "dry_run": True}
+        async with unheld(http):
+            result = await watched.call(http, "undo_changes", arguments, path="/mcp/x/admin")
+        assert not result["isError"], result
+        assert result["structuredContent"]["nodes_restored"] == CHAIN
+
+    async def test_an_entity_is_put_under_the_last_of_a_chain(
+        self, watched: RunningGateway, http: httpx2.AsyncClient, chain: str
+    ) -> None:
+        async with unheld(http):
+            arguments = {"graph": chain, "entityName": "link 0", "parentName": f"link {CHAIN - 1}"}
+            circle = await watched.call(http, "set_entity_parent", arguments, path="/mcp/x/organize")
+            arguments = {"graph": chain, "entityName": "link 1", "parentName": "link 0"}
+            known = await watched.call(http, "set_entity_parent", arguments, path="/mcp/x/organize")
+        assert circle["_meta"][ERROR_META]["code"] == "cycle"
+        assert not known["isError"], known
+
+
+EMPTIES = b"[" + b",".join([b"{}"] * 1_300_000) + b"]"
+ONES = b"[" + b",".join([b"1"] * 2_000_000) + b"]"
+TEXT = b'"' + b"x" * 4_000_000 + b'"'
+COMMAS = b'"' + b'\\",' * 1_300_000 + b'"'
+
+
+class TestBodies:
+    """What 4 MB can hold is refused, or read, without holding anybody."""
+
+    @pytest.mark.parametrize("path", ["/mcp/x/all", "/v1/graphs/default/memories"])
+    @pytest.mark.parametrize(
+        ("body", "statuses"), [(EMPTIES, {413}), (ONES, {413}), (TEXT, {400}), (COMMAS, {400})], ids=lambda _: "body"
+    )
+    async def test_a_body_that_is_no_message(
+        self, http: httpx2.AsyncClient, path: str, body: bytes, statuses: set[int]
+    ) -> None:
+        async with unheld(http):
+            response = await http.post(path, content=body, headers=rpc_headers())
+        assert response.status_code in statuses, response.text[:200]
+
+    @pytest.mark.parametrize("path", ["/mcp/x/all", "/v1/graphs/default/memories"])
+    async def test_several_at_once(self, http: httpx2.AsyncClient, path: str) -> None:
+        async with unheld(http):
+            posts = (http.post(path, content=EMPTIES, headers=rpc_headers()) for _ in range(4))
+            responses = await asyncio.gather(*posts)
+        assert {response.status_code for response in responses} == {413}
+
+    @pytest.mark.parametrize("count", [190_000, 1_000_000])
+    async def test_a_list_that_is_too_long(self, watched: RunningGateway, http: httpx2.AsyncClient, count: int) -> None:
+        arguments = b'{"query":"x","about":[' + b",".join([b'"a"'] * count) + b"]}"
+        call = b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"recall","arguments":%s}}' % arguments
+        async with unheld(http):
+            response = await http.post("/mcp/x/all", content=call, headers=rpc_headers())
+        said = "about: Array must contain at most 50 elements" if response.status_code == 200 else "values at most"
+        assert said in response.text
+
+    async def test_many_values_in_metadata(self, watched: RunningGateway, http: httpx2.AsyncClient) -> None:
+        items = [{"text": f"fact {n}", "metadata": {"some": [0] * 1_900}} for n in range(100)]
+        async with unheld(http):
+            result = await watched.call(http, "remember", {"items": items}, path="/mcp/x/all")
+        assert not result["isError"], result
+
+    @pytest.mark.parametrize("name", ["csv", "jsonl"])
+    async def test_a_file_of_empty_lines(self, watched: RunningGateway, http: httpx2.AsyncClient, name: str) -> None:
+        media_type = {"csv": "text/csv", "jsonl": "application/x-ndjson"}[name]
+        async with unheld(http):
+            response = await http.post(
+                "/v1/graphs/lines/import", content=b"\n" * 4_000_000, headers={"Content-Type": media_type}
+            )
+            arguments = {"format": name, "data": "\n" * 2_000_000, "dryRun": True}
+            result = await watched.call(http, "import_graph", arguments, path="/mcp/x/all")
+        assert response.status_code == 413, response.text
+        assert result["structuredContent"]["job"], result
+
+    async def test_a_query_that_expands(self, watched: RunningGateway, http: httpx2.AsyncClient) -> None:
+        pairs = "".join(f"({chr(97 + 2 * n)} or {chr(98 + 2 * n)})" for n in range(6))
+        query = " ".join([f"(({pairs}{pairs})({pairs}{pairs}))"] * 4)
+        assert len(query) <= 1_000
+        async with unheld(http):
+            result = await watched.call(http, "boolean_search", {"query": query}, path="/mcp/x/organize")
+        assert "split it into smaller queries" in result["content"][0]["text"]
+
+
+class TestReplies:
+    @pytest.mark.parametrize(
+        ("tool", "arguments"),
+        [
+            ("fuzzy_search", {"query": "x" * 1_000, "threshold": 0}),
+            ("fuzzy_search", {"query": "x" * 1_000, "threshold": 0, "limit": 1000}),
+            ("search_nodes", {"query": "x", "limit": 1000}),
+            ("boolean_search", {"query": "observation:x", "limit": 1000}),
+            ("search_nodes_ranked", {"query": "talker", "limit": 200}),
+            ("read_graph", {}),
+            ("read_graph", {"limit": 1000}),
+            ("open_nodes", {"names": [f"talker {n}" for n in range(100)]}),
+            ("batch_get_entities", {"names": [f"talker {n}" for n in range(100)]}),
+            ("search_by_date_range", {"limit": 1000}),
+        ],
+        ids=lambda value: value if isinstance(value, str) else "…",
+    )
+    async def test_texts_that_no_reply_holds_are_not_read(
+        self, watched: RunningGateway, http: httpx2.AsyncClient, texts: str, tool: str, arguments: dict[str, Any]
+    ) -> None:
+        before = await held(http)
+        async with unheld(http):
+            result = await watched.call(http, tool, {"graph": texts, **arguments}, path="/mcp/x/all")
+        assert result["_meta"][ERROR_META]["code"] in ("reply_too_large", "too_costly"), result
+        assert (await held(http)).memory - before.memory < 60 * 2**20
+
+
+class TestEveryTool:
+    """Each is called with as much as its schema allows, and with its example on each of the bad graphs."""
+
+    @pytest.mark.parametrize("tool", CATALOGUE, ids=lambda tool: tool.name)
+    async def test_with_the_worst_that_it_takes(
+        self, watched: RunningGateway, http: httpx2.AsyncClient, tool: ToolSpec
+    ) -> None:
+        arguments = worst_call(tool, EXAMPLES[tool.name])
+        async with unheld(http, MAX_HELD if tool.read_only else MAX_HELD_BY_WRITES):
+            result = await watched.call(http, tool.name, arguments, path="/mcp/x/all")
+            assert (await http.get("/health/live")).status_code == 200
+        assert "isError" in result
+
+    @pytest.mark.parametrize("tool", [tool for tool in CATALOGUE if tool.read_only], ids=lambda tool: tool.name)
+    async def test_on_a_bad_graph(
+        self,
+        watched: RunningGateway,
+        http: httpx2.AsyncClient,
+        db: Database,
+        tenant_caller: Caller,
+        tool: ToolSpec,
+        clique: str,
+        chain: str,
+        texts: str,
+    ) -> None:
+        for graph, name in ((clique, "member 1"), (chain, "link 1"), (texts, "talker 1")):
+            [entity] = (await Agent(db, tenant_caller, graph).open(name)).entities
+            arguments = on_graph(EXAMPLES[tool.name], tool, graph, name, str(entity.id))
+            async with unheld(http):
+                await watched.call(http, tool.name, arguments, path="/mcp/x/all")
+
+
+def on_graph(example: dict[str, Any], tool: ToolSpec, graph: str, name: str, node_id: str) -> dict[str, Any]:
+    """An example's arguments for another graph, of which they ask as much as they may, about an entity of its own."""
+    schema = json_schema(tool.arguments)["properties"]
+    narrowing = ("as_of", "tags", "kinds", "entityType", "offset")
+    told = {key: value for key, value in example.items() if key not in narrowing}
+    for key, value in told.items():
+        if key in ("graph", "owner_id"):
+            told[key] = graph
+        elif key in AMOUNTS:
+            told[key] = schema[key].get("maximum", value)
+        elif key in ("name", "entityName", "start", "from", "source"):
+            told[key] = name
+        elif key in ("names", "entityNames"):
+            told[key] = [name]
+        elif key == "query":
+            told[key] = name.split()[0]
+        elif isinstance(value, str) and value.startswith(STAND_IN):
+            told[key] = node_id
+    return told

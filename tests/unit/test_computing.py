@@ -1,0 +1,136 @@
+"""What computes long has its turns beside others, ends when its caller leaves, and is refused past its time."""
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable
+from uuid import UUID, uuid4
+
+import anyio
+import pytest
+
+from recollect.errors import ErrorCode, TooLarge
+from recollect.platform import computing
+from recollect.platform.computing import Slices, compute, each, finish, in_one_slice
+from tests.gateway import eventually
+
+ADVICE = "Ask for less."
+
+
+def counting(slices: int, told: Callable[[], None] = lambda: None) -> Slices[int]:
+    for _ in range(slices):
+        told()
+        sum(range(10_000))
+        yield
+    return slices
+
+
+async def test_it_answers_what_the_computation_returns_beside_the_event_loop() -> None:
+    threads = set[int]()
+    result = await compute(uuid4(), counting(50, lambda: threads.add(threading.get_ident())), seconds=60, advice=ADVICE)
+    assert result == 50
+    assert threading.get_ident() not in threads
+    assert finish(counting(50)) == 50
+    assert await compute(uuid4(), in_one_slice(lambda: 7), seconds=60, advice=ADVICE) == 7
+
+
+async def test_past_its_time_it_is_refused_and_says_what_to_do() -> None:
+    slices = counting(10**9)
+    with pytest.raises(TooLarge, match=ADVICE) as refused:
+        await compute(uuid4(), slices, seconds=0.2, advice=ADVICE)
+    assert refused.value.code == ErrorCode.TOO_COSTLY
+    slices.close()  # raises where it were running still
+
+
+async def test_it_ends_when_its_caller_leaves() -> None:
+    done = 0
+
+    def note() -> None:
+        nonlocal done
+        done += 1
+
+    leaving = asyncio.create_task(compute(uuid4(), counting(10**9, note), seconds=10**6, advice=ADVICE))
+
+    async def has_begun() -> bool:
+        return done > 0
+
+    await eventually(has_begun)
+    leaving.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await leaving
+    async with asyncio.timeout(60):
+        before = -1
+        while before != done:
+            before = done
+            await asyncio.sleep(3 * computing.TURN_SECONDS)
+
+
+async def test_a_failure_is_the_callers() -> None:
+    def broken() -> int:
+        raise LookupError
+
+    with pytest.raises(LookupError):
+        await compute(uuid4(), in_one_slice(broken), seconds=60, advice=ADVICE)
+
+
+async def test_a_tenant_with_many_computations_leaves_others_their_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The other's turns come between those of the crowd, which are twenty times as many."""
+    monkeypatch.setattr(computing, "TURN_SECONDS", 0.01)
+    crowd, other = uuid4(), uuid4()
+    ended: list[UUID] = []
+
+    async def run(tenant: UUID) -> None:
+        await compute(tenant, lasting(5 * computing.TURN_SECONDS), seconds=10**6, advice=ADVICE)
+        ended.append(tenant)
+
+    async with anyio.create_task_group() as tasks:
+        for tenant in (*[crowd] * 20, other):
+            tasks.start_soon(run, tenant)
+    assert ended.index(other) < 3
+
+
+async def test_no_tenant_has_two_threads() -> None:
+    at_once = most = 0
+    lock = threading.Lock()
+
+    def slices() -> Slices[None]:
+        nonlocal at_once, most
+        for _ in range(20):
+            with lock:
+                at_once += 1
+                most = max(most, at_once)
+            time.sleep(0.005)
+            with lock:
+                at_once -= 1
+            yield
+
+    tenant = uuid4()
+    await asyncio.gather(*(compute(tenant, slices(), seconds=60, advice=ADVICE) for _ in range(4)))
+    assert most == 1
+
+
+def lasting(seconds: float) -> Slices[None]:
+    """A computation of so many seconds of processor time."""
+    spent = 0.0
+    while spent < seconds:
+        started = time.thread_time()
+        sum(range(50_000))
+        spent += time.thread_time() - started
+        yield
+
+
+async def test_what_is_made_of_many_parts_lets_others_go_on() -> None:
+    turns = 0
+
+    async def others() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    beside = asyncio.create_task(others())
+    numbers = list(range(10 * computing.AT_ONCE))
+    assert await each(numbers, lambda number: -number) == [-number for number in numbers]
+    beside.cancel()
+    assert turns >= 9
+    assert await each([], str) == []

@@ -1,0 +1,138 @@
+"""The gateway in a process of its own, as it is served, with its event loop watched: `python -m tests.watched_gateway`.
+
+A heartbeat says how long the loop was held between two beats, in processor time, so that a machine that is busy with
+other work counts for nothing: `loop` is what the loop's own thread computed; `process` what the whole process did,
+where the beat was late as well, as it is while another thread keeps the interpreter's lock. `GET /held` tells the most
+of each since it was asked last, with all processor time and the most memory that the process ever took.
+"""
+
+import asyncio
+import json
+import os
+import resource
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import httpx2
+import uvicorn
+
+from recollect.platform.telemetry import configure_logging
+from recollect.settings import Settings
+from recollect_gateway.__main__ import spare_what_stays
+from recollect_gateway.app import create_app
+from tests.gateway import RunningGateway
+from tests.timeouts import MAX_WAIT_SECONDS
+
+BEAT_SECONDS = 0.002
+HELD = "/held"
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """How long the loop was held at most, and what the process took so far, in seconds of processor time and bytes."""
+
+    loop: float
+    process: float
+    spent: float
+    memory: int
+
+
+class Heartbeat:
+    """Beats on the event loop, and keeps the longest time between two beats."""
+
+    def __init__(self) -> None:
+        self._loop, self._process = 0.0, 0.0
+        self._last = self._times()
+
+    def beat(self) -> None:
+        """Compare with the last beat, and beat again."""
+        now = self._times()
+        thread, process, wall = (later - earlier for later, earlier in zip(now, self._last, strict=True))
+        self._loop, self._process = max(self._loop, thread), max(self._process, min(process, wall))
+        self._last = self._times()
+        asyncio.get_running_loop().call_later(BEAT_SECONDS, self.beat)
+
+    def told(self) -> bytes:
+        """The most since this was asked last."""
+        memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+        told = {"loop": self._loop, "process": self._process, "spent": time.process_time(), "memory": memory}
+        self._loop = self._process = 0.0
+        return json.dumps(told).encode()
+
+    @staticmethod
+    def _times() -> tuple[float, float, float]:
+        return time.thread_time(), time.process_time(), time.perf_counter()
+
+
+def watched(app: Any) -> Any:
+    """An application with a heartbeat beside it."""
+    heartbeat = Heartbeat()
+
+    async def serve(scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] == "lifespan":
+            heartbeat.beat()
+        if scope.get("path") != HELD:
+            await app(scope, receive, send)
+            return
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": heartbeat.told()})
+
+    return serve
+
+
+@asynccontextmanager
+async def watched_gateway(settings: Settings) -> AsyncIterator[RunningGateway]:
+    """A watched gateway with these settings, until the block ends."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    environment = os.environ | {
+        f"RECOLLECT_{name.upper()}": value if isinstance(value, str) else json.dumps(value)
+        for name, value in settings.model_dump(exclude_unset=True, mode="json").items()
+    }
+    environment["RECOLLECT_PORT"] = str(port)
+    gateway = subprocess.Popen([sys.executable, "-m", __name__], env=environment)  # noqa: ASYNC220 - returns at once
+    running = RunningGateway(f"http://127.0.0.1:{port}")
+    try:
+        async with running.http() as http:
+            give_up = time.monotonic() + MAX_WAIT_SECONDS
+            while not await _serves(http):
+                assert gateway.poll() is None, "the gateway did not start"
+                assert time.monotonic() < give_up, "the gateway did not start in time"
+                await asyncio.sleep(0.05)
+        yield running
+    finally:
+        gateway.terminate()
+        gateway.wait(MAX_WAIT_SECONDS)
+
+
+async def held(http: httpx2.AsyncClient) -> Held:
+    """How long the loop of a watched gateway was held since this was asked last."""
+    return Held(**(await http.get(HELD)).json())
+
+
+async def _serves(http: httpx2.AsyncClient) -> bool:
+    try:
+        return (await http.get("/health/live")).status_code == 200
+    except httpx2.TransportError:
+        return False
+
+
+if __name__ == "__main__":
+    chosen = Settings()
+    configure_logging(chosen)
+    uvicorn.run(
+        watched(create_app(chosen, on_start=spare_what_stays)),
+        host="127.0.0.1",
+        port=chosen.port,
+        loop="uvloop",
+        http="httptools",
+        log_config=None,
+        access_log=False,
+    )
