@@ -1,29 +1,75 @@
 """HTTP spans: they continue the trace of a client's `traceparent` header.
 
-The SDK's span of each MCP message stands below, and prefers a `traceparent` in `_meta` as MCP says.
+The SDK's span of each MCP message stands below, and prefers a `traceparent` in `_meta` as MCP says. Spans tell routes,
+and not what people named: graphs stand in paths and queries, and clients say who they are.
 """
 
+import re
+from collections.abc import Iterable
 from typing import Any
 
+from litestar import Litestar
 from opentelemetry.instrumentation.asgi import OpenTelemetryMiddleware
-from opentelemetry.trace import Span
+from opentelemetry.trace import Span, get_current_span
 
 from recollect.settings import Settings
 
-_QUERY_ATTRIBUTES = ("url.query", "http.url", "http.target")
+UNKNOWN = "unknown"
+"""What stands for a path that no route has, and for a tool that there is not."""
+
+_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+_PATH_ATTRIBUTES = ("url.path", "http.url", "http.target", "http.route")
+_FREE_ATTRIBUTES = ("url.query", "user_agent.original", "http.user_agent")
+_PARAMETER = re.compile(r"\\{[^/]+\\}")
 
 
-def traced(app: Any, settings: Settings) -> Any:
+class Routes:
+    """The routes of an application, by the paths that they take."""
+
+    def __init__(self, templates: Iterable[str]) -> None:
+        # What has fewer parameters goes first: `/v1/jobs/{job_id}` takes no path of a route below it.
+        ordered = sorted(templates, key=lambda template: (template.count("{"), -len(template)))
+        self._routes = [(re.compile(_PARAMETER.sub("[^/]+", re.escape(each))), each) for each in ordered]
+
+    def of(self, path: str) -> str:
+        """The route of a path, with the names of its parameters; UNKNOWN for none. That of MCP ends with its mount."""
+        if path.startswith("/t/"):
+            return "/t/{tenant}/mcp"
+        if path.startswith("/mcp/"):
+            return "/mcp"
+        return next((template for route, template in self._routes if route.fullmatch(path)), UNKNOWN)
+
+
+def traced(app: Litestar, settings: Settings) -> Any:
     """The ASGI application with HTTP spans, if telemetry is exported; else the application itself."""
     if settings.otlp_endpoint is None:
         return app
+    routes = Routes(route.path_format for route in app.routes)
+
+    def named(scope: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+        method = scope.get("method", "")
+        return f"{method if method in _METHODS else 'HTTP'} {routes.of(scope['path'])}", {}
+
+    def without_names(span: Span, scope: dict[str, Any]) -> None:
+        attributes = getattr(span, "attributes", {})
+        for attribute in _PATH_ATTRIBUTES:
+            if attribute in attributes:
+                span.set_attribute(attribute, routes.of(scope["path"]))
+        for attribute in _FREE_ATTRIBUTES:
+            if attribute in attributes:
+                span.set_attribute(attribute, "")
+
     return OpenTelemetryMiddleware(
-        app, excluded_urls="/health", exclude_spans=["receive", "send"], server_request_hook=_without_query
+        app,
+        excluded_urls="/health",
+        exclude_spans=["receive", "send"],
+        default_span_details=named,
+        server_request_hook=without_names,
     )
 
 
-def _without_query(span: Span, scope: dict[str, Any]) -> None:
-    """Query strings may hold names of a tenant's graphs: the path is enough."""
-    for attribute in _QUERY_ATTRIBUTES:
-        if attribute in getattr(span, "attributes", {}):
-            span.set_attribute(attribute, "" if attribute == "url.query" else scope["path"])
+def forget_tool_name() -> None:
+    """Take from the SDK's span the name of a tool that there is not: whoever calls may have written anything."""
+    span = get_current_span()
+    span.update_name("tools/call")
+    span.set_attribute("gen_ai.tool.name", UNKNOWN)

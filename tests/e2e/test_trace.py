@@ -27,6 +27,7 @@ from tests.timeouts import MAX_WAIT_SECONDS
 TRACE_ID = "0af7651916cd43dd8448eb211c80319c"
 CLIENT_SPAN = "b7ad6b7169203331"
 SECRET_TEXT = "the heron nests in the third alder"
+SECRET_NAME = "Zebulon-quixote"
 
 
 @pytest.fixture
@@ -72,6 +73,23 @@ async def test_one_trace_from_the_client_to_the_job(
     assert systems == {"postgresql", "redis"}
     assert any(job.span_id.hex() in ancestors(spans, span) for span in spans.values())
     assert SECRET_TEXT.encode() not in collector.raw
+
+
+async def test_spans_tell_no_names_that_people_chose(settings: Settings, api_key: str, collector: Collector) -> None:
+    """Neither of graphs and tools, in paths and queries, nor what a client calls itself."""
+    traced = settings.model_copy(update={"otlp_endpoint": collector.endpoint, "port": free_port()})
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": SECRET_NAME, "arguments": {}}}
+    headers = {"Authorization": f"Bearer {api_key}", "User-Agent": SECRET_NAME}
+    mcp = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2025-11-25"}
+    with gateway(traced) as address, httpx2.Client(headers=headers, timeout=MAX_WAIT_SECONDS) as client:
+        for path in (f"/v1/graphs/{SECRET_NAME}", f"/v1/graphs/{SECRET_NAME}/memories", f"/{SECRET_NAME}"):
+            client.get(f"{address}{path}", params={"graph": SECRET_NAME})
+        assert "Unknown tool" in client.post(f"{address}/mcp", json=message, headers=mcp).text
+        client.post(f"{address}/t/{SECRET_NAME}/mcp", json=message, headers=mcp)
+    assert {"GET /v1/graphs/{name}", "GET /v1/graphs/{name}/memories", "GET unknown", "POST /mcp", "tools/call"} <= {
+        span.name for span in collector.spans
+    }
+    assert SECRET_NAME.encode() not in collector.raw
 
 
 def remember(address: str, api_key: str, carrier: str) -> None:

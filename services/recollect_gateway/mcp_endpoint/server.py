@@ -39,6 +39,7 @@ from recollect_gateway.mcp_endpoint.request import Context, McpRequest, request_
 from recollect_gateway.mcp_endpoint.schema import json_schema, outline
 from recollect_gateway.mcp_endpoint.tool import Reply, ToolSpec, bounded
 from recollect_gateway.parsing import parse, parse_beside
+from recollect_gateway.tracing import forget_tool_name
 
 INSTRUCTIONS = (
     "Recollect is a lasting memory shared by this organisation's agents. Look for what is known before you answer, "
@@ -67,6 +68,7 @@ class McpHandlers:
         """What a tool answers, or its error; raises MCPError for one that the request is not offered."""
         request, tool = request_of(context), TOOLS.get(params.name)
         if tool is None or not request.knows(tool):
+            forget_tool_name()
             raise MCPError(INVALID_PARAMS, f"Unknown tool: {params.name}")
         tool = request.dialect_of(tool)
         started = time.perf_counter()
