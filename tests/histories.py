@@ -26,8 +26,7 @@ from recollect.graph.observations import service as observations
 from recollect.graph.observations.model import NewObservation
 from recollect.graph.relations import service as relations
 from recollect.graph.relations.model import NewRelation
-from recollect.memory import facts, remembering
-from recollect.memory import service as memory
+from recollect.memory import remembering, revising, writing
 from recollect.memory.model import MemoryPatch, NewMemory, Target
 from recollect.platform.computing import finish
 from recollect.platform.db import Transaction
@@ -135,7 +134,7 @@ def unrelate(triples: Sequence[Triple]) -> Write:
 
 
 def delete(names: Sequence[str]) -> Write:
-    return lambda tx, revision, _: memory.delete_entities(tx, revision, names)
+    return lambda tx, revision, _: writing.delete_entities(tx, revision, names)
 
 
 def remember(items: Sequence[NewMemory]) -> Write:
@@ -172,7 +171,7 @@ def merge(names: Sequence[str], target: str | None) -> Write:
 def revise(place: int, name: str | None, amendment: MemoryPatch) -> Write:
     async def write(tx: Transaction, revision: Revision, known: Known) -> None:
         target = Target(name=name) if name else Target(id=_chosen([*known.memories, *known.nodes], place))
-        await memory.revise(tx, revision, target, amendment)
+        await revising.revise(tx, revision, target, amendment)
 
     return write
 
@@ -181,7 +180,7 @@ def forget(places: Sequence[int], names: Sequence[str], whole: bool) -> Write:
     async def write(tx: Transaction, revision: Revision, known: Known) -> None:
         ids = [_chosen([*known.nodes, *known.memories], place) for place in places]
         targets = [*(Target(id=i) for i in ids), *(Target(name=name) for name in names)]
-        await memory.forget(tx, revision, targets, reason="was wrong", delete=whole)
+        await revising.forget(tx, revision, targets, reason="was wrong", delete=whole)
 
     return write
 
@@ -193,8 +192,8 @@ def retag(names: Sequence[str], add: Sequence[str], remove: Sequence[str]) -> Wr
 
 def change(place: int, text: str | None, status: str | None, days: float | None) -> Write:
     async def write(tx: Transaction, revision: Revision, known: Known) -> None:
-        wanted = facts.NodePatch(text=text, status=status, ttl_days=days)
-        await facts.change(tx, revision, _chosen(known.nodes, place), wanted)
+        wanted = revising.NodePatch(text=text, status=status, ttl_days=days)
+        await revising.change(tx, revision, _chosen(known.nodes, place), wanted)
 
     return write
 

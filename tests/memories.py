@@ -22,8 +22,7 @@ from recollect.graph.relations import service as relations
 from recollect.graph.relations.model import NewRelation, Subgraph
 from recollect.graph.traversal import service as traversal
 from recollect.graph.traversal.model import NamedPaths
-from recollect.memory import remembering
-from recollect.memory import service as memory
+from recollect.memory import reading, remembering, writing
 from recollect.memory.model import NewMemory, Remembered
 from recollect.platform.computing import finish
 from recollect.platform.db import Database, Transaction
@@ -98,7 +97,7 @@ class Agent:
 
     async def delete(self, *names: str) -> None:
         async with self.writing() as (tx, revision):
-            await memory.delete_entities(tx, revision, names)
+            await writing.delete_entities(tx, revision, names)
 
     async def merge(self, names: Sequence[str], target: str | None = None) -> MergedEntity:
         """Make several entities one."""
@@ -134,11 +133,11 @@ class Agent:
 
     async def open(self, *names: str) -> Subgraph:
         async with self.db.transaction(self.caller, read_only=True) as tx:
-            return await memory.open_nodes(await graphs.view(tx, self.graph), names)
+            return await reading.open_nodes(await graphs.view(tx, self.graph), names)
 
     async def read(self) -> Subgraph:
         async with self.db.transaction(self.caller, read_only=True) as tx:
-            return await memory.read_graph(
+            return await reading.read_graph(
                 await graphs.view(tx, self.graph), kind=None, offset=0, limit=None, max_items=10_000
             )
 

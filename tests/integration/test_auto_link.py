@@ -14,9 +14,9 @@ from recollect.graph.graphs import store
 from recollect.graph.lineages.model import Version
 from recollect.graph.nodes.model import NewFact
 from recollect.graph.relations import service as relations
-from recollect.memory import facts
-from recollect.memory.facts import NodePatch
+from recollect.memory import revising, writing
 from recollect.memory.links import MENTIONS_ENTITY
+from recollect.memory.revising import NodePatch
 from recollect.platform.cache import connect_redis
 from recollect.platform.db import Database
 from recollect.platform.queue import Wakeups
@@ -39,7 +39,7 @@ async def context(settings: Settings, db: Database) -> AsyncIterator[WorkerConte
 
 async def fact(agent: Agent, text: str = TEXT, threshold: float | None = None, *, auto_link: bool = True) -> Version:
     async with agent.writing() as (tx, revision):
-        kept = await facts.create_fact(tx, revision, NewFact(text), auto_link=auto_link, threshold=threshold)
+        kept = await writing.create_fact(tx, revision, NewFact(text), auto_link=auto_link, threshold=threshold)
         return kept.node
 
 
@@ -142,7 +142,7 @@ async def test_one_that_holds_no_more_is_related_to_nothing(
     await known(agent)
     made = await fact(agent)
     async with agent.writing() as (tx, revision):
-        await facts.change(tx, revision, made.node_id, NodePatch(status=status))
+        await revising.change(tx, revision, made.node_id, NodePatch(status=status))
     await agent.embed()
     await linking.sweep(context)
     assert (await mentioned(owner, made.node_id), await queued(owner, agent.caller)) == ([], 0)
@@ -154,7 +154,7 @@ async def test_one_that_was_deleted_and_a_graph_that_was_deleted_leave_nothing(
     await known(agent)
     made = await fact(agent)
     async with agent.writing() as (tx, revision):
-        await facts.delete(tx, revision, made.node_id)
+        await revising.delete(tx, revision, made.node_id)
     await agent.embed()
     await linking.sweep(context)
     assert (await mentioned(owner, made.node_id), await queued(owner, agent.caller)) == ([], 0)

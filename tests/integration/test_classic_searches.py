@@ -24,7 +24,7 @@ from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import Moment
 from recollect.graph.nodes import service as nodes
 from recollect.graph.nodes.model import NodeFields
-from recollect.memory import service as memory
+from recollect.memory import reading
 from recollect.platform import db as platform_db
 from recollect.platform.db import Database
 from recollect.platform.sql import Query
@@ -115,17 +115,17 @@ def fields(entity: Entity) -> list[str]:
     return [entity.name, entity.kind or "", *entity.observations]
 
 
-async def reading(agent: Agent, use_case: Callable[..., Awaitable[Any]], query: Any, as_of: str | None = None) -> Any:
+async def searched(agent: Agent, use_case: Callable[..., Awaitable[Any]], query: Any, as_of: str | None = None) -> Any:
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
         return await use_case(await graphs.view(tx, agent.graph, as_of), query)
 
 
 async def now_and_then(agent: Agent, use_case: Callable[..., Awaitable[Any]], query: Any) -> Any:
     """What is found now; it is found again, as it was, after all was deleted."""
-    now = await reading(agent, use_case, query)
+    now = await searched(agent, use_case, query)
     head = await agent.head()
     await agent.delete(*names(await agent.read()))
-    assert await reading(agent, use_case, query, str(head.revision)) == now
+    assert await searched(agent, use_case, query, str(head.revision)) == now
     return now
 
 
@@ -175,14 +175,14 @@ async def test_ranked_scores_are_those_of_the_formula(
 
 async def test_an_expired_entity_does_not_count_as_a_document(agent: Agent) -> None:
     agent = await filled(agent, [NewEntity("rare"), NewEntity("common"), NewEntity("other common")])
-    [hit] = (await reading(agent, search.search_ranked, RankedQuery("rare"))).hits
+    [hit] = (await searched(agent, search.search_ranked, RankedQuery("rare"))).hits
     assert hit.score == pytest.approx(math.log(3 / 1))
 
 
 async def test_pages_of_a_ranked_search(agent: Agent) -> None:
     await agent.create(*[NewEntity(f"tea {n}", None, ("x " * n,)) for n in range(5)], NewEntity("none"))
-    whole = await reading(agent, search.search_ranked, RankedQuery("tea"))
-    pages = [await reading(agent, search.search_ranked, RankedQuery("tea", offset=n, limit=2)) for n in (0, 2, 4)]
+    whole = await searched(agent, search.search_ranked, RankedQuery("tea"))
+    pages = [await searched(agent, search.search_ranked, RankedQuery("tea", offset=n, limit=2)) for n in (0, 2, 4)]
     assert [hit for page in pages for hit in page.hits] == whole.hits
     assert [page.next_offset for page in pages] == [2, 4, None]
 
@@ -222,12 +222,12 @@ async def test_a_boolean_query_finds_what_it_holds_of(
 async def test_a_tag_that_is_found_across_two_is_none(agent: Agent) -> None:
     """Tags are searched by one index over all of them, one after the other."""
     await agent.create(NewEntity("Ada", tags=("red", "blue")), NewEntity("Bob", tags=("red\nblue",)))
-    assert names(await reading(agent, search.search_boolean, BooleanQuery('tag:"d\nb"'))) == ["Bob"]
+    assert names(await searched(agent, search.search_boolean, BooleanQuery('tag:"d\nb"'))) == ["Bob"]
 
 
 async def test_a_fault_is_told_even_where_there_is_no_graph(agent: Agent) -> None:
     with pytest.raises(InvalidInput, match="character 1"):
-        await reading(replace(agent, graph="nowhere"), search.search_boolean, BooleanQuery(")"))
+        await searched(replace(agent, graph="nowhere"), search.search_boolean, BooleanQuery(")"))
 
 
 # Fuzzy
@@ -303,9 +303,9 @@ async def test_fuzzy_candidates_come_in_pages_and_none_is_lost(agent: Agent, mon
     wanted = [f"tea {n}" for n in range(7)]
     await agent.create(*[NewEntity(name, "tee", (f"taa {name[-1]}", "tea of it")) for name in wanted])
     monkeypatch.setattr(platform_db, "STREAMED", 2)
-    found = await reading(agent, search.search_fuzzy, FuzzyQuery("tea 9", 0.5))
+    found = await searched(agent, search.search_fuzzy, FuzzyQuery("tea 9", 0.5))
     assert names(found) == wanted
-    some = await reading(agent, search.search_fuzzy, FuzzyQuery("tea 9", 0.5, offset=2, limit=3))
+    some = await searched(agent, search.search_fuzzy, FuzzyQuery("tea 9", 0.5, offset=2, limit=3))
     assert (names(some), some.next_offset) == (wanted[2:5], 5)
 
 
@@ -315,9 +315,9 @@ async def test_a_fuzzy_search_that_would_compare_too_much_is_refused(
     await agent.create(*(NewEntity(f"tea {n}", "tee") for n in range(7)))
     monkeypatch.setattr(search, "MAX_FUZZY_CHARACTERS", 50)
     with pytest.raises(TooLarge, match="Raise the threshold") as refused:
-        await reading(agent, search.search_fuzzy, FuzzyQuery("tea 9", 0))
+        await searched(agent, search.search_fuzzy, FuzzyQuery("tea 9", 0))
     assert refused.value.code == ErrorCode.TOO_COSTLY
-    assert names(await reading(agent, search.search_fuzzy, FuzzyQuery("teq 3", 0.9, tags=("none",)))) == []
+    assert names(await searched(agent, search.search_fuzzy, FuzzyQuery("teq 3", 0.9, tags=("none",)))) == []
 
 
 async def test_what_is_read_to_be_answered_is_bounded_before_it_is_read(agent: Agent, db: Database) -> None:
@@ -335,12 +335,12 @@ async def test_what_is_read_to_be_answered_is_bounded_before_it_is_read(agent: A
                     await entities.entities_by_id(replace(view, at=at), [ada.id])
         with pytest.raises(TooLarge, match="limit") if refused else nullcontext():
             async with db.transaction(agent.caller, read_only=True, reply_bytes=bound) as tx:
-                await memory.open_nodes(await graphs.view(tx, None), ["Ada"])
+                await reading.open_nodes(await graphs.view(tx, None), ["Ada"])
 
 
 async def test_the_similarity_that_a_search_sets_ends_with_it(agent: Agent, db: Database) -> None:
     await agent.create("lighthouse")
-    await reading(agent, search.search_fuzzy, FuzzyQuery("lihgthouse"))
+    await searched(agent, search.search_fuzzy, FuzzyQuery("lihgthouse"))
     async with db.transaction(agent.caller, read_only=True) as tx:
         assert await tx.fetchval(Query.compile("SELECT current_setting('pg_trgm.similarity_threshold', true)")) in (
             "0.3",
@@ -371,9 +371,9 @@ async def test_a_date_range_finds_what_was_made_or_last_changed_in_it(agent: Age
         ((changed + tick, None), []),
     ]
     for (since, until), found in expected:
-        assert names(await reading(agent, search.search_dates, DateQuery(since, until))) == found, (since, until)
+        assert names(await searched(agent, search.search_dates, DateQuery(since, until))) == found, (since, until)
     before = str((await agent.head()).revision - 1)
-    assert names(await reading(agent, search.search_dates, DateQuery(later + tick), before)) == []
+    assert names(await searched(agent, search.search_dates, DateQuery(later + tick), before)) == []
 
 
 @PROPERTY
@@ -383,7 +383,7 @@ async def test_a_date_range_without_ends_finds_every_entity(
 ) -> None:
     agent = await filled(searching, entities)
     wanted = [entity.name for entity in await entities_of(agent, only)]
-    assert names(await reading(agent, search.search_dates, DateQuery(**only))) == wanted
+    assert names(await searched(agent, search.search_dates, DateQuery(**only))) == wanted
 
 
 # All of them
@@ -400,8 +400,8 @@ USE_CASES: dict[str, tuple[Callable[..., Awaitable[Any]], Any]] = {
 @pytest.mark.parametrize("kind", USE_CASES)
 async def test_a_graph_that_is_not_there_is_empty(agent: Agent, kind: str) -> None:
     use_case, query = USE_CASES[kind]
-    found = await reading(replace(agent, graph="nowhere"), use_case, query)
-    assert found in (await reading(replace(agent, graph="nobody"), use_case, query),)
+    found = await searched(replace(agent, graph="nowhere"), use_case, query)
+    assert found in (await searched(replace(agent, graph="nobody"), use_case, query),)
     assert not getattr(found, "entities", getattr(found, "hits", None))
 
 
@@ -417,7 +417,7 @@ async def test_what_is_not_there_is_not_found(agent: Agent, db: Database, new_te
         await agent.unobserve(("silent", "tea"))
         await agent.relate(("tea", "tea placeholder", "of"))
         use_case, query = USE_CASES[kind]
-        found = await reading(agent, use_case, query)
+        found = await searched(agent, use_case, query)
     entities = [hit.entity for hit in found.hits] if kind == "ranked" else found.entities
     assert {entity.name for entity in entities} == ({"tea", "silent"} if kind in ("boolean", "dates") else {"tea"})
     if kind != "ranked":

@@ -18,7 +18,7 @@ from recollect.errors import ErrorCode, InvalidInput
 from recollect.graph.entities.model import NewEntity
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import Graph, NewGraph
-from recollect.memory import service as memory
+from recollect.memory import reading
 from recollect.platform.db import Database
 from recollect.retention.compaction import service as compaction
 from recollect.retention.compaction.model import Compaction, FreedRows
@@ -68,7 +68,7 @@ async def compacted(agent: Agent, before: datetime, limit: int = 1_000) -> tuple
 
 async def seen(agent: Agent, as_of: str | None = None) -> dict[str, Any]:
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
-        return {name: await reading(await graphs.view(tx, agent.graph, as_of)) for name, reading in READINGS.items()}
+        return {name: await read(await graphs.view(tx, agent.graph, as_of)) for name, read in READINGS.items()}
 
 
 @examples(10)
@@ -97,8 +97,8 @@ async def test_what_can_be_read_reads_as_before(
 
     for revision, then in before.items():
         past = await seen(agent, revision)
-        for reading in READINGS:
-            assert past[reading] == then[reading], (reading, revision)
+        for name in READINGS:
+            assert past[name] == then[name], (name, revision)
     assert await seen(agent) == now
     assert await agent.recall("likes tea") == found
     owner = await asyncpg.connect(owner_url, server_settings={"search_path": "recollect, public"})
@@ -131,10 +131,10 @@ async def test_the_past_beyond_the_horizon_is_refused_by_revision_and_by_time(ag
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
         for as_of in ("0", "2", first.isoformat()):
             with pytest.raises(InvalidInput, match="back to revision 3") as refused:
-                await memory.read_graph(await graphs.view(tx, None, as_of), max_items=9)
+                await reading.read_graph(await graphs.view(tx, None, as_of), max_items=9)
             assert (refused.value.code, refused.value.path) == (ErrorCode.COMPACTED, "as_of")
         for as_of in ("3", head.at.isoformat()):
-            assert names(await memory.read_graph(await graphs.view(tx, None, as_of), max_items=9)) == ["Grace"]
+            assert names(await reading.read_graph(await graphs.view(tx, None, as_of), max_items=9)) == ["Grace"]
 
 
 async def test_within_the_retention_nothing_goes(agent: Agent) -> None:
@@ -143,7 +143,7 @@ async def test_within_the_retention_nothing_goes(agent: Agent) -> None:
     step, freed = await compacted(agent, datetime.now(UTC) - timedelta(days=30))
     assert (step.horizon, freed) == (None, FreedRows())
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
-        assert names(await memory.read_graph(await graphs.view(tx, None, "1"), max_items=9)) == ["Ada", "Grace"]
+        assert names(await reading.read_graph(await graphs.view(tx, None, "1"), max_items=9)) == ["Ada", "Grace"]
 
 
 async def test_the_horizon_never_moves_back(agent: Agent) -> None:

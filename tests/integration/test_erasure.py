@@ -32,7 +32,7 @@ from recollect.graph.relations import service as relations
 from recollect.graph.relations.model import NewRelation
 from recollect.jobs import service as jobs
 from recollect.jobs.model import Job, JobBounds, JobFilter, NewJob
-from recollect.memory import service as memory
+from recollect.memory import reading, revising
 from recollect.memory.model import MemoryPatch, NewMemory, Target
 from recollect.platform.db import Database
 from recollect.platform.sql import Query
@@ -115,8 +115,8 @@ async def write_everywhere(agent: Agent, mark: str) -> None:
     await agent.remember(NewMemory("said elsewhere", about=("Bystander",), thread=f"talk with {mark}"))
     (amended,) = await agent.remember(f"{mark} came back")
     async with agent.writing() as (tx, revision):
-        await memory.revise(tx, revision, Target(id=amended.id), MemoryPatch(text="somebody came back"))
-        await memory.revise(tx, revision, Target(id=fact.id), MemoryPatch(text=f"the {SECRET} was eaten"))
+        await revising.revise(tx, revision, Target(id=amended.id), MemoryPatch(text="somebody came back"))
+        await revising.revise(tx, revision, Target(id=fact.id), MemoryPatch(text=f"the {SECRET} was eaten"))
     async with agent.writing() as (tx, revision):
         (head,) = (await _heads(agent, tx, revision.graph, ["Bystander"])).values()
         fields = replace(
@@ -237,7 +237,7 @@ async def test_the_log_tells_an_erasure_by_ids(agent: Agent) -> None:
         changes, _ = await graphs.recent_changes(tx, None, since=1, limit=9)
         (change,) = changes
         assert (change.operation, change.counts["nodes_erased"], change.actor) == ("erase", 1, agent.caller.subject)
-        assert names(await memory.read_graph(await graphs.view(tx, None, "1"), max_items=9)) == []
+        assert names(await reading.read_graph(await graphs.view(tx, None, "1"), max_items=9)) == []
     async with agent.db.transaction(agent.caller) as tx:
         undone = await undoing.undo_changes(tx, None, "undo", ChangeRange(0), dry_run=False)
     assert {skipped.reason for skipped in undone.skipped} == {"compacted"}
@@ -302,7 +302,7 @@ async def test_what_another_said_instead_is_the_others(agent: Agent) -> None:
     other = replace(agent, caller=replace(agent.caller, subject="key:other"))
     (said,) = await other.remember(NewMemory("floats", about=("Boat",)))
     async with agent.writing() as (tx, revision):
-        await memory.revise(tx, revision, Target(id=said.id), MemoryPatch(text="sank"))
+        await revising.revise(tx, revision, Target(id=said.id), MemoryPatch(text="sank"))
     assert (await erase(agent, None, agent.caller.subject)).erased["observations"] == 1
     assert await agent.recalled("sank") == []
 

@@ -16,10 +16,10 @@ from recollect.graph.graphs.view import GraphView
 from recollect.graph.lineages.model import Version
 from recollect.graph.nodes.model import NewFact, NodeFields
 from recollect.graph.relations.model import NewEdge, NewRelation, RelationFilter
-from recollect.memory import fact_search, fact_triplets, facts, neighbourhoods
-from recollect.memory.facts import NodePatch
+from recollect.memory import exploring, reading, relating, revising, searching, writing
+from recollect.memory.exploring import Neighbourhood
 from recollect.memory.links import RequestedLink
-from recollect.memory.neighbourhoods import Neighbourhood
+from recollect.memory.revising import NodePatch
 from recollect.platform.computing import finish
 from recollect.platform.db import Database
 from recollect.retrieval.recall.model import RecallFilter
@@ -30,25 +30,23 @@ from tests.memories import Agent, asked, at_work
 
 async def fact(agent: Agent, text: str, *links: RequestedLink, auto_link: bool = True, **fields: Any) -> Version:
     async with agent.writing() as (tx, revision):
-        return (await facts.create_fact(tx, revision, NewFact(text, **fields), links, auto_link=auto_link)).node
+        return (await writing.create_fact(tx, revision, NewFact(text, **fields), links, auto_link=auto_link)).node
 
 
 async def entity(agent: Agent, name: str, *links: RequestedLink, **fields: Any) -> Version:
     async with agent.writing() as (tx, revision):
-        return (await facts.create_entity(tx, revision, name, NodeFields(**fields), links)).node
+        return (await writing.create_entity(tx, revision, name, NodeFields(**fields), links)).node
 
 
 async def change(agent: Agent, node_id: UUID, **wanted: Any) -> Version:
     async with agent.writing() as (tx, revision):
-        return await facts.change(tx, revision, node_id, NodePatch(**wanted))
+        return await revising.change(tx, revision, node_id, NodePatch(**wanted))
 
 
 async def around(agent: Agent, node_id: UUID, depth: int = 1) -> list[tuple[str, str, str]]:
     """The relations within `depth` of a node, by what their ends say."""
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
-        found = await neighbourhoods.neighbourhood(
-            await graphs.view(tx, agent.graph), node_id, depth=depth, max_nodes=100
-        )
+        found = await exploring.neighbourhood(await graphs.view(tx, agent.graph), node_id, depth=depth, max_nodes=100)
     said = {node.node_id: node.name or node.content or "" for node in found.nodes}
     return sorted((said[edge.from_node], edge.type, said[edge.to_node]) for edge in found.edges)
 
@@ -63,7 +61,7 @@ async def mentioned(agent: Agent, text: str) -> list[str]:
 async def find(agent: Agent, text: str, **only: Any) -> list[str]:
     (question,) = await asked(text)
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
-        found = await fact_search.find(
+        found = await searching.find(
             await graphs.view(tx, agent.graph), question, RecallFilter(**only), limit=10, threshold=None
         )
     return [one.node.name or one.node.content or "" for one in found]
@@ -97,7 +95,7 @@ class TestLinksByName:
         made = await entity(agent, "Robert")
         async with agent.writing() as (tx, revision):
             await aliases.keep_name(tx, revision, made.node_id)
-            await facts.change(tx, revision, made.node_id, NodePatch(text="Bob Smith"))
+            await revising.change(tx, revision, made.node_id, NodePatch(text="Bob Smith"))
         assert await mentioned(agent, "robert keeps bees") == ["Bob Smith"]
         assert await find(agent, "What does Robert keep?", named=True) == ["Bob Smith"]
 
@@ -107,7 +105,7 @@ class TestLinksByName:
         await agent.relate(("Bob", "Placeholder", "knows"))
         await change(agent, archived.node_id, status="archived")
         async with agent.writing() as (tx, revision):
-            await facts.delete(tx, revision, gone.node_id)
+            await revising.delete(tx, revision, gone.node_id)
         assert await mentioned(agent, "Gone, Archived and Placeholder met Bob") == ["Bob"]
 
     async def test_only_where_it_is_asked_for(self, agent: Agent) -> None:
@@ -225,8 +223,8 @@ class TestChanging:
 
 
 async def traced(view: GraphView, start: UUID, end: UUID, *, max_paths: int) -> Neighbourhood:
-    searched = await neighbourhoods.open_trace(view, start, end, max_paths=max_paths)
-    return await neighbourhoods.traced(view.tx, searched, finish(searched.all_paths()))
+    searched = await exploring.open_trace(view, start, end, max_paths=max_paths)
+    return await exploring.traced(view.tx, searched, finish(searched.all_paths()))
 
 
 class TestLookingAround:
@@ -255,13 +253,13 @@ class TestLookingAround:
     async def test_the_past_is_shown_as_it_was(self, agent: Agent) -> None:
         first, second = await fact(agent, "one"), await fact(agent, "two")
         async with agent.writing() as (tx, revision):
-            await fact_triplets.relate(tx, revision, NewEdge(first.node_id, second.node_id, "FOLLOWS_FROM"))
+            await relating.relate(tx, revision, NewEdge(first.node_id, second.node_id, "FOLLOWS_FROM"))
             related = revision.number
         async with agent.writing() as (tx, revision):
-            assert await fact_triplets.unrelate(tx, revision, first.node_id, second.node_id, None) == 1
+            assert await relating.unrelate(tx, revision, first.node_id, second.node_id, None) == 1
         async with agent.db.transaction(agent.caller, read_only=True) as tx:
             for as_of, edges in ((None, 0), (str(related), 1), (str(related - 1), 0)):
-                found = await neighbourhoods.neighbourhood(
+                found = await exploring.neighbourhood(
                     await graphs.view(tx, None, as_of), first.node_id, depth=1, max_nodes=10
                 )
                 assert len(found.edges) == edges
@@ -269,7 +267,7 @@ class TestLookingAround:
     async def test_triplets_make_entities_and_are_found_in_the_past(self, agent: Agent) -> None:
         said = await fact(agent, "somebody repairs something")
         async with agent.writing() as (tx, revision):
-            made, _ = await fact_triplets.create_triplet(
+            made, _ = await relating.create_triplet(
                 tx, revision, NewRelation("Alice", "Clock", "repairs", {"since": 1}), said.node_id
             )
             number = revision.number
@@ -280,13 +278,13 @@ class TestLookingAround:
         ]
         await agent.unrelate(("Alice", "Clock", "repairs"))
         async with agent.db.transaction(agent.caller, read_only=True) as tx:
-            assert await fact_triplets.search_triplets(
+            assert await relating.search_triplets(
                 await graphs.view(tx, None), RelationFilter("Alice"), offset=0, limit=9
             ) == (
                 [],
                 False,
             )
-            [found], more = await fact_triplets.search_triplets(
+            [found], more = await relating.search_triplets(
                 await graphs.view(tx, None, str(number)), RelationFilter("Alice"), offset=0, limit=9
             )
         assert (found.named.target, found.edge, found.fact_id, more) == ("Clock", made.edge, said.node_id, False)
@@ -315,7 +313,7 @@ class TestFinding:
 
         async def similar() -> list[str | None]:
             async with agent.db.transaction(agent.caller, read_only=True) as tx:
-                found = await fact_search.find_similar(
+                found = await searching.find_similar(
                     await graphs.view(tx, None), first.node_id, threshold=0.5, limit=9, edges=True
                 )
             return [one.node.content for one in found]
@@ -328,22 +326,22 @@ class TestFinding:
         first = await fact(agent, "the cat sleeps on the sofa")
         second = await fact(agent, "the cat is sleeping on the couch")
         async with agent.writing() as (tx, revision):
-            await fact_triplets.relate(tx, revision, NewEdge(first.node_id, second.node_id, "SIMILAR_TO"))
+            await relating.relate(tx, revision, NewEdge(first.node_id, second.node_id, "SIMILAR_TO"))
         await agent.embed()
         async with agent.db.transaction(agent.caller, read_only=True) as tx:
             for asked_for, types in ((True, ["SIMILAR_TO"]), (False, [])):
-                [found] = await fact_search.find_similar(
+                [found] = await searching.find_similar(
                     await graphs.view(tx, None), first.node_id, threshold=0.5, limit=9, edges=asked_for
                 )
                 assert [edge.type for edge in found.edges] == types
 
     async def test_stats_count_what_is_there(self, agent: Agent) -> None:
         async with agent.db.transaction(agent.caller, read_only=True) as tx:
-            assert (await facts.graph_stats(await graphs.view(tx, "nowhere"))).head is None
+            assert (await reading.graph_stats(await graphs.view(tx, "nowhere"))).head is None
         await agent.create("Alice")
         await fact(agent, "Alice repairs clocks")
         async with agent.db.transaction(agent.caller, read_only=True) as tx:
-            stats = await facts.graph_stats(await graphs.view(tx, None))
+            stats = await reading.graph_stats(await graphs.view(tx, None))
         assert stats.head is not None
         assert (stats.head.entities, stats.head.facts, stats.head.relations) == (1, 1, 1)
         assert (stats.kinds, stats.types, stats.waiting) == ([("thing", 1)], [("MENTIONS_ENTITY", 1)], 2)
@@ -361,12 +359,10 @@ async def test_another_tenant_s_entities_are_not_mentioned_and_its_facts_not_sim
         own = await fact(agent, "Alice repairs clocks")
         async with agent.db.transaction(agent.caller, read_only=True) as tx:
             assert (
-                await fact_search.find_similar(
-                    await graphs.view(tx, None), own.node_id, threshold=0, limit=9, edges=True
-                )
+                await searching.find_similar(await graphs.view(tx, None), own.node_id, threshold=0, limit=9, edges=True)
                 == []
             )
             with pytest.raises(NotFound):
-                await fact_search.find_similar(
+                await searching.find_similar(
                     await graphs.view(tx, None), foreign.node_id, threshold=0, limit=9, edges=True
                 )

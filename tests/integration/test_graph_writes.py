@@ -22,8 +22,7 @@ from recollect.graph.observations.model import NewObservation
 from recollect.graph.passages.store import MAX_INSERTED
 from recollect.graph.relations import service as relations
 from recollect.graph.relations.model import NewRelation
-from recollect.memory import remembering
-from recollect.memory import service as memory
+from recollect.memory import reading, remembering, writing
 from recollect.memory.model import NewMemory
 from recollect.platform.db import Database, Transaction
 from recollect.platform.sql import Queries
@@ -75,7 +74,7 @@ async def unrelate(tx: Transaction, revision: Revision, batch: list[str]) -> Non
 
 
 async def delete(tx: Transaction, revision: Revision, batch: list[str]) -> None:
-    await memory.delete_entities(tx, revision, batch)
+    await writing.delete_entities(tx, revision, batch)
 
 
 async def statements_of(agent: Agent, write: Write, batch: list[str]) -> list[str]:
@@ -301,7 +300,7 @@ async def test_a_graph_too_large_for_one_reply_is_read_in_pages(agent: Agent) ->
 
     async def page(limit: int | None, offset: int = 0) -> tuple[list[str], int, int | None]:
         async with agent.db.transaction(agent.caller, read_only=True) as tx:
-            read = await memory.read_graph(
+            read = await reading.read_graph(
                 await graphs.view(tx, None), kind=None, offset=offset, limit=limit, max_items=12
             )
             return list(names(read)), len(read.relations), read.next_offset

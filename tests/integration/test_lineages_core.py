@@ -22,7 +22,7 @@ from recollect.graph.lineages import service as lineages
 from recollect.graph.lineages.model import Draft, PutOutcome, Version
 from recollect.graph.nodes.model import NodeFields
 from recollect.graph.relations.model import EdgeUpsert
-from recollect.memory import subgraphs
+from recollect.memory import exploring, relating, writing
 from recollect.memory.model import EdgeSpec, NodeSpec, Target, WrittenSubgraph
 from recollect.platform.computing import finish
 from recollect.platform.db import Database, Transaction
@@ -193,7 +193,7 @@ class TestDeletingAGraph:
         here, there = [(await one.open("Ada")).entities[0].id for one in (agent, notes)]
         spec = EdgeSpec(Target(here), Target(there), "is", to_graph="notes")
         async with agent.writing() as (tx, revision):
-            await subgraphs.put_edge(tx, revision, spec)
+            await relating.put_edge(tx, revision, spec)
         kept, gone = [await owner.fetchval("SELECT graph_id FROM nodes WHERE id = $1", i) for i in (here, there)]
         before = await contents(owner, kept)
         assert all(count for table, count in (await contents(owner, gone)).items() if table != "aliases")
@@ -202,7 +202,7 @@ class TestDeletingAGraph:
         assert await owner.fetchval("SELECT count(*) FROM graphs WHERE id = $1", gone) == 0
         assert await contents(owner, kept) == before
         async with agent.db.transaction(agent.caller, read_only=True) as tx:
-            (link,) = (await subgraphs.symlinks_of(await graphs.view(tx, None), offset=0, limit=10)).links
+            (link,) = (await exploring.symlinks_of(await graphs.view(tx, None), offset=0, limit=10)).links
         assert (link.dangling, link.to_graph) == (True, None)
         assert not await delete(agent, "notes")
         await notes.create("Ada")
@@ -294,7 +294,7 @@ class TestSubgraphs:
         async with agent.db.transaction(agent.caller) as tx:
             with tx._connection.query_logger(lambda record: sent.append(record.query)):
                 async with graphs.write_graph(tx, agent.graph, "test") as revision:
-                    return await subgraphs.put_subgraph(tx, revision, nodes, edges), len(sent)
+                    return await writing.put_subgraph(tx, revision, nodes, edges), len(sent)
 
     async def test_the_largest_sends_no_more_statements_than_a_small_one(
         self, agent: Agent, settings: Settings

@@ -17,7 +17,7 @@ from recollect.graph.graphs.model import Graph
 from recollect.graph.nodes import service as nodes
 from recollect.graph.observations import service as observations
 from recollect.graph.observations.model import Observation
-from recollect.memory import service as memory
+from recollect.memory import revising
 from recollect.memory.model import MemoryPatch, NewMemory, RememberOutcome, Revised, Target
 from recollect.platform.computing import finish
 from recollect.platform.db import Database
@@ -54,12 +54,12 @@ async def said(agent: Agent, *ids: UUID) -> list[Observation]:
 
 async def revise(agent: Agent, target: UUID, **amendment: Any) -> Revised:
     async with agent.writing() as (tx, revision):
-        return await memory.revise(tx, revision, Target(id=target), MemoryPatch(**amendment))
+        return await revising.revise(tx, revision, Target(id=target), MemoryPatch(**amendment))
 
 
 async def forget(agent: Agent, *ids: UUID, reason: str | None = None, delete: bool = False) -> list[UUID]:
     async with agent.writing() as (tx, revision):
-        return await memory.forget(tx, revision, [Target(id=i) for i in ids], reason=reason, delete=delete)
+        return await revising.forget(tx, revision, [Target(id=i) for i in ids], reason=reason, delete=delete)
 
 
 async def undo(agent: Agent, since: int, until: int | None = None) -> UndoPlan:

@@ -16,7 +16,7 @@ from recollect.graph.entities.model import NewEntity
 from recollect.graph.graphs import service as graphs
 from recollect.graph.nodes import service as nodes
 from recollect.graph.nodes.model import Rewrite
-from recollect.memory import service as memory
+from recollect.memory import revising
 from recollect.memory.model import MemoryPatch, NewMemory, Target
 from recollect.platform.db import Database
 from recollect.retrieval.recall import service as recall
@@ -63,7 +63,7 @@ async def rename(agent: Agent) -> None:
 
 async def revise(agent: Agent) -> None:
     async with agent.writing() as (tx, revision):
-        await memory.revise(tx, revision, Target(name="Boat"), MemoryPatch(text="it floats"))
+        await revising.revise(tx, revision, Target(name="Boat"), MemoryPatch(text="it floats"))
 
 
 async def merge(agent: Agent) -> None:
@@ -386,7 +386,7 @@ async def test_what_was_around_a_turn_and_is_gone_finds_it_no_longer(agent: Agen
     await agent.embed()
     assert len(await agent.recalled("zeppelin")) == 3
     async with agent.writing() as (tx, revision):
-        await memory.forget(tx, revision, [Target(id=remembered[1].id)], delete=True)
+        await revising.forget(tx, revision, [Target(id=remembered[1].id)], delete=True)
     await agent.embed()
     assert await agent.recalled("zeppelin") == []
 

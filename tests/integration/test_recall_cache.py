@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from recollect.accounts.identity.model import operator_caller
 from recollect.graph.graphs.model import Graph
-from recollect.memory import service as memory
+from recollect.memory import revising
 from recollect.memory.model import MemoryPatch, NewMemory, Target
 from recollect.platform import shared_cache
 from recollect.platform.db import Database, Transaction
@@ -147,7 +147,7 @@ class TestEqualsTheSearch:
         )
         [archived] = await agent.remember("tea is a drug")
         async with agent.writing() as (tx, revision):
-            await memory.revise(tx, revision, Target(archived.id), MemoryPatch(status="archived"))
+            await revising.revise(tx, revision, Target(archived.id), MemoryPatch(status="archived"))
         asks: list[dict[str, Any]] = [
             {},
             {"kinds": ("person",)},

@@ -16,7 +16,7 @@ from recollect.accounts.identity.model import operator_caller
 from recollect.errors import InvalidInput, NotFound
 from recollect.graph.entities.model import NewEntity
 from recollect.graph.graphs import service as graphs
-from recollect.memory import service as memory
+from recollect.memory import revising
 from recollect.memory.model import NewMemory, Target
 from recollect.platform.db import Database
 from recollect.retrieval.recall import service as recall
@@ -226,7 +226,7 @@ async def test_a_moment_is_told_in_the_words_of_then(agent: Agent) -> None:
     then = (await agent.head()).revision
 
     async with agent.writing() as (tx, revision):
-        await memory.forget(tx, revision, [Target(id=told[0].id)])
+        await revising.forget(tx, revision, [Target(id=told[0].id)])
     questions = [Question("tea", None, "none")]
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
         now, before = [
@@ -292,7 +292,7 @@ async def test_words_are_counted_as_they_stand_in_live_memories(agent: Agent, ow
     told = await agent.remember(*(f"tea number {n}" for n in range(30)), "tea and cake", "cake again", "porcelain")
     await agent.embed()
     async with agent.writing() as (tx, revision):
-        await memory.forget(tx, revision, [Target(id=one.id) for one in told[:15]], delete=True)
+        await revising.forget(tx, revision, [Target(id=one.id) for one in told[:15]], delete=True)
     await agent.embed()
     rows = await owner.fetch("SELECT lexeme, passages FROM terms WHERE tenant_id = $1", agent.caller.tenant_id)
     counted = {row["lexeme"]: row["passages"] for row in rows}

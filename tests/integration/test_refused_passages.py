@@ -17,7 +17,7 @@ from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import NewGraph
 from recollect.graph.passages import service as passages
 from recollect.graph.passages.model import MAX_FAILURES, FailedPassage, PendingPassage
-from recollect.memory import service as memory
+from recollect.memory import writing
 from recollect.memory.model import NewMemory
 from recollect.platform.cache import connect_redis
 from recollect.platform.db import Database
@@ -233,7 +233,7 @@ class TestCounts:
         stranger = await issue(operator_caller(await new_tenant()))
         assert await self.told(gateway, stranger.secret) == (0, 0)
         async with context.database.transaction(caller) as tx, graphs.write_graph(tx, None, "test") as revision:
-            await memory.delete_entities(tx, revision, ["poison"])
+            await writing.delete_entities(tx, revision, ["poison"])
         assert await self.told(gateway, key) == (0, reached[0])
 
 

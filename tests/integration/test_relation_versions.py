@@ -16,7 +16,7 @@ from recollect.graph.nodes import service as nodes
 from recollect.graph.nodes.model import occurrences
 from recollect.graph.relations import service as relations
 from recollect.graph.relations.model import Edge, EdgeUpsert, NewEdge, NewRelation, RelationFilter, Walk
-from recollect.memory import fact_triplets
+from recollect.memory import relating
 from recollect.platform.db import Database
 from recollect.platform.sql import Query
 from recollect.retention.compaction import service as retention
@@ -50,7 +50,7 @@ async def put(agent: Agent, *metadata: dict[str, Any] | None, ordinal: int | Non
 async def edges(agent: Agent, as_of: int | None = None) -> list[Edge]:
     """The relation as it is, or was; none where it is not there."""
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
-        found, _ = await fact_triplets.search_triplets(
+        found, _ = await relating.search_triplets(
             await graphs.view(tx, None, None if as_of is None else str(as_of)), RelationFilter(), offset=0, limit=9
         )
     return [one.edge for one in found]

@@ -16,7 +16,7 @@ from recollect.graph.entities.model import NewEntity
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import NewGraph
 from recollect.graph.lineages import service as lineages
-from recollect.memory import service as memory
+from recollect.memory import revising
 from recollect.memory.model import MemoryPatch, NewMemory, Revised, Target
 from recollect.platform.db import Database
 from tests.conftest import NewTenant
@@ -33,12 +33,12 @@ async def agent(db: Database, caller: Caller) -> AsyncIterator[Agent]:
 
 async def revise(agent: Agent, target: UUID | str, **amendment: Any) -> Revised:
     async with agent.writing() as (tx, revision):
-        return await memory.revise(tx, revision, _target(target), MemoryPatch(**amendment))
+        return await revising.revise(tx, revision, _target(target), MemoryPatch(**amendment))
 
 
 async def forget(agent: Agent, *targets: UUID | str, delete: bool = False, reason: str | None = None) -> list[UUID]:
     async with agent.writing() as (tx, revision):
-        return await memory.forget(tx, revision, [_target(t) for t in targets], reason=reason, delete=delete)
+        return await revising.forget(tx, revision, [_target(t) for t in targets], reason=reason, delete=delete)
 
 
 def _target(target: UUID | str) -> Target:

@@ -13,9 +13,9 @@ from recollect.graph.graphs import service as graphs
 from recollect.graph.lineages.model import Version
 from recollect.graph.nodes.model import NewFact
 from recollect.graph.relations.model import NewEdge
-from recollect.memory import fact_search, fact_triplets, facts
-from recollect.memory.fact_search import SimilarFact
-from recollect.memory.facts import NodePatch
+from recollect.memory import relating, revising, searching, writing
+from recollect.memory.revising import NodePatch
+from recollect.memory.searching import SimilarFact
 from recollect.platform.db import Database
 from tests.conftest import NewTenant
 from tests.gateway import revision_of
@@ -26,20 +26,20 @@ SOFA, COUCH, RUG = "the cat sleeps on the sofa", "the cat is sleeping on the cou
 
 async def fact(agent: Agent, text: str, **fields: Any) -> UUID:
     async with agent.writing() as (tx, revision):
-        made: Version = (await facts.create_fact(tx, revision, NewFact(text, **fields), (), auto_link=False)).node
+        made: Version = (await writing.create_fact(tx, revision, NewFact(text, **fields), (), auto_link=False)).node
     await agent.embed()
     return made.node_id
 
 
 async def change(agent: Agent, node_id: UUID, **wanted: Any) -> None:
     async with agent.writing() as (tx, revision):
-        await facts.change(tx, revision, node_id, NodePatch(**wanted))
+        await revising.change(tx, revision, node_id, NodePatch(**wanted))
     await agent.embed()
 
 
 async def similar(agent: Agent, node_id: UUID, as_of: str | None = None, threshold: float = 0.3) -> list[SimilarFact]:
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
-        return await fact_search.find_similar(
+        return await searching.find_similar(
             await graphs.view(tx, None, as_of), node_id, threshold=threshold, limit=9, edges=True
         )
 
@@ -65,7 +65,7 @@ async def test_each_past_revision_finds_what_was_similar_then(agent: Agent, db: 
     rug = await fact(agent, RUG)
     await look()
     async with agent.writing() as (tx, revision):
-        await fact_triplets.relate(tx, revision, NewEdge(sofa, couch, "SIMILAR_TO"))
+        await relating.relate(tx, revision, NewEdge(sofa, couch, "SIMILAR_TO"))
     await look()
     await change(agent, couch, text="interest rates rose in March")
     await look()
@@ -77,7 +77,7 @@ async def test_each_past_revision_finds_what_was_similar_then(agent: Agent, db: 
     await change(agent, sofa, text="rates of interest went up in March")
     await look()
     async with agent.writing() as (tx, revision):
-        await facts.delete(tx, revision, couch)
+        await revising.delete(tx, revision, couch)
     await look()
     assert len({str(found) for found in seen.values()}) >= 6, "the states differ"
     assert {len(found) for found in seen.values()} == {0, 1, 2}
@@ -105,7 +105,7 @@ async def test_the_threshold_and_the_limit_hold_in_the_past(agent: Agent) -> Non
         best.node.content
     ]
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
-        [first] = await fact_search.find_similar(
+        [first] = await searching.find_similar(
             await graphs.view(tx, None, "4"), sofa, threshold=0.3, limit=1, edges=False
         )
     assert first.node == best.node

@@ -32,7 +32,7 @@ from recollect.graph.passages.model import FailedPassage
 from recollect.graph.relations import service as relations
 from recollect.graph.relations.model import RelationFilter
 from recollect.graph.traversal import service as traversal
-from recollect.memory import service as memory
+from recollect.memory import reading
 from recollect.memory.model import NewMemory
 from recollect.platform.db import Operator
 from recollect.platform.migrate import migrate
@@ -270,7 +270,7 @@ async def test_nothing_is_compared_with_everything(work: Work) -> None:
         for n in range(1, BATCH)
     ]
 
-    async def reading(
+    async def asking(
         use_case: Callable[..., Awaitable[object]], *arguments: object, as_of: str | None = None, **named: object
     ) -> None:
         async with agent.db.transaction(agent.caller, read_only=True) as tx:
@@ -328,15 +328,15 @@ async def test_nothing_is_compared_with_everything(work: Work) -> None:
         "open": lambda: agent.open(*names),
         "search": lambda: agent.found("tea"),
         "recall": lambda: agent.recall("Who likes tea 7?"),
-        "read the past": lambda: reading(memory.read_graph, max_items=10_000, as_of="3"),
-        "search relations": lambda: reading(relations.find_relations, RelationFilter(), offset=0, limit=BATCH),
-        "search past relations": lambda: reading(
+        "read the past": lambda: asking(reading.read_graph, max_items=10_000, as_of="3"),
+        "search relations": lambda: asking(relations.find_relations, RelationFilter(), offset=0, limit=BATCH),
+        "search past relations": lambda: asking(
             relations.find_relations, RelationFilter(), offset=0, limit=BATCH, as_of="3"
         ),
-        "find a path": lambda: reading(found_path, names[7], names[8]),
-        "extract": lambda: reading(traversal.extract_subgraph, names[:1], depth=1, max_nodes=BATCH),
-        "list roots": lambda: reading(hierarchy.get_roots, PageRequest()),
-        "find duplicates": lambda: reading(found_duplicates, threshold=0.9),
+        "find a path": lambda: asking(found_path, names[7], names[8]),
+        "extract": lambda: asking(traversal.extract_subgraph, names[:1], depth=1, max_nodes=BATCH),
+        "list roots": lambda: asking(hierarchy.get_roots, PageRequest()),
+        "find duplicates": lambda: asking(found_duplicates, threshold=0.9),
         "look at an undo": lambda: trying(undoing.undo_changes, "undo", ChangeRange(1, 5), dry_run=True),
         "import": lambda: writing(transfer.import_batch, "default", imported, Strategy.SKIP),
         "import again": lambda: writing(transfer.import_batch, "default", imported, Strategy.MERGE),
@@ -346,7 +346,7 @@ async def test_nothing_is_compared_with_everything(work: Work) -> None:
             archiving.archive_entities, "archive", ArchiveCriteria(tags=("nobody",)), dry_run=True
         ),
         "purge": purge,
-        "validate": lambda: reading(validation.validate_graph),
+        "validate": lambda: asking(validation.validate_graph),
         "unobserve": lambda: agent.unobserve(*((name, "and wine") for name in names)),
         "unrelate": lambda: agent.unrelate(*edges),
         "merge": lambda: agent.merge(names[1:11]),

@@ -24,7 +24,7 @@ from recollect.graph.nodes import service as nodes
 from recollect.graph.nodes.model import NodeFields
 from recollect.graph.relations import service as relations
 from recollect.graph.relations.model import Direction, NewEdge, Walk
-from recollect.memory import service as memory
+from recollect.memory import exploring, reading, revising
 from recollect.memory.model import Explored, NewMemory, Target
 from recollect.platform.computing import finish
 from recollect.platform.db import Database
@@ -54,9 +54,9 @@ async def _explore(view: GraphView, name: str, walk: Walk, to: str | None = None
     start = Target(name=name)
     try:
         if to is None:
-            return await memory.explore(view, start, walk, depth=3, max_nodes=50)
-        searched = await memory.open_paths(view, start, Target(name=to), walk, depth=3)
-        return await memory.explored_paths(view.tx, searched, finish(searched.all_paths()))
+            return await exploring.explore(view, start, walk, depth=3, max_nodes=50)
+        searched = await exploring.open_paths(view, start, Target(name=to), walk, depth=3)
+        return await exploring.explored_paths(view.tx, searched, finish(searched.all_paths()))
     except NotFound:
         return None
 
@@ -75,10 +75,10 @@ async def _counted(view: GraphView) -> Any:
 
 
 READINGS: dict[str, Reading] = {
-    "read_graph": lambda view: memory.read_graph(view, max_items=1_000),
-    "a page": lambda view: memory.read_graph(view, offset=1, limit=2, max_items=9),
-    "of a kind": lambda view: memory.read_graph(view, kind="cat", offset=0, limit=9, max_items=9),
-    "open_nodes": lambda view: memory.open_nodes(view, NAMED),
+    "read_graph": lambda view: reading.read_graph(view, max_items=1_000),
+    "a page": lambda view: reading.read_graph(view, offset=1, limit=2, max_items=9),
+    "of a kind": lambda view: reading.read_graph(view, kind="cat", offset=0, limit=9, max_items=9),
+    "open_nodes": lambda view: reading.open_nodes(view, NAMED),
     "search by name": lambda view: search.search_nodes(view, SubstringQuery("a")),
     "search by observation": lambda view: search.search_nodes(view, SubstringQuery("likes", tags=("NEW",))),
     "ranked search": lambda view: search.search_ranked(view, RankedQuery("likes tea")),
@@ -96,7 +96,7 @@ READINGS: dict[str, Reading] = {
 async def _seen(agent: Agent, as_of: str | None = None) -> dict[str, Any]:
     assert agent.graph is not None
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
-        return {name: await reading(await graphs.view(tx, agent.graph, as_of)) for name, reading in READINGS.items()}
+        return {name: await read(await graphs.view(tx, agent.graph, as_of)) for name, read in READINGS.items()}
 
 
 @examples(25)
@@ -114,11 +114,11 @@ async def test_every_past_revision_reads_as_it_was_seen(replaying: Agent, policy
 
 
 def _assert_same(past: dict[str, Any], then: dict[str, Any]) -> None:
-    for reading in READINGS:
-        if reading == "counts":  # The head's time is not its revision's before the first.
-            assert replace(past[reading], at=then[reading].at) == then[reading]
+    for name in READINGS:
+        if name == "counts":  # The head's time is not its revision's before the first.
+            assert replace(past[name], at=then[name].at) == then[name]
         else:
-            assert past[reading] == then[reading], reading
+            assert past[name] == then[name], name
 
 
 async def _make(agent: Agent, policy: str) -> None:
@@ -139,8 +139,8 @@ async def test_an_expiry_is_judged_by_the_time_that_is_read(agent: Agent) -> Non
         then = None if as_of is None else as_of.isoformat()
         async with agent.db.transaction(agent.caller, read_only=True) as tx:
             view = await graphs.view(tx, "notes", then)
-            whole = await memory.read_graph(view, max_items=99)
-            opened = await memory.open_nodes(view, ["Ada"])
+            whole = await reading.read_graph(view, max_items=99)
+            opened = await reading.open_nodes(view, ["Ada"])
             around = await _explore(view, "Ada", Walk())
             through = await _explore(view, "Ada", Walk(), to="Grace")
         return list(names(whole)), len(whole.relations), len(opened.relations), through.paths, len(around.nodes)
@@ -163,8 +163,8 @@ async def test_a_merge_leaves_the_past_as_old_as_it_was(agent: Agent) -> None:
         "Babbage": before.entities[0].created_at,
     }
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
-        assert await memory.read_graph(await graphs.view(tx, None, "2"), max_items=99) == before
-        assert await memory.read_graph(await graphs.view(tx, None, "3"), max_items=99) == after
+        assert await reading.read_graph(await graphs.view(tx, None, "2"), max_items=99) == before
+        assert await reading.read_graph(await graphs.view(tx, None, "3"), max_items=99) == after
 
 
 async def test_explore_begins_where_it_did(agent: Agent) -> None:
@@ -176,16 +176,16 @@ async def test_explore_begins_where_it_did(agent: Agent) -> None:
 
     async def explored(as_of: str | None) -> list[Explored]:
         async with agent.db.transaction(agent.caller, read_only=True) as tx:
-            return [await memory.explore(await graphs.view(tx, None, as_of), start, Walk()) for start in starts]
+            return [await exploring.explore(await graphs.view(tx, None, as_of), start, Walk()) for start in starts]
 
     then, revision = await explored(None), (await agent.head()).revision
     async with agent.writing() as (tx, writing):
-        await memory.forget(tx, writing, starts, delete=True)
+        await revising.forget(tx, writing, starts, delete=True)
     assert await explored(str(revision)) == then
     for start in starts:
         with pytest.raises(NotFound):
             async with agent.db.transaction(agent.caller, read_only=True) as tx:
-                await memory.explore(await graphs.view(tx, None, str(revision + 1)), start, Walk())
+                await exploring.explore(await graphs.view(tx, None, str(revision + 1)), start, Walk())
 
 
 async def test_a_past_too_large_for_one_reply_is_read_in_pages(agent: Agent) -> None:
@@ -193,11 +193,11 @@ async def test_a_past_too_large_for_one_reply_is_read_in_pages(agent: Agent) -> 
     await agent.create(*everybody)
     await agent.delete(*everybody[1:])
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
-        assert len((await memory.read_graph(await graphs.view(tx, None), max_items=6)).entities) == 1
+        assert len((await reading.read_graph(await graphs.view(tx, None), max_items=6)).entities) == 1
         with pytest.raises(TooLarge):
-            await memory.read_graph(await graphs.view(tx, None, "1"), max_items=6)
+            await reading.read_graph(await graphs.view(tx, None, "1"), max_items=6)
         assert (
-            list(names(await memory.read_graph(await graphs.view(tx, None, "1"), limit=5, max_items=6)))
+            list(names(await reading.read_graph(await graphs.view(tx, None, "1"), limit=5, max_items=6)))
             == everybody[:5]
         )
 
@@ -219,9 +219,9 @@ async def test_a_symlink_is_read_as_it_was_in_both_graphs(agent: Agent) -> None:
     await two.delete("Babbage")
     assert triples(await one.read()) == []
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
-        assert await memory.read_graph(await graphs.view(tx, "one", str(head.revision)), max_items=9) == linked
+        assert await reading.read_graph(await graphs.view(tx, "one", str(head.revision)), max_items=9) == linked
         now = datetime.now(UTC).isoformat()
-        assert triples(await memory.read_graph(await graphs.view(tx, "one", now), max_items=9)) == []
+        assert triples(await reading.read_graph(await graphs.view(tx, "one", now), max_items=9)) == []
 
 
 @pytest.mark.parametrize("as_of", ["4", "x", "-1", "2027-01-31", "2027-13-31T12:00:00Z", "9" * 16, ""])
@@ -229,7 +229,7 @@ async def test_a_moment_that_is_none_is_refused(agent: Agent, as_of: str) -> Non
     await agent.create("Ada")
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
         with pytest.raises(InvalidInput) as refused:
-            await memory.read_graph(await graphs.view(tx, None, as_of), max_items=9)
+            await reading.read_graph(await graphs.view(tx, None, as_of), max_items=9)
     assert refused.value.path == "as_of"
 
 
@@ -237,7 +237,7 @@ async def test_before_the_first_write_there_was_nothing(agent: Agent) -> None:
     await agent.create("Ada")
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
         for as_of in ("0", "1999-01-01T00:00:00Z"):
-            assert names(await memory.read_graph(await graphs.view(tx, None, as_of), max_items=9)) == []
+            assert names(await reading.read_graph(await graphs.view(tx, None, as_of), max_items=9)) == []
 
 
 async def test_a_placeholder_stands_where_it_became_an_entity(agent: Agent) -> None:
@@ -247,7 +247,7 @@ async def test_a_placeholder_stands_where_it_became_an_entity(agent: Agent) -> N
     read = await agent.read()
     assert names(read) == ["Grace", "Ada"]
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
-        assert await memory.read_graph(await graphs.view(tx, None, "3"), max_items=9) == read
+        assert await reading.read_graph(await graphs.view(tx, None, "3"), max_items=9) == read
         found = await search.search_nodes(await graphs.view(tx, None, "3"), SubstringQuery("thing"))
         assert names(found) == ["Grace", "Ada"]
 
@@ -261,4 +261,4 @@ async def test_an_entity_was_last_changed_when_it_was(agent: Agent) -> None:
         seen.append(await agent.read())
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
         for revision, then in enumerate(seen, start=1):
-            assert await memory.read_graph(await graphs.view(tx, None, str(revision)), max_items=9) == then
+            assert await reading.read_graph(await graphs.view(tx, None, str(revision)), max_items=9) == then

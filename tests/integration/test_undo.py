@@ -32,7 +32,7 @@ from recollect.graph.observations import service as observations
 from recollect.graph.observations.model import NewObservation
 from recollect.graph.relations import service as relations
 from recollect.graph.relations.model import NewEdge
-from recollect.memory import service as memory
+from recollect.memory import reading, revising
 from recollect.memory.model import MemoryPatch, NewMemory, Target
 from recollect.platform.db import Database
 from recollect.platform.sql import Query
@@ -91,7 +91,7 @@ async def state(agent: Agent, as_of: int | None = None) -> Any:
     """All that a graph shows (at a revision), whatever the order of statements."""
     moment = None if as_of is None else str(as_of)
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
-        shown = await memory.read_graph(await graphs.view(tx, agent.graph, moment), max_items=10_000)
+        shown = await reading.read_graph(await graphs.view(tx, agent.graph, moment), max_items=10_000)
         graph = await graphs.get_graph(tx, agent.graph or "default")
         at = await graphs.moment(tx, graph, moment)
         live, _ = await lineages.list_nodes(GraphView(tx, graph, at), VersionFilter(limit=1_000))
@@ -383,7 +383,7 @@ async def test_what_is_said_again_until_an_hour_passes_lasts_again(agent: Agent)
         await observations.add_observations(tx, revision, [soon])
     await undo(agent, since)
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
-        ids = [entity.id for entity in (await memory.open_nodes(await graphs.view(tx, None), ["Ada"])).entities]
+        ids = [entity.id for entity in (await reading.open_nodes(await graphs.view(tx, None), ["Ada"])).entities]
         (said,) = await observations.list_observations(tx, ids)
     assert (said.content, said.expires_at) == ("writes", None)
 
@@ -408,11 +408,11 @@ async def test_what_others_changed_later_is_told_and_left(agent: Agent) -> None:
     await wrong.create("Mine", "Shared", "Linked", "Above")
     await wrong.observe("Ada", "from wrong")
     async with wrong.writing() as (tx, revision):
-        await memory.revise(tx, revision, Target(name="Babbage"), MemoryPatch(importance=9.0))
+        await revising.revise(tx, revision, Target(name="Babbage"), MemoryPatch(importance=9.0))
     await agent.observe("Shared", "from agent")
     await agent.relate(("Ada", "Linked", "knows"))
     async with agent.writing() as (tx, revision):
-        await memory.revise(tx, revision, Target(name="Babbage"), MemoryPatch(tags=("engine",)))
+        await revising.revise(tx, revision, Target(name="Babbage"), MemoryPatch(tags=("engine",)))
         await hierarchy.set_parent(tx, revision, "Ada", "Above")
     done = await undo(agent, since, actor="wrong")
     assert {skipped.reason for skipped in done.skipped} == {Reason.CHANGED_LATER}
@@ -486,7 +486,7 @@ async def test_what_compaction_removed_is_told(agent: Agent, owner: asyncpg.Conn
     await agent.create(NewEntity("Ada", "person", ("writes",)), "Babbage")
     since = await revision_of(agent)
     async with agent.writing() as (tx, revision):
-        await memory.revise(tx, revision, Target(name="Ada"), MemoryPatch(importance=1.0))
+        await revising.revise(tx, revision, Target(name="Ada"), MemoryPatch(importance=1.0))
     await agent.unobserve(("Ada", "writes"))
     ids = [entity.id for entity in (await agent.open("Ada")).entities]
     await owner.execute("DELETE FROM node_versions WHERE node_id = $1 AND version = 1", ids[0])
@@ -521,7 +521,7 @@ async def test_facts_and_memories_come_back(agent: Agent) -> None:
     (fact,) = await agent.remember("the engine was never built")
     since = await revision_of(agent)
     async with other(agent).writing() as (tx, revision):
-        await memory.forget(tx, revision, [Target(id=fact.id)], delete=True)
+        await revising.forget(tx, revision, [Target(id=fact.id)], delete=True)
     await other(agent).remember(NewMemory("likes tea", about=("Ada",)))
     assert await agent.recalled("engine") == []
     done = await undo(agent, since)

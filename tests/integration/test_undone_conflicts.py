@@ -19,7 +19,7 @@ from recollect.graph.lineages.model import Draft, Version, VersionFilter
 from recollect.graph.nodes import service as nodes
 from recollect.graph.nodes.model import NodeFields, Rewrite
 from recollect.graph.relations import service as relations
-from recollect.memory import service as memory
+from recollect.memory import revising
 from recollect.memory.model import MemoryPatch, Target
 from recollect.platform.db import Database
 from recollect.retention.erasure import service as erasure
@@ -110,7 +110,7 @@ async def rename(agent: Agent, node_id: UUID) -> None:
 
 async def mark_outdated(agent: Agent, node_id: UUID) -> None:
     async with agent.writing() as (tx, revision):
-        await memory.revise(tx, revision, Target(id=node_id), MemoryPatch(status="outdated"))
+        await revising.revise(tx, revision, Target(id=node_id), MemoryPatch(status="outdated"))
 
 
 async def delete(agent: Agent, node_id: UUID) -> None:

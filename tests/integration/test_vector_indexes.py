@@ -12,7 +12,7 @@ import pytest
 from recollect.accounts.identity.model import operator_caller
 from recollect.caller import Caller
 from recollect.graph.graphs import service as graphs
-from recollect.memory import service as memory
+from recollect.memory import revising
 from recollect.memory.model import NewMemory, Target
 from recollect.platform.cache import connect_redis
 from recollect.platform.db import Database, Operator
@@ -163,7 +163,7 @@ class TestIndexes:
         await agent.embed()
         assert (await answers(agent, "owl figurines", exact=False))[0].startswith("a lighthouse keeper")
         async with agent.writing() as (tx, revision):
-            await memory.forget(tx, revision, [Target(id=kept.id)], delete=True)
+            await revising.forget(tx, revision, [Target(id=kept.id)], delete=True)
         assert not any("lighthouse" in text for text in await answers(agent, "owl figurines", exact=False))
 
     async def test_another_embedder_is_not_asked_of_the_index_of_the_old_one(

@@ -18,7 +18,7 @@ from recollect.graph.graphs import service as graphs
 from recollect.graph.passages import service as passages
 from recollect.graph.passages import store
 from recollect.graph.passages.model import PendingPassage
-from recollect.memory import service as memory
+from recollect.memory import revising
 from recollect.memory.model import MemoryPatch, NewMemory, Target
 from recollect.platform.db import Database
 from recollect.platform.sql import Query
@@ -168,7 +168,7 @@ async def test_the_same_is_made_anew_however_many_went_together(
         monkeypatch.setattr(store, "MAX_NEIGHBOUR_LOOKUPS", each)
         async with agent.db.transaction(agent.caller, keep=False) as tx:
             async with graphs.write_graph(tx, agent.graph, "test") as revision:
-                await memory.forget(tx, revision, [Target(id=talks[place]) for place in doomed], delete=True)
+                await revising.forget(tx, revision, [Target(id=talks[place]) for place in doomed], delete=True)
             rows = await tx.fetch(
                 Query.compile("SELECT id FROM passages WHERE NOT settled AND removed_revision IS NULL ORDER BY id")
             )
@@ -194,7 +194,7 @@ async def test_what_is_deleted_while_its_neighbours_are_settled_is_around_nothin
     worker = Worker(agent)
     await worker.claim(9)
     async with agent.writing() as (tx, revision):
-        await memory.forget(tx, revision, [Target(id=told[1].id)], delete=True)
+        await revising.forget(tx, revision, [Target(id=told[1].id)], delete=True)
         task = await settled_late(agent, worker)
     await task
     await lapse(owner, agent)
@@ -214,10 +214,10 @@ async def test_workers_and_writers_at_once_neither_wait_for_each_other_for_ever_
             turns = [NewMemory(f"{speaker}: turn {n} of {m}", thread="m", at=MONDAY + timedelta(m)) for m in range(6)]
             told = await agent.remember(*turns, NewMemory(f"said {n}", about=(speaker,)))
             async with agent.writing() as (tx, revision):
-                await memory.forget(tx, revision, [Target(id=one.id) for one in told[n % 2 :: 2]], delete=True)
+                await revising.forget(tx, revision, [Target(id=one.id) for one in told[n % 2 :: 2]], delete=True)
             kept = told[1 - n % 2]
             async with agent.writing() as (tx, revision):
-                await memory.revise(tx, revision, Target(id=kept.id), MemoryPatch(text=f"{speaker}: no, {n}"))
+                await revising.revise(tx, revision, Target(id=kept.id), MemoryPatch(text=f"{speaker}: no, {n}"))
 
     async def work(limit: int) -> None:
         while not done.is_set():

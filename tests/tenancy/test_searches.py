@@ -5,7 +5,7 @@ import pytest
 from recollect.platform.sql import Query
 from recollect.retrieval.search import service as search
 from recollect.retrieval.search.model import BooleanQuery, DateQuery, FuzzyQuery, RankedQuery
-from tests.integration.test_classic_searches import reading
+from tests.integration.test_classic_searches import searched
 from tests.memories import names
 from tests.tenancy.conftest import Neighbour
 
@@ -14,10 +14,10 @@ async def test_each_tenant_finds_its_own(neighbours: tuple[Neighbour, Neighbour]
     mine, theirs = neighbours
     await mine.create("Grace")
     for agent, others in ((mine, ["Grace"]), (theirs, [])):
-        assert names(await reading(agent, search.search_boolean, BooleanQuery("NOT type:cat"))) == ["Ada", *others]
-        assert names(await reading(agent, search.search_dates, DateQuery())) == ["Ada", *others]
-        assert names(await reading(agent, search.search_fuzzy, FuzzyQuery("persn"))) == ["Ada"]
-        [hit] = (await reading(agent, search.search_ranked, RankedQuery("programs"))).hits
+        assert names(await searched(agent, search.search_boolean, BooleanQuery("NOT type:cat"))) == ["Ada", *others]
+        assert names(await searched(agent, search.search_dates, DateQuery())) == ["Ada", *others]
+        assert names(await searched(agent, search.search_fuzzy, FuzzyQuery("persn"))) == ["Ada"]
+        [hit] = (await searched(agent, search.search_ranked, RankedQuery("programs"))).hits
         assert hit.entity.name == "Ada"
         assert (hit.score > 0) is bool(others)  # ln(N / n) of what each has
 
@@ -26,8 +26,8 @@ async def test_the_past_of_another_tenant_is_not_read(neighbours: tuple[Neighbou
     mine, theirs = neighbours
     revision = str((await theirs.head()).revision)
     await mine.delete("Ada")
-    assert names(await reading(theirs, search.search_boolean, BooleanQuery("Ada"), revision)) == ["Ada"]
-    assert names(await reading(mine, search.search_boolean, BooleanQuery("Ada"))) == []
+    assert names(await searched(theirs, search.search_boolean, BooleanQuery("Ada"), revision)) == ["Ada"]
+    assert names(await searched(mine, search.search_boolean, BooleanQuery("Ada"))) == []
 
 
 QUERIES = {

@@ -13,6 +13,9 @@ from recollect.graph.relations.model import Edge, EdgeUpsert
 from recollect.retrieval.recall.model import NearDuplicate, Question, RecallFilter
 from recollect.retrieval.search.fusion import Fused
 
+MAX_NAME = 512
+"""Characters of an entity's name, at most."""
+
 UNBOUNDED = 1_000_000
 """A budget of tokens for a search that answers with nodes rather than texts: as many as recall finds."""
 
@@ -237,3 +240,9 @@ def expiry(now: datetime, ttl_days: float | None, expires_at: datetime | None = 
 def reason_of(before: str | None, given: str | None, *, status_changes: bool) -> str | None:
     """Why a version is as it is: what is given, else what was told before, unless that was of another status."""
     return given if given is not None or status_changes else before
+
+
+def require_short_name(name: str) -> None:
+    """Raise InvalidInput for a name that is too long for an entity."""
+    if len(name) > MAX_NAME:
+        raise InvalidInput(f"An entity's name is too long (max {MAX_NAME} chars)", path="text")

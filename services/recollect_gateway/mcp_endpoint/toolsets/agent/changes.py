@@ -6,7 +6,7 @@ from uuid import UUID
 from msgspec import Meta, Struct
 
 from recollect.errors import InvalidInput
-from recollect.memory import service as memory
+from recollect.memory import revising
 from recollect.memory.model import MemoryPatch, Target
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.tool import Arguments, Reply
@@ -67,7 +67,7 @@ async def revise(call: Call, arguments: Revise) -> Reply:
         based_on=arguments.based_on_version,
     )
     async with call.writing(arguments.graph) as (tx, revision):
-        revised = await memory.revise(tx, revision, Target(arguments.id, arguments.name), amendment)
+        revised = await revising.revise(tx, revision, Target(arguments.id, arguments.name), amendment)
     status = "conflict" if revised.conflict else "revised"
     answer = RevisedMemory(
         str(revised.id), str(revised.node_id), status, revised.text, revised.version, list(revised.conflict)
@@ -82,5 +82,5 @@ async def forget(call: Call, arguments: Forget) -> Reply:
         raise InvalidInput("Give ids or names", path="ids")
     targets = [*(Target(id=i) for i in arguments.ids), *(Target(name=name) for name in arguments.names)]
     async with call.writing(arguments.graph) as (tx, revision):
-        gone = await memory.forget(tx, revision, targets, reason=arguments.reason, delete=arguments.mode == "delete")
+        gone = await revising.forget(tx, revision, targets, reason=arguments.reason, delete=arguments.mode == "delete")
     return Reply(ForgottenMemories([str(i) for i in gone]), f"forgotten: {len(gone)} of {len(targets)}")

@@ -8,7 +8,7 @@ from msgspec import Meta, Struct
 
 from recollect.graph.relations import service as relations
 from recollect.graph.relations.model import Direction, EdgeUpsert, NewRelation, Walk
-from recollect.memory import service as memory
+from recollect.memory import exploring
 from recollect.memory.model import Explored, NeighbourNode, Target
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.tool import Arguments, ReadArguments, Reply
@@ -105,17 +105,17 @@ async def explore(call: Call, arguments: Explore) -> Reply:
         found = await _paths(call, arguments, start, _target(arguments.to), walk)
     else:
         async with call.reading(arguments.graph, arguments.as_of) as view:
-            found = await memory.explore(view, start, walk, depth=arguments.depth, max_nodes=arguments.max_nodes)
+            found = await exploring.explore(view, start, walk, depth=arguments.depth, max_nodes=arguments.max_nodes)
     answer = _explored(found)
     return Reply(answer, _explored_text(answer))
 
 
 async def _paths(call: Call, arguments: Explore, start: Target, to: Target, walk: Walk) -> Explored:
     async with call.reading(arguments.graph, arguments.as_of) as view:
-        searched = await memory.open_paths(view, start, to, walk, depth=arguments.depth)
+        searched = await exploring.open_paths(view, start, to, walk, depth=arguments.depth)
     paths = await call.compute(searched.all_paths(), advice="Narrow predicates or depth.")
     async with call.transaction() as tx:
-        return await memory.explored_paths(tx, searched, paths)
+        return await exploring.explored_paths(tx, searched, paths)
 
 
 def _status(put: EdgeUpsert) -> str:

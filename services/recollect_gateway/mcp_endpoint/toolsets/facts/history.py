@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from msgspec import Meta, Struct
 
 from recollect.graph.lineages.model import Version
-from recollect.memory import facts
+from recollect.memory import reading
 from recollect.times import milliseconds
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.tool import Reply
@@ -60,7 +60,7 @@ async def get_node_change_history(call: Call, arguments: GetNodeChangeHistory) -
     offset, limit = arguments.offset, arguments.limit
     async with call.transaction() as tx:
         wanted = node_id(arguments.node_id)
-        found, more = await facts.history(tx, graph_of(arguments), wanted, offset=offset, limit=limit)
+        found, more = await reading.history(tx, graph_of(arguments), wanted, offset=offset, limit=limit)
     return Reply(Versions(True, [_version_out(version) for version in found], offset + limit if more else None))
 
 

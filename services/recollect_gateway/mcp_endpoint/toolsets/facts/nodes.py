@@ -10,9 +10,9 @@ from recollect.errors import InvalidInput, require_none
 from recollect.graph.graphs import service as graphs
 from recollect.graph.lineages.model import Version
 from recollect.graph.nodes.model import NewFact, NodeFields
-from recollect.memory import facts
-from recollect.memory.facts import NodePatch
+from recollect.memory import reading, revising, writing
 from recollect.memory.links import RequestedLink
+from recollect.memory.revising import NodePatch
 from recollect.platform.db import Transaction
 from recollect.settings import Settings
 from recollect_gateway.calls import Call
@@ -184,9 +184,9 @@ async def create_node(call: Call, arguments: CreateNode) -> Reply:
     fields = _fields(wanted)
     async with call.writing(graph) as (tx, revision):
         if arguments.node_type == "Entity":
-            kept = await facts.create_entity(tx, revision, text, fields, given, restated=wanted)
+            kept = await writing.create_entity(tx, revision, text, fields, given, restated=wanted)
         else:
-            kept = await facts.create_fact(
+            kept = await writing.create_fact(
                 tx,
                 revision,
                 _fact(text, fields),
@@ -203,7 +203,7 @@ async def get_node(call: Call, arguments: GetNode) -> Reply:
     graph = graph_of(arguments)
     wanted = node_id(arguments.node_id)
     async with call.reading(graph, arguments.as_of) as view:
-        node, said = await facts.get_node(view, wanted)
+        node, said = await reading.get_node(view, wanted)
         owner_id = await graphs.name_of(view.tx, graph)
     return Reply(DescribedNode(True, WholeNode(**node_fields(node, owner_id), observations=list(said))))
 
@@ -221,14 +221,14 @@ async def update_node(call: Call, arguments: UpdateNode) -> Reply:
     )
     wanted = replace(_wanted(arguments), text=text)
     async with call.writing(graph) as (tx, revision):
-        node = await facts.change(tx, revision, node_id(arguments.node_id), wanted)
+        node = await revising.change(tx, revision, node_id(arguments.node_id), wanted)
         return await _one(tx, graph, node, versioned=arguments.versioning)
 
 
 async def delete_node(call: Call, arguments: DeleteNode) -> Reply:
     """Delete a fact or an entity."""
     async with call.writing(graph_of(arguments)) as (tx, revision):
-        await facts.delete(tx, revision, node_id(arguments.node_id))
+        await revising.delete(tx, revision, node_id(arguments.node_id))
     return Reply(Succeeded(True))
 
 
@@ -237,7 +237,7 @@ async def mark_outdated(call: Call, arguments: MarkOutdated) -> Reply:
     graph = graph_of(arguments)
     outdated = NodePatch(status="outdated", reason=arguments.reason)
     async with call.writing(graph) as (tx, revision):
-        node = await facts.change(tx, revision, node_id(arguments.fact_id), outdated)
+        node = await revising.change(tx, revision, node_id(arguments.fact_id), outdated)
         return await _one(tx, graph, node)
 
 
@@ -248,7 +248,7 @@ async def create_summary_fact(call: Call, arguments: CreateSummaryFact) -> Reply
     require_none([_text_fault(text, "summary_text", call.settings)])
     summed = [node_id(one) for one in arguments.fact_ids]
     async with call.writing(graph) as (tx, revision):
-        made = await facts.summarize(tx, revision, summed, NewFact(text, kind=arguments.kind, source=DEFAULT_SOURCE))
+        made = await writing.summarize(tx, revision, summed, NewFact(text, kind=arguments.kind, source=DEFAULT_SOURCE))
         return await _one(tx, graph, made)
 
 

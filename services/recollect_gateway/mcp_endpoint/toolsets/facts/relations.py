@@ -7,7 +7,7 @@ from msgspec import Meta, Struct
 from recollect.errors import NotFound
 from recollect.graph.graphs import service as graphs
 from recollect.graph.relations.model import Edge, NewEdge, NewRelation, RelationFilter
-from recollect.memory import fact_triplets
+from recollect.memory import relating
 from recollect.times import milliseconds
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.tool import Reply
@@ -115,7 +115,7 @@ async def create_triplet(call: Call, arguments: CreateTriplet) -> Reply:
     fact_id = None if arguments.fact_id is None else node_id(arguments.fact_id)
     kinds = arguments.subject_type, arguments.object_type
     async with call.writing(graph) as (tx, revision):
-        upserted, kept = await fact_triplets.create_triplet(tx, revision, triplet, fact_id, kinds)
+        upserted, kept = await relating.create_triplet(tx, revision, triplet, fact_id, kinds)
     said = None if kept is None else str(kept)
     told = _triplet_out(upserted.edge, triplet.source, triplet.target, revision.graph.name, said)
     return Reply(OneTriplet(True, told, upserted.updated))
@@ -127,7 +127,7 @@ async def search_triplets(call: Call, arguments: SearchTriplets) -> Reply:
     only = RelationFilter(arguments.subject, arguments.object_value, arguments.predicate)
     offset, limit = arguments.offset, arguments.limit
     async with call.reading(graph, arguments.as_of) as view:
-        found, more = await fact_triplets.search_triplets(view, only, offset=offset, limit=limit)
+        found, more = await relating.search_triplets(view, only, offset=offset, limit=limit)
         owner_id = await graphs.name_of(view.tx, graph)
     triplets = [
         _triplet_out(
@@ -143,7 +143,7 @@ async def create_relation(call: Call, arguments: CreateRelation) -> Reply:
     metadata = checked_metadata(arguments.properties, "properties", call.settings)
     edge = NewEdge(node_id(arguments.from_id), node_id(arguments.to_id), arguments.relation_type, metadata=metadata)
     async with call.writing(graph_of(arguments)) as (tx, revision):
-        upserted = await fact_triplets.relate(tx, revision, edge)
+        upserted = await relating.relate(tx, revision, edge)
     made = upserted.edge
     return Reply(OneRelation(True, made.type, str(made.id), milliseconds(made.created_at), upserted.updated))
 
@@ -156,7 +156,7 @@ async def delete_relation(call: Call, arguments: DeleteRelation) -> Reply:
     except NotFound:
         return Reply(Succeeded(True))
     async with call.writing(graph) as (tx, revision):
-        await fact_triplets.unrelate(tx, revision, *ends, arguments.relation_type)
+        await relating.unrelate(tx, revision, *ends, arguments.relation_type)
     return Reply(Succeeded(True))
 
 

@@ -6,8 +6,8 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from recollect.graph.graphs import service as graphs
-from recollect.memory import fact_search
-from recollect.memory.fact_search import NodeMatch, SimilarFact
+from recollect.memory import searching
+from recollect.memory.searching import NodeMatch, SimilarFact
 from recollect.retrieval.recall.model import RecallFilter
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.schema import default_of
@@ -89,7 +89,7 @@ async def search(call: Call, arguments: Search) -> Reply:
     )
     (question,) = await call.questions([arguments.query])
     async with call.recalling(graph, [question], only, as_of=arguments.as_of) as (view, cached):
-        found = await fact_search.find(
+        found = await searching.find(
             view,
             question,
             only,
@@ -105,7 +105,7 @@ async def find_similar(call: Call, arguments: FindSimilar) -> Reply:
     """Find facts that mean nearly the same."""
     graph = graph_of(arguments)
     async with call.reading(graph, arguments.as_of) as view:
-        found = await fact_search.find_similar(
+        found = await searching.find_similar(
             view,
             node_id(arguments.fact_id),
             threshold=call.settings.similarity_threshold if arguments.threshold is None else arguments.threshold,

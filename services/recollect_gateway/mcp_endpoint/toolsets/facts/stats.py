@@ -3,7 +3,7 @@
 from msgspec import Struct
 
 from recollect.graph.graphs import service as graphs
-from recollect.memory import facts
+from recollect.memory import reading
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.tool import Reply
 from recollect_gateway.mcp_endpoint.toolsets.facts.shapes import OwnedArguments, graph_of
@@ -43,7 +43,7 @@ async def get_stats(call: Call, arguments: GetStats) -> Reply:
     """Count what a graph holds."""
     graph = graph_of(arguments)
     async with call.reading(graph) as view:
-        owner_id, found = await graphs.name_of(view.tx, graph), await facts.graph_stats(view)
+        owner_id, found = await graphs.name_of(view.tx, graph), await reading.graph_stats(view)
     head = found.head
     counts = GraphCounts(
         owner_id=owner_id,

@@ -6,8 +6,8 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from recollect.graph.graphs import service as graphs
-from recollect.memory import neighbourhoods
-from recollect.memory.neighbourhoods import Neighbourhood
+from recollect.memory import exploring
+from recollect.memory.exploring import Neighbourhood
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.schema import default_of
 from recollect_gateway.mcp_endpoint.tool import Reply
@@ -72,7 +72,7 @@ async def get_context(call: Call, arguments: GetContext) -> Reply:
     if not arguments.node_id:
         return Reply(Context(True, [], []))
     async with call.reading(graph, arguments.as_of) as view:
-        found = await neighbourhoods.neighbourhood(
+        found = await exploring.neighbourhood(
             view,
             node_id(arguments.node_id),
             depth=arguments.depth,
@@ -88,10 +88,10 @@ async def get_trace(call: Call, arguments: GetTrace) -> Reply:
     graph = graph_of(arguments)
     ends = node_id(arguments.from_id), node_id(arguments.to_id)
     async with call.reading(graph, arguments.as_of) as view:
-        searched = await neighbourhoods.open_trace(view, *ends, max_paths=arguments.max_paths)
+        searched = await exploring.open_trace(view, *ends, max_paths=arguments.max_paths)
     paths = await call.compute(searched.all_paths(), advice="Ask for fewer paths: max_paths.")
     async with call.transaction() as tx:
-        found = await neighbourhoods.traced(tx, searched, paths)
+        found = await exploring.traced(tx, searched, paths)
         owner_id = await graphs.name_of(tx, graph)
     return Reply(Trace(True, _paths_out(found, owner_id), found.cut))
 

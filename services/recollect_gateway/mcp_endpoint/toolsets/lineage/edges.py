@@ -9,7 +9,7 @@ from msgspec import Meta, Struct
 from recollect.graph.graphs import service as graphs
 from recollect.graph.relations import service as relations
 from recollect.graph.relations.model import Direction, Walk
-from recollect.memory import subgraphs
+from recollect.memory import exploring, relating
 from recollect.memory.model import EdgeSpec, NamedEdge, Target
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.tool import Arguments, ReadArguments, Reply
@@ -155,7 +155,7 @@ async def put_edge(call: Call, arguments: PutEdge) -> Reply:
         arguments.created_by,
     )
     async with call.writing(arguments.graph) as (tx, revision):
-        put = await subgraphs.put_edge(tx, revision, spec)
+        put = await relating.put_edge(tx, revision, spec)
         symlink = put.edge.is_symlink
         to_graph = await graphs.name_of(tx, arguments.to_graph) if symlink else revision.graph.name
         link = NamedEdge(put.edge, revision.graph.name, to_graph, dangling=False)
@@ -183,7 +183,7 @@ async def traverse(call: Call, arguments: Traverse) -> Reply:
     """Walk from a node along its edges."""
     walk = Walk(Direction(arguments.direction), tuple(arguments.edge_kinds), arguments.follow_symlinks)
     async with call.reading(arguments.graph, arguments.as_of) as view:
-        found = await subgraphs.walk_from(
+        found = await exploring.walk_from(
             view,
             arguments.lineage_id,
             walk,
@@ -198,8 +198,8 @@ async def symlink_manifest(call: Call, arguments: SymlinkManifest) -> Reply:
     """List the edges that lead into other graphs, and from there into this one."""
     name, offset, limit = arguments.graph, arguments.offset, arguments.limit
     async with call.reading(name) as view:
-        found = await subgraphs.symlinks_of(view, offset=offset, limit=limit)
-        inbound = await subgraphs.symlinks_of(view, inbound=True, offset=offset, limit=limit)
+        found = await exploring.symlinks_of(view, offset=offset, limit=limit)
+        inbound = await exploring.symlinks_of(view, inbound=True, offset=offset, limit=limit)
     return Reply(
         Symlinks(
             [edge_out(link) for link in found.links],
@@ -215,7 +215,7 @@ async def symlink_manifest(call: Call, arguments: SymlinkManifest) -> Reply:
 async def _adjacent(call: Call, arguments: Adjacent, direction: Direction) -> Reply:
     walk = Walk(direction, tuple(arguments.edge_kinds))
     async with call.reading(arguments.graph, arguments.as_of) as view:
-        found = await subgraphs.edges_at(
+        found = await exploring.edges_at(
             view,
             arguments.lineage_id,
             walk,

@@ -12,7 +12,7 @@ from recollect.graph.graphs.view import GraphView
 from recollect.graph.lineages import service as lineages
 from recollect.graph.lineages.model import Draft, PutOutcome, Version, VersionFilter
 from recollect.graph.nodes.model import NodeFields
-from recollect.memory import subgraphs
+from recollect.memory import searching
 from recollect.retrieval.recall.model import RecallFilter
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.tool import Arguments, ReadArguments, Reply
@@ -223,7 +223,7 @@ async def search_graph(call: Call, arguments: SearchGraph) -> Reply:
     (question,) = await call.questions([arguments.text])
     only = RecallFilter(kinds=tuple(arguments.kinds), tags=tuple(arguments.tags), fresh_only=arguments.fresh_only)
     async with call.recalling(arguments.graph, [question], only, as_of=arguments.as_of) as (view, cached):
-        found = await subgraphs.search_nodes(
+        found = await searching.search_nodes(
             view,
             question,
             only,

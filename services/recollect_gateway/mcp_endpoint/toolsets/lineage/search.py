@@ -5,7 +5,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from recollect.graph.graphs import service as graphs
-from recollect.memory import subgraphs
+from recollect.memory import searching
 from recollect.memory.model import NodeSearch
 from recollect.retrieval.recall.model import RecallFilter
 from recollect_gateway.calls import Call
@@ -69,7 +69,7 @@ async def batch_search(call: Call, arguments: BatchSearch) -> Reply:
         for question, query in zip(questions, arguments.queries, strict=True)
     ]
     async with call.reading(arguments.graph, arguments.as_of) as view:
-        found = await subgraphs.search_batch(
+        found = await searching.search_batch(
             view,
             searches,
             limit=_bounded(arguments.limit, MAX_TOTAL),

@@ -11,7 +11,7 @@ from recollect.errors import InvalidInput, RecollectError
 from recollect.graph.lineages import service as lineages
 from recollect.graph.lineages.model import PutOutcome, TagUse
 from recollect.graph.relations.model import EdgeUpsert
-from recollect.memory import subgraphs
+from recollect.memory import writing
 from recollect.memory.model import EdgeSpec, NodeSpec, Target, WrittenSubgraph
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.schema import items_schema
@@ -194,7 +194,7 @@ async def put_subgraph(call: Call, arguments: PutSubgraph) -> Reply:
     written = WrittenSubgraph([], [])
     if specs or ties:
         async with call.writing(arguments.graph) as (tx, revision):
-            written = await subgraphs.put_subgraph(tx, revision, specs, ties)
+            written = await writing.put_subgraph(tx, revision, specs, ties)
     puts, upserts = iter(written.nodes), iter(written.edges)
     outcomes = [next(puts) if isinstance(node, NodeSpec) else node for node in nodes]
     refs = [_ref_of(item) for item in arguments.nodes]

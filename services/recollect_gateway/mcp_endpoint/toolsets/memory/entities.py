@@ -7,7 +7,7 @@ from msgspec import Meta, Struct
 from recollect.graph.entities import service as entities
 from recollect.graph.entities.model import NewEntity
 from recollect.graph.nodes.model import EntityNotFound, unique
-from recollect.memory import service as memory
+from recollect.memory import reading, writing
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.tool import Arguments, ReadArguments, Reply
 from recollect_gateway.mcp_endpoint.toolsets.memory.shapes import (
@@ -140,14 +140,14 @@ async def upsert_entities(call: Call, arguments: UpsertEntities) -> Reply:
 async def delete_entities(call: Call, arguments: DeleteEntities) -> Reply:
     """Delete entities with all that belongs to them."""
     async with call.writing(arguments.graph) as (tx, revision):
-        await memory.delete_entities(tx, revision, arguments.entity_names)
+        await writing.delete_entities(tx, revision, arguments.entity_names)
     return done("Entities deleted successfully")
 
 
 async def get_entity(call: Call, arguments: GetEntity) -> Reply:
     """Open one entity; raises NotFound."""
     async with call.reading(arguments.graph, arguments.as_of) as view:
-        [found] = await memory.get_entities(view, [arguments.name])
+        [found] = await reading.get_entities(view, [arguments.name])
     if found is None:
         raise EntityNotFound(arguments.name)
     return Reply(entity_out(found))
@@ -156,14 +156,14 @@ async def get_entity(call: Call, arguments: GetEntity) -> Reply:
 async def batch_get_entities(call: Call, arguments: BatchGetEntities) -> Reply:
     """Open entities, in order, null for those that are not there."""
     async with call.reading(arguments.graph, arguments.as_of) as view:
-        found = await memory.get_entities(view, arguments.names)
+        found = await reading.get_entities(view, arguments.names)
     return bare(FoundEntities([None if entity is None else entity_out(entity) for entity in found]))
 
 
 async def describe_entity(call: Call, arguments: DescribeEntity) -> Reply:
     """Show an entity with its relations and neighbours; raises NotFound."""
     async with call.reading(arguments.graph, arguments.as_of) as view:
-        found = await memory.open_nodes(view, [arguments.name])
+        found = await reading.open_nodes(view, [arguments.name])
     if not found.entities:
         raise EntityNotFound(arguments.name)
     far = unique(end for r in found.relations for end in (r.source, r.target) if end != arguments.name)

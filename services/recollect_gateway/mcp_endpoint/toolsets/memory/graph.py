@@ -5,7 +5,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from recollect.graph.relations.model import Subgraph
-from recollect.memory import service as memory
+from recollect.memory import reading
 from recollect.retrieval.search import service as search
 from recollect.retrieval.search.model import SubstringQuery
 from recollect_gateway.calls import Call
@@ -65,7 +65,7 @@ class KnowledgeGraph(Struct, rename="camel", omit_defaults=True, frozen=True):
 async def read_graph(call: Call, arguments: ReadGraph) -> Reply:
     """Read the graph, or a page of it."""
     async with call.reading(arguments.graph, arguments.as_of) as view:
-        found = await memory.read_graph(
+        found = await reading.read_graph(
             view,
             kind=arguments.entity_type,
             offset=arguments.offset,
@@ -94,7 +94,7 @@ async def search_nodes(call: Call, arguments: SearchNodes) -> Reply:
 async def open_nodes(call: Call, arguments: OpenNodes) -> Reply:
     """Open entities by name."""
     async with call.reading(arguments.graph, arguments.as_of) as view:
-        found = await memory.open_nodes(view, arguments.names)
+        found = await reading.open_nodes(view, arguments.names)
     return Reply(_knowledge_graph(found))
 
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from msgspec import Meta, Struct
 
 from recollect.graph.relations.model import Subgraph
-from recollect.memory import service as memory
+from recollect.memory import reading
 from recollect.retrieval.search import service as search
 from recollect.retrieval.search.model import BooleanQuery, DateQuery, FuzzyQuery, RankedHit, RankedQuery, SubstringQuery
 from recollect_gateway.calls import Call
@@ -132,7 +132,7 @@ class FoundGraph(Struct, rename="camel", omit_defaults=True, frozen=True):
 async def read_graph(call: Call, arguments: ReadGraph) -> Reply:
     """Read the graph, or a page of it."""
     async with call.reading(arguments.graph, arguments.as_of) as view:
-        found = await memory.read_graph(
+        found = await reading.read_graph(
             view,
             kind=arguments.entity_type,
             offset=arguments.offset,
@@ -146,7 +146,7 @@ async def read_graph(call: Call, arguments: ReadGraph) -> Reply:
 async def open_nodes(call: Call, arguments: OpenNodes) -> Reply:
     """Open entities by name, archived ones too."""
     async with call.reading(arguments.graph, arguments.as_of) as view:
-        return _graph(await memory.open_nodes(view, arguments.names))
+        return _graph(await reading.open_nodes(view, arguments.names))
 
 
 async def search_nodes(call: Call, arguments: SearchOrganizedNodes) -> Reply:

@@ -1,4 +1,4 @@
-"""Use cases of finding nodes: those that answer a question, and facts that mean nearly the same as a node."""
+"""Use cases of searching nodes: those that answer a question, or several, and facts that mean nearly the same."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,19 +7,31 @@ from uuid import UUID
 from recollect.graph.graphs.view import GraphView
 from recollect.graph.lineages import service as lineages
 from recollect.graph.lineages.model import Version
-from recollect.graph.nodes.model import unique
+from recollect.graph.nodes.model import unique, unique_by
+from recollect.graph.passages import service as passages
 from recollect.graph.relations import service as relations
 from recollect.graph.relations.model import Edge, Walk
-from recollect.memory.facts import require_nodes
-from recollect.memory.model import UNBOUNDED
+from recollect.memory.model import (
+    UNBOUNDED,
+    Fusion,
+    NodeHit,
+    NodeSearch,
+    RankedNodes,
+)
+from recollect.memory.reading import require_nodes
 from recollect.retrieval.recall import service as recall
 from recollect.retrieval.recall.cache import Lookup
 from recollect.retrieval.recall.model import Question, RecallFilter
-from recollect.retrieval.recall.ranking import Hit
+from recollect.retrieval.recall.ranking import MIN_BEST_COVERAGE, WEIGHTS, Hit
 from recollect.retrieval.search import service as search
+from recollect.retrieval.search.fusion import fuse
+from recollect.retrieval.search.model import LabelQuery
 
 MAX_SIMILAR_EDGES = 1_000
 """Relations told beside similar facts, at most."""
+
+LABEL_SCORE = sum(WEIGHTS[term] for term in ("own", "near", "far", "coverage", "about")) / sum(WEIGHTS.values())
+"""The score of a summary or tags that hold every word of a question: as recall counts words and whom they are about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +103,46 @@ async def find_similar(
     ]
 
 
+async def search_nodes(
+    view: GraphView,
+    question: Question,
+    only: RecallFilter,
+    *,
+    offset: int = 0,
+    limit: int,
+    cached: Lookup | None = None,
+) -> RankedNodes:
+    """A page of the nodes that answer a question, by the best of their texts, each with its score and that text.
+
+    Sibling heads are found one by one.
+
+    Every page is cut from one ranking of bounded length: what the graph holds decides it, so that pages of one revision
+    do not overlap. `cached`: as recall takes it.
+    """
+    hits, waiting = await _ranked(view, question, only, cached=cached)
+    page = {hit.version_ref: hit for hit in hits[offset : offset + limit]}
+    found = await lineages.get_found(view, list(page))
+    return RankedNodes(
+        [(node, page[told].score, page[told].text) for told, node in found.items()],
+        more=len(hits) > offset + limit,
+        waiting=waiting,
+    )
+
+
+async def search_batch(view: GraphView, searches: Sequence[NodeSearch], *, limit: int) -> Fusion:
+    """Nodes that answer any of several questions, best by reciprocal-rank fusion first; each, or sibling head, once."""
+    asked = [await _ranked(view, one.question, one.only) for one in searches]
+    rankings = [[hit.version_ref for hit in hits[: one.limit]] for one, (hits, _) in zip(searches, asked, strict=True)]
+    fused = {found.key: found for found in fuse(rankings)}
+    found = await lineages.get_found(view, list(fused)[:limit])
+    return Fusion(
+        [(node, fused[told]) for told, node in found.items()],
+        unique=len(fused),
+        per_query=[len(ranking) for ranking in rankings],
+        waiting=max(waiting for _, waiting in asked),
+    )
+
+
 def _by_node(hits: Sequence[Hit]) -> dict[UUID, list[Hit]]:
     """Hits by their node, best node first."""
     grouped: dict[UUID, list[Hit]] = {}
@@ -113,3 +165,24 @@ def _has_status(node: Version, only: RecallFilter) -> bool:
     if only.status is not None:
         return node.status == only.status
     return node.status == "active" or (node.status == "outdated" and only.include_outdated)
+
+
+async def _ranked(
+    view: GraphView, question: Question, only: RecallFilter, *, cached: Lookup | None = None
+) -> tuple[list[NodeHit], int]:
+    """Nodes by their best text, best first, and how many passages wait: what recall finds, summaries and tags.
+
+    Summaries and tags are no memories: they are matched by their words alone.
+    """
+    recalled = await recall.recall(
+        view, [question], only, limit=recall.MAX_RECALLED, token_budget=UNBOUNDED, cached=cached
+    )
+    (words,) = await passages.count_terms(view.tx, view.graph.id, [question.text])
+    labels = LabelQuery(tuple(words), MIN_BEST_COVERAGE, only.kinds, only.tags, only.fresh_only, recall.MAX_RECALLED)
+    labelled = await search.match_labels(view, labels)
+    hits = [
+        *(NodeHit(hit.version_ref, hit.score, hit.text) for hit in recalled.hits),
+        *(NodeHit((one.node_id, None), one.share * LABEL_SCORE, one.text) for one in labelled),
+    ]
+    best = sorted(hits, key=lambda hit: -hit.score)
+    return unique_by(lambda hit: hit.version_ref, best), recalled.waiting

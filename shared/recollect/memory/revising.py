@@ -1,31 +1,46 @@
-"""Use cases that span capabilities: revise, forget, explore, read a graph, open nodes, delete entities."""
+"""Use cases of changing what is known: revise a memory or a node, let it go, and delete it."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
-from recollect.errors import InvalidInput, TooLarge
-from recollect.graph.entities import service as entities
-from recollect.graph.entities.model import Entity
-from recollect.graph.graphs import service as graphs
+from recollect.errors import InvalidInput
 from recollect.graph.graphs.model import Graph, Revision
 from recollect.graph.graphs.view import GraphView
 from recollect.graph.lineages import service as lineages
-from recollect.graph.lineages.model import Draft, not_found
+from recollect.graph.lineages.model import Draft, Version
 from recollect.graph.nodes import service as nodes
-from recollect.graph.nodes.model import EntityNotFound, NodeFields, NodeHead, Rewrite, unique
+from recollect.graph.nodes.model import NodeFields, NodeHead, Rewrite, unique
 from recollect.graph.observations import service as observations
 from recollect.graph.observations.model import Observation, each_tag_once
 from recollect.graph.relations import service as relations
-from recollect.graph.relations.model import Edge, Subgraph, Walk
-from recollect.graph.traversal import service as traversal
-from recollect.graph.traversal.model import Paths, PathSearch
-from recollect.memory.model import Explored, MemoryPatch, NeighbourNode, Revised, Target, expiry, reason_of
+from recollect.memory.model import MemoryPatch, Revised, Target, expiry, reason_of, require_short_name
+from recollect.memory.reading import newest_version
 from recollect.platform.db import Transaction
 
-MAX_PATHS = 10
-"""Paths that an exploration answers, at most."""
+
+@dataclass(frozen=True, slots=True)
+class NodePatch:
+    """What to change of a node; None leaves it as it is. `text`: an entity's name, a fact's content.
+
+    `kind` is an entity's, `fact_kind` a fact's. `expires_at` wins over `ttl_days`, which counts from the change;
+    `never_expires` over both. `reason`: why, kept with the version.
+    """
+
+    text: str | None = None
+    kind: str | None = None
+    fact_kind: str | None = None
+    metadata: dict[str, Any] | None = None
+    status: str | None = None
+    source: str | None = None
+    ttl_days: float | None = None
+    expires_at: datetime | None = None
+    never_expires: bool = False
+    reason: str | None = None
+    thread: str | None = None
+    said_at: datetime | None = None
 
 
 async def revise(tx: Transaction, revision: Revision, target: Target, amendment: MemoryPatch) -> Revised:
@@ -74,109 +89,19 @@ async def forget(
     return [*said, *(head.id for head in gone)]
 
 
-async def explore(view: GraphView, start: Target, walk: Walk, *, depth: int = 1, max_nodes: int = 30) -> Explored:
-    """What lies around a node; raises NotFound. The start of a memory is the node that it is about."""
-    graphs.require_there(view)
-    begin = await _node_id(view, start)
-    reached = await traversal.neighbourhood(view, [begin], walk, depth=depth, max_nodes=max_nodes)
-    return await _explored(view, list(reached.depths), list(reached.edges.values()), [], reached.cut)
+async def change(tx: Transaction, revision: Revision, node_id: UUID, wanted: NodePatch) -> Version:
+    """Change a node; what it was stays in history, and no version is made where nothing differs.
 
-
-async def open_paths(view: GraphView, start: Target, to: Target, walk: Walk, *, depth: int = 1) -> PathSearch:
-    """What it takes to find the paths from a node to another, of at most `depth` edges; raises NotFound for either."""
-    graphs.require_there(view)
-    begin, end = await _node_id(view, start), await _node_id(view, to)
-    return await traversal.open_paths(view, begin, end, walk, max_depth=depth, max_paths=MAX_PATHS)
-
-
-async def explored_paths(tx: Transaction, searched: PathSearch, found: Paths) -> Explored:
-    """What lies on the paths that were found."""
-    on_paths = unique(node for path in found.paths for node in path)
-    view = await traversal.view_of_paths(tx, searched)
-    return await _explored(view, on_paths, found.edges, found.paths, found.cut)
-
-
-async def delete_entities(tx: Transaction, revision: Revision, names: Sequence[str]) -> None:
-    """Delete entities, or placeholders, with all that belongs to them; what is not there is passed over."""
-    found = await nodes.find_named(GraphView(tx, revision.graph), unique(names))
-    if found:
-        await relations.delete_nodes(tx, revision, [node.id for node in found.values()])
-
-
-async def open_nodes(view: GraphView, names: Sequence[str]) -> Subgraph:
-    """Entities by name, in the order asked for, with every relation that touches them."""
-    return await relations.subgraph_of(view, await entities.open_entities(view, names))
-
-
-async def get_entities(view: GraphView, names: Sequence[str]) -> list[Entity | None]:
-    """Entities by name, one for each name in order; None where no entity has it."""
-    found = {entity.name: entity for entity in await entities.open_entities(view, names)}
-    return [found.get(name) for name in names]
-
-
-async def read_graph(
-    view: GraphView,
-    *,
-    kind: str | None = None,
-    offset: int = 0,
-    limit: int | None = None,
-    max_items: int,
-    archived: bool = True,
-) -> Subgraph:
-    """A graph, or a page of its entities (`archived`: those too), oldest first.
-
-    A page carries the relations that touch it; a page of one kind only those with both ends in it. Without a limit the
-    whole graph comes back, or TooLarge where it has more than `max_items` entities, observations and relations.
+    Raises NotFound, Conflict for a name that is taken, InvalidInput for a fact's kind.
     """
-    if limit is None:
-        await _require_small(view, max_items)
-    page = await entities.list_entities(
-        view, kind=kind, offset=offset, limit=None if limit is None else limit + 1, archived=archived
-    )
-    shown = page if limit is None else page[:limit]
-    next_offset = None if limit is None or len(page) <= limit else offset + limit
-    if kind is not None:
-        return await relations.subgraph_within(view, shown, next_offset=next_offset)
-    if limit is None and offset == 0:
-        return Subgraph(shown, await relations.list_relations(view))
-    return await relations.subgraph_of(view, shown, next_offset=next_offset)
+    await rewrite_node(tx, revision, node_id, wanted)
+    return await newest_version(tx, revision.graph, node_id)
 
 
-async def _require_small(view: GraphView, max_items: int) -> None:
-    head = await graphs.head_of(view)
-    if head.entities + head.observations + head.relations > max_items:
-        raise TooLarge(
-            f"The graph holds {head.entities} entities, {head.observations} observations and {head.relations} "
-            f"relations, more than one reply may ({max_items}). Read it in pages: limit=100, offset=0, then 100 …",
-            path="limit",
-        )
-
-
-async def _node_id(view: GraphView, target: Target) -> UUID:
-    if target.name is not None:
-        named = (await nodes.find_named(view, [target.name])).get(target.name)
-        if named is None:
-            raise EntityNotFound(target.name)
-        return named.id
-    assert target.id is not None
-    about = (await observations.nodes_of_observations(view, [target.id])).get(target.id, target.id)
-    if not await lineages.get_nodes(view, [about]):
-        raise not_found(target.id)
-    return about
-
-
-async def _explored(
-    view: GraphView, node_ids: Sequence[UUID], edges: Sequence[Edge], paths: Sequence[Sequence[UUID]], cut: str | None
-) -> Explored:
-    live = await lineages.get_nodes(view, node_ids)
-    said = await entities.observations_of(view, [node.node_id for node in live])
-    return Explored(
-        nodes=[NeighbourNode(n.node_id, n.name, n.kind, n.content, said.get(n.node_id, ())) for n in live],
-        labels=await nodes.labels_of(view, node_ids),
-        edges=list(edges),
-        paths=[list(path) for path in paths],
-        cut=cut,
-    )
+async def delete(tx: Transaction, revision: Revision, node_id: UUID) -> None:
+    """Delete a node with all that belongs to it; raises NotFound."""
+    head = await lineages.require_head(tx, revision.graph, node_id)
+    await relations.delete_nodes(tx, revision, [head.id])
 
 
 async def _find_observation(tx: Transaction, graph: Graph, target: Target) -> Observation | None:
@@ -234,4 +159,42 @@ def _amended(fields: NodeFields, amendment: MemoryPatch, now: datetime) -> NodeF
         ttl_days=fields.ttl_days if amendment.ttl_days is None else amendment.ttl_days or None,
         expires_at=_expiry_of(fields.expires_at, amendment, now),
         reason=reason_of(fields.reason, amendment.reason, status_changes=status != fields.status),
+    )
+
+
+async def rewrite_node(tx: Transaction, revision: Revision, node_id: UUID, wanted: NodePatch) -> bool:
+    """Give a node a new version with what is to change; whether anything differed."""
+    head = await lineages.require_head(tx, revision.graph, node_id)
+    fields = _changed(head.fields, wanted, revision.at)
+    if fields.kind != head.fields.kind:
+        revision.graph.require_kind(fields.kind, "kind" if fields.name is None else "entity_type")
+    if fields == head.fields:
+        return False
+    await nodes.rewrite(tx, revision, [Rewrite(head, fields)])
+    return True
+
+
+def _changed(fields: NodeFields, wanted: NodePatch, now: datetime) -> NodeFields:
+    if wanted.kind is not None and fields.name is None:
+        raise InvalidInput("A fact has no entity type", path="entity_type")
+    if wanted.fact_kind is not None and fields.name is not None:
+        raise InvalidInput("An entity's kind is its entity_type", path="kind")
+    if wanted.text is not None and fields.name is not None:
+        require_short_name(wanted.text)
+    status = wanted.status or fields.status
+    ttl_days = fields.ttl_days if wanted.ttl_days is None else wanted.ttl_days
+    expires_at = expiry(now, wanted.ttl_days, wanted.expires_at) or fields.expires_at
+    return replace(
+        fields,
+        name=fields.name if wanted.text is None or fields.name is None else wanted.text,
+        content=fields.content if wanted.text is None or fields.name is not None else wanted.text,
+        kind=wanted.kind or wanted.fact_kind or fields.kind,
+        metadata=fields.metadata if wanted.metadata is None else wanted.metadata,
+        status=status,
+        source=fields.source if wanted.source is None else wanted.source,
+        ttl_days=None if wanted.never_expires else ttl_days,
+        expires_at=None if wanted.never_expires else expires_at,
+        reason=reason_of(fields.reason, wanted.reason, status_changes=status != fields.status),
+        thread=fields.thread if wanted.thread is None else wanted.thread,
+        said_at=fields.said_at if wanted.said_at is None else wanted.said_at,
     )

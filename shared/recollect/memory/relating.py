@@ -1,21 +1,27 @@
-"""Use cases of single relations: between nodes by id, and between entities by name, made where they are new."""
+"""Use cases of single relations: between nodes by id, between lineages of one call, and between entities by name."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
 
+from recollect.errors import ErrorCode, Forbidden, InvalidInput, NotFound, RecollectError
 from recollect.graph.entities import service as entities
 from recollect.graph.entities.model import NewEntity
-from recollect.graph.graphs.model import Revision
+from recollect.graph.graphs import service as graphs
+from recollect.graph.graphs.model import Graph, Revision
 from recollect.graph.graphs.view import GraphView
 from recollect.graph.lineages import service as lineages
 from recollect.graph.nodes import service as nodes
 from recollect.graph.nodes.model import unique
 from recollect.graph.relations import service as relations
 from recollect.graph.relations.model import Edge, EdgeUpsert, NewEdge, NewRelation, Relation, RelationFilter
-from recollect.memory.facts import require_nodes
 from recollect.memory.links import MENTIONS_ENTITY
+from recollect.memory.model import (
+    EdgeSpec,
+    Target,
+)
+from recollect.memory.reading import require_nodes
 from recollect.platform.db import Transaction
 
 FACT_ID = "fact_id"
@@ -88,6 +94,24 @@ async def search_triplets(
     return triplets, len(found) > limit
 
 
+async def connect(
+    tx: Transaction, revision: Revision, edges: Sequence[EdgeSpec], refs: Mapping[str, UUID] | None = None
+) -> list[EdgeUpsert | RecollectError]:
+    """Upsert edges, best effort, between lineages and what `refs` stand for; into other graphs by their names."""
+    homes = await graphs.find_graph_ids(tx, unique(edge.to_graph for edge in edges if edge.to_graph is not None))
+    steps = [_resolved(tx, revision.graph, edge, refs or {}, homes) for edge in edges]
+    upserted = iter(await relations.connect(tx, revision, [step for step in steps if isinstance(step, NewEdge)]))
+    return [next(upserted) if isinstance(step, NewEdge) else step for step in steps]
+
+
+async def put_edge(tx: Transaction, revision: Revision, edge: EdgeSpec) -> EdgeUpsert:
+    """Make one edge, or give the one that is there other properties; raises what `connect` would answer."""
+    (outcome,) = await connect(tx, revision, [edge])
+    if isinstance(outcome, RecollectError):
+        raise outcome
+    return outcome
+
+
 def _properties(there: Edge | None, triplet: NewRelation, fact_id: UUID | None) -> dict[str, Any]:
     """What the relation is to keep: what is given, else what it has; and the fact, as long as no other is given."""
     former = {} if there is None else there.metadata
@@ -117,3 +141,35 @@ def _with_fact(edge: Edge, facts: set[UUID]) -> tuple[Edge, UUID | None]:
     if fact_id not in facts:
         return edge, None
     return replace(edge, metadata={key: value for key, value in edge.metadata.items() if key != FACT_ID}), fact_id
+
+
+def _resolved(
+    tx: Transaction, graph: Graph, edge: EdgeSpec, refs: Mapping[str, UUID], homes: Mapping[str, UUID]
+) -> NewEdge | RecollectError:
+    try:
+        source = _end("from", edge.source, refs)
+        target = _end("to", edge.target, refs)
+        to_graph = graph.id if edge.to_graph is None else _home(tx, edge.to_graph, homes)
+    except RecollectError as error:
+        return error
+    return NewEdge(source, target, edge.type, to_graph, edge.metadata, edge.ordinal, edge.actor)
+
+
+def _end(side: str, target: Target, refs: Mapping[str, UUID]) -> UUID:
+    """The node that an end of an edge names, by a ref (the target's name) or by id."""
+    if (target.id is None) == (target.name is None):
+        raise InvalidInput(f"Give {side}_ref or {side}_lineage, one of them", path=f"{side}_ref")
+    if target.id is not None:
+        return target.id
+    assert target.name is not None
+    if target.name not in refs:
+        raise InvalidInput(f"No node of this call that was written has the ref {target.name!r}", path=f"{side}_ref")
+    return refs[target.name]
+
+
+def _home(tx: Transaction, name: str, homes: Mapping[str, UUID]) -> UUID:
+    if name in homes:
+        return homes[name]
+    if tx.caller.graphs is not None:
+        raise Forbidden("This credential does not reach that graph.", code=ErrorCode.GRAPH_NOT_ALLOWED, path="to_graph")
+    raise NotFound(f"There is no graph named {name!r}.", code=ErrorCode.GRAPH_NOT_FOUND, path="to_graph")

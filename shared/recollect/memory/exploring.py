@@ -1,0 +1,183 @@
+"""Use cases of walking from a node: what lies around it or is tied to it, and the paths from it to another."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from recollect.errors import InvalidInput
+from recollect.graph.entities import service as entities
+from recollect.graph.graphs import service as graphs
+from recollect.graph.graphs.view import GraphView
+from recollect.graph.lineages import service as lineages
+from recollect.graph.lineages.model import Version, not_found
+from recollect.graph.nodes import service as nodes
+from recollect.graph.nodes.model import EntityNotFound, unique
+from recollect.graph.observations import service as observations
+from recollect.graph.relations import service as relations
+from recollect.graph.relations.model import Edge, Walk
+from recollect.graph.traversal import service as traversal
+from recollect.graph.traversal.model import MAX_PATH_DEPTH, Paths, PathSearch
+from recollect.memory.model import (
+    EdgePage,
+    Explored,
+    NamedEdge,
+    NeighbourNode,
+    Target,
+    WalkedSubgraph,
+)
+from recollect.memory.reading import require_nodes
+from recollect.platform.db import Transaction
+
+MAX_PATHS = 10
+"""Paths that an exploration answers, at most."""
+
+MAX_EDGES = 1_000
+"""Edges in one answer at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbourhood:
+    """Nodes, nearest first, with the edges among them, or paths through them; `cut` says why it ended early."""
+
+    nodes: list[Version]
+    edges: list[Edge]
+    paths: list[list[UUID]] = field(default_factory=list)
+    cut: str | None = None
+
+
+async def explore(view: GraphView, start: Target, walk: Walk, *, depth: int = 1, max_nodes: int = 30) -> Explored:
+    """What lies around a node; raises NotFound. The start of a memory is the node that it is about."""
+    graphs.require_there(view)
+    begin = await _node_id(view, start)
+    reached = await traversal.neighbourhood(view, [begin], walk, depth=depth, max_nodes=max_nodes)
+    return await _explored(view, list(reached.depths), list(reached.edges.values()), [], reached.cut)
+
+
+async def open_paths(view: GraphView, start: Target, to: Target, walk: Walk, *, depth: int = 1) -> PathSearch:
+    """What it takes to find the paths from a node to another, of at most `depth` edges; raises NotFound for either."""
+    graphs.require_there(view)
+    begin, end = await _node_id(view, start), await _node_id(view, to)
+    return await traversal.open_paths(view, begin, end, walk, max_depth=depth, max_paths=MAX_PATHS)
+
+
+async def explored_paths(tx: Transaction, searched: PathSearch, found: Paths) -> Explored:
+    """What lies on the paths that were found."""
+    on_paths = unique(node for path in found.paths for node in path)
+    view = await traversal.view_of_paths(tx, searched)
+    return await _explored(view, on_paths, found.edges, found.paths, found.cut)
+
+
+async def neighbourhood(view: GraphView, node_id: UUID, *, depth: int, max_nodes: int) -> Neighbourhood:
+    """What lies within `depth` relations of a node, the node itself first; raises NotFound."""
+    await require_nodes(view, [node_id])
+    reached = await traversal.neighbourhood(view, [node_id], Walk(), depth=depth, max_nodes=max_nodes)
+    met = await lineages.get_nodes(view, list(reached.depths))
+    return Neighbourhood(met, _among(list(reached.edges.values()), met), cut=reached.cut)
+
+
+async def open_trace(view: GraphView, start: UUID, end: UUID, *, max_paths: int) -> PathSearch:
+    """What it takes to find paths between two nodes, whichever way relations point; raises NotFound for either."""
+    await require_nodes(view, [start, end])
+    return await traversal.open_paths(view, start, end, Walk(), max_depth=MAX_PATH_DEPTH, max_paths=max_paths)
+
+
+async def traced(tx: Transaction, searched: PathSearch, found: Paths) -> Neighbourhood:
+    """The nodes on the paths that were found."""
+    on_paths = unique(node for path in found.paths for node in path)
+    view = await traversal.view_of_paths(tx, searched)
+    # A path may lead over a placeholder, which is shown nowhere else: it is told by its name, as find_path tells it.
+    met = await lineages.get_nodes(view, on_paths, placeholders=True)
+    return Neighbourhood(met, found.edges, found.paths, found.cut)
+
+
+async def edges_at(view: GraphView, node_id: UUID, walk: Walk, *, offset: int = 0, limit: int) -> EdgePage:
+    """A page of the edges at a node, by ordinal and age, with those of other graphs that the caller may use.
+
+    The past (`as_of`) knows the edges of the node's own graph only. Raises NotFound for the node.
+    """
+    await require_nodes(view, [node_id])
+    allowed = None if view.tx.caller.graphs is None else list(view.tx.caller.graphs)
+    found = await relations.edges_of(view, [node_id], walk, within=allowed, offset=offset, limit=limit + 1)
+    links = await _links(view, found[:limit], await _names(view, found))
+    return EdgePage(links, more=len(found) > limit)
+
+
+async def walk_from(view: GraphView, start: UUID, walk: Walk, *, depth: int, max_nodes: int) -> WalkedSubgraph:
+    """What lies within `depth` edges of a node, nearest first. Raises NotFound for it.
+
+    Symlinks lead into other graphs, each with revisions of its own: InvalidInput for following them in the past.
+    """
+    if walk.symlinks and view.at is not None:
+        raise InvalidInput("The past is read one graph at a time: leave follow_symlinks or as_of", path="as_of")
+    await require_nodes(view, [start])
+    reached = await traversal.neighbourhood(view, [start], walk, depth=depth, max_nodes=max_nodes)
+    edges = sorted(reached.edges.values(), key=lambda edge: edge.id)
+    names = await _names(view, edges)
+    if view.at is None:
+        found = await lineages.get_nodes_across(view.tx, list(names), list(reached.depths))
+    else:
+        found = await lineages.get_nodes(view, list(reached.depths))
+    links = await _links(view, edges[:MAX_EDGES], names)
+    cut = reached.cut or ("edges" if len(edges) > MAX_EDGES else None)
+    return WalkedSubgraph([(node, reached.depths[node.node_id]) for node in found], links, names, cut)
+
+
+async def symlinks_of(view: GraphView, *, inbound: bool = False, offset: int, limit: int) -> EdgePage:
+    """The edges of a graph into others which the caller may use (`inbound`: from those into it), oldest first."""
+    found = await relations.list_symlinks(view.tx, view.graph, inbound=inbound, offset=offset, limit=limit + 1)
+    return EdgePage(await _links(view, found[:limit], await _names(view, found)), more=len(found) > limit)
+
+
+async def _node_id(view: GraphView, target: Target) -> UUID:
+    if target.name is not None:
+        named = (await nodes.find_named(view, [target.name])).get(target.name)
+        if named is None:
+            raise EntityNotFound(target.name)
+        return named.id
+    assert target.id is not None
+    about = (await observations.nodes_of_observations(view, [target.id])).get(target.id, target.id)
+    if not await lineages.get_nodes(view, [about]):
+        raise not_found(target.id)
+    return about
+
+
+async def _explored(
+    view: GraphView, node_ids: Sequence[UUID], edges: Sequence[Edge], paths: Sequence[Sequence[UUID]], cut: str | None
+) -> Explored:
+    live = await lineages.get_nodes(view, node_ids)
+    said = await entities.observations_of(view, [node.node_id for node in live])
+    return Explored(
+        nodes=[NeighbourNode(n.node_id, n.name, n.kind, n.content, said.get(n.node_id, ())) for n in live],
+        labels=await nodes.labels_of(view, node_ids),
+        edges=list(edges),
+        paths=[list(path) for path in paths],
+        cut=cut,
+    )
+
+
+def _among(edges: Sequence[Edge], met: Sequence[Version]) -> list[Edge]:
+    known = {node.node_id for node in met}
+    return [edge for edge in edges if edge.from_node in known and edge.to_node in known]
+
+
+async def _names(view: GraphView, edges: Sequence[Edge]) -> dict[UUID, str]:
+    """The names of the graphs that edges start and end in, of those that are there and that the caller may use."""
+    names = {view.graph.id: view.graph.name}
+    if any(edge.is_symlink or edge.graph_id != view.graph.id for edge in edges):
+        names |= {other.id: other.name for other in await graphs.list_graphs(view.tx, limit=graphs.MAX_GRAPHS)}
+    return names
+
+
+async def _links(view: GraphView, edges: Sequence[Edge], names: Mapping[UUID, str]) -> list[NamedEdge]:
+    """Edges with the names of their graphs and whether their target is gone (not told of the past)."""
+    is_now = view.at is None
+    homes = await nodes.find_homes(view.tx, [edge.to_node for edge in edges]) if edges and is_now else {}
+    return [
+        NamedEdge(
+            edge,
+            names.get(edge.graph_id),
+            names.get(edge.to_graph),
+            dangling=is_now and homes.get(edge.to_node) != edge.to_graph,
+        )
+        for edge in edges
+    ]

@@ -1,0 +1,134 @@
+"""Use cases of reading: a graph, entities by name, a node by its id, and what a graph holds."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from recollect.errors import TooLarge
+from recollect.graph.entities import service as entities
+from recollect.graph.entities.model import Entity
+from recollect.graph.graphs import service as graphs
+from recollect.graph.graphs.model import Graph, GraphHead
+from recollect.graph.graphs.view import GraphView
+from recollect.graph.lineages import service as lineages
+from recollect.graph.lineages.model import Version, not_found
+from recollect.graph.passages import service as passages
+from recollect.graph.relations import service as relations
+from recollect.graph.relations.model import Subgraph
+from recollect.platform.db import Transaction
+
+
+@dataclass(frozen=True, slots=True)
+class GraphStatistics:
+    """What a graph holds: exact counts, kinds of entities and types of relations, most first, passages that wait.
+
+    `refused`: passages that the embedder does not take.
+    """
+
+    head: GraphHead | None
+    kinds: list[tuple[str, int]]
+    types: list[tuple[str, int]]
+    waiting: int
+    refused: int
+
+
+async def open_nodes(view: GraphView, names: Sequence[str]) -> Subgraph:
+    """Entities by name, in the order asked for, with every relation that touches them."""
+    return await relations.subgraph_of(view, await entities.open_entities(view, names))
+
+
+async def get_entities(view: GraphView, names: Sequence[str]) -> list[Entity | None]:
+    """Entities by name, one for each name in order; None where no entity has it."""
+    found = {entity.name: entity for entity in await entities.open_entities(view, names)}
+    return [found.get(name) for name in names]
+
+
+async def read_graph(
+    view: GraphView,
+    *,
+    kind: str | None = None,
+    offset: int = 0,
+    limit: int | None = None,
+    max_items: int,
+    archived: bool = True,
+) -> Subgraph:
+    """A graph, or a page of its entities (`archived`: those too), oldest first.
+
+    A page carries the relations that touch it; a page of one kind only those with both ends in it. Without a limit the
+    whole graph comes back, or TooLarge where it has more than `max_items` entities, observations and relations.
+    """
+    if limit is None:
+        await _require_small(view, max_items)
+    page = await entities.list_entities(
+        view, kind=kind, offset=offset, limit=None if limit is None else limit + 1, archived=archived
+    )
+    shown = page if limit is None else page[:limit]
+    next_offset = None if limit is None or len(page) <= limit else offset + limit
+    if kind is not None:
+        return await relations.subgraph_within(view, shown, next_offset=next_offset)
+    if limit is None and offset == 0:
+        return Subgraph(shown, await relations.list_relations(view))
+    return await relations.subgraph_of(view, shown, next_offset=next_offset)
+
+
+async def get_node(view: GraphView, node_id: UUID) -> tuple[Version, tuple[str, ...]]:
+    """A live node, and the observations of an entity, oldest first; raises NotFound."""
+    found = await lineages.get_nodes(view, [node_id])
+    if not found:
+        raise not_found(node_id)
+    said = await entities.observations_of(view, [node_id])
+    return found[0], said.get(node_id, ())
+
+
+async def history(
+    tx: Transaction, graph_name: str | None, node_id: UUID, *, offset: int, limit: int
+) -> tuple[list[Version], bool]:
+    """Versions of a node, newest first, of a deleted one too, and whether more follow; raises NotFound."""
+    graph = await graph_of(tx, graph_name, node_id)
+    found = await lineages.history(tx, graph, node_id, offset=offset, limit=limit + 1)
+    return found[:limit], len(found) > limit
+
+
+async def graph_stats(view: GraphView) -> GraphStatistics:
+    """What a graph holds; one that is not there holds nothing."""
+    if not view.is_there:
+        return GraphStatistics(None, [], [], 0, 0)
+    return GraphStatistics(
+        await graphs.head_of(view),
+        await entities.count_kinds(view),
+        await relations.count_types(view),
+        await passages.count_waiting(view.tx, view.graph.id),
+        await passages.count_refused(view.tx, view.graph.id),
+    )
+
+
+async def require_nodes(view: GraphView, node_ids: Sequence[UUID]) -> None:
+    """Raise NotFound for the first of these nodes that is not there."""
+    found = await lineages.get_nodes(view, node_ids)
+    there = {node.node_id for node in found}
+    for node_id in node_ids:
+        if node_id not in there:
+            raise not_found(node_id)
+
+
+async def graph_of(tx: Transaction, graph_name: str | None, node_id: UUID) -> Graph:
+    """The graph in which a node is sought; raises NotFound for the node where there is none."""
+    graph = await graphs.open_graph(tx, graph_name)
+    if graph is None:
+        raise not_found(node_id)
+    return graph
+
+
+async def _require_small(view: GraphView, max_items: int) -> None:
+    head = await graphs.head_of(view)
+    if head.entities + head.observations + head.relations > max_items:
+        raise TooLarge(
+            f"The graph holds {head.entities} entities, {head.observations} observations and {head.relations} "
+            f"relations, more than one reply may ({max_items}). Read it in pages: limit=100, offset=0, then 100 …",
+            path="limit",
+        )
+
+
+async def newest_version(tx: Transaction, graph: Graph, node_id: UUID) -> Version:
+    """The newest version of a node that this call writes, whether or not its time has come."""
+    return (await lineages.history(tx, graph, node_id, limit=1))[0]

@@ -1,0 +1,142 @@
+"""Use cases of making nodes: facts and entities, and whole subgraphs of them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from uuid import UUID
+
+from recollect.errors import InvalidInput, RecollectError
+from recollect.graph.graphs.model import Revision
+from recollect.graph.graphs.view import GraphView
+from recollect.graph.lineages import service as lineages
+from recollect.graph.lineages.model import PutOutcome, Version
+from recollect.graph.nodes import service as nodes
+from recollect.graph.nodes.model import NewFact, NodeFields, unique
+from recollect.graph.relations import service as relations
+from recollect.memory import links
+from recollect.memory.links import RequestedLink
+from recollect.memory.model import (
+    EdgeSpec,
+    NodeSpec,
+    WrittenSubgraph,
+    expiry,
+    require_short_name,
+)
+from recollect.memory.reading import newest_version
+from recollect.memory.relating import connect
+from recollect.memory.revising import NodePatch, rewrite_node
+from recollect.platform.db import Transaction
+
+SUMMARIZES = "SUMMARIZES"
+"""The type of a relation from a fact to one that it sums up."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredNode:
+    """A node that a call made, or found; `updated`: it was known, and the call gave it a new version."""
+
+    node: Version
+    updated: bool
+
+
+async def create_fact(
+    tx: Transaction,
+    revision: Revision,
+    fact: NewFact,
+    given: Sequence[RequestedLink] = (),
+    *,
+    restated: NodePatch | None = None,
+    auto_link: bool = True,
+    threshold: float | None = None,
+) -> StoredNode:
+    """Make a fact with its links; `auto_link` relates it to the entities that it names, and to those that it is like.
+
+    To the latter once the worker has embedded it; `threshold` is the least cosine, `links.LIKE` where it is None.
+
+    One that is known (same content, thread and status) gets the links that it lacks, and what `restated` says of it in
+    a new version, where that differs. Raises NotFound for a link's target, InvalidInput where the graph's whitelist
+    allows no fact.
+    """
+    fact = replace(fact, expires_at=expiry(revision.at, fact.ttl_days, fact.expires_at))
+    (kept,) = await nodes.create_facts(tx, revision, [fact])
+    updated = kept.known and restated is not None and await rewrite_node(tx, revision, kept.id, restated)
+    await links.link(tx, revision, kept.id, given)
+    if auto_link:
+        await links.link_mentions(tx, revision, kept.id, fact.content)
+        await links.link_when_embedded(tx, revision, kept.id, threshold)
+    return StoredNode(await newest_version(tx, revision.graph, kept.id), updated)
+
+
+async def create_entity(
+    tx: Transaction,
+    revision: Revision,
+    name: str,
+    fields: NodeFields,
+    given: Sequence[RequestedLink] = (),
+    *,
+    restated: NodePatch | None = None,
+) -> StoredNode:
+    """Make an entity with its links; a placeholder of that name becomes it.
+
+    One that is known gets the links that it lacks, and what `restated` says of it in a new version, where that differs.
+    Raises NotFound for a link's target, InvalidInput for a kind that the whitelist leaves out.
+    """
+    expires_at = expiry(revision.at, fields.ttl_days, fields.expires_at)
+    known = (await nodes.find_named(GraphView(tx, revision.graph), [name])).get(name)
+    if known is None or known.placeholder:
+        fields = replace(fields, name=name, expires_at=expires_at)
+        node_id, updated = await _make_entity(tx, revision, name, fields), False
+    else:
+        node_id = known.id
+        updated = restated is not None and await rewrite_node(tx, revision, node_id, restated)
+    await links.link(tx, revision, node_id, given)
+    return StoredNode(await newest_version(tx, revision.graph, node_id), updated)
+
+
+async def summarize(tx: Transaction, revision: Revision, fact_ids: Sequence[UUID], fact: NewFact) -> Version:
+    """Make a fact that sums up others. Raises NotFound for the first of them that is not there."""
+    given = [RequestedLink(fact_id, SUMMARIZES, named=False) for fact_id in unique(fact_ids)]
+    return (await create_fact(tx, revision, fact, given)).node
+
+
+async def put_subgraph(
+    tx: Transaction, revision: Revision, specs: Sequence[NodeSpec], edges: Sequence[EdgeSpec]
+) -> WrittenSubgraph:
+    """Write nodes and the edges among them, best effort: for each, in order, what became of it or why nothing did.
+
+    An edge names each end by the ref of a node of this call or by a lineage. What a failed ref names fails as well.
+    """
+    puts = await _put_all(tx, revision, specs)
+    refs = {
+        spec.ref: put.node_id
+        for spec, put in zip(specs, puts, strict=True)
+        if spec.ref is not None and isinstance(put, PutOutcome)
+    }
+    return WrittenSubgraph(puts, await connect(tx, revision, edges, refs))
+
+
+async def delete_entities(tx: Transaction, revision: Revision, names: Sequence[str]) -> None:
+    """Delete entities, or placeholders, with all that belongs to them; what is not there is passed over."""
+    found = await nodes.find_named(GraphView(tx, revision.graph), unique(names))
+    if found:
+        await relations.delete_nodes(tx, revision, [node.id for node in found.values()])
+
+
+async def _make_entity(tx: Transaction, revision: Revision, name: str, fields: NodeFields) -> UUID:
+    revision.graph.require_kind(fields.kind, "entity_type")
+    require_short_name(name)
+    (made,) = await nodes.create_nodes(tx, revision, [fields])
+    return made
+
+
+async def _put_all(tx: Transaction, revision: Revision, specs: Sequence[NodeSpec]) -> list[PutOutcome | RecollectError]:
+    """The outcome of each spec; one whose ref another spec has taken is not written."""
+    refs: dict[str | None, int] = {}
+    repeated = {place for place, spec in enumerate(specs) if refs.setdefault(spec.ref, place) != place and spec.ref}
+    drafts = [spec.draft for place, spec in enumerate(specs) if place not in repeated]
+    written = iter(await lineages.put_nodes(tx, revision, drafts))
+    return [
+        InvalidInput(f"This call has another node with the ref {spec.ref!r}", path="ref")
+        if place in repeated
+        else next(written)
+        for place, spec in enumerate(specs)
+    ]
