@@ -80,12 +80,9 @@ async def get_node(view: GraphView, node_id: UUID) -> tuple[Version, tuple[str, 
     return found[0], said.get(node_id, ())
 
 
-async def history(
-    tx: Transaction, graph_name: str | None, node_id: UUID, *, offset: int, limit: int
-) -> tuple[list[Version], bool]:
+async def history(view: GraphView, node_id: UUID, *, offset: int, limit: int) -> tuple[list[Version], bool]:
     """Versions of a node, newest first, of a deleted one too, and whether more follow; raises NotFound."""
-    graph = await graph_of(tx, graph_name, node_id)
-    found = await lineages.history(tx, graph, node_id, offset=offset, limit=limit + 1)
+    found = await lineages.history(view.tx, view.graph, node_id, offset=offset, limit=limit + 1)
     return found[:limit], len(found) > limit
 
 
@@ -109,14 +106,6 @@ async def require_nodes(view: GraphView, node_ids: Sequence[UUID]) -> None:
     for node_id in node_ids:
         if node_id not in there:
             raise not_found(node_id)
-
-
-async def graph_of(tx: Transaction, graph_name: str | None, node_id: UUID) -> Graph:
-    """The graph in which a node is sought; raises NotFound for the node where there is none."""
-    graph = await graphs.open_graph(tx, graph_name)
-    if graph is None:
-        raise not_found(node_id)
-    return graph
 
 
 async def _require_small(view: GraphView, max_items: int) -> None:

@@ -58,9 +58,8 @@ class Versions(Struct, frozen=True, omit_defaults=True):
 async def get_node_change_history(call: Call, arguments: GetNodeChangeHistory) -> Reply:
     """List a node's versions."""
     offset, limit = arguments.offset, arguments.limit
-    async with call.transaction() as tx:
-        wanted = node_id(arguments.node_id)
-        found, more = await reading.history(tx, graph_of(arguments), wanted, offset=offset, limit=limit)
+    async with call.reading(graph_of(arguments)) as view:
+        found, more = await reading.history(view, node_id(arguments.node_id), offset=offset, limit=limit)
     return Reply(Versions(True, [_version_out(version) for version in found], offset + limit if more else None))
 
 
