@@ -93,7 +93,7 @@ async def traced(tx: Transaction, searched: PathSearch, found: Paths) -> Neighbo
 async def edges_at(view: GraphView, node_id: UUID, walk: Walk, *, offset: int = 0, limit: int) -> EdgePage:
     """A page of the edges at a node, by ordinal and age, with those of other graphs that the caller may use.
 
-    The past (`as_of`) knows the edges of the node's own graph only. Raises NotFound for the node.
+    The past knows the edges of the node's own graph only. Raises NotFound for the node.
     """
     await require_nodes(view, [node_id])
     allowed = None if view.tx.caller.graphs is None else list(view.tx.caller.graphs)

@@ -67,8 +67,8 @@ async def find(
 ) -> list[NodeMatch]:
     """Nodes that answer a question, best first: entities that it names, and what recall finds, by node.
 
-    `threshold` is the least similarity, a cosine; what is not embedded yet has none. `as_of`: in the graph as it was,
-    where an entity is named by the names that it has now. `cached`: recall's.
+    `threshold` is the least similarity, a cosine; what is not embedded yet has none. In a view of the past an
+    entity is found by the names that it has now. `cached`: recall's.
     """
     named = [] if only.named is False else await search.find_mentioned(view.tx, view.graph, question.text)
     recalled = await recall.recall(

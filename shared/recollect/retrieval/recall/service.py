@@ -55,10 +55,9 @@ async def recall(
 ) -> Recalled:
     """Memories that answer the questions, best first, as many as fit `limit` and `token_budget` (tokens).
 
-    `as_of`: in the graph as it was. `cached` is what RecallCache knows of these very questions, asked of the present;
-    it learns what it did not know. `exact`: without the vector index, if the graph has one; `audited`: with it, and
-    measured against the exact answer. `described`: with what each memory says of itself. Raises NotFound for an entity
-    `only.under` that is not there.
+    `cached` is what RecallCache knows of these very questions, asked of the present; it learns what it did not know.
+    `exact`: without the vector index, if the graph has one; `audited`: with it, and measured against the exact answer.
+    `described`: with what each memory says of itself. Raises NotFound for an entity `only.under` that is not there.
     """
     if not view.is_there:
         return Recalled([], more=False, waiting=0)

@@ -1,4 +1,4 @@
-"""Use cases of the classic searches. Each reads a graph as it is, or with `as_of` as it was."""
+"""Use cases of the classic searches. Each reads a view of a graph: as it is, or as it was."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
