@@ -22,10 +22,10 @@ from recollect.platform.migrate import migrate
 from recollect.settings import Settings
 from recollect_local.postgres import LocalPostgres
 from recollect_local.valkey import LocalValkey
-from tests.examples import choose_profile
-from tests.timeouts import MAX_WAIT_SECONDS
+from tests.support.examples import choose_profile
+from tests.support.timeouts import MAX_WAIT_SECONDS
 
-pytest_plugins = ["tests.gateway", "tests.actors"]
+pytest_plugins = ["tests.support.gateway", "tests.support.actors"]
 
 FAST_AND_FORGETFUL = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
 

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 from mcp import Client
 
-from tests.gateway import MODES, RunningGateway, held
+from tests.support.gateway import MODES, RunningGateway, held
 
 
 @pytest.fixture(params=MODES)

@@ -14,7 +14,7 @@ import pytest
 from recollect.caller import Caller
 from recollect.platform.db import Database
 from recollect_gateway.mcp_endpoint.errors import ERROR_META
-from tests.gateway import RunningGateway, revision_of, rpc_headers
+from tests.support.gateway import RunningGateway, revision_of, rpc_headers
 
 PATH = "/mcp/x/agent,memory,lineage,organize"
 

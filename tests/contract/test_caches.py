@@ -12,7 +12,7 @@ import pytest
 from recollect.accounts.identity.model import operator_caller
 from recollect.settings import Settings
 from tests.conftest import NewTenant
-from tests.gateway import NewApiKey, RunningGateway, eventually, rpc_headers, serving
+from tests.support.gateway import NewApiKey, RunningGateway, eventually, rpc_headers, serving
 
 ALDER = "the heron nests in the alder"
 SEARCHES = (

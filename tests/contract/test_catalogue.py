@@ -19,7 +19,7 @@ from recollect_gateway.mcp_endpoint.schema import json_schema
 from recollect_gateway.mcp_endpoint.server import definition
 from recollect_gateway.mcp_endpoint.tool import ToolSpec
 from tests.contract.examples import EXAMPLES, OF_ANOTHER_GRAPH, OF_NO_GRAPH, Played
-from tests.gateway import MODES, NewApiKey, RunningGateway, revision_of, rpc_headers
+from tests.support.gateway import MODES, NewApiKey, RunningGateway, revision_of, rpc_headers
 
 EVERY_DEFINITION = pytest.mark.parametrize(
     "tool",

@@ -7,7 +7,7 @@ from mcp_types import METHOD_NOT_FOUND
 
 from recollect_gateway.mcp_endpoint.catalogue import CATALOGUE
 from tests.contract.coverage import ROOT, Promise, coverage_page, features, missing, source_of, tools
-from tests.gateway import RunningGateway
+from tests.support.gateway import RunningGateway
 
 PROMISES = [*tools(), *features()]
 EVERY_PROMISE = pytest.mark.parametrize("promise", PROMISES, ids=lambda p: f"{p.section}: {p.name}")

@@ -7,7 +7,7 @@ from uuid import uuid4
 import pytest
 from mcp import Client
 
-from tests.gateway import RunningGateway, held
+from tests.support.gateway import RunningGateway, held
 
 NOBODY = str(uuid4())
 

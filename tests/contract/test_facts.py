@@ -21,8 +21,8 @@ from recollect_gateway.mcp_endpoint.errors import ERROR_META
 from recollect_gateway.mcp_endpoint.toolsets.facts.errors import render_error
 from tests.conftest import NewTenant
 from tests.contract.examples import EXAMPLES
-from tests.gateway import NewApiKey, RunningGateway, revision_of, rpc_headers, serving
-from tests.memories import Agent
+from tests.support.gateway import NewApiKey, RunningGateway, revision_of, rpc_headers, serving
+from tests.support.memories import Agent
 
 PATH = "/mcp/x/facts"
 DAY = 86_400_000

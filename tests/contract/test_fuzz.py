@@ -13,9 +13,9 @@ from recollect_gateway.mcp_endpoint.catalogue import CATALOGUE
 from recollect_gateway.mcp_endpoint.errors import ERROR_META
 from recollect_gateway.mcp_endpoint.server import definition
 from tests.contract.examples import EXAMPLES, Played
-from tests.examples import examples
-from tests.gateway import RunningGateway, rpc_answer, rpc_headers
-from tests.timeouts import MAX_WAIT_SECONDS
+from tests.support.examples import examples
+from tests.support.gateway import RunningGateway, rpc_answer, rpc_headers
+from tests.support.timeouts import MAX_WAIT_SECONDS
 
 REFUSALS = {"invalid_input", "entity_not_found", "node_not_found", "name_taken", "cycle"}
 REFUSALS |= {"graph_not_found", "graph_exists", "kind_not_allowed", "version_conflict", "job_not_found"}

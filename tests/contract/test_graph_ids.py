@@ -18,7 +18,7 @@ from recollect_gateway.mcp_endpoint.catalogue import TOOLS
 from recollect_gateway.mcp_endpoint.errors import ERROR_META
 from tests.conftest import NewTenant
 from tests.contract.examples import EXAMPLES, Played
-from tests.gateway import NewApiKey, RunningGateway, rpc_headers
+from tests.support.gateway import NewApiKey, RunningGateway, rpc_headers
 
 ALL = "/mcp/x/all"
 ADDRESSES = ("graph", "owner_id", "to_graph")

@@ -8,7 +8,7 @@ from mcp import Client
 
 from recollect.caller import Caller
 from recollect.platform.db import Database
-from tests.gateway import NewApiKey, RunningGateway, answer, error_of, held, revision_of
+from tests.support.gateway import NewApiKey, RunningGateway, answer, error_of, held, revision_of
 
 
 @pytest.fixture

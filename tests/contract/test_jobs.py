@@ -23,9 +23,9 @@ from recollect_gateway.mcp_endpoint.errors import ERROR_META
 from recollect_workers.context import WorkerContext
 from recollect_workers.jobs import embedding, runner
 from tests.conftest import NewTenant
-from tests.gateway import MODES, NewApiKey, RunningGateway, eventually, rpc_headers
-from tests.jobs import COPY, COUNT, REFUSE, Desk, effects, has_begun
-from tests.timeouts import MAX_WAIT_SECONDS
+from tests.support.gateway import MODES, NewApiKey, RunningGateway, eventually, rpc_headers
+from tests.support.jobs import COPY, COUNT, REFUSE, Desk, effects, has_begun
+from tests.support.timeouts import MAX_WAIT_SECONDS
 
 PATH = "/mcp/x/admin"
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from mcp import Client
 
-from tests.gateway import RunningGateway, answer, error_of, held
+from tests.support.gateway import RunningGateway, answer, error_of, held
 
 ALICE = {"name": "Alice", "entityType": "person", "observations": ["likes tea"]}
 

@@ -22,7 +22,7 @@ from recollect_gateway.mcp_endpoint.schema import json_schema
 from recollect_gateway.mcp_endpoint.server import definition
 from recollect_gateway.mcp_endpoint.toolsets.lineage import subgraphs
 from tests.conftest import NewTenant
-from tests.gateway import NewApiKey, RunningGateway, revision_of, rpc_headers
+from tests.support.gateway import NewApiKey, RunningGateway, revision_of, rpc_headers
 
 PATH = "/mcp/x/lineage,memory"
 NEVER = str(uuid4())

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from recollect.accounts.identity.model import operator_caller
 from tests.conftest import NewTenant
-from tests.examples import examples
-from tests.gateway import NewApiKey, RunningGateway, held, rpc_headers
+from tests.support.examples import examples
+from tests.support.gateway import NewApiKey, RunningGateway, held, rpc_headers
 
 
 @dataclass(frozen=True)

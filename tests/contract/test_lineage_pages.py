@@ -10,7 +10,7 @@ from recollect.caller import Caller
 from recollect.graph.graphs import service as graphs
 from recollect.platform.db import Database
 from tests.contract.test_lineage import LineageClient
-from tests.gateway import NewApiKey, RunningGateway, rpc_headers
+from tests.support.gateway import NewApiKey, RunningGateway, rpc_headers
 
 
 @pytest.fixture

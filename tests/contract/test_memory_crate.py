@@ -18,7 +18,7 @@ from recollect.graph.traversal import service as traversal
 from recollect.graph.traversal.model import NamedPaths
 from recollect.platform.db import Database
 from tests.conftest import NewTenant
-from tests.gateway import (
+from tests.support.gateway import (
     MODES,
     NewApiKey,
     RunningGateway,
@@ -30,8 +30,8 @@ from tests.gateway import (
     text_of,
     texts_of,
 )
-from tests.memories import Agent, found_path
-from tests.plans import Counting
+from tests.support.memories import Agent, found_path
+from tests.support.plans import Counting
 
 ROAD = [
     ("Alice", "Bob", "knows"),

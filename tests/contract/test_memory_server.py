@@ -17,7 +17,7 @@ from recollect.caller import Caller
 from recollect.platform.db import Database
 from recollect.settings import Settings
 from recollect_gateway.mcp_endpoint.toolsets.memory import graph
-from tests.gateway import (
+from tests.support.gateway import (
     LEGACY,
     MODES,
     RunningGateway,

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.contract.test_lineage import LineageClient
-from tests.gateway import RunningGateway, rpc_headers
+from tests.support.gateway import RunningGateway, rpc_headers
 
 ALL = "/mcp/x/all"
 

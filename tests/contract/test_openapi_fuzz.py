@@ -16,9 +16,9 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from tests.examples import examples
-from tests.gateway import RunningGateway
-from tests.timeouts import MAX_WAIT_SECONDS
+from tests.support.examples import examples
+from tests.support.gateway import RunningGateway
+from tests.support.timeouts import MAX_WAIT_SECONDS
 
 FROZEN = Path(__file__).parent / "__snapshots__" / "test_snapshots" / "test_openapi.json"
 DOCUMENT: dict[str, Any] = json.loads(FROZEN.read_text())

@@ -26,9 +26,9 @@ from recollect.graph.hierarchy.model import PageRequest
 from recollect.graph.lineages import service as lineages
 from recollect.platform.db import Database
 from tests.conftest import NewTenant
-from tests.gateway import NewApiKey, RunningGateway, answer, error_of, refused, revision_of, text_of, texts_of
-from tests.memories import Agent
-from tests.plans import Counting
+from tests.support.gateway import NewApiKey, RunningGateway, answer, error_of, refused, revision_of, text_of, texts_of
+from tests.support.memories import Agent
+from tests.support.plans import Counting
 
 TREE = {"CTO": "CEO", "CFO": "CEO", "Dev": "CTO", "Ops": "CTO", "Intern": "Dev"}
 """Who stands under whom; CEO stands under none."""

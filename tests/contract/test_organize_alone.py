@@ -18,7 +18,7 @@ from recollect.caller import Caller
 from recollect_gateway.mcp_endpoint.catalogue import CATALOGUE, TOOLS
 from recollect_gateway.mcp_endpoint.server import definition
 from tests.conftest import NewTenant
-from tests.gateway import MODES, NewApiKey, RunningGateway, answer, held, refused, revision_of, text_of
+from tests.support.gateway import MODES, NewApiKey, RunningGateway, answer, held, refused, revision_of, text_of
 
 NINE = (
     *("create_entities", "create_relations", "add_observations"),

@@ -16,10 +16,10 @@ from recollect.platform.db import Database, Operator
 from recollect.retention.compaction import service as compaction
 from recollect.settings import Settings
 from recollect_workers.jobs import runner
-from tests.bounds import lower
 from tests.conftest import NewTenant
-from tests.gateway import NewApiKey, RunningGateway, answer
-from tests.jobs import employed
+from tests.support.bounds import lower
+from tests.support.gateway import NewApiKey, RunningGateway, answer
+from tests.support.jobs import employed
 
 OLD = "interval '31 days'"
 

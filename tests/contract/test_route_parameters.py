@@ -7,7 +7,7 @@ import pytest
 
 from recollect.times import NEEDED
 from tests.contract.test_route_toolsets import ROUTES
-from tests.gateway import RunningGateway
+from tests.support.gateway import RunningGateway
 
 
 @pytest.mark.parametrize("name", ROUTES)

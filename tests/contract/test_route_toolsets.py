@@ -23,10 +23,10 @@ from recollect_gateway.app import create_app
 from recollect_gateway.guards import TOOLSETS_OPT, within_toolsets
 from recollect_gateway.mcp_endpoint.catalogue import CATALOGUE, TOOLS, TOOLSETS
 from recollect_workers.jobs import runner
-from tests.gateway import NewApiKey, RunningGateway, rpc_headers
-from tests.jobs import employed
-from tests.timeouts import MAX_WAIT_SECONDS
-from tests.workers import environment
+from tests.support.gateway import NewApiKey, RunningGateway, rpc_headers
+from tests.support.jobs import employed
+from tests.support.timeouts import MAX_WAIT_SECONDS
+from tests.support.workers import environment
 
 DESCRIPTION = "GET /v1/openapi.json"
 OPEN = {"GET /health/live", "GET /health/ready", DESCRIPTION, f"{DESCRIPTION}/openapi.json", f"{DESCRIPTION}/{{path}}"}

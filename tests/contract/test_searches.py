@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from mcp import Client
 
-from tests.gateway import MODES, RunningGateway, answer, held, refused, text_of, texts_of
+from tests.support.gateway import MODES, RunningGateway, answer, held, refused, text_of, texts_of
 
 PEOPLE = [
     ("Alice", "person", ["Engineer", "likes tea", "likes chess"], ["VIP"], 8),

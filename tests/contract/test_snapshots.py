@@ -15,7 +15,7 @@ from recollect.platform.migrate import migrations
 from recollect_gateway.mcp_endpoint.catalogue import CATALOGUE
 from recollect_gateway.mcp_endpoint.server import definition
 from recollect_gateway.mcp_endpoint.tool import ToolSpec
-from tests.gateway import RunningGateway
+from tests.support.gateway import RunningGateway
 
 
 @pytest.fixture

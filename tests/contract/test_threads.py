@@ -12,8 +12,8 @@ import pytest
 from recollect.caller import Caller
 from recollect.platform.db import Database
 from recollect.retrieval.recall.ranking import WEIGHTS
-from tests import memories
-from tests.gateway import RunningGateway, rpc_headers
+from tests.support import memories
+from tests.support.gateway import RunningGateway, rpc_headers
 
 PATH = "/mcp/x/agent,facts"
 WORDS = ("anvil", "bellows", "crucible", "dynamo", "engine", "furnace")

@@ -9,7 +9,7 @@ import httpx2
 import pytest
 from mcp import Client
 
-from tests.gateway import RunningGateway, answer, held, texts_of
+from tests.support.gateway import RunningGateway, answer, held, texts_of
 
 NAMES = [f"Thing {number}" for number in range(8)]
 

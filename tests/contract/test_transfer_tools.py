@@ -19,10 +19,10 @@ from recollect_gateway.mcp_endpoint.toolsets.admin import jobs as admin_jobs
 from recollect_gateway.mcp_endpoint.toolsets.organize import transfer
 from recollect_workers.context import WorkerContext
 from recollect_workers.jobs import runner
-from tests.bounds import lower
 from tests.conftest import NewTenant
-from tests.gateway import NewApiKey, RunningGateway, revision_of, rpc_headers, serving
-from tests.jobs import employed
+from tests.support.bounds import lower
+from tests.support.gateway import NewApiKey, RunningGateway, revision_of, rpc_headers, serving
+from tests.support.jobs import employed
 
 ALICE = {"name": "Alice", "entityType": "person", "observations": ["likes tea"], "tags": ["vip"], "importance": 5}
 BOB = {"name": "Bob", "entityType": "person", "observations": []}

@@ -12,8 +12,8 @@ from recollect.graph.graphs import service as graphs
 from recollect.platform.db import Database
 from recollect_workers.context import WorkerContext
 from recollect_workers.jobs import runner
-from tests.gateway import answer, error_of, revision_of, text_of
-from tests.memories import Agent
+from tests.support.gateway import answer, error_of, revision_of, text_of
+from tests.support.memories import Agent
 
 
 @pytest.fixture

@@ -16,8 +16,8 @@ from recollect.platform.db import Database
 from recollect.settings import Settings
 from recollect_gateway.mcp_endpoint.errors import ERROR_META
 from tests.conftest import NewTenant
-from tests.gateway import NewApiKey, RunningGateway, eventually, rpc_headers, serving
-from tests.memories import Agent
+from tests.support.gateway import NewApiKey, RunningGateway, eventually, rpc_headers, serving
+from tests.support.memories import Agent
 
 ADMIN = "/mcp/x/admin"
 JANUARY, MARCH = "2026-01-01T00:00:00Z", "2026-03-01T00:00:00Z"

@@ -16,9 +16,9 @@ from recollect.platform.db import Database
 from recollect.retention.erasure.model import REMAINS
 from recollect.settings import Settings
 from tests.conftest import NewTenant
-from tests.gateway import NewApiKey, RunningGateway
-from tests.memories import Agent, at_work
-from tests.workers import environment
+from tests.support.gateway import NewApiKey, RunningGateway
+from tests.support.memories import Agent, at_work
+from tests.support.workers import environment
 
 SECRET = "qzxsecretqz"
 SECONDS = 60

@@ -15,8 +15,8 @@ from recollect.caller import Caller
 from recollect.platform.db import Database
 from recollect.settings import Settings
 from tests.e2e.test_import_export import Shell
-from tests.gateway import RunningGateway, issue_key
-from tests.jobs import COUNT, Desk
+from tests.support.gateway import RunningGateway, issue_key
+from tests.support.jobs import COUNT, Desk
 
 NAMES = {
     "closing markup": ("[/x]", "[/x]"),

@@ -37,9 +37,9 @@ from recollect_local.address import Endpoint
 from recollect_local.data_folder import DataFolder
 from recollect_local.postgres import LocalPostgres
 from recollect_workers.jobs import runner
-from tests.gateway import RunningGateway, eventually, revision_of, serving
-from tests.jobs import employed
-from tests.memories import Agent
+from tests.support.gateway import RunningGateway, eventually, revision_of, serving
+from tests.support.jobs import employed
+from tests.support.memories import Agent
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 SOUND, BROKEN = FIXTURES / "memory.jsonl", FIXTURES / "memory_broken.jsonl"

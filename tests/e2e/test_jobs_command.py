@@ -13,8 +13,8 @@ from recollect_workers.context import WorkerContext
 from recollect_workers.jobs import runner
 from tests.conftest import NewTenant
 from tests.e2e.test_import_export import Shell
-from tests.gateway import NewApiKey, RunningGateway
-from tests.jobs import COUNT, REFUSE, Desk, take_one_step
+from tests.support.gateway import NewApiKey, RunningGateway
+from tests.support.jobs import COUNT, REFUSE, Desk, take_one_step
 
 
 @pytest.fixture

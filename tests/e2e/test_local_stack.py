@@ -20,7 +20,7 @@ import pytest
 
 from recollect_local.postgres import LocalPostgres
 from recollect_local.valkey import LocalValkey
-from tests.timeouts import MAX_WAIT_SECONDS
+from tests.support.timeouts import MAX_WAIT_SECONDS
 
 READY_SECONDS = STOP_SECONDS = MAX_WAIT_SECONDS
 ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith("RECOLLECT_")}

@@ -11,9 +11,9 @@ import httpx2
 from recollect.caller import Caller
 from recollect.settings import Settings
 from tests.e2e.test_trace import free_port, gateway
-from tests.gateway import eventually
-from tests.timeouts import MAX_WAIT_SECONDS
-from tests.workers import working
+from tests.support.gateway import eventually
+from tests.support.timeouts import MAX_WAIT_SECONDS
+from tests.support.workers import working
 
 FILE = b"".join(
     json.dumps({"type": "entity", "name": name, "entityType": "company", "observations": [f"of {name}"]}).encode()

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from tests.e2e.test_local_stack import ENVIRONMENT, start, terminate
-from tests.timeouts import MAX_WAIT_SECONDS
+from tests.support.timeouts import MAX_WAIT_SECONDS
 
 TRY_IT = Path(__file__).parents[2] / "docs" / "try_it.py"
 

@@ -14,10 +14,10 @@ import pytest
 from recollect.caller import Caller
 from recollect.settings import Settings
 from tests.e2e.test_trace import free_port, gateway
-from tests.gateway import eventually
-from tests.otlp import Collector, collecting
-from tests.timeouts import MAX_WAIT_SECONDS
-from tests.workers import embedded_within, environment, working
+from tests.support.gateway import eventually
+from tests.support.otlp import Collector, collecting
+from tests.support.timeouts import MAX_WAIT_SECONDS
+from tests.support.workers import embedded_within, environment, working
 
 SECRET_TEXT = "the heron nests in the third alder"
 QUESTION = "where is the heron's own nest"

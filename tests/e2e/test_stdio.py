@@ -32,8 +32,8 @@ from recollect.platform.db import Database
 from recollect_gateway.mcp_endpoint.catalogue import CATALOGUE
 from recollect_local.address import Endpoint
 from recollect_local.data_folder import DataFolder
-from tests.gateway import LEGACY, MODES, RunningGateway, error_of, eventually, held, revision_of, text_of
-from tests.timeouts import MAX_WAIT_SECONDS
+from tests.support.gateway import LEGACY, MODES, RunningGateway, error_of, eventually, held, revision_of, text_of
+from tests.support.timeouts import MAX_WAIT_SECONDS
 
 ALICE = {"name": "Alice", "entityType": "person", "observations": ["likes tea", "naïve “quotes” 🫖"]}
 SECONDS = MAX_WAIT_SECONDS

@@ -20,9 +20,9 @@ from recollect.accounts.identity.model import NewKey
 from recollect.caller import Caller
 from recollect.platform.db import Database
 from recollect.settings import Settings
-from tests import wakeup_worker, workers
-from tests.otlp import Collector, collecting
-from tests.timeouts import MAX_WAIT_SECONDS
+from tests.support import wakeup_worker, workers
+from tests.support.otlp import Collector, collecting
+from tests.support.timeouts import MAX_WAIT_SECONDS
 
 TRACE_ID = "0af7651916cd43dd8448eb211c80319c"
 CLIENT_SPAN = "b7ad6b7169203331"

@@ -18,10 +18,10 @@ from recollect.caller import Caller
 from recollect.platform.db import Database
 from recollect.settings import Settings
 from tests.conftest import NewTenant
-from tests.embedding_server import DIMENSIONS, EmbeddingAnswer, EmbeddingServer, embeddings, serving_embeddings
-from tests.gateway import eventually
-from tests.timeouts import MAX_WAIT_SECONDS
-from tests.workers import embedded_within, killed, remember, waiting, working
+from tests.support.embedding_server import DIMENSIONS, EmbeddingAnswer, EmbeddingServer, embeddings, serving_embeddings
+from tests.support.gateway import eventually
+from tests.support.timeouts import MAX_WAIT_SECONDS
+from tests.support.workers import embedded_within, killed, remember, waiting, working
 
 TIMEOUT_SECONDS = 3
 """In which the test's server answers on a busy machine, unless it is told not to."""

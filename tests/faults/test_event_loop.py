@@ -29,10 +29,10 @@ from recollect_gateway.mcp_endpoint.schema import json_schema
 from recollect_gateway.mcp_endpoint.tool import ToolSpec
 from tests.conftest import NewTenant
 from tests.contract.examples import EXAMPLES
-from tests.gateway import NewApiKey, RunningGateway, eventually, rpc_headers
-from tests.memories import Agent
-from tests.watched_gateway import held, watched_gateway
-from tests.worst_calls import AMOUNTS, worst_call
+from tests.support.gateway import NewApiKey, RunningGateway, eventually, rpc_headers
+from tests.support.memories import Agent
+from tests.support.watched_gateway import held, watched_gateway
+from tests.support.worst_calls import AMOUNTS, worst_call
 
 MAX_HELD = 0.25
 """Seconds of processor time that the loop may be held: a fifth of it on a machine that does nothing else beside, where

@@ -27,10 +27,10 @@ from recollect_gateway.mcp_endpoint.errors import ERROR_META
 from recollect_gateway.mcp_endpoint.tool import ToolSpec
 from recollect_local.postgres import LocalPostgres
 from recollect_local.valkey import LocalValkey
-from tests import wakeup_worker
 from tests.conftest import FAST_AND_FORGETFUL
 from tests.contract.examples import EXAMPLES, Played
-from tests.gateway import (
+from tests.support import wakeup_worker
+from tests.support.gateway import (
     MODES,
     RunningGateway,
     error_of,
@@ -41,7 +41,7 @@ from tests.gateway import (
     serving,
     text_of,
 )
-from tests.workers import embedded_within, waiting, working
+from tests.support.workers import embedded_within, waiting, working
 
 BOUND_SECONDS = 60
 """No call may take longer, whatever is away: many times what the settings allow, to bear a busy machine."""

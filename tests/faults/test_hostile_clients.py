@@ -16,8 +16,8 @@ from recollect.settings import Settings
 from recollect.transfer.formats import FORMATS
 from recollect_gateway.http_protocol import BODY_SHARE, MAX_AHEAD
 from recollect_gateway.server import server_config
-from tests.gateway import RunningGateway, eventually, rpc_headers, serving
-from tests.timeouts import MAX_WAIT_SECONDS
+from tests.support.gateway import RunningGateway, eventually, rpc_headers, serving
+from tests.support.timeouts import MAX_WAIT_SECONDS
 
 GET = b"GET /health/live HTTP/1.1\r\nHost: localhost\r\n"
 POST = b"POST /mcp HTTP/1.1\r\nHost: localhost\r\n"

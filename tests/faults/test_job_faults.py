@@ -35,12 +35,12 @@ from recollect.transfer.formats.jsonl import write_line
 from recollect.transfer.model import Strategy
 from recollect_local.postgres import LocalPostgres
 from recollect_local.valkey import LocalValkey
-from tests import wakeup_worker
-from tests.gateway import eventually
-from tests.jobs import COUNT, Desk, effects, has_begun
-from tests.workers import WorkerProcess, begun, end_leases, killed, working
+from tests.support import wakeup_worker
+from tests.support.gateway import eventually
+from tests.support.jobs import COUNT, Desk, effects, has_begun
+from tests.support.workers import WorkerProcess, begun, end_leases, killed, working
 
-WORKER = "tests.jobs"
+WORKER = "tests.support.jobs"
 HASTY = {"sweep_seconds": 1, "job_lease_seconds": 20}
 """Short waits. A lease is long enough for a busy machine: those of killed workers are ended."""
 

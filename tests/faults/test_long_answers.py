@@ -18,8 +18,8 @@ from recollect.jobs.model import MAX_CHUNK
 from recollect.platform.db import Database, Operator
 from recollect_workers.context import WorkerContext
 from recollect_workers.jobs import runner
-from tests.gateway import NewApiKey, RunningGateway
-from tests.timeouts import MAX_WAIT_SECONDS
+from tests.support.gateway import NewApiKey, RunningGateway
+from tests.support.timeouts import MAX_WAIT_SECONDS
 
 LINES = b"\n".join(
     json.dumps(

@@ -17,7 +17,7 @@ from recollect.errors import TooManyFailures
 from recollect.platform.db import Operator, Session
 from recollect.settings import Settings
 from recollect_gateway.failures import REMEMBERED_KEYS, REMEMBERED_SITES, VOID_SECONDS, FailedKeys
-from tests.gateway import NewApiKey, RunningGateway, eventually, rpc_headers, serving
+from tests.support.gateway import NewApiKey, RunningGateway, eventually, rpc_headers, serving
 
 ALLOWED = 6
 LIST_TOOLS = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}

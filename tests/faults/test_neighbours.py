@@ -15,8 +15,8 @@ from recollect.platform.db import MAX_WRITERS, Database
 from recollect.platform.shares import Shares
 from recollect.settings import Settings
 from tests.conftest import NewTenant
-from tests.gateway import NewApiKey, RunningGateway, eventually, rpc_headers, serving
-from tests.timeouts import MAX_WAIT_SECONDS
+from tests.support.gateway import NewApiKey, RunningGateway, eventually, rpc_headers, serving
+from tests.support.timeouts import MAX_WAIT_SECONDS
 
 ATTACKERS = 24
 """Calls at once, more than twice the connections of a gateway."""

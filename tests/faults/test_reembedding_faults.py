@@ -14,10 +14,10 @@ from recollect.graph.entities.model import NewEntity
 from recollect.jobs.kinds import REEMBED_PASSAGES
 from recollect.platform.embedding import create_embedder
 from recollect.settings import Settings
-from tests.busy_worker import HASTY, has_succeeded, outlived
-from tests.embedding_server import DIMENSIONS, serving_embeddings
-from tests.jobs import Desk
-from tests.memories import at_work
+from tests.support.busy_worker import HASTY, has_succeeded, outlived
+from tests.support.embedding_server import DIMENSIONS, serving_embeddings
+from tests.support.jobs import Desk
+from tests.support.memories import at_work
 
 
 @pytest.fixture

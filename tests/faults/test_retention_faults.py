@@ -21,10 +21,10 @@ from recollect.graph.observations import service as observations
 from recollect.graph.observations.model import NewObservation
 from recollect.retention.expiry.service import PURGE_EXPIRED
 from recollect.settings import Settings
-from tests.busy_worker import HASTY, has_succeeded, outlived
-from tests.invariants import assert_laws
-from tests.jobs import Desk
-from tests.memories import Agent, at_work
+from tests.support.busy_worker import HASTY, has_succeeded, outlived
+from tests.support.invariants import assert_laws
+from tests.support.jobs import Desk
+from tests.support.memories import Agent, at_work
 
 MONTH = timedelta(days=31)
 

@@ -20,10 +20,10 @@ from recollect.platform.queue import QUEUE_NAME, Wakeups
 from recollect.settings import Settings
 from recollect_local.postgres import LocalPostgres
 from recollect_local.valkey import LocalValkey
-from tests.embedding_server import DIMENSIONS, EmbeddingServer, serving_embeddings
-from tests.gateway import eventually
-from tests.timeouts import MAX_WAIT_SECONDS
-from tests.workers import embedded_within, end_leases, remember, waiting, working
+from tests.support.embedding_server import DIMENSIONS, EmbeddingServer, serving_embeddings
+from tests.support.gateway import eventually
+from tests.support.timeouts import MAX_WAIT_SECONDS
+from tests.support.workers import embedded_within, end_leases, remember, waiting, working
 
 CUT_OFF = "work in hand was cut off: it comes back when its lease ends"
 PEOPLE = [f"person {number}" for number in range(20)]

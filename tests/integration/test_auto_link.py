@@ -24,7 +24,7 @@ from recollect.settings import Settings
 from recollect_workers.context import WorkerContext
 from recollect_workers.jobs import linking
 from tests.conftest import NewTenant
-from tests.memories import Agent, at_work, embedder
+from tests.support.memories import Agent, at_work, embedder
 
 TEXT = "the harbour crane was repaired in March"
 

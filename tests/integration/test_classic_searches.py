@@ -41,9 +41,9 @@ from recollect.retrieval.search.model import (
 )
 from recollect.retrieval.search.words import WORD
 from tests.conftest import NewTenant
-from tests.examples import examples
-from tests.expressions import expressions, holds, written
-from tests.memories import Agent, at_work, names, triples
+from tests.support.examples import examples
+from tests.support.expressions import expressions, holds, written
+from tests.support.memories import Agent, at_work, names, triples
 
 _graphs = itertools.count(1)
 

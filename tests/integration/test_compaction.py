@@ -23,11 +23,11 @@ from recollect.platform.db import Database
 from recollect.retention.compaction import service as compaction
 from recollect.retention.compaction.model import Compaction, FreedRows
 from tests.conftest import NewTenant
-from tests.examples import examples
-from tests.histories import HISTORIES, written
 from tests.integration.test_time_travel import READINGS
-from tests.invariants import assert_laws
-from tests.memories import Agent, at_work, names, triples
+from tests.support.examples import examples
+from tests.support.histories import HISTORIES, written
+from tests.support.invariants import assert_laws
+from tests.support.memories import Agent, at_work, names, triples
 
 _graphs = itertools.count(1)
 

@@ -28,8 +28,8 @@ from recollect.graph.observations.model import NewObservation
 from recollect.platform import computing
 from recollect.platform.computing import Slices
 from recollect.platform.db import Database
-from tests.invariants import assert_laws
-from tests.memories import Agent, at_work, found_duplicates, names, triples
+from tests.support.invariants import assert_laws
+from tests.support.memories import Agent, at_work, found_duplicates, names, triples
 
 ALIKE = (
     NewEntity("Acme Inc", "company", ("makes anvils", "is in Oslo")),

@@ -12,7 +12,7 @@ from pydantic import SecretStr
 from recollect.errors import ErrorCode, Unavailable
 from recollect.platform.embedding import EmbeddingFailed, FailureCause, OpenAIEmbedder
 from recollect.settings import Settings
-from tests.embedding_server import EmbeddingAnswer, EmbeddingServer, embeddings, serving_embeddings
+from tests.support.embedding_server import EmbeddingAnswer, EmbeddingServer, embeddings, serving_embeddings
 
 KEY = "sk-never-to-be-shown"
 

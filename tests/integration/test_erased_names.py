@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from recollect.graph.nodes.model import NodeFields
 from recollect.retention.erasure.model import redacted
 from recollect.retention.erasure.name_patterns import pattern_of, whole_pattern_of
-from tests.examples import examples
+from tests.support.examples import examples
 
 FOUND = (
     ("李明", "李明喜欢茶"), ("李明", "我喜欢李明"), ("Ada", "我喜欢Ada的书"), ("か", "かは"),

@@ -43,9 +43,9 @@ from recollect.settings import Settings
 from recollect_local.postgres import LocalPostgres
 from recollect_workers.jobs import runner
 from tests.conftest import NewTenant
-from tests.invariants import assert_laws
-from tests.jobs import employed
-from tests.memories import Agent, at_work, count_words, embedder, names
+from tests.support.invariants import assert_laws
+from tests.support.jobs import employed
+from tests.support.memories import Agent, at_work, count_words, embedder, names
 
 MARK = "qzxmarkqz"
 SECRET = "vqkelderberryvq"

@@ -25,7 +25,7 @@ from recollect.platform.db import Database
 from recollect.retrieval.recall.model import RecallFilter
 from recollect.retrieval.search.model import phrases
 from tests.conftest import NewTenant
-from tests.memories import Agent, asked, at_work
+from tests.support.memories import Agent, asked, at_work
 
 
 async def fact(agent: Agent, text: str, *links: RequestedLink, auto_link: bool = True, **fields: Any) -> Version:

@@ -27,7 +27,7 @@ from recollect.memory.model import NewMemory
 from recollect.platform.db import Database, Transaction
 from recollect.platform.sql import Queries
 from recollect.settings import Settings
-from tests.memories import Agent, asked, names
+from tests.support.memories import Agent, asked, names
 
 BATCH = 1_000
 WRITERS = 20

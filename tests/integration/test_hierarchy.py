@@ -24,9 +24,9 @@ from recollect.graph.nodes import service as nodes
 from recollect.graph.nodes.model import NodeFields, Rewrite
 from recollect.platform.db import Database, Transaction
 from tests.conftest import NewTenant
-from tests.examples import examples
-from tests.invariants import assert_laws
-from tests.memories import Agent, at_work
+from tests.support.examples import examples
+from tests.support.invariants import assert_laws
+from tests.support.memories import Agent, at_work
 
 NAMES = [f"node {n}" for n in range(6)]
 _graphs = itertools.count(1)

@@ -10,7 +10,7 @@ from recollect.caller import Caller
 from recollect.platform.db import Database
 from recollect.platform.sql import Query
 from recollect_gateway.errors import MEDIA_TYPE
-from tests.gateway import RunningGateway
+from tests.support.gateway import RunningGateway
 
 LIBRARY_WORDS = ("msgspec", "pydantic", "litestar", "recursion", "traceback", "0x", "https://", "object at")
 

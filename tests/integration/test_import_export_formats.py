@@ -41,10 +41,10 @@ from recollect.transfer.records import (
     RelationRecord,
 )
 from tests.conftest import NewTenant
-from tests.examples import examples
-from tests.histories import HISTORIES, written
-from tests.invariants import assert_laws
-from tests.memories import Agent
+from tests.support.examples import examples
+from tests.support.histories import HISTORIES, written
+from tests.support.invariants import assert_laws
+from tests.support.memories import Agent
 
 LOSSLESS = [name for name in IMPORTED if name != "jsonl"]
 

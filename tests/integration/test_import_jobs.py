@@ -15,9 +15,9 @@ from recollect.transfer.formats import FORMATS, IMPORTED
 from recollect_workers.context import WorkerContext
 from recollect_workers.jobs import runner
 from tests.conftest import NewTenant
-from tests.gateway import NewApiKey, RunningGateway
-from tests.jobs import Desk, import_by_another, look, started
-from tests.memories import Agent
+from tests.support.gateway import NewApiKey, RunningGateway
+from tests.support.jobs import Desk, import_by_another, look, started
+from tests.support.memories import Agent
 
 JSON = {"Content-Type": "application/json"}
 COUNTS = [f"{what}_{how}" for what in ("entities", "facts", "relations") for how in ("created", "updated", "skipped")]

@@ -19,8 +19,8 @@ from recollect_workers.jobs import runner
 from recollect_workers.jobs.import_readers import MAX_READERS, ImportReaders
 from recollect_workers.jobs.transfer import Imports
 from tests.conftest import NewTenant
-from tests.gateway import eventually
-from tests.jobs import Desk, take_one_step
+from tests.support.gateway import eventually
+from tests.support.jobs import Desk, take_one_step
 
 ENTITIES = 14
 

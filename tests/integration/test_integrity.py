@@ -19,10 +19,10 @@ from recollect.graph.graphs.model import NewGraph
 from recollect.memory.model import NewMemory
 from recollect.platform.db import Database
 from tests.conftest import NewTenant
-from tests.examples import examples
-from tests.histories import HISTORIES, written
-from tests.invariants import assert_laws
-from tests.memories import Agent, Triple, at_work, names, triples
+from tests.support.examples import examples
+from tests.support.histories import HISTORIES, written
+from tests.support.invariants import assert_laws
+from tests.support.memories import Agent, Triple, at_work, names, triples
 
 EDGE = ("Ada", "Babbage", "knows")
 

@@ -27,10 +27,10 @@ from recollect.settings import Settings
 from recollect_workers.context import WorkerContext
 from recollect_workers.jobs import reindexing, runner
 from tests.conftest import NewTenant
-from tests.gateway import eventually
-from tests.jobs import BREAK, COPY, COUNT, REFUSE, WAVER, Desk, count_steps, effects, has_begun
-from tests.memories import Agent
-from tests.timeouts import MAX_WAIT_SECONDS
+from tests.support.gateway import eventually
+from tests.support.jobs import BREAK, COPY, COUNT, REFUSE, WAVER, Desk, count_steps, effects, has_begun
+from tests.support.memories import Agent
+from tests.support.timeouts import MAX_WAIT_SECONDS
 
 TRACEPARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 

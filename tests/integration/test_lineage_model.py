@@ -26,9 +26,9 @@ from recollect.graph.nodes.model import NodeFields
 from recollect.graph.relations import service as relations
 from recollect.platform.db import Database
 from tests.conftest import NewTenant
-from tests.examples import examples
-from tests.invariants import assert_laws
-from tests.memories import Agent, at_work, triples
+from tests.support.examples import examples
+from tests.support.invariants import assert_laws
+from tests.support.memories import Agent, at_work, triples
 
 _graphs = itertools.count(1)
 

@@ -28,8 +28,8 @@ from recollect.platform.computing import finish
 from recollect.platform.db import Database, Transaction
 from recollect.platform.sql import Query
 from recollect.settings import Settings
-from tests.gateway import NewApiKey, eventually
-from tests.memories import Agent, names
+from tests.support.gateway import NewApiKey, eventually
+from tests.support.memories import Agent, names
 
 WRITERS = 12
 TABLES = ("nodes", "node_versions", "aliases", "observations", "relations", "passages", "changes")

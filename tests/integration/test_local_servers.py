@@ -41,7 +41,7 @@ from recollect_local.process import start_process
 from recollect_local.server import Server
 from recollect_local.supervisor import Supervisor
 from recollect_local.valkey import LocalValkey
-from tests.timeouts import MAX_WAIT_SECONDS
+from tests.support.timeouts import MAX_WAIT_SECONDS
 
 # "SIGKILL of the server" must lose nothing, which needs no fsync: the operating system goes on.
 QUICK = {"fsync": "off"}

@@ -31,10 +31,10 @@ from recollect.transfer.formats import FORMATS
 from recollect_workers.context import WorkerContext
 from recollect_workers.jobs import duplicates as duplicate_jobs
 from recollect_workers.jobs import expiry, runner
-from tests.bounds import lower
-from tests.gateway import NewApiKey, RunningGateway, serving
-from tests.jobs import Desk, import_by_another, look, started
-from tests.memories import Agent, found_duplicates, names
+from tests.support.bounds import lower
+from tests.support.gateway import NewApiKey, RunningGateway, serving
+from tests.support.jobs import Desk, import_by_another, look, started
+from tests.support.memories import Agent, found_duplicates, names
 
 HOUR = timedelta(hours=1)
 

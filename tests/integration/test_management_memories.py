@@ -12,8 +12,8 @@ from recollect.caller import Caller, Scope
 from recollect.platform.db import Database
 from tests.conftest import NewTenant
 from tests.contract.examples import EXAMPLES
-from tests.gateway import NewApiKey, RunningGateway, revision_of, rpc_headers
 from tests.integration.test_management import done, problem
+from tests.support.gateway import NewApiKey, RunningGateway, revision_of, rpc_headers
 
 MEMORIES = "/v1/graphs/default/memories"
 RECALL = "/v1/graphs/default/recall"

@@ -27,7 +27,7 @@ from recollect_gateway.mcp_endpoint.catalogue import CATALOGUE
 from recollect_gateway.mcp_endpoint.endpoint import McpEndpoint
 from recollect_gateway.mcp_endpoint.errors import ERROR_META
 from tests.conftest import NewTenant
-from tests.gateway import (
+from tests.support.gateway import (
     MODERN,
     MODES,
     NewApiKey,
@@ -39,7 +39,7 @@ from tests.gateway import (
     rpc_headers,
     text_of,
 )
-from tests.memories import embedder
+from tests.support.memories import embedder
 
 BOTH_REVISIONS = pytest.mark.parametrize("revision", MODES)
 AGENT = [tool.name for tool in CATALOGUE if "agent" in tool.toolsets]

@@ -29,8 +29,8 @@ from tests.benchmarks.settling import settle
 from tests.benchmarks.stack import APP_LOGIN, Stack
 from tests.benchmarks.transfer import MADE, MeasuredTransfer, measure_transfer
 from tests.benchmarks.wire import LEGACY, McpConnection
-from tests.gateway import RunningGateway
-from tests.workers import remember
+from tests.support.gateway import RunningGateway
+from tests.support.workers import remember
 
 
 @pytest.fixture

@@ -27,8 +27,8 @@ from recollect.graph.observations.model import NewObservation
 from recollect.memory.model import NewMemory
 from recollect.platform.db import Database
 from tests.conftest import NewTenant
-from tests.invariants import assert_laws
-from tests.memories import Agent, at_work, names, triples
+from tests.support.invariants import assert_laws
+from tests.support.memories import Agent, at_work, names, triples
 
 
 @pytest.fixture

@@ -30,8 +30,8 @@ from recollect.transfer import exports
 from recollect.transfer import service as transfer
 from recollect.transfer.batches import read_small
 from recollect.transfer.model import Strategy
-from tests.invariants import assert_laws
-from tests.memories import Agent, asked, at_work
+from tests.support.invariants import assert_laws
+from tests.support.memories import Agent, asked, at_work
 
 TEA = NewMemory(
     "drinks tea", about=("Ada",), kind="habit", tags=("Secret",), importance=8, source="diary", metadata={"p": 1}

@@ -22,7 +22,7 @@ from recollect.platform.db import Database
 from recollect.retrieval.recall import service as recall
 from recollect.retrieval.recall import store
 from recollect.retrieval.recall.model import Question, RecallFilter
-from tests.memories import Agent, asked, count_words
+from tests.support.memories import Agent, asked, count_words
 
 MONDAY = datetime(2026, 3, 2, 9, tzinfo=UTC)
 WEIRD = [

@@ -30,10 +30,10 @@ from recollect.retrieval.recall.ranking import RankedPassage
 from recollect.settings import Settings
 from recollect_local.valkey import LocalValkey
 from tests.conftest import NewTenant
-from tests.examples import examples
-from tests.histories import HISTORIES, written
-from tests.memories import Agent, at_work, embedder
-from tests.recalls import RecallStack, stack
+from tests.support.examples import examples
+from tests.support.histories import HISTORIES, written
+from tests.support.memories import Agent, at_work, embedder
+from tests.support.recalls import RecallStack, stack
 
 FORESTS = ("the heron nests in the alder", "the owl sleeps in the oak", "a fox lives below the alder")
 

@@ -22,9 +22,9 @@ from recollect.platform.db import Database
 from recollect.retrieval.recall import service as recall
 from recollect.retrieval.recall.model import Question, Recalled, RecallFilter, plain
 from tests.conftest import NewTenant
-from tests.examples import examples
-from tests.histories import HISTORIES, HOURS, NAMED, NAMES, written
-from tests.memories import Agent, asked, at_work
+from tests.support.examples import examples
+from tests.support.histories import HISTORIES, HOURS, NAMED, NAMES, written
+from tests.support.memories import Agent, asked, at_work
 
 EXAMPLES = 30
 

@@ -13,8 +13,8 @@ from recollect.platform import migrate as migrating
 from recollect.platform.db import Database, Operator
 from recollect.settings import Settings
 from recollect_local.postgres import LocalPostgres
-from tests.memories import Agent
-from tests.windows import assert_windows
+from tests.support.memories import Agent
+from tests.support.windows import assert_windows
 
 OLD = """
     WITH new_node AS (

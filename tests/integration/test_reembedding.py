@@ -29,10 +29,10 @@ from recollect_workers.jobs.compaction import schedule
 from recollect_workers.jobs.embedding import StoredBatch
 from recollect_workers.kinds import known_kinds
 from tests.conftest import NewTenant
-from tests.gateway import NewApiKey, RunningGateway
-from tests.jobs import Desk
-from tests.timeouts import MAX_WAIT_SECONDS
-from tests.workers import remember
+from tests.support.gateway import NewApiKey, RunningGateway
+from tests.support.jobs import Desk
+from tests.support.timeouts import MAX_WAIT_SECONDS
+from tests.support.workers import remember
 
 PEOPLE = [f"person {number}" for number in range(7)]
 

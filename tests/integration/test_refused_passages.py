@@ -29,10 +29,10 @@ from recollect_workers.context import WorkerContext
 from recollect_workers.jobs import embedding
 from recollect_workers.jobs.embedding import EmbeddingBatch, StoredBatch
 from tests.conftest import NewTenant
-from tests.embedding_server import DIMENSIONS, EmbeddingAnswer, EmbeddingServer, embeddings, serving_embeddings
-from tests.gateway import NewApiKey, RunningGateway, eventually, rpc_headers
-from tests.memories import at_work, embedder
-from tests.workers import embed_batch, remember, waiting
+from tests.support.embedding_server import DIMENSIONS, EmbeddingAnswer, EmbeddingServer, embeddings, serving_embeddings
+from tests.support.gateway import NewApiKey, RunningGateway, eventually, rpc_headers
+from tests.support.memories import at_work, embedder
+from tests.support.workers import embed_batch, remember, waiting
 
 PEOPLE = [f"person {number}" for number in range(30)]
 

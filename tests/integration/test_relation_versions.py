@@ -21,8 +21,8 @@ from recollect.platform.db import Database
 from recollect.platform.sql import Query
 from recollect.retention.compaction import service as retention
 from recollect.transfer import exports
-from tests.invariants import assert_laws
-from tests.memories import Agent, at_work
+from tests.support.invariants import assert_laws
+from tests.support.memories import Agent, at_work
 
 KNOWS = ("Ada", "Babbage", "knows")
 

@@ -20,8 +20,8 @@ from recollect.memory import revising
 from recollect.memory.model import MemoryPatch, NewMemory, Revised, Target
 from recollect.platform.db import Database
 from tests.conftest import NewTenant
-from tests.invariants import assert_laws
-from tests.memories import Agent, at_work, names, triples
+from tests.support.invariants import assert_laws
+from tests.support.memories import Agent, at_work, names, triples
 
 
 @pytest.fixture

@@ -23,10 +23,10 @@ from recollect_workers.context import WorkerContext
 from recollect_workers.jobs import runner
 from recollect_workers.jobs.compaction import schedule
 from recollect_workers.schedule import scheduled_jobs
-from tests.bounds import lower
-from tests.jobs import Desk, employed
-from tests.memories import Agent, names
-from tests.plans import looked_at
+from tests.support.bounds import lower
+from tests.support.jobs import Desk, employed
+from tests.support.memories import Agent, names
+from tests.support.plans import looked_at
 
 DAYS = 30.0
 

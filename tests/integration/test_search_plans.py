@@ -25,8 +25,8 @@ from recollect.retrieval.search.model import LabelQuery, like_pattern
 from recollect.retrieval.search.words import WORD, word_pattern
 from recollect_local.postgres import LocalPostgres
 from tests.conftest import NewTenant
-from tests.memories import Agent, at_work
-from tests.plans import looked_at, steps
+from tests.support.memories import Agent, at_work
+from tests.support.plans import looked_at, steps
 
 SIZE = 10_000
 BATCH = 1_000

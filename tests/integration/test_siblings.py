@@ -25,8 +25,8 @@ from recollect.memory.model import MemoryPatch, Target
 from recollect.platform.db import Database
 from recollect.retention.compaction import service as retention
 from recollect.retention.erasure import service as erasure
-from tests.examples import examples
-from tests.memories import Agent
+from tests.support.examples import examples
+from tests.support.memories import Agent
 
 PASSAGES = """
     SELECT coalesce(p.version_id, n.version_id) AS version_id, p.version_id IS NULL AS newest, p.text FROM passages p

@@ -18,8 +18,8 @@ from recollect.memory.revising import NodePatch
 from recollect.memory.searching import SimilarFact
 from recollect.platform.db import Database
 from tests.conftest import NewTenant
-from tests.gateway import revision_of
-from tests.memories import Agent, at_work
+from tests.support.gateway import revision_of
+from tests.support.memories import Agent, at_work
 
 SOFA, COUCH, RUG = "the cat sleeps on the sofa", "the cat is sleeping on the couch", "a cat slept on the rug"
 

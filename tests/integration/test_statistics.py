@@ -48,8 +48,8 @@ from recollect.transfer.formats.decoding import ParsedRecord as Imported
 from recollect.transfer.model import Strategy
 from recollect.transfer.records import EntityRecord, RelationRecord
 from recollect_local.postgres import LocalPostgres
-from tests.memories import Agent, embedder, found_duplicates, found_path
-from tests.plans import Watch, watched
+from tests.support.memories import Agent, embedder, found_duplicates, found_path
+from tests.support.plans import Watch, watched
 
 BATCH = 500
 """Items in a call; comparing each with each is BATCH² rows."""

@@ -13,7 +13,7 @@ from recollect.graph.lineages import service as lineages
 from recollect.graph.lineages.model import VersionFilter
 from recollect.transfer import exports
 from recollect.transfer.model import ExportSelection
-from tests.memories import Agent
+from tests.support.memories import Agent
 
 TAGS = ("İstanbul", "ΟΔΟΣ", "Οδος", "İΣ", "Tea")
 

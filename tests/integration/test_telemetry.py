@@ -5,9 +5,9 @@ import subprocess
 import sys
 
 from recollect.settings import Settings
-from tests.otlp import collecting
-from tests.timeouts import MAX_WAIT_SECONDS
-from tests.workers import environment
+from tests.support.otlp import collecting
+from tests.support.timeouts import MAX_WAIT_SECONDS
+from tests.support.workers import environment
 
 SECRET = "text-of-a-memory"
 

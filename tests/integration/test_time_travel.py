@@ -32,9 +32,9 @@ from recollect.platform.sql import Query
 from recollect.retrieval.search import service as search
 from recollect.retrieval.search.model import BooleanQuery, FuzzyQuery, RankedQuery, SubstringQuery
 from tests.conftest import NewTenant
-from tests.examples import examples
-from tests.histories import HISTORIES, NAMED, written
-from tests.memories import Agent, at_work, names, triples
+from tests.support.examples import examples
+from tests.support.histories import HISTORIES, NAMED, written
+from tests.support.memories import Agent, at_work, names, triples
 
 _graphs = itertools.count(1)
 _policies = st.sampled_from(["lww", "manual"])

@@ -33,9 +33,9 @@ from recollect.transfer.formats.decoding import ParsedRecord
 from recollect.transfer.formats.jsonl import MEDIA_TYPE, Said, read_line, record_of, write_line
 from recollect.transfer.model import MAX_LINES, ImportResult, Strategy
 from tests.conftest import NewTenant
-from tests.examples import examples
-from tests.gateway import NewApiKey, RunningGateway, revision_of
-from tests.memories import Agent
+from tests.support.examples import examples
+from tests.support.gateway import NewApiKey, RunningGateway, revision_of
+from tests.support.memories import Agent
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 OFFICIAL = (FIXTURES / "memory.jsonl").read_bytes()

@@ -28,8 +28,8 @@ from recollect.platform.computing import finish
 from recollect.platform.db import Database, Transaction
 from recollect.settings import Settings
 from tests.conftest import NewTenant
-from tests.examples import examples
-from tests.memories import Agent, at_work
+from tests.support.examples import examples
+from tests.support.memories import Agent, at_work
 
 NAMES = [f"node {n}" for n in range(8)]
 TYPES = ("knows", "admires")

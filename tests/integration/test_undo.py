@@ -39,10 +39,10 @@ from recollect.platform.sql import Query
 from recollect.retention.compaction import service as retention
 from recollect.transfer import exports
 from tests.conftest import NewTenant
-from tests.examples import examples
-from tests.histories import CURATED, HISTORIES, STEPS, written
-from tests.invariants import assert_laws
-from tests.memories import Agent, at_work, names, triples
+from tests.support.examples import examples
+from tests.support.histories import CURATED, HISTORIES, STEPS, written
+from tests.support.invariants import assert_laws
+from tests.support.memories import Agent, at_work, names, triples
 
 ANY = st.one_of(STEPS, CURATED)
 

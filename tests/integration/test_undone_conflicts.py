@@ -24,8 +24,8 @@ from recollect.memory.model import MemoryPatch, Target
 from recollect.platform.db import Database
 from recollect.retention.erasure import service as erasure
 from recollect.settings import Settings
-from tests.invariants import assert_laws
-from tests.memories import Agent, at_work
+from tests.support.invariants import assert_laws
+from tests.support.memories import Agent, at_work
 
 ANVIL = ("the anvil is heavy", "the anvil is rusty", "the anvil is sold")
 

@@ -23,10 +23,10 @@ from recollect.platform.db import Database, Operator, Transaction
 from recollect.settings import Settings
 from recollect_workers.jobs import usage as forgetting
 from tests.conftest import NewTenant
-from tests.gateway import NewApiKey, eventually
-from tests.jobs import employed
-from tests.memories import Agent
-from tests.workers import embed_batch
+from tests.support.gateway import NewApiKey, eventually
+from tests.support.jobs import employed
+from tests.support.memories import Agent
+from tests.support.workers import embed_batch
 
 CALL = Counts(calls=1, bytes_received=10)
 TOTAL = "SELECT coalesce(sum(calls), 0)::int FROM usage_hourly WHERE tenant_id = $1"

@@ -27,7 +27,7 @@ from recollect_local.postgres import LocalPostgres
 from recollect_workers.context import WorkerContext
 from recollect_workers.jobs.vector_indexes import maintain_indexes as tend_job
 from tests.conftest import NewTenant
-from tests.memories import Agent, asked, embedder
+from tests.support.memories import Agent, asked, embedder
 
 MEMORIES = 120
 

@@ -33,9 +33,9 @@ from recollect_workers.jobs import embedding
 from recollect_workers.schedule import ScheduledJob, repeat
 from recollect_workers.wakeups import MAX_JOBS, arq_worker, run_until_stopping
 from tests.conftest import NewTenant
-from tests.examples import examples
-from tests.memories import Agent, embedder
-from tests.workers import embedded_within, waiting
+from tests.support.examples import examples
+from tests.support.memories import Agent, embedder
+from tests.support.workers import embedded_within, waiting
 
 BULK = MAX_SMALL + 1
 BATCH = 8

@@ -18,7 +18,7 @@ from recollect.platform.cache import connect_redis
 from recollect.platform.queue import QUEUE_NAME, Wakeups, arq_redis
 from recollect.platform.telemetry import continued_span
 from recollect.settings import Settings
-from tests.timeouts import MAX_WAIT_SECONDS
+from tests.support.timeouts import MAX_WAIT_SECONDS
 
 TRACEPARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 EMBED = frozenset({"embed_passages"})

@@ -23,10 +23,10 @@ from recollect.memory.model import MemoryPatch, NewMemory, Target
 from recollect.platform.db import Database
 from recollect.platform.sql import Query
 from tests.conftest import NewTenant
-from tests.examples import examples
-from tests.histories import STEPS, remember, written
-from tests.memories import Agent, at_work, count_words, embedder
-from tests.windows import assert_windows
+from tests.support.examples import examples
+from tests.support.histories import STEPS, remember, written
+from tests.support.memories import Agent, at_work, count_words, embedder
+from tests.support.windows import assert_windows
 
 MONDAY = datetime(2026, 3, 2, 9, tzinfo=UTC)
 EXAMPLES = 40

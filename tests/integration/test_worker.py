@@ -38,14 +38,14 @@ from recollect_workers.context import WorkerContext
 from recollect_workers.jobs import embedding
 from recollect_workers.main import run
 from recollect_workers.wakeups import arq_worker, run_until_stopping
-from tests import wakeup_worker
 from tests.conftest import NewTenant
-from tests.embedding_server import serving_embeddings
-from tests.gateway import eventually
-from tests.memories import Agent
-from tests.otlp import collecting
-from tests.timeouts import MAX_WAIT_SECONDS
-from tests.workers import embedded_within, remember, waiting, working
+from tests.support import wakeup_worker
+from tests.support.embedding_server import serving_embeddings
+from tests.support.gateway import eventually
+from tests.support.memories import Agent
+from tests.support.otlp import collecting
+from tests.support.timeouts import MAX_WAIT_SECONDS
+from tests.support.workers import embedded_within, remember, waiting, working
 
 WOKEN_ONLY = {"sweep_seconds": 86_400, "redis_timeout_seconds": MAX_WAIT_SECONDS}
 """No sweep does what a wake-up asks for, and no wake-up is dropped because the machine is busy."""

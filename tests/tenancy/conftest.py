@@ -18,7 +18,7 @@ from recollect.memory.model import NewMemory
 from recollect.platform.db import Database
 from recollect.settings import Settings
 from tests.conftest import NewTenant
-from tests.memories import Agent, at_work
+from tests.support.memories import Agent, at_work
 
 PEPPER = b"pepper"
 NOBODYS_KIND = "of_nobody"

@@ -14,7 +14,7 @@ from recollect.platform.embedding_cache import CachedEmbedder
 from recollect.retrieval.recall.questions import QuestionEncoder
 from recollect.settings import Settings
 from tests.conftest import NewTenant
-from tests.gateway import NewApiKey, RunningGateway, rpc_headers, serving
+from tests.support.gateway import NewApiKey, RunningGateway, rpc_headers, serving
 
 ROOT = Path(__file__).parents[2]
 CACHES = {

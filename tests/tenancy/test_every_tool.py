@@ -12,7 +12,7 @@ from recollect.platform.sql import Query
 from recollect_gateway.mcp_endpoint.catalogue import TOOLS
 from tests.conftest import NewTenant
 from tests.contract.examples import EXAMPLES, Played
-from tests.gateway import NewApiKey, RunningGateway, revision_of, rpc_headers
+from tests.support.gateway import NewApiKey, RunningGateway, revision_of, rpc_headers
 
 ALL = "/mcp/x/all"
 

@@ -10,8 +10,8 @@ from recollect.caller import Caller
 from recollect.platform.db import Database
 from recollect.settings import Settings
 from tests.conftest import NewTenant
-from tests.memories import Agent, at_work
-from tests.recalls import RecallStack, stack
+from tests.support.memories import Agent, at_work
+from tests.support.recalls import RecallStack, stack
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from recollect.platform.sql import Query
 from recollect.retrieval.search import service as search
 from recollect.retrieval.search.model import BooleanQuery, DateQuery, FuzzyQuery, RankedQuery
 from tests.integration.test_classic_searches import searched
-from tests.memories import names
+from tests.support.memories import names
 from tests.tenancy.conftest import Neighbour
 
 

@@ -24,7 +24,7 @@ from recollect.jobs.model import JobBounds, JobFilter, LeaseLost, NewJob, StepRe
 from recollect.memory.model import NewMemory
 from recollect.platform.db import Database
 from recollect.settings import Settings
-from tests.memories import embedder, names, triples
+from tests.support.memories import embedder, names, triples
 from tests.tenancy.conftest import NOBODYS_KIND, PEPPER, Neighbour, tables_of_tenants
 
 Neighbours = tuple[Neighbour, Neighbour]

@@ -12,7 +12,7 @@ import pytest
 from recollect.errors import ErrorCode, TooLarge
 from recollect.platform import computing
 from recollect.platform.computing import Slices, compute, each, finish, in_one_slice
-from tests.gateway import eventually
+from tests.support.gateway import eventually
 
 ADVICE = "Ask for less."
 

@@ -20,7 +20,7 @@ from recollect.retrieval.search.boolean import (
     parse,
     plan,
 )
-from tests.expressions import EXPRESSIONS, holds, written
+from tests.support.expressions import EXPRESSIONS, holds, written
 
 
 def shape(expression: Expression) -> Any:

@@ -18,7 +18,7 @@ from recollect.curation.duplicates.similarity import (
     star_clusters,
 )
 from recollect.platform.computing import finish
-from tests.examples import examples
+from tests.support.examples import examples
 
 NAMES = st.one_of(
     st.text("ab ", min_size=1, max_size=6),

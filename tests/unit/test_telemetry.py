@@ -13,8 +13,8 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from recollect.platform.telemetry import TextFreeExporter, continued_span, extracted_context, inject_context
-from tests.otlp import collecting
-from tests.timeouts import MAX_WAIT_SECONDS
+from tests.support.otlp import collecting
+from tests.support.timeouts import MAX_WAIT_SECONDS
 
 TRACEPARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 TRACE_ID = 0x0AF7651916CD43DD8448EB211C80319C

@@ -49,7 +49,7 @@ from recollect.transfer.records import (
     Placement,
     RelationRecord,
 )
-from tests.examples import examples
+from tests.support.examples import examples
 
 HUGE = 1.5e300
 """Stands for a number that no machine holds."""

@@ -23,7 +23,7 @@ from recollect.accounts.usage.tally import UsageTally
 from recollect.caller import Caller, Scope
 from recollect.errors import InvalidInput
 from recollect_gateway.usage import UsageMiddleware
-from tests.timeouts import MAX_WAIT_SECONDS
+from tests.support.timeouts import MAX_WAIT_SECONDS
 
 TEA = Caller(UUID(int=1), "tea", "key:tea", frozenset(Scope))
 NOW = datetime(2026, 11, 20, 20, 30, tzinfo=UTC)

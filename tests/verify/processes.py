@@ -15,8 +15,8 @@ import httpx2
 from recollect.settings import Settings
 from recollect_local.address import base_url, claimed_port
 from recollect_local.process import start_process, stop_process
-from tests.gateway import RunningGateway
-from tests.workers import environment
+from tests.support.gateway import RunningGateway
+from tests.support.workers import environment
 
 START_SECONDS = 60.0
 STOP_SECONDS = 20.0

@@ -12,7 +12,7 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.shared.exceptions import MCPError
 from mcp_types import TextContent
 
-from tests.gateway import RunningGateway
+from tests.support.gateway import RunningGateway
 from tests.verify.node import node, script
 
 Step = tuple[str, dict[str, Any]]

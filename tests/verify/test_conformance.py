@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from recollect.accounts.tenants.model import Tenant
-from tests.gateway import MODES, RunningGateway
+from tests.support.gateway import MODES, RunningGateway
 from tests.verify.conformance_findings import EXPECTED, SCENARIOS, WITHOUT_RESOURCES
 from tests.verify.node import node, script
 from tests.verify.processes import DeployedGateway, signing_in

@@ -11,8 +11,8 @@ import pytest
 from recollect.caller import Caller
 from recollect.graph.entities.model import NewEntity
 from recollect.platform.db import Database
-from tests.gateway import LEGACY
-from tests.memories import Agent
+from tests.support.gateway import LEGACY
+from tests.support.memories import Agent
 from tests.unit.test_transfer_formats import NASTY
 from tests.verify.node import node
 from tests.verify.processes import DeployedGateway

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.gateway import LEGACY, MODERN, MODES
+from tests.support.gateway import LEGACY, MODERN, MODES
 from tests.verify.memory_server_differences import (
     DECIDED,
     OPEN,

@@ -36,7 +36,7 @@ from recollect.transfer.entities import import_entities
 from recollect.transfer.formats.decoding import ParsedRecord as Brought
 from recollect.transfer.model import Strategy
 from recollect.transfer.records import EntityRecord
-from tests.memories import Agent, Triple
+from tests.support.memories import Agent, Triple
 
 NAMED = ("Ada", "Babbage", "Grace", "Ωmega")
 NAMES = st.sampled_from(NAMED)

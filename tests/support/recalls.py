@@ -17,7 +17,7 @@ from recollect.retrieval.recall.cache import Lookup, RecallCache, encode, key_ma
 from recollect.retrieval.recall.model import Recalled, RecallFilter
 from recollect.retrieval.recall.ranking import RankedPassage
 from recollect.settings import Settings
-from tests.memories import asked
+from tests.support.memories import asked
 
 SECRET = b"of these tests"
 

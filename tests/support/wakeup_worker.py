@@ -1,6 +1,6 @@
 """A worker that looks for work once, when it starts: what it does later, it was woken for.
 
-Run it by `python -m tests.wakeup_worker`.
+Run it by `python -m tests.support.wakeup_worker`.
 """
 
 from dataclasses import replace
@@ -11,9 +11,9 @@ import structlog
 from recollect_workers.context import WorkerContext
 from recollect_workers.main import main
 from recollect_workers.schedule import ScheduledJob, scheduled_jobs
-from tests.jobs import KINDS
+from tests.support.jobs import KINDS
 
-WORKER = "tests.wakeup_worker"
+WORKER = "tests.support.wakeup_worker"
 A_DAY = 86_400.0
 
 log = structlog.get_logger(__name__)

@@ -1,4 +1,4 @@
-"""The gateway in a process of its own, as it is served, with its event loop watched: `python -m tests.watched_gateway`.
+"""The gateway in a process of its own, its event loop watched: `python -m tests.support.watched_gateway`.
 
 A heartbeat says how long the loop was held between two beats, in processor time, so that a machine that is busy with
 other work counts for nothing: `loop` is what the loop's own thread computed; `process` what the whole process did,
@@ -26,8 +26,8 @@ from recollect.platform.telemetry import configure_logging
 from recollect.settings import Settings
 from recollect_gateway.__main__ import spare_what_stays
 from recollect_gateway.app import create_app
-from tests.gateway import RunningGateway
-from tests.timeouts import MAX_WAIT_SECONDS
+from tests.support.gateway import RunningGateway
+from tests.support.timeouts import MAX_WAIT_SECONDS
 
 BEAT_SECONDS = 0.002
 HELD = "/held"

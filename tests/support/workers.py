@@ -26,12 +26,14 @@ from recollect.platform.sql import Query
 from recollect.settings import Settings
 from recollect_workers.context import WorkerContext
 from recollect_workers.jobs import embedding
-from tests.timeouts import MAX_WAIT_SECONDS
+from tests.support.timeouts import MAX_WAIT_SECONDS
 
 # Importing a worker takes longer than most of what the tests let it do, and beside other work several times as long.
 # So they are forked, from a process that has imported it and has done nothing else: no thread, no loop, no connection.
 _FORKS = multiprocessing.get_context("forkserver")
-_FORKS.set_forkserver_preload(["recollect_workers.main", "tests.gateway"])  # The latter is used by tests.busy_worker.
+_FORKS.set_forkserver_preload(
+    ["recollect_workers.main", "tests.support.gateway"]
+)  # The latter is used by tests.support.busy_worker.
 
 
 def _become(module: str, variables: dict[str, str], log: Path) -> None:

@@ -1,4 +1,4 @@
-"""A worker that does every second what is done every ten minutes, in small steps (`python -m tests.busy_worker`).
+"""A worker that does each second what is done every ten minutes, in small steps: `python -m tests.support.busy_worker`.
 
 And what must come of it when such workers are killed.
 """
@@ -16,15 +16,15 @@ from recollect.retention.expiry import service as expiry
 from recollect.settings import Settings
 from recollect_workers import schedule
 from recollect_workers.main import main
-from tests.bounds import lower
-from tests.gateway import eventually
-from tests.jobs import Desk
-from tests.workers import killed, working
+from tests.support.bounds import lower
+from tests.support.gateway import eventually
+from tests.support.jobs import Desk
+from tests.support.workers import killed, working
 
 HASTY = {"sweep_seconds": 1, "job_lease_seconds": 20, "embedding_lease_seconds": 20}
 """Short waits. A lease is long enough for a busy machine: those of killed workers are ended."""
 
-WORKER = "tests.busy_worker"
+WORKER = "tests.support.busy_worker"
 KILLS = 2
 STEP = 10
 

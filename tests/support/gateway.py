@@ -28,7 +28,7 @@ from recollect.settings import Settings
 from recollect_gateway.app import create_app
 from recollect_gateway.mcp_endpoint.errors import ERROR_META
 from recollect_gateway.server import server_config
-from tests.timeouts import MAX_WAIT_SECONDS
+from tests.support.timeouts import MAX_WAIT_SECONDS
 
 T = TypeVar("T")
 

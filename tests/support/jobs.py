@@ -1,4 +1,4 @@
-"""Jobs for tests: kinds whose effects can be counted, and a worker that knows them (`python -m tests.jobs`)."""
+"""Jobs for tests: kinds whose effects can be counted, and a worker that knows them (`python -m tests.support.jobs`)."""
 
 import asyncio
 from collections.abc import AsyncIterator

@@ -1,4 +1,4 @@
-"""`python -m tests.minilm_original FOLDER`: the package's MiniLM beside the original, and vectors to compare with.
+"""`python -m tests.support.minilm_original FOLDER`: the package's MiniLM beside the original, and vectors to compare.
 
 FOLDER holds `model.safetensors` and `tokenizer.json` of sentence-transformers/all-MiniLM-L6-v2, from wherever they can
 be had: the hash says whether they are the ones. It checks that every matrix of the package is the original one brought
@@ -23,7 +23,7 @@ from recollect.platform.embedding.minilm import checked_weights
 from recollect.platform.embedding.minilm_graph import Matrix, Weights
 
 SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
-RECORDED = Path(__file__).parent / "fixtures" / "minilm_float32.jsonl"
+RECORDED = Path(__file__).parents[1] / "fixtures" / "minilm_float32.jsonl"
 PARTS = ("attention.self.query", "attention.self.key", "attention.self.value", "attention.output.dense")
 MATRICES = [f"encoder.layer.{i}.{part}" for i in range(6) for part in (*PARTS, "intermediate.dense", "output.dense")]
 POOLER = {"pooler.dense.weight", "pooler.dense.bias"}

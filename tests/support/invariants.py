@@ -1,7 +1,7 @@
 """What holds of every graph, whatever was written to it."""
 
 from recollect.platform.sql import Query
-from tests.memories import Agent
+from tests.support.memories import Agent
 
 LAWS = {
     "revisions have no gaps and the head is the last of them": """

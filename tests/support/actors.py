@@ -12,9 +12,9 @@ from recollect.platform.db import Database
 from recollect.settings import Settings
 from recollect_workers.context import WorkerContext
 from tests.conftest import NewTenant
-from tests.gateway import RunningGateway
-from tests.jobs import Desk, employed
-from tests.memories import Agent, at_work
+from tests.support.gateway import RunningGateway
+from tests.support.jobs import Desk, employed
+from tests.support.memories import Agent, at_work
 
 _serial = itertools.count(1)
 
