@@ -257,106 +257,134 @@ async def test_what_lacks_a_vector_is_looked_for_page_by_page(work: Work, monkey
     assert work.watch.rows["passages.list_without_vectors"] <= 20 * FEW
 
 
-async def test_nothing_is_compared_with_everything(work: Work) -> None:
-    agent, names = work.agent, [f"entity {n}" for n in range(BATCH)]
-    edges = [("entity 0", name, "to") for name in names[1:]]
-    elsewhere = [(f"from {n}", f"to {n}", "to") for n in range(BATCH)]
-    said = [f"says {n}" for n in range(BATCH)]
-    imported: list[Imported] = [
-        Imported(f"item {n}", EntityRecord(name=f"entity {n} of a file", entity_type="thing", observations=["is new"]))
-        for n in range(BATCH)
-    ] + [
-        Imported(f"tie {n}", RelationRecord(from_="entity 0 of a file", to=f"entity {n} of a file", relation_type="to"))
-        for n in range(1, BATCH)
-    ]
+NAMES = [f"entity {n}" for n in range(BATCH)]
+EDGES = [("entity 0", name, "to") for name in NAMES[1:]]
+ELSEWHERE = [(f"from {n}", f"to {n}", "to") for n in range(BATCH)]
+STATEMENTS = [f"says {n}" for n in range(BATCH)]
+IMPORTED: list[Imported] = [
+    Imported(f"item {n}", EntityRecord(name=f"entity {n} of a file", entity_type="thing", observations=["is new"]))
+    for n in range(BATCH)
+] + [
+    Imported(f"tie {n}", RelationRecord(from_="entity 0 of a file", to=f"entity {n} of a file", relation_type="to"))
+    for n in range(1, BATCH)
+]
+
+
+@dataclass(frozen=True)
+class Calls:
+    """Calls of a batch each, by name, in an order in which each finds something to do."""
+
+    work: Work
+
+    def in_order(self) -> dict[str, Callable[[], Awaitable[object]]]:
+        return self.writes() | self.reads() | self.long_work() | self.removals()
+
+    def writes(self) -> dict[str, Callable[[], Awaitable[object]]]:
+        agent = self.work.agent
+        return {
+            "create": lambda: agent.create(*_entities("entity", BATCH)),
+            "create again": lambda: agent.create(*_entities("entity", BATCH)),
+            "relate": lambda: agent.relate(*EDGES),
+            "relate again": lambda: agent.relate(*EDGES),
+            "relate what is not there yet": lambda: agent.relate(*ELSEWHERE),
+            "observe": lambda: agent.observe("entity 1", *STATEMENTS),
+            "observe again": lambda: agent.observe("entity 1", *STATEMENTS),
+            "remember": lambda: agent.remember(
+                *(NewMemory(f"fact {n} of {NAMES[n]}", thread="talk") for n in range(20))
+            ),
+            "remember about": lambda: agent.remember(*(NewMemory(f"It is {n}", about=(NAMES[n],)) for n in range(20))),
+            "embed": agent.embed,
+            "count words again": self.count_again,
+        }
+
+    def reads(self) -> dict[str, Callable[[], Awaitable[object]]]:
+        agent, asking = self.work.agent, self.asking
+        find, any_relation = relations.find_relations, RelationFilter()
+        return {
+            "read": agent.read,
+            "open": lambda: agent.open(*NAMES),
+            "search": lambda: agent.found("tea"),
+            "recall": lambda: agent.recall("Who likes tea 7?"),
+            "read the past": lambda: asking(reading.read_graph, max_items=10_000, as_of="3"),
+            "search relations": lambda: asking(find, any_relation, offset=0, limit=BATCH),
+            "search past relations": lambda: asking(find, any_relation, offset=0, limit=BATCH, as_of="3"),
+            "find a path": lambda: asking(found_path, NAMES[7], NAMES[8]),
+            "extract": lambda: asking(traversal.extract_subgraph, NAMES[:1], depth=1, max_nodes=BATCH),
+            "list roots": lambda: asking(hierarchy.get_roots, PageRequest()),
+            "find duplicates": lambda: asking(found_duplicates, threshold=0.9),
+            "look at an undo": lambda: self.trying(undoing.undo_changes, "undo", ChangeRange(1, 5), dry_run=True),
+        }
+
+    def long_work(self) -> dict[str, Callable[[], Awaitable[object]]]:
+        nobody = ArchiveCriteria(tags=("nobody",))
+        return {
+            "import": lambda: self.writing(transfer.import_batch, "default", IMPORTED, Strategy.SKIP),
+            "import again": lambda: self.writing(transfer.import_batch, "default", IMPORTED, Strategy.MERGE),
+            "export": self.export,
+            "compare": self.compare,
+            "archive": lambda: self.trying(archiving.archive_entities, "archive", nobody, dry_run=True),
+            "purge": self.purge,
+            "validate": lambda: self.asking(validation.validate_graph),
+        }
+
+    def removals(self) -> dict[str, Callable[[], Awaitable[object]]]:
+        agent = self.work.agent
+        return {
+            "unobserve": lambda: agent.unobserve(*((name, "and wine") for name in NAMES)),
+            "unrelate": lambda: agent.unrelate(*EDGES),
+            "merge": lambda: agent.merge(NAMES[1:11]),
+            "delete": lambda: agent.delete(*NAMES[:1], *NAMES[11:]),
+            "compact": self.compact,
+            "erase somebody": lambda: self.writing(erasure.erase_person, "default", "from 7"),
+            "erase": lambda: self.writing(erasure.erase_graph, "default"),
+        }
 
     async def asking(
-        use_case: Callable[..., Awaitable[object]], *arguments: object, as_of: str | None = None, **named: object
+        self, use_case: Callable[..., Awaitable[object]], *arguments: object, as_of: str | None = None, **named: object
     ) -> None:
-        async with agent.db.transaction(agent.caller, read_only=True) as tx:
+        async with self.work.agent.db.transaction(self.work.agent.caller, read_only=True) as tx:
             await use_case(await graphs.view(tx, None, as_of), *arguments, **named)
 
-    async def trying(use_case: Callable[..., Awaitable[object]], *arguments: object, **named: object) -> None:
-        async with agent.db.transaction(agent.caller, read_only=True) as tx:
+    async def trying(self, use_case: Callable[..., Awaitable[object]], *arguments: object, **named: object) -> None:
+        async with self.work.agent.db.transaction(self.work.agent.caller, read_only=True) as tx:
             await use_case(tx, None, *arguments, **named)
 
-    async def writing(use_case: Callable[..., Awaitable[object]], *arguments: object) -> None:
-        async with agent.db.transaction(agent.caller) as tx:
+    async def writing(self, use_case: Callable[..., Awaitable[object]], *arguments: object) -> None:
+        async with self.work.agent.db.transaction(self.work.agent.caller) as tx:
             await use_case(tx, *arguments)
 
-    async def export() -> None:
-        async with agent.db.transaction(agent.caller, read_only=True) as tx:
+    async def export(self) -> None:
+        async with self.work.agent.db.transaction(self.work.agent.caller, read_only=True) as tx:
             assert await exports.export_whole(
                 tx, await exports.open_export(tx, "default", "json"), max_bytes=10_000_000, max_pages=1_000
             )
 
-    async def compare() -> None:
-        async with agent.db.transaction(agent.caller) as tx:
+    async def compare(self) -> None:
+        async with self.work.agent.db.transaction(self.work.agent.caller) as tx:
             graph = await graphs.get_graph(tx, "default")
             await deduplication.deduplicate(tx, graph.id, mode="propose", threshold=0.9)
 
-    async def purge() -> None:
-        async with agent.db.transaction(agent.caller, keep=False) as tx:
+    async def purge(self) -> None:
+        async with self.work.agent.db.transaction(self.work.agent.caller, keep=False) as tx:
             graph = await graphs.get_graph(tx, "default")
             passed = "UPDATE nodes SET expires_at = now() - interval '1 hour', status = 'archived'"
             await tx.execute(Query.compile(f"{passed} WHERE tenant_id = :tenant_id AND name <> 'entity 0'"))
             await expiry.graphs_with_purgeable(tx, retention=timedelta())
             await expiry.purge_expired(tx, graph.id, retention=timedelta())
 
-    async def compact() -> None:
-        async with agent.db.transaction(agent.caller) as tx:
+    async def compact(self) -> None:
+        async with self.work.agent.db.transaction(self.work.agent.caller) as tx:
             graph = await graphs.get_graph(tx, "default")
             await retention.compact(tx, graph.id, before=datetime.now(UTC))
 
-    async def count_again() -> None:
-        await work.owner.execute("UPDATE graph_indexes SET passages_counted = 0, memories_counted = 0")
-        await agent.embed()
+    async def count_again(self) -> None:
+        await self.work.owner.execute("UPDATE graph_indexes SET passages_counted = 0, memories_counted = 0")
+        await self.work.agent.embed()
 
-    calls: dict[str, Callable[[], Awaitable[object]]] = {
-        "create": lambda: agent.create(*_entities("entity", BATCH)),
-        "create again": lambda: agent.create(*_entities("entity", BATCH)),
-        "relate": lambda: agent.relate(*edges),
-        "relate again": lambda: agent.relate(*edges),
-        "relate what is not there yet": lambda: agent.relate(*elsewhere),
-        "observe": lambda: agent.observe("entity 1", *said),
-        "observe again": lambda: agent.observe("entity 1", *said),
-        "remember": lambda: agent.remember(*(NewMemory(f"fact {n} of {names[n]}", thread="talk") for n in range(20))),
-        "remember about": lambda: agent.remember(*(NewMemory(f"It is {n}", about=(names[n],)) for n in range(20))),
-        "embed": agent.embed,
-        "count words again": count_again,
-        "read": agent.read,
-        "open": lambda: agent.open(*names),
-        "search": lambda: agent.found("tea"),
-        "recall": lambda: agent.recall("Who likes tea 7?"),
-        "read the past": lambda: asking(reading.read_graph, max_items=10_000, as_of="3"),
-        "search relations": lambda: asking(relations.find_relations, RelationFilter(), offset=0, limit=BATCH),
-        "search past relations": lambda: asking(
-            relations.find_relations, RelationFilter(), offset=0, limit=BATCH, as_of="3"
-        ),
-        "find a path": lambda: asking(found_path, names[7], names[8]),
-        "extract": lambda: asking(traversal.extract_subgraph, names[:1], depth=1, max_nodes=BATCH),
-        "list roots": lambda: asking(hierarchy.get_roots, PageRequest()),
-        "find duplicates": lambda: asking(found_duplicates, threshold=0.9),
-        "look at an undo": lambda: trying(undoing.undo_changes, "undo", ChangeRange(1, 5), dry_run=True),
-        "import": lambda: writing(transfer.import_batch, "default", imported, Strategy.SKIP),
-        "import again": lambda: writing(transfer.import_batch, "default", imported, Strategy.MERGE),
-        "export": export,
-        "compare": compare,
-        "archive": lambda: trying(
-            archiving.archive_entities, "archive", ArchiveCriteria(tags=("nobody",)), dry_run=True
-        ),
-        "purge": purge,
-        "validate": lambda: asking(validation.validate_graph),
-        "unobserve": lambda: agent.unobserve(*((name, "and wine") for name in names)),
-        "unrelate": lambda: agent.unrelate(*edges),
-        "merge": lambda: agent.merge(names[1:11]),
-        "delete": lambda: agent.delete(*names[:1], *names[11:]),
-        "compact": compact,
-        "erase somebody": lambda: writing(erasure.erase_person, "default", "from 7"),
-        "erase": lambda: writing(erasure.erase_graph, "default"),
-    }
+
+async def test_nothing_is_compared_with_everything(work: Work) -> None:
     found: dict[str, float] = {}
-    for name, call in calls.items():
+    for name, call in Calls(work).in_order().items():
         work.watch.clear()
         await call()
         assert work.watch.rows
