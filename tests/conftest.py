@@ -27,7 +27,8 @@ from tests.support.timeouts import MAX_WAIT_SECONDS
 
 pytest_plugins = ["tests.support.gateway", "tests.support.actors"]
 
-FAST_AND_FORGETFUL = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
+FAST_AND_FORGETFUL = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off", "autovacuum": "off"}
+"""What the planner knows of tables is what tests tell it, and not what autovacuum saw at some moment of the run."""
 
 ROUNDS, SOAK_ROUNDS = 2, 40
 """Rounds of a test that leaves to chance when what goes wrong: in `make test`, and in `make soak`."""

@@ -1,7 +1,6 @@
 """One call, one revision: batches, writers side by side, and calls that write nothing."""
 
 import asyncio
-import re
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -164,19 +163,6 @@ async def test_graphs_of_one_tenant_keep_to_themselves(agent: Agent) -> None:
     assert await two.recalled("Ada lives") == ["lives in two"]
     assert len((await two.open("Ada")).relations) == 1
     assert (await two.head()).revision == 3
-
-
-async def test_names_are_not_compared_with_all_passages(agent: Agent, owner: asyncpg.Connection) -> None:
-    """Before there are statistics, too: what a batch reads does not grow with its square."""
-    await agent.create(*(f"entity {n}" for n in range(BATCH)))
-    node_ids = await owner.fetchval("SELECT array_agg(id) FROM nodes WHERE tenant_id = $1", agent.caller.tenant_id)
-    async with agent.db.transaction(agent.caller) as tx:
-        explain = Queries("recollect.graph.passages").remove_names.with_prefix("EXPLAIN (ANALYZE, BUFFERS)")
-        graph = await graphs.get_graph(tx, "default")
-        rows = await tx.fetch(explain, revision=2, node_ids=node_ids, graph_id=graph.id)
-    plan = "\n".join(row[0] for row in rows)
-    read = [int(pages) for pages in re.findall(r"shared hit=(\d+)", plan)]
-    assert 0 < max(read) <= 10 * BATCH, plan
 
 
 async def test_a_statement_is_looked_up_by_its_hash(agent: Agent, owner: asyncpg.Connection) -> None:

@@ -106,9 +106,12 @@ RETURNING cancel_requested;
 
 -- name: finish_job
 -- Nothing more will become of a job; no row if the lease is another's.
+WITH clock AS MATERIALIZED (
+    SELECT clock_timestamp() AS now
+)
 UPDATE jobs SET status = :status, result = :result, error_code = :error_code, error_message = :error_message,
-    finished_at = clock_timestamp(),
-    expires_at = clock_timestamp() + :retention::interval, lease = NULL, claimed_until = NULL
+    finished_at = clock.now, expires_at = clock.now + :retention::interval, lease = NULL, claimed_until = NULL
+FROM clock
 WHERE tenant_id = :tenant_id AND id = :job_id AND lease = :lease_id
 RETURNING finished_at;
 
