@@ -42,7 +42,7 @@ _FRAMING = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class ConnectionBounds:
     """What a connection may cost. `docs/limits.md` tells each."""
 
     connections: int
@@ -54,7 +54,7 @@ class Bounds:
     answer_seconds: float
 
     @classmethod
-    def of(cls, settings: Settings) -> "Bounds":
+    def of(cls, settings: Settings) -> "ConnectionBounds":
         """As they are set."""
         return cls(
             settings.max_connections,
@@ -70,7 +70,7 @@ class Bounds:
 class ConnectionLimiter:
     """Counts connections. Those of trusted proxies, which bring many clients, are bounded in all only."""
 
-    def __init__(self, bounds: Bounds, proxies: TrustedProxies) -> None:
+    def __init__(self, bounds: ConnectionBounds, proxies: TrustedProxies) -> None:
         self._bounds = bounds
         self._proxies = proxies
         self._by_site: Counter[str] = Counter()
@@ -111,7 +111,7 @@ class _RefusedError(Exception):
 class BoundedProtocol(HttpToolsProtocol):
     """One connection. A server makes a subclass with its own bounds and its own limiter: `bounded`."""
 
-    bounds: ClassVar[Bounds]
+    bounds: ClassVar[ConnectionBounds]
     limiter: ClassVar[ConnectionLimiter]
 
     def __init__(self, *args: Any, **named: Any) -> None:
@@ -320,7 +320,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
 def bounded(settings: Settings) -> type[BoundedProtocol]:
     """The protocol of one server: its bounds, and a limiter of its own."""
-    bounds = Bounds.of(settings)
+    bounds = ConnectionBounds.of(settings)
     limiter = ConnectionLimiter(bounds, TrustedProxies(settings.trusted_proxies))
     return type("ServerProtocol", (BoundedProtocol,), {"bounds": bounds, "limiter": limiter})
 

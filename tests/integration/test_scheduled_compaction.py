@@ -26,7 +26,7 @@ from recollect_workers.schedule import scheduled_jobs
 from tests.support.bounds import lower
 from tests.support.jobs import Desk, employed
 from tests.support.memories import Agent, names
-from tests.support.plans import looked_at
+from tests.support.plans import AS_JSON, explained, looked_at
 
 DAYS = 30.0
 
@@ -250,7 +250,7 @@ async def test_a_look_reads_indexes_only(agent: Agent, owner: asyncpg.Connection
     await crowd.create(*[NewEntity(f"e{number}", "x", (f"says {number}",)) for number in range(500)])
     await crowd.delete(*[f"e{number}" for number in range(100)])
     await age(owner, agent)
-    query = Queries("recollect.retention.compaction").list_to_check.with_prefix("EXPLAIN (ANALYZE, FORMAT JSON)")
+    query = explained(Queries("recollect.retention.compaction").list_to_check, AS_JSON)
     async with agent.db.transaction(agent.caller) as tx:
         await tx.execute(
             Query.compile("SET LOCAL enable_seqscan = off")

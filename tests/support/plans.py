@@ -3,12 +3,14 @@
 import re
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 import asyncpg
 import msgspec
 
 from recollect.platform.db import APP_ROLE, Database, register_types, session_settings
+from recollect.platform.sql import Query
 from recollect.settings import Settings
 
 AUTO_EXPLAIN = {
@@ -20,6 +22,8 @@ AUTO_EXPLAIN = {
     "auto_explain.log_level": "notice",
     "client_min_messages": "notice",
 }
+
+AS_JSON = "ANALYZE, FORMAT JSON"
 
 Plan = dict[str, Any]
 
@@ -34,6 +38,11 @@ class Counting:
         if name.startswith(("fetch", "execute")):
             self.queries += 1
         return getattr(self._tx, name)
+
+
+def explained(query: Query, options: str = "") -> Query:
+    """What PostgreSQL says of a query that is asked with the same parameters."""
+    return replace(query, text=f"EXPLAIN {f'({options}) ' if options else ''}{query.text}")
 
 
 def steps(plan: Plan) -> Iterator[Plan]:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from recollect.settings import Settings
-from recollect_gateway.http_protocol import Bounds
+from recollect_gateway.http_protocol import ConnectionBounds
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
@@ -52,6 +52,6 @@ def test_limits_tell_the_defaults_that_hold() -> None:
 
 def test_every_limit_of_a_connection_is_told() -> None:
     page = (ROOT / "docs" / "limits.md").read_text()
-    for bound in fields(Bounds):
+    for bound in fields(ConnectionBounds):
         [setting] = [name for name in Settings.model_fields if name.removeprefix("max_") == bound.name]
         assert f"`RECOLLECT_{setting.upper()}`" in page

@@ -63,10 +63,6 @@ class Query:
             text = text.replace(f"{{{name}}}", type_)
         return replace(self, text=text, past=self.past and self.past.with_types(**types))
 
-    def with_prefix(self, prefix: str) -> "Query":
-        """The same with words before it, such as `EXPLAIN`."""
-        return replace(self, text=f"{prefix} {self.text}")
-
 
 class Queries:
     """The named statements of one package's `queries.sql`, as attributes."""

@@ -1,3 +1,13 @@
+-- fragment: ends
+-- The nodes at both ends of an edge r, each looked up by its id: f and t.
+CROSS JOIN LATERAL (SELECT * FROM nodes n WHERE n.tenant_id = :tenant_id AND n.id = r.from_node LIMIT 1) AS f
+CROSS JOIN LATERAL (SELECT * FROM nodes n WHERE n.tenant_id = :tenant_id AND n.id = r.to_node LIMIT 1) AS t;
+
+-- fragment: named
+-- Whether both ends live and have names.
+coalesce(f.removed_revision, t.removed_revision) IS NULL AND f.name || t.name IS NOT NULL
+    AND coalesce(least(f.expires_at, t.expires_at) > statement_timestamp(), true);
+
 -- fragment: reached
 -- Whether an edge r stays within its graph, or leads into one of the graphs :reachable_graphs, where these are not null: a
 -- caller whom an allow-list confines is not told what others are called.
@@ -43,11 +53,9 @@ FROM (
     SELECT id, graph_id, from_node, to_graph, to_node, type, created_at, updated_at FROM relations
     WHERE tenant_id = :tenant_id AND to_node = ANY (:node_ids::uuid[]) AND removed_revision IS NULL
 ) AS r
-CROSS JOIN LATERAL (SELECT * FROM nodes n WHERE n.tenant_id = :tenant_id AND n.id = r.from_node LIMIT 1) AS f
-CROSS JOIN LATERAL (SELECT * FROM nodes n WHERE n.tenant_id = :tenant_id AND n.id = r.to_node LIMIT 1) AS t
+-- include: ends
 WHERE (r.graph_id = :graph_id) IS TRUE AND -- include: reached
-    AND coalesce(f.removed_revision, t.removed_revision) IS NULL AND f.name || t.name IS NOT NULL
-    AND coalesce(least(f.expires_at, t.expires_at) > statement_timestamp(), true)
+    AND -- include: named
 ORDER BY r.created_at, r.id
 LIMIT :limit;
 
@@ -55,12 +63,10 @@ LIMIT :limit;
 -- Edges with both ends among these nodes, oldest first.
 SELECT r.id, f.name AS source, t.name AS target, r.type, r.created_at, coalesce(r.updated_at, r.created_at) AS updated_at
 FROM relations r
-CROSS JOIN LATERAL (SELECT * FROM nodes n WHERE n.tenant_id = :tenant_id AND n.id = r.from_node LIMIT 1) AS f
-CROSS JOIN LATERAL (SELECT * FROM nodes n WHERE n.tenant_id = :tenant_id AND n.id = r.to_node LIMIT 1) AS t
+-- include: ends
 WHERE r.tenant_id = :tenant_id AND r.from_node = ANY (:node_ids::uuid[]) AND r.to_node = ANY (:node_ids::uuid[])
     AND r.removed_revision IS NULL
-    AND coalesce(f.removed_revision, t.removed_revision) IS NULL AND f.name || t.name IS NOT NULL
-    AND coalesce(least(f.expires_at, t.expires_at) > statement_timestamp(), true)
+    AND -- include: named
 ORDER BY r.created_at, r.id
 LIMIT :limit;
 
@@ -68,11 +74,9 @@ LIMIT :limit;
 -- Every edge of a graph whose ends have names, oldest first.
 SELECT r.id, f.name AS source, t.name AS target, r.type, r.created_at, coalesce(r.updated_at, r.created_at) AS updated_at
 FROM relations r
-CROSS JOIN LATERAL (SELECT * FROM nodes n WHERE n.tenant_id = :tenant_id AND n.id = r.from_node LIMIT 1) AS f
-CROSS JOIN LATERAL (SELECT * FROM nodes n WHERE n.tenant_id = :tenant_id AND n.id = r.to_node LIMIT 1) AS t
+-- include: ends
 WHERE r.tenant_id = :tenant_id AND r.graph_id = :graph_id AND r.removed_revision IS NULL AND -- include: reached
-    AND coalesce(f.removed_revision, t.removed_revision) IS NULL AND f.name || t.name IS NOT NULL
-    AND coalesce(least(f.expires_at, t.expires_at) > statement_timestamp(), true)
+    AND -- include: named
 ORDER BY r.id
 OFFSET :offset
 LIMIT :limit;
@@ -240,11 +244,9 @@ LIMIT :limit;
 -- Edges of a graph by the names of their ends and their type, where these are not null, oldest first.
 SELECT r.id, f.name AS source, t.name AS target, r.type, r.created_at, coalesce(r.updated_at, r.created_at) AS updated_at
 FROM relations r
-CROSS JOIN LATERAL (SELECT * FROM nodes n WHERE n.tenant_id = :tenant_id AND n.id = r.from_node LIMIT 1) AS f
-CROSS JOIN LATERAL (SELECT * FROM nodes n WHERE n.tenant_id = :tenant_id AND n.id = r.to_node LIMIT 1) AS t
+-- include: ends
 WHERE r.tenant_id = :tenant_id AND r.graph_id = :graph_id AND r.removed_revision IS NULL AND -- include: reached
-    AND coalesce(f.removed_revision, t.removed_revision) IS NULL AND f.name || t.name IS NOT NULL
-    AND coalesce(least(f.expires_at, t.expires_at) > statement_timestamp(), true)
+    AND -- include: named
     AND (:source::text IS NULL OR r.from_node = (
         SELECT id FROM nodes WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND name = :source
             AND removed_revision IS NULL))
@@ -295,11 +297,9 @@ LIMIT :limit;
 -- How many edges of each type a graph has whose ends have names, as list_relations lists them, most first.
 SELECT r.type, count(*) AS count
 FROM relations r
-CROSS JOIN LATERAL (SELECT * FROM nodes n WHERE n.tenant_id = :tenant_id AND n.id = r.from_node LIMIT 1) AS f
-CROSS JOIN LATERAL (SELECT * FROM nodes n WHERE n.tenant_id = :tenant_id AND n.id = r.to_node LIMIT 1) AS t
+-- include: ends
 WHERE r.tenant_id = :tenant_id AND r.graph_id = :graph_id AND r.removed_revision IS NULL AND -- include: reached
-    AND coalesce(f.removed_revision, t.removed_revision) IS NULL AND f.name || t.name IS NOT NULL
-    AND coalesce(least(f.expires_at, t.expires_at) > statement_timestamp(), true)
+    AND -- include: named
 GROUP BY r.type
 ORDER BY count DESC, r.type
 LIMIT :limit;
