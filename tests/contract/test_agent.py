@@ -1,5 +1,5 @@
-"""Toolset `agent` as a model sees it. What recall finds is in tests/integration/test_recall.py, and what threads do in
-test_threads.py."""
+"""Toolset `agent` as a model sees it. What recall finds is in
+tests/integration/retrieval/test_recall.py, and what threads do in test_threads.py."""
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass

@@ -18,7 +18,7 @@ from tests.support.gateway import NewApiKey, RunningGateway, rpc_headers, servin
 
 ROOT = Path(__file__).parents[2]
 CACHES = {
-    "recollect.platform.embedding_cache": "vectors of questions, by tenant: here, tests/unit/test_embedding_cache.py",
+    "recollect.platform.embedding_cache": "vectors of questions, by tenant: here, and in tests/unit/platform",
     "recollect.platform.metrics": "hits and misses, by tenant: here",
     "recollect.platform.shared_cache": "rankings in Redis, by tenant: tests/tenancy/test_search_cache.py",
     "recollect.retrieval.recall.cache": "states of graphs, by tenant and name: tests/tenancy/test_search_cache.py",

@@ -5,7 +5,7 @@ import pytest
 from recollect.platform.sql import Query
 from recollect.retrieval.search import service as search
 from recollect.retrieval.search.model import BooleanQuery, DateQuery, FuzzyQuery, RankedQuery
-from tests.integration.test_classic_searches import searched
+from tests.integration.retrieval.test_classic_searches import searched
 from tests.support.memories import names
 from tests.tenancy.conftest import Neighbour
 

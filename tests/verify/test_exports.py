@@ -13,7 +13,7 @@ from recollect.graph.entities.model import NewEntity
 from recollect.platform.db import Database
 from tests.support.gateway import LEGACY
 from tests.support.memories import Agent
-from tests.unit.test_transfer_formats import NASTY
+from tests.unit.transfer.test_transfer_formats import NASTY
 from tests.verify.node import node
 from tests.verify.processes import DeployedGateway
 from tests.verify.side_by_side import side_by_side

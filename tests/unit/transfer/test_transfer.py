@@ -31,7 +31,7 @@ from recollect.transfer.records import EntityRecord, RelationRecord
 from recollect.transfer.upload_chunks import BrokenLine, UploadChunk, read_upload_chunks
 from recollect_cli.gateway import GatewayAddress, find_address
 
-FIXTURES = Path(__file__).parents[1] / "fixtures"
+FIXTURES = Path(__file__).parents[2] / "fixtures"
 BROKEN_NUMBERS = [2, 3, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 21]
 """The broken lines of memory_broken.jsonl."""
 

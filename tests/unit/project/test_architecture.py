@@ -6,7 +6,9 @@ from pathlib import Path
 import grimp
 import pytest
 
-CORE = Path(__file__).parents[2] / "shared" / "recollect"
+CORE = Path(__file__).parents[3] / "shared" / "recollect"
+ROOTS = [CORE.parents[1] / root for root in ("shared", "services", "workers", "infra")]
+TESTS = CORE.parents[1] / "tests"
 CAPABILITIES = sorted(".".join(store.parent.relative_to(CORE).parts) for store in CORE.rglob("store.py"))
 
 
@@ -44,6 +46,15 @@ def test_only_stores_touch_the_connection() -> None:
 
 
 def test_no_folder_takes_the_name_of_a_package_we_use() -> None:
-    roots = [CORE.parents[1] / root for root in ("shared", "services", "workers", "infra")]
-    names = {path.name for root in roots for path in root.rglob("*") if path.is_dir()}
+    names = {path.name for root in ROOTS for path in root.rglob("*") if path.is_dir()}
     assert names.isdisjoint({"mcp", "redis", "arq", "utils", "common"})
+
+
+@pytest.mark.parametrize("kind", ["unit", "integration"])
+def test_tests_stand_where_what_they_test_stands(kind: str) -> None:
+    groups = {path.name for path in CORE.iterdir() if path.is_dir()}
+    packages = {path.name.removeprefix("recollect_") for root in ROOTS for path in root.glob("recollect_*")}
+    folders = {path.name for path in (TESTS / kind).iterdir() if path.is_dir() and path.name != "__pycache__"}
+    assert folders - groups - packages <= {"benchmarks", "project"}
+    modules = {f"test_{path.name}" for path in CORE.glob("*.py")}
+    assert {path.name for path in (TESTS / kind).glob("test_*.py")} <= modules

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from recollect import __version__
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 RELEASES = re.findall(r"^## (\d+\.\d+\.\d+) - (\S+)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
 
 

@@ -18,7 +18,7 @@ from recollect.errors import ErrorCode, Unavailable
 from recollect.platform.embedding import EmbeddingFailed, MiniLMEmbedder, Vectors, minilm
 from recollect.platform.embedding.minilm_graph import encoder
 
-RECORDED = Path(__file__).parents[1] / "fixtures" / "minilm_float32.jsonl"
+RECORDED = Path(__file__).parents[2] / "fixtures" / "minilm_float32.jsonl"
 PASSAGE = "After the second rehearsal the orchestra decided to postpone the concert, because of a cold. " * 4
 
 

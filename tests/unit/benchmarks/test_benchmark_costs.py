@@ -20,7 +20,7 @@ from tests.benchmarks.groups import PLANS
 
 _STOCK = Stock(Corpus())
 _CALLS = [*reading_calls(_STOCK), *writing_calls(_STOCK)]
-_BENCHMARKS = Path(__file__).parents[2] / "docs" / "benchmarks.md"
+_BENCHMARKS = Path(__file__).parents[3] / "docs" / "benchmarks.md"
 
 
 @pytest.mark.parametrize("call", _CALLS, ids=lambda call: call.label)

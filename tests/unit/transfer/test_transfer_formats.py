@@ -818,7 +818,7 @@ class TestBatches:
 
     @pytest.mark.parametrize("format_name", LOSSLESS)
     def test_only_utf_8_is_taken(self, format_name: str) -> None:
-        """Of JSON lines it is the line that is not: tests/unit/test_transfer.py."""
+        """Of JSON lines it is the line that is not: tests/unit/transfer/test_transfer.py."""
         for raw in ("{}".encode("utf-16"), b"\n\xff", b"\n\xc3"):
             with pytest.raises(InvalidInput, match="Not UTF-8"):
                 list(read_batches(format_name, [raw]))

@@ -37,7 +37,7 @@ from tests.support.examples import examples
 from tests.support.gateway import NewApiKey, RunningGateway, revision_of
 from tests.support.memories import Agent
 
-FIXTURES = Path(__file__).parents[1] / "fixtures"
+FIXTURES = Path(__file__).parents[2] / "fixtures"
 OFFICIAL = (FIXTURES / "memory.jsonl").read_bytes()
 BROKEN = (FIXTURES / "memory_broken.jsonl").read_bytes()
 BROKEN_NUMBERS = [2, 3, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 21]

@@ -9,7 +9,7 @@ import pytest
 from recollect.settings import Settings
 from recollect_gateway.http_protocol import ConnectionBounds
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 
 

@@ -12,7 +12,7 @@ from recollect.caller import Caller, Scope
 from recollect.platform.db import Database
 from tests.conftest import NewTenant
 from tests.contract.examples import EXAMPLES
-from tests.integration.test_management import done, problem
+from tests.integration.gateway.test_management import done, problem
 from tests.support.gateway import NewApiKey, RunningGateway, revision_of, rpc_headers
 
 MEMORIES = "/v1/graphs/default/memories"
