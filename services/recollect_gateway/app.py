@@ -41,6 +41,10 @@ from recollect_gateway.management.transfer import TransferController
 from recollect_gateway.management.usage import UsageController
 from recollect_gateway.mcp_endpoint.endpoint import McpEndpoint
 from recollect_gateway.usage import UsageMiddleware, flushed_usage
+from recollect_gateway.web.joining import JoinController
+from recollect_gateway.web.pages import error_page
+from recollect_gateway.web.sign_in import AccountController, SignInController
+from recollect_gateway.web.styles import style_sheet
 
 
 def create_app(settings: Settings, *, on_start: Callable[[], None] | None = None) -> Litestar:
@@ -83,8 +87,13 @@ def create_app(settings: Settings, *, on_start: Callable[[], None] | None = None
         },
         security=[{"apiKey": []}],
     )
+    pages = Router(
+        "/",
+        route_handlers=[SignInController, AccountController, JoinController, style_sheet],
+        exception_handlers={Exception: error_page},
+    )
     return Litestar(
-        [mcp, HealthController, v1],
+        [mcp, HealthController, v1, pages],
         lifespan=[lifespan],
         exception_handlers={Exception: lambda request, error: problem_response(error, request)},
         request_max_body_size=settings.max_request_bytes,

@@ -16,13 +16,35 @@ class Scope(StrEnum):
     TENANT_ADMIN = "tenant:admin"
 
 
+OPERATOR = "operator"
+"""The subject of operators, who act as the owner of the database. No credential has it."""
+
+
+class Role(StrEnum):
+    """What a person is in a tenant. A role holds all that those below it hold."""
+
+    OWNER = "owner"
+    ADMIN = "admin"
+    MEMBER = "member"
+    READER = "reader"
+
+
+ROLE_SCOPES = {
+    Role.READER: frozenset({Scope.MEMORY_READ}),
+    Role.MEMBER: frozenset({Scope.MEMORY_READ, Scope.MEMORY_WRITE}),
+    Role.ADMIN: frozenset(Scope),
+    Role.OWNER: frozenset(Scope),
+}
+"""The scopes of each role. What an owner may beyond an admin is to make and unmake owners."""
+
+
 @dataclass(frozen=True, slots=True)
 class Caller:
     """A tenant's credential, resolved. The tenant comes from here and from nowhere else.
 
     `graphs` and `toolsets` are allow-lists; None allows all. `graphs` holds ids, so that a renamed
     graph stays allowed. `default_graph` is the name that calls without a `graph` argument mean. `expires_at` is when
-    the credential ends; None is never.
+    the credential ends; None is never. `role` is that of the person who calls; an API key has none.
     """
 
     tenant_id: UUID
@@ -33,6 +55,12 @@ class Caller:
     toolsets: frozenset[str] | None = None
     default_graph: str = "default"
     expires_at: datetime | None = None
+    role: Role | None = None
+
+    @property
+    def is_operator(self) -> bool:
+        """Whether this is an operator of the deployment, at work for the tenant."""
+        return self.subject == OPERATOR
 
     def may(self, scope: Scope) -> bool:
         """Whether the credential has `scope`."""

@@ -8,7 +8,8 @@ import pytest
 
 from recollect.accounts.identity import service as identity
 from recollect.accounts.identity.model import IssuedKey, NewKey, operator_caller
-from recollect.caller import Caller
+from recollect.accounts.members import service as members
+from recollect.caller import Caller, Role
 from recollect.graph.entities.model import NewEntity
 from recollect.graph.graphs import service as graphs
 from recollect.jobs import service as jobs
@@ -100,10 +101,17 @@ async def _settled(agent: Agent, owner: asyncpg.Connection) -> Neighbour:
         "GROUP BY tenant_id, graph_id",
         caller.tenant_id,
     )
+    await owner.execute(
+        """WITH person AS (INSERT INTO people (id, email, name)
+            VALUES (gen_random_uuid(), gen_random_uuid() || '@example.com', 'Ada') RETURNING id)
+        INSERT INTO members SELECT $1, id, 'owner' FROM person""",
+        caller.tenant_id,
+    )
     await owner.execute("INSERT INTO usage_hourly VALUES ($1, '2026-01-01Z', 'tool', 'recall', 1)", caller.tenant_id)
     async with db.transaction(caller) as tx:
         default = await graphs.get_graph(tx, "default")
         key = await identity.create_key(tx, NewKey("laptop", default_graph_id=default.id), pepper=PEPPER)
+        await members.invite(tx, "grace@example.com", Role.MEMBER, pepper=PEPPER)
     return Neighbour(db, caller, key=key, jobs=await _employed(db, caller))
 
 

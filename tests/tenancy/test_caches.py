@@ -26,6 +26,8 @@ CACHES = {
     "recollect_gateway.addresses": "texts of addresses: nothing of a tenant's",
     "recollect_gateway.guards": "parameters of routes: nothing of a tenant's",
     "recollect.retention.erasure.name_patterns": "tables of letters: nothing of a tenant's",
+    "recollect_gateway.web.pages": "templates: nothing of a tenant's",
+    "recollect_gateway.web.styles": "a style sheet: nothing of a tenant's",
     "recollect.retrieval.search.boolean": "a grammar: nothing of a tenant's",
 }
 """Modules that keep something beyond a call, and why no tenant meets another there."""

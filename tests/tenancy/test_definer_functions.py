@@ -36,6 +36,30 @@ FUNCTIONS = {
     "tenants_with_old_usage(kept interval)": {"tenant_id"},
     "tenants_with_compaction_to_check()": {"tenant_id"},
     "forget_statistics(among text[])": {"forget_statistics"},
+    "find_person(person_email text)": {"id", "email", "name", "password_hash"},
+    "find_session(secret_hash bytea)": {
+        "id",
+        "person_id",
+        "email",
+        "name",
+        "created_at",
+        "last_used_at",
+        "expires_at",
+        "revoked_at",
+    },
+    "list_memberships()": {"tenant_id", "tenant", "tenant_name", "tenant_status", "role"},
+    "find_invitation(secret_hash bytea)": {
+        "tenant_id",
+        "tenant",
+        "tenant_name",
+        "tenant_status",
+        "id",
+        "email",
+        "role",
+        "expires_at",
+        "accepted_at",
+        "revoked_at",
+    },
 }
 """Each with what it tells, and no more."""
 

@@ -69,13 +69,12 @@ CREATE POLICY oneself ON members FOR SELECT
 CREATE POLICY tenant_isolation ON invitations
     USING (tenant_id = (SELECT nullif(current_setting('recollect.tenant_id', true), '')::uuid));
 
--- Hashes are written and never read again: who holds what was hashed is looked up by the functions below.
+-- A person's hashes are written and never read again: what was hashed is looked up by the functions below.
 GRANT SELECT (id, email, name, created_at), INSERT, UPDATE (name, password_hash) ON people TO recollect_app;
 GRANT SELECT (id, person_id, created_at, last_used_at, expires_at, revoked_at, user_agent, address), INSERT,
     UPDATE (last_used_at, revoked_at) ON sessions TO recollect_app;
 GRANT SELECT, INSERT, UPDATE (role), DELETE ON members TO recollect_app;
-GRANT SELECT (tenant_id, id, email, role, created_at, created_by, expires_at, accepted_at, revoked_at), INSERT,
-    UPDATE (accepted_at, revoked_at) ON invitations TO recollect_app;
+GRANT SELECT, INSERT, UPDATE (accepted_at, revoked_at) ON invitations TO recollect_app;
 
 -- Who signs in: the person of this address, with what the password is compared with.
 CREATE FUNCTION find_person(person_email text)

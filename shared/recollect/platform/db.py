@@ -112,6 +112,7 @@ class Transaction(Session):
         await self._connection.execute(_END_TRIAL)
 
 
+_SET_PERSON = "SELECT set_config('recollect.person_id', $1, true)"
 _END_TRIAL = "ROLLBACK TO SAVEPOINT trial; RELEASE SAVEPOINT trial"
 
 
@@ -193,6 +194,16 @@ class Database:
     async def system(self) -> AsyncIterator[Session]:
         """A session of no tenant: row-level security shows it no rows, only the SECURITY DEFINER functions answer."""
         async with translated_errors(), self._reserved.acquire(timeout=self._acquire_seconds) as connection:
+            yield Session(connection)
+
+    @asynccontextmanager
+    async def personal(self, person_id: UUID) -> AsyncIterator[Session]:
+        """A transaction of a person who has signed in, and of no tenant: their own rows are all that it shows.
+
+        Raises Unavailable, as `transaction` does.
+        """
+        async with self._connection_of(person_id) as connection, connection.transaction():
+            await connection.execute(_SET_PERSON, str(person_id))
             yield Session(connection)
 
     @asynccontextmanager

@@ -16,7 +16,7 @@ from datetime import datetime
 from uuid import UUID
 
 from recollect.accounts.tenants.model import Tenant
-from recollect.caller import Caller, Scope
+from recollect.caller import OPERATOR, Caller, Scope
 
 ALPHABET = string.digits + string.ascii_uppercase + string.ascii_lowercase
 RANDOM_LENGTH = 32
@@ -97,7 +97,7 @@ def hint_of(secret: str) -> str:
 
 def operator_caller(tenant: Tenant) -> Caller:
     """An operator at work for a tenant: every scope, every graph."""
-    return Caller(tenant.id, tenant.slug, subject="operator", scopes=frozenset(Scope))
+    return Caller(tenant.id, tenant.slug, OPERATOR, scopes=frozenset(Scope))
 
 
 def worker_caller(tenant_id: UUID, subject: str = "worker") -> Caller:

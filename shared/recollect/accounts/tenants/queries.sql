@@ -51,6 +51,8 @@ SELECT (SELECT count(*) FROM autolinks WHERE tenant_id = :tenant_id) AS autolink
     (SELECT count(*) FROM job_outputs WHERE tenant_id = :tenant_id) AS job_outputs,
     (SELECT count(*) FROM jobs WHERE tenant_id = :tenant_id) AS jobs,
     (SELECT count(*) FROM api_keys WHERE tenant_id = :tenant_id) AS api_keys,
+    (SELECT count(*) FROM invitations WHERE tenant_id = :tenant_id) AS invitations,
+    (SELECT count(*) FROM members WHERE tenant_id = :tenant_id) AS members,
     (SELECT count(*) FROM usage_hourly WHERE tenant_id = :tenant_id) AS usage_hourly,
     (SELECT count(*) FROM graph_heads WHERE tenant_id = :tenant_id) AS graph_heads,
     (SELECT count(*) FROM graph_indexes WHERE tenant_id = :tenant_id) AS graph_indexes,
@@ -91,6 +93,10 @@ WITH d_autolinks AS (
     DELETE FROM jobs WHERE tenant_id = :tenant_id RETURNING 1
 ), d_api_keys AS (
     DELETE FROM api_keys WHERE tenant_id = :tenant_id RETURNING 1
+), d_invitations AS (
+    DELETE FROM invitations WHERE tenant_id = :tenant_id RETURNING 1
+), d_members AS (
+    DELETE FROM members WHERE tenant_id = :tenant_id RETURNING 1
 ), d_usage_hourly AS (
     DELETE FROM usage_hourly WHERE tenant_id = :tenant_id RETURNING 1
 ), d_graph_heads AS (
@@ -118,6 +124,8 @@ SELECT (SELECT count(*) FROM d_autolinks) AS autolinks,
     (SELECT count(*) FROM d_job_outputs) AS job_outputs,
     (SELECT count(*) FROM d_jobs) AS jobs,
     (SELECT count(*) FROM d_api_keys) AS api_keys,
+    (SELECT count(*) FROM d_invitations) AS invitations,
+    (SELECT count(*) FROM d_members) AS members,
     (SELECT count(*) FROM d_usage_hourly) AS usage_hourly,
     (SELECT count(*) FROM d_graph_heads) AS graph_heads,
     (SELECT count(*) FROM d_graph_indexes) AS graph_indexes,

@@ -1,0 +1,1 @@
+"""Pages for people: sign-in, joining a tenant, one's own account. Plain HTML from the server, no scripts."""

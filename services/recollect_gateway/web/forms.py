@@ -1,0 +1,101 @@
+"""Forms of our pages: whether one was really sent from our page, and what it says.
+
+A page sets a random cookie and gives its forms the keyed hash of it. Another site can neither read the cookie nor make
+the hash, and its requests come with another `Origin`.
+"""
+
+import hmac
+import secrets
+from hashlib import sha256
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+from litestar import Request
+from litestar.datastructures import Cookie
+
+from recollect.errors import Forbidden, InvalidInput
+
+AnyRequest = Request[Any, Any, Any]
+TOKEN_FIELD = "form_token"  # noqa: S105 - a field's name
+MAX_FORM_BYTES = 32 * 1024
+MAX_FIELDS = 500
+MAX_COOKIE = 100
+_STALE = "This form is too old, or was not sent from our page. Go back, reload the page, and send it again."
+
+
+def is_secure(request: AnyRequest) -> bool:
+    """Whether the browser speaks https to us, or to the proxy in front that we trust."""
+    return request.scope["scheme"] == "https"
+
+
+def cookie_name(request: AnyRequest, name: str) -> str:
+    """The cookie's name: with https one that no other host and no path of ours can set."""
+    return f"__Host-recollect_{name}" if is_secure(request) else f"recollect_{name}"
+
+
+def own_cookie(request: AnyRequest, name: str, value: str, *, max_age: int | None = None) -> Cookie:
+    """A cookie that scripts cannot read and other sites' forms do not send."""
+    return Cookie(
+        key=cookie_name(request, name),
+        value=value,
+        path="/",
+        max_age=max_age,
+        secure=is_secure(request),
+        httponly=True,
+        samesite="lax",
+    )
+
+
+def form_cookie(request: AnyRequest) -> Cookie:
+    """The cookie to which forms are bound: the browser's own, or a new one."""
+    held = request.cookies.get(cookie_name(request, "form"), "")
+    return own_cookie(request, "form", held if 0 < len(held) <= MAX_COOKIE else secrets.token_urlsafe(32))
+
+
+def form_token(pepper: bytes, cookie: str) -> str:
+    """What a form holds that belongs to this cookie."""
+    return hmac.new(pepper, b"form:" + cookie.encode(), sha256).hexdigest()
+
+
+async def read_form(request: AnyRequest) -> dict[str, list[str]]:
+    """The fields of a form that was sent from our page, each with its values.
+
+    Raises Forbidden for one that was not, InvalidInput for what is no form or too long.
+    """
+    _require_own_origin(request)
+    fields = await _fields(request)
+    held = request.cookies.get(cookie_name(request, "form"), "")
+    token = fields.get(TOKEN_FIELD, [""])[0]
+    if not held or not hmac.compare_digest(form_token(request.app.state.pepper, held).encode(), token.encode()):
+        raise Forbidden(_STALE)
+    return fields
+
+
+def field(fields: dict[str, list[str]], name: str) -> str:
+    """The one value of a field, or nothing."""
+    return fields.get(name, [""])[0]
+
+
+async def _fields(request: AnyRequest) -> dict[str, list[str]]:
+    if request.content_type[0] != "application/x-www-form-urlencoded":
+        raise InvalidInput("A form is sent as application/x-www-form-urlencoded")
+    body = await request.body()
+    if len(body) > MAX_FORM_BYTES:
+        raise InvalidInput(f"A form holds {MAX_FORM_BYTES} bytes at most")
+    try:
+        pairs = parse_qsl(body.decode("ascii"), keep_blank_values=True, max_num_fields=MAX_FIELDS, errors="strict")
+    except ValueError:  # UnicodeDecodeError is one
+        raise InvalidInput("This is no form") from None
+    fields: dict[str, list[str]] = {}
+    for name, value in pairs:
+        fields.setdefault(name, []).append(value)
+    return fields
+
+
+def _require_own_origin(request: AnyRequest) -> None:
+    """Raise Forbidden for a form of another site; a client that says no Origin is told by its token."""
+    origin = request.headers.get("origin")
+    if origin is not None and urlsplit(origin).netloc != request.headers.get("host"):
+        raise Forbidden(_STALE)
+    if request.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
+        raise Forbidden(_STALE)

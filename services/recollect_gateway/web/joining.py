@@ -1,0 +1,68 @@
+"""/join/{secret}: an invitation, and becoming a member by it."""
+
+from typing import Any
+
+from litestar import Controller, Request, Response, get, post
+from litestar.response import Redirect
+
+from recollect.accounts.members import service as members
+from recollect.accounts.members.model import OpenInvitation
+from recollect.accounts.people import service as people
+from recollect.accounts.people.model import PersonSession
+from recollect.errors import InvalidInput
+from recollect_gateway.web.forms import field, read_form
+from recollect_gateway.web.pages import go_to, page
+from recollect_gateway.web.sessions import browser_of, session_cookie, signed_in, to_sign_in
+
+AnyRequest = Request[Any, Any, Any]
+
+
+class JoinController(Controller):
+    """What an invitation's link leads to."""
+
+    path = "/join/{secret:str}"
+    include_in_schema = False
+
+    @get("/")
+    async def show(self, request: AnyRequest) -> Response[str] | Redirect:
+        """Join, sign in to join, or make an account to join."""
+        invitation = await _invitation(request)
+        session = await signed_in(request)
+        if session is None and await people.is_known(request.app.state.db, invitation.email):
+            return to_sign_in(request)
+        return _page(request, invitation, session)
+
+    @post("/")
+    async def join(self, request: AnyRequest) -> Response[str] | Redirect:
+        """Become a member: as who is signed in, or as a new person with a name and a password."""
+        form = await read_form(request)
+        invitation, session, state = await _invitation(request), await signed_in(request), request.app.state
+        if session is not None:
+            await members.join(state.db, invitation, session)
+            return go_to("/account")
+        try:
+            person = await people.register(state.db, invitation.email, field(form, "name"), field(form, "password"))
+        except InvalidInput as error:
+            return _page(request, invitation, None, status=400, name=field(form, "name"), fault=error.message)
+        await members.join(state.db, invitation, person)
+        answer = go_to("/account")
+        issued = await people.begin_session(state.db, person.id, browser_of(request), pepper=state.pepper)
+        answer.set_cookie(session_cookie(request, issued))
+        return answer
+
+
+async def _invitation(request: AnyRequest) -> OpenInvitation:
+    state = request.app.state
+    return await members.open_invitation(state.db, request.path_params["secret"], pepper=state.pepper)
+
+
+def _page(
+    request: AnyRequest,
+    invitation: OpenInvitation,
+    session: PersonSession | None,
+    *,
+    status: int = 200,
+    name: str = "",
+    fault: str = "",
+) -> Response[str]:
+    return page(request, "join.html", status=status, invitation=invitation, me=session, name=name, fault=fault)

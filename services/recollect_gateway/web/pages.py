@@ -1,0 +1,91 @@
+"""How a page leaves: rendered from a template, with the headers that keep it from being framed, cached or scripted."""
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+import structlog
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from litestar import Request, Response
+from litestar.exceptions import HTTPException
+from litestar.response import Redirect
+
+from recollect.errors import ErrorKind, RecollectError
+from recollect_gateway.errors import STATUS, TITLES
+from recollect_gateway.web.forms import form_cookie, form_token
+
+AnyRequest = Request[Any, Any, Any]
+HOME = "/account"
+"""Where a page leads that was told no place to go on to."""
+
+MAX_NEXT = 4_000
+"""Characters of an address to go on to."""
+
+log = structlog.get_logger(__name__)
+
+
+def page(
+    request: AnyRequest, template: str, *, status: int = 200, form_targets: Sequence[str] = (), **context: Any
+) -> Response[str]:
+    """A page. `form_targets`: origins, beside our own, to which the answer to a form of it may lead."""
+    cookie = form_cookie(request)
+    html = (
+        _templates()
+        .get_template(template)
+        .render(**context, form_token=form_token(request.app.state.pepper, cookie.value or ""))
+    )
+    return Response(
+        html,
+        status_code=status,
+        media_type="text/html",
+        cookies=[cookie],
+        headers={
+            "Content-Security-Policy": content_security_policy(form_targets),
+            # Not `no-referrer`: a form's POST would then come with the Origin `null`.
+            "Referrer-Policy": "same-origin",
+            "X-Content-Type-Options": "nosniff",
+            "Cache-Control": "no-store",
+        },
+    )
+
+
+def content_security_policy(form_targets: Sequence[str] = ()) -> str:
+    """What a page may load: our own style alone. Browsers hold redirects after a form to `form-action`, too."""
+    targets = " ".join(["'self'", *form_targets])
+    return (
+        f"default-src 'none'; style-src 'self'; img-src 'self'; form-action {targets}; frame-ancestors 'none'; "
+        "base-uri 'none'"
+    )
+
+
+def error_page(request: AnyRequest, error: Exception) -> Response[str]:
+    """Any error of a page as a page; faults of ours are logged whole and told as one plain sentence."""
+    match error:
+        case RecollectError() if error.kind is not ErrorKind.INTERNAL:
+            status, said = STATUS[error.kind], str(error)
+        case HTTPException() if error.status_code < 500:
+            status, said = error.status_code, error.detail
+        case _:
+            log.error("page failed", path=request.url.path, exc_info=error)
+            status, said = 500, "Something went wrong on our side. Try again; if it stays, tell an operator."
+    return page(request, "message.html", status=status, title=TITLES.get(status, "Error"), said=said)
+
+
+def next_place(address: str | None) -> str:
+    """Where to go on to: an address of ours without its origin; what is anything else leads to the account."""
+    if address is None or len(address) > MAX_NEXT or not address.isascii() or not address.isprintable():
+        return HOME
+    # A browser takes a backslash for a slash, and two slashes for another host.
+    if not address.startswith("/") or address.startswith("//") or "\\" in address:
+        return HOME
+    return address
+
+
+def go_to(address: str) -> Redirect:
+    """Go on to a place of ours by GET, after a form."""
+    return Redirect(address, status_code=303, headers={"Cache-Control": "no-store"})
+
+
+@cache
+def _templates() -> Environment:
+    return Environment(loader=PackageLoader(__package__), autoescape=True, undefined=StrictUndefined, auto_reload=False)

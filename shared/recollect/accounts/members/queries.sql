@@ -1,0 +1,71 @@
+-- name: list_members
+-- Members after a person's id; at most :limit.
+SELECT m.person_id, p.email, p.name, m.role, m.created_at
+FROM members m JOIN people p ON p.id = m.person_id
+WHERE m.tenant_id = :tenant_id AND (:after::uuid IS NULL OR m.person_id > :after)
+ORDER BY m.person_id
+LIMIT :limit;
+
+-- name: find_member
+-- One member.
+SELECT m.person_id, p.email, p.name, m.role, m.created_at
+FROM members m JOIN people p ON p.id = m.person_id
+WHERE m.tenant_id = :tenant_id AND m.person_id = :person_id;
+
+-- name: lock_members
+-- The owners and one other, in one order, until this transaction ends: who counts owners sees no other count meanwhile.
+SELECT person_id, role FROM members
+WHERE tenant_id = :tenant_id AND (role = 'owner' OR person_id = :person_id)
+ORDER BY person_id
+FOR UPDATE;
+
+-- name: insert_member
+-- A new member; nothing where the person is one already.
+INSERT INTO members (tenant_id, person_id, role) VALUES (:tenant_id, :person_id, :role)
+ON CONFLICT (tenant_id, person_id) DO NOTHING
+RETURNING person_id;
+
+-- name: set_role
+-- Another role.
+UPDATE members SET role = :role WHERE tenant_id = :tenant_id AND person_id = :person_id;
+
+-- name: delete_member
+-- One member less.
+DELETE FROM members WHERE tenant_id = :tenant_id AND person_id = :person_id;
+
+-- name: insert_invitation
+-- An invitation; those that the address has so far hold no more.
+WITH replaced AS (
+    UPDATE invitations SET revoked_at = clock_timestamp()
+    WHERE tenant_id = :tenant_id AND email = :email AND accepted_at IS NULL AND revoked_at IS NULL
+)
+INSERT INTO invitations (tenant_id, id, email, role, hash, created_by, expires_at)
+VALUES (:tenant_id, :id, :email, :role, :hash, :subject, :expires_at)
+RETURNING id, email, role, created_at, created_by, expires_at, accepted_at, revoked_at;
+
+-- name: list_invitations
+-- Invitations after an id, void ones too; at most :limit.
+SELECT id, email, role, created_at, created_by, expires_at, accepted_at, revoked_at
+FROM invitations
+WHERE tenant_id = :tenant_id AND (:after::uuid IS NULL OR id > :after)
+ORDER BY id
+LIMIT :limit;
+
+-- name: revoke_invitation
+-- Make an invitation void; one that is void or accepted stays as it is.
+UPDATE invitations
+SET revoked_at = CASE WHEN accepted_at IS NULL THEN coalesce(revoked_at, clock_timestamp()) ELSE revoked_at END
+WHERE tenant_id = :tenant_id AND id = :id
+RETURNING id, email, role, created_at, created_by, expires_at, accepted_at, revoked_at;
+
+-- name: find_invitation
+-- The invitation with this keyed hash, and its tenant; asked before a tenant is known.
+SELECT tenant_id, tenant, tenant_name, tenant_status, id, email, role, expires_at, accepted_at, revoked_at
+FROM find_invitation(:hash);
+
+-- name: accept_invitation
+-- Use an invitation up; nothing where it holds no more, also where another has just used it.
+UPDATE invitations SET accepted_at = clock_timestamp()
+WHERE tenant_id = :tenant_id AND id = :id AND accepted_at IS NULL AND revoked_at IS NULL
+    AND expires_at > clock_timestamp()
+RETURNING role;

@@ -1,0 +1,148 @@
+"""Use cases of members: invite and join, list, change roles, remove. A tenant that has an owner always has one."""
+
+import secrets
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+from recollect.accounts.identity.model import hash_secret
+from recollect.accounts.members import store
+from recollect.accounts.members.model import Invitation, IssuedInvitation, Member, OpenInvitation, require_may_give
+from recollect.accounts.people.model import Person, PersonSession, normalized_email
+from recollect.caller import Caller, Role, Scope
+from recollect.errors import Conflict, ErrorCode, Forbidden, NotFound
+from recollect.platform.db import Database, Transaction
+
+INVITATION_LIFETIME = timedelta(days=7)
+MAX_SECRET = 100
+"""Characters of an invitation's secret; what is longer is none."""
+
+
+async def list_members(tx: Transaction, *, after: UUID | None = None, limit: int = 100) -> list[Member]:
+    """The tenant's members, in the order in which they became people."""
+    return await store.list_members(tx, after=after, limit=limit)
+
+
+async def change_role(tx: Transaction, person_id: UUID, role: Role) -> Member:
+    """Give a member another role.
+
+    Raises NotFound, Forbidden where the caller may not give or take these roles, Conflict for the last owner.
+    """
+    was = await _held_role(tx, person_id)
+    require_may_give(tx.caller, was, role)
+    if was is not role:
+        await store.set_role(tx, person_id, role)
+    member = await store.find_member(tx, person_id)
+    assert member is not None
+    if role is not Role.OWNER:
+        await _require_owner_left(tx, person_id, was)
+    return member
+
+
+async def remove_member(tx: Transaction, person_id: UUID) -> None:
+    """Let a person be no member any more; what they were granted ends with it.
+
+    Raises NotFound, Forbidden where the caller may not take this role (oneself anybody may remove), Conflict for the
+    last owner.
+    """
+    was = await _held_role(tx, person_id)
+    if tx.caller.subject != subject_of(person_id):
+        require_may_give(tx.caller, was)
+    await _require_owner_left(tx, person_id, was)
+    await store.delete_member(tx, person_id)
+
+
+async def invite(tx: Transaction, email: str, role: Role, *, pepper: bytes) -> IssuedInvitation:
+    """Invite who reads mail at this address; the secret is in the answer and nowhere else.
+
+    Earlier invitations of the address are void. Raises InvalidInput, or Forbidden where the caller may not give the
+    role.
+    """
+    require_may_give(tx.caller, role)
+    secret = secrets.token_urlsafe(32)
+    invitation = await store.insert_invitation(
+        tx,
+        email=normalized_email(email),
+        role=role,
+        secret_hash=hash_secret(secret, pepper),
+        expires_at=datetime.now(UTC) + INVITATION_LIFETIME,
+    )
+    return IssuedInvitation(invitation, secret)
+
+
+async def list_invitations(tx: Transaction, *, after: UUID | None = None, limit: int = 100) -> list[Invitation]:
+    """The tenant's invitations, oldest first, void ones too."""
+    return await store.list_invitations(tx, after=after, limit=limit)
+
+
+async def revoke_invitation(tx: Transaction, invitation_id: UUID) -> Invitation:
+    """Make an invitation void; doing it twice changes nothing. Raises NotFound."""
+    invitation = await store.revoke_invitation(tx, invitation_id)
+    if invitation is None:
+        raise NotFound("There is no such invitation.", code=ErrorCode.INVITATION_NOT_FOUND)
+    return invitation
+
+
+async def open_invitation(db: Database, secret: str, *, pepper: bytes) -> OpenInvitation:
+    """What an invitation that holds says. Raises NotFound, alike for every reason why it does not."""
+    record = None
+    if secret and len(secret) <= MAX_SECRET:
+        async with db.system() as session:
+            record = await store.find_invitation(session, hash_secret(secret, pepper))
+    if (
+        record is None
+        or record.tenant_status != "active"
+        or record.accepted_at is not None
+        or record.revoked_at is not None
+        or record.expires_at <= datetime.now(UTC)
+    ):
+        raise NotFound(
+            "This invitation holds no more. Ask who invited you for another.", code=ErrorCode.INVITATION_NOT_FOUND
+        )
+    return OpenInvitation(
+        record.tenant_id, record.tenant, record.tenant_name, record.id, record.email, Role(record.role)
+    )
+
+
+async def join(db: Database, invitation: OpenInvitation, person: Person | PersonSession) -> None:
+    """Make who was invited a member, once.
+
+    Raises Forbidden for a person of another address, NotFound where it was used or revoked meanwhile, Conflict for who
+    is a member already: then the invitation is not used up.
+    """
+    if person.email != invitation.email:
+        raise Forbidden(f"This invitation is for {invitation.email}. Sign in with that address.")
+    person_id = person.id if isinstance(person, Person) else person.person_id
+    async with db.transaction(_joining(invitation, person_id)) as tx:
+        role = await store.accept_invitation(tx, invitation.id)
+        if role is None:
+            raise NotFound(
+                "This invitation holds no more. Ask who invited you for another.", code=ErrorCode.INVITATION_NOT_FOUND
+            )
+        if not await store.insert_member(tx, person_id, role):
+            raise Conflict("You are a member already.", code=ErrorCode.MEMBER_EXISTS)
+
+
+def subject_of(person_id: UUID) -> str:
+    """How the log names a person who acts."""
+    return f"person:{person_id}"
+
+
+async def _held_role(tx: Transaction, person_id: UUID) -> Role:
+    """A member's role, which nobody changes until the transaction ends; raises NotFound."""
+    role = (await store.lock_members(tx, person_id)).get(person_id)
+    if role is None:
+        raise NotFound("There is no such member.", code=ErrorCode.MEMBER_NOT_FOUND)
+    return role
+
+
+async def _require_owner_left(tx: Transaction, person_id: UUID, was: Role) -> None:
+    """Raise Conflict where no other owner is left."""
+    if was is not Role.OWNER:
+        return
+    roles = await store.lock_members(tx, person_id)
+    if not any(role is Role.OWNER for other, role in roles.items() if other != person_id):
+        raise Conflict("This is the last owner. Make somebody else an owner first.", code=ErrorCode.LAST_OWNER)
+
+
+def _joining(invitation: OpenInvitation, person_id: UUID) -> Caller:
+    return Caller(invitation.tenant_id, invitation.tenant, subject_of(person_id), scopes=frozenset({Scope.MEMORY_READ}))

@@ -1,0 +1,111 @@
+"""One function per query of `queries.sql`."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+import asyncpg
+
+from recollect.accounts.members.model import Invitation, Member
+from recollect.caller import Role
+from recollect.ids import new_id
+from recollect.platform.db import Session, Transaction
+from recollect.platform.sql import Queries
+
+queries = Queries(__package__)
+
+
+@dataclass(frozen=True, slots=True)
+class InvitationRecord:
+    """What a check of an invitation needs to know of it and its tenant."""
+
+    tenant_id: UUID
+    tenant: str
+    tenant_name: str
+    tenant_status: str
+    id: UUID
+    email: str
+    role: str
+    expires_at: datetime
+    accepted_at: datetime | None
+    revoked_at: datetime | None
+
+
+async def list_members(tx: Transaction, *, after: UUID | None, limit: int) -> list[Member]:
+    """The tenant's members after a person's id."""
+    return [_member(row) for row in await tx.fetch(queries.list_members, after=after, limit=limit)]
+
+
+async def find_member(tx: Transaction, person_id: UUID) -> Member | None:
+    """A member of the tenant, or None."""
+    row = await tx.fetchrow(queries.find_member, person_id=person_id)
+    return _member(row) if row else None
+
+
+async def lock_members(tx: Transaction, person_id: UUID) -> dict[UUID, Role]:
+    """The roles of the tenant's owners and of this member, held until the transaction ends."""
+    rows = await tx.fetch(queries.lock_members, person_id=person_id)
+    return {row["person_id"]: Role(row["role"]) for row in rows}
+
+
+async def insert_member(tx: Transaction, person_id: UUID, role: Role) -> bool:
+    """Make a person a member; False where they are one already."""
+    return await tx.fetchval(queries.insert_member, person_id=person_id, role=role) is not None
+
+
+async def set_role(tx: Transaction, person_id: UUID, role: Role) -> None:
+    """Give a member another role."""
+    await tx.execute(queries.set_role, person_id=person_id, role=role)
+
+
+async def delete_member(tx: Transaction, person_id: UUID) -> None:
+    """Let a person be no member any more."""
+    await tx.execute(queries.delete_member, person_id=person_id)
+
+
+async def insert_invitation(
+    tx: Transaction, *, email: str, role: Role, secret_hash: bytes, expires_at: datetime
+) -> Invitation:
+    """Store an invitation; earlier ones of the address are void."""
+    row = await tx.fetchrow(
+        queries.insert_invitation,
+        id=new_id(),
+        email=email,
+        role=role,
+        hash=secret_hash,
+        subject=tx.caller.subject,
+        expires_at=expires_at,
+    )
+    assert row is not None
+    return _invitation(row)
+
+
+async def list_invitations(tx: Transaction, *, after: UUID | None, limit: int) -> list[Invitation]:
+    """The tenant's invitations after an id."""
+    return [_invitation(row) for row in await tx.fetch(queries.list_invitations, after=after, limit=limit)]
+
+
+async def revoke_invitation(tx: Transaction, invitation_id: UUID) -> Invitation | None:
+    """Make an invitation void; None if the tenant has no such one."""
+    row = await tx.fetchrow(queries.revoke_invitation, id=invitation_id)
+    return _invitation(row) if row else None
+
+
+async def find_invitation(session: Session, secret_hash: bytes) -> InvitationRecord | None:
+    """The invitation with this hash, of any tenant; None if there is none."""
+    row = await session.fetchrow(queries.find_invitation, hash=secret_hash)
+    return InvitationRecord(**row) if row else None
+
+
+async def accept_invitation(tx: Transaction, invitation_id: UUID) -> Role | None:
+    """Use an invitation up; the role that it gives, or None where it holds no more."""
+    role = await tx.fetchval(queries.accept_invitation, id=invitation_id)
+    return Role(role) if role else None
+
+
+def _member(row: asyncpg.Record) -> Member:
+    return Member(**{**row, "role": Role(row["role"])})
+
+
+def _invitation(row: asyncpg.Record) -> Invitation:
+    return Invitation(**{**row, "role": Role(row["role"])})

@@ -1,0 +1,111 @@
+"""People, their sessions, and what an address, a name and a password may be."""
+
+import re
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from recollect.caller import Role
+from recollect.errors import InvalidInput
+from recollect.printable import controls
+
+MAX_EMAIL = 254
+"""Characters of an address, as SMTP takes it (RFC 5321, 4.5.3.1.3)."""
+
+MAX_NAME = 200
+MAX_USER_AGENT = 200
+"""Characters that are kept of what a browser calls itself."""
+
+_EMAIL = re.compile(r"[^@\s]{1,64}@[^@\s.]+(\.[^@\s.]+)*")
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """Somebody who may sign in."""
+
+    id: UUID
+    email: str
+    name: str
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """What a sign-in by password is compared with; `password_hash` None where the person has none."""
+
+    id: UUID
+    email: str
+    name: str
+    password_hash: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class PersonSession:
+    """A sign-in that holds, and who signed in."""
+
+    id: UUID
+    person_id: UUID
+    email: str
+    name: str
+    created_at: datetime
+    last_used_at: datetime
+    expires_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class ListedSession:
+    """A sign-in as its person sees it in a list."""
+
+    id: UUID
+    created_at: datetime
+    last_used_at: datetime
+    expires_at: datetime
+    revoked_at: datetime | None
+    user_agent: str
+    address: str
+
+
+@dataclass(frozen=True, slots=True)
+class Browser:
+    """Where a sign-in comes from, as its person recognises it."""
+
+    user_agent: str
+    address: str
+
+
+@dataclass(frozen=True, slots=True)
+class IssuedSession:
+    """A session at the one moment when its secret can be given to the browser."""
+
+    id: UUID
+    person_id: UUID
+    secret: str
+    expires_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Membership:
+    """A tenant of which a person is a member."""
+
+    tenant_id: UUID
+    tenant: str
+    tenant_name: str
+    tenant_status: str
+    role: Role
+
+
+def normalized_email(email: str) -> str:
+    """An address as it is stored and compared: without white space around it, in lower case. Raises InvalidInput."""
+    email = email.strip().lower()
+    if len(email) > MAX_EMAIL or not _EMAIL.fullmatch(email) or controls(email):
+        raise InvalidInput("This is no e-mail address", path="email")
+    return email
+
+
+def person_name(name: str) -> str:
+    """The name, if a person may be called so; raises InvalidInput."""
+    if not 1 <= len(name.strip()) <= MAX_NAME:
+        raise InvalidInput(f"A name has 1 to {MAX_NAME} characters", path="name")
+    if controls(name):
+        raise InvalidInput("A name has no control characters, such as tabs or ends of lines", path="name")
+    return name.strip()

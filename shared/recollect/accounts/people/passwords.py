@@ -1,0 +1,79 @@
+"""Passwords: which are taken, how they are kept, and how they are compared.
+
+Kept as argon2id with the parameters of RFC 9106, 4 (its second choice: 64 MiB, three passes). One comparison takes that
+memory and about 50 ms of a core, so a process makes few at a time, in threads beside the event loop.
+
+Refused are passwords that are short, and those that can be guessed: `zxcvbn` knows the common ones, words, names,
+keyboard walks and what is usually done to them (https://www.usenix.org/conference/usenixsecurity16/technical-sessions/presentation/wheeler).
+"""
+
+import anyio
+from anyio import CapacityLimiter
+from anyio.lowlevel import RunVar
+from argon2 import PasswordHasher, profiles
+from argon2.exceptions import InvalidHashError, VerifyMismatchError
+from zxcvbn import zxcvbn
+
+from recollect.errors import InvalidInput
+
+MIN_LENGTH = 12
+MAX_LENGTH = 128
+"""Characters of a password."""
+
+MIN_GUESSES = 10**8
+"""Guesses that a password must take, as zxcvbn estimates them: beyond what is tried against a service."""
+
+GUESSED_LENGTH = 64
+"""Characters that the estimate looks at; it takes as long as the square of them."""
+
+AT_ONCE = 2
+"""Passwords that a process hashes at a time."""
+
+_HASHER = PasswordHasher.from_parameters(profiles.RFC_9106_LOW_MEMORY)
+_limiter: RunVar[CapacityLimiter] = RunVar("passwords")
+
+
+async def require_strong(password: str, known: tuple[str, ...]) -> None:
+    """Raise InvalidInput for a password that is short, long or easily guessed; `known` is what anybody knows of it."""
+    if not MIN_LENGTH <= len(password) <= MAX_LENGTH:
+        raise InvalidInput(f"A password has {MIN_LENGTH} to {MAX_LENGTH} characters", path="password")
+    guesses = await anyio.to_thread.run_sync(_guesses, password, known, limiter=_limit())
+    if guesses < MIN_GUESSES:
+        raise InvalidInput(
+            "This password is easily guessed: take several words that do not belong together", path="password"
+        )
+
+
+async def hash_password(password: str) -> str:
+    """The password as it is stored: argon2id, with its salt and parameters."""
+    return await anyio.to_thread.run_sync(_HASHER.hash, password, limiter=_limit())
+
+
+async def matches(password: str, password_hash: str | None) -> bool:
+    """Whether this is the password. Without a hash it takes as long and is not: who has an account is not told so."""
+    found = await anyio.to_thread.run_sync(_verify, password, password_hash or _NOBODYS, limiter=_limit())
+    return found and password_hash is not None
+
+
+def _guesses(password: str, known: tuple[str, ...]) -> float:
+    return float(zxcvbn(password[:GUESSED_LENGTH], user_inputs=list(known), max_length=GUESSED_LENGTH)["guesses"])
+
+
+def _verify(password: str, password_hash: str) -> bool:
+    try:
+        return _HASHER.verify(password_hash, password[:MAX_LENGTH])
+    except (VerifyMismatchError, InvalidHashError):
+        return False
+
+
+def _limit() -> CapacityLimiter:
+    """The limiter of this event loop."""
+    try:
+        return _limiter.get()
+    except LookupError:
+        limiter = CapacityLimiter(AT_ONCE)
+        _limiter.set(limiter)
+        return limiter
+
+
+_NOBODYS = _HASHER.hash("the password of nobody")

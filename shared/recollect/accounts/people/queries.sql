@@ -1,0 +1,50 @@
+-- name: find_person
+-- Who signs in with this address, and what the password is compared with; asked before anybody is known.
+SELECT id, email, name, password_hash FROM find_person(:email);
+
+-- name: insert_person
+-- A new person, who has signed in as far as the database knows; nobody where the address is taken.
+INSERT INTO people (id, email, name, password_hash)
+VALUES (:person_id, :email, :name, :password_hash)
+ON CONFLICT (email) DO NOTHING
+RETURNING id, email, name, created_at;
+
+-- name: set_password
+-- Another password.
+UPDATE people SET password_hash = :password_hash WHERE id = :person_id;
+
+-- name: insert_session
+-- A sign-in.
+INSERT INTO sessions (id, person_id, hash, expires_at, user_agent, address)
+VALUES (:id, :person_id, :hash, :expires_at, :user_agent, :address);
+
+-- name: find_session
+-- The session with this keyed hash, and its person; asked before anybody is known.
+SELECT id, person_id, email, name, created_at, last_used_at, expires_at, revoked_at FROM find_session(:hash);
+
+-- name: touch_session
+-- Note when a session was used.
+UPDATE sessions SET last_used_at = :used_at WHERE id = :id AND person_id = :person_id AND last_used_at < :used_at;
+
+-- name: list_sessions
+-- Sessions of a person that hold, the last used first; at most :limit.
+SELECT id, created_at, last_used_at, expires_at, revoked_at, user_agent, address
+FROM sessions
+WHERE person_id = :person_id AND revoked_at IS NULL AND expires_at > clock_timestamp()
+ORDER BY last_used_at DESC, id
+LIMIT :limit;
+
+-- name: revoke_session
+-- End a session; one that has ended keeps its first time.
+UPDATE sessions SET revoked_at = coalesce(revoked_at, clock_timestamp())
+WHERE person_id = :person_id AND id = :id
+RETURNING id, created_at, last_used_at, expires_at, revoked_at, user_agent, address;
+
+-- name: revoke_other_sessions
+-- End all of a person's sessions but one.
+UPDATE sessions SET revoked_at = clock_timestamp()
+WHERE person_id = :person_id AND id <> :kept AND revoked_at IS NULL;
+
+-- name: list_memberships
+-- The tenants of which the person who has signed in is a member, by slug.
+SELECT tenant_id, tenant, tenant_name, tenant_status, role FROM list_memberships();

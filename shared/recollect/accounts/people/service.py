@@ -1,0 +1,144 @@
+"""Use cases of people: become one, sign in and out, know who is signed in, change a password.
+
+A session ends after `SESSION_LIFETIME`, and earlier where nobody used it for `IDLE_LIFETIME`.
+"""
+
+import secrets
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+from recollect.accounts.identity.model import hash_secret
+from recollect.accounts.people import passwords, store
+from recollect.accounts.people.model import (
+    MAX_USER_AGENT,
+    Browser,
+    IssuedSession,
+    ListedSession,
+    Membership,
+    Person,
+    PersonSession,
+    normalized_email,
+    person_name,
+)
+from recollect.errors import Conflict, ErrorCode, InvalidInput, NotFound, Unauthenticated
+from recollect.ids import new_id
+from recollect.platform.db import Database
+from recollect.printable import printable
+
+SESSION_LIFETIME = timedelta(days=30)
+IDLE_LIFETIME = timedelta(days=7)
+TOUCH_EVERY = timedelta(minutes=1)
+MAX_SESSIONS = 100
+"""Sessions of a person that are listed, the last used first."""
+
+MAX_SECRET = 100
+"""Characters of a session's secret; what is longer is none."""
+
+REFUSAL = "This address and this password do not belong together."
+
+
+async def register(db: Database, email: str, name: str, password: str | None) -> Person:
+    """Make a person, who has a password or signs in elsewhere.
+
+    Raises InvalidInput, or Conflict where the address is somebody's: ask only for who has shown that it is theirs.
+    """
+    email, name = normalized_email(email), person_name(name)
+    password_hash = None
+    if password is not None:
+        await passwords.require_strong(password, (email, name))
+        password_hash = await passwords.hash_password(password)
+    person_id = new_id()
+    async with db.personal(person_id) as session:
+        person = await store.insert_person(session, person_id, email=email, name=name, password_hash=password_hash)
+    if person is None:
+        raise Conflict("There is an account with this address already: sign in.", code=ErrorCode.MEMBER_EXISTS)
+    return person
+
+
+async def is_known(db: Database, email: str) -> bool:
+    """Whether there is a person of this address: never told to who has not shown that it is theirs."""
+    async with db.system() as session:
+        return await store.find_credentials(session, email) is not None
+
+
+async def sign_in(db: Database, email: str, password: str, browser: Browser, *, pepper: bytes) -> IssuedSession:
+    """Begin a session. Raises Unauthenticated, alike and after as long for every reason."""
+    try:
+        email = normalized_email(email)
+    except InvalidInput:
+        raise Unauthenticated(REFUSAL) from None
+    async with db.system() as session:
+        found = await store.find_credentials(session, email)
+    if not await passwords.matches(password, found.password_hash if found else None) or found is None:
+        raise Unauthenticated(REFUSAL)
+    return await begin_session(db, found.id, browser, pepper=pepper)
+
+
+async def begin_session(db: Database, person_id: UUID, browser: Browser, *, pepper: bytes) -> IssuedSession:
+    """Begin a session of somebody who has shown who they are."""
+    secret, expires_at = secrets.token_urlsafe(32), datetime.now(UTC) + SESSION_LIFETIME
+    shown = Browser(printable(browser.user_agent[:MAX_USER_AGENT]), browser.address)
+    async with db.personal(person_id) as session:
+        session_id = await store.insert_session(
+            session, person_id, secret_hash=hash_secret(secret, pepper), expires_at=expires_at, browser=shown
+        )
+    return IssuedSession(session_id, person_id, secret, expires_at)
+
+
+async def session_of(db: Database, secret: str, *, pepper: bytes) -> PersonSession | None:
+    """Who is signed in with this secret; None where it does not hold, or holds no more."""
+    if not secret or len(secret) > MAX_SECRET:
+        return None
+    async with db.system() as session:
+        record = await store.find_session(session, hash_secret(secret, pepper))
+    now = datetime.now(UTC)
+    if record is None or record.revoked_at is not None:
+        return None
+    if record.expires_at <= now or record.last_used_at <= now - IDLE_LIFETIME:
+        return None
+    if record.last_used_at < now - TOUCH_EVERY:
+        async with db.personal(record.person_id) as session:
+            await store.touch_session(session, record.person_id, record.id, now)
+    return PersonSession(
+        record.id,
+        record.person_id,
+        record.email,
+        record.name,
+        record.created_at,
+        record.last_used_at,
+        record.expires_at,
+    )
+
+
+async def list_sessions(db: Database, person_id: UUID) -> list[ListedSession]:
+    """A person's sessions that hold, the last used first."""
+    async with db.personal(person_id) as session:
+        return await store.list_sessions(session, person_id, limit=MAX_SESSIONS)
+
+
+async def end_session(db: Database, person_id: UUID, session_id: UUID) -> ListedSession:
+    """End one of a person's sessions; doing it twice changes nothing. Raises NotFound."""
+    async with db.personal(person_id) as session:
+        ended = await store.revoke_session(session, person_id, session_id)
+    if ended is None:
+        raise NotFound("There is no such session.", code=ErrorCode.SESSION_NOT_FOUND)
+    return ended
+
+
+async def change_password(db: Database, signed_in: PersonSession, old: str, new: str) -> None:
+    """Take another password, and end the person's other sessions. Raises InvalidInput."""
+    async with db.system() as session:
+        found = await store.find_credentials(session, signed_in.email)
+    if found is None or not await passwords.matches(old, found.password_hash):
+        raise InvalidInput("This is not the password of now", path="old_password")
+    await passwords.require_strong(new, (signed_in.email, signed_in.name))
+    password_hash = await passwords.hash_password(new)
+    async with db.personal(signed_in.person_id) as session:
+        await store.set_password(session, signed_in.person_id, password_hash)
+        await store.revoke_other_sessions(session, signed_in.person_id, kept=signed_in.id)
+
+
+async def list_memberships(db: Database, person_id: UUID) -> list[Membership]:
+    """The tenants of which a person is a member, by slug."""
+    async with db.personal(person_id) as session:
+        return await store.list_memberships(session)

@@ -1,0 +1,100 @@
+"""One function per query of `queries.sql`."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from recollect.accounts.people.model import Browser, Credentials, ListedSession, Membership, Person
+from recollect.caller import Role
+from recollect.ids import new_id
+from recollect.platform.db import Session
+from recollect.platform.sql import Queries
+
+queries = Queries(__package__)
+
+
+@dataclass(frozen=True, slots=True)
+class SessionRecord:
+    """What a check of a session needs to know of it and its person."""
+
+    id: UUID
+    person_id: UUID
+    email: str
+    name: str
+    created_at: datetime
+    last_used_at: datetime
+    expires_at: datetime
+    revoked_at: datetime | None
+
+
+async def find_credentials(session: Session, email: str) -> Credentials | None:
+    """What a sign-in with this address is compared with; None for an address of nobody."""
+    row = await session.fetchrow(queries.find_person, email=email)
+    return Credentials(**row) if row else None
+
+
+async def insert_person(
+    session: Session, person_id: UUID, *, email: str, name: str, password_hash: str | None
+) -> Person | None:
+    """Store a new person; None if the address is taken."""
+    row = await session.fetchrow(
+        queries.insert_person, person_id=person_id, email=email, name=name, password_hash=password_hash
+    )
+    return Person(**row) if row else None
+
+
+async def set_password(session: Session, person_id: UUID, password_hash: str) -> None:
+    """Store another password."""
+    await session.execute(queries.set_password, person_id=person_id, password_hash=password_hash)
+
+
+async def insert_session(
+    session: Session, person_id: UUID, *, secret_hash: bytes, expires_at: datetime, browser: Browser
+) -> UUID:
+    """Store a sign-in; its id."""
+    session_id = new_id()
+    await session.execute(
+        queries.insert_session,
+        id=session_id,
+        person_id=person_id,
+        hash=secret_hash,
+        expires_at=expires_at,
+        user_agent=browser.user_agent,
+        address=browser.address,
+    )
+    return session_id
+
+
+async def find_session(session: Session, secret_hash: bytes) -> SessionRecord | None:
+    """The session with this hash, of anybody; None if there is none."""
+    row = await session.fetchrow(queries.find_session, hash=secret_hash)
+    return SessionRecord(**row) if row else None
+
+
+async def touch_session(session: Session, person_id: UUID, session_id: UUID, used_at: datetime) -> None:
+    """Note when a session was used."""
+    await session.execute(queries.touch_session, person_id=person_id, id=session_id, used_at=used_at)
+
+
+async def list_sessions(session: Session, person_id: UUID, *, limit: int) -> list[ListedSession]:
+    """Sessions of a person that hold, the last used first."""
+    return [
+        ListedSession(**row) for row in await session.fetch(queries.list_sessions, person_id=person_id, limit=limit)
+    ]
+
+
+async def revoke_session(session: Session, person_id: UUID, session_id: UUID) -> ListedSession | None:
+    """End a session; None if the person has no such session."""
+    row = await session.fetchrow(queries.revoke_session, person_id=person_id, id=session_id)
+    return ListedSession(**row) if row else None
+
+
+async def revoke_other_sessions(session: Session, person_id: UUID, *, kept: UUID) -> None:
+    """End all of a person's sessions but one."""
+    await session.execute(queries.revoke_other_sessions, person_id=person_id, kept=kept)
+
+
+async def list_memberships(session: Session) -> list[Membership]:
+    """The tenants of which the person who has signed in is a member, by slug."""
+    rows = await session.fetch(queries.list_memberships)
+    return [Membership(**{**row, "role": Role(row["role"])}) for row in rows]

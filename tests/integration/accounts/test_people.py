@@ -1,0 +1,261 @@
+"""People on a real database: passwords, sessions, invitations, roles, and the owner who is always left."""
+
+import asyncio
+from datetime import timedelta
+from uuid import uuid4
+
+import asyncpg
+import pytest
+
+from recollect.accounts.identity.model import operator_caller
+from recollect.accounts.members import service as members
+from recollect.accounts.people import passwords
+from recollect.accounts.people import service as people
+from recollect.accounts.people.model import Person
+from recollect.caller import Caller, Role, Scope
+from recollect.errors import Conflict, ErrorCode, Forbidden, InvalidInput, NotFound, RecollectError, Unauthenticated
+from recollect.platform.db import Database
+from tests.conftest import NewTenant
+from tests.support.people import BROWSER, PASSWORD, joined, new_email
+
+PEPPER = b"pepper"
+
+
+def acting(caller: Caller, person: Person, role: Role) -> Caller:
+    """A member who calls."""
+    return Caller(caller.tenant_id, caller.tenant, members.subject_of(person.id), scopes=frozenset(Scope), role=role)
+
+
+async def roles(db: Database, caller: Caller) -> dict[str, Role]:
+    async with db.transaction(caller, read_only=True) as tx:
+        return {member.email: member.role for member in await members.list_members(tx)}
+
+
+class TestPasswords:
+    @pytest.mark.parametrize(
+        ("password", "said"),
+        [
+            ("short1!", "12 to 128"),
+            ("x" * 129, "12 to 128"),
+            ("password1234", "easily guessed"),
+            ("qwertyuiop[]", "easily guessed"),
+            ("aaaaaaaaaaaaaaaa", "easily guessed"),
+            ("ada@example.com", "easily guessed"),
+        ],
+    )
+    async def test_what_is_short_or_easily_guessed_is_refused(self, password: str, said: str) -> None:
+        with pytest.raises(InvalidInput, match=said) as refused:
+            await passwords.require_strong(password, ("ada@example.com", "Ada"))
+        assert refused.value.path == "password"
+        assert password not in str(refused.value)
+
+    async def test_what_is_not_is_taken(self) -> None:
+        await passwords.require_strong(PASSWORD, ("ada@example.com", "Ada"))
+
+    async def test_it_is_kept_as_argon2id_only(self, db: Database, owner: asyncpg.Connection) -> None:
+        person = await people.register(db, new_email(), "Ada", PASSWORD)
+        stored = await owner.fetchval("SELECT password_hash FROM people WHERE id = $1", person.id)
+        assert stored.startswith("$argon2id$")
+        assert PASSWORD not in stored
+
+    async def test_no_password_matches_nobodys(self) -> None:
+        assert not await passwords.matches("the password of nobody", None)
+
+
+class TestSessions:
+    async def test_a_session_holds_until_it_is_ended(self, db: Database) -> None:
+        person = await people.register(db, new_email(), "Ada", PASSWORD)
+        issued = await people.sign_in(db, f" {person.email.upper()} ", PASSWORD, BROWSER, pepper=PEPPER)
+        session = await people.session_of(db, issued.secret, pepper=PEPPER)
+        assert session is not None
+        assert (session.person_id, session.name) == (person.id, "Ada")
+        await people.end_session(db, person.id, session.id)
+        assert await people.session_of(db, issued.secret, pepper=PEPPER) is None
+
+    @pytest.mark.parametrize(
+        "email", ["nobody@example.com", "no address", "x" * 300 + "@example.com", "", "a@b@c.example"]
+    )
+    async def test_every_refusal_looks_alike(self, db: Database, email: str) -> None:
+        person = await people.register(db, new_email(), "Ada", PASSWORD)
+        said = set()
+        for address, password in ((email, PASSWORD), (person.email, "wrong"), (person.email, "")):
+            with pytest.raises(Unauthenticated) as refused:
+                await people.sign_in(db, address, password, BROWSER, pepper=PEPPER)
+            said.add((str(refused.value), refused.value.code))
+        assert len(said) == 1
+
+    async def test_who_has_no_password_cannot_sign_in_by_one(self, db: Database) -> None:
+        person = await people.register(db, new_email(), "Ada", None)
+        with pytest.raises(Unauthenticated):
+            await people.sign_in(db, person.email, "", BROWSER, pepper=PEPPER)
+
+    @pytest.mark.parametrize("column", ["expires_at", "last_used_at"])
+    async def test_it_ends_by_itself(self, db: Database, owner: asyncpg.Connection, column: str) -> None:
+        person = await people.register(db, new_email(), "Ada", PASSWORD)
+        issued = await people.begin_session(db, person.id, BROWSER, pepper=PEPPER)
+        await owner.execute(
+            f"UPDATE sessions SET {column} = now() - $2::interval WHERE id = $1",
+            issued.id,
+            people.IDLE_LIFETIME + timedelta(minutes=1),
+        )
+        assert await people.session_of(db, issued.secret, pepper=PEPPER) is None
+
+    async def test_use_is_noted_and_keeps_it(self, db: Database, owner: asyncpg.Connection) -> None:
+        person = await people.register(db, new_email(), "Ada", PASSWORD)
+        issued = await people.begin_session(db, person.id, BROWSER, pepper=PEPPER)
+        await owner.execute("UPDATE sessions SET last_used_at = now() - interval '6 days' WHERE id = $1", issued.id)
+        assert await people.session_of(db, issued.secret, pepper=PEPPER) is not None
+        age = "SELECT now() - last_used_at < interval '1 hour' FROM sessions WHERE id = $1"
+        assert await owner.fetchval(age, issued.id)
+
+    async def test_only_ones_own_are_listed_and_ended(self, db: Database) -> None:
+        mine, other = [await people.register(db, new_email(), "Ada", PASSWORD) for _ in range(2)]
+        kept = await people.begin_session(db, mine.id, BROWSER, pepper=PEPPER)
+        theirs = await people.begin_session(db, other.id, BROWSER, pepper=PEPPER)
+        assert [each.id for each in await people.list_sessions(db, mine.id)] == [kept.id]
+        for session_id in (theirs.id, uuid4()):
+            with pytest.raises(NotFound, match="no such session"):
+                await people.end_session(db, mine.id, session_id)
+        assert await people.session_of(db, theirs.secret, pepper=PEPPER) is not None
+
+    async def test_another_password_ends_the_other_sessions(self, db: Database) -> None:
+        person = await people.register(db, new_email(), "Ada", PASSWORD)
+        here, there = [await people.begin_session(db, person.id, BROWSER, pepper=PEPPER) for _ in range(2)]
+        session = await people.session_of(db, here.secret, pepper=PEPPER)
+        assert session is not None
+        with pytest.raises(InvalidInput) as refused:
+            await people.change_password(db, session, "not it", "orange ladder beside rivers")
+        assert refused.value.path == "old_password"
+        await people.change_password(db, session, PASSWORD, "orange ladder beside rivers")
+        assert await people.session_of(db, here.secret, pepper=PEPPER) is not None
+        assert await people.session_of(db, there.secret, pepper=PEPPER) is None
+        await people.sign_in(db, person.email, "orange ladder beside rivers", BROWSER, pepper=PEPPER)
+
+    async def test_an_address_is_one_persons(self, db: Database) -> None:
+        person = await people.register(db, new_email(), "Ada", PASSWORD)
+        with pytest.raises(Conflict):
+            await people.register(db, person.email.upper(), "Eve", PASSWORD)
+
+
+class TestInvitations:
+    async def test_one_joins_once(self, db: Database, caller: Caller) -> None:
+        async with db.transaction(caller) as tx:
+            issued = await members.invite(tx, "Ada@Example.com ", Role.MEMBER, pepper=PEPPER)
+        assert issued.invitation.email == "ada@example.com"
+        person = await joined(db, caller, Role.READER, pepper=PEPPER, email="ada@example.com")
+        assert await roles(db, caller) == {person.email: Role.READER}
+        with pytest.raises(NotFound):  # A later invitation of the same address made it void.
+            await members.open_invitation(db, issued.secret, pepper=PEPPER)
+
+    async def test_it_is_used_once_by_whoever_is_first(self, db: Database, caller: Caller) -> None:
+        email = new_email()
+        async with db.transaction(caller) as tx:
+            issued = await members.invite(tx, email, Role.MEMBER, pepper=PEPPER)
+        invitation = await members.open_invitation(db, issued.secret, pepper=PEPPER)
+        person = await people.register(db, email, "Ada", PASSWORD)
+        results = await asyncio.gather(
+            *(members.join(db, invitation, person) for _ in range(5)), return_exceptions=True
+        )
+        assert results.count(None) == 1
+        assert all(isinstance(result, RecollectError) for result in results if result is not None)
+
+    @pytest.mark.parametrize("spoilt", ["expires_at = now()", "revoked_at = now()", "accepted_at = now()"])
+    async def test_one_that_holds_no_more_says_nothing(
+        self, db: Database, caller: Caller, owner: asyncpg.Connection, spoilt: str
+    ) -> None:
+        async with db.transaction(caller) as tx:
+            issued = await members.invite(tx, new_email(), Role.MEMBER, pepper=PEPPER)
+        await owner.execute(f"UPDATE invitations SET {spoilt} WHERE id = $1", issued.invitation.id)
+        said = set()
+        for secret in (issued.secret, "made-up", "", "x" * 10_000):
+            with pytest.raises(NotFound) as refused:
+                await members.open_invitation(db, secret, pepper=PEPPER)
+            said.add(str(refused.value))
+        assert len(said) == 1
+
+    async def test_it_is_for_its_address_only(self, db: Database, caller: Caller) -> None:
+        async with db.transaction(caller) as tx:
+            issued = await members.invite(tx, new_email(), Role.OWNER, pepper=PEPPER)
+        invitation = await members.open_invitation(db, issued.secret, pepper=PEPPER)
+        other = await people.register(db, new_email(), "Eve", PASSWORD)
+        with pytest.raises(Forbidden):
+            await members.join(db, invitation, other)
+        assert await roles(db, caller) == {}
+
+    async def test_a_member_stays_what_they_are(self, db: Database, caller: Caller) -> None:
+        person = await joined(db, caller, Role.READER, pepper=PEPPER)
+        async with db.transaction(caller) as tx:
+            issued = await members.invite(tx, person.email, Role.OWNER, pepper=PEPPER)
+        invitation = await members.open_invitation(db, issued.secret, pepper=PEPPER)
+        with pytest.raises(Conflict):
+            await members.join(db, invitation, person)
+        assert await roles(db, caller) == {person.email: Role.READER}
+        assert await members.open_invitation(db, issued.secret, pepper=PEPPER) == invitation
+
+    async def test_only_an_owner_invites_owners(self, db: Database, caller: Caller) -> None:
+        admin = await joined(db, caller, Role.ADMIN, pepper=PEPPER)
+        async with db.transaction(acting(caller, admin, Role.ADMIN)) as tx:
+            with pytest.raises(Forbidden) as refused:
+                await members.invite(tx, new_email(), Role.OWNER, pepper=PEPPER)
+        assert refused.value.code is ErrorCode.ROLE_REQUIRED
+        key = Caller(caller.tenant_id, caller.tenant, "key:x", scopes=frozenset(Scope))
+        async with db.transaction(key) as tx:
+            with pytest.raises(Forbidden):
+                await members.invite(tx, new_email(), Role.OWNER, pepper=PEPPER)
+
+
+class TestRoles:
+    async def test_the_last_owner_stays(self, db: Database, caller: Caller) -> None:
+        person = await joined(db, caller, Role.OWNER, pepper=PEPPER)
+        mine = acting(caller, person, Role.OWNER)
+        with pytest.raises(Conflict) as refused:
+            async with db.transaction(mine) as tx:
+                await members.change_role(tx, person.id, Role.ADMIN)
+        assert refused.value.code is ErrorCode.LAST_OWNER
+        with pytest.raises(Conflict):
+            async with db.transaction(mine) as tx:
+                await members.remove_member(tx, person.id)
+        assert await roles(db, caller) == {person.email: Role.OWNER}
+
+    @pytest.mark.parametrize("remove", [True, False])
+    async def test_two_owners_who_unmake_each_other_leave_one(self, db: Database, caller: Caller, remove: bool) -> None:
+        people_ = [await joined(db, caller, Role.OWNER, pepper=PEPPER) for _ in range(2)]
+
+        async def unmake(by: Person, other: Person) -> None:
+            async with db.transaction(acting(caller, by, Role.OWNER)) as tx:
+                if remove:
+                    await members.remove_member(tx, other.id)
+                else:
+                    await members.change_role(tx, other.id, Role.READER)
+
+        pairs = (people_, people_[::-1])
+        results = await asyncio.gather(*(unmake(*pair) for pair in pairs), return_exceptions=True)
+        assert results.count(None) == 1
+        assert [role for role in (await roles(db, caller)).values() if role is Role.OWNER] == [Role.OWNER]
+
+    async def test_an_admin_touches_no_owner(self, db: Database, caller: Caller) -> None:
+        owner_, admin = [await joined(db, caller, role, pepper=PEPPER) for role in (Role.OWNER, Role.ADMIN)]
+        for role in (Role.ADMIN, Role.READER):
+            with pytest.raises(Forbidden):
+                async with db.transaction(acting(caller, admin, Role.ADMIN)) as tx:
+                    await members.change_role(tx, owner_.id, role)
+        with pytest.raises(Forbidden):
+            async with db.transaction(acting(caller, admin, Role.ADMIN)) as tx:
+                await members.change_role(tx, admin.id, Role.OWNER)
+        with pytest.raises(Forbidden):
+            async with db.transaction(acting(caller, admin, Role.ADMIN)) as tx:
+                await members.remove_member(tx, owner_.id)
+        async with db.transaction(acting(caller, admin, Role.ADMIN)) as tx:
+            await members.remove_member(tx, admin.id)
+        assert await roles(db, caller) == {owner_.email: Role.OWNER}
+
+    async def test_one_person_is_a_member_of_several_tenants(
+        self, db: Database, caller: Caller, new_tenant: NewTenant
+    ) -> None:
+        elsewhere = operator_caller(await new_tenant())
+        person = await joined(db, caller, Role.READER, pepper=PEPPER)
+        async with db.transaction(elsewhere) as tx:
+            issued = await members.invite(tx, person.email, Role.ADMIN, pepper=PEPPER)
+        await members.join(db, await members.open_invitation(db, issued.secret, pepper=PEPPER), person)
+        found = {each.tenant: each.role for each in await people.list_memberships(db, person.id)}
+        assert found == {caller.tenant: Role.READER, elsewhere.tenant: Role.ADMIN}

@@ -1,0 +1,184 @@
+"""The pages for people over real HTTP: sign-in, joining, the account, and forms that others forge."""
+
+import re
+from collections.abc import AsyncIterator
+
+import httpx2
+import pytest
+
+from recollect.accounts.identity.model import operator_caller
+from recollect.accounts.members import service as members
+from recollect.caller import Caller, Role
+from recollect.platform.db import Database
+from recollect.settings import Settings
+from tests.conftest import NewTenant
+from tests.support.gateway import RunningGateway
+from tests.support.people import PASSWORD, browser, joined, new_email, send_form, sign_in, submit
+
+
+@pytest.fixture
+async def http(gateway: RunningGateway) -> AsyncIterator[httpx2.AsyncClient]:
+    async with browser(gateway) as client:
+        yield client
+
+
+@pytest.fixture
+def pepper(settings: Settings) -> bytes:
+    return settings.key_secret.get_secret_value().encode()
+
+
+@pytest.fixture
+async def other_caller(new_tenant: NewTenant) -> Caller:
+    """Of another tenant."""
+    return operator_caller(await new_tenant())
+
+
+async def invitation_link(db: Database, caller: Caller, email: str, pepper: bytes, role: Role = Role.MEMBER) -> str:
+    async with db.transaction(caller) as tx:
+        return f"/join/{(await members.invite(tx, email, role, pepper=pepper)).secret}"
+
+
+class TestSignIn:
+    async def test_it_leads_to_where_one_wanted_to_go(
+        self, http: httpx2.AsyncClient, db: Database, caller: Caller, pepper: bytes
+    ) -> None:
+        person = await joined(db, caller, Role.READER, pepper=pepper)
+        asked = await http.get("/account")
+        assert (asked.status_code, asked.headers["location"]) == (303, "/sign-in?next=%2Faccount")
+        answer = await submit(http, asked.headers["location"], "/sign-in", email=person.email, password=PASSWORD)
+        assert (answer.status_code, answer.headers["location"]) == (303, "/account")
+        account = await http.get("/account")
+        assert account.status_code == 200
+        assert f"/t/{caller.tenant}/mcp" in account.text
+        assert (await http.get("/sign-in?next=/account")).headers["location"] == "/account"
+
+    @pytest.mark.parametrize(
+        "place",
+        [
+            "https://evil.example",
+            "//evil.example",
+            "/\\evil.example",
+            "javascript:alert(1)",
+            "/\t/evil.example",
+            "a" * 9999,
+        ],
+    )
+    async def test_it_leads_nowhere_else(
+        self, http: httpx2.AsyncClient, db: Database, caller: Caller, pepper: bytes, place: str
+    ) -> None:
+        person = await joined(db, caller, Role.READER, pepper=pepper)
+        shown = await http.get("/sign-in", params={"next": place})
+        answer = await send_form(http, shown.text, "/sign-in", email=person.email, password=PASSWORD)
+        assert (answer.status_code, answer.headers["location"]) == (303, "/account")
+        again = await send_form(http, shown.text, "/sign-in", email=person.email, password=PASSWORD, next=place)
+        assert again.headers["location"] == "/account"
+
+    async def test_a_wrong_password_and_an_unknown_address_look_alike(
+        self, http: httpx2.AsyncClient, db: Database, caller: Caller, pepper: bytes
+    ) -> None:
+        person = await joined(db, caller, Role.READER, pepper=pepper)
+        wrong = await sign_in(http, person.email, "wrong")
+        unknown = await sign_in(http, "nobody@example.com")
+        assert (wrong.status_code, unknown.status_code) == (401, 401)
+        assert wrong.text.replace(person.email, "") == unknown.text.replace("nobody@example.com", "")
+        assert "recollect_session" not in http.cookies
+
+    async def test_the_cookie_is_kept_from_scripts_and_other_sites(
+        self, http: httpx2.AsyncClient, db: Database, caller: Caller, pepper: bytes
+    ) -> None:
+        person = await joined(db, caller, Role.READER, pepper=pepper)
+        set_cookie = (await sign_in(http, person.email)).headers["set-cookie"]
+        assert "HttpOnly" in set_cookie
+        assert "samesite=lax" in set_cookie.lower()
+        assert "Domain" not in set_cookie
+
+    async def test_signing_out_ends_the_session_everywhere(
+        self, http: httpx2.AsyncClient, db: Database, caller: Caller, pepper: bytes
+    ) -> None:
+        person = await joined(db, caller, Role.READER, pepper=pepper)
+        await sign_in(http, person.email)
+        stolen = http.cookies["recollect_session"]
+        assert (await submit(http, "/account", "/sign-out")).headers["location"] == "/sign-in"
+        http.cookies.set("recollect_session", stolen)
+        assert (await http.get("/account")).status_code == 303
+
+    async def test_a_name_is_text(self, http: httpx2.AsyncClient) -> None:
+        answer = await submit(http, "/sign-in", email='"><script>alert(1)</script>', password="x")
+        assert "<script>" not in answer.text
+
+
+class TestForms:
+    @pytest.mark.parametrize(
+        "headers",
+        [
+            {"Origin": "https://evil.example"},
+            {"Origin": "null"},
+            {"Sec-Fetch-Site": "cross-site"},
+            {"Sec-Fetch-Site": "same-site"},
+        ],
+    )
+    async def test_another_site_cannot_send_them(self, http: httpx2.AsyncClient, headers: dict[str, str]) -> None:
+        shown = await http.get("/sign-in")
+        token = re.findall(r'name="form_token" value="(\w+)"', shown.text)[0]
+        answer = await http.post("/sign-in", data={"form_token": token, "email": "a@b.example"}, headers=headers)
+        assert answer.status_code == 403
+
+    async def test_a_token_belongs_to_its_browser(self, http: httpx2.AsyncClient, gateway: RunningGateway) -> None:
+        async with browser(gateway) as other:
+            foreign = await other.get("/sign-in")
+        await http.get("/sign-in")
+        assert (await send_form(http, foreign.text, "/sign-in", email="a@b.example", password="x")).status_code == 403
+        assert (await http.post("/sign-in", data={"email": "a@b.example"})).status_code == 403
+
+    async def test_only_forms_of_a_bounded_size_are_read(self, http: httpx2.AsyncClient) -> None:
+        await http.get("/sign-in")
+        assert (await http.post("/sign-in", json={"email": "a"})).status_code == 400
+        long = await http.post("/sign-in", data={"email": "a" * 40_000})
+        many = await http.post("/sign-in", data={f"f{i}": "" for i in range(1_000)})
+        assert (long.status_code, many.status_code) == (400, 400)
+
+    async def test_pages_are_neither_framed_nor_scripted_nor_cached(self, http: httpx2.AsyncClient) -> None:
+        headers = (await http.get("/sign-in")).headers
+        policy = headers["content-security-policy"]
+        assert "default-src 'none'" in policy
+        assert "frame-ancestors 'none'" in policy
+        assert "unsafe" not in policy
+        assert headers["cache-control"] == "no-store"
+
+
+class TestJoining:
+    async def test_a_new_person_joins_and_is_signed_in(
+        self, http: httpx2.AsyncClient, db: Database, caller: Caller, pepper: bytes
+    ) -> None:
+        email = new_email()
+        link = await invitation_link(db, caller, email, pepper)
+        weak = await submit(http, link, name="Grace", password="password1234")
+        assert weak.status_code == 400
+        assert "easily guessed" in weak.text
+        answer = await submit(http, link, name="Grace", password=PASSWORD)
+        assert (answer.status_code, answer.headers["location"]) == (303, "/account")
+        assert caller.tenant in (await http.get("/account")).text
+        assert (await http.get(link)).status_code == 404
+
+    async def test_who_is_known_signs_in_first(
+        self, http: httpx2.AsyncClient, db: Database, caller: Caller, other_caller: Caller, pepper: bytes
+    ) -> None:
+        person = await joined(db, other_caller, Role.READER, pepper=pepper)
+        link = await invitation_link(db, caller, person.email, pepper)
+        asked = await http.get(link)
+        assert asked.status_code == 303
+        await submit(http, asked.headers["location"], "/sign-in", email=person.email, password=PASSWORD)
+        assert (await submit(http, link)).headers["location"] == "/account"
+        account = (await http.get("/account")).text
+        assert f"/t/{caller.tenant}/mcp" in account
+        assert f"/t/{other_caller.tenant}/mcp" in account
+
+    async def test_somebody_else_does_not(
+        self, http: httpx2.AsyncClient, db: Database, caller: Caller, other_caller: Caller, pepper: bytes
+    ) -> None:
+        person = await joined(db, other_caller, Role.READER, pepper=pepper)
+        link = await invitation_link(db, caller, new_email(), pepper)
+        await sign_in(http, person.email)
+        answer = await submit(http, link)
+        assert answer.status_code == 403
+        assert f"/t/{caller.tenant}/mcp" not in (await http.get("/account")).text

@@ -1,0 +1,62 @@
+"""People who sign in: invited, joined, and their browsers."""
+
+import itertools
+import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import httpx2
+
+from recollect.accounts.members import service as members
+from recollect.accounts.people import service as people
+from recollect.accounts.people.model import Browser, Person
+from recollect.caller import Caller, Role
+from recollect.platform.db import Database
+from tests.support.gateway import RunningGateway
+
+PASSWORD = "violet tractor under glass"
+BROWSER = Browser("tests", "127.0.0.1")
+
+_serial = itertools.count(1)
+
+
+def new_email() -> str:
+    """An address that nobody has yet."""
+    return f"person-{next(_serial)}@example.com"
+
+
+async def joined(db: Database, caller: Caller, role: Role, *, pepper: bytes, email: str | None = None) -> Person:
+    """A new person who is a member of the caller's tenant, with PASSWORD."""
+    email = email or new_email()
+    async with db.transaction(caller) as tx:
+        issued = await members.invite(tx, email, role, pepper=pepper)
+    invitation = await members.open_invitation(db, issued.secret, pepper=pepper)
+    person = await people.register(db, email, "Ada", PASSWORD)
+    await members.join(db, invitation, person)
+    return person
+
+
+@asynccontextmanager
+async def browser(gateway: RunningGateway) -> AsyncIterator[httpx2.AsyncClient]:
+    """A browser without scripts: it keeps cookies and follows no redirect by itself."""
+    async with gateway.http() as http:
+        yield http
+
+
+async def submit(http: httpx2.AsyncClient, path: str, action: str | None = None, **fields: str) -> httpx2.Response:
+    """Open a page, then send its form as it stands there with these fields."""
+    shown = await http.get(path)
+    assert shown.status_code == 200, shown.text
+    return await send_form(http, shown.text, action or path, **fields)
+
+
+async def send_form(http: httpx2.AsyncClient, html: str, action: str, **fields: str) -> httpx2.Response:
+    """Send a form of a page that was shown: its hidden fields and these."""
+    hidden = dict(re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)"', html))
+    origin = {"Origin": str(http.base_url).rstrip("/")}
+    return await http.post(action, data=hidden | fields, headers=origin)
+
+
+async def sign_in(http: httpx2.AsyncClient, email: str, password: str = PASSWORD) -> httpx2.Response:
+    """Sign in by the form; the answer."""
+    return await submit(http, "/sign-in", email=email, password=password)

@@ -1,0 +1,165 @@
+"""A person's own rows are that person's, a tenant's members are that tenant's, whatever the statement."""
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+
+import asyncpg
+import pytest
+
+from recollect.accounts.identity.model import hash_secret, operator_caller
+from recollect.accounts.members import service as members
+from recollect.accounts.people import service as people
+from recollect.accounts.people.model import IssuedSession, Person
+from recollect.caller import Caller, Role
+from recollect.errors import NotFound
+from recollect.platform.db import APP_ROLE, Database, session_settings
+from recollect.platform.sql import Query
+from recollect.settings import Settings
+from tests.conftest import NewTenant
+from tests.support.people import BROWSER, joined, new_email
+
+PEPPER = b"pepper"
+
+
+@dataclass(frozen=True)
+class SignedIn:
+    """A person, the tenant of which they are a member, and a session."""
+
+    person: Person
+    caller: Caller
+    session: IssuedSession
+
+
+@pytest.fixture
+async def both(db: Database, new_tenant: NewTenant) -> tuple[SignedIn, SignedIn]:
+    """Two people, each of a tenant of their own."""
+
+    async def one() -> SignedIn:
+        caller = operator_caller(await new_tenant())
+        person = await joined(db, caller, Role.OWNER, pepper=PEPPER)
+        return SignedIn(person, caller, await people.begin_session(db, person.id, BROWSER, pepper=PEPPER))
+
+    return await one(), await one()
+
+
+@pytest.fixture
+async def attacker(settings: Settings) -> AsyncIterator[asyncpg.Connection]:
+    """Arbitrary SQL as the application."""
+    connection = await asyncpg.connect(settings.database_url, server_settings=session_settings(APP_ROLE, settings))
+    yield connection
+    await connection.close()
+
+
+async def test_a_person_sees_their_own_rows_only(db: Database, both: tuple[SignedIn, SignedIn]) -> None:
+    mine, other = both
+    async with db.personal(mine.person.id) as session:
+        assert [row["id"] for row in await session.fetch(Query.compile("SELECT id FROM people"))] == [mine.person.id]
+        owners = await session.fetch(Query.compile("SELECT DISTINCT person_id FROM sessions"))
+        assert [row["person_id"] for row in owners] == [mine.person.id]
+        tenants = await session.fetch(Query.compile("SELECT tenant_id FROM members"))
+        assert [row["tenant_id"] for row in tenants] == [mine.caller.tenant_id]
+        assert await session.fetchval(Query.compile("SELECT count(*) FROM invitations")) == 0
+        assert await session.fetchval(Query.compile("SELECT count(*) FROM graphs")) == 0
+    assert [each.tenant for each in await people.list_memberships(db, other.person.id)] == [other.caller.tenant]
+
+
+async def test_a_tenant_sees_its_own_members_and_nobody_s_sessions(
+    db: Database, both: tuple[SignedIn, SignedIn]
+) -> None:
+    mine, other = both
+    async with db.transaction(mine.caller) as tx:
+        assert [row["id"] for row in await tx.fetch(Query.compile("SELECT id FROM people"))] == [mine.person.id]
+        assert await tx.fetchval(Query.compile("SELECT count(*) FROM sessions")) == 0
+        for role in Role:
+            with pytest.raises(NotFound):
+                await members.change_role(tx, other.person.id, role)
+        with pytest.raises(NotFound):
+            await members.remove_member(tx, other.person.id)
+        assert await tx.fetch(Query.compile("SELECT * FROM list_memberships()")) == []
+
+
+async def test_an_invitation_of_another_tenant_is_not_there(db: Database, both: tuple[SignedIn, SignedIn]) -> None:
+    mine, other = both
+    async with db.transaction(other.caller) as tx:
+        issued = await members.invite(tx, new_email(), Role.MEMBER, pepper=PEPPER)
+    async with db.transaction(mine.caller) as tx:
+        assert issued.invitation.id not in [each.id for each in await members.list_invitations(tx)]
+        with pytest.raises(NotFound):
+            await members.revoke_invitation(tx, issued.invitation.id)
+    assert (await members.open_invitation(db, issued.secret, pepper=PEPPER)).tenant_id == other.caller.tenant_id
+
+
+ATTACKS = {
+    "read another's row": "SELECT id, email FROM people WHERE id = $1",
+    "read another's sessions": "SELECT id FROM sessions WHERE person_id = $1",
+    "read another's memberships": "SELECT role FROM members WHERE person_id = $1",
+    "change another's name": "UPDATE people SET name = 'x' WHERE id = $1 RETURNING id",
+    "change another's password": "UPDATE people SET password_hash = 'x' WHERE id = $1 RETURNING id",
+    "end another's sessions": "UPDATE sessions SET revoked_at = now() WHERE person_id = $1 RETURNING id",
+}
+REFUSED = {
+    "read a password": "SELECT password_hash FROM people WHERE id = $1",
+    "read a session's hash": "SELECT hash FROM sessions WHERE person_id = $1",
+    "become a member": "INSERT INTO members SELECT tenant_id, $1, 'owner' FROM members LIMIT 1",
+    "hand a session over": "UPDATE sessions SET person_id = $1",
+    "revive a session": "UPDATE sessions SET expires_at = now() + interval '1 year' WHERE person_id <> $1",
+    "delete a person": "DELETE FROM people WHERE id = $1",
+    "make a session of another": """INSERT INTO sessions (id, person_id, hash, expires_at, user_agent, address)
+        VALUES (gen_random_uuid(), $1, 'x', now() + interval '1 day', '', '')""",
+}
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+async def test_who_is_signed_in_reaches_nobody_else(
+    attacker: asyncpg.Connection, both: tuple[SignedIn, SignedIn], attack: str
+) -> None:
+    mine, other = both
+    await attacker.execute(f"SET recollect.person_id = '{mine.person.id}'")
+    assert await attacker.fetch(ATTACKS[attack], other.person.id) == []
+    assert len(await attacker.fetch(ATTACKS[attack], mine.person.id)) == 1, "one's own are reached by the same words"
+
+
+@pytest.mark.parametrize("attack", REFUSED)
+async def test_what_nobody_may_is_refused(
+    attacker: asyncpg.Connection, both: tuple[SignedIn, SignedIn], attack: str
+) -> None:
+    mine, other = both
+    await attacker.execute(f"SET recollect.person_id = '{mine.person.id}'")
+    with pytest.raises(asyncpg.InsufficientPrivilegeError):
+        await attacker.execute(REFUSED[attack], other.person.id)
+
+
+@pytest.mark.parametrize("hostile", [None, b"", b"\x00" * 32, b"%", b"' OR true --"], ids=repr)
+async def test_hostile_hashes_find_nothing(
+    attacker: asyncpg.Connection, both: tuple[SignedIn, SignedIn], hostile: bytes | None
+) -> None:
+    for function in ("find_session", "find_invitation"):
+        assert await attacker.fetch(f"SELECT * FROM recollect.{function}($1)", hostile) == []
+    (found,) = await attacker.fetch(
+        "SELECT * FROM recollect.find_session($1)", hash_secret(both[0].session.secret, PEPPER)
+    )
+    assert found["person_id"] == both[0].person.id
+
+
+@pytest.mark.parametrize("hostile", [None, "", "%", "%@example.com", "' OR true --"])
+async def test_hostile_addresses_find_nobody(
+    attacker: asyncpg.Connection, both: tuple[SignedIn, SignedIn], hostile: str | None
+) -> None:
+    assert await attacker.fetch("SELECT * FROM recollect.find_person($1)", hostile) == []
+
+
+async def test_objects_named_like_ours_change_no_answer(
+    attacker: asyncpg.Connection, both: tuple[SignedIn, SignedIn]
+) -> None:
+    mine, _ = both
+    await attacker.execute(
+        """CREATE TEMP TABLE people (id uuid, email text, name text, password_hash text);
+        CREATE TEMP TABLE members (tenant_id uuid, person_id uuid, role text);
+        INSERT INTO pg_temp.people VALUES (gen_random_uuid(), 'forged@example.com', 'x', 'x');
+        INSERT INTO pg_temp.members SELECT gen_random_uuid(), id, 'owner' FROM pg_temp.people;
+        SET search_path = pg_temp, recollect, public"""
+    )
+    assert await attacker.fetch("SELECT * FROM recollect.find_person('forged@example.com')") == []
+    await attacker.execute(f"SET recollect.person_id = '{mine.person.id}'")
+    (found,) = await attacker.fetch("SELECT * FROM recollect.list_memberships()")
+    assert found["tenant_id"] == mine.caller.tenant_id
