@@ -17,12 +17,22 @@ class Scope(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Rates:
+    """How much a tenant's plan lets be asked at once, of the whole tenant and of one credential; None is no limit."""
+
+    requests_per_minute: int | None = None
+    key_requests_per_minute: int | None = None
+    concurrent_calls: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Caller:
     """A tenant's credential, resolved. The tenant comes from here and from nowhere else.
 
     `graphs` and `toolsets` are allow-lists; None allows all. `graphs` holds ids, so that a renamed
     graph stays allowed. `default_graph` is the name that calls without a `graph` argument mean. `expires_at` is when
-    the credential ends; None is never.
+    the credential ends; None is never. `subject` is the key's own as long as it is there: no two have the same.
+    `plan` is the name of the tenant's; it and `rates` are told by credentials, and empty for the service's own work.
     """
 
     tenant_id: UUID
@@ -33,6 +43,8 @@ class Caller:
     toolsets: frozenset[str] | None = None
     default_graph: str = "default"
     expires_at: datetime | None = None
+    plan: str = ""
+    rates: Rates = Rates()
 
     def may(self, scope: Scope) -> bool:
         """Whether the credential has `scope`."""
