@@ -97,13 +97,19 @@ AS $$
     WHERE s.hash = secret_hash
 $$;
 
--- The tenants of which a person is a member. Only of the person who has signed in.
+-- The tenants of which a person is a member, with the rates of their plans. Only of the person who has signed in.
 CREATE FUNCTION list_memberships()
-RETURNS TABLE (tenant_id uuid, tenant text, tenant_name text, tenant_status text, role text)
+RETURNS TABLE (
+    tenant_id uuid, tenant text, tenant_name text, tenant_status text, role text, plan text,
+    requests_per_minute bigint, key_requests_per_minute bigint, concurrent_calls bigint
+)
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = recollect, pg_temp
 AS $$
-    SELECT t.id, t.slug, t.name, t.status, m.role
-    FROM members m JOIN tenants t ON t.id = m.tenant_id
+    SELECT t.id, t.slug, t.name, t.status, m.role, p.name, p.requests_per_minute, p.key_requests_per_minute,
+        p.concurrent_calls
+    FROM members m
+    JOIN tenants t ON t.id = m.tenant_id
+    JOIN plans p ON p.name = t.plan
     WHERE m.person_id = nullif(current_setting('recollect.person_id', true), '')::uuid
     ORDER BY t.slug
 $$;

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from recollect.caller import Role
+from recollect.caller import Rates, Role
 from recollect.errors import InvalidInput
 from recollect.printable import controls
 
@@ -92,6 +92,8 @@ class Membership:
     tenant_name: str
     tenant_status: str
     role: Role
+    plan: str
+    rates: Rates
 
 
 def normalized_email(email: str) -> str:

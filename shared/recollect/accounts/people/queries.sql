@@ -47,4 +47,6 @@ WHERE person_id = :person_id AND id <> :kept AND revoked_at IS NULL;
 
 -- name: list_memberships
 -- The tenants of which the person who has signed in is a member, by slug.
-SELECT tenant_id, tenant, tenant_name, tenant_status, role FROM list_memberships();
+SELECT tenant_id, tenant, tenant_name, tenant_status, role, plan, requests_per_minute, key_requests_per_minute,
+    concurrent_calls
+FROM list_memberships();
