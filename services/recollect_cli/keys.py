@@ -1,6 +1,6 @@
 """`recollect keys …`: a tenant's API keys."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Literal
 from uuid import UUID
 
@@ -31,6 +31,7 @@ def create(
     default_graph: str | None = None,
     toolset: list[str] | None = None,
     expires: datetime | None = None,
+    requests_per_minute: int | None = None,
 ) -> None:
     """Make a key and print it: it is shown this once.
 
@@ -52,6 +53,8 @@ def create(
         Repeat for each toolset that the key may use. Default: all.
     expires
         When it ends, such as 2027-01-31; UTC unless an offset is given.
+    requests_per_minute
+        How often it may be used. Default: as the tenant's plan says, which it never exceeds.
     """
 
     async def work(tx: Transaction) -> IssuedKey:
@@ -64,10 +67,29 @@ def create(
             default_graph_id=ids[default_graph] if default_graph else None,
             toolsets=known_toolsets(toolset) if toolset else None,
             expires_at=expires.replace(tzinfo=expires.tzinfo or UTC) if expires else None,
+            requests_per_minute=requests_per_minute,
         )
         return await identity.create_key(tx, new, pepper=pepper())
 
     print(for_tenant(tenant, work).secret)
+
+
+@app.command
+def rotate(tenant: str, key_id: UUID, *, overlap_hours: float = 24) -> None:
+    """Make a key that is like another one, and print it; the other ends after the overlap.
+
+    Parameters
+    ----------
+    tenant
+        The tenant's slug.
+    key_id
+        The key's id, from `recollect keys list`.
+    overlap_hours
+        How long the other goes on: from 0 to 720.
+    """
+    overlap = timedelta(hours=overlap_hours)
+    issued = for_tenant(tenant, lambda tx: identity.rotate_key(tx, key_id, overlap=overlap, pepper=pepper()))
+    print(issued.secret)
 
 
 @app.command(name="list")

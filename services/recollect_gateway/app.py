@@ -34,7 +34,8 @@ from recollect_gateway.management.graph_jobs import GraphJobController
 from recollect_gateway.management.graphs import GraphController
 from recollect_gateway.management.health import HealthController
 from recollect_gateway.management.jobs import JobController
-from recollect_gateway.management.keys import KeyController
+from recollect_gateway.management.keys import KeyController, report_key
+from recollect_gateway.management.members import InvitationController, MemberController
 from recollect_gateway.management.memories import MemoryController
 from recollect_gateway.management.passages import PassageController
 from recollect_gateway.management.transfer import TransferController
@@ -69,6 +70,8 @@ def create_app(settings: Settings, *, on_start: Callable[[], None] | None = None
             GraphController,
             ErasureController,
             KeyController,
+            MemberController,
+            InvitationController,
             MemoryController,
             TransferController,
             JobController,
@@ -87,13 +90,14 @@ def create_app(settings: Settings, *, on_start: Callable[[], None] | None = None
         },
         security=[{"apiKey": []}],
     )
+    public = Router("/v1", route_handlers=[report_key], guards=[known_parameters], security=[{}])
     pages = Router(
         "/",
         route_handlers=[SignInController, AccountController, JoinController, style_sheet],
         exception_handlers={Exception: error_page},
     )
     return Litestar(
-        [mcp, HealthController, v1, pages],
+        [mcp, HealthController, v1, public, pages],
         lifespan=[lifespan],
         exception_handlers={Exception: lambda request, error: problem_response(error, request)},
         request_max_body_size=settings.max_request_bytes,

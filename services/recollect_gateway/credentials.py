@@ -1,4 +1,8 @@
-"""Credentials: the one place where a request's Authorization header becomes a Caller."""
+"""Credentials: the one place where what a request brings becomes a Caller.
+
+That is an API key in the Authorization header; or, for routes under /v1, the session of a browser together with the
+header that names one of its person's tenants.
+"""
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -15,6 +19,7 @@ from recollect.errors import Unauthenticated
 from recollect.platform.db import Database
 from recollect_gateway.addresses import site_of
 from recollect_gateway.failures import FailedKeys
+from recollect_gateway.web.sessions import TENANT_HEADER, member_caller
 
 T = TypeVar("T")
 
@@ -41,13 +46,26 @@ class Authenticator:
             raise Unauthenticated(identity.REFUSAL)
         return caller
 
+    async def caller_of_route(self, connection: AnyConnection) -> Caller:
+        """The Caller of a request to a route: who holds a key, or a member who is signed in.
+
+        Raises as `caller` does, and Forbidden for what another site's page sent.
+        """
+        tenant = connection.headers.get(TENANT_HEADER)
+        if tenant is None or "authorization" in connection.headers:
+            return await self.caller(connection)
+        member = await member_caller(connection, tenant)
+        if member is None:
+            raise Unauthenticated(identity.REFUSAL)
+        return member
+
     async def while_it_holds(self, connection: AnyConnection, parts: AsyncIterator[T]) -> AsyncIterator[T]:
         """The parts of what takes long, before each of which the credential is asked for anew.
 
         Raises Unauthenticated once it is revoked, or has ended, or its tenant is suspended.
         """
         async for part in parts:
-            await self.caller(connection)
+            await self.caller_of_route(connection)
             yield part
 
     async def _holder(self, secret: str, site: str) -> Caller:

@@ -47,7 +47,7 @@ class CallerMiddleware(AbstractAuthenticationMiddleware):
     async def authenticate_request(self, connection: ASGIConnection[Any, Any, Any, Any]) -> AuthenticationResult:
         """Resolve the credential; raises Unauthenticated."""
         authenticator: Authenticator = connection.app.state.authenticator
-        return AuthenticationResult(user=await authenticator.caller(connection), auth=None)
+        return AuthenticationResult(user=await authenticator.caller_of_route(connection), auth=None)
 
 
 def held_to(request: Request[Any, Any, Any], parts: AsyncIterator[T]) -> AsyncIterator[T]:

@@ -53,8 +53,9 @@ class Caller:
 
     `graphs` and `toolsets` are allow-lists; None allows all. `graphs` holds ids, so that a renamed
     graph stays allowed. `default_graph` is the name that calls without a `graph` argument mean. `expires_at` is when
-    the credential ends; None is never. `role` is that of the person who calls; an API key has none. `subject` is the key's own as long as it is there: no two have the same.
-    `plan` is the name of the tenant's; it and `rates` are told by credentials, and empty for the service's own work.
+    the credential ends; None is never. `role` is that of the person who calls; an API key has none. `subject` is the
+    credential's own as long as it is there: no two have the same. `plan` is the name of the tenant's; it and `rates`
+    are told by credentials, and empty for the service's own work.
     """
 
     tenant_id: UUID

@@ -12,6 +12,7 @@ from recollect.platform.db import APP_ROLE, OWNER_ROLE, session_settings
 from recollect.settings import Settings
 from tests.tenancy.conftest import PEPPER, Neighbour
 
+RATES = {"plan", "requests_per_minute", "key_requests_per_minute", "concurrent_calls"}
 FUNCTIONS = {
     "find_api_key(key_hash bytea)": {
         "tenant_id",
@@ -26,10 +27,7 @@ FUNCTIONS = {
         "revoked_at",
         "last_used_at",
         "toolsets",
-        "plan",
-        "requests_per_minute",
-        "key_requests_per_minute",
-        "concurrent_calls",
+        *RATES,
     },
     "tenants_with_pending_passages()": {"tenant_id"},
     "tenants_with_due_jobs()": {"tenant_id"},

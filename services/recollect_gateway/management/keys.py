@@ -1,6 +1,6 @@
 """/v1/keys: the tenant's API keys."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
@@ -20,6 +20,9 @@ from recollect_gateway.guards import BY_SCOPE, requires_admin, valid_body
 from recollect_gateway.management.pages import Limit, Page, page_of
 from recollect_gateway.mcp_endpoint.catalogue import known_toolsets
 from recollect_gateway.shapes import GraphName
+
+MAX_REPORT_BYTES = 1024
+"""Of the body by which a key is reported: it comes from anybody."""
 
 AnyRequest = Request[Caller, Any, State]
 
@@ -43,6 +46,7 @@ class KeyBody(Struct, frozen=True):
     revoked_at: datetime | None
     last_used_at: datetime | None
     toolsets: list[str] | None
+    requests_per_minute: int | None
 
 
 class IssuedKeyBody(KeyBody, frozen=True):
@@ -55,6 +59,7 @@ class CreateKey(Struct, frozen=True, forbid_unknown_fields=True):
     """A key to make. Graphs are given by name; `scopes` null takes those of the kind.
 
     `toolsets` confines it to those toolsets, and to the routes that do what one of their tools does.
+    `requests_per_minute` null: as many as the tenant's plan gives to one key, and never more.
     """
 
     name: Annotated[str, Meta(min_length=1, max_length=200)]
@@ -64,6 +69,19 @@ class CreateKey(Struct, frozen=True, forbid_unknown_fields=True):
     default_graph: GraphName | None = None
     expires_at: Annotated[datetime, Meta(tz=True)] | None = None
     toolsets: Annotated[list[Annotated[str, Meta(max_length=64)]], Meta(max_length=20)] | None = None
+    requests_per_minute: Annotated[int, Meta(ge=1, le=1_000_000)] | None = None
+
+
+class RotateKey(Struct, frozen=True, forbid_unknown_fields=True):
+    """How long the key that is replaced goes on beside the new one."""
+
+    overlap_hours: Annotated[float, Meta(ge=0, le=720)] = 24
+
+
+class ReportKey(Struct, frozen=True, forbid_unknown_fields=True):
+    """A key that somebody found where it should not be."""
+
+    key: Annotated[str, Meta(max_length=200)]
 
 
 class KeyController(Controller):
@@ -96,11 +114,40 @@ class KeyController(Controller):
             issued = await identity.create_key(tx, await _new_key(tx, data), pepper=state.pepper)
         return IssuedKeyBody(**_fields(issued.key), secret=issued.secret)
 
+    @post("/{key_id:uuid}/rotate", responses=RESPONSES, summary="Rotate a key", before_request=valid_body(RotateKey))
+    async def rotate_key(
+        self,
+        request: AnyRequest,
+        db: NamedDependency[Database],
+        state: State,
+        key_id: FromPath[UUID],
+        data: JSONBody[RotateKey],
+    ) -> IssuedKeyBody:
+        """A new key that is like this one, which ends after the overlap; 409 `key_void` for one that holds no more."""
+        overlap = timedelta(hours=data.overlap_hours)
+        async with db.transaction(request.user) as tx:
+            issued = await identity.rotate_key(tx, key_id, overlap=overlap, pepper=state.pepper)
+        return IssuedKeyBody(**_fields(issued.key), secret=issued.secret)
+
     @delete("/{key_id:uuid}", responses=RESPONSES, summary="Revoke a key", status_code=200)
     async def revoke_key(self, request: AnyRequest, db: NamedDependency[Database], key_id: FromPath[UUID]) -> KeyBody:
         """Make a key void from now on; doing it twice changes nothing."""
         async with db.transaction(request.user) as tx:
             return KeyBody(**_fields(await identity.revoke_key(tx, key_id)))
+
+
+@post(
+    "/keys/report",
+    responses=RESPONSES,
+    summary="Report a key that leaked",
+    tags=["keys"],
+    status_code=204,
+    before_request=valid_body(ReportKey),
+    request_max_body_size=MAX_REPORT_BYTES,
+)
+async def report_key(state: State, data: JSONBody[ReportKey]) -> None:
+    """Revokes the key: to hold it is the proof, and no other credential is asked for. Answers alike for any text."""
+    await identity.report_key(state.db, data.key, pepper=state.pepper)
 
 
 async def _new_key(tx: Transaction, data: CreateKey) -> NewKey:
@@ -114,6 +161,7 @@ async def _new_key(tx: Transaction, data: CreateKey) -> NewKey:
         default_graph_id=ids[data.default_graph] if data.default_graph else None,
         expires_at=data.expires_at,
         toolsets=None if data.toolsets is None else known_toolsets(data.toolsets),
+        requests_per_minute=data.requests_per_minute,
     )
 
 
@@ -132,4 +180,5 @@ def _fields(key: ApiKey) -> dict[str, Any]:
         "revoked_at": key.revoked_at,
         "last_used_at": key.last_used_at,
         "toolsets": None if key.toolsets is None else list(key.toolsets),
+        "requests_per_minute": key.requests_per_minute,
     }

@@ -11,10 +11,12 @@ from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 from litestar import Request
+from litestar.connection import ASGIConnection
 from litestar.datastructures import Cookie
 
 from recollect.errors import Forbidden, InvalidInput
 
+AnyConnection = ASGIConnection[Any, Any, Any, Any]
 AnyRequest = Request[Any, Any, Any]
 TOKEN_FIELD = "form_token"  # noqa: S105 - a field's name
 MAX_FORM_BYTES = 32 * 1024
@@ -23,12 +25,12 @@ MAX_COOKIE = 100
 _STALE = "This form is too old, or was not sent from our page. Go back, reload the page, and send it again."
 
 
-def is_secure(request: AnyRequest) -> bool:
+def is_secure(request: AnyConnection) -> bool:
     """Whether the browser speaks https to us, or to the proxy in front that we trust."""
     return request.scope["scheme"] == "https"
 
 
-def cookie_name(request: AnyRequest, name: str) -> str:
+def cookie_name(request: AnyConnection, name: str) -> str:
     """The cookie's name: with https one that no other host and no path of ours can set."""
     return f"__Host-recollect_{name}" if is_secure(request) else f"recollect_{name}"
 
@@ -62,7 +64,7 @@ async def read_form(request: AnyRequest) -> dict[str, list[str]]:
 
     Raises Forbidden for one that was not, InvalidInput for what is no form or too long.
     """
-    _require_own_origin(request)
+    require_own_origin(request)
     fields = await _fields(request)
     held = request.cookies.get(cookie_name(request, "form"), "")
     token = fields.get(TOKEN_FIELD, [""])[0]
@@ -92,8 +94,8 @@ async def _fields(request: AnyRequest) -> dict[str, list[str]]:
     return fields
 
 
-def _require_own_origin(request: AnyRequest) -> None:
-    """Raise Forbidden for a form of another site; a client that says no Origin is told by its token."""
+def require_own_origin(request: AnyConnection) -> None:
+    """Raise Forbidden for what another site's page sent; a client that says no Origin is no browser's page."""
     origin = request.headers.get("origin")
     if origin is not None and urlsplit(origin).netloc != request.headers.get("host"):
         raise Forbidden(_STALE)

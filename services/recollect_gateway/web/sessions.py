@@ -5,23 +5,55 @@ from typing import Any
 from urllib.parse import quote
 
 from litestar import Request
+from litestar.connection import ASGIConnection
 from litestar.datastructures import Cookie
 from litestar.response import Redirect
 
+from recollect.accounts.members.model import subject_of
 from recollect.accounts.people import service as people
-from recollect.accounts.people.model import Browser, IssuedSession, PersonSession
+from recollect.accounts.people.model import Browser, IssuedSession, Membership, PersonSession
+from recollect.caller import ROLE_SCOPES, Caller
 from recollect_gateway.addresses import site_of
-from recollect_gateway.web.forms import cookie_name, own_cookie
+from recollect_gateway.web.forms import cookie_name, own_cookie, require_own_origin
 from recollect_gateway.web.pages import go_to
 
+AnyConnection = ASGIConnection[Any, Any, Any, Any]
 AnyRequest = Request[Any, Any, Any]
 COOKIE = "session"
+TENANT_HEADER = "x-recollect-tenant"
+"""Names the tenant as whose member a browser calls. No form can send it, nor another site's page without our leave."""
 
 
-async def signed_in(request: AnyRequest) -> PersonSession | None:
+async def signed_in(request: AnyConnection) -> PersonSession | None:
     """Who is signed in, or None."""
     secret = request.cookies.get(cookie_name(request, COOKIE), "")
     return await people.session_of(request.app.state.db, secret, pepper=request.app.state.pepper)
+
+
+async def member_caller(request: AnyConnection, tenant: str) -> Caller | None:
+    """The Caller who is signed in, as a member of that tenant; None for anybody else, whatever the reason.
+
+    Raises Forbidden for what another site's page sent.
+    """
+    require_own_origin(request)
+    session = await signed_in(request)
+    memberships = await people.list_memberships(request.app.state.db, session.person_id) if session else []
+    for each in memberships:
+        if each.tenant == tenant and each.tenant_status == "active" and session is not None:
+            return _member(session, each)
+    return None
+
+
+def _member(session: PersonSession, membership: Membership) -> Caller:
+    return Caller(
+        membership.tenant_id,
+        membership.tenant,
+        subject_of(session.person_id),
+        ROLE_SCOPES[membership.role],
+        role=membership.role,
+        plan=membership.plan,
+        rates=membership.rates,
+    )
 
 
 def to_sign_in(request: AnyRequest) -> Redirect:

@@ -9,6 +9,7 @@ import pytest
 
 from recollect.accounts.identity.model import operator_caller
 from recollect.accounts.members import service as members
+from recollect.accounts.members.model import subject_of
 from recollect.accounts.people import passwords
 from recollect.accounts.people import service as people
 from recollect.accounts.people.model import Person
@@ -23,7 +24,7 @@ PEPPER = b"pepper"
 
 def acting(caller: Caller, person: Person, role: Role) -> Caller:
     """A member who calls."""
-    return Caller(caller.tenant_id, caller.tenant, members.subject_of(person.id), scopes=frozenset(Scope), role=role)
+    return Caller(caller.tenant_id, caller.tenant, subject_of(person.id), scopes=frozenset(Scope), role=role)
 
 
 async def roles(db: Database, caller: Caller) -> dict[str, Role]:

@@ -32,7 +32,11 @@ _KEY = re.compile(rf"rcl_({'|'.join(KIND_SCOPES)})_([0-9A-Za-z]{{{RANDOM_LENGTH}
 
 @dataclass(frozen=True, slots=True)
 class NewKey:
-    """What is asked of a new key. `graph_ids` and `toolsets` None allow all; `expires_at` None never expires."""
+    """What is asked of a new key.
+
+    `graph_ids` and `toolsets` None allow all; `expires_at` None never expires. `requests_per_minute` None: as many as
+    the tenant's plan gives to one key, and never more.
+    """
 
     name: str
     kind: str = "agent"
@@ -41,6 +45,7 @@ class NewKey:
     default_graph_id: UUID | None = None
     expires_at: datetime | None = None
     toolsets: tuple[str, ...] | None = None
+    requests_per_minute: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +65,7 @@ class ApiKey:
     revoked_at: datetime | None
     last_used_at: datetime | None
     toolsets: tuple[str, ...] | None
+    requests_per_minute: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +74,20 @@ class IssuedKey:
 
     key: ApiKey
     secret: str
+
+
+def alike(key: ApiKey) -> NewKey:
+    """What is asked of a new key that is to do what another one does."""
+    return NewKey(
+        key.name,
+        kind=key.kind,
+        scopes=frozenset(Scope(scope) for scope in key.scopes),
+        graph_ids=key.graph_ids,
+        default_graph_id=key.default_graph_id,
+        expires_at=key.expires_at,
+        toolsets=key.toolsets,
+        requests_per_minute=key.requests_per_minute,
+    )
 
 
 def generate_secret(kind: str) -> str:

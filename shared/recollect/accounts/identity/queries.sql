@@ -1,3 +1,8 @@
+-- fragment: key
+-- A key as it is listed: ApiKey.
+id, name, kind, hint, scopes, graph_ids, default_graph_id, created_at, created_by, expires_at, revoked_at,
+    last_used_at, toolsets, requests_per_minute;
+
 -- name: find_api_key
 -- The key with this keyed hash, and its tenant; asked before a tenant is known.
 SELECT tenant_id, tenant, tenant_status, id, kind, scopes, graph_ids, default_graph, expires_at, revoked_at,
@@ -7,27 +12,38 @@ FROM find_api_key(:key_hash);
 -- name: insert_api_key
 -- A new key.
 INSERT INTO api_keys (tenant_id, id, name, kind, hash, hint, scopes, graph_ids, default_graph_id, created_by, expires_at,
-    toolsets)
+    toolsets, requests_per_minute)
 VALUES (:tenant_id, :id, :name, :kind, :key_hash, :hint, :scopes, :graph_ids, :default_graph_id, :subject, :expires_at,
-    :toolsets)
-RETURNING id, name, kind, hint, scopes, graph_ids, default_graph_id, created_at, created_by, expires_at, revoked_at,
-    last_used_at, toolsets;
+    :toolsets, :requests_per_minute)
+RETURNING -- include: key
+;
 
 -- name: list_api_keys
 -- Keys after an id, oldest first; at most :limit.
-SELECT id, name, kind, hint, scopes, graph_ids, default_graph_id, created_at, created_by, expires_at, revoked_at,
-    last_used_at, toolsets
+SELECT -- include: key
 FROM api_keys
 WHERE tenant_id = :tenant_id AND (:after::uuid IS NULL OR id > :after)
 ORDER BY id
 LIMIT :limit;
 
+-- name: lock_api_key
+-- One key, which nobody changes until this transaction ends.
+SELECT -- include: key
+FROM api_keys
+WHERE tenant_id = :tenant_id AND id = :key_id
+FOR UPDATE;
+
+-- name: expire_api_key
+-- Let a key end at a time, unless it ends earlier.
+UPDATE api_keys SET expires_at = least(expires_at, :at)
+WHERE tenant_id = :tenant_id AND id = :key_id;
+
 -- name: revoke_api_key
 -- Make a key void; one that is void keeps its first time.
 UPDATE api_keys SET revoked_at = coalesce(revoked_at, clock_timestamp())
 WHERE tenant_id = :tenant_id AND id = :key_id
-RETURNING id, name, kind, hint, scopes, graph_ids, default_graph_id, created_at, created_by, expires_at, revoked_at,
-    last_used_at, toolsets;
+RETURNING -- include: key
+;
 
 -- name: touch_api_keys
 -- Note when keys were used, where that is :every later than what is known. A key that another gateway is noting is left to

@@ -9,13 +9,19 @@ from recollect.accounts.identity import model, store
 from recollect.accounts.identity.model import KIND_SCOPES, ApiKey, IssuedKey, NewKey
 from recollect.accounts.identity.store import KeyRecord
 from recollect.caller import Caller, Rates, Scope
-from recollect.errors import ErrorCode, Forbidden, InvalidInput, NotFound, Unauthenticated
+from recollect.errors import Conflict, ErrorCode, Forbidden, InvalidInput, NotFound, Unauthenticated
 from recollect.platform.db import Database, Transaction
 from recollect.printable import controls
 from recollect.times import storable
 
 MAX_NAME = 200
 TOUCH_EVERY = timedelta(minutes=1)
+MAX_OVERLAP = timedelta(days=30)
+"""How long a key may go on beside the one that takes its place."""
+
+REPORTED = "reported"
+"""The subject of whoever reports a key that leaked."""
+
 REFUSAL = "A valid API key is needed: Authorization: Bearer rcl_…"
 """What is told for every credential that does not hold: no hint why."""
 
@@ -69,6 +75,34 @@ async def create_key(tx: Transaction, new: NewKey, *, pepper: bytes) -> IssuedKe
     return IssuedKey(key, secret)
 
 
+async def rotate_key(tx: Transaction, key_id: UUID, *, overlap: timedelta, pepper: bytes) -> IssuedKey:
+    """Make a key that is like another one; that one ends after the overlap, or earlier if it was to.
+
+    Raises NotFound, Conflict for a key that holds no more, InvalidInput for an overlap out of bounds, and Forbidden as
+    `create_key` does.
+    """
+    if not timedelta(0) <= overlap <= MAX_OVERLAP:
+        raise InvalidInput(f"Between 0 and {MAX_OVERLAP.days * 24} hours", path="overlap_hours")
+    key = await store.lock_key(tx, key_id)
+    if key is None:
+        raise _no_key()
+    now = datetime.now(UTC)
+    if key.revoked_at is not None or (key.expires_at is not None and key.expires_at <= now):
+        raise Conflict("This key holds no more. Make a new one.", code=ErrorCode.KEY_VOID)
+    issued = await create_key(tx, model.alike(key), pepper=pepper)
+    await store.expire_key(tx, key_id, at=now + overlap)
+    return issued
+
+
+async def report_key(db: Database, secret: str, *, pepper: bytes) -> None:
+    """Make a key void that somebody found: to hold it is the proof. Nobody is told whether it was one."""
+    record = await _find(db, secret, pepper)
+    if record is None:
+        return
+    async with db.transaction(Caller(record.tenant_id, record.tenant, REPORTED, frozenset())) as tx:
+        await store.revoke_key(tx, record.id)
+
+
 async def list_keys(tx: Transaction, *, after: UUID | None = None, limit: int = 100) -> list[ApiKey]:
     """The tenant's keys, oldest first, void ones too."""
     return await store.list_keys(tx, after=after, limit=limit)
@@ -83,8 +117,12 @@ async def revoke_key(tx: Transaction, key_id: UUID) -> ApiKey:
     """Make a key void from now on; doing it twice changes nothing. Raises NotFound."""
     key = await store.revoke_key(tx, key_id)
     if key is None:
-        raise NotFound("There is no such key.", code=ErrorCode.KEY_NOT_FOUND)
+        raise _no_key()
     return key
+
+
+def _no_key() -> NotFound:
+    return NotFound("There is no such key.", code=ErrorCode.KEY_NOT_FOUND)
 
 
 async def _find(db: Database, secret: str, pepper: bytes) -> KeyRecord | None:
@@ -146,6 +184,8 @@ def _checked(new: NewKey) -> NewKey:
         raise InvalidInput("A key's name has no control characters, such as tabs or ends of lines", path="name")
     if new.expires_at is not None and new.expires_at.tzinfo is None:
         raise InvalidInput("A time with its offset is needed, such as 2027-01-31T00:00:00Z", path="expires_at")
+    if new.requests_per_minute is not None and new.requests_per_minute < 1:
+        raise InvalidInput("A key may be used once a minute at least", path="requests_per_minute")
     if new.graph_ids is not None and new.default_graph_id not in (None, *new.graph_ids):
         raise InvalidInput("The default graph must be one of the allowed graphs", path="default_graph")
     try:

@@ -58,6 +58,7 @@ async def insert_key(tx: Transaction, new: NewKey, *, scopes: list[str], key_has
         subject=tx.caller.subject,
         expires_at=new.expires_at,
         toolsets=new.toolsets,
+        requests_per_minute=new.requests_per_minute,
     )
     assert row is not None
     return _key(row)
@@ -66,6 +67,17 @@ async def insert_key(tx: Transaction, new: NewKey, *, scopes: list[str], key_has
 async def list_keys(tx: Transaction, *, after: UUID | None, limit: int) -> list[ApiKey]:
     """The tenant's keys, oldest first."""
     return [_key(row) for row in await tx.fetch(queries.list_api_keys, after=after, limit=limit)]
+
+
+async def lock_key(tx: Transaction, key_id: UUID) -> ApiKey | None:
+    """A key, which nobody changes until the transaction ends; None if the tenant has no such key."""
+    row = await tx.fetchrow(queries.lock_api_key, key_id=key_id)
+    return _key(row) if row else None
+
+
+async def expire_key(tx: Transaction, key_id: UUID, *, at: datetime) -> None:
+    """Let a key end at a time, unless it ends earlier."""
+    await tx.execute(queries.expire_api_key, key_id=key_id, at=at)
 
 
 async def revoke_key(tx: Transaction, key_id: UUID) -> ApiKey | None:

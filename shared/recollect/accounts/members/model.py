@@ -53,6 +53,11 @@ class OpenInvitation:
     role: Role
 
 
+def subject_of(person_id: UUID) -> str:
+    """How the log names a person who acts."""
+    return f"person:{person_id}"
+
+
 def require_may_give(caller: Caller, *roles: Role) -> None:
     """Raise Forbidden where the caller may not give and take these roles: owners' are only owners' to give.
 

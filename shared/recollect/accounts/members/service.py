@@ -6,7 +6,14 @@ from uuid import UUID
 
 from recollect.accounts.identity.model import hash_secret
 from recollect.accounts.members import store
-from recollect.accounts.members.model import Invitation, IssuedInvitation, Member, OpenInvitation, require_may_give
+from recollect.accounts.members.model import (
+    Invitation,
+    IssuedInvitation,
+    Member,
+    OpenInvitation,
+    require_may_give,
+    subject_of,
+)
 from recollect.accounts.people.model import Person, PersonSession, normalized_email
 from recollect.caller import Caller, Role, Scope
 from recollect.errors import Conflict, ErrorCode, Forbidden, NotFound
@@ -120,11 +127,6 @@ async def join(db: Database, invitation: OpenInvitation, person: Person | Person
             )
         if not await store.insert_member(tx, person_id, role):
             raise Conflict("You are a member already.", code=ErrorCode.MEMBER_EXISTS)
-
-
-def subject_of(person_id: UUID) -> str:
-    """How the log names a person who acts."""
-    return f"person:{person_id}"
 
 
 async def _held_role(tx: Transaction, person_id: UUID) -> Role:

@@ -93,7 +93,14 @@ class Membership:
     tenant_status: str
     role: Role
     plan: str
-    rates: Rates
+    requests_per_minute: int | None
+    key_requests_per_minute: int | None
+    concurrent_calls: int | None
+
+    @property
+    def rates(self) -> Rates:
+        """How much its plan lets be asked."""
+        return Rates(self.requests_per_minute, self.key_requests_per_minute, self.concurrent_calls)
 
 
 def normalized_email(email: str) -> str:

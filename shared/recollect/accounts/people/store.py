@@ -4,10 +4,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-import asyncpg
-
 from recollect.accounts.people.model import Browser, Credentials, ListedSession, Membership, Person
-from recollect.caller import Rates, Role
+from recollect.caller import Role
 from recollect.ids import new_id
 from recollect.platform.db import Session
 from recollect.platform.sql import Queries
@@ -99,17 +97,4 @@ async def revoke_other_sessions(session: Session, person_id: UUID, *, kept: UUID
 async def list_memberships(session: Session) -> list[Membership]:
     """The tenants of which the person who has signed in is a member, by slug."""
     rows = await session.fetch(queries.list_memberships)
-    return [_membership(row) for row in rows]
-
-
-def _membership(row: asyncpg.Record) -> Membership:
-    rates = Rates(row["requests_per_minute"], row["key_requests_per_minute"], row["concurrent_calls"])
-    return Membership(
-        row["tenant_id"],
-        row["tenant"],
-        row["tenant_name"],
-        row["tenant_status"],
-        Role(row["role"]),
-        row["plan"],
-        rates,
-    )
+    return [Membership(**{**row, "role": Role(row["role"])}) for row in rows]

@@ -1,0 +1,82 @@
+"""`recollect members …`: the people of a tenant. The first owner is invited here."""
+
+from typing import Literal
+from uuid import UUID
+
+from cyclopts import App
+
+from recollect.accounts.members import service as members
+from recollect.accounts.members.model import IssuedInvitation
+from recollect.caller import Role
+from recollect.platform.db import Transaction
+from recollect.settings import Settings
+from recollect_cli.operations import for_tenant, pepper
+from recollect_cli.tables import show
+
+app = App(name="members", help="Invite, list, change and remove a tenant's members.")
+
+NamedRole = Literal["owner", "admin", "member", "reader"]
+
+
+@app.command
+def invite(tenant: str, email: str, *, role: NamedRole = "member") -> None:
+    """Print a link by which somebody becomes a member. It is shown this once, and holds for a week.
+
+    Parameters
+    ----------
+    tenant
+        The tenant's slug.
+    email
+        Whom to invite.
+    role
+        owner, admin, member, or reader.
+    """
+
+    async def work(tx: Transaction) -> IssuedInvitation:
+        return await members.invite(tx, email, Role(role), pepper=pepper())
+
+    print(f"{Settings().base_url}/join/{for_tenant(tenant, work).secret}")
+
+
+@app.command(name="list")
+def list_members(tenant: str) -> None:
+    """A tenant's members.
+
+    Parameters
+    ----------
+    tenant
+        The tenant's slug.
+    """
+    found = for_tenant(tenant, lambda tx: members.list_members(tx, limit=1000))
+    rows = [(str(each.person_id), each.email, each.name, str(each.role)) for each in found]
+    show(("id", "email", "name", "role"), rows)
+
+
+@app.command
+def set_role(tenant: str, person_id: UUID, role: NamedRole) -> None:
+    """Give a member another role.
+
+    Parameters
+    ----------
+    tenant
+        The tenant's slug.
+    person_id
+        The member's id, from `recollect members list`.
+    role
+        owner, admin, member, or reader.
+    """
+    for_tenant(tenant, lambda tx: members.change_role(tx, person_id, Role(role)))
+
+
+@app.command
+def remove(tenant: str, person_id: UUID) -> None:
+    """Let a person be no member any more.
+
+    Parameters
+    ----------
+    tenant
+        The tenant's slug.
+    person_id
+        The member's id, from `recollect members list`.
+    """
+    for_tenant(tenant, lambda tx: members.remove_member(tx, person_id))

@@ -1,0 +1,161 @@
+"""/v1/members and /v1/invitations: who belongs to the tenant, as what, and who is asked to."""
+
+from datetime import datetime
+from typing import Annotated, Any
+from uuid import UUID
+
+from litestar import Controller, Request, delete, get, patch, post
+from litestar.datastructures import State
+from litestar.di import NamedDependency
+from litestar.params import FromPath, FromQuery, JSONBody
+from msgspec import Meta, Struct
+
+from recollect.accounts.members import service as members
+from recollect.accounts.members.model import Invitation, Member
+from recollect.accounts.people.model import MAX_EMAIL
+from recollect.caller import Caller, Role
+from recollect.platform.db import Database
+from recollect_gateway.errors import RESPONSES
+from recollect_gateway.guards import BY_SCOPE, requires_admin, valid_body
+from recollect_gateway.management.pages import Limit, Page, page_of
+
+AnyRequest = Request[Caller, Any, State]
+
+
+class MemberBody(Struct, frozen=True):
+    """A person in the tenant."""
+
+    person_id: str
+    email: str
+    name: str
+    role: Role
+    created_at: datetime
+
+
+class RoleBody(Struct, frozen=True, forbid_unknown_fields=True):
+    """Another role. Only owners make and unmake owners, and one is always left."""
+
+    role: Role
+
+
+class InvitationBody(Struct, frozen=True):
+    """An invitation as it is listed, without its link."""
+
+    id: str
+    email: str
+    role: Role
+    created_at: datetime
+    created_by: str
+    expires_at: datetime
+    accepted_at: datetime | None
+    revoked_at: datetime | None
+
+
+class IssuedInvitationBody(InvitationBody, frozen=True):
+    """An invitation with its link, which is shown this once: give it to whom it is for."""
+
+    link: str
+
+
+class InviteBody(Struct, frozen=True, forbid_unknown_fields=True):
+    """Whom to invite, as what. Earlier invitations of the same address hold no more."""
+
+    email: Annotated[str, Meta(min_length=3, max_length=MAX_EMAIL)]
+    role: Role = Role.MEMBER
+
+
+class MemberController(Controller):
+    """List members, change their roles, let them go."""
+
+    path = "/members"
+    tags = ("members",)
+    guards = (requires_admin,)
+    opt = BY_SCOPE
+
+    @get("/", responses=RESPONSES, summary="List members")
+    async def list_members(
+        self,
+        request: AnyRequest,
+        db: NamedDependency[Database],
+        cursor: FromQuery[UUID | None] = None,
+        limit: Limit = 50,
+    ) -> Page[MemberBody]:
+        """The tenant's members."""
+        async with db.transaction(request.user, read_only=True) as tx:
+            found = await members.list_members(tx, after=cursor, limit=limit + 1)
+        return page_of(found, limit, _member, lambda member: str(member.person_id))
+
+    @patch(
+        "/{person_id:uuid}", responses=RESPONSES, summary="Change a member's role", before_request=valid_body(RoleBody)
+    )
+    async def change_role(
+        self, request: AnyRequest, db: NamedDependency[Database], person_id: FromPath[UUID], data: JSONBody[RoleBody]
+    ) -> MemberBody:
+        """Give a member another role; 409 `last_owner` where no owner would be left."""
+        async with db.transaction(request.user) as tx:
+            return _member(await members.change_role(tx, person_id, data.role))
+
+    @delete("/{person_id:uuid}", responses=RESPONSES, summary="Remove a member")
+    async def remove_member(
+        self, request: AnyRequest, db: NamedDependency[Database], person_id: FromPath[UUID]
+    ) -> None:
+        """Let a person be no member any more; 409 `last_owner` where no owner would be left."""
+        async with db.transaction(request.user) as tx:
+            await members.remove_member(tx, person_id)
+
+
+class InvitationController(Controller):
+    """Invite people, list and revoke invitations."""
+
+    path = "/invitations"
+    tags = ("members",)
+    guards = (requires_admin,)
+    opt = BY_SCOPE
+
+    @get("/", responses=RESPONSES, summary="List invitations")
+    async def list_invitations(
+        self,
+        request: AnyRequest,
+        db: NamedDependency[Database],
+        cursor: FromQuery[UUID | None] = None,
+        limit: Limit = 50,
+    ) -> Page[InvitationBody]:
+        """The tenant's invitations, oldest first, void ones too."""
+        async with db.transaction(request.user, read_only=True) as tx:
+            found = await members.list_invitations(tx, after=cursor, limit=limit + 1)
+        return page_of(found, limit, lambda each: InvitationBody(**_fields(each)), lambda each: str(each.id))
+
+    @post("/", responses=RESPONSES, summary="Invite somebody", before_request=valid_body(InviteBody))
+    async def invite(
+        self, request: AnyRequest, db: NamedDependency[Database], state: State, data: JSONBody[InviteBody]
+    ) -> IssuedInvitationBody:
+        """An invitation for an address; its link is in this answer and nowhere else, and holds for a week."""
+        async with db.transaction(request.user) as tx:
+            issued = await members.invite(tx, data.email, data.role, pepper=state.pepper)
+        link = f"{state.settings.base_url}/join/{issued.secret}"
+        return IssuedInvitationBody(**_fields(issued.invitation), link=link)
+
+    @delete("/{invitation_id:uuid}", responses=RESPONSES, summary="Revoke an invitation", status_code=200)
+    async def revoke_invitation(
+        self, request: AnyRequest, db: NamedDependency[Database], invitation_id: FromPath[UUID]
+    ) -> InvitationBody:
+        """Make an invitation void; doing it twice changes nothing."""
+        async with db.transaction(request.user) as tx:
+            return InvitationBody(**_fields(await members.revoke_invitation(tx, invitation_id)))
+
+
+def _member(member: Member) -> MemberBody:
+    return MemberBody(str(member.person_id), member.email, member.name, member.role, member.created_at)
+
+
+def _fields(invitation: Invitation) -> dict[str, Any]:
+    return {
+        "id": str(invitation.id),
+        "email": invitation.email,
+        "role": invitation.role,
+        "created_at": invitation.created_at,
+        "created_by": invitation.created_by,
+        "expires_at": invitation.expires_at,
+        "accepted_at": invitation.accepted_at,
+        "revoked_at": invitation.revoked_at,
+    }

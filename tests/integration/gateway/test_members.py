@@ -1,0 +1,172 @@
+"""/v1/members and /v1/invitations, and a browser that calls /v1 as who is signed in in it."""
+
+from collections.abc import AsyncIterator
+from uuid import uuid4
+
+import httpx2
+import pytest
+
+from recollect.accounts.identity.model import operator_caller
+from recollect.accounts.people.model import Person
+from recollect.caller import Caller, Role
+from recollect.platform.db import Database
+from recollect.settings import Settings
+from tests.conftest import NewTenant
+from tests.integration.gateway.test_management import done, problem
+from tests.support.gateway import NewApiKey, RunningGateway
+from tests.support.people import PASSWORD, browser, joined, new_email, sign_in, submit
+
+
+@pytest.fixture
+def pepper(settings: Settings) -> bytes:
+    return settings.key_secret.get_secret_value().encode()
+
+
+@pytest.fixture
+async def http(gateway: RunningGateway) -> AsyncIterator[httpx2.AsyncClient]:
+    async with browser(gateway) as client:
+        yield client
+
+
+@pytest.fixture
+async def other(gateway: RunningGateway, issue: NewApiKey, new_tenant: NewTenant) -> AsyncIterator[httpx2.AsyncClient]:
+    """Another tenant's admin."""
+    issued = await issue(operator_caller(await new_tenant()), kind="admin")
+    async with gateway.http(issued.secret) as client:
+        yield client
+
+
+async def signed_in_as(http: httpx2.AsyncClient, db: Database, caller: Caller, role: Role, pepper: bytes) -> Person:
+    """A new member, signed in in this browser, which calls as a member of the tenant."""
+    person = await joined(db, caller, role, pepper=pepper)
+    assert (await sign_in(http, person.email)).status_code == 303
+    http.headers["X-Recollect-Tenant"] = caller.tenant
+    return person
+
+
+class TestMembers:
+    async def test_an_owner_invites_and_who_joins_is_listed(
+        self, http: httpx2.AsyncClient, gateway: RunningGateway, db: Database, caller: Caller, pepper: bytes
+    ) -> None:
+        owner = await signed_in_as(http, db, caller, Role.OWNER, pepper)
+        email = new_email()
+        invited = await done(http, "POST", "/v1/invitations", email=email.upper(), role="admin")
+        assert (invited["email"], invited["role"], invited["created_by"]) == (email, "admin", f"person:{owner.id}")
+        async with browser(gateway) as theirs:
+            await submit(theirs, "/join/" + invited["link"].rpartition("/")[2], name="Grace", password=PASSWORD)
+        listed = (await done(http, "GET", "/v1/members"))["items"]
+        assert {(each["email"], each["role"]) for each in listed} == {(owner.email, "owner"), (email, "admin")}
+        (accepted,) = [
+            each for each in (await done(http, "GET", "/v1/invitations"))["items"] if each["id"] == invited["id"]
+        ]
+        assert accepted["accepted_at"] is not None
+        assert "link" not in accepted
+
+    async def test_roles_change_and_members_go(
+        self, http: httpx2.AsyncClient, db: Database, caller: Caller, pepper: bytes
+    ) -> None:
+        owner = await signed_in_as(http, db, caller, Role.OWNER, pepper)
+        member = await joined(db, caller, Role.MEMBER, pepper=pepper)
+        assert (await done(http, "PATCH", f"/v1/members/{member.id}", role="reader"))["role"] == "reader"
+        problem(await http.patch(f"/v1/members/{member.id}", json={"role": "king"}), 400)
+        problem(await http.patch(f"/v1/members/{uuid4()}", json={"role": "reader"}), 404, "member_not_found")
+        assert (await http.delete(f"/v1/members/{member.id}")).status_code == 204
+        problem(await http.delete(f"/v1/members/{member.id}"), 404, "member_not_found")
+        problem(await http.delete(f"/v1/members/{owner.id}"), 409, "last_owner")
+        problem(await http.patch(f"/v1/members/{owner.id}", json={"role": "admin"}), 409, "last_owner")
+
+    async def test_a_revoked_invitation_leads_nowhere(
+        self, http: httpx2.AsyncClient, db: Database, caller: Caller, pepper: bytes
+    ) -> None:
+        await signed_in_as(http, db, caller, Role.OWNER, pepper)
+        invited = await done(http, "POST", "/v1/invitations", email=new_email())
+        assert (await done(http, "DELETE", f"/v1/invitations/{invited['id']}"))["revoked_at"] is not None
+        assert (await http.get("/join/" + invited["link"].rpartition("/")[2])).status_code == 404
+        problem(await http.delete(f"/v1/invitations/{uuid4()}"), 404, "invitation_not_found")
+
+    @pytest.mark.parametrize("email", ["", "nobody", "a@b@c", "x" * 300, "a\tb@example.com"])
+    async def test_only_addresses_are_invited(
+        self, http: httpx2.AsyncClient, db: Database, caller: Caller, pepper: bytes, email: str
+    ) -> None:
+        await signed_in_as(http, db, caller, Role.OWNER, pepper)
+        assert problem(await http.post("/v1/invitations", json={"email": email}), 400)["path"] == "email"
+
+    async def test_another_tenant_finds_none_of_it(
+        self, http: httpx2.AsyncClient, other: httpx2.AsyncClient, db: Database, caller: Caller, pepper: bytes
+    ) -> None:
+        owner = await signed_in_as(http, db, caller, Role.OWNER, pepper)
+        invited = await done(http, "POST", "/v1/invitations", email=new_email())
+        for method, path, body in (
+            ("PATCH", f"/v1/members/{owner.id}", {"role": "reader"}),
+            ("DELETE", f"/v1/members/{owner.id}", None),
+            ("DELETE", f"/v1/invitations/{invited['id']}", None),
+        ):
+            strange = await other.request(method, path, json=body)
+            missing = await other.request(method, path.rpartition("/")[0] + f"/{uuid4()}", json=body)
+            assert (strange.status_code, strange.content) == (missing.status_code, missing.content)
+            assert strange.status_code == 404
+        assert (await done(other, "GET", "/v1/members"))["items"] == []
+        assert (await done(other, "GET", "/v1/invitations"))["items"] == []
+
+
+class TestSignedIn:
+    @pytest.mark.parametrize(
+        ("role", "reads", "writes", "manages"),
+        [
+            (Role.READER, 200, 403, 403),
+            (Role.MEMBER, 200, 200, 403),
+            (Role.ADMIN, 200, 200, 200),
+            (Role.OWNER, 200, 200, 200),
+        ],
+    )
+    async def test_a_role_may_what_its_scopes_say(
+        self,
+        http: httpx2.AsyncClient,
+        db: Database,
+        caller: Caller,
+        pepper: bytes,
+        role: Role,
+        reads: int,
+        writes: int,
+        manages: int,
+    ) -> None:
+        await signed_in_as(http, db, caller, role, pepper)
+        assert (await http.get("/v1/graphs")).status_code == reads
+        memory = {"items": [{"text": "tea is at four"}]}
+        assert (await http.post("/v1/graphs/default/memories", json=memory)).status_code == writes
+        for path in ("/v1/keys", "/v1/members", "/v1/invitations"):
+            assert (await http.get(path)).status_code == manages
+
+    async def test_only_a_tenant_of_one_s_own_is_reached(
+        self, http: httpx2.AsyncClient, db: Database, caller: Caller, pepper: bytes, new_tenant: NewTenant
+    ) -> None:
+        await signed_in_as(http, db, caller, Role.OWNER, pepper)
+        foreign = (await new_tenant()).slug
+        said = set()
+        for tenant in (foreign, "nowhere", "", "x" * 500):
+            answer = await http.get("/v1/graphs", headers={"X-Recollect-Tenant": tenant})
+            problem(answer, 401)
+            said.add(answer.content)
+        assert len(said) == 1
+
+    async def test_who_is_removed_is_out_at_once(
+        self, http: httpx2.AsyncClient, db: Database, caller: Caller, pepper: bytes
+    ) -> None:
+        await joined(db, caller, Role.OWNER, pepper=pepper)
+        admin = await signed_in_as(http, db, caller, Role.ADMIN, pepper)
+        assert (await http.delete(f"/v1/members/{admin.id}")).status_code == 204
+        problem(await http.get("/v1/graphs"), 401)
+
+    async def test_another_site_s_page_calls_nothing(
+        self, http: httpx2.AsyncClient, db: Database, caller: Caller, pepper: bytes
+    ) -> None:
+        await signed_in_as(http, db, caller, Role.OWNER, pepper)
+        problem(await http.get("/v1/keys", headers={"Origin": "https://evil.example"}), 403, "scope_required")
+        del http.headers["X-Recollect-Tenant"]
+        problem(await http.get("/v1/keys"), 401)
+
+    async def test_the_cookie_opens_no_mcp(
+        self, http: httpx2.AsyncClient, db: Database, caller: Caller, pepper: bytes
+    ) -> None:
+        await signed_in_as(http, db, caller, Role.OWNER, pepper)
+        assert (await http.post("/mcp", json={"jsonrpc": "2.0", "id": 1, "method": "ping"})).status_code == 401
