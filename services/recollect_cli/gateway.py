@@ -178,6 +178,8 @@ def refusal(response: httpx2.Response) -> RecollectError:
     if response.status_code in (429, 502, 503, 504):
         after = response.headers.get("retry-after", "")
         return GatewayUnavailable(detail, float(after) if after.isdecimal() else None)
+    if response.status_code == 408:
+        return InvalidInput(f"{detail} Put what comes slowly into a file first, and import the file")
     return InvalidInput(detail) if response.is_client_error else RecollectError(detail)
 
 

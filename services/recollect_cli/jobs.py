@@ -1,8 +1,6 @@
 """`recollect jobs …`: work that takes longer than a call, watched from a terminal."""
 
 import sys
-import time
-from datetime import datetime
 from typing import Annotated
 from urllib.parse import quote
 from uuid import UUID
@@ -10,46 +8,16 @@ from uuid import UUID
 import msgspec
 from cyclopts import App, Parameter
 
-from recollect.errors import Unavailable
 from recollect.graph.graphs.model import graph_name
 from recollect.jobs.model import Status
 from recollect.printable import printable_json
-from recollect_cli.gateway import ATTEMPT_SECONDS, ApiKey, Gateway, Url, connected
-from recollect_cli.progress import metered
+from recollect_cli.following import JSON, JobView, cancel_job, get_job, wait_for_job
+from recollect_cli.gateway import ApiKey, Url, connected
 from recollect_cli.tables import show as show_table
 
 app = App(name="jobs", help="List, watch and cancel jobs: exports, imports, searches for duplicates.")
 
-JSON = "application/json"
-POLL_SECONDS = 0.5
-TOLD_TIMES = 20
-"""How often a wait says how far the job is where there is no terminal, at most."""
-
 AsJson = Annotated[bool, Parameter(name="--json", help="Print what the gateway answers, as JSON.")]
-
-
-class JobFailure(msgspec.Struct, frozen=True):
-    """Why a job failed, or has to try its step again."""
-
-    code: str
-    message: str
-
-
-class JobView(msgspec.Struct, frozen=True):
-    """What is shown of a job."""
-
-    id: UUID
-    kind: str
-    graph: str | None
-    status: str
-    done: int
-    total: int | None
-    created_at: datetime
-    finished_at: datetime | None
-    output_bytes: int
-    result: dict[str, msgspec.Raw] | None
-    error: JobFailure | None
-    cancel_requested: bool = False
 
 
 class JobPage(msgspec.Struct, frozen=True):
@@ -84,8 +52,8 @@ def list_jobs(
     """
     wanted = {"graph": graph and graph_name(graph), "kind": kind, "status": status, "limit": str(limit)}
     query = "&".join(f"{name}={quote(value)}" for name, value in wanted.items() if value)
-    with connected(url, api_key) as gateway:
-        answer = _get(gateway, f"/jobs?{query}")
+    with connected(url, api_key) as gateway, gateway.download(f"/jobs?{query}", media_type=JSON) as response:
+        answer = response.read()
     if json:
         _print(answer)
         return
@@ -108,7 +76,9 @@ def show(job_id: UUID, *, wait: bool = False, json: AsJson = False, url: Url = N
         Wait for its end, and show its progress meanwhile.
     """
     with connected(url, api_key) as gateway:
-        answer = wait_for_job(gateway, job_id) if wait else _get(gateway, f"/jobs/{job_id}")
+        if wait:
+            wait_for_job(gateway, job_id, item="done", every=None)
+        answer = get_job(gateway, job_id)
     _tell(answer, json=json)
     if msgspec.json.decode(answer, type=JobView).status == "failed":
         sys.exit(1)
@@ -124,40 +94,8 @@ def cancel(job_id: UUID, *, json: AsJson = False, url: Url = None, api_key: ApiK
         The job's id, as `recollect jobs list` shows it.
     """
     with connected(url, api_key) as gateway:
-        answer = gateway.post(f"/jobs/{job_id}/cancel", b"", media_type=JSON)
+        answer = cancel_job(gateway, job_id)
     _tell(answer, json=json)
-
-
-def wait_for_job(gateway: Gateway, job_id: UUID, *, every: int | None = None) -> bytes:
-    """The job at its end; where there is no terminal `every` so many done are told, else a twentieth of its total.
-
-    Raises Unavailable where the gateway stays away for longer than a restart takes.
-    """
-    answer = _get(gateway, f"/jobs/{job_id}")
-    job = msgspec.json.decode(answer, type=JobView)
-    seen = time.monotonic()
-    every = every or max((job.total or 0) // TOLD_TIMES, 1)
-    with metered(job.kind, job.total, item="done", every=every) as meter:
-        while job.finished_at is None:
-            meter.advance(job.done, job.done)
-            time.sleep(POLL_SECONDS)
-            try:
-                answer, seen = _get(gateway, f"/jobs/{job_id}"), time.monotonic()
-            except Unavailable:
-                if time.monotonic() - seen > ATTEMPT_SECONDS:
-                    raise
-            job = msgspec.json.decode(answer, type=JobView)
-        meter.advance(job.done, job.done)
-    return answer
-
-
-def _get(gateway: Gateway, path: str) -> bytes:
-    with gateway.download(path, media_type=JSON) as response:
-        return response.read()
-
-
-def _ending(job: JobView) -> bool:
-    return job.cancel_requested and job.finished_at is None
 
 
 def _tell(answer: bytes, *, json: bool) -> None:
@@ -169,7 +107,7 @@ def _tell(answer: bytes, *, json: bool) -> None:
         "id": str(job.id),
         "kind": job.kind,
         "graph": job.graph or "-",
-        "status": f"{job.status}, to end after the step in hand" if _ending(job) else job.status,
+        "status": f"{job.status}, to end after the step in hand" if job.is_ending else job.status,
         "done": _done(job),
         "created": f"{job.created_at:%Y-%m-%d %H:%M:%S}",
         "finished": f"{job.finished_at:%Y-%m-%d %H:%M:%S}" if job.finished_at else "-",

@@ -1,36 +1,46 @@
-"""`recollect import` and `recollect export`: memories in and out, in each of the formats.
+"""`recollect import` and `recollect export`: memories in and out, in each of the formats, by jobs of the gateway."""
 
-A file is read here, in whatever format, and sent in batches, JSON lines as they are; by a job it goes as a whole.
-"""
-
-import os
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
 from io import BufferedReader
 from pathlib import Path
 from typing import Annotated, BinaryIO
-from urllib.parse import quote
+from uuid import UUID
 
+import msgspec
 from cyclopts import Parameter
 
-from recollect.errors import InvalidInput, RecollectError, Unavailable
+from recollect.errors import InvalidInput, Unavailable
 from recollect.graph.graphs.model import graph_name
+from recollect.printable import printable
 from recollect.transfer.formats import FORMATS, IMPORTED, Format, FormatName, ReadableName, format_named
 from recollect.transfer.formats.jsonl import begins_with_lines
-from recollect.transfer.model import FACTS_HEADER, Strategy
-from recollect.transfer.upload_chunks import UploadChunk
-from recollect_cli.gateway import ApiKey, Url, connected
-from recollect_cli.import_job import import_by_job
-from recollect_cli.progress import metered
-from recollect_cli.standard_input import standard_input
-from recollect_cli.upload import ImportTally, Upload, chunks_of, count
+from recollect.transfer.model import PROBLEMS_TYPE, Strategy
+from recollect_cli.files import STDIO, created, name_of, opened, size_of
+from recollect_cli.following import JSON, JobView, Work, follow
+from recollect_cli.gateway import ApiKey, Gateway, Url, connected
+from recollect_cli.import_tally import ImportTally
+from recollect_cli.progress import MEGABYTE, Meter, metered
 
-STDIO = "-"
+CHUNK_BYTES = 64 * 1024
+EVERY_MEGABYTES = 100
+"""Where there is no terminal, a file that is sent or fetched tells its progress after so many."""
+
+EXPORT = Work("export", "exporting")
+IMPORT = Work("import", "importing", "What it wrote stays; run the command again to import the rest")
+WHOLE_IMPORT = Work("import", "importing")
+DRY_RUN = Work("dry run", "trying")
 
 Source = Annotated[str, Parameter(allow_leading_hyphen=True)]
 Written = FormatName | None
 Read = ReadableName | None
+
+
+class ReportedProblem(msgspec.Struct, frozen=True):
+    """Something that was not imported: its place in the file, and why."""
+
+    path: str
+    reason: str
 
 
 def import_file(
@@ -47,8 +57,9 @@ def import_file(
 ) -> None:
     """Import a file into a graph, which is made where it is not there.
 
-    The same file may be imported again, also after an interruption: what is known already is not doubled. What is
-    broken is told by its place and left out, the rest is imported; the command ends with 1 then.
+    The file is sent, and imported by a job, which this command follows; Ctrl-C cancels it. The same file may be
+    imported again, also after an interruption: what is known already is not doubled. What is broken is told by its
+    place and left out, the rest is imported; the command ends with 1 then.
 
     Parameters
     ----------
@@ -62,23 +73,27 @@ def import_file(
         What becomes of entities and facts that are there: skip, replace, merge, or fail. Default: merge of jsonl, else
         skip.
     strict
-        Import nothing at all if anything is broken. This and the strategy fail import by a job.
+        Import nothing at all if anything is broken.
     dry_run
-        Write nothing, make no graph, and say what would become of it: by a job.
+        Write nothing, make no graph, and say what would become of it.
     """
     kind = _format(file, format, IMPORTED)
-    with _opened(file) as source, connected(url, api_key) as gateway:
+    with opened(file) as source, connected(url, api_key) as gateway:
         if format is None and kind.name == "json" and begins_with_lines(source.peek()):
             kind = format_named("jsonl")  # the official server's memory.json of old: lines, whatever its name says
-        sending = Upload(gateway, f"/graphs/{graph_name(graph)}/import", kind, strategy)
-        if strict or dry_run or strategy is Strategy.FAIL:
-            path = f"/graphs/{graph_name(graph)}/imports"
-            tally = import_by_job(gateway, path, chunks_of(source), kind, strategy, strict=strict, dry_run=dry_run)
-        else:
-            tally = _import(sending, source)
-    print(f"{graph}: {tally.summary(sending.item)}{' (nothing was written)' if dry_run else ''}")
+        query = {"format": kind.name} | ({"strategy": str(strategy)} if strategy else {})
+        query |= {name: "true" for name, given in (("strict", strict), ("check", dry_run)) if given}
+        job = follow(
+            gateway,
+            _upload(gateway, f"/graphs/{graph_name(graph)}/imports", source, kind.media_type, query),
+            DRY_RUN if dry_run else WHOLE_IMPORT if strict or strategy is Strategy.FAIL else IMPORT,
+        )
+        tally = ImportTally.of(job.result or {})
+        _tell_problems(gateway, job, tally.broken)
+    item = "lines" if kind.name == "jsonl" and strategy is None else "items"
+    print(f"{graph}: {tally.summary(item)}{' (nothing was written)' if dry_run else ''}")
     if tally.broken and not tally.accepted:
-        raise InvalidInput(f"{_name(file)}: holds no {sending.one} that can be imported")
+        raise InvalidInput(f"{name_of(file)}: holds no {item.removesuffix('s')} that can be imported")
     if tally.broken:
         raise SystemExit(1)
 
@@ -95,6 +110,9 @@ def export_file(
 ) -> None:
     """Export a graph: entities, then relations, all as of one moment.
 
+    A job makes the file, which this command follows and fetches; Ctrl-C cancels it. The key needs the scope
+    memory:write, since the gateway keeps the file for a while.
+
     Parameters
     ----------
     file
@@ -107,17 +125,12 @@ def export_file(
         Export it as it was: a revision such as 42, or a time such as 2027-01-31T12:00:00Z.
     """
     kind = _format(file, format, tuple(FORMATS))
-    query = f"?format={kind.name}{f'&as_of={quote(as_of)}' if as_of else ''}"
-    try:
-        with (
-            connected(url, api_key) as gateway,
-            gateway.download(f"/graphs/{graph_name(graph)}/export{query}", media_type=kind.media_type) as answer,
-            _created(file) as target,
-        ):
-            _copy(answer.iter_bytes(), target)
-    except Unavailable as error:
-        raise Unavailable(f"{error} The export was not finished; run the command again") from error
-    if facts := int(answer.headers.get(FACTS_HEADER, 0)):
+    asked = msgspec.json.encode({"format": kind.name} | ({"as_of": as_of} if as_of else {}))
+    with connected(url, api_key) as gateway, created(file) as target:
+        answer = gateway.post(f"/graphs/{graph_name(graph)}/exports", asked, media_type=JSON)
+        job = follow(gateway, msgspec.json.decode(answer, type=JobView).id, EXPORT)
+        _fetch(gateway, job, kind.media_type, target)
+    if facts := int(bytes((job.result or {}).get("facts_left_out", b"0"))):
         left_out = "1 fact was" if facts == 1 else f"{facts} facts were"
         print(f"{left_out} left out: this format holds entities", file=sys.stderr)
 
@@ -130,89 +143,71 @@ def _format(file: str, named: str | None, known: Sequence[str]) -> Format:
     return format_named(named or (told[0] if told else "jsonl"))
 
 
-def _import(sending: Upload, source: BinaryIO) -> ImportTally:
-    """Send the whole file, part by part."""
-    tally, done = ImportTally(), 0
-    with metered("importing", _size(source)) as meter:
+class _Body:
+    """A file's bytes as they are read and sent, which a meter is told."""
+
+    def __init__(self, source: BufferedReader, meter: Meter) -> None:
+        self._source, self._meter = source, meter
+        self.is_sent = False
+
+    def __iter__(self) -> Iterator[bytes]:
+        size = 0
+        while chunk := self._source.read1(CHUNK_BYTES):
+            yield chunk
+            size += len(chunk)
+            self._meter.advance(size // MEGABYTE, size)
+        self.is_sent = True
+
+
+def _upload(gateway: Gateway, path: str, source: BufferedReader, media_type: str, query: dict[str, str]) -> UUID:
+    """Send a file; the id of the job that imports it.
+
+    Raises what the gateway refuses, and Unavailable where it does not answer. While not all is sent no job has begun.
+    """
+    with metered("sending", size_of(source), item="MB", every=EVERY_MEGABYTES) as meter:
+        body = _Body(source, meter)
         try:
-            for part in sending.parts(source):
-                count(tally, part, sending.send(part), meter, source)
-                done = part.lines_read if isinstance(part, UploadChunk) else done + len(part.items)
+            source.peek()  # The gateway waits a while only for a body that has begun.
+            answer = gateway.upload(path, body, media_type=media_type, **query)
         except Unavailable as error:
-            raise Unavailable(f"{error} {_how_far(sending, done)}") from error
+            raise Unavailable(f"{error} {_begun(body)}") from error
         except KeyboardInterrupt:
-            meter.say(f"Stopped. {_how_far(sending, done)}")
+            print(f"Stopped. {_begun(body)}", file=sys.stderr)
             raise
-    return tally
+    return msgspec.json.decode(answer, type=JobView).id
 
 
-def _how_far(sending: Upload, done: int) -> str:
-    return f"{sending.item.title()} up to {done} are imported; run the command again to go on"
+def _begun(body: _Body) -> str:
+    if body.is_sent:
+        return "`recollect jobs list` tells whether the import was begun"
+    return "Nothing was imported; run the command again"
 
 
-def _copy(chunks: Iterator[bytes], target: BinaryIO) -> None:
-    lines = size = 0
-    with metered("exporting") as meter:
-        for chunk in chunks:
-            target.write(chunk)
-            lines, size = lines + chunk.count(b"\n"), size + len(chunk)
-            meter.advance(lines, size)
-
-
-@contextmanager
-def _opened(file: str) -> Iterator[BufferedReader]:
-    """The file to read."""
-    if file == STDIO:
-        source = standard_input()
-    else:
-        try:
-            source = Path(file).open("rb")  # noqa: SIM115 - closed below
-        except OSError as error:
-            raise _plain(error, file) from error
-    with source:
-        yield source
-
-
-@contextmanager
-def _created(file: str) -> Iterator[BinaryIO]:
-    """The file to write, which takes its place when it is whole; standard output and devices are written straight."""
-    path = Path(file).resolve()
-    if file == STDIO:
-        yield from _standard_output()
+def _tell_problems(gateway: Gateway, job: JobView, broken: int) -> None:
+    """Print what was not imported, a line each, on stderr; its job tells so many one by one, and counts the others."""
+    if not broken:
         return
-    part = path.with_name(f".{path.name}.part") if path.is_file() or not path.exists() else path
+    told = 0
+    with gateway.download(f"/jobs/{job.id}/output", media_type=PROBLEMS_TYPE) as output:
+        for line in output.iter_lines():
+            problem = msgspec.json.decode(line, type=ReportedProblem)
+            print(printable(f"{problem.path}: {problem.reason}"), file=sys.stderr)
+            told += 1
+    if broken > told:
+        print(f"and {broken - told} more", file=sys.stderr)
+
+
+def _fetch(gateway: Gateway, job: JobView, media_type: str, target: BinaryIO) -> None:
+    """Write what the job left to the target; raises Unavailable where it breaks off."""
+    size = 0
     try:
-        with part.open("wb") as target:
-            yield target
-        if part != path:
-            part.replace(path)
-    except OSError as error:
-        raise _plain(error, file) from error
-    finally:
-        if part != path:
-            part.unlink(missing_ok=True)
-
-
-def _standard_output() -> Iterator[BinaryIO]:
-    try:
-        yield sys.stdout.buffer
-        sys.stdout.flush()
-    except BrokenPipeError:  # whoever read it, such as `head`, has enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(1)
-    except OSError as error:
-        raise _plain(error, "standard output") from error
-
-
-def _size(source: BinaryIO) -> int | None:
-    with suppress(OSError):
-        return os.fstat(source.fileno()).st_size or None
-    return None
-
-
-def _name(file: str) -> str:
-    return "standard input" if file == STDIO else file
-
-
-def _plain(error: OSError, file: str) -> RecollectError:
-    return InvalidInput(f"{_name(file)}: {error.strerror}")
+        with (
+            gateway.download(f"/jobs/{job.id}/output", media_type=media_type) as output,
+            metered("fetching", job.output_bytes, item="MB", every=EVERY_MEGABYTES) as meter,
+        ):
+            for chunk in output.iter_bytes():
+                target.write(chunk)
+                size += len(chunk)
+                meter.advance(size // MEGABYTE, size)
+    except Unavailable as error:
+        raise Unavailable(f"{error} The file was not fetched to its end; run the command again") from error

@@ -8,7 +8,6 @@
     dry_run.py  a batch that is written and rolled back, with what it needs of those before it
     file_jobs.py  exports and imports as jobs
     service.py  an import of a batch; entities.py (with merged_records.py), facts.py and edges.py are its parts
-    upload_chunks.py  the official memory server's lines as bounded requests
 
 A format turns text into records and back; nothing else knows formats.
 """

@@ -1,10 +1,9 @@
-"""The official memory server's file, line by line, and a file of any size as bounded requests."""
+"""The official memory server's file, line by line."""
 
-import io
 import json
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from hypothesis import example, given
@@ -14,7 +13,6 @@ from recollect.errors import InvalidInput, TooLarge
 from recollect.graph.entities.model import NewEntity
 from recollect.graph.relations.model import NewRelation
 from recollect.platform.computing import finish
-from recollect.transfer import upload_chunks
 from recollect.transfer.batches import read_items, read_small
 from recollect.transfer.formats.decoding import ParsedRecord
 from recollect.transfer.formats.jsonl import Said, read_line, write_line
@@ -28,7 +26,6 @@ from recollect.transfer.model import (
     UnreadableLine,
 )
 from recollect.transfer.records import EntityRecord, RelationRecord
-from recollect.transfer.upload_chunks import BrokenLine, UploadChunk, read_upload_chunks
 from recollect_cli.gateway import GatewayAddress, find_address
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
@@ -51,6 +48,13 @@ items: st.SearchStrategy[Said] = st.one_of(entities, edges)
 
 ENTITY = {"type": "entity", "name": "Ada", "entityType": "person", "observations": ["writes"]}
 RELATION = {"type": "relation", "from": "Ada", "to": "Babbage", "relationType": "knows"}
+
+
+class BrokenLine(NamedTuple):
+    """A line that cannot be imported, and why."""
+
+    number: int
+    reason: str
 
 
 def read_file(raw: bytes) -> tuple[list[tuple[int, Said]], list[BrokenLine]]:
@@ -129,9 +133,6 @@ def test_broken_lines_are_told_by_number_and_the_rest_is_read() -> None:
         (19, NewRelation("Sound one", "Sound two", "likes")),
         (22, NewEntity("Sound two", "thing", ("second",))),
     ]
-    [packet] = read_all(raw)
-    assert list(packet.broken) == broken
-    assert [read_line(line) for line in packet.body.splitlines()] == [item for _, item in sound]
 
 
 @pytest.mark.parametrize("bad", [b"\xff", b"\xed\xa0\x80", b"\xc3", b"\0"])
@@ -216,94 +217,6 @@ def test_a_request_is_bounded_in_lines_and_observations() -> None:
     assert read(write_line(NewEntity("a", None, many))) == 1
     with pytest.raises(TooLarge):
         read(write_line(NewEntity("a", None, many)) + write_line(NewEntity("b", None, ("one",))))
-
-
-def read_all(raw: bytes) -> list[UploadChunk]:
-    return list(read_upload_chunks(io.BytesIO(raw)))
-
-
-@given(written=st.lists(items, max_size=30))
-def test_packets_carry_every_line_with_its_number(written: list[Said]) -> None:
-    raw = b"\n".join(write_line(item) for item in written)  # with an empty line between any two
-    found = read_all(raw)
-    said = [
-        (number, read_line(line))
-        for packet in found
-        for number, line in zip(packet.numbers, packet.body.split(b"\n"), strict=False)
-    ]
-    assert said == [(1 + 2 * place, item) for place, item in enumerate(written)]
-    assert found[-1].bytes_read == len(raw)
-
-
-def test_packets_set_broken_lines_aside() -> None:
-    [packet] = read_all((FIXTURES / "memory_broken.jsonl").read_bytes())
-    assert [line.number for line in packet.broken] == BROKEN_NUMBERS
-    assert packet.numbers == (1, 8, 9, 13, 19, 22)
-    assert [number for number, _ in read_file(packet.body)[0]] == [1, 2, 3, 4, 5, 6]
-    assert packet.lines_read == 22
-
-
-def test_a_packet_is_bounded_and_says_how_far_it_comes() -> None:
-    line = write_line(NewEntity("a", "b", tuple("x" * 100 + str(number) for number in range(20))))
-    found = read_all(line * 1_000)
-    assert sum(len(packet.numbers) for packet in found) == 1_000
-    for packet in found:
-        assert len(packet.body) <= upload_chunks.CHUNK_BYTES
-        assert len(packet.numbers) <= upload_chunks.CHUNK_LINES
-        assert packet.lines_read == packet.numbers[-1]
-        assert packet.bytes_read == packet.lines_read * len(line)
-    assert len(found) == 10, "as many observations as one packet may carry"
-
-
-def test_an_entity_too_long_for_one_request_is_given_in_several_lines() -> None:
-    texts = tuple(f"{number} " + "\x01é" * 2_000 for number in range(300))
-    raw = (
-        write_line(NewEntity("before")) + write_line(NewEntity("long", "kind", texts)) + write_line(NewEntity("after"))
-    )
-    found = read_all(raw)
-    assert len(found) > 5
-    for packet in found:
-        assert len(packet.body) <= upload_chunks.CHUNK_BYTES
-    said = [item for packet in found for _, item in read_file(packet.body)[0]]
-    entities = [item for item in said if isinstance(item, NewEntity)]
-    assert [(e.name, e.kind) for e in entities[:1] + entities[-1:]] == [("before", None), ("after", None)]
-    assert {(e.name, e.kind) for e in entities[1:-1]} == {("long", "kind")}
-    assert [text for e in entities for text in e.observations] == list(texts)
-    assert {number for packet in found for number in packet.numbers} == {1, 2, 3}
-    assert [packet.lines_read for packet in found][-2:] == [1, 3]
-
-
-def test_many_short_observations_fill_a_packet_too() -> None:
-    texts = tuple(str(number) for number in range(3 * upload_chunks.CHUNK_OBSERVATIONS))
-    bodies = [packet.body for packet in read_all(write_line(NewEntity("a", None, texts)))]
-    said = [[item for _, item in read_file(body)[0]] for body in bodies]
-    counts = [sum(len(item.observations) for item in part if isinstance(item, NewEntity)) for part in said]
-    assert sum(counts) == len(texts)
-    assert max(counts) <= upload_chunks.CHUNK_OBSERVATIONS
-
-
-def test_a_relation_with_much_that_nobody_reads_is_sent_without_it() -> None:
-    [packet] = read_all(json.dumps({**RELATION, "notes": "x" * upload_chunks.CHUNK_BYTES}).encode())
-    assert packet.body == write_line(NewRelation("Ada", "Babbage", "knows"))
-
-
-def test_a_line_without_end_is_not_held_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(upload_chunks, "LINE_BYTES", 1024 * 1024)
-    sound = write_line(NewEntity("a"))
-    [packet] = read_all(sound + b" " * (3 * 1024 * 1024) + b"\n" + sound)
-    assert packet.broken == (BrokenLine(2, "longer than 1 MiB"),)
-    assert packet.numbers == (1, 3)
-
-
-def test_a_file_of_nothing_but_broken_lines_is_told_in_parts() -> None:
-    found = read_all(b"broken\n" * 2_500)
-    assert [len(packet.broken) for packet in found] == [1_000, 1_000, 500]
-    assert [line.number for packet in found for line in packet.broken] == list(range(1, 2_501))
-    assert {packet.body for packet in found} == {b""}
-
-
-def test_an_empty_file_is_one_empty_packet() -> None:
-    assert read_all(b"") == [UploadChunk(b"", (), (), 0, 0)]
 
 
 @pytest.mark.parametrize("url", ["https://memory.test", "https://memory.test/"])

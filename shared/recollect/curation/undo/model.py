@@ -1,4 +1,4 @@
-"""What changes left, as the revisions tell it, which undoing them has to go by; and what undoing them does."""
+"""What the changes to undo did, as the revisions recorded it, and the plan for undoing them."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ from recollect.graph.relations.model import Edge
 
 @dataclass(frozen=True, slots=True)
 class ChangeRange:
-    """Changes of a graph: after a revision; up to another, and by one actor, where these are given."""
+    """The changes of a graph after the revision `since`, up to `until` (None: the newest), by one actor (None: any)."""
 
     since: int
     until: int | None = None
@@ -22,9 +22,9 @@ class ChangeRange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeBefore(NodeFields):
-    """A lineage as it was before the changes; `deleted`: it did not live; `expired`: by now nobody would see it.
+    """A lineage as it was before the changes. `deleted`: it was deleted then. `expired`: it would have expired by now.
 
-    `based_on`: the version that it was based on.
+    `based_on`: the number of the version that this one was based on.
     """
 
     node_id: UUID
@@ -36,9 +36,9 @@ class NodeBefore(NodeFields):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sibling(NodeFields):
-    """A version that was or is a head below the highest of its lineage; `id` is its own, `node_id` the lineage's.
+    """A version that is, or was, a head of its lineage but not the highest. `id` is its own, `node_id` the lineage's.
 
-    `stood`: it was one before the changes; `stands`: it is one now.
+    `stood`: it was such a head before the changes. `stands`: it is one now.
     """
 
     id: UUID
@@ -51,9 +51,9 @@ class Sibling(NodeFields):
 class TouchedNode(NodeFields):
     """A lineage that the changes touched, as it is now.
 
-    `expired`: nobody sees it; `existed`: it had a version before them; `placed`: they left it a placeholder;
-    `changed_later`: somebody else wrote a version since; `said`, `related`, `above`: it has live observations,
-    relations, children that they did not make.
+    `existed`: it had a version before the changes. `placed`: they left it as a placeholder. `changed_later`: somebody
+    else wrote a version since. `said`, `related`, `above`: it has live observations, relations or children that the
+    changes did not make.
     """
 
     id: UUID
@@ -69,16 +69,16 @@ class TouchedNode(NodeFields):
 
 
 def fields_of(node: NodeBefore | TouchedNode | Sibling) -> NodeFields:
-    """What a version holds."""
+    """The fields of a version."""
     return NodeFields(**{name: getattr(node, name) for name in FIELD_NAMES})
 
 
 @dataclass(frozen=True, slots=True)
 class ObservationVersion:
-    """A version of an observation that the changes added or took away.
+    """A version of an observation that the changes added or (not `added`) removed.
 
-    `lives`: it is there now; `expired`: nobody would see it; `changed_later`: somebody else wrote or took away a later
-    version.
+    `lives`: it is there now. `expired`: it would be there, but has expired. `changed_later`: somebody else wrote or
+    removed a later version.
     """
 
     observation: Observation
@@ -90,7 +90,7 @@ class ObservationVersion:
 
 @dataclass(frozen=True, slots=True)
 class RelationVersion:
-    """A version of a relation; `added`, `removed`: by the changes; `lives`: it is there now."""
+    """A version of a relation. `added`, `removed`: by the changes. `lives`: it is there now."""
 
     edge: Edge
     added: bool
@@ -100,7 +100,7 @@ class RelationVersion:
 
 @dataclass(frozen=True, slots=True)
 class AliasChange:
-    """A name that the changes gave a node to be found by, or took from it."""
+    """An alias that the changes gave to a node or (not `added`) took from it."""
 
     node_id: UUID
     name: str
@@ -109,9 +109,9 @@ class AliasChange:
 
 @dataclass(frozen=True, slots=True)
 class TouchedState:
-    """All that the changes touched. `ids`: as the log says; `relations`: by relation, in order of versions.
+    """All that the changes touched. `ids`: what the log names. `relations`: the versions of each relation, in order.
 
-    `siblings`: by lineage, where one had or has several heads, those below the highest, in order of versions.
+    `siblings`: for each lineage that has or had several heads, all of them but the highest, in order of versions.
     """
 
     ids: frozenset[UUID]
@@ -125,9 +125,10 @@ class TouchedState:
 
 @dataclass(frozen=True, slots=True)
 class UndoContext:
-    """What the changes did not touch but undoing them meets.
+    """What undoing the changes depends on, and they did not touch.
 
-    Who has the names that come back; which nodes at the ends of what comes back live; the parents of nodes.
+    `owners`: which nodes have the names that come back. `living`: which of the nodes live that observations, relations
+    and aliases come back to. `parents`: the parent of each node that may be an ancestor again.
     """
 
     owners: Mapping[str, UUID]
@@ -136,19 +137,19 @@ class UndoContext:
 
 
 def names_to_restore(footprint: TouchedState) -> list[str]:
-    """Names that lineages had before the changes."""
+    """The names that lineages had before the changes."""
     return [before.name for before in footprint.before.values() if before.name is not None and not before.deleted]
 
 
 def ends_to_restore(footprint: TouchedState) -> list[UUID]:
-    """Nodes at which observations, relations and aliases would come back."""
+    """The nodes that observations, relations and aliases may come back to."""
     ends = [statement.observation.node_id for statement in footprint.statements]
     ends += [end for version in footprint.relations for end in (version.edge.from_node, version.edge.to_node)]
     return ends + [alias.node_id for alias in footprint.aliases]
 
 
 def parents_to_restore(footprint: TouchedState) -> list[UUID]:
-    """Nodes below which lineages stood before the changes."""
+    """The parents that lineages had before the changes."""
     return [before.parent_id for before in footprint.before.values() if before.parent_id is not None]
 
 
@@ -166,7 +167,7 @@ class Reason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """Something that is not undone, by its id: a node, an observation, a relation, or a graph's configuration."""
+    """What is not undone: the id of a node, an observation or a relation, or of the graph for its configuration."""
 
     id: UUID
     reason: Reason
@@ -174,7 +175,7 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True)
 class UndoPlan:
-    """What undoing does: nodes to delete and to bring back as they were, and what else leaves or comes back.
+    """What undoing does: what it removes, what it restores, and what it skips.
 
     `rewritten_relations`: relations that stay, with the properties that they had before.
     """

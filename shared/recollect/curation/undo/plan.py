@@ -1,10 +1,9 @@
-"""What it takes to undo somebody's changes: pure planning on what the revisions tell.
+"""Plan how to undo changes: pure functions of what the revisions recorded.
 
-The unit is the lineage, the observation, the relation and the alias. A lineage goes back to the version before the
-first that is undone, by a new version; where several stood beside each other then, unsettled, to all of them. What was
-added leaves, what was taken away comes back (relations under new ids).
-An observation that was changed is both: a version that leaves and one that comes back. What somebody else changed later
-stays as it is, and is told.
+Lineages, observations, relations and aliases are undone one by one. A lineage gets, by a new version, the state that it
+had before the first undone version; if it had several heads then, it gets all of them back. What the changes added is
+removed. What they removed comes back (relations under new ids). A changed observation is both: one version is removed
+and one comes back. What somebody else changed later stays as it is, and the plan says so.
 """
 
 from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
@@ -31,11 +30,11 @@ from recollect.graph.observations.model import Observation
 from recollect.graph.relations.model import Edge
 
 SLICE = 100
-"""Lineages that are planned before other calls go on."""
+"""Lineages that are planned before other calls have their turn."""
 
 
 def plan_undo(graph: Graph, footprint: TouchedState, around: UndoContext) -> Generator[None, None, UndoPlan]:
-    """A computation: what undoing the changes does, and what it leaves alone. It takes time as there are changes."""
+    """A computation: what undoing the changes does, and what it leaves alone. Its time grows with their number."""
     plan = UndoPlan()
     known = {t.id for t in footprint.touched} | {s.observation.id for s in footprint.statements}
     known |= {version.edge.id for version in footprint.relations}
@@ -61,12 +60,12 @@ def _plan_node(
     graph: Graph, touched: TouchedNode, before: NodeBefore | None, siblings: Sequence[Sibling], plan: UndoPlan
 ) -> None:
     if touched.placed and (before.deleted if before else not touched.existed):
-        # A placeholder leaves with the last of its relations; those that others made keep it, and its name.
+        # A placeholder is removed with its last relation. Relations that others made keep it, and its name.
         if touched.lives and touched.placeholder and not touched.related:
             plan.deleted.append(touched.id)
         return
     if before and before.expired and not before.deleted and (touched.expired or not touched.lives):
-        return  # Nobody sees it, nor would.
+        return  # It has expired: nobody sees it now, and nobody would see it restored.
     reason = _why_not(graph, touched, before, siblings)
     if reason is not None:
         plan.skipped.append(Skipped(touched.id, reason))
@@ -102,7 +101,7 @@ def _why_not(
 
 
 def _may_be(graph: Graph, touched: TouchedNode, before: NodeBefore, siblings: Sequence[Sibling]) -> bool:
-    """Whether the whitelist lets a lineage have the kinds again that it had; the one that it has, it keeps."""
+    """Whether the whitelist allows the kinds that a lineage had. The kind that it has now is allowed in any case."""
     if graph.kind_whitelist is None or before.placeholder:
         return True
     kept = {touched.kind} if touched.lives else set()
@@ -111,7 +110,10 @@ def _may_be(graph: Graph, touched: TouchedNode, before: NodeBefore, siblings: Se
 
 
 def _leave_taken_names(footprint: TouchedState, owners: Mapping[str, UUID], plan: UndoPlan) -> None:
-    """Leave lineages alone whose names others have now, until those that come back have names of their own."""
+    """Skip each lineage whose old name another node has, or another restored lineage gets.
+
+    A skipped lineage keeps its present name. If that is the old name of another lineage, this one is skipped, too.
+    """
     kept = {t.id: t.name for t in footprint.touched if t.lives and t.name}
     coming = {restored.id for restored in plan.restored}
     moved = coming | set(plan.deleted)
@@ -125,7 +127,6 @@ def _leave_taken_names(footprint: TouchedState, owners: Mapping[str, UUID], plan
     while newly:
         refused |= newly
         plan.skipped.extend(Skipped(i, Reason.NAME_TAKEN) for i in sorted(newly))
-        # They keep the names that they have, which others may have had before, and were to have again.
         owned = {kept[i]: i for i in newly if i in kept}
         newly = {taken[name] for name in owned if taken.get(name) in coming} - refused
         taken |= owned
@@ -134,7 +135,7 @@ def _leave_taken_names(footprint: TouchedState, owners: Mapping[str, UUID], plan
 
 
 def _leave_cycles(footprint: TouchedState, parents: Mapping[UUID, UUID | None], plan: UndoPlan) -> None:
-    """Leave a lineage where it stands now if it would come to stand below itself."""
+    """Keep the present parent of a lineage that would otherwise become its own ancestor."""
     standing = {t.id: t.parent_id for t in footprint.touched}
     above = {**parents, **{restored.id: restored.fields.parent_id for restored in plan.restored}}
     sound: set[UUID] = set()
@@ -161,10 +162,11 @@ def _walk_up(
     circles: dict[UUID, Sequence[UUID]],
     met: Collection[UUID] = (),
 ) -> Collection[UUID]:
-    """The nodes from one on upwards, as far as none was met before; where they go round, the members of that circle.
+    """Walk from a node to its ancestors, up to the first that was met before; return the nodes on the way.
 
-    `sound` are those from which the way leads out of the hierarchy, `circles` those that stand below themselves, each
-    with all of its circle. What is noted there is not walked again, so that all walks are as long as there are nodes.
+    If the way ends at a root or at a sound node, its nodes are added to `sound`. If it runs into itself, the nodes of
+    the circle are added to `circles`, each with all of them. No node in either is walked again: all walks together take
+    as many steps as there are nodes.
     """
     walked: dict[UUID, None] = {}
     at: UUID | None = node_id
@@ -215,7 +217,7 @@ def _plan_relations(footprint: TouchedState, living: Collection[UUID], plan: Und
 def _plan_relation(
     versions: Sequence[RelationVersion], leaving: list[RelationVersion], coming: list[RelationVersion], plan: UndoPlan
 ) -> None:
-    """What becomes of one relation, which the changes touched, by all its versions, the newest last."""
+    """Plan one relation that the changes touched, from all its versions, the newest last."""
     newest = versions[-1]
     before = next((version for version in reversed(versions) if not version.added and version.removed), None)
     if newest.removed:
@@ -238,7 +240,7 @@ def _plan_aliases(footprint: TouchedState, living: Collection[UUID], plan: UndoP
 def _without_pairs(
     found: Iterable[ObservationVersion], key: Callable[[ObservationVersion], object]
 ) -> tuple[list[ObservationVersion], list[ObservationVersion]]:
-    """What was added and what was taken away, without what was taken away and is there again just so."""
+    """What the changes added and what they removed, without pairs: what was removed and added again unchanged."""
     found = list(found)
     gone = {key(one): one for one in found if not one.added}
     added = [one for one in found if one.added]

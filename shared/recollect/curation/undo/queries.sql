@@ -19,11 +19,11 @@ WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND revision > :since
 ORDER BY revision;
 
 -- name: touched_lineages
--- Those of these ids that are lineages which the revisions :revisions wrote, as they are now, and what of others hangs on
--- them (relations of others, too, which those revisions gave other properties): children that stood below one before it
--- was there again do not. That one was archived since because it had expired (by the operation :archived_by) is nobody's
--- change. Each is looked up by its key, whatever the planner expects: what is ordered by a key's last column is read by
--- that key.
+-- The lineages among these ids that the revisions :revisions wrote, as they are now, and whether they have observations,
+-- relations or children that others made. A relation of others counts also if those revisions gave it other properties. A
+-- child does not count if it had the lineage as its parent before the lineage was restored. Archiving an expired node (by
+-- the operation :archived_by) is nobody's change. Rows are ordered by the last column of a key, so that the planner looks
+-- each up by that key, whatever it expects.
 WITH written AS (
     SELECT node_id, min(version) AS first, max(version) AS last, min(added_revision) AS since FROM node_versions
     WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND node_id = ANY (:ids::uuid[])
@@ -75,7 +75,7 @@ CROSS JOIN LATERAL (
 ORDER BY n.id;
 
 -- name: lineages_before
--- These lineages in the version before the first that the revisions :revisions wrote, where there was one and it is kept.
+-- The version that each of these lineages had before the first one that the revisions :revisions wrote, if it is kept.
 SELECT b.node_id, b.deleted, coalesce(b.expires_at <= statement_timestamp(), false) AS expired,
     coalesce(b.began_at, n.created_at) AS began_at, b.based_on, b.name, b.kind, b.content, b.summary, b.tags, b.importance,
     b.metadata, b.parent_id, b.status, b.source, b.thread, b.said_at, b.freshness_at, b.ttl_days, b.expires_at,
@@ -93,8 +93,8 @@ CROSS JOIN LATERAL (
 CROSS JOIN LATERAL (SELECT created_at FROM nodes WHERE tenant_id = :tenant_id AND id = b.node_id LIMIT 1) AS n;
 
 -- name: sibling_heads
--- Versions of these lineages that are heads below another (`stands`) or were before the first that the revisions
--- :revisions wrote (`stood`), in order of their numbers; at most :limit.
+-- The heads of these lineages but the highest, in order of their numbers: those of now (`stands`), and those before the
+-- first version that the revisions :revisions wrote (`stood`); at most :limit.
 SELECT s.id, s.node_id, s.stood, s.superseded_revision IS NULL AS stands, s.name, s.kind, s.content, s.summary, s.tags,
     s.importance, s.metadata, s.parent_id, s.status, s.source, s.thread, s.said_at, s.freshness_at, s.ttl_days,
     s.expires_at, s.last_dedup_at, s.placeholder, s.reason
@@ -119,8 +119,8 @@ ORDER BY s.node_id, s.version
 LIMIT :limit;
 
 -- name: touched_observations
--- Versions of observations, among these ids or of these nodes, that the revisions :revisions added or took away, at most
--- :limit; and whether somebody else wrote or took away a later one.
+-- The versions of observations, among these ids or of these nodes, that the revisions :revisions added or removed, and
+-- whether somebody else wrote or removed a later one; at most :limit.
 SELECT o.id, o.node_id, coalesce(n.name, '') AS entity, o.content, o.thread, coalesce(o.said_at, o.created_at) AS said_at,
     o.expires_at, o.created_by, o.status, o.reason, coalesce(o.first_revision, o.added_revision) AS first_revision, o.kind,
     o.tags, o.importance, o.source, o.metadata, o.added_revision = ANY (:revisions::bigint[]) AS added,
@@ -138,8 +138,8 @@ ORDER BY o.added_revision, o.id
 LIMIT :limit;
 
 -- name: touched_relations
--- Relations among these ids in every version, by the ids that they have now, each from its first version on; `added` and
--- `removed`: by the revisions :revisions.
+-- All versions of the relations among these ids, those of one relation together, the first one first. `added`, `removed`:
+-- by the revisions :revisions.
 SELECT coalesce(version_of, id) AS id, graph_id, from_node, to_graph, to_node, type, metadata, ordinal, created_at,
     created_by, coalesce(updated_at, created_at) AS updated_at, added_revision = ANY (:revisions::bigint[]) AS added,
     coalesce(removed_revision = ANY (:revisions), false) AS removed, removed_revision IS NULL AS lives
@@ -148,15 +148,15 @@ WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND (id = ANY (:ids::uuid[
 ORDER BY 1, added_revision;
 
 -- name: touched_aliases
--- Names by which the revisions :revisions let nodes be found, or no longer be found. The log need not have the ids of
--- those nodes: who gains or loses a former name gets no new version by that.
+-- The aliases that the revisions :revisions added or removed. The log may not name their nodes: a node that gains or loses
+-- an alias gets no new version.
 SELECT node_id, name, added_revision = ANY (:revisions::bigint[]) AS added FROM aliases
 WHERE tenant_id = :tenant_id AND graph_id = :graph_id
     AND (added_revision = ANY (:revisions) AND removed_revision IS NULL
         OR removed_revision = ANY (:revisions) AND added_revision <> ALL (:revisions));
 
 -- name: owners_of_names
--- Who has these names. What has expired gives its name away.
+-- The nodes that have these names. An expired node does not count: it gives its name away.
 SELECT name, id FROM nodes
 WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND name = ANY (:names::text[]) AND removed_revision IS NULL
     AND (expires_at IS NULL OR expires_at > statement_timestamp());
@@ -166,7 +166,7 @@ WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND name = ANY (:names::te
 SELECT id FROM nodes WHERE tenant_id = :tenant_id AND id = ANY (:node_ids::uuid[]) AND removed_revision IS NULL;
 
 -- name: list_ancestor_parents
--- These nodes and all above them, each with its parent. Each level is looked up by itself, as in the hierarchy.
+-- These nodes and all their ancestors, each with its parent. Each level is looked up by itself, as in the hierarchy.
 WITH RECURSIVE above AS (
     SELECT id, parent_id FROM nodes WHERE tenant_id = :tenant_id AND id = ANY (:node_ids::uuid[])
     UNION

@@ -30,21 +30,21 @@ from recollect.platform.computing import interleave
 from recollect.platform.db import Transaction
 
 MAX_UNDONE = 10_000
-"""Nodes, observations and relations that one call undoes, at most, each as often as it was touched.
+"""Most nodes, observations and relations that one call undoes; each counts as often as it was touched.
 
-Observations that went with their entities count by themselves, to as many, and so do versions in conflict.
+Observations that were removed with their entities have the same bound, and so have versions in conflict.
 """
 
 
 async def undo_changes(
     tx: Transaction, graph_name: str | None, operation: str, span: ChangeRange, *, dry_run: bool
 ) -> UndoPlan:
-    """Bring back what was before the changes of a span, as one revision, and tell what was left alone and why.
+    """Undo the changes of a span by one new revision. Return the plan, which also says what was skipped and why.
 
-    What others changed later is left alone, and so is what would take a name that another has now, stand below itself,
-    or was erased; and the graph's configuration, of which no history is kept. A dry run writes nothing. Raises
-    InvalidInput for a span that begins before what compaction left or after the newest revision, or for an actor that
-    changed nothing ever, TooLarge past MAX_UNDONE.
+    Skipped is what others changed later, what would get a name that another node has now, what would become its own
+    ancestor, what was erased or compacted, and the graph's configuration, which has no history. A dry run writes
+    nothing. Raises InvalidInput for a span that begins before the compacted past ends or after the newest revision, and
+    for an actor that never changed anything; TooLarge past MAX_UNDONE.
     """
     graph = await graphs.open_graph(tx, graph_name)
     if graph is None:
@@ -81,7 +81,7 @@ async def _plan(tx: Transaction, graph: Graph, span: ChangeRange) -> UndoPlan:
 
 async def _footprint(tx: Transaction, graph: Graph, ids: Sequence[UUID], revisions: Sequence[int]) -> TouchedState:
     before = await store.lineages_before(tx, graph, ids, revisions)
-    # Of an entity that went, the log has the id, and not those of all that was said of it.
+    # The log names a deleted entity by its id. It does not name the observations that were removed with it.
     statements = await store.touched_observations(tx, graph, ids, revisions, limit=MAX_UNDONE + 1)
     if len(statements) > MAX_UNDONE:
         raise _too_large(f"more than {MAX_UNDONE} observations")
@@ -100,7 +100,7 @@ async def _footprint(tx: Transaction, graph: Graph, ids: Sequence[UUID], revisio
 
 
 async def _undo(tx: Transaction, revision: Revision, undoing: UndoPlan) -> None:
-    """What leaves goes first, so that names and relations are free; placeholders that are lonely then go last."""
+    """Remove first, so that names and relations are free for what comes back; remove orphaned placeholders last."""
     ends = await relations.remove_edges(tx, revision, undoing.removed_relations)
     await observations.remove_observations_by_id(tx, revision, undoing.removed_observations)
     await nodes.remove_nodes(tx, revision, undoing.deleted)
@@ -122,7 +122,7 @@ async def _undo(tx: Transaction, revision: Revision, undoing: UndoPlan) -> None:
 
 
 def _require_within(span: ChangeRange, *, newest: int) -> None:
-    """Raise InvalidInput for a span of no revision that there is."""
+    """Raise InvalidInput for a span that begins after the newest revision, or an actor of an empty graph."""
     if span.since > newest:
         raise InvalidInput(f"The graph's newest revision is {newest}", path="since_revision")
     if newest == 0 and span.actor is not None:

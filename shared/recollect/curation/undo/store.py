@@ -51,7 +51,7 @@ async def find_touched(tx: Transaction, graph: Graph, span: ChangeRange) -> tupl
 async def touched_lineages(
     tx: Transaction, graph: Graph, ids: Sequence[UUID], revisions: Sequence[int], *, archived_by: str
 ) -> list[TouchedNode]:
-    """Lineages that the revisions wrote, as they are now; `archived_by`: the operation that takes up what expired."""
+    """The lineages that the revisions wrote, as they are. `archived_by`: the operation that archives expired nodes."""
     rows = await tx.fetch(
         queries.touched_lineages, graph_id=graph.id, ids=ids, revisions=revisions, archived_by=archived_by
     )
@@ -61,7 +61,7 @@ async def touched_lineages(
 async def lineages_before(
     tx: Transaction, graph: Graph, ids: Sequence[UUID], revisions: Sequence[int]
 ) -> list[NodeBefore]:
-    """Lineages in the version before the first that the revisions wrote."""
+    """The versions that lineages had before the first one that the revisions wrote."""
     rows = await tx.fetch(queries.lineages_before, graph_id=graph.id, ids=ids, revisions=revisions)
     return await each(rows, lambda row: NodeBefore(**{**row, "tags": tuple(row["tags"])}))
 
@@ -69,7 +69,7 @@ async def lineages_before(
 async def sibling_heads(
     tx: Transaction, graph: Graph, ids: Sequence[UUID], revisions: Sequence[int], *, limit: int
 ) -> list[Sibling]:
-    """Heads of lineages below the highest, of now and of before the first version that the revisions wrote."""
+    """The heads of lineages but the highest, both now and before the first version that the revisions wrote."""
     rows = await tx.fetch(queries.sibling_heads, graph_id=graph.id, ids=ids, revisions=revisions, limit=limit)
     return await each(rows, lambda row: Sibling(**{**row, "tags": tuple(row["tags"])}))
 
@@ -77,7 +77,7 @@ async def sibling_heads(
 async def touched_observations(
     tx: Transaction, graph: Graph, ids: Sequence[UUID], revisions: Sequence[int], *, limit: int
 ) -> list[ObservationVersion]:
-    """Versions of observations that the revisions added or took away."""
+    """The versions of observations that the revisions added or removed."""
     rows = await tx.fetch(queries.touched_observations, graph_id=graph.id, ids=ids, revisions=revisions, limit=limit)
     return await each(rows, _observation_version)
 
@@ -85,7 +85,7 @@ async def touched_observations(
 async def touched_relations(
     tx: Transaction, graph: Graph, ids: Sequence[UUID], revisions: Sequence[int]
 ) -> list[RelationVersion]:
-    """Relations that the revisions touched, in every version, each relation from its first version on."""
+    """All versions of the relations that the revisions touched; those of one relation together, the first one first."""
     rows = await tx.fetch(queries.touched_relations, graph_id=graph.id, ids=ids, revisions=revisions)
     return await each(
         rows, lambda row: RelationVersion(_without({**row}, Edge), row["added"], row["removed"], row["lives"])
@@ -93,13 +93,13 @@ async def touched_relations(
 
 
 async def touched_aliases(tx: Transaction, graph: Graph, revisions: Sequence[int]) -> list[AliasChange]:
-    """Names that the revisions let nodes be found by, or took from them."""
+    """The aliases that the revisions added or removed."""
     rows = await tx.fetch(queries.touched_aliases, graph_id=graph.id, revisions=revisions)
     return [AliasChange(**row) for row in rows]
 
 
 async def owners_of_names(tx: Transaction, graph: Graph, names: Sequence[str]) -> dict[str, UUID]:
-    """Who has these names."""
+    """The nodes that have these names: ids by name."""
     rows = await tx.fetch(queries.owners_of_names, graph_id=graph.id, names=names)
     return {row["name"]: row["id"] for row in rows}
 
@@ -110,7 +110,7 @@ async def find_living(tx: Transaction, node_ids: Sequence[UUID]) -> set[UUID]:
 
 
 async def list_ancestor_parents(tx: Transaction, node_ids: Sequence[UUID]) -> dict[UUID, UUID | None]:
-    """The parents of these nodes and of all above them."""
+    """The parents of these nodes and of all their ancestors, by node id."""
     return {row["id"]: row["parent_id"] for row in await tx.fetch(queries.list_ancestor_parents, node_ids=node_ids)}
 
 
@@ -120,5 +120,5 @@ def _observation_version(row: asyncpg.Record) -> ObservationVersion:
 
 
 def _without(row: Mapping[str, Any], kind: type[T]) -> T:
-    """The part of a row that makes one of these."""
+    """A `kind` from those columns of a row that are its fields."""
     return kind(**{name: row[name] for name in kind.__dataclass_fields__})

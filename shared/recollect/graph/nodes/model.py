@@ -41,7 +41,7 @@ class NewFact:
 
 @dataclass(frozen=True, slots=True)
 class NodeRef:
-    """A live node, as far as a write needs to know it."""
+    """A live node: what a write needs to know of it."""
 
     id: UUID
     name: str
@@ -50,7 +50,7 @@ class NodeRef:
 
 @dataclass(frozen=True, slots=True)
 class NodeFields:
-    """Everything of a node that a new version may change. `reason`: why it was last changed, where that was told."""
+    """All that a new version of a node may change. `reason` says why the node was last changed; None: nobody said."""
 
     name: str | None = None
     kind: str | None = None
@@ -95,7 +95,12 @@ FIELD_NAMES = tuple(field.name for field in dataclass_fields(NodeFields))
 
 @dataclass(frozen=True, slots=True)
 class Rewrite:
-    """A new version of a node. `beside_heads`: written beside the earlier heads, which stay (a recorded conflict)."""
+    """A new version of a node.
+
+    `beside_heads`: the earlier heads stay heads, so that the new version is their sibling (a recorded conflict).
+    `based_on`: the number of the version that it changes; None is the one before. `actor`: who wrote it; None is the
+    caller.
+    """
 
     head: NodeHead
     fields: NodeFields
@@ -106,10 +111,11 @@ class Rewrite:
 
 @dataclass(frozen=True, slots=True)
 class RestoredNode:
-    """A lineage that becomes again what it was. `lived`: what it is now; None where it was deleted.
+    """A lineage that gets back the `fields` that it had. `lived`: the fields that it has now; None if it was deleted.
 
-    `siblings`: own ids of the versions that were heads below what it was, unsettled, the lowest first; they are heads
-    again. `based_on`: the version that the highest of them was based on, where there are several.
+    `siblings`: the lineage had several heads. These are the ids of all versions among them but the highest, the lowest
+    first; they become heads again. `based_on`: the number of the version that the highest head was based on, where
+    there are several heads.
     """
 
     id: UUID
@@ -122,7 +128,7 @@ class RestoredNode:
 
 @dataclass(frozen=True, slots=True)
 class RememberedFact:
-    """A fact that a write made, or found to be known already."""
+    """A fact that a write added, or that the graph had already (`known`)."""
 
     id: UUID
     known: bool
@@ -134,7 +140,7 @@ def unique(values: Iterable[T]) -> list[T]:
 
 
 def unique_by(key: Callable[[T], Hashable], values: Iterable[T]) -> list[T]:
-    """The first value of each key, in order of first appearance: a batch that names a thing twice means it once."""
+    """The first value of each key, in order of first appearance. A batch that names a thing twice means one thing."""
     firsts: dict[Hashable, T] = {}
     for value in values:
         firsts.setdefault(key(value), value)
@@ -142,7 +148,10 @@ def unique_by(key: Callable[[T], Hashable], values: Iterable[T]) -> list[T]:
 
 
 def occurrences(key: Callable[[T], Hashable], values: Iterable[T]) -> list[list[T]]:
-    """Values in turns, each of which names a key once: what a batch names twice is done twice, in order."""
+    """The values in groups: the first value of each key, then the second of each, and so on.
+
+    So a write of one group names each key once, and what a batch names twice is written twice, in order.
+    """
     named: Counter[Hashable] = Counter()
     found: list[list[T]] = []
     for value in values:
@@ -155,9 +164,10 @@ def occurrences(key: Callable[[T], Hashable], values: Iterable[T]) -> list[list[
 
 
 def any_case(tags: Iterable[str]) -> list[str]:
-    """Tags as they may have been written, for a filter that compares what PostgreSQL's lower() makes of both.
+    """The forms in which tags may be stored, for a filter that compares both sides by PostgreSQL's lower().
 
-    Python's small letters are not always the same (İ, a final Σ), and tags may be stored in either's.
+    Python and PostgreSQL do not agree on every lower-case letter (İ, a final Σ), and a tag may be stored in the form of
+    either.
     """
     written = (
         form

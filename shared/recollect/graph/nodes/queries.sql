@@ -1,10 +1,10 @@
 -- fragment: fields
--- The columns that a version of a node says something in: NodeFields.
+-- The columns of a version of a node: NodeFields.
 name, kind, content, summary, tags, importance, metadata, parent_id, status, source, thread, said_at, freshness_at,
         ttl_days, expires_at, last_dedup_at, placeholder, reason;
 
 -- fragment: typed_fields
--- The same with their types, as a list of JSON objects has them, each with the node's id and that of its new version.
+-- The same with their types, for a list of JSON objects; each also has the ids of the node and of its new version.
 id uuid, version_id uuid, name text, kind text, content text, summary text, tags text[], importance double precision,
     metadata jsonb, parent_id uuid, status text, source text, thread text, said_at timestamptz, freshness_at timestamptz,
     ttl_days double precision, expires_at timestamptz, last_dedup_at timestamptz, placeholder boolean, reason text;
@@ -25,9 +25,9 @@ ON CONFLICT (tenant_id, graph_id, name) WHERE removed_revision IS NULL AND name 
 RETURNING id, name;
 
 -- name: insert_facts
--- New facts. One that is known (same content, thread and status) is not doubled: the older one's id comes back. It is
--- looked up through the search view, by a range of one hash, in order: under row-level security the hash, which PostgreSQL
--- does not know to tell nothing, would be compared with that of every fact.
+-- New facts. A fact that the graph has (same content, thread and status) is not inserted: its id is returned. It is looked
+-- up through the search view, by a range of one hash, in order. Under row-level security the hash would be compared with
+-- that of every fact, because PostgreSQL does not know that the hash function is leakproof.
 WITH input AS (
     SELECT i.*, (
         SELECT n.id FROM search_nodes n
@@ -52,10 +52,9 @@ WITH input AS (
 SELECT coalesce(known, id) AS id, known IS NOT NULL AS known FROM input ORDER BY place;
 
 -- name: append_versions
--- Keep the heads of these nodes as they are now: each becomes a version with every field, based on :based_on (default: the
--- version before), and all its earlier heads end, unless it stands beside them (:beside_heads, a recorded conflict): then
--- they are siblings. :actors: who wrote it, where that is not :subject. Told are those that have siblings, or had until
--- now.
+-- Append the present heads of these nodes as versions, based on :based_on (null: the version before). The earlier heads of
+-- a node end, unless :beside_heads says that the new version stands beside them as a sibling (a recorded conflict).
+-- :actors: who wrote each version; null: :subject. Returns the nodes that have siblings, or had until now.
 WITH heads AS (
     SELECT n.*, coalesce(i.based_on, n.version - 1) AS based_on, i.beside_heads, coalesce(i.actor, :subject) AS actor
     FROM unnest(:node_ids::uuid[], :based_on::integer[], :beside_heads::boolean[], :actors::text[]) AS i (id, based_on,
@@ -91,14 +90,14 @@ WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND id = ANY (:node_ids::u
     AND (expires_at IS NULL OR expires_at > statement_timestamp());
 
 -- name: expired_heads
--- Nodes of these names that have expired: nobody sees them, but their names are not free yet.
+-- The expired nodes that have these names: no read finds them, but they still hold their names.
 SELECT -- include: head
 FROM nodes
 WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND name = ANY (:names::text[]) AND removed_revision IS NULL
     AND expires_at <= statement_timestamp();
 
 -- name: list_expired
--- Nodes of a graph whose time has come and that are not archived yet, longest expired first; at most :limit.
+-- The expired nodes of a graph that are not archived yet, longest expired first; at most :limit.
 SELECT -- include: head
 FROM nodes
 WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND expires_at <= statement_timestamp() AND removed_revision IS NULL
@@ -107,7 +106,7 @@ ORDER BY expires_at, id
 LIMIT :limit;
 
 -- name: rewrite_heads
--- Give live nodes a new version with these fields. The versions follow by append_versions.
+-- Give live nodes these fields and a new version number. append_versions then adds the versions.
 UPDATE nodes n SET version = n.version + 1, version_id = i.version_id, updated_at = :revision_time, (
         -- include: fields
     ) = (SELECT -- include: fields
@@ -118,13 +117,13 @@ FROM jsonb_to_recordset(:heads::jsonb) AS i (
 WHERE n.tenant_id = :tenant_id AND n.graph_id = :graph_id AND n.id = i.id AND n.removed_revision IS NULL;
 
 -- name: release_names
--- Take the names of nodes away that are about to be given others, so that names may change hands within a batch.
+-- Take the names from nodes that are about to get others, so that nodes of one batch may exchange names.
 UPDATE nodes SET name = NULL WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND id = ANY (:node_ids::uuid[]);
 
 -- name: restore_siblings
--- Let the versions :version_ids be heads of their lineages again, below what follows by restore_heads: each by a new
--- version :new_version_ids of whoever wrote it, in order of their numbers. The heads that there are end with the first of
--- them.
+-- Make the versions :version_ids heads of their lineages again: each gets a new version (:new_version_ids) by its own
+-- author, in order of the old numbers. The present heads end with the first of these. restore_heads then writes the
+-- highest head, above them.
 WITH coming AS (
     SELECT v.*, i.version_id, n.version AS newest, row_number() OVER (PARTITION BY v.node_id ORDER BY v.version) AS place
     FROM unnest(:version_ids::uuid[], :new_version_ids::uuid[]) AS i (id, version_id)
@@ -145,9 +144,9 @@ SELECT tenant_id, graph_id, node_id, newest + place, version_id, CASE WHEN place
 FROM coming;
 
 -- name: restore_heads
--- Let lineages, deleted ones too, be what they were, by a new version above those of restore_siblings (`below`: how many).
--- The versions follow by append_versions. The graph is checked with IS TRUE, so that it calls for no index but that of the
--- ids.
+-- Give lineages, deleted ones too, the fields that they had, with a version number above those of restore_siblings
+-- (`below`: how many these are). append_versions then adds the versions. IS TRUE around the check of the graph keeps the
+-- planner from any index but that of the ids.
 UPDATE nodes n SET version = n.version + i.below + 1, version_id = i.version_id, removed_revision = NULL,
     created_at = i.began_at, updated_at = :revision_time, (
         -- include: fields
@@ -160,8 +159,8 @@ FROM jsonb_to_recordset(:heads::jsonb) AS i (
 WHERE n.tenant_id = :tenant_id AND (n.graph_id = :graph_id) IS TRUE AND n.id = i.id;
 
 -- name: insert_nodes
--- New nodes with every field given, as old as they are said to be (not younger than now); a placeholder of the same name
--- becomes the node. The versions follow by append_versions.
+-- New nodes with all their fields. `began_at`: the creation time, if it is before now. A placeholder of the same name
+-- becomes the node. append_versions then adds the versions.
 INSERT INTO nodes AS n (
     tenant_id, graph_id, id, version, version_id, added_revision, created_at, created_by, updated_at,
         -- include: fields
@@ -183,15 +182,15 @@ WHERE n.placeholder
 RETURNING n.id, n.version_id, n.version;
 
 -- name: list_node_ids
--- Live nodes of a graph but placeholders, after an id; at most :limit.
+-- The live nodes of a graph after an id, without placeholders; at most :limit.
 SELECT id FROM nodes
 WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND removed_revision IS NULL AND NOT placeholder AND id > :after
 ORDER BY id
 LIMIT :limit;
 
 -- name: memories_of_nodes
--- The texts of live nodes that search knows: names, contents, of sibling heads too, and observations, oldest first, who
--- wrote each, and whom it is about: the entity by its name and by the names that it had before a merge.
+-- The texts of live nodes that search finds, oldest first: names, contents (of sibling heads too) and observations. Each
+-- comes with its author and with whom it is about: the entity's name and its aliases.
 WITH live AS (
     SELECT n.*, a.names AS aliases, nullif(concat_ws(' ', n.name, a.names), '') AS about
     FROM nodes n
@@ -228,9 +227,9 @@ FROM (
 ORDER BY m.memory_id, m.version_id NULLS FIRST;
 
 -- name: remove_nodes
--- Delete nodes of a graph with their observations and aliases; what each was, and how many told observations left. The
--- versions follow by append_versions. Nothing is joined with what was deleted: the planner takes that to be one row. The
--- graph is checked with IS TRUE, so that it calls for no index but that of the ids.
+-- Delete nodes of a graph with their observations and aliases. Returns what each node was, and how many of its removed
+-- observations were active. append_versions then adds the versions. Nothing is joined with the deleted rows: the planner
+-- would expect one row of them. IS TRUE around the check of the graph keeps it from any index but that of the ids.
 WITH removed AS (
     UPDATE nodes n SET removed_revision = :revision, version = n.version + 1, version_id = i.version_id,
         updated_at = :revision_time
@@ -252,18 +251,18 @@ FROM (SELECT *, false AS told FROM removed UNION ALL SELECT node_id, false, fals
 GROUP BY id;
 
 -- name: find_named
--- Live nodes of these names, placeholders too.
+-- The live nodes with these names, placeholders too.
 SELECT id, name, placeholder FROM nodes
 WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND name = ANY (:names::text[]) AND removed_revision IS NULL
     AND (expires_at IS NULL OR expires_at > statement_timestamp());
 
 -- name: find_named_at
--- Nodes of these names as they were at a revision and its time, placeholders too.
+-- The nodes that had these names at a revision and its time, placeholders too.
 SELECT node_id AS id, name, placeholder FROM nodes_at(:tenant_id, :graph_id, :as_of_revision)
 WHERE name = ANY (:names::text[]) AND (expires_at IS NULL OR expires_at > :as_of_time);
 
 -- name: touch_nodes
--- Note that what belongs to these nodes changed.
+-- Set the update time of these nodes: something that belongs to them changed.
 UPDATE nodes SET updated_at = :revision_time WHERE tenant_id = :tenant_id AND id = ANY (:node_ids::uuid[]);
 
 -- name: names_of
@@ -272,12 +271,12 @@ SELECT id, name FROM nodes WHERE tenant_id = :tenant_id AND id = ANY (:node_ids:
     AND name IS NOT NULL;
 
 -- name: names_of_at
--- The names of nodes as they were at a revision, placeholders too.
+-- The names that nodes had at a revision, placeholders too.
 SELECT node_id AS id, name FROM nodes_at(:tenant_id, :graph_id,
     :as_of_revision) WHERE node_id = ANY (:node_ids::uuid[]) AND name IS NOT NULL;
 
 -- name: find_homes
--- The graphs that live nodes are in.
+-- The graph of each of these live nodes.
 SELECT id, graph_id FROM nodes
 WHERE tenant_id = :tenant_id AND id = ANY (:node_ids::uuid[]) AND removed_revision IS NULL AND NOT placeholder
     AND (expires_at IS NULL OR expires_at > statement_timestamp());

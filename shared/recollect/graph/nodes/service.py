@@ -1,4 +1,4 @@
-"""Use cases of nodes: make facts and nodes of any sort, give them versions, find them, take them away."""
+"""Use cases of nodes: create facts and other nodes, write their versions, find them, remove them."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -30,10 +30,10 @@ from recollect.platform.db import Transaction
 async def create_facts(
     tx: Transaction, revision: Revision, facts: Sequence[NewFact], *, paths: Sequence[str] = ()
 ) -> list[RememberedFact]:
-    """Make facts, in order. One that is known (same content, thread, status) is not doubled: its id comes back.
+    """Create facts; return them in order. One that the graph has (same content, thread, status) is returned as known.
 
-    Facts of one call must differ. Raises InvalidInput for a new one of a kind that the graph's whitelist leaves out;
-    `paths`: where the caller was given each one's kind.
+    The facts of one call must differ. Raises InvalidInput for a new fact of a kind that is not on the graph's
+    whitelist; `paths` tells for each fact where the caller got its kind.
     """
     facts = [replace(fact, said_at=fact.said_at or revision.at) for fact in facts]
     remembered = await store.insert_facts(tx, revision, facts)
@@ -50,7 +50,7 @@ async def create_facts(
 
 
 async def remove_nodes(tx: Transaction, revision: Revision, node_ids: Sequence[UUID]) -> None:
-    """Delete live nodes with their observations and passages. Their relations are the caller's to take away first."""
+    """Delete live nodes with their observations and passages. The caller removes their relations first."""
     removed = await store.remove_nodes(tx, revision, node_ids)
     if not removed:
         return
@@ -76,11 +76,11 @@ async def create_nodes(
     actors: Sequence[str | None] = (),
     began: Sequence[datetime | None] = (),
 ) -> list[UUID]:
-    """Make nodes with every field given; their ids, in order. `actors`: who is to be noted instead of the caller.
+    """Create nodes with all their fields; return their ids in order. A placeholder of a node's name becomes the node.
 
-    `began`: since when they are told to be, where that is before now: nodes that were elsewhere before.
-    A placeholder of a node's name becomes that node. Raises InvalidInput for a kind that the whitelist leaves out,
-    Conflict for a name that is taken.
+    `actors`: who is recorded as the author; None is the caller. `began`: the creation time of a node that existed
+    elsewhere before; None is now. Raises InvalidInput for a kind that is not on the whitelist, Conflict for a name that
+    another node has.
     """
     if not nodes:
         return []
@@ -101,9 +101,9 @@ async def create_nodes(
 
 
 async def reindex_page(tx: Transaction, revision: Revision, *, after: UUID, limit: int) -> list[UUID]:
-    """Make the passages of the next nodes after an id anew from what is stored; those nodes, by id.
+    """Rebuild the passages of the next nodes after the id `after`; return the ids of those nodes, in order.
 
-    `revision` is the graph's newest, held: what is remembered does not change.
+    `revision` is the graph's newest one, and the caller holds the graph's lock: no memory changes.
     """
     node_ids = await store.list_node_ids(tx, revision.graph, after=after, limit=limit)
     if node_ids:
@@ -112,21 +112,21 @@ async def reindex_page(tx: Transaction, revision: Revision, *, after: UUID, limi
 
 
 async def read_heads(tx: Transaction, graph: Graph, node_ids: Sequence[UUID]) -> dict[UUID, NodeHead]:
-    """Live nodes of a graph as they are now, by id; those that are not there are left out."""
+    """The live nodes of a graph among these ids, by id."""
     return await store.read_heads(tx, graph, unique(node_ids))
 
 
 async def require_entity_heads(tx: Transaction, graph: Graph, names: Sequence[str]) -> dict[str, NodeHead]:
-    """The heads of entities by their names. Raises NotFound for the first name that no entity has."""
+    """The heads of the entities with these names, by name. Raises NotFound for the first name that no entity has."""
     named = await require_entities(tx, graph, names)
     heads = await read_heads(tx, graph, [named[name].id for name in names])
     return {name: heads[named[name].id] for name in names}
 
 
 async def rewrite(tx: Transaction, revision: Revision, rewrites: Sequence[Rewrite]) -> None:
-    """Give nodes new versions, each node once.
+    """Write a new version of each node; a node may come once only.
 
-    Raises InvalidInput for a kind that the whitelist leaves out, Conflict for a name that another node has.
+    Raises InvalidInput for a new kind that is not on the whitelist, Conflict for a name that another node has.
     """
     if not rewrites:
         return
@@ -150,12 +150,12 @@ async def archive_expired(tx: Transaction, revision: Revision, *, limit: int) ->
 
 
 async def find_named(view: GraphView, names: Sequence[str]) -> dict[str, NodeRef]:
-    """Live nodes of these names, placeholders too, by name."""
+    """The live nodes with these names, by name; placeholders too."""
     return await store.find_named(view, names)
 
 
 async def require_entities(tx: Transaction, graph: Graph, names: Sequence[str]) -> dict[str, NodeRef]:
-    """Entities of these names; raises NotFound for the first name that none has."""
+    """The entities with these names, by name. Raises EntityNotFound for the first name that no entity has."""
     found = await store.find_named(GraphView(tx, graph), names)
     for name in names:
         if name not in found or found[name].placeholder:
@@ -164,7 +164,7 @@ async def require_entities(tx: Transaction, graph: Graph, names: Sequence[str]) 
 
 
 async def ensure_named(tx: Transaction, revision: Revision, names: Sequence[str]) -> dict[str, NodeRef]:
-    """A live node for each of these names: those that none has become placeholders."""
+    """A live node for each of these names, by name. A name that no node has gets a placeholder."""
     found = await store.find_named(GraphView(tx, revision.graph), names)
     missing = [name for name in unique(names) if name not in found]
     if missing:
@@ -177,9 +177,9 @@ async def ensure_named(tx: Transaction, revision: Revision, names: Sequence[str]
 
 
 async def restore(tx: Transaction, revision: Revision, restored: Sequence[RestoredNode]) -> None:
-    """Let lineages, deleted ones too, be what they were, by new versions; their names are free, or theirs.
+    """Give lineages, deleted ones too, the fields that they had, by new versions.
 
-    `reindex` is due when all that belongs to them is there again.
+    No other node has their names. The caller calls `reindex` once all that belongs to them is restored, too.
     """
     if not restored:
         return
@@ -196,7 +196,7 @@ async def restore(tx: Transaction, revision: Revision, restored: Sequence[Restor
 
 
 async def reindex(tx: Transaction, revision: Revision, node_ids: Sequence[UUID]) -> None:
-    """Make the passages of live nodes anew: every passage is matched by its node's name too."""
+    """Rebuild the passages of live nodes. A new name needs it too: every passage is matched by its node's name."""
     if node_ids:
         ids = unique(node_ids)
         await passages.forget_nodes(tx, revision, ids)
@@ -205,50 +205,50 @@ async def reindex(tx: Transaction, revision: Revision, node_ids: Sequence[UUID])
 
 
 async def append_versions(tx: Transaction, revision: Revision, node_ids: Sequence[UUID]) -> None:
-    """Keep nodes as they are now, as versions that follow those before."""
+    """Append the present state of nodes to their lineages, as new versions."""
     await store.append_versions(tx, revision, [AppendedVersion(node_id) for node_id in node_ids])
 
 
 async def touch_nodes(tx: Transaction, revision: Revision, node_ids: Sequence[UUID]) -> None:
-    """Note that what belongs to nodes changed."""
+    """Set the update time of nodes: something that belongs to them changed."""
     await store.touch_nodes(tx, revision, node_ids)
 
 
 async def release_names(tx: Transaction, revision: Revision, names: Sequence[str]) -> None:
-    """Archive expired nodes without their names: nobody sees them, and others may want to be called so."""
+    """Archive the expired nodes that have these names and take the names from them: other nodes may have them then."""
     expired = await store.expired_heads(tx, revision.graph, names) if names else []
     archived = [Rewrite(h, replace(h.fields, name=None, status="archived", reason=None)) for h in expired]
     await rewrite(tx, revision, archived)
 
 
 async def labels_of(view: GraphView, node_ids: Sequence[UUID]) -> dict[UUID, str]:
-    """What each of these nodes is called in paths and relations: its name, a placeholder's too; or its id.
+    """How paths and relations call each of these nodes: by its name, a placeholder's too, or else by its id.
 
-    This is the one rule for it: a fact, which has no name, is called by its id, by which every tool takes it.
+    This is the only place with that rule. A fact has no name and is called by its id, which every tool takes.
     """
     names = await names_of(view, node_ids)
     return {node_id: names.get(node_id, str(node_id)) for node_id in node_ids}
 
 
 async def names_of(view: GraphView, node_ids: Sequence[UUID]) -> dict[UUID, str]:
-    """The names of those of these nodes that have one, placeholders too."""
+    """The names of these nodes, by id, placeholders too; a node without a name is left out."""
     return await store.names_of(view, node_ids)
 
 
 async def find_homes(tx: Transaction, node_ids: Sequence[UUID]) -> dict[UUID, UUID]:
-    """The graph that each of these nodes lives in, whichever of the tenant's; those that live in none are left out."""
+    """The graph of each of these nodes, by the node's id, in all graphs of the tenant; only live nodes are found."""
     return await store.find_homes(tx, unique(node_ids))
 
 
 def _require_kinds(graph: Graph, fields: Iterable[NodeFields]) -> None:
-    for node in fields:  # Callers who were given the kind check it before, and tell where.
+    for node in fields:  # A caller who was given the kind checks it before, and says where it stands.
         graph.require_kind(node.kind, None)
 
 
 async def _require_free_names(
     tx: Transaction, revision: Revision, names: Sequence[str], *, placeholders: bool = False
 ) -> None:
-    """Raise Conflict for a name that a node has (`placeholders`: but a placeholder may give its name away)."""
+    """Raise Conflict for a name that a node has. `placeholders`: a name that only a placeholder has is free."""
     await release_names(tx, revision, names)
     found = await store.find_named(GraphView(tx, revision.graph), names)
     taken = {name for name, node in found.items() if not (placeholders and node.placeholder)}
@@ -269,7 +269,7 @@ def _appended(rewrite: Rewrite) -> AppendedVersion:
 
 
 def _text(fields: NodeFields) -> tuple[object, ...]:
-    """What a node's passages are made from."""
+    """The fields that a node's passages are made from."""
     return fields.name, fields.content, fields.expires_at, fields.thread, fields.said_at, fields.placeholder
 
 

@@ -21,7 +21,7 @@ queries = Queries(__package__)
 
 @dataclass(frozen=True, slots=True)
 class InsertedNode:
-    """A node that a write made: its first version, or a later one where a placeholder became it."""
+    """A node that a write created. Its version is not the first where a placeholder became the node."""
 
     id: UUID
     version_id: UUID
@@ -30,7 +30,7 @@ class InsertedNode:
 
 @dataclass(frozen=True, slots=True)
 class RemovedNode:
-    """What a removed node was, and how many observations left with it."""
+    """A removed node: what it was, and how many observations were removed with it."""
 
     id: UUID
     placeholder: bool
@@ -39,7 +39,7 @@ class RemovedNode:
 
 
 async def insert_placeholders(tx: Transaction, revision: Revision, names: Sequence[str]) -> list[NodeRef]:
-    """Make placeholders for those of these names that no live node has."""
+    """Create a placeholder for each of these names that no live node has; return the new placeholders."""
     ids, version_ids = [new_id() for _ in names], [new_id() for _ in names]
     rows = await tx.fetch(
         queries.insert_placeholders, **_stamp(tx, revision), ids=ids, version_ids=version_ids, names=names
@@ -48,14 +48,14 @@ async def insert_placeholders(tx: Transaction, revision: Revision, names: Sequen
 
 
 async def insert_facts(tx: Transaction, revision: Revision, facts: Sequence[NewFact]) -> list[RememberedFact]:
-    """Make facts, in order; a known one answers with its id."""
+    """Create facts; return them in order, a fact that the graph had already with its older id."""
     made = [_fact_row(place, fact) for place, fact in enumerate(facts)]
     return [RememberedFact(**row) for row in await tx.fetch(queries.insert_facts, **_stamp(tx, revision), facts=made)]
 
 
 @dataclass(frozen=True, slots=True)
 class AppendedVersion:
-    """A head to keep as a version. `based_on` None: the version before; `actor` None: the caller."""
+    """A head to append as a version. `based_on` None is the version before, `actor` None is the caller."""
 
     node_id: UUID
     based_on: int | None = None
@@ -64,7 +64,7 @@ class AppendedVersion:
 
 
 async def append_versions(tx: Transaction, revision: Revision, appended: Sequence[AppendedVersion]) -> set[UUID]:
-    """Keep the heads of these nodes, as they are now, as versions; which of them have siblings, or had until now."""
+    """Append the heads of these nodes as versions; return the ids of nodes that have siblings, or had until now."""
     rows = await tx.fetch(
         queries.append_versions,
         revision=revision.number,
@@ -78,34 +78,34 @@ async def append_versions(tx: Transaction, revision: Revision, appended: Sequenc
 
 
 async def read_heads(tx: Transaction, graph: Graph, node_ids: Sequence[UUID]) -> dict[UUID, NodeHead]:
-    """Live nodes of a graph as they are now, by id."""
+    """The live nodes of a graph among these ids, by id."""
     rows = await tx.fetch(queries.read_heads, graph_id=graph.id, node_ids=node_ids)
     return {row["id"]: _head(row) for row in rows}
 
 
 async def expired_heads(tx: Transaction, graph: Graph, names: Sequence[str]) -> list[NodeHead]:
-    """Nodes of these names that have expired."""
+    """The expired nodes that have these names."""
     return [_head(row) for row in await tx.fetch(queries.expired_heads, graph_id=graph.id, names=names)]
 
 
 async def list_expired(tx: Transaction, graph: Graph, *, limit: int) -> list[NodeHead]:
-    """Nodes of a graph whose time has come and that are not archived yet, longest expired first."""
+    """The expired nodes of a graph that are not archived yet, longest expired first."""
     return [_head(row) for row in await tx.fetch(queries.list_expired, graph_id=graph.id, limit=limit)]
 
 
 async def rewrite_heads(tx: Transaction, revision: Revision, rewrites: Sequence[Rewrite]) -> None:
-    """Give live nodes a new version with other fields."""
+    """Give live nodes other fields and a new version number."""
     rows = [{"id": r.head.id, "version_id": new_id(), **asdict(r.fields)} for r in rewrites]
     await tx.execute(queries.rewrite_heads, graph_id=revision.graph.id, revision_time=revision.at, heads=rows)
 
 
 async def release_names(tx: Transaction, graph: Graph, node_ids: Sequence[UUID]) -> None:
-    """Take the names of nodes away that are about to be given others."""
+    """Take the names from nodes that are about to get others."""
     await tx.execute(queries.release_names, graph_id=graph.id, node_ids=node_ids)
 
 
 async def restore_heads(tx: Transaction, revision: Revision, restored: Sequence[RestoredNode]) -> None:
-    """Give lineages, deleted ones too, a new version with the fields that they had."""
+    """Give lineages, deleted ones too, the fields that they had and a new version number."""
     rows = [
         {"id": r.id, "version_id": new_id(), "began_at": r.began_at, "below": len(r.siblings), **asdict(r.fields)}
         for r in restored
@@ -114,7 +114,7 @@ async def restore_heads(tx: Transaction, revision: Revision, restored: Sequence[
 
 
 async def restore_siblings(tx: Transaction, revision: Revision, version_ids: Sequence[UUID]) -> None:
-    """Let versions be heads of their lineages again, each lineage's in order of their numbers, by new versions."""
+    """Make versions heads of their lineages again, by new versions, in order of the old numbers."""
     await tx.execute(
         queries.restore_siblings,
         revision=revision.number,
@@ -127,9 +127,9 @@ async def restore_siblings(tx: Transaction, revision: Revision, version_ids: Seq
 async def insert_nodes(
     tx: Transaction, revision: Revision, nodes: Sequence[tuple[NodeFields, str | None, datetime | None]]
 ) -> list[InsertedNode]:
-    """Make nodes with every field given, by whom (None: the caller), and since when (None: now), in order.
+    """Create nodes, each given as its fields, its author (None: the caller) and its creation time (None: now).
 
-    Placeholders become them.
+    Returns them in order. A placeholder of a node's name becomes the node.
     """
     rows = [
         {"id": new_id(), "version_id": new_id(), "actor": actor, "began_at": began_at, **asdict(fields)}
@@ -140,12 +140,12 @@ async def insert_nodes(
 
 
 async def list_node_ids(tx: Transaction, graph: Graph, *, after: UUID, limit: int) -> list[UUID]:
-    """Live nodes of a graph but placeholders, by id."""
+    """The ids of live nodes of a graph, in order; no placeholders."""
     return [row["id"] for row in await tx.fetch(queries.list_node_ids, graph_id=graph.id, after=after, limit=limit)]
 
 
 async def memories_of_nodes(tx: Transaction, node_ids: Sequence[UUID]) -> list[IndexedText]:
-    """The texts of live nodes that search knows."""
+    """The texts of live nodes that search finds."""
     rows = await tx.fetch(queries.memories_of_nodes, node_ids=node_ids)
     return [IndexedText(**row) for row in rows]
 
@@ -163,17 +163,17 @@ async def find_named(view: GraphView, names: Sequence[str]) -> dict[str, NodeRef
 
 
 async def touch_nodes(tx: Transaction, revision: Revision, node_ids: Sequence[UUID]) -> None:
-    """Note that what belongs to these nodes changed."""
+    """Set the update time of nodes."""
     await tx.execute(queries.touch_nodes, revision_time=revision.at, node_ids=node_ids)
 
 
 async def names_of(view: GraphView, node_ids: Sequence[UUID]) -> dict[UUID, str]:
-    """The names of nodes, placeholders too."""
+    """The names of nodes by id, placeholders too."""
     return {row["id"]: row["name"] for row in await view.fetch(queries.names_of, node_ids=node_ids)}
 
 
 async def find_homes(tx: Transaction, node_ids: Sequence[UUID]) -> dict[UUID, UUID]:
-    """The graphs that live nodes are in, by the nodes' ids."""
+    """The graph ids of live nodes, by node id."""
     return {row["id"]: row["graph_id"] for row in await tx.fetch(queries.find_homes, node_ids=node_ids)}
 
 

@@ -1,3 +1,9 @@
+-- fragment: held
+-- The graph's index, held until the transaction ends by whoever removes passages of the graph. Settling holds it first,
+-- too: else each of the two could hold a passage that the other waits for.
+held AS MATERIALIZED (
+    SELECT 1 FROM graph_indexes WHERE tenant_id = :tenant_id AND graph_id = :graph_id FOR UPDATE;
+
 -- fragment: made
 -- The passages :ids to :version_ids in the place of old ones: one that says the same as one before keeps its vectors.
 -- :bulk: they are many.
@@ -60,10 +66,9 @@ FROM (
 ) AS p;
 
 -- name: renew_passages
--- The passages of changed observations (:renewed_memory_ids) made anew, as of revision :revision, with the graph's index
--- in hand: what was there serves the past, or nobody if it is of this revision.
-WITH held AS MATERIALIZED (
-    SELECT 1 FROM graph_indexes WHERE tenant_id = :tenant_id AND graph_id = :graph_id FOR UPDATE
+-- The passages of changed observations (:renewed_memory_ids) made anew, as of revision :revision. What was there serves
+-- the past, or nobody if it is of this revision.
+WITH -- include: held
 ), superseded AS (
     UPDATE passages SET removed_revision = :revision
     WHERE tenant_id = :tenant_id AND memory_id = ANY (:renewed_memory_ids::uuid[]) AND removed_revision IS NULL
@@ -94,10 +99,8 @@ WITH superseded AS (
 -- include: made
 
 -- name: remove_passages_of_memories
--- The passages of removed observations leave with them. The graph's index is taken in hand first, as settle has it: else
--- each of the two could hold a passage that the other waits for.
-WITH held AS MATERIALIZED (
-    SELECT 1 FROM graph_indexes WHERE tenant_id = :tenant_id AND graph_id = :graph_id FOR UPDATE
+-- The passages of removed observations leave with them.
+WITH -- include: held
 )
 UPDATE passages SET removed_revision = :revision
 WHERE tenant_id = :tenant_id AND memory_id = ANY (:memory_ids::uuid[]) AND removed_revision IS NULL
@@ -105,9 +108,8 @@ WHERE tenant_id = :tenant_id AND memory_id = ANY (:memory_ids::uuid[]) AND remov
 RETURNING id;
 
 -- name: remove_passages_of_nodes
--- The passages of removed nodes, names and observations included, with the graph's index in hand.
-WITH held AS MATERIALIZED (
-    SELECT 1 FROM graph_indexes WHERE tenant_id = :tenant_id AND graph_id = :graph_id FOR UPDATE
+-- The passages of removed nodes, names and observations included.
+WITH -- include: held
 )
 UPDATE passages SET removed_revision = :revision
 WHERE tenant_id = :tenant_id AND node_id = ANY (:node_ids::uuid[]) AND removed_revision IS NULL

@@ -1,4 +1,4 @@
-"""Relations and the subgraphs that they make."""
+"""Relations, and the subgraphs that entities and relations form."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,9 +11,9 @@ from recollect.graph.entities.model import Entity
 
 @dataclass(frozen=True, slots=True)
 class NewRelation:
-    """An edge between two names; a name that nothing has yet becomes a placeholder.
+    """An edge between two names; a name that no node has gets a placeholder.
 
-    `metadata` None: none where it is new, what it has where it is there.
+    `metadata` None: a new edge has none, an edge that is there keeps its own.
     """
 
     source: str
@@ -23,13 +23,13 @@ class NewRelation:
 
     @property
     def triple(self) -> tuple[str, str, str]:
-        """What makes it the same relation as another."""
+        """Source, target and type: two relations with the same triple are the same relation."""
         return self.source, self.target, self.type
 
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """A stored edge with the names of its ends, when it was made, and when its properties were last put."""
+    """A stored edge with the names of its ends. `updated_at`: when its metadata or ordinal last changed."""
 
     id: UUID
     source: str
@@ -41,10 +41,10 @@ class Relation:
 
 @dataclass(frozen=True, slots=True)
 class NewEdge:
-    """An edge between two nodes by id. `to_graph` other than the source's makes it a symlink.
+    """An edge between two nodes, by their ids. A `to_graph` other than the source's makes it a symlink.
 
-    `metadata`, `ordinal`: None where none is given; one that is there keeps its own. `created_at`: when it was made,
-    where that is before now: one that was elsewhere before.
+    `metadata`, `ordinal`: None is none for a new edge; an edge that is there keeps its own. `actor`: who made it; None
+    is the caller. `created_at`: the creation time of an edge that existed elsewhere before; None is now.
     """
 
     from_node: UUID
@@ -59,9 +59,9 @@ class NewEdge:
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """A stored edge by the ids of its ends; `graph_id` is its source's graph.
+    """A stored edge with the ids of its ends; `graph_id` is the graph of its source.
 
-    Its id stays the same whatever is put to it; `created_at` and `created_by` are those of its making.
+    New metadata or a new ordinal change neither its id nor `created_at` and `created_by`.
     """
 
     id: UUID
@@ -78,13 +78,13 @@ class Edge:
 
     @property
     def is_symlink(self) -> bool:
-        """Whether its target lies in another graph."""
+        """Whether its target is in another graph."""
         return self.graph_id != self.to_graph
 
 
 @dataclass(frozen=True, slots=True)
 class EdgeUpsert:
-    """An edge as a write left it: made, given other properties, or (neither) there just so already."""
+    """An edge after a write, which created it, updated its properties, or (neither) found it as it should be."""
 
     edge: Edge
     created: bool
@@ -93,7 +93,7 @@ class EdgeUpsert:
 
 @dataclass(frozen=True, slots=True)
 class Symlink(Edge):
-    """An edge into another graph, and whether its target still lives there."""
+    """An edge into another graph. `target_lives`: whether its target is still there."""
 
     target_lives: bool
 
@@ -108,7 +108,7 @@ class Direction(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Walk:
-    """How edges are followed. `types` empty: any; `symlinks`: into other graphs that the caller may use."""
+    """How edges are followed. `types`: empty is any. `symlinks`: also into other graphs that the caller may use."""
 
     direction: Direction = Direction.BOTH
     types: tuple[str, ...] = ()
@@ -117,7 +117,7 @@ class Walk:
 
 @dataclass(frozen=True, slots=True)
 class RelationFilter:
-    """What a relation must be. None filters nothing."""
+    """The names of the ends and the type that a relation must have. None matches any."""
 
     source: str | None = None
     target: str | None = None
@@ -126,7 +126,7 @@ class RelationFilter:
 
 @dataclass(frozen=True, slots=True)
 class Subgraph:
-    """Entities and relations; `next_offset` is where to go on where the list of entities was cut."""
+    """Entities and relations. `next_offset`: where the next page of entities begins; None: there is none."""
 
     entities: list[Entity]
     relations: list[Relation]

@@ -9,12 +9,12 @@ coalesce(f.removed_revision, t.removed_revision) IS NULL AND f.name || t.name IS
     AND coalesce(least(f.expires_at, t.expires_at) > statement_timestamp(), true);
 
 -- fragment: reached
--- Whether an edge r stays within its graph, or leads into one of the graphs :reachable_graphs, where these are not null: a
--- caller whom an allow-list confines is not told what others are called.
+-- Whether an edge r stays in its graph, or leads into one of the graphs :reachable_graphs (null: any). A caller with an
+-- allow-list is not told the names of nodes in other graphs.
 (r.to_graph = r.graph_id OR :reachable_graphs::uuid[] IS NULL OR r.to_graph = ANY (:reachable_graphs))
 
 -- name: remove_relations
--- Take edges away, by their ends and type.
+-- Remove edges by their ends and type.
 UPDATE relations r SET removed_revision = :revision
 FROM unnest(:from_nodes::uuid[], :to_nodes::uuid[], :types::text[]) AS i (from_node, to_node, type)
 WHERE r.tenant_id = :tenant_id AND r.from_node = i.from_node AND r.to_node = i.to_node AND r.type = i.type
@@ -22,15 +22,15 @@ WHERE r.tenant_id = :tenant_id AND r.from_node = i.from_node AND r.to_node = i.t
 RETURNING r.id, r.from_node, r.to_node;
 
 -- name: remove_touching
--- Take every edge of this graph away that touches one of these nodes. An edge from another graph stays and dangles.
+-- Remove every edge of this graph with an end among these nodes. An edge from another graph stays and dangles.
 UPDATE relations r SET removed_revision = :revision
 WHERE r.tenant_id = :tenant_id AND r.graph_id = :graph_id AND r.removed_revision IS NULL
     AND (r.from_node = ANY (:node_ids::uuid[]) OR r.to_node = ANY (:node_ids::uuid[]))
 RETURNING r.id, r.from_node, r.to_node;
 
 -- name: find_orphaned_placeholders
--- Those of these nodes of a graph that are placeholders without any edge of it. An edge from another graph keeps none: it
--- dangles, as where an entity goes.
+-- Those of these nodes of a graph that are placeholders without an edge in it. An edge from another graph does not count:
+-- it dangles, as it does when an entity is deleted.
 SELECT n.id FROM nodes n
 WHERE n.tenant_id = :tenant_id AND (n.graph_id = :graph_id) IS TRUE AND n.id = ANY (:node_ids::uuid[]) AND n.placeholder
     AND n.removed_revision IS NULL AND NOT EXISTS (
@@ -43,8 +43,8 @@ WHERE n.tenant_id = :tenant_id AND (n.graph_id = :graph_id) IS TRUE AND n.id = A
 
 -- name: relations_touching
 -- Edges of a graph with an end among these nodes, oldest first; both ends live and have names. At most :limit. Here and
--- below each end is looked up by its key (LIMIT): where the planner takes a tenant to have next to nothing, it would
--- compare every edge with every node (11,000 edges: 30 s). And IS TRUE keeps it from reading the graph's every edge.
+-- below, LIMIT has each end looked up by its key: a planner that expects a tenant to have almost no rows would compare
+-- every edge with every node (11,000 edges: 30 s). IS TRUE keeps it from reading every edge of the graph.
 SELECT r.id, f.name AS source, t.name AS target, r.type, r.created_at, coalesce(r.updated_at, r.created_at) AS updated_at
 FROM (
     SELECT id, graph_id, from_node, to_graph, to_node, type, created_at, updated_at FROM relations
@@ -112,8 +112,8 @@ ORDER BY r.created_at, r.id
 LIMIT :limit;
 
 -- name: list_relations_at
--- Every edge of a graph as they were at a revision (:as_of_revision) and its time (:as_of_time), whose ends had names,
--- oldest first.
+-- Every edge that a graph had at a revision (:as_of_revision) and its time (:as_of_time) and whose ends had names, oldest
+-- first.
 SELECT r.id, f.name AS source, t.name AS target, r.type, r.created_at, coalesce(r.updated_at, r.created_at) AS updated_at
 FROM relations_at(:tenant_id, :graph_id, :as_of_revision) r
 JOIN LATERAL node_at(:tenant_id, r.from_node, :as_of_time) f ON f.name IS NOT NULL
@@ -124,8 +124,8 @@ OFFSET :offset
 LIMIT :limit;
 
 -- name: insert_edges
--- New edges between nodes by id; one that is there already is skipped. Which state of the graph shows an edge is decided by
--- its revisions: its time is only told, and may be one before.
+-- New edges between nodes; an edge that is there is skipped. Its revisions alone decide in which states of the graph an
+-- edge is seen; its creation time is for readers, and may be earlier.
 INSERT INTO relations (tenant_id, graph_id, id, from_node, to_graph, to_node, type, metadata, ordinal, added_revision,
     created_at, created_by)
 SELECT :tenant_id, :graph_id, i.id, i.from_node, i.to_graph, i.to_node, i.type, i.metadata, i.ordinal, :revision,
@@ -160,8 +160,8 @@ JOIN relations_at(:tenant_id, :graph_id, :as_of_revision) r ON r.id = wanted.id
 ORDER BY wanted.place;
 
 -- name: rewrite_edges
--- Give live edges of this graph other properties, where they differ. They keep their ids; what they were stays as former
--- versions of them, but for what this very revision wrote.
+-- Give live edges of this graph other properties, where they differ. They keep their ids. What they had stays as former
+-- versions, unless this same revision wrote it.
 WITH given AS (
     SELECT i.*
     FROM jsonb_to_recordset(:edges::jsonb) AS i (id uuid, former uuid, metadata jsonb, ordinal integer)
@@ -182,13 +182,13 @@ WHERE r.tenant_id = :tenant_id AND r.id = i.id
 RETURNING r.id;
 
 -- name: remove_edges
--- Take edges of this graph away, by id.
+-- Remove edges of this graph by id.
 UPDATE relations SET removed_revision = :revision
 WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND id = ANY (:edge_ids::uuid[]) AND removed_revision IS NULL
 RETURNING id, from_node, to_node;
 
 -- name: edges_between
--- Live edges of this graph from one node to another; :type: of this type, where it is not null.
+-- Live edges of this graph from one node to another, of the type :type (null: any).
 SELECT id, graph_id, from_node, to_graph, to_node, type, metadata, ordinal, created_at, created_by,
     coalesce(updated_at, created_at) AS updated_at
 FROM relations
@@ -198,8 +198,8 @@ WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND from_node = :from_node
 
 -- name: edges_of
 -- Live edges that start (:outgoing) or end (:incoming) at one of these nodes, in the order of ordinal and age; at most
--- :limit after :offset. :types: of these types, where there are any. :within: only edges with both ends within these
--- graphs, and none whose target is gone, where it is not null.
+-- :limit after :offset. :types: only these types; empty: any. :within: only edges with both ends in these graphs and a
+-- target that lives; null: any.
 SELECT id, graph_id, from_node, to_graph, to_node, type, metadata, ordinal, created_at, created_by,
     coalesce(updated_at, created_at) AS updated_at
 FROM (
@@ -294,7 +294,7 @@ ORDER BY count DESC, type
 LIMIT :limit;
 
 -- name: count_named_types
--- How many edges of each type a graph has whose ends have names, as list_relations lists them, most first.
+-- How many edges of each type a graph has between nodes with names (as list_relations), most first.
 SELECT r.type, count(*) AS count
 FROM relations r
 -- include: ends
@@ -316,8 +316,8 @@ ORDER BY count DESC, r.type
 LIMIT :limit;
 
 -- name: list_symlinks
--- The edges of a graph that lead into others (:inbound: those of others that lead into it), oldest first, and whether
--- their targets still live. :reachable_graphs: only where the other graph is one of these, where it is not null.
+-- The edges that lead from a graph into others, or with :inbound from others into it, oldest first, and whether their
+-- targets still live. :reachable_graphs: only edges whose other graph is one of these; null: any.
 SELECT r.id, r.graph_id, r.from_node, r.to_graph, r.to_node, r.type, r.metadata, r.ordinal, r.created_at, r.created_by,
     coalesce(r.updated_at, r.created_at) AS updated_at, EXISTS (
         SELECT 1 FROM nodes t WHERE t.tenant_id = :tenant_id AND t.id = r.to_node AND t.removed_revision IS NULL

@@ -1,4 +1,4 @@
-"""Use cases of relations: make them, take them away, find those of given nodes."""
+"""Use cases of relations: create, change, remove and find them."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -27,14 +27,14 @@ from recollect.graph.relations.store import RemovedRelation
 from recollect.platform.db import Transaction
 
 Key = tuple[UUID, UUID, str]
-"""What makes it the same edge as another: both ends and the type."""
+"""Both ends and the type: two edges with the same key are the same edge."""
 
 MAX_RELATIONS = 10_000
-"""Edges in one answer at most."""
+"""Most edges in one answer."""
 
 
 async def create_relations(tx: Transaction, revision: Revision, relations: Sequence[NewRelation]) -> list[NewRelation]:
-    """Make edges between names; what was not there yet, in order. Names that nothing has become placeholders."""
+    """Create edges between names; return those that are new, in order. A name that no node has gets a placeholder."""
     wanted = unique_by(lambda relation: relation.triple, relations)
     edges = await _between_names(tx, revision, wanted)
     made = {_key(edge) for edge in (await _add(tx, revision, edges)).values()}
@@ -42,15 +42,15 @@ async def create_relations(tx: Transaction, revision: Revision, relations: Seque
 
 
 async def upsert_relations(tx: Transaction, revision: Revision, relations: Sequence[NewRelation]) -> list[EdgeUpsert]:
-    """Make edges between names, or give those that are there the metadata given; in order, as `upsert_edges`.
+    """Create edges between names, or give those that are there the new metadata; return all in order (`upsert_edges`).
 
-    Names that nothing has become placeholders.
+    A name that no node has gets a placeholder.
     """
     return await upsert_edges(tx, revision, await _between_names(tx, revision, relations))
 
 
 async def delete_relations(tx: Transaction, revision: Revision, triples: Sequence[tuple[str, str, str]]) -> None:
-    """Take (source, target, type) edges away; what is not there is passed over. Lonely placeholders vanish."""
+    """Remove (source, target, type) edges; one that is not there is ignored. Orphaned placeholders are removed, too."""
     ends = await nodes.find_named(
         GraphView(tx, revision.graph), unique(name for source, target, _ in triples for name in (source, target))
     )
@@ -60,7 +60,7 @@ async def delete_relations(tx: Transaction, revision: Revision, triples: Sequenc
 
 
 async def delete_nodes(tx: Transaction, revision: Revision, node_ids: Sequence[UUID]) -> None:
-    """Delete nodes with all that belongs to them: relations, observations, passages. Lonely placeholders vanish."""
+    """Delete nodes with their relations, observations and passages. Orphaned placeholders are removed, too."""
     removed = await store.remove_touching(tx, revision, node_ids)
     ends = _record_removed(revision, removed)
     await nodes.remove_nodes(tx, revision, node_ids)
@@ -68,9 +68,9 @@ async def delete_nodes(tx: Transaction, revision: Revision, node_ids: Sequence[U
 
 
 async def put_edges(tx: Transaction, revision: Revision, edges: Sequence[NewEdge]) -> list[Edge]:
-    """Make edges between nodes by id, in order; one that is there already is answered as it is.
+    """Create edges between nodes; return all in order. An edge that is there is returned unchanged.
 
-    The ends are the caller's to have checked.
+    The caller has checked that both ends are there.
     """
     await add_edges(tx, revision, edges)
     stored = await _stored(tx, edges)
@@ -78,15 +78,15 @@ async def put_edges(tx: Transaction, revision: Revision, edges: Sequence[NewEdge
 
 
 async def add_edges(tx: Transaction, revision: Revision, edges: Sequence[NewEdge]) -> list[UUID]:
-    """Make those edges between nodes by id that are not there yet; their ids. Their ends are checked by the caller."""
+    """Create the edges that are not there yet; return their ids. The caller has checked that both ends are there."""
     return list(await _add(tx, revision, unique_by(_key, edges)))
 
 
 async def upsert_edges(tx: Transaction, revision: Revision, edges: Sequence[NewEdge]) -> list[EdgeUpsert]:
-    """Make edges between nodes by id, or give those that are there the properties given; in order.
+    """Create edges between nodes, or give those that are there the new properties; return all in order.
 
-    Metadata and ordinal take the place of those that an edge has; those that are not given stay. What is named twice is
-    put twice. The ends are the caller's to have checked.
+    New metadata and a new ordinal replace those of the edge; None keeps them. An edge that is named twice is written
+    twice. The caller has checked that both ends are there.
     """
     outcomes: dict[int, EdgeUpsert] = {}
     for places in occurrences(lambda place: _key(edges[place]), range(len(edges))):
@@ -96,14 +96,14 @@ async def upsert_edges(tx: Transaction, revision: Revision, edges: Sequence[NewE
 
 
 async def rewrite_edges(tx: Transaction, revision: Revision, edges: Sequence[tuple[Edge, NewEdge]]) -> None:
-    """Give edges that are there exactly the metadata and the ordinal of others; what they had stays in history."""
+    """Give each stored edge exactly the metadata and ordinal of its partner. What it had stays in history."""
     await _rewrite(tx, revision, [replace(old, metadata=new.metadata or {}, ordinal=new.ordinal) for old, new in edges])
 
 
 async def connect(tx: Transaction, revision: Revision, edges: Sequence[NewEdge]) -> list[EdgeUpsert | RecollectError]:
-    """Upsert edges between nodes, best effort: for each, in order, what became of it, or why it cannot be.
+    """Upsert edges one by one; return for each, in order, its outcome or the error that kept it from being written.
 
-    NotFound where the source does not live in the graph that is written, or the target in the edge's `to_graph`.
+    The error is NotFound if the source is not in the graph that is written, or the target not in `to_graph`.
     """
     homes = await nodes.find_homes(tx, [end for edge in edges for end in (edge.from_node, edge.to_node)])
     steps = [_checked(revision.graph, edge, homes) for edge in edges]
@@ -113,19 +113,19 @@ async def connect(tx: Transaction, revision: Revision, edges: Sequence[NewEdge])
 
 
 async def delete_edges(tx: Transaction, revision: Revision, edge_ids: Sequence[UUID]) -> int:
-    """Take edges of the graph away, by id; how many were there. Lonely placeholders vanish."""
+    """Remove edges of the graph by id; return how many were there. Orphaned placeholders are removed, too."""
     removed = await store.remove_edges(tx, revision, edge_ids)
     await drop_orphaned_placeholders(tx, revision, _record_removed(revision, removed))
     return len(removed)
 
 
 async def remove_edges(tx: Transaction, revision: Revision, edge_ids: Sequence[UUID]) -> set[UUID]:
-    """Remove edges by id, but no orphaned placeholders (`drop_orphaned_placeholders` does); the ends of those edges."""
+    """Remove edges by id; return their ends, for `drop_orphaned_placeholders`, which is not called here."""
     return _record_removed(revision, await store.remove_edges(tx, revision, edge_ids)) if edge_ids else set()
 
 
 async def drop_orphaned_placeholders(tx: Transaction, revision: Revision, node_ids: Iterable[UUID]) -> None:
-    """Let those of these nodes of the graph vanish that are placeholders without a relation of it."""
+    """Remove those of these nodes that are placeholders without a relation in the graph."""
     candidates = list(node_ids)
     lonely = await store.find_orphaned_placeholders(tx, revision.graph, candidates) if candidates else []
     if lonely:
@@ -135,73 +135,73 @@ async def drop_orphaned_placeholders(tx: Transaction, revision: Revision, node_i
 async def edges_between(
     tx: Transaction, graph: Graph, from_node: UUID, to_node: UUID, type_: str | None = None
 ) -> list[Edge]:
-    """Live edges of a graph from one node to another."""
+    """The live edges of a graph from one node to another; of any type where `type_` is None."""
     return await store.edges_between(tx, graph, from_node, to_node, type_)
 
 
 async def edges_by_id(view: GraphView, edge_ids: Sequence[UUID]) -> list[Edge]:
-    """Edges of a graph by id, in the order asked for; those that are not there are left out."""
+    """The edges of a graph with these ids, in the same order; an id that no edge has is left out."""
     return await store.edges_by_id(view, edge_ids)
 
 
 async def edges_of(
     view: GraphView, node_ids: Sequence[UUID], walk: Walk, *, within: Sequence[UUID] | None, offset: int = 0, limit: int
 ) -> list[Edge]:
-    """Edges at these nodes that a walk may follow, within these graphs (None: any); at most `limit` after `offset`."""
+    """The edges of these nodes that a walk may follow, inside the graphs `within` (None: any); one page."""
     return await store.edges_of(view, node_ids, walk, within=within, offset=offset, limit=limit)
 
 
 async def search_relations(
     view: GraphView, only: RelationFilter, *, offset: int = 0, limit: int = MAX_RELATIONS
 ) -> list[Relation]:
-    """Relations of a graph by the names of their ends and their type, oldest first."""
+    """The relations of a graph that pass a filter, oldest first."""
     return await store.search_relations(view, only, offset=offset, limit=limit)
 
 
 async def find_relations(
     view: GraphView, only: RelationFilter, *, offset: int, limit: int
 ) -> tuple[list[Relation], bool]:
-    """A page of the relations of a graph that pass a filter, oldest first; whether more follow."""
+    """A page of the relations of a graph that pass a filter, oldest first, and whether more follow."""
     found = await store.search_relations(view, only, offset=offset, limit=limit + 1)
     return found[:limit], len(found) > limit
 
 
 async def count_types(view: GraphView, *, limit: int = 1000) -> list[tuple[str, int]]:
-    """How many relations of each type a graph has, those of facts too, most first, ties by name."""
+    """Each relation type of a graph with its number of relations, those of facts too; most first, then by name."""
     return await store.count_types(view, limit=limit)
 
 
 async def count_named_types(view: GraphView, *, limit: int | None = None) -> list[tuple[str, int]]:
-    """How many of the relations that `list_relations` lists, which are between names, are of each type, most first."""
+    """Each relation type with its number of relations between names (those that `list_relations` lists), most first."""
     return await store.count_named_types(view, limit=limit)
 
 
 async def list_symlinks(
     tx: Transaction, graph: Graph, *, inbound: bool = False, offset: int = 0, limit: int = 1000
 ) -> list[Symlink]:
-    """The edges of a graph that lead into others (`inbound`: those of others into it), oldest first.
+    """The edges that lead from a graph into others, or with `inbound` from others into it; oldest first.
 
-    With whether their targets still live; only where the caller may use the other graph.
+    Only edges whose other graph the caller may use.
     """
     return await store.list_symlinks(tx, graph, inbound=inbound, offset=offset, limit=limit)
 
 
 async def subgraph_of(view: GraphView, entities: list[Entity], *, next_offset: int | None = None) -> Subgraph:
-    """These entities with every relation that touches one of them."""
+    """These entities with every relation of one of them. Raises TooLarge past MAX_RELATIONS."""
     ids = [entity.id for entity in entities]
     found = await store.relations_touching(view, ids, limit=MAX_RELATIONS + 1)
     return Subgraph(entities, _bounded(found), next_offset)
 
 
 async def subgraph_within(view: GraphView, entities: list[Entity], *, next_offset: int | None = None) -> Subgraph:
-    """These entities with the relations among them."""
+    """These entities with the relations between them. Raises TooLarge past MAX_RELATIONS."""
     ids = [entity.id for entity in entities]
     found = await store.relations_between(view, ids, limit=MAX_RELATIONS + 1)
     return Subgraph(entities, _bounded(found), next_offset)
 
 
 async def list_relations(view: GraphView, *, offset: int = 0, limit: int | None = None) -> list[Relation]:
-    """Every relation of a graph, oldest first."""
+    """The relations of a graph between nodes with names, oldest first."""
     return await store.list_relations(view, offset=offset, limit=limit)
 
 
@@ -211,14 +211,14 @@ async def _between_names(tx: Transaction, revision: Revision, relations: Sequenc
 
 
 async def _add(tx: Transaction, revision: Revision, edges: Sequence[NewEdge]) -> dict[UUID, NewEdge]:
-    """Make the edges, each named once, that are not there yet; those, by their ids."""
+    """Create the edges that are not there yet, of edges that are each named once; return the new ones by id."""
     made = await store.insert_edges(tx, revision, edges) if edges else {}
     revision.touch("relations_added", made, relations=len(made))
     return made
 
 
 async def _upsert(tx: Transaction, revision: Revision, edges: Sequence[NewEdge]) -> list[EdgeUpsert]:
-    """What `upsert_edges` answers of edges of which each is named once."""
+    """`upsert_edges` of edges that are each named once."""
     made = await _add(tx, revision, edges)
     stored = await _stored(tx, edges)
     then = [_with_properties(stored[_key(edge)], edge) for edge in edges]
@@ -229,7 +229,7 @@ async def _upsert(tx: Transaction, revision: Revision, edges: Sequence[NewEdge])
 
 
 async def _rewrite(tx: Transaction, revision: Revision, edges: Sequence[Edge]) -> set[UUID]:
-    """Let edges have the properties that they have here; the ids of those that had others."""
+    """Store the properties of these edges; return the ids of the edges that had others."""
     properties = [(edge.id, edge.metadata, edge.ordinal) for edge in edges]
     updated = await store.rewrite_edges(tx, revision, properties) if properties else []
     revision.touch("relations_updated", [edge_id for edge_id in updated if edge_id not in revision.ids])
@@ -237,13 +237,13 @@ async def _rewrite(tx: Transaction, revision: Revision, edges: Sequence[Edge]) -
 
 
 async def _stored(tx: Transaction, edges: Sequence[NewEdge]) -> dict[Key, Edge]:
-    """The live edges between the same nodes and of the same type, by their keys."""
+    """The live edges that have the keys of these, by key."""
     found = await store.find_edges(tx, [_key(edge) for edge in edges]) if edges else []
     return {_key(edge): edge for edge in found}
 
 
 def _with_properties(edge: Edge, new: NewEdge) -> Edge:
-    """An edge with the properties that are given; it keeps those that are not."""
+    """The edge with the new properties; where one is None, with its own."""
     return replace(
         edge,
         metadata=edge.metadata if new.metadata is None else new.metadata,

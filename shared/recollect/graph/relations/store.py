@@ -30,7 +30,7 @@ class RemovedRelation:
 async def remove_relations(
     tx: Transaction, revision: Revision, edges: Sequence[tuple[UUID, UUID, str]]
 ) -> list[RemovedRelation]:
-    """Take (source, target, type) edges away; those that were there."""
+    """Remove edges by (source, target, type); return those that were there."""
     rows = await tx.fetch(
         queries.remove_relations,
         revision=revision.number,
@@ -42,7 +42,7 @@ async def remove_relations(
 
 
 async def remove_touching(tx: Transaction, revision: Revision, node_ids: Sequence[UUID]) -> list[RemovedRelation]:
-    """Take every edge of the graph away that touches one of these nodes."""
+    """Remove every edge of the graph with an end among these nodes; return the edges."""
     rows = await tx.fetch(
         queries.remove_touching, graph_id=revision.graph.id, revision=revision.number, node_ids=node_ids
     )
@@ -50,7 +50,7 @@ async def remove_touching(tx: Transaction, revision: Revision, node_ids: Sequenc
 
 
 async def find_orphaned_placeholders(tx: Transaction, graph: Graph, node_ids: Sequence[UUID]) -> list[UUID]:
-    """Those of these nodes of a graph that are placeholders without any edge of it."""
+    """The ids of those of these nodes that are placeholders without an edge in the graph."""
     return [
         row["id"] for row in await tx.fetch(queries.find_orphaned_placeholders, graph_id=graph.id, node_ids=node_ids)
     ]
@@ -72,7 +72,7 @@ async def list_relations(view: GraphView, *, offset: int, limit: int | None) -> 
 
 
 async def insert_edges(tx: Transaction, revision: Revision, edges: Sequence[NewEdge]) -> dict[UUID, NewEdge]:
-    """Make edges between nodes by id; those that were not there, by their ids."""
+    """Create the edges that are not there yet; return these by id."""
     made = {new_id(): edge for edge in edges}
     rows = [
         {

@@ -2,7 +2,7 @@
 
 import pytest
 
-from recollect_cli.upload import ImportTally
+from recollect_cli.import_tally import ImportTally
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,171 @@
+"""A job as a command follows it: its progress, its end, and what to do where it does not end well."""
+
+import sys
+import time
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+import msgspec
+
+from recollect.errors import ErrorCode, InvalidInput, RecollectError, Unavailable
+from recollect_cli.gateway import ATTEMPT_SECONDS, Gateway
+from recollect_cli.progress import EVERY_ITEMS, Meter, metered
+
+JSON = "application/json"
+
+FIRST_POLL_SECONDS = 0.05
+POLL_SECONDS = 0.5
+"""Between two looks at a job: little at first, since a small job is done at once, then twice as long each time, up to
+this."""
+
+TOLD_TIMES = 20
+"""How often a wait says how far the job is where there is no terminal, at most, unless it is told otherwise."""
+
+WORKER_SECONDS = 5.0
+"""After so long a job that no worker has begun is told to wait for one."""
+
+_ADVICE: dict[str, str] = {
+    ErrorCode.JOB_STORAGE_FULL: "The tenant's jobs store as much as they may: wait until older ones are removed",
+    **dict.fromkeys(
+        (ErrorCode.INTERNAL, ErrorCode.BUSY, ErrorCode.DATABASE_UNAVAILABLE, ErrorCode.EMBEDDER_UNAVAILABLE),
+        "Run the command again",
+    ),
+}
+"""What to do where the reason why a job failed does not say it."""
+
+
+class JobFailure(msgspec.Struct, frozen=True):
+    """Why a job failed, or has to try its step again."""
+
+    code: str
+    message: str
+
+
+class JobView(msgspec.Struct, frozen=True):
+    """What is shown of a job."""
+
+    id: UUID
+    kind: str
+    graph: str | None
+    status: str
+    done: int
+    total: int | None
+    created_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
+    output_bytes: int
+    result: dict[str, msgspec.Raw] | None
+    error: JobFailure | None
+    cancel_requested: bool = False
+
+    @property
+    def is_ending(self) -> bool:
+        """Whether it was cancelled and its step in hand is still to end."""
+        return self.cancel_requested and self.finished_at is None
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What a job does, in the words of its user: "import", "importing", and what stays of one that is cut short."""
+
+    name: str
+    doing: str
+    kept: str = ""
+
+
+def get_job(gateway: Gateway, job_id: UUID) -> bytes:
+    """The job, as JSON."""
+    with gateway.download(f"/jobs/{job_id}", media_type=JSON) as response:
+        return response.read()
+
+
+def cancel_job(gateway: Gateway, job_id: UUID) -> bytes:
+    """Cancel the job; what it is then, as JSON."""
+    return gateway.post(f"/jobs/{job_id}/cancel", b"", media_type=JSON)
+
+
+def follow(gateway: Gateway, job_id: UUID, work: Work) -> JobView:
+    """The job once it has succeeded. Ctrl-C cancels it and says so.
+
+    Raises InvalidInput where it failed or was cancelled, RecollectError where it cannot be followed to its end.
+    """
+    try:
+        job = wait_for_job(gateway, job_id, doing=work.doing, item="items", every=EVERY_ITEMS)
+    except RecollectError as error:
+        raise RecollectError(
+            f"{_sentence(error)} This command no longer follows the {work.name}: `recollect jobs show {job_id} --wait` "
+            f"goes on to, `recollect jobs cancel {job_id}` ends it"
+        ) from error
+    except KeyboardInterrupt:
+        print(f"Stopped. {_cancel(gateway, job_id, work)}", file=sys.stderr)
+        raise
+    if job.status != "succeeded":
+        raise InvalidInput(_why(job, work))
+    return job
+
+
+def wait_for_job(gateway: Gateway, job_id: UUID, *, doing: str | None = None, item: str, every: int | None) -> JobView:
+    """The job at its end; meanwhile a meter tells its progress, or what it waits for.
+
+    Where there is no terminal it is told after `every` so many items; None: after each twentieth of the total. Raises
+    what the gateway refuses, and Unavailable where it stays away for longer than a restart takes.
+    """
+    job, begun, pause = _view(gateway, job_id), time.monotonic(), FIRST_POLL_SECONDS
+    seen = begun
+    with metered(doing or job.kind, job.total, item=item, every=every or _twentieth(job)) as meter:
+        while job.finished_at is None:
+            meter.advance(job.done, job.done, job.total)
+            time.sleep(pause)
+            pause = min(2 * pause, POLL_SECONDS)
+            try:
+                job, seen = _view(gateway, job_id), time.monotonic()
+                _tell_wait(meter, job, seen - begun)
+            except Unavailable:
+                if time.monotonic() - seen > ATTEMPT_SECONDS:
+                    raise
+                meter.wait_for("the gateway")
+        meter.advance(job.done, job.done, job.total)
+    return job
+
+
+def _view(gateway: Gateway, job_id: UUID) -> JobView:
+    return msgspec.json.decode(get_job(gateway, job_id), type=JobView)
+
+
+def _twentieth(job: JobView) -> int:
+    return max((job.total or 0) // TOLD_TIMES, 1)
+
+
+def _tell_wait(meter: Meter, job: JobView, seconds: float) -> None:
+    idle = job.started_at is None and job.finished_at is None
+    meter.wait_for("a worker" if idle and seconds > WORKER_SECONDS else None)
+
+
+def _cancel(gateway: Gateway, job_id: UUID, work: Work) -> str:
+    """Cancel the job; the sentence that says so, or why it goes on."""
+    try:
+        job = msgspec.json.decode(cancel_job(gateway, job_id), type=JobView)
+    except RecollectError as error:
+        return f"The {work.name} goes on. {_sentence(error)} `recollect jobs cancel {job_id}` ends it"
+    if job.status in ("succeeded", "failed"):
+        return f"The {work.name} had ended before: `recollect jobs show {job_id}` tells how"
+    return f"The {work.name} is cancelled{f'. {work.kept}' if work.kept else ''}"
+
+
+def _why(job: JobView, work: Work) -> str:
+    """Why a job did not succeed, and what to do."""
+    kept = work.kept or "Run the command again"
+    if job.error is None:
+        return f"The {work.name} was {job.status}, not by this command. {kept}"
+    return _joined(f"The {work.name} failed: {job.error.message}", _ADVICE.get(job.error.code), work.kept)
+
+
+def _joined(*sentences: str | None) -> str:
+    """The sentences that there are, with a full stop between any two."""
+    told = [sentence for sentence in sentences if sentence]
+    return " ".join([*(f"{sentence.rstrip('.')}." for sentence in told[:-1]), told[-1]])
+
+
+def _sentence(error: RecollectError) -> str:
+    return f"{str(error).rstrip('.')}."

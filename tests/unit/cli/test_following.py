@@ -1,0 +1,34 @@
+"""What is said of a job that did not succeed."""
+
+from datetime import UTC, datetime
+from uuid import UUID
+
+import pytest
+
+from recollect_cli.following import JobFailure, JobView, Work, _why
+
+NOW = datetime(2027, 1, 1, tzinfo=UTC)
+
+
+def job(status: str, error: JobFailure | None = None) -> JobView:
+    return JobView(UUID(int=1), "import_graph", "notes", status, 3, 9, NOW, NOW, NOW, 0, None, error)
+
+
+@pytest.mark.parametrize(
+    ("kept", "code", "said"),
+    [
+        ("", "job_storage_full", "The tenant's jobs store as much as they may: wait until older ones are removed"),
+        ("", "internal_error", "Run the command again"),
+        ("It stays", "busy", "Run the command again. It stays"),
+        ("It stays", "invalid_input", "It stays"),
+    ],
+)
+def test_a_failure_says_what_to_do(kept: str, code: str, said: str) -> None:
+    failed = job("failed", JobFailure(code, "It is so."))
+    assert _why(failed, Work("import", "importing", kept)) == f"The import failed: It is so. {said}"
+
+
+def test_a_failure_that_says_it_all_stands_alone() -> None:
+    assert _why(job("failed", JobFailure("invalid_input", "It is so")), Work("export", "exporting")) == (
+        "The export failed: It is so"
+    )
