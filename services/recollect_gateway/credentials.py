@@ -39,7 +39,7 @@ class Authenticator:
     async def caller(self, connection: AnyConnection, tenant: str | None = None) -> Caller:
         """The Caller of a request, who must be of `tenant` where the address names one.
 
-        Raises Unauthenticated, alike for every reason, TooManyFailures, or Unavailable.
+        Raises Unauthenticated, alike for every reason, TooManyRequests, or Unavailable.
         """
         caller = await self._holder(_secret(connection.headers), _site(connection))
         if tenant not in (None, caller.tenant):
@@ -74,11 +74,11 @@ class Authenticator:
         key = hash_secret(secret, self.pepper)
         if self.failed.is_void(key):
             raise Unauthenticated(identity.REFUSAL)
-        self.failed.require_allowance(key, site)
+        await self.failed.require_within_rate(key, site)
         try:
             caller = await self._ask(secret)
         except Unauthenticated as error:
-            self.failed.note_failed(key, site, void=not isinstance(error, TenantSuspended))
+            await self.failed.note_failed(key, site, void=not isinstance(error, TenantSuspended))
             raise
         self.failed.note_held(key)
         return caller

@@ -7,6 +7,7 @@ choose what is offered.
 
 import re
 from collections.abc import Iterable
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -23,6 +24,7 @@ from mcp_types import JSONRPCError
 from recollect.caller import Caller
 from recollect.errors import ErrorCode, InvalidInput, MethodNotAllowed, NotFound, RecollectError, TooLarge, Unavailable
 from recollect.settings import Settings
+from recollect_gateway.admission import Admission
 from recollect_gateway.bodies import LARGE, require_few_values
 from recollect_gateway.calls import Services
 from recollect_gateway.credentials import Authenticator
@@ -53,8 +55,8 @@ class McpAddress:
 class McpEndpoint:
     """Authenticates each request and hands it to the SDK."""
 
-    def __init__(self, services: Services, authenticator: Authenticator) -> None:
-        self._authenticator = authenticator
+    def __init__(self, services: Services, authenticator: Authenticator, admission: Admission) -> None:
+        self._authenticator, self._admission = authenticator, admission
         self.sessions = StreamableHTTPSessionManager(
             create_server(services),
             stateless=True,
@@ -67,14 +69,19 @@ class McpEndpoint:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one HTTP request; only POST, since no server-sent requests wait on a GET."""
         request: AnyRequest = Request(scope)
-        try:
-            mcp_request = await self._admit(request, body := CountedBody(receive))
-            message = await self._whole(body)
-        except RecollectError as error:
-            await problem_response(error, request).to_asgi_response(None, request)(scope, receive, send)
-            return
-        if message is None:
-            return  # Who left before the message was whole is owed no answer.
+        async with AsyncExitStack() as stack:
+            try:
+                mcp_request = await self._admit(request, body := CountedBody(receive), stack)
+                message = await self._whole(body)
+            except RecollectError as error:
+                await problem_response(error, request).to_asgi_response(None, request)(scope, receive, send)
+                return
+            if message is not None:  # Who left before the message was whole is owed no answer.
+                await self._answer(mcp_request, message, scope, receive, send)
+
+    async def _answer(
+        self, mcp_request: McpRequest, message: bytes, scope: Scope, receive: Receive, send: Send
+    ) -> None:
         try:
             await _check(message)
         except MCPError as error:
@@ -103,11 +110,14 @@ class McpEndpoint:
         await require_few_values(message)
         return message
 
-    async def _admit(self, request: AnyRequest, body: CountedBody) -> McpRequest:
+    async def _admit(self, request: AnyRequest, body: CountedBody, stack: AsyncExitStack) -> McpRequest:
+        """Who asks for what; a caller has its place among those of its tenant until the stack is left."""
         address = _address(request.scope["raw_path"].decode("latin-1"))
         if request.method != "POST":
             raise MethodNotAllowed("MCP is served by POST; no server-sent requests wait on a GET.")
         caller = await self._caller(request, address.tenant)
+        if isinstance(caller, Caller):
+            await stack.enter_async_context(self._admission.admitted(request.scope, caller))
         return McpRequest(caller, _selection(address, request.headers), body)
 
     async def _caller(self, request: AnyRequest, tenant: str | None) -> Caller | Unavailable:
