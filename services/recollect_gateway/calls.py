@@ -84,12 +84,15 @@ class Call:
         async with self.transaction() as tx:
             yield await graphs.view(tx, graph, as_of)
 
+    def changing(self, graph: str | None, *, keep: bool = True) -> AbstractAsyncContextManager[Transaction]:
+        """The call's one transaction, in which a use case takes the graph's write lock. `keep` as in `transaction`."""
+        return self.services.db.writing(self.caller, self.graph_name(graph), keep=keep)
+
     @asynccontextmanager
     async def writing(self, graph: str | None, *, keep: bool = True) -> AsyncIterator[tuple[Transaction, Revision]]:
         """The call's one transaction, with the graph's write lock and its next revision. `keep` as in `transaction`."""
         async with (
-            self.services.db.writers_turn(self.caller, self.graph_name(graph)),
-            self.transaction(keep=keep) as tx,
+            self.changing(graph, keep=keep) as tx,
             graphs.write_graph(tx, graph, self.operation) as revision,
         ):
             yield tx, revision

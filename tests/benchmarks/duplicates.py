@@ -87,11 +87,13 @@ async def measure(url: str, settings: Settings, size: int) -> MeasuredPass:
         seconds = [0.0]
         core = time.process_time()
         cursor: PassCursor | None = None
+        async with db.transaction(caller, read_only=True) as tx:
+            graph_id = (await graphs.get_graph(tx, "companies")).id
         while len(seconds) == 1 or cursor is not None:
             begun = time.perf_counter()
+            step, pairs = await deduplication.deduplicate(db, caller, graph_id, cursor)
             async with db.transaction(caller) as tx:
-                graph = await graphs.get_graph(tx, "companies")
-                cursor = (await deduplication.deduplicate(tx, graph.id, cursor)).cursor
+                cursor = (await deduplication.settle(tx, step, pairs)).cursor
             seconds.append(time.perf_counter() - begun)
         core = time.process_time() - core
         async with db.transaction(caller, read_only=True) as tx:

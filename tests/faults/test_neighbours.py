@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Iterator
 from contextlib import AsyncExitStack
+from typing import Any
 
 import asyncpg
 import httpx2
@@ -99,6 +100,60 @@ async def test_writers_of_a_graph_that_is_held_keep_few_connections_and_nobody_u
         await asyncio.gather(*floods)
 
 
+WRITERS: dict[str, tuple[str, str, Any]] = {
+    "archive_entities": ("tool", "/mcp/x/organize", {"importanceBelow": 9}),
+    "compact": ("tool", "/mcp/x/admin", {}),
+    "compress_graph": ("tool", "/mcp/x/organize", {"threshold": 0.8}),
+    "undo_changes": ("tool", "/mcp/x/admin", {"since_revision": 0}),
+    "update_graph_config": ("tool", "/mcp/x/lineage", {"metadata": {"is": "configured"}}),
+    "delete_graph": ("tool", "/mcp/x/lineage", {"graph": "default"}),
+    "import": (
+        "POST",
+        "/v1/graphs/default/import",
+        {"type": "entity", "name": "a", "entityType": "b", "observations": []},
+    ),
+    "erase": ("POST", "/v1/graphs/default/erase", {"name": "the very same kettle"}),
+    "erase_graph": ("DELETE", "/v1/graphs/default", None),
+}
+"""What writes a graph in a way of its own: its tool, its address, its arguments."""
+
+
+@pytest.mark.parametrize("writer", WRITERS)
+async def test_no_kind_of_writer_waits_for_a_graph_with_more_connections(
+    patient: RunningGateway, issue: NewApiKey, neighbours: tuple[Caller, Caller], owner: asyncpg.Connection, writer: str
+) -> None:
+    flooding, other = [(await issue(caller, kind="admin")).secret for caller in neighbours]
+    async with patient.http(flooding, **rpc_headers()) as http, patient.http(other) as beside:
+        alike = [
+            {"name": f"the very same kettle{end}", "entityType": "thing", "observations": ["is hot"]}
+            for end in ("", "s")
+        ]
+        await patient.call(http, "create_entities", {"entities": alike})
+        async with owner.transaction():
+            lock = "SELECT 1 FROM graph_heads WHERE tenant_id = $1 FOR UPDATE"
+            await owner.execute(lock, neighbours[0].tenant_id)
+            floods = [asyncio.create_task(_write(patient, http, writer)) for _ in range(ATTACKERS)]
+            await eventually(lambda: _as_many_wait(owner, MAX_WRITERS))
+            for _ in range(ATTACKERS):  # As many as wait are heard meanwhile.
+                assert (await beside.get("/v1/graphs")).status_code == 200
+            assert not any(flood.done() for flood in floods), "what was to wait did not"
+            assert await _as_many_wait(owner, MAX_WRITERS)
+            read = await patient.call(http, "open_nodes", {"names": ["the very same kettle"]})
+            assert not read["isError"], "its own reads go on as well"
+        for status in await asyncio.gather(*floods):
+            assert status < 500
+
+
+async def _write(gateway: RunningGateway, client: httpx2.AsyncClient, writer: str) -> int:
+    """Call it; the status of the answer."""
+    way, path, arguments = WRITERS[writer]
+    if way == "tool":
+        await gateway.call(client, writer, arguments, path=path)
+        return 200
+    headers = {"Content-Type": "application/x-ndjson" if writer == "import" else "application/json"}
+    return (await client.request(way, path, json=arguments, headers=headers)).status_code
+
+
 async def _remember(gateway: RunningGateway, client: httpx2.AsyncClient, text: str) -> None:
     done = await gateway.call(client, "remember", {"items": [{"text": text}]}, path="/mcp")
     assert not done.get("isError"), done
@@ -112,5 +167,6 @@ async def _recalled(gateway: RunningGateway, client: httpx2.AsyncClient, query: 
 
 async def _as_many_wait(owner: asyncpg.Connection, count: int) -> bool:
     """Whether so many connections wait for a lock."""
-    waiting = await owner.fetchval("SELECT count(DISTINCT pid) FROM pg_locks WHERE NOT granted")
-    return int(waiting) == count
+    waiting: int = await owner.fetchval("SELECT count(DISTINCT pid) FROM pg_locks WHERE NOT granted")
+    assert waiting <= count, f"{waiting} connections wait"
+    return waiting == count

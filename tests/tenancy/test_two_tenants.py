@@ -9,7 +9,7 @@ import pytest
 
 from recollect.accounts.identity import service as identity
 from recollect.accounts.identity.model import NewKey
-from recollect.errors import ErrorCode, Forbidden, NotFound
+from recollect.errors import ErrorCode, Forbidden, NotFound, Unauthenticated
 from recollect.graph.entities import service as entities
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import NewGraph
@@ -24,6 +24,7 @@ from recollect.jobs.model import JobBounds, JobFilter, LeaseLost, NewJob, StepRe
 from recollect.memory.model import NewMemory
 from recollect.platform.db import Database
 from recollect.settings import Settings
+from tests.support.gateway import NewApiKey
 from tests.support.memories import embedder, names, triples
 from tests.tenancy.conftest import NOBODYS_KIND, PEPPER, Neighbour, tables_of_tenants
 
@@ -190,6 +191,21 @@ async def test_a_worker_takes_and_ends_its_own_tenants_jobs_only(
         assert await jobs.erase(tx) == 2
     await owner.execute("UPDATE jobs SET lease = NULL, claimed_until = NULL WHERE id = $1", other.due.id)
     assert await contents(owner, other) == before
+
+
+async def test_a_foreign_key_starts_nothing_and_what_becomes_of_it_ends_nothing(
+    neighbours: Neighbours, issue: NewApiKey
+) -> None:
+    mine, other = neighbours
+    own, foreign = [(await issue(neighbour.caller)).key.id for neighbour in (mine, other)]
+    async with mine.db.transaction(mine.caller, read_only=True) as tx:
+        await identity.require_standing(tx, f"key:{own}")
+        with pytest.raises(Unauthenticated):
+            await identity.require_standing(tx, f"key:{foreign}")
+    async with other.db.transaction(other.caller) as tx:
+        await identity.revoke_key(tx, foreign)
+    async with mine.db.transaction(mine.caller, read_only=True) as tx:
+        await identity.require_standing(tx, f"key:{own}")
 
 
 async def test_a_job_cannot_be_of_a_foreign_graph(neighbours: Neighbours, db: Database) -> None:

@@ -69,7 +69,10 @@ Preparation = Callable[[WorkerContext, Caller, Job], Awaitable[StepFunction]]
 
 @dataclass(frozen=True, slots=True)
 class PreparedKind:
-    """A kind of job whose steps need something from the network: `prepare` fetches it and returns the step."""
+    """A kind of job that does before its step's transaction what none waits for: fetching from the network, computing.
+
+    `prepare` does it and returns the step.
+    """
 
     prepare: Preparation
 

@@ -25,7 +25,7 @@ def known_kinds(settings: Settings) -> Mapping[str, Kind]:
         REEMBED_PASSAGES: PreparedKind(reembedding.prepare),
         REINDEX_PASSAGES: reindexing.reindex_passages,
         COMPACT_GRAPH: compaction.compact_graph,
-        DEDUPLICATE: duplicates.deduplicate,
+        DEDUPLICATE: PreparedKind(duplicates.prepare),
         EXPORT_GRAPH: transfer.export_graph,
         FORGET_STATISTICS: statistics.forget_statistics,
         IMPORT_GRAPH: transfer.Imports(readers).step,

@@ -63,7 +63,7 @@ class ErasureController(Controller):
 
         The receipt is counted by queries after the deletion. The log keeps ids and who wrote.
         """
-        async with db.transaction(request.user, keep=not data.dry_run) as tx:
+        async with db.writing(request.user, name, keep=not data.dry_run) as tx:
             receipt = await erasure.erase_person(tx, name, data.name, created_by=data.created_by, dry_run=data.dry_run)
         return _body(receipt, dry_run=data.dry_run)
 
@@ -79,7 +79,7 @@ class ErasureController(Controller):
         self, request: AnyRequest, db: NamedDependency[Database], name: FromPath[str], dry_run: DryRun = False
     ) -> ReceiptBody:
         """Delete a graph with its history, its log and its jobs. 409 while a key has it as its default."""
-        async with db.transaction(request.user) as tx:
+        async with db.transaction(request.user) if dry_run else db.writing(request.user, name) as tx:
             return _body(await erasure.erase_graph(tx, name, dry_run=dry_run), dry_run=dry_run)
 
 

@@ -184,7 +184,7 @@ class GraphJobController(Controller):
         read_as = read_format(request, format)
         wanted = strategy or (Strategy.MERGE if read_as == "jsonl" else Strategy.SKIP)
         bounds = JobBounds.of(state.settings)
-        async with db.transaction(request.user) as tx:
+        async with db.writing(request.user, name) as tx:
             job = await file_jobs.hold_import(tx, name, read_as, wanted, strict=strict, check=check)
         try:
             return job_body(await _fill(db, request, job, bounds))

@@ -100,7 +100,7 @@ class GraphController(Controller):
         deduplication.require_readable(data.metadata)
         whitelist = tuple(data.kind_whitelist or ()) or None
         new = NewGraph(data.name, data.conflict_policy, whitelist, data.metadata)
-        async with db.transaction(request.user) as tx:
+        async with db.writing(request.user, data.name) as tx:
             return _body(await graphs.create_graph(tx, new))
 
 

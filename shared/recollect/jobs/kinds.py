@@ -33,6 +33,9 @@ KINDS = (
     REINDEX_PASSAGES,
 )
 
+FINISHING = frozenset({FORGET_STATISTICS})
+"""Kinds that finish what a call has done: they go on, whatever becomes of the key that called."""
+
 
 def known_kind(kind: str | None) -> str | None:
     """The kind, if there are jobs of it, or None for any; raises InvalidInput."""

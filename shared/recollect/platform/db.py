@@ -207,15 +207,18 @@ class Database:
             yield Session(connection)
 
     @asynccontextmanager
-    async def writers_turn(self, caller: Caller, graph: str) -> AsyncIterator[None]:
-        """Wait, without a connection, until few others of this process write a graph; raises Unavailable."""
+    async def writing(self, caller: Caller, graph: str, *, keep: bool = True) -> AsyncIterator[Transaction]:
+        """A `transaction` that writes the graph of that name or id.
+
+        Until few others of this process do, it has no connection. Whoever then asks for the graph's lock waits with one. Raises Unavailable also where its turn does not come.
+        """
         async with AsyncExitStack() as stack:
             try:
                 key = caller.tenant_id, graph
                 await stack.enter_async_context(self._writers.held(key, wait_seconds=self._lock_seconds))
             except TimeoutError:
                 raise Unavailable("Other writes hold this graph. Try again.", code=ErrorCode.BUSY) from None
-            yield
+            yield await stack.enter_async_context(self.transaction(caller, keep=keep))
 
     async def ping(self) -> None:
         """Return if PostgreSQL answers; raise Unavailable if not."""

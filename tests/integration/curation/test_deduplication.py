@@ -69,10 +69,15 @@ async def configure(owner: asyncpg.Connection, agent: Agent, threshold: float) -
 
 
 async def step(agent: Agent, cursor: PassCursor | None, limit: int, asked: RequestedPass | None = None) -> DedupStep:
+    wanted: dict[str, Any] = {} if asked is None else asdict(asked)
+    done = await deduplication.deduplicate(agent.db, agent.caller, await graph_id(agent), cursor, limit=limit, **wanted)
     async with agent.db.transaction(agent.caller) as tx:
-        graph = await graphs.get_graph(tx, "companies")
-        wanted = {} if asked is None else asdict(asked)
-        return await deduplication.deduplicate(tx, graph.id, cursor, limit=limit, **wanted)
+        return await deduplication.settle(tx, *done)
+
+
+async def graph_id(agent: Agent) -> UUID:
+    async with agent.db.transaction(agent.caller, read_only=True) as tx:
+        return (await graphs.get_graph(tx, "companies")).id
 
 
 async def run(

@@ -10,7 +10,9 @@ import asyncpg
 import pytest
 from opentelemetry import trace
 
+from recollect.accounts.identity import service as identity
 from recollect.accounts.identity.model import operator_caller, worker_caller
+from recollect.accounts.tenants import service as tenants
 from recollect.caller import Caller
 from recollect.errors import Conflict, ErrorCode, Forbidden, NotFound, RecollectError, TooLarge
 from recollect.graph.entities.model import NewEntity
@@ -19,15 +21,25 @@ from recollect.graph.graphs.model import GraphPatch, NewGraph
 from recollect.jobs import leases as job_turns
 from recollect.jobs import model, store
 from recollect.jobs import service as jobs
-from recollect.jobs.kinds import REINDEX_PASSAGES
-from recollect.jobs.model import MAX_ATTEMPTS, MAX_CHUNK, Job, JobBounds, JobFilter, LeaseLost, NewJob, StepResult
-from recollect.platform.db import Database, Transaction
+from recollect.jobs.kinds import FORGET_STATISTICS, REINDEX_PASSAGES
+from recollect.jobs.model import (
+    MAX_ATTEMPTS,
+    MAX_CHUNK,
+    Job,
+    JobBounds,
+    JobFilter,
+    LeaseLost,
+    NewJob,
+    StepFunction,
+    StepResult,
+)
+from recollect.platform.db import Database, Operator, Transaction
 from recollect.platform.telemetry import continued_span
 from recollect.settings import Settings
-from recollect_workers.context import WorkerContext
+from recollect_workers.context import PreparedKind, WorkerContext
 from recollect_workers.jobs import reindexing, runner
 from tests.conftest import NewTenant
-from tests.support.gateway import eventually
+from tests.support.gateway import NewApiKey, eventually
 from tests.support.jobs import BREAK, COPY, COUNT, REFUSE, WAVER, Desk, count_steps, effects, has_begun
 from tests.support.memories import Agent
 from tests.support.timeouts import MAX_WAIT_SECONDS
@@ -292,6 +304,78 @@ class TestSteps:
         done = (await desk.look(job)).done
         await asyncio.sleep(0.1)
         assert (await desk.look(job)).done == done
+
+
+class TestStanding:
+    """A job does no more than whoever started it may."""
+
+    @pytest.fixture
+    async def of_key(self, desk: Desk, issue: NewApiKey) -> tuple[Desk, UUID]:
+        """Where a key starts jobs, and the key."""
+        key_id = (await issue(desk.caller)).key.id
+        return Desk(desk.db, replace(desk.caller, subject=f"key:{key_id}")), key_id
+
+    async def test_a_revoked_key_gets_no_further_step(
+        self, of_key: tuple[Desk, UUID], context: WorkerContext, bounds: JobBounds, owner: asyncpg.Connection
+    ) -> None:
+        desk, key_id = of_key
+        job = await desk.start(COUNT, steps=3, output=True)
+        claimed = await step(context, desk.caller, await claim(context, desk.caller, bounds))
+        async with desk.writing() as tx:
+            await job_turns.release_job(tx, claimed, bounds)
+            await identity.revoke_key(tx, key_id)
+        await runner.sweep(context)
+        shown = await desk.look(job)
+        assert (shown.status, shown.error_code, shown.attempts) == ("failed", "unauthenticated", 1)
+        assert shown.error_message == "The key that started this was revoked or has expired."
+        assert await effects(owner, desk.caller.tenant_id) == [0], "what was done stays"
+        assert shown.output_bytes == 0
+
+    async def test_nor_does_one_that_has_expired_and_nothing_is_prepared_for_it(
+        self, of_key: tuple[Desk, UUID], context: WorkerContext, owner: asyncpg.Connection
+    ) -> None:
+        desk, key_id = of_key
+        prepared: list[Job] = []
+
+        async def prepare(_: WorkerContext, __: Caller, job: Job) -> StepFunction:
+            prepared.append(job)
+            return count_steps
+
+        job = await desk.start(COUNT, steps=2)
+        await owner.execute("UPDATE api_keys SET expires_at = now() WHERE id = $1", key_id)
+        await runner.sweep(replace(context, kinds={COUNT: PreparedKind(prepare)}))
+        assert (await desk.look(job)).status == "failed"
+        assert prepared == []
+        assert await effects(owner, desk.caller.tenant_id) == []
+
+    async def test_what_holds_and_what_the_service_starts_goes_on(
+        self, of_key: tuple[Desk, UUID], context: WorkerContext, owner: asyncpg.Connection
+    ) -> None:
+        desk, key_id = of_key
+        held = await desk.start(COUNT, steps=1)
+        await runner.sweep(context)
+        finishing = await desk.start(FORGET_STATISTICS, steps=1)
+        own = await Desk(desk.db, worker_caller(desk.caller.tenant_id)).start(COUNT, steps=1)
+        async with desk.writing() as tx:
+            await identity.revoke_key(tx, key_id)
+        await runner.sweep(replace(context, kinds={COUNT: count_steps, FORGET_STATISTICS: count_steps}))
+        assert {(await desk.look(job)).status for job in (held, finishing, own)} == {"succeeded"}
+
+    async def test_a_suspended_tenants_job_waits_until_it_is_resumed(
+        self, desk: Desk, context: WorkerContext, operator: Operator, bounds: JobBounds, owner: asyncpg.Connection
+    ) -> None:
+        job = await desk.start(COUNT, steps=2)
+        claimed = await step(context, desk.caller, await claim(context, desk.caller, bounds))
+        slug = desk.caller.tenant
+        await tenants.suspend_tenant(operator, slug)
+        await runner.take_turn(context, desk.caller.tenant_id, claimed)
+        shown = await desk.look(job)
+        assert (shown.status, shown.error_message, shown.lease) == ("running", "The tenant is suspended.", None)
+        await runner.sweep(context)
+        assert await effects(owner, desk.caller.tenant_id) == [0]
+        await tenants.resume_tenant(operator, slug)
+        await runner.sweep(context)
+        assert (await desk.look(job)).status == "succeeded"
 
 
 class TestLeases:

@@ -360,9 +360,12 @@ class Calls:
             )
 
     async def compare(self) -> None:
-        async with self.work.agent.db.transaction(self.work.agent.caller) as tx:
+        db, caller = self.work.agent.db, self.work.agent.caller
+        async with db.transaction(caller, read_only=True) as tx:
             graph = await graphs.get_graph(tx, "default")
-            await deduplication.deduplicate(tx, graph.id, mode="propose", threshold=0.9)
+        done = await deduplication.deduplicate(db, caller, graph.id, mode="propose", threshold=0.9)
+        async with db.transaction(caller) as tx:
+            await deduplication.settle(tx, *done)
 
     async def purge(self) -> None:
         async with self.work.agent.db.transaction(self.work.agent.caller, keep=False) as tx:

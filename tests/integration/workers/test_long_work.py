@@ -23,6 +23,9 @@ from recollect.graph.nodes.model import NewFact
 from recollect.jobs import kinds
 from recollect.jobs.kinds import DEDUPLICATE
 from recollect.jobs.model import Job
+from recollect.platform import computing
+from recollect.platform.computing import Slices
+from recollect.platform.db import Database
 from recollect.retention.expiry import service as core_expiry
 from recollect.settings import Settings
 from recollect.transfer import exports, file_jobs
@@ -218,6 +221,44 @@ class TestDuplicates:
         await runner.sweep(context)
         await duplicate_jobs.schedule(context)
         assert len(await desk.list()) == 4
+
+    async def test_it_holds_no_connection_while_it_compares(
+        self, agent: Agent, desk: Desk, context: WorkerContext, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        narrow = context.settings.model_copy(update={"database_pool_size": 1, "database_acquire_seconds": 1})
+        await agent.create(*CROWD)
+        await desk.start(DEDUPLICATE, mode="merge", threshold=0.6)
+        compare, served = computing.compute, list[str]()
+        async with Database.connect(narrow.database_url, settings=narrow) as db:
+
+            async def beside(tenant_id: UUID, slices: Slices[Any], **bounds: Any) -> Any:
+                async with db.transaction(agent.caller, read_only=True) as tx:
+                    served.append((await graphs.get_graph(tx, "default")).name)
+                return await compare(tenant_id, slices, **bounds)
+
+            monkeypatch.setattr(computing, "compute", beside)
+            await runner.sweep(replace(context, database=db))
+        [shown] = await desk.list()
+        assert (shown.status, shown.result) == ("succeeded", {"compared": 3, "proposed": 0, "merged": 1})
+        assert set(served) == {"default"}
+
+    async def test_nothing_is_merged_once_the_graph_asks_for_it_no_longer(
+        self, agent: Agent, desk: Desk, context: WorkerContext, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        await agent.create(*CROWD)
+        await self.ask(agent, mode="merge", threshold=0.6)
+        await desk.start(DEDUPLICATE)
+        compare = computing.compute
+
+        async def reconfigured(tenant_id: UUID, slices: Slices[Any], **bounds: Any) -> Any:
+            await self.ask(agent, mode="propose", threshold=0.6)
+            return await compare(tenant_id, slices, **bounds)
+
+        monkeypatch.setattr(computing, "compute", reconfigured)
+        await runner.sweep(context)
+        [shown] = await desk.list()
+        assert (shown.status, shown.result) == ("succeeded", {"compared": 3, "proposed": 1, "merged": 0})
+        assert len(names(await agent.read())) == 3
 
     async def test_it_goes_on_by_the_id_of_a_graph_that_was_renamed(
         self, agent: Agent, desk: Desk, context: WorkerContext

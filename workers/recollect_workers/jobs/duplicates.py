@@ -1,12 +1,18 @@
 """Go over graphs for duplicates: as their configuration asks for it, or because somebody did."""
 
+from collections.abc import Sequence
+from functools import partial
+
 import msgspec
 import structlog
 
 from recollect.accounts.identity.model import worker_caller
+from recollect.caller import Caller
 from recollect.curation.duplicates import deduplication
+from recollect.curation.duplicates.deduplication import ComparisonStep
 from recollect.curation.duplicates.model import PassCursor
-from recollect.jobs.model import Job, StepRefused, StepResult
+from recollect.curation.duplicates.similarity import SimilarPair
+from recollect.jobs.model import Job, StepFunction, StepRefused, StepResult
 from recollect.platform.db import Transaction
 from recollect_workers.attempts import Attempt
 from recollect_workers.context import WorkerContext
@@ -28,17 +34,24 @@ async def schedule(context: WorkerContext) -> None:
                 log.info("duplicates are looked for", tenant=str(tenant_id), graphs=started)
 
 
-async def deduplicate(tx: Transaction, job: Job) -> StepResult:
-    """The next entities that changed since they were compared. Done counts the entities that were compared."""
+async def prepare(context: WorkerContext, caller: Caller, job: Job) -> StepFunction:
+    """The next entities that changed since they were compared, compared: what of it is to be written."""
     if job.graph_id is None:
         raise StepRefused("This job has no graph: duplicates are found in one graph at a time.")
-    done = await deduplication.deduplicate(
-        tx,
+    step, pairs = await deduplication.deduplicate(
+        context.database,
+        caller,
         job.graph_id,
         msgspec.convert(job.cursor["at"], PassCursor) if "at" in job.cursor else None,
         mode=job.arguments.get("mode", "off"),
         threshold=job.arguments.get("threshold"),
     )
+    return partial(settle, step=step, pairs=pairs)
+
+
+async def settle(tx: Transaction, job: Job, *, step: ComparisonStep, pairs: Sequence[SimilarPair]) -> StepResult:
+    """Write what was found. Done counts the entities that were compared."""
+    done = await deduplication.settle(tx, step, pairs)
     counts = {name: job.cursor.get(name, 0) + getattr(done, name) for name in COUNTED}
     if done.cursor is None:
         return StepResult({}, counts["compared"], counts["compared"], finished=True, result=counts)

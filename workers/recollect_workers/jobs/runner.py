@@ -9,15 +9,19 @@ lease. A worker that dies loses its current step only; the job is claimed again 
 import asyncio
 import time
 from contextlib import AsyncExitStack
+from datetime import timedelta
 from uuid import UUID
 
 import structlog
 
+from recollect.accounts.identity import service as identity
 from recollect.accounts.identity.model import worker_caller
+from recollect.accounts.identity.service import TenantSuspended
 from recollect.caller import Caller
-from recollect.errors import ErrorCode, RecollectError, Unavailable
+from recollect.errors import ErrorCode, RecollectError, Unauthenticated, Unavailable
 from recollect.jobs import leases
-from recollect.jobs.model import MAX_ATTEMPTS, Job, JobBounds, LeaseLost, StepPostponed, failure_of
+from recollect.jobs.kinds import FINISHING
+from recollect.jobs.model import MAX_ATTEMPTS, Job, JobBounds, LeaseLost, StepPostponed, StepRefused, failure_of
 from recollect.platform.metrics import record_job_step
 from recollect.platform.telemetry import continued_span
 from recollect_workers.context import PreparedKind, WorkerContext
@@ -140,13 +144,15 @@ async def _run_steps(context: WorkerContext, caller: Caller, job: Job) -> None:
 async def take_step(context: WorkerContext, caller: Caller, job: Job) -> Job:
     """One step in one transaction; the job as it stands then.
 
-    Raises LeaseLost where another worker has the job, TimeoutError for a step that outlasts its lease, or whatever went
+    Raises LeaseLost where another worker has the job, StepRefused where the key that started it holds no longer,
+    StepPostponed while the tenant is suspended, TimeoutError for a step that outlasts its lease, or whatever went
     wrong in the step: nothing of it is left then.
     """
     bounds, begun, outcome = JobBounds.of(context.settings), time.perf_counter(), "failed"
     kind = context.kinds[job.kind]
     try:
         async with asyncio.timeout(bounds.lease.total_seconds()), AsyncExitStack() as stack:
+            await _require_standing(context, caller, job)
             do_step = await kind.prepare(context, caller, job) if isinstance(kind, PreparedKind) else kind
             tx = await stack.enter_async_context(context.database.transaction(caller))
             step = await do_step(tx, job)
@@ -161,6 +167,17 @@ async def take_step(context: WorkerContext, caller: Caller, job: Job) -> Job:
     finally:
         record_job_step(job.kind, outcome, time.perf_counter() - begun)
     return job
+
+
+async def _require_standing(context: WorkerContext, caller: Caller, job: Job) -> None:
+    """Do no more for a key that holds no longer; raises StepRefused, or StepPostponed while the tenant is suspended."""
+    try:
+        async with context.database.transaction(caller, read_only=True) as tx:
+            await identity.require_standing(tx, "worker" if job.kind in FINISHING else job.created_by)
+    except TenantSuspended as error:  # No job of it is claimed until it is resumed.
+        raise StepPostponed(StepRefused(error.message, code=error.code), timedelta(0)) from None
+    except Unauthenticated as error:
+        raise StepRefused(error.message, code=error.code) from None
 
 
 async def _note_failure(context: WorkerContext, caller: Caller, job: Job, error: Exception) -> None:

@@ -64,3 +64,13 @@ SELECT EXISTS (
     WHERE tenant_id = :tenant_id AND default_graph_id = :graph_id AND revoked_at IS NULL
         AND (expires_at IS NULL OR expires_at > statement_timestamp())
 );
+
+-- name: find_standing
+-- Whether the tenant is active, and whether a key of it (:key_id) holds.
+SELECT t.status = 'active' AS is_active, EXISTS (
+    SELECT 1 FROM api_keys
+    WHERE tenant_id = :tenant_id AND id = :key_id AND revoked_at IS NULL
+        AND (expires_at IS NULL OR expires_at > statement_timestamp())
+) AS holds
+FROM tenants t
+WHERE t.id = :tenant_id;

@@ -15,6 +15,9 @@ from recollect.printable import controls
 from recollect.times import storable
 
 MAX_NAME = 200
+KEY_SUBJECT = "key:"
+"""How a Caller's subject begins that is a key; its id follows."""
+
 TOUCH_EVERY = timedelta(minutes=1)
 MAX_OVERLAP = timedelta(days=30)
 """How long a key may go on beside the one that takes its place."""
@@ -121,6 +124,19 @@ async def revoke_key(tx: Transaction, key_id: UUID) -> ApiKey:
     return key
 
 
+async def require_standing(tx: Transaction, subject: str) -> None:
+    """Raise Unauthenticated where a key that work is done for holds no longer, TenantSuspended where its tenant is.
+
+    `subject`: whose work it is, as a Caller says it. Operators and the worker need no key.
+    """
+    key_id = subject.removeprefix(KEY_SUBJECT) if subject.startswith(KEY_SUBJECT) else None
+    is_active, holds = await store.find_standing(tx, UUID(key_id) if key_id else None)
+    if key_id and not holds:
+        raise Unauthenticated("The key that started this was revoked or has expired.")
+    if not is_active:
+        raise TenantSuspended("The tenant is suspended.")
+
+
 def _no_key() -> NotFound:
     return NotFound("There is no such key.", code=ErrorCode.KEY_NOT_FOUND)
 
@@ -141,7 +157,7 @@ def _caller(record: KeyRecord) -> Caller:
     return Caller(
         tenant_id=record.tenant_id,
         tenant=record.tenant,
-        subject=f"key:{record.id}",
+        subject=f"{KEY_SUBJECT}{record.id}",
         scopes=frozenset(Scope(scope) for scope in record.scopes),
         graphs=None if record.graph_ids is None else frozenset(record.graph_ids),
         toolsets=None if record.toolsets is None else frozenset(record.toolsets),

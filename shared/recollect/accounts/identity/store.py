@@ -97,6 +97,12 @@ async def is_default_graph(tx: Transaction, graph_id: UUID) -> bool:
     return is_default
 
 
+async def find_standing(tx: Transaction, key_id: UUID | None) -> tuple[bool, bool]:
+    """Whether the tenant is active, and whether a key of it holds."""
+    row = await tx.fetchrow(queries.find_standing, key_id=key_id)
+    return (row["is_active"], row["holds"]) if row else (False, False)
+
+
 def _key(row: asyncpg.Record) -> ApiKey:
     graph_ids, toolsets = row["graph_ids"], row["toolsets"]
     return ApiKey(

@@ -1,19 +1,20 @@
 """Use cases of deduplication: a pass over a graph in bounded steps, which proposes or merges what is alike.
 
 What is to do stands in the tables: an entity is compared again only if it, or an observation of it, changed since
-`last_dedup_at`, unless the passes before looked for less, or only proposed: then every entity is. A step compares
-without a lock, and takes the graph's lock only to write; what it merges is compared once more under it. The cursor is
-the time at which the pass began: what changes meanwhile is the next pass's.
+`last_dedup_at`, unless the passes before looked for less, or only proposed: then every entity is. A step reads in one
+transaction, compares in none, and takes the graph's lock in another, to write; what it merges is compared once more
+under it. The cursor is the time at which the pass began: what changes meanwhile is the next pass's.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
 import msgspec
 
+from recollect.caller import Caller
 from recollect.curation.duplicates import store
 from recollect.curation.duplicates.model import (
     LEAST_THRESHOLD,
@@ -58,7 +59,7 @@ MAX_HELD = 200_000
 """Entities of one type that a step holds in memory, at most (about 1 kB each)."""
 
 MAX_STEP = 3_000
-"""Entities that one step compares with all others of their type, at most: seconds, since a transaction waits."""
+"""Entities that one step compares with all others of their type, at most: seconds of a core."""
 
 MAX_COMPARISONS = 300_000_000
 """Pairs of short names of one step, at most, if none of them could be left out: six seconds of a core."""
@@ -141,46 +142,95 @@ async def schedule_passes(tx: Transaction) -> int:
     return started
 
 
+@dataclass(frozen=True, slots=True)
+class ComparisonStep:
+    """What was read of a graph for one step of a pass: entities of one type, and which of them are compared.
+
+    `seen`: the graph's last write before anything was read; `cursor`: where the step begins.
+    """
+
+    graph: Graph
+    mode: Mode
+    threshold: float | None
+    wanted: Deduplication
+    seen: datetime
+    cursor: PassCursor
+    profiles: Sequence[Profile] = ()
+    ages: Mapping[UUID, int] = field(default_factory=dict)
+    compared: Sequence[PassPosition] = ()
+
+    def pairs(self) -> Slices[list[SimilarPair]]:
+        """A computation: who is alike with those that are compared."""
+        places = [self.ages[place.node_id] for place in self.compared if place.node_id in self.ages]
+        return pairs_of(self.profiles, places, self.wanted.threshold)
+
+
 async def deduplicate(
-    tx: Transaction,
+    db: Database,
+    caller: Caller,
     graph_id: UUID,
     cursor: PassCursor | None = None,
     *,
     mode: Mode = "off",
     threshold: float | None = None,
     limit: int = MAX_STEP,
-) -> DedupStep:
-    """One step of a pass, as the graph's metadata asks for it: compare up to `limit` entities of one type.
+) -> tuple[ComparisonStep, list[SimilarPair]]:
+    """What a step of a pass reads, and what it computes of that, in no transaction; `settle` writes it.
 
-    `mode` holds where the metadata asks for nothing or, with a `threshold`, in its place: then every entity is
-    compared again, as it is where passes before had a higher threshold, or only proposed what is to be merged. Raises
-    NotFound, InvalidInput for a configuration that cannot be read, TooLarge past MAX_HELD entities of a type.
+    It compares up to `limit` entities of one type, as the graph's metadata asks for it. `mode` holds where that asks
+    for nothing or, with a `threshold`, in its place: then every entity is compared again, as it is where passes before
+    had a higher threshold, or only proposed what is to be merged. Raises NotFound, InvalidInput for a configuration
+    that cannot be read, TooLarge past MAX_HELD entities of a type, and where comparing them takes too long.
     """
-    graph = await graphs.graph_of(tx, graph_id)
-    wanted = _wanted(deduplication_of(graph.metadata), mode, threshold)
-    if wanted.mode == "off":
+    async with db.transaction(caller, read_only=True) as tx:
+        step = await _open_step(tx, await graphs.graph_of(tx, graph_id), cursor, mode, threshold, limit)
+    pairs = await computing.compute(
+        caller.tenant_id, step.pairs(), seconds=MAX_STEP_SECONDS, advice="Raise the threshold."
+    )
+    return step, pairs
+
+
+async def settle(tx: Transaction, step: ComparisonStep, pairs: Sequence[SimilarPair]) -> DedupStep:
+    """Write what a step found, and say where the next one begins: nowhere, where there is nothing left to compare.
+
+    What changed since it was read is due again, and what is merged is compared once more under the graph's lock. Where
+    the graph asks for something else meanwhile nothing is written: the step is to be done again.
+    """
+    graph = await graphs.graph_of(tx, step.graph.id)
+    if _wanted(deduplication_of(graph.metadata), step.mode, step.threshold) != step.wanted:
+        return DedupStep(0, 0, 0, step.cursor)
+    if step.wanted.mode == "off":
         return DedupStep(0, 0, 0, None)
+    cursor = step.cursor
+    if not step.compared:
+        await store.finish_deduplication(tx, graph, threshold=cursor.threshold if cursor.after else None)
+        return DedupStep(0, 0, 0, None)
+    ids = [place.node_id for place in step.compared]
+    proposed, merged, whole = await _settle(tx, graph, step.wanted, ids, pairs, step.ages, step.seen)
+    if cursor.after is not None and whole:  # else the same again: there are fewer by what was merged
+        cursor = replace(cursor, after=step.compared[-1])
+    return DedupStep(len(step.compared), proposed, merged, cursor)
+
+
+async def _open_step(
+    tx: Transaction, graph: Graph, cursor: PassCursor | None, mode: Mode, threshold: float | None, limit: int
+) -> ComparisonStep:
+    wanted = _wanted(deduplication_of(graph.metadata), mode, threshold)
     # Read before anything is compared: every change that is not seen by then is later than this, and still due.
     seen = await graphs.last_written_at(tx, graph)
     if cursor is None:
-        whole = threshold is not None or await _is_begun_anew(tx, graph, wanted)
+        whole = wanted.mode != "off" and (threshold is not None or await _is_begun_anew(tx, graph, wanted))
         cursor = PassCursor(seen, _BEGINNING if whole else None)
     cursor = replace(cursor, threshold=max(cursor.threshold, wanted.threshold))  # It may be configured meanwhile.
+    step = ComparisonStep(graph, mode, threshold, wanted, seen, cursor)
+    if wanted.mode == "off":
+        return step
     kind, due = await store.find_uncompared(tx, graph, until=cursor.until, after=cursor.after, limit=limit)
     if not due:
-        await store.finish_deduplication(tx, graph, threshold=cursor.threshold if cursor.after else None)
-        return DedupStep(0, 0, 0, None)
+        return step
     profiles = await _profiles(tx, graph, kind)
     ages = {profile.id: age for age, profile in enumerate(profiles)}
-    compared = _within_a_step(due, profiles, ages)
-    ids = [place.node_id for place in compared]
-    places = [ages[node_id] for node_id in ids if node_id in ages]
-    slices = pairs_of(profiles, places, wanted.threshold)
-    pairs = await computing.compute(tx.tenant_id, slices, seconds=MAX_STEP_SECONDS, advice="Raise the threshold.")
-    proposed, merged, whole = await _settle(tx, graph, wanted, ids, pairs, ages, seen)
-    if cursor.after is not None and whole:  # else the same again: there are fewer by what was merged
-        cursor = replace(cursor, after=compared[-1])
-    return DedupStep(len(compared), proposed, merged, cursor)
+    return replace(step, profiles=profiles, ages=ages, compared=_within_a_step(due, profiles, ages))
 
 
 def _wanted(configured: Deduplication, mode: Mode, threshold: float | None) -> Deduplication:
@@ -233,7 +283,7 @@ async def _settle(
     wanted: Deduplication,
     due: Sequence[UUID],
     pairs: Sequence[SimilarPair],
-    ages: dict[UUID, int],
+    ages: Mapping[UUID, int],
     seen: datetime,
 ) -> tuple[int, int, bool]:
     """Write what a comparison found; how many pairs were proposed, how many entities merged into others, and if all."""
@@ -259,7 +309,7 @@ async def _propose(
     wanted: Deduplication,
     due: Sequence[UUID],
     pairs: Sequence[SimilarPair],
-    ages: dict[UUID, int],
+    ages: Mapping[UUID, int],
 ) -> int:
     """Put these pairs, as far as both are there, in the place of what was proposed of these entities before."""
     await store.remove_duplicates(tx, revision.graph, due)
@@ -271,7 +321,7 @@ async def _propose(
     return len(lasting)
 
 
-def _edge(pair: SimilarPair, ages: dict[UUID, int]) -> NewEdge:
+def _edge(pair: SimilarPair, ages: Mapping[UUID, int]) -> NewEdge:
     older, younger = sorted((pair.node_id, pair.other_id), key=ages.__getitem__)
     return NewEdge(younger, older, SIMILAR_TO, metadata={"likeness": round(pair.likeness, 4)})
 

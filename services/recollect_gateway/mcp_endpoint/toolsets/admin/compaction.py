@@ -46,7 +46,7 @@ async def compact(call: Call, arguments: Compact) -> Reply:
     """Remove what was deleted or superseded beyond the retention; what is too much for one call follows as a job."""
     days = call.settings.retention_days
     before = datetime.now(UTC) - timedelta(days=days)
-    async with call.transaction() as tx:
+    async with call.transaction() if arguments.dry_run else call.changing(arguments.graph) as tx:
         graph = await graphs.open_graph(tx, arguments.graph)
         if graph is None:
             return Reply(_compacted(arguments, Compaction(None, FreedRows())))

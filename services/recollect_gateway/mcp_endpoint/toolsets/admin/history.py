@@ -98,7 +98,7 @@ async def undo_changes(call: Call, arguments: UndoChanges) -> Reply:
     span = ChangeRange(arguments.since_revision, arguments.until_revision, arguments.actor)
     if span.until is not None and span.until < span.since:
         raise InvalidInput("Lies before since_revision", path="until_revision")
-    async with call.transaction() as tx:
+    async with call.transaction() if arguments.dry_run else call.changing(arguments.graph) as tx:
         done = await undoing.undo_changes(tx, arguments.graph, call.operation, span, dry_run=arguments.dry_run)
     return Reply(_undone(done, arguments.dry_run))
 

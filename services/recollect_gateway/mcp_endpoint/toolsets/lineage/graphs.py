@@ -125,7 +125,7 @@ async def create_graph(call: Call, arguments: CreateGraph) -> Reply:
     deduplication.require_readable(arguments.metadata)
     whitelist = tuple(arguments.kind_whitelist) or None
     new = NewGraph(arguments.name, arguments.conflict_policy, whitelist, arguments.metadata)
-    async with call.transaction() as tx:
+    async with call.changing(arguments.name) as tx:
         graph, created = await graphs.ensure_graph(tx, new)
     return Reply(CreatedGraph(graph_out(graph), created))
 
@@ -140,7 +140,7 @@ async def update_graph_config(call: Call, arguments: UpdateGraphConfig) -> Reply
         None if arguments.kind_whitelist is None else tuple(arguments.kind_whitelist),
         arguments.metadata,
     )
-    async with call.transaction() as tx:
+    async with call.changing(arguments.graph) as tx:
         graph = await graphs.configure_graph(tx, call.graph_name(arguments.graph), patch, call.operation)
     return Reply(OneGraph(graph_out(graph)))
 
@@ -148,7 +148,7 @@ async def update_graph_config(call: Call, arguments: UpdateGraphConfig) -> Reply
 async def delete_graph(call: Call, arguments: DeleteGraph) -> Reply:
     """Delete a graph with its history."""
     try:
-        async with call.transaction() as tx:
+        async with call.changing(arguments.graph) as tx:
             name = await graphs.name_of(tx, arguments.graph)
             await erasure.erase_graph(tx, arguments.graph)
     except NotFound:

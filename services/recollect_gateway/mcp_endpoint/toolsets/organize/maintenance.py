@@ -183,7 +183,7 @@ async def compress_graph(call: Call, arguments: CompressGraph) -> Reply:
             return Reply(Compression(0, 0, 0, 0, 0, [], jobs.job_out(job)), note=f"{jobs.waiting(job)}.")
         searched = await duplicates.open_search(view, threshold=arguments.threshold, proposed=False)
     groups = await call.compute(searched.groups(), advice=f"Raise the threshold, or {STEP_BY_STEP}.")
-    async with call.transaction(keep=not arguments.dry_run) as tx:
+    async with call.changing(arguments.graph, keep=not arguments.dry_run) as tx:
         done = await duplicates.merge_found(tx, searched, call.operation, groups)
     return Reply(_compression(done), note="There are more: call again." if done.more else None)
 
@@ -193,7 +193,7 @@ async def archive_entities(call: Call, arguments: ArchiveEntities) -> Reply:
     criteria = ArchiveCriteria(
         utc(arguments.older_than, "olderThan"), arguments.importance_below, tuple(arguments.tags)
     )
-    async with call.transaction() as tx:
+    async with call.transaction() if arguments.dry_run else call.changing(arguments.graph) as tx:
         done = await archiving.archive_entities(
             tx, arguments.graph, call.operation, criteria, dry_run=arguments.dry_run
         )

@@ -167,7 +167,7 @@ async def _start_import(call: Call, arguments: ImportGraph) -> Reply:
     """Start the job that does the same in batches; what is broken is found before the first of them is written."""
     bounds, strategy = JobBounds.of(call.settings), Strategy(arguments.merge_strategy)
     chunks = list(in_chunks(arguments.data, MAX_CHUNK // 4))  # a character takes four bytes at most
-    async with call.transaction() as tx:
+    async with call.changing(arguments.graph) as tx:
         name = call.graph_name(arguments.graph)
         job = await file_jobs.hold_import(
             tx, name, arguments.format, strategy, strict=not arguments.dry_run, check=arguments.dry_run
