@@ -117,6 +117,7 @@ def settings(database_url: str, owner_url: str, redis_url: str) -> Settings:
         database_acquire_seconds=MAX_WAIT_SECONDS,
         failed_keys_per_minute=1_000_000,  # All tests have one address, and some try many keys.
         public_requests_per_minute=1_000_000,
+        sign_ins_per_minute=1_000_000,
     )
 
 

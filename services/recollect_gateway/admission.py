@@ -8,7 +8,7 @@ draft-ietf-httpapi-ratelimit-headers-10: lists of strings with parameters (RFC 9
 import hashlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from litestar.connection import ASGIConnection
@@ -100,6 +100,17 @@ def by_address(what: str, per_minute: Callable[[Settings], int]) -> Guard:
         await take(state.limiter, connection.scope, limits.of(what, site, per_minute(state.settings)))
 
     return within_rate
+
+
+async def take_for_account(request: AnyConnection, email: str) -> None:
+    """Count one try to sign in to an account, wherever it comes from and whether or not it is there.
+
+    Raises RateLimited.
+    """
+    state = request.app.state
+    limits: AddressLimits = state.address_limits
+    limit = limits.of("account", email, state.settings.sign_ins_per_minute)
+    await take(state.limiter, request.scope, replace(limit, policy="account"))
 
 
 async def take(limiter: RateLimiter, scope: Scope, *limits: RateLimit) -> None:

@@ -133,6 +133,13 @@ class Settings(BaseSettings):
         description="Requests of one client address in a minute to `/health/ready`, which asks the database, and as "
         "many to `/v1/openapi.json`. Neither needs a key.",
     )
+    sign_ins_per_minute: int = Field(
+        default=30,
+        ge=1,
+        le=1_000_000,
+        description="Sign-ins that are tried from one client address in a minute, and for one account; as many "
+        "openings of invitations, and as many reports of keys.",
+    )
     concurrent_calls_per_tenant: int = Field(
         default=100,
         ge=1,

@@ -9,6 +9,9 @@ import pytest
 
 from recollect.accounts.identity import service as identity
 from recollect.accounts.identity.model import NewKey
+from recollect.accounts.members import service as members
+from recollect.accounts.members.model import subject_of
+from recollect.caller import Role
 from recollect.errors import ErrorCode, Forbidden, NotFound, Unauthenticated
 from recollect.graph.entities import service as entities
 from recollect.graph.graphs import service as graphs
@@ -26,6 +29,7 @@ from recollect.platform.db import Database
 from recollect.settings import Settings
 from tests.support.gateway import NewApiKey
 from tests.support.memories import embedder, names, triples
+from tests.support.people import joined
 from tests.tenancy.conftest import NOBODYS_KIND, PEPPER, Neighbour, tables_of_tenants
 
 Neighbours = tuple[Neighbour, Neighbour]
@@ -206,6 +210,18 @@ async def test_a_foreign_key_starts_nothing_and_what_becomes_of_it_ends_nothing(
         await identity.revoke_key(tx, foreign)
     async with mine.db.transaction(mine.caller, read_only=True) as tx:
         await identity.require_standing(tx, f"key:{own}")
+
+
+async def test_only_a_member_of_the_tenant_has_work_done(neighbours: Neighbours) -> None:
+    mine, other = neighbours
+    own, foreign = [await joined(each.db, each.caller, Role.MEMBER, pepper=PEPPER) for each in (mine, other)]
+    async with mine.db.transaction(mine.caller) as tx:
+        await identity.require_standing(tx, subject_of(own.id))
+        with pytest.raises(Unauthenticated):
+            await identity.require_standing(tx, subject_of(foreign.id))
+        await members.remove_member(tx, own.id)
+        with pytest.raises(Unauthenticated):
+            await identity.require_standing(tx, subject_of(own.id))
 
 
 async def test_a_job_cannot_be_of_a_foreign_graph(neighbours: Neighbours, db: Database) -> None:

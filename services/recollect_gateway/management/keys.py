@@ -15,6 +15,7 @@ from recollect.accounts.identity.model import ApiKey, NewKey
 from recollect.caller import Caller, Scope
 from recollect.graph.graphs import service as graphs
 from recollect.platform.db import Database, Transaction
+from recollect_gateway.admission import by_address
 from recollect_gateway.errors import RESPONSES
 from recollect_gateway.guards import BY_SCOPE, requires_admin, valid_body
 from recollect_gateway.management.pages import Limit, Page, page_of
@@ -142,6 +143,7 @@ class KeyController(Controller):
     summary="Report a key that leaked",
     tags=["keys"],
     status_code=204,
+    guards=[by_address("report", lambda settings: settings.sign_ins_per_minute)],
     before_request=valid_body(ReportKey),
     request_max_body_size=MAX_REPORT_BYTES,
 )

@@ -10,6 +10,7 @@ from recollect.accounts.members.model import OpenInvitation
 from recollect.accounts.people import service as people
 from recollect.accounts.people.model import PersonSession
 from recollect.errors import InvalidInput
+from recollect_gateway.admission import by_address
 from recollect_gateway.web.forms import field, read_form
 from recollect_gateway.web.pages import go_to, page
 from recollect_gateway.web.sessions import browser_of, session_cookie, signed_in, to_sign_in
@@ -22,6 +23,7 @@ class JoinController(Controller):
 
     path = "/join/{secret:str}"
     include_in_schema = False
+    guards = (by_address("join", lambda settings: settings.sign_ins_per_minute),)
 
     @get("/")
     async def show(self, request: AnyRequest) -> Response[str] | Redirect:

@@ -9,6 +9,7 @@ from litestar.response import Redirect
 from recollect.accounts.people import service as people
 from recollect.accounts.people.model import PersonSession
 from recollect.errors import InvalidInput, Unauthenticated
+from recollect_gateway.admission import by_address, take_for_account
 from recollect_gateway.web.forms import field, read_form
 from recollect_gateway.web.pages import go_to, next_place, page
 from recollect_gateway.web.sessions import browser_of, no_session_cookie, session_cookie, signed_in, to_sign_in
@@ -29,12 +30,13 @@ class SignInController(Controller):
             return go_to(next_place(next))
         return page(request, "sign_in.html", next=next_place(next), email="", fault="")
 
-    @post("/sign-in")
+    @post("/sign-in", guards=[by_address("sign-in", lambda settings: settings.sign_ins_per_minute)])
     async def sign_in(self, request: AnyRequest) -> Response[str] | Redirect:
         """Begin a session and go on, or show the form again."""
         form = await read_form(request)
         place, email = next_place(field(form, "next")), field(form, "email")
         state = request.app.state
+        await take_for_account(request, email.strip().lower())
         try:
             issued = await people.sign_in(
                 state.db, email, field(form, "password"), browser_of(request), pepper=state.pepper
@@ -75,6 +77,7 @@ class AccountController(Controller):
         session = await signed_in(request)
         if session is None:
             return go_to("/sign-in")
+        await take_for_account(request, session.email)
         try:
             await people.change_password(
                 request.app.state.db, session, field(form, "old_password"), field(form, "password")

@@ -210,7 +210,8 @@ class Database:
     async def writing(self, caller: Caller, graph: str, *, keep: bool = True) -> AsyncIterator[Transaction]:
         """A `transaction` that writes the graph of that name or id.
 
-        Until few others of this process do, it has no connection. Whoever then asks for the graph's lock waits with one. Raises Unavailable also where its turn does not come.
+        Until few others of this process do, it has no connection. Whoever then asks for the graph's lock waits with
+        one. Raises Unavailable also where its turn does not come.
         """
         async with AsyncExitStack() as stack:
             try:

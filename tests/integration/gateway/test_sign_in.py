@@ -1,7 +1,7 @@
 """The pages for people over real HTTP: sign-in, joining, the account, and forms that others forge."""
 
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 
 import httpx2
 import pytest
@@ -12,7 +12,7 @@ from recollect.caller import Caller, Role
 from recollect.platform.db import Database
 from recollect.settings import Settings
 from tests.conftest import NewTenant
-from tests.support.gateway import RunningGateway
+from tests.support.gateway import RunningGateway, serving
 from tests.support.people import PASSWORD, browser, joined, new_email, send_form, sign_in, submit
 
 
@@ -182,3 +182,30 @@ class TestJoining:
         answer = await submit(http, link)
         assert answer.status_code == 403
         assert f"/t/{caller.tenant}/mcp" not in (await http.get("/account")).text
+
+
+class TestTries:
+    """With a limit that a test can reach, on a gateway of its own, by clients of addresses of their own."""
+
+    @pytest.fixture
+    def few(self, settings: Settings) -> Iterator[RunningGateway]:
+        update = {"sign_ins_per_minute": 3, "trusted_proxies": ["127.0.0.0/8"]}
+        with serving(settings.model_copy(update=update)) as gateway:
+            yield gateway
+
+    async def test_an_address_tries_only_so_often(self, few: RunningGateway) -> None:
+        async with few.http(**{"X-Forwarded-For": "198.51.100.7"}) as http:
+            statuses = [(await sign_in(http, new_email())).status_code for _ in range(5)]
+            assert statuses == [401, 401, 401, 429, 429]
+            reports = [(await http.post("/v1/keys/report", json={"key": "x"})).status_code for _ in range(4)]
+            assert reports == [204, 204, 204, 429]
+
+    async def test_an_account_is_tried_only_so_often_from_anywhere(
+        self, few: RunningGateway, db: Database, caller: Caller, pepper: bytes
+    ) -> None:
+        person = await joined(db, caller, Role.READER, pepper=pepper)
+        statuses = []
+        for site in range(5):
+            async with few.http(**{"X-Forwarded-For": f"203.0.113.{site}"}) as http:
+                statuses.append((await sign_in(http, person.email.upper(), "wrong")).status_code)
+        assert statuses == [401, 401, 401, 429, 429]

@@ -66,11 +66,13 @@ SELECT EXISTS (
 );
 
 -- name: find_standing
--- Whether the tenant is active, and whether a key of it (:key_id) holds.
+-- Whether the tenant is active, and whether a key of it (:key_id) holds or a person (:person_id) is its member.
 SELECT t.status = 'active' AS is_active, EXISTS (
     SELECT 1 FROM api_keys
     WHERE tenant_id = :tenant_id AND id = :key_id AND revoked_at IS NULL
         AND (expires_at IS NULL OR expires_at > statement_timestamp())
+) OR EXISTS (
+    SELECT 1 FROM members WHERE tenant_id = :tenant_id AND person_id = :person_id
 ) AS holds
 FROM tenants t
 WHERE t.id = :tenant_id;

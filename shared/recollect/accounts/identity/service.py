@@ -16,7 +16,8 @@ from recollect.times import storable
 
 MAX_NAME = 200
 KEY_SUBJECT = "key:"
-"""How a Caller's subject begins that is a key; its id follows."""
+PERSON_SUBJECT = "person:"
+"""How a Caller's subject begins that is a key or a person; the id follows."""
 
 TOUCH_EVERY = timedelta(minutes=1)
 MAX_OVERLAP = timedelta(days=30)
@@ -125,16 +126,24 @@ async def revoke_key(tx: Transaction, key_id: UUID) -> ApiKey:
 
 
 async def require_standing(tx: Transaction, subject: str) -> None:
-    """Raise Unauthenticated where a key that work is done for holds no longer, TenantSuspended where its tenant is.
+    """Raise Unauthenticated where whom work is done for has no right to it any more, TenantSuspended where nobody has.
 
-    `subject`: whose work it is, as a Caller says it. Operators and the worker need no key.
+    `subject`: whose work it is, as a Caller says it: a key that must hold, or a person who must be a member. Operators
+    and the worker need neither.
     """
-    key_id = subject.removeprefix(KEY_SUBJECT) if subject.startswith(KEY_SUBJECT) else None
-    is_active, holds = await store.find_standing(tx, UUID(key_id) if key_id else None)
+    key_id, person_id = _id_in(subject, KEY_SUBJECT), _id_in(subject, PERSON_SUBJECT)
+    is_active, holds = await store.find_standing(tx, key_id, person_id)
     if key_id and not holds:
         raise Unauthenticated("The key that started this was revoked or has expired.")
+    if person_id and not holds:
+        raise Unauthenticated("Who started this is no member any more.")
     if not is_active:
         raise TenantSuspended("The tenant is suspended.")
+
+
+def _id_in(subject: str, kind: str) -> UUID | None:
+    """The id of a subject of that kind, None for another."""
+    return UUID(subject.removeprefix(kind)) if subject.startswith(kind) else None
 
 
 def _no_key() -> NotFound:

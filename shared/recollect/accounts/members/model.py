@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
+from recollect.accounts.identity.service import PERSON_SUBJECT
 from recollect.caller import Caller, Role
 from recollect.errors import ErrorCode, Forbidden
 
@@ -55,7 +56,7 @@ class OpenInvitation:
 
 def subject_of(person_id: UUID) -> str:
     """How the log names a person who acts."""
-    return f"person:{person_id}"
+    return f"{PERSON_SUBJECT}{person_id}"
 
 
 def require_may_give(caller: Caller, *roles: Role) -> None:
