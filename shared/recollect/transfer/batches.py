@@ -1,7 +1,7 @@
-"""A file of any format and size as bounded batches, each to be written in one revision.
+"""A file of any format and size in bounded batches; each is written in one revision.
 
-A batch is the same each time the file is read: an import that was interrupted reads again and passes over as many as it
-had written. Memory is that of a batch, and of the names that were seen.
+Each reading of a file gives the same batches: an import that was interrupted reads it again and skips as many batches
+as it had written. Memory is that of one batch, and of hashes of the names that were read.
 """
 
 from collections.abc import Generator, Iterable, Iterator, Sequence
@@ -18,22 +18,22 @@ from recollect.transfer.records import EntityRecord, Placement
 BATCH_ITEMS = 500
 BATCH_OBSERVATIONS = 2_000
 BATCH_BYTES = 1024 * 1024
-"""What a batch holds at most, as JSON, but always one item: it is one transaction, for which the graph's other writers
-wait, and one request, of which gateways and proxies take a few megabytes."""
+"""The most that a batch holds, as JSON; it always holds one item. A batch is one transaction, for which the other
+writers of the graph wait."""
 
 SMALL_LINES = 100_000
-"""Lines of a file that one call reads, at most: many more than it may hold items, which may go over several."""
+"""Most lines of a file that one call reads: many more than items, since an item may have several lines."""
 
 SLICE = 50
 """Items that are read before other computations may have their turn."""
 
 MAX_LATE = 100_000
-"""Entities of one file whose parents come after them, at most: they are kept until the end."""
+"""Most entities of one file whose parents come after them: they are kept until the end."""
 
 
 @dataclass(frozen=True, slots=True)
 class ImportBatch:
-    """Items to write in one revision, and what was found on the way that cannot be imported. `number` counts from 0."""
+    """Items to write in one revision, and what was found among them that cannot be imported. `number` counts from 0."""
 
     number: int
     items: tuple[ParsedRecord, ...]
@@ -41,15 +41,15 @@ class ImportBatch:
 
     @property
     def read(self) -> int:
-        """How many entities, facts and relations of the file it has, broken ones too; where one stands is no other."""
+        """How many entities, facts and relations of the file it has, broken ones too; a placement is none of these."""
         sound = sum(not isinstance(item.record, Placement) for item in self.items)
         return sound + sum(not problem.of_part for problem in self.problems)
 
 
 def read_items(format_name: str, chunks: Iterable[bytes]) -> Read:
-    """The items of a file, one after the other; those that place an entity come last. No parents go round in a circle.
+    """The items of a file, one after the other; placements come last. Parents that would form a cycle are problems.
 
-    Raises InvalidInput for a format that cannot be read, and for what makes the rest of the file unreadable.
+    Raises InvalidInput for a format that cannot be read, and where the rest of the file is unreadable.
     """
     format_ = format_named(format_name)
     if format_.read is None:
@@ -58,7 +58,7 @@ def read_items(format_name: str, chunks: Iterable[bytes]) -> Read:
 
 
 def read_batches(format_name: str, chunks: Iterable[bytes]) -> Iterator[ImportBatch]:
-    """The file in batches, in order; raises InvalidInput as `read_items` does."""
+    """The batches of a file, in order. Raises InvalidInput as `read_items` does."""
     number, filling = 0, _Filling()
     for item in read_items(format_name, chunks):
         size = _bytes(item)
@@ -73,7 +73,7 @@ def read_batches(format_name: str, chunks: Iterable[bytes]) -> Iterator[ImportBa
 def read_small(
     format_name: str, chunks: Sequence[bytes], *, max_items: int, max_observations: int
 ) -> Generator[None, None, tuple[list[ParsedRecord], list[ImportProblem]]]:
-    """A computation: all items of a file, and its problems; raises TooLarge for more than so many."""
+    """A computation: all items and problems of a file. Raises TooLarge for more items or observations than given."""
     items: list[ParsedRecord] = []
     problems: list[ImportProblem] = []
     observations = 0
@@ -97,11 +97,11 @@ def read_small(
 
 
 def _placed(items: Read) -> Read:
-    """The items with each parent that was not met before taken out, and told at the end.
+    """The items; a parent that comes after its entity is taken out of it, and follows at the end as a placement.
 
-    A parent that would close a circle is a problem instead: only here all of the file passes by.
+    A parent that would close a cycle is a problem. This is found here, since only here the whole file passes.
     """
-    met: set[int] = set()  # hashes: a name may be long
+    met: set[int] = set()  # Hashes, since a name may be long.
     above: dict[int, int] = {}
     late: list[tuple[str, Placement]] = []
     for item in items:
@@ -128,10 +128,10 @@ def _placed(items: Read) -> Read:
 
 
 def _links(above: dict[int, int], link: Placement) -> bool:
-    """Note who stands above whom, by hashes, unless it closes a circle.
+    """Record a parent in `above`, by hashes. Returns False, and records nothing, if it would close a cycle.
 
-    Of several parents of one name the first counts, as `skip` and `merge` have it: so one that has a parent is never
-    linked again, and its place in `above` may be anyone above it, which keeps the ways short.
+    If a name gets several parents, the first counts, as with `skip` and `merge`. So an entity that has a parent never
+    gets another one, and its entry in `above` may be replaced by any of its ancestors, which keeps the ways short.
     """
     name, top = hash(link.name), hash(link.parent_id)
     if name in above:

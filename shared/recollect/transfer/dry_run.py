@@ -1,7 +1,8 @@
-"""An import that is tried batch by batch, none of which is kept: what of a batch hangs on those before it.
+"""Try an import batch by batch without keeping anything, and provide what a batch needs of earlier ones.
 
-Each batch is written as it will be and rolled back. What earlier ones hold that it means (a name that comes again, a
-parent, a fact at an end of a relation) is written before it, as far as it takes to be there.
+Each batch is written as the import would write it, and rolled back. What it refers to in earlier batches (a name that
+comes again, a parent, a fact at an end of a relation) is written before it, in the smallest form that makes it be
+there.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -24,28 +25,28 @@ from recollect.transfer.model import ImportProblem, ImportResult, Strategy
 from recollect.transfer.records import EntityRecord, FactKey, FactRecord, Placement, RelationRecord
 
 MAX_SEEN = 1_000_000
-"""Entities, facts and relations of a file that is tried, at most: they are noted (about 70 bytes each)."""
+"""Most entities, facts and relations of a file that is tried: each is noted (about 70 bytes)."""
 
 MAX_ADDED = 100_000
-"""What others may write while a file is tried, at most, in entities and facts."""
+"""Most entities and facts that others may write while a file is tried."""
 
 MEANWHILE = "somebody else made it while this was imported"
 
 
 @dataclass(slots=True)
 class SeenRecords:
-    """What a file holds so far, as hashes."""
+    """Hashes of what the file held so far."""
 
     keys: set[int] = field(default_factory=set)
 
     def note(self, items: Sequence[ParsedRecord]) -> None:
-        """Add what these items make; raises TooLarge past MAX_SEEN."""
+        """Add these items. Raises TooLarge for more than MAX_SEEN."""
         self.keys.update(key for item in items if (key := _key(item.record)) is not None)
         if len(self.keys) > MAX_SEEN:
             raise TooLarge(f"A file that is tried first holds at most {MAX_SEEN} entities, facts and relations")
 
     def needed(self, items: Sequence[ParsedRecord]) -> list[ParsedRecord]:
-        """What was noted before and these items mean, as records that make it be there."""
+        """Records that create what these items refer to, as far as it was noted before."""
         return [
             ParsedRecord(item.where, one)
             for item in items
@@ -57,7 +58,7 @@ class SeenRecords:
 async def dry_run_items(
     tx: Transaction, graph_id: UUID | None, items: Sequence[ParsedRecord], strategy: Strategy, seen: SeenRecords
 ) -> ImportResult:
-    """What a batch would come to after those that were noted; nothing is written. `graph_id` None: in an empty graph.
+    """What importing a batch would do after the noted ones. Nothing is kept. `graph_id` None: as in an empty graph.
 
     Raises NotFound, Forbidden, and Conflict under FAIL.
     """
@@ -73,7 +74,7 @@ async def dry_run_items(
 
 
 async def require_none_added(tx: Transaction, revision: Revision, since: datetime, seen: SeenRecords) -> None:
-    """Raise Conflict where somebody made, after a time, an entity or a fact that was noted."""
+    """Raise Conflict if somebody created a noted entity or fact after a time."""
     added = await store.added_since(tx, revision.graph, since, limit=MAX_ADDED)
     if len(added) == MAX_ADDED:
         raise Conflict(
@@ -87,7 +88,7 @@ async def require_none_added(tx: Transaction, revision: Revision, since: datetim
 async def find_concurrent_writes(
     tx: Transaction, revision: Revision, items: Sequence[ParsedRecord]
 ) -> list[ImportProblem]:
-    """Which entities and facts are there, though none was when the import began to be written."""
+    """The entities and facts among these items that somebody created since the import began to write."""
     names = [item.record.name for item in items if isinstance(item.record, EntityRecord)]
     ends = [item.record.end for item in items if isinstance(item.record, FactRecord)]
     found = await nodes.find_named(GraphView(tx, revision.graph), names) if names else {}
@@ -102,7 +103,7 @@ async def find_concurrent_writes(
 
 
 def _allowed(items: Sequence[ParsedRecord], revision: Revision) -> list[ParsedRecord]:
-    """The items with a type that the graph allows: it is of no account what those are that only have to be there."""
+    """The items with a type that the graph allows. Their own types do not matter: they only have to be there."""
     kind = next(iter(revision.graph.kind_whitelist or ()), "")
     types = {EntityRecord: {"entity_type": kind}, FactRecord: {"kind": kind}}
     return [

@@ -1,4 +1,4 @@
-"""Relations that an import brings, between names and facts. A name that nothing has becomes a placeholder."""
+"""Import relations between names and facts. A name that no node has gets a placeholder."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -21,7 +21,7 @@ NO_SUCH_FACT = "no fact says this"
 async def import_relations(
     tx: Transaction, revision: Revision, items: Sequence[ParsedRecord], strategy: Strategy
 ) -> ImportResult:
-    """Write the relations of some items; what became of them."""
+    """Write the relations among some items; return the counts and problems."""
     records = [(item.where, item.record) for item in items if isinstance(item.record, RelationRecord)]
     ends = unique(end for _, record in records for end in (record.from_, record.to))
     facts = [end for end in ends if isinstance(end, FactKey)]
@@ -62,7 +62,7 @@ def _edge(record: RelationRecord, ends: Mapping[End, UUID]) -> NewEdge:
 
 
 def _then(edge: Edge, new: NewEdge, strategy: Strategy) -> NewEdge | None:
-    """What takes the place of an edge that is there."""
+    """The edge that replaces one that is there."""
     kept = replace(new, actor=edge.created_by, created_at=edge.created_at)
     match strategy:
         case Strategy.REPLACE:

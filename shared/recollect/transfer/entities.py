@@ -1,4 +1,4 @@
-"""Entities that an import brings: made, or given to those that are there as the strategy says."""
+"""Import entities: create them, or change those that are there as the strategy says."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -31,7 +31,7 @@ NO_SUCH_PARENT = "no entity has this name"
 
 @dataclass(frozen=True, slots=True)
 class _ExistingEntity:
-    """An entity that is there, and what it is to become."""
+    """An entity that is there, its record in the file, and the fields that it gets."""
 
     head: NodeHead
     record: EntityRecord
@@ -41,9 +41,9 @@ class _ExistingEntity:
 async def import_entities(
     tx: Transaction, revision: Revision, items: Sequence[ParsedRecord], strategy: Strategy
 ) -> tuple[ImportResult, set[str]]:
-    """Write the entities of some items; what became of them, and the names of those that were left alone.
+    """Write the entities among some items; return the counts, and the names of entities that were left unchanged.
 
-    Raises Conflict under FAIL for a name that is there, or comes twice.
+    Raises Conflict under FAIL for a name that an entity has, or that comes twice.
     """
     wanted = merge_entity_records(items, strategy)
     parents = [w.record.parent_id for w in wanted.values() if w.record.parent_id]
@@ -66,7 +66,7 @@ async def import_entities(
 async def import_placements(
     tx: Transaction, revision: Revision, items: Sequence[ParsedRecord], strategy: Strategy, *, left: set[str]
 ) -> ImportResult:
-    """Put entities under their parents, those left alone excepted; only REPLACE takes one from another parent."""
+    """Put entities under their parents, except those in `left`. Only REPLACE takes an entity from another parent."""
     links = [(i.where, i.record) for i in items if isinstance(i.record, Placement) and i.record.name not in left]
     found = await nodes.find_named(
         GraphView(tx, revision.graph), unique(n for _, p in links for n in (p.name, p.parent_id))
@@ -93,14 +93,14 @@ async def _known(
     found: Mapping[str, NodeRef],
     strategy: Strategy,
 ) -> dict[str, _ExistingEntity]:
-    """The entities that are there and are to be changed."""
+    """The entities that are there and that the strategy changes."""
     if strategy in (Strategy.SKIP, Strategy.FAIL) or not records:
         return {}
     heads = await nodes.read_heads(tx, revision.graph, [found[name].id for name in records])
     known = {}
     for name, record in records.items():
         head = heads.get(found[name].id)
-        if head is None:  # it has expired this very moment
+        if head is None:  # It has just expired.
             continue
         fields = fields_of(record, head.fields.parent_id)
         if strategy is Strategy.MERGE:
@@ -112,7 +112,7 @@ async def _known(
 async def _create(
     tx: Transaction, revision: Revision, fresh: Mapping[str, EntityRecord], found: Mapping[str, NodeRef]
 ) -> dict[str, UUID]:
-    """Make entities, under parents that are there already; their ids by name."""
+    """Create entities, under parents that are there already; return their ids by name."""
     parents = {name: node.id for name, node in found.items() if not node.placeholder}
     wanted = [fields_of(record, parents.get(record.parent_id or "")) for record in fresh.values()]
     began = [record.created_at for record in fresh.values()]
@@ -127,7 +127,7 @@ async def _rewrite(
     known: Mapping[str, _ExistingEntity],
     strategy: Strategy,
 ) -> set[str]:
-    """Give entities their fields and aliases; the names of those known ones that changed."""
+    """Give entities their fields and aliases; return the names of those existing ones that changed."""
     records = {**fresh, **{name: one.record for name, one in known.items()}}
     others = {ids[name]: [a for a in record.aliases if a != name] for name, record in records.items()}
     bare = [one.head.id for one in known.values()] if strategy is Strategy.REPLACE else []
@@ -146,12 +146,12 @@ async def _observe(
     known: Mapping[str, _ExistingEntity],
     strategy: Strategy,
 ) -> tuple[set[str], list[Observation]]:
-    """Attach observations and, under REPLACE, take others away; the names that this changed, and what is new."""
+    """Add observations and, under REPLACE, remove others; return the names of changed entities, and what is new."""
     changed = await _rewrite_observations(tx, revision, known, strategy)
     removed = await _remove_observations(tx, revision, known) if strategy is Strategy.REPLACE else set()
     records = [*fresh.values(), *(one.record for one in known.values())]
     added: list[Observation] = []
-    for told in (True, False):  # a file that knows no threads says a statement once, whichever it came from
+    for told in (True, False):  # A file without threads has an observation once, whatever thread it is from.
         new = [said for record in records if bool(record.said) is told for said in _statements(record)]
         if new:
             added += await observations.add_observations(tx, revision, new, across_threads=not told)
@@ -161,9 +161,9 @@ async def _observe(
 async def _rewrite_observations(
     tx: Transaction, revision: Revision, known: Mapping[str, _ExistingEntity], strategy: Strategy
 ) -> set[str]:
-    """Give observations that are there what the file says beside their texts; the names of their entities.
+    """Give existing observations the attributes that the file says; return the names of their entities.
 
-    Under REPLACE it is all that they have then; else they gain what they lack. A file without `said` says nothing.
+    Under REPLACE they get exactly these; else they gain those that they lack. A file without `said` changes nothing.
     """
     told = {
         (one.head.id, s.content, s.thread, s.status): s
@@ -185,7 +185,7 @@ def _rewritten(observation: Observation, told: NewObservation, strategy: Strateg
 
 
 async def _remove_observations(tx: Transaction, revision: Revision, known: Mapping[str, _ExistingEntity]) -> set[str]:
-    """Take away what the file does not say so of entities that are there; their names."""
+    """Remove the observations of existing entities that the file does not have; return the names of the entities."""
     kept = {one.head.id: _observation_key(one.record) for one in known.values()}
     stored = await observations.list_observations(tx, list(kept))
     gone = [observation for observation in stored if kept[observation.node_id].isdisjoint(_forms(observation))]
@@ -195,7 +195,7 @@ async def _remove_observations(tx: Transaction, revision: Revision, known: Mappi
 
 
 def _observation_key(record: EntityRecord) -> set[tuple[Any, ...]]:
-    """What an entity says, with where and when each was said as far as the file tells."""
+    """The keys of the observations of a record: text, and thread, status and times where the file tells them."""
     if not record.said:
         return {(content,) for content in record.observations}
     said = zip(record.observations, record.said, strict=True)
@@ -203,7 +203,7 @@ def _observation_key(record: EntityRecord) -> set[tuple[Any, ...]]:
 
 
 def _forms(observation: Observation) -> Iterable[tuple[Any, ...]]:
-    """Keys (`_observation_key`) by which a file may mean an observation: with its time, without, or its text alone."""
+    """The keys (`_observation_key`) that a file may have for an observation: its text, or all but or with its time."""
     said = observation.content, observation.thread, observation.status
     expires_at = observation.expires_at
     return ((observation.content,), (*said, None, expires_at), (*said, observation.said_at, expires_at))
@@ -236,7 +236,7 @@ async def _place(
     known: Mapping[str, _ExistingEntity],
     strategy: Strategy,
 ) -> tuple[set[str], list[ImportProblem]]:
-    """Put entities under parents that came with them, and known ones under theirs; whom that moved, and what failed."""
+    """Put entities under their parents; return the names of existing ones that moved, and the problems."""
     live = {name: node.id for name, node in found.items() if not node.placeholder} | dict(ids)
     links: dict[UUID, UUID | None] = {}
     problems = []
@@ -264,7 +264,7 @@ def _counted(
     added: list[Observation],
     problems: list[ImportProblem],
 ) -> ImportResult:
-    """What became of each record, in order: a later one of a name counts where it brought an observation."""
+    """Count what happened to each record. A later record of a name counts as a change if it added an observation."""
     brought = {(observation.entity, observation.content) for observation in added}
     created, changed, skipped = len(fresh), 0, 0
     for name, one in wanted.items():

@@ -1,7 +1,7 @@
 """Use cases of export: a graph as a file, in steps of one short transaction each.
 
-A step is given where the one before ended, and keeps nothing: the same export may go on in another process. All steps
-show one revision, whatever is written meanwhile, since rows carry their revisions.
+A step begins where the one before ended and keeps nothing, so that another process may do the next one. All steps show
+one revision, whatever is written meanwhile, because rows carry their revisions.
 """
 
 from collections.abc import AsyncIterator
@@ -20,7 +20,7 @@ from recollect.transfer.model import ExportSelection, Snapshot
 
 PAGE_ITEMS = 500
 PAGE_BYTES = 1024 * 1024
-"""What a step reads at once: it bounds its memory, and the length of its transaction."""
+"""What a step reads at once, which bounds its memory and the length of its transaction."""
 
 _FIRST = UUID(int=0)
 _ORDER = tuple(Stage)
@@ -28,7 +28,7 @@ _ORDER = tuple(Stage)
 
 @dataclass(frozen=True, slots=True)
 class Export:
-    """What is exported, how."""
+    """What to export, and in which format."""
 
     snapshot: Snapshot
     format: str
@@ -36,15 +36,15 @@ class Export:
 
     @property
     def facts_left_out(self) -> int:
-        """How many facts the graph has that the format does not hold."""
+        """How many facts of the graph the format does not hold."""
         return 0 if format_named(self.format).writer.holds_facts else self.snapshot.facts
 
 
 @dataclass(frozen=True, slots=True)
 class Cursor:
-    """Where a step begins: in which part of the file, after which id, and whether the part has items before.
+    """Where a step begins: in which stage of the file, and after which id. `begun`: whether the stage has items yet.
 
-    `begun` is of the file where the format is one list.
+    If the format is one list, `begun` is about the file instead.
     """
 
     stage: Stage = Stage.ENTITIES
@@ -54,7 +54,7 @@ class Cursor:
 
 @dataclass(frozen=True, slots=True)
 class ExportChunk:
-    """A piece of the file, how many nodes and relations it holds, and where the next begins; None: it was the last."""
+    """A piece of the file, how many nodes and relations it has, and the cursor of the next; None: it is the last."""
 
     text: str
     items: int
@@ -67,9 +67,9 @@ START = Cursor()
 async def open_export(
     tx: Transaction, graph_name: str, format_name: str, *, only: ExportSelection | None = None, as_of: str | None = None
 ) -> Export:
-    """What a graph's export (`as_of`: of a past state) is to be.
+    """Begin an export of a graph, as it is now or was at `as_of`.
 
-    Raises NotFound, Forbidden, and InvalidInput for a format that is none, or an `as_of` that is no revision or time.
+    Raises NotFound, Forbidden, and InvalidInput for an unknown format, or an `as_of` that is no revision or time.
     """
     format_named(format_name)
     view = await graphs.view(tx, graph_name, as_of)
@@ -92,7 +92,7 @@ async def export_step(
     page_bytes: int = PAGE_BYTES,
     writer: Writer | None = None,
 ) -> ExportChunk:
-    """The next piece of the file; `writer` None: the format's own, which keeps nothing between pieces."""
+    """The next piece of the file. `writer` None is the format's own, which keeps nothing between pieces."""
     writer = writer or format_named(export.format).writer
     nothing_yet = cursor.after == _FIRST
     text = writer.opening(cursor.stage) if nothing_yet else ""
@@ -121,10 +121,10 @@ async def export_step(
 async def export_chunks(
     db: Database, caller: Caller, export: Export, *, page_items: int = PAGE_ITEMS
 ) -> AsyncIterator[bytes]:
-    """The file, in pieces that are never empty.
+    """The file in pieces, none of which is empty.
 
-    No transaction is open while a piece is handed out: the reader may be slow, and a connection held at its pace would
-    be one less for everybody.
+    No transaction is open while a piece is handed out: the reader may be slow, and would hold a connection that others
+    need.
     """
     cursor: Cursor | None = START
     while cursor is not None:
@@ -136,10 +136,10 @@ async def export_chunks(
 
 
 async def export_whole(tx: Transaction, export: Export, *, max_bytes: int, max_pages: int) -> str | None:
-    """The file, if it has at most so many bytes as JSON text, and takes at most so many steps; else None.
+    """The file, or None if it has more bytes (as JSON text) or takes more steps than given.
 
-    What a filter leaves out is read, too: it is the pages that bound the transaction. Drawings number their nodes, as
-    the mcp-memory crate's do: all of it is at hand.
+    Steps are counted because they bound the transaction: what a filter leaves out is read, too. Drawings number their
+    nodes, as those of the mcp-memory crate do, which is possible because the file is made in one go.
     """
     writer = type(format_named(export.format).writer)(Numbers())
     pieces: list[str] = []
@@ -158,12 +158,12 @@ async def export_whole(tx: Transaction, export: Export, *, max_bytes: int, max_p
 
 
 def encoded_size(text: str) -> int:
-    """Bytes that a text takes inside JSON."""
+    """The number of bytes of a text inside JSON."""
     return len(msgspec.json.encode(text)) - 2
 
 
 def empty(format_name: str) -> str:
-    """The file of a graph that holds nothing."""
+    """The file of an empty graph."""
     writer = format_named(format_name).writer
     stages = [stage for stage in Stage if writer.holds_facts or stage is not Stage.FACTS]
     return "".join(writer.opening(stage) + writer.closing(stage) for stage in stages)
@@ -172,7 +172,7 @@ def empty(format_name: str) -> str:
 def _stepped(
     writer: Writer, cursor: Cursor, text: str, page: store.ExportPage[ExportedNode] | store.ExportPage[ExportedEdge]
 ) -> ExportChunk:
-    """What was written, and where to go on: behind the page or, where it was the last, with the next part."""
+    """A piece of the file, and the cursor of the next: after this page or, if it was the last, in the next stage."""
     begun = cursor.begun or bool(page.items)
     if page.last is not None:
         return ExportChunk(text, len(page.items), Cursor(cursor.stage, page.last, begun))

@@ -1,4 +1,4 @@
-"""Facts that an import brings. One that says the same, in the same thread and with the same status, is the same."""
+"""Import facts. Two facts with the same text, thread and status are the same."""
 
 from collections.abc import Sequence
 
@@ -17,7 +17,7 @@ from recollect.transfer.records import FactKey, FactRecord
 async def import_facts(
     tx: Transaction, revision: Revision, items: Sequence[ParsedRecord], strategy: Strategy
 ) -> ImportResult:
-    """Write the facts of some items; what became of them. Raises Conflict under FAIL for one that is there."""
+    """Write the facts among some items; return the counts. Raises Conflict under FAIL for one that is there."""
     wanted: dict[FactKey, FactRecord] = {}
     places: dict[FactKey, str] = {}
     for item in items:
@@ -41,7 +41,7 @@ async def import_facts(
         heads = await nodes.read_heads(tx, revision.graph, list(found.values()))
         rewrites = []
         for end, node_id in found.items():
-            if node_id not in heads:  # it has expired this very moment
+            if node_id not in heads:  # It has just expired.
                 continue
             head, fields_then = heads[node_id], fields_of(wanted[end])
             if strategy is Strategy.MERGE:

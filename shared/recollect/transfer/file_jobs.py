@@ -1,6 +1,7 @@
-"""Exports and imports of any size as jobs: how they are started. The worker does their steps.
+"""Start exports and imports of any size as jobs. The worker does their steps.
 
-What is exported holds words of whoever asked (a type, tags): it is kept as the job's input, and goes when the job ends.
+The filter of an export holds words of the caller (a type, tags). So it is stored as the job's input, which is deleted
+when the job ends.
 """
 
 from dataclasses import replace
@@ -19,14 +20,14 @@ from recollect.transfer.formats import FORMATS, IMPORTED
 from recollect.transfer.model import PROBLEMS_TYPE, Strategy
 
 FILES = frozenset({EXPORT_GRAPH, IMPORT_GRAPH})
-"""The kinds that leave a file in any case: of a graph that holds nothing, or of no problems, it may be empty."""
+"""The kinds that always leave a file. It may be empty: for an empty graph, or an import without problems."""
 
 
 async def start_export(tx: Transaction, export: Export, bounds: JobBounds) -> Job:
-    """Start a job that writes a graph to a file, in the state that the graph has now (or had, `as_of`).
+    """Start a job that writes the snapshot of an export to a file.
 
-    Where one of the same revision, format and filter is under way, that one. Raises Forbidden,
-    Conflict for too many jobs, TooLarge where jobs store too much already.
+    An equal job (same revision, format and filter) that is under way is returned instead. Raises Forbidden, Conflict
+    for too many jobs, TooLarge if the jobs of the tenant store too much already.
     """
     arguments = {"format": export.format, "revision": export.snapshot.revision}
     asked = msgspec.json.encode(replace(export.only, tags=tuple(sorted({tag.casefold() for tag in export.only.tags}))))
@@ -47,11 +48,11 @@ async def hold_import(
     strict: bool = False,
     check: bool = False,
 ) -> Job:
-    """Make the job of an import, which waits for its input (`jobs.append_input`, `jobs.start`).
+    """Create the job of an import. It waits for its input (`jobs.append_input`) and for `jobs.start`.
 
-    `check`: a dry run; where the graph is not there it is a job of none, and tells what would become of an empty one.
-    `strict`: nothing is imported where something of the file is broken. Else the graph is made where it is not there.
-    Raises Forbidden, Conflict for too many jobs, InvalidInput for a format that cannot be read.
+    `check`: a dry run; if the graph is not there, the job belongs to no graph and reports what an empty one would get.
+    `strict`: nothing is imported if anything in the file is broken. Without `check`, the graph is created if it is not
+    there. Raises Forbidden, Conflict for too many jobs, InvalidInput for a format that cannot be read.
     """
     if format_name not in IMPORTED:
         raise InvalidInput(f"This format cannot be imported. Those that can: {', '.join(IMPORTED)}", path="format")
@@ -62,29 +63,29 @@ async def hold_import(
 
 
 def needs_dry_run(job: Job) -> bool:
-    """Whether an import's file is gone through once before anything of it is written."""
+    """Whether an import tries the whole file before it writes any of it."""
     asked = job.arguments
     return bool(asked.get("check") or asked.get("strict") or asked["strategy"] == Strategy.FAIL)
 
 
 async def read_export(tx: Transaction, job: Job) -> Export:
-    """What an export's job is to write."""
+    """The export that a job writes."""
     described = await jobs.read_input(tx, job, 0)
     return msgspec.json.decode(described or b"", type=Export)
 
 
 def cursor_of(stored: dict[str, object]) -> Cursor:
-    """Where an export's next step begins, as its job keeps it."""
+    """The cursor of an export, from the job's stored form."""
     return msgspec.convert(stored, Cursor) if stored else Cursor()
 
 
 def stored_cursor(cursor: Cursor) -> dict[str, object]:
-    """A cursor as a job keeps it."""
+    """A cursor in the form that a job stores."""
     return {"stage": str(cursor.stage), "after": str(cursor.after), "begun": cursor.begun}
 
 
 def total_of(export: Export) -> int | None:
-    """How many nodes and relations the file will hold; None where that is not known before."""
+    """How many nodes and relations the file will hold; None if that is not known in advance."""
     whole = export.only == type(export.only)()
     writer = FORMATS[export.format].writer
     if not whole or not writer.holds_facts:
@@ -94,7 +95,7 @@ def total_of(export: Export) -> int | None:
 
 
 def media_type_of(job: Job) -> str | None:
-    """The type of what a job of transfer left to be fetched; None for one of another kind."""
+    """The media type of the output of an export's or import's job; None for other kinds."""
     if job.kind == IMPORT_GRAPH:
         return PROBLEMS_TYPE
     return FORMATS[job.arguments["format"]].media_type if job.kind == EXPORT_GRAPH else None

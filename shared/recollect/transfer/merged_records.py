@@ -1,4 +1,4 @@
-"""What a file says of each entity and fact, taken together: one may come several times."""
+"""Combine all records of a file about one entity or fact: one may come several times."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -17,7 +17,7 @@ from recollect.transfer.records import EntityRecord, FactRecord, ObservationReco
 
 @dataclass(slots=True)
 class MergedRecord:
-    """All that a file says of one name: what it comes to, and the record of each time, with its place."""
+    """A name in a file: the record to import, where the name came first, and every record of it."""
 
     where: str
     record: EntityRecord
@@ -25,7 +25,7 @@ class MergedRecord:
 
 
 def merge_entity_records(items: Sequence[ParsedRecord], strategy: Strategy) -> dict[str, MergedRecord]:
-    """What is wanted of each name, in order; raises Conflict under FAIL for one that comes twice."""
+    """The record to import for each name, in order. Raises Conflict under FAIL for a name that comes twice."""
     wanted: dict[str, MergedRecord] = {}
     for item in items:
         assert isinstance(item.record, EntityRecord)
@@ -42,12 +42,12 @@ def merge_entity_records(items: Sequence[ParsedRecord], strategy: Strategy) -> d
 
 
 def name_taken(name: str, where: str) -> Conflict:
-    """What is said of a name that an entity has already."""
+    """The error for a name that an entity has already."""
     return Conflict(f"There is an entity named {name!r} already.", code=ErrorCode.NAME_TAKEN, path=where)
 
 
 def fields_of(record: EntityRecord | FactRecord, parent_id: UUID | None = None) -> NodeFields:
-    """The fields of the node that an entity or a fact is."""
+    """The node fields of the record of an entity or a fact."""
     name, kind = (record.name, record.entity_type) if isinstance(record, EntityRecord) else (None, record.kind)
     return NodeFields(
         name=name,
@@ -70,7 +70,7 @@ def fields_of(record: EntityRecord | FactRecord, parent_id: UUID | None = None) 
 
 
 def enriched(fields: NodeFields, others: NodeFields) -> NodeFields:
-    """Fields with what they lack of others: what is there stays, tags and metadata add up, importance the greater."""
+    """Fields, completed by others: own values stay, tags and metadata are united, the greater importance counts."""
     tags = {tag.lower() for tag in fields.tags}
     importances = [i for i in (fields.importance, others.importance) if i is not None]
     return replace(
@@ -86,18 +86,18 @@ def enriched(fields: NodeFields, others: NodeFields) -> NodeFields:
 
 
 def merge_fact_records(first: FactRecord, second: FactRecord) -> FactRecord:
-    """One fact of two that a file has of what is the same."""
+    """Combine two records of the same fact."""
     fields = enriched(fields_of(first), fields_of(second))
     return msgspec.structs.replace(first, kind=fields.kind or "", **_shared_fields(fields))
 
 
 def observation_records(record: EntityRecord) -> Sequence[ObservationRecord]:
-    """Where each of an entity's observations came from."""
+    """The attributes of each of an entity's observations, in order."""
     return record.said or [ObservationRecord()] * len(record.observations)
 
 
 def _merge_two(first: EntityRecord, second: EntityRecord) -> EntityRecord:
-    """One entity of two that a file has of one name."""
+    """Combine two records of one name."""
     fields = enriched(fields_of(first), fields_of(second))
     return msgspec.structs.replace(
         first,
@@ -112,7 +112,7 @@ def _merge_two(first: EntityRecord, second: EntityRecord) -> EntityRecord:
 
 
 def _shared_fields(fields: NodeFields) -> dict[str, Any]:
-    """What records of entities and of facts tell alike, of all that `enriched` brings."""
+    """The fields that records of entities and facts have in common, from those that `enriched` combined."""
     return {
         "tags": list(fields.tags),
         "importance": fields.importance,

@@ -1,4 +1,4 @@
-"""What a transfer carries, what became of it, and the state that an export reads."""
+"""What an import or export is told, what it returns, and the state that an export reads."""
 
 from dataclasses import dataclass, fields
 from datetime import datetime
@@ -13,25 +13,25 @@ MAX_RELATION_TYPE = 256
 
 MAX_LINES = 1_000
 MAX_OBSERVATIONS = 10_000
-"""What one request may hold: it is one transaction, and other writers of the graph wait for it."""
+"""The most that one request may hold: it is one transaction, for which the other writers of the graph wait."""
 
 ELSEWHERE = (
     "Use `recollect import`, several requests to POST /v1/graphs/{graph}/import, or a job: "
     "POST /v1/graphs/{graph}/imports"
 )
-"""Where to go with what is too much at once."""
+"""What to use instead for more than one call takes."""
 
 REVISION_HEADER = "Recollect-Revision"
 FACTS_HEADER = "Recollect-Facts-Left-Out"
-"""What an answer over HTTP says beside the file: the revision that it shows, and how many facts it leaves out."""
+"""Headers of an export over HTTP: its revision, and how many facts the format leaves out."""
 
 
 PROBLEMS_TYPE = "application/x-ndjson"
-"""What an import leaves to be fetched: each thing that was not imported, a line."""
+"""The output of an import: one line for each thing that was not imported."""
 
 
 class UnreadableLine(Exception):
-    """A line that says nothing that can be kept. `reason` is for people and never holds the line's own text."""
+    """A line that cannot be imported. `reason` is for people and never holds text of the line."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -39,30 +39,30 @@ class UnreadableLine(Exception):
 
 
 class Strategy(StrEnum):
-    """What becomes of an entity or fact that an import brings and that is there already.
+    """What happens to an entity or fact of the file that is there already.
 
-    Relations that are there stay; `replace` and `merge` bring their metadata.
+    Relations that are there stay; `replace` and `merge` give them the metadata of the file.
     """
 
     SKIP = "skip"
     """It stays as it is."""
     REPLACE = "replace"
-    """It becomes what the file says: what the file does not say of it is taken away."""
+    """It becomes what the file says; what the file does not have is removed from it."""
     MERGE = "merge"
-    """It gains what it lacks: observations, tags, aliases, metadata, a type, a parent; the greater importance."""
+    """It gets what it lacks: observations, tags, aliases, metadata, a type, a parent; and the greater importance."""
     FAIL = "fail"
     """Nothing is imported."""
 
 
 CYCLE = "it would stand below itself"
-"""Why an entity is not put under a parent."""
+"""The reason why an entity did not get a parent."""
 
 
 @dataclass(frozen=True, slots=True)
 class ImportProblem:
-    """Something that was not imported: where in the file it stands, and why.
+    """Something that was not imported: its place in the file, and why.
 
-    `of_part`: it is a part of an item, which is imported without it.
+    `of_part`: it is a part of an item; the item was imported without it.
     """
 
     where: str
@@ -72,9 +72,9 @@ class ImportProblem:
 
 @dataclass(frozen=True, slots=True)
 class ImportResult:
-    """What became of a part of a file, in entities, facts, relations and observations.
+    """How many entities, facts, relations and observations an import created, updated and skipped.
 
-    `problems` were passed over.
+    `problems`: what it left out.
     """
 
     entities_created: int = 0
@@ -91,19 +91,19 @@ class ImportResult:
 
     @property
     def skipped(self) -> int:
-        """How much said only what was known."""
+        """How many entities, facts and relations brought nothing new."""
         return self.entities_skipped + self.facts_skipped + self.relations_skipped
 
     def __add__(self, other: "ImportResult") -> "ImportResult":
-        """Both parts together."""
+        """The sum of both."""
         return ImportResult(**{f.name: getattr(self, f.name) + getattr(other, f.name) for f in fields(self)})
 
 
 @dataclass(frozen=True, slots=True)
 class ExportSelection:
-    """Which entities and facts an export holds; relations are those among them. None and empty filter nothing.
+    """Which entities and facts to export, with the relations between them. None and empty select all.
 
-    `tags`: any of them, whatever their case. `since` and `until`: when it last changed.
+    `tags`: those with any of these, in upper or lower case. `since`, `until`: those whose last change is in this time.
     """
 
     kind: str | None = None
@@ -114,7 +114,7 @@ class ExportSelection:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The state of a graph that an export reads: all that `revision` and the time `at` show, and what that counts."""
+    """The state of a graph that an export reads: at `revision` and at the time `at`, with the counts of that state."""
 
     graph_id: UUID
     revision: int

@@ -1,6 +1,6 @@
 -- name: find_snapshot
--- The newest state of a graph, to be read from now on whatever is written meanwhile. Of facts those that have expired are
--- not counted: how many an export leaves out is told.
+-- The newest state of a graph. An export reads this state, whatever is written meanwhile. Expired facts are not
+-- counted, because the export reports how many facts it leaves out.
 SELECT graph_id, revision, statement_timestamp() AS at, entities, facts - (
     SELECT count(*) FROM nodes
     WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND expires_at <= statement_timestamp()
@@ -11,13 +11,13 @@ FROM graph_heads
 WHERE tenant_id = :tenant_id AND graph_id = :graph_id;
 
 -- name: nodes_as_of
--- The next lineages after :after, oldest first, each as it was at revision :as_of_revision and time :as_of_time where it
--- was then a node with a name (:named) or without, and :kind (kind), :tags (any of these tags), :since and :until (when it
--- last changed) let it pass: at most :limit, and of those the first whose texts, metadata (as it is stored, compressed)
--- and observations (each with what stands beside it) come to :max_bytes bytes, but always one. A lineage that does not
--- pass has `shown` false. What was live then is live still, or was removed since: those are few, and the log names them.
--- That a node lives is said so that it calls for no partial index: while a table has no statistics, each page would sort
--- the whole graph.
+-- The next lineages after :after, oldest first, each as it was at revision :as_of_revision and time :as_of_time.
+-- `shown`: whether it was then a node with a name (:named) or without, and matches :kind (kind), :tags (any of these),
+-- :since and :until (its last change). At most :limit lineages, and of those the first whose texts, metadata (as
+-- stored, compressed) and observations with their attributes come to :max_bytes bytes, but at least one. What was live
+-- then is still live, or was removed since: the removed ones are few, and the log names them. The condition that a node
+-- lives is written so that the planner takes no partial index: while a table has no statistics, it would sort the whole
+-- graph for each page.
 WITH live AS (
     SELECT id FROM nodes
     WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND coalesce(removed_revision, 0) = 0
@@ -111,11 +111,12 @@ WHERE v.place = 1 OR v.bytes <= :max_bytes
 ORDER BY v.lineage;
 
 -- name: relations_as_of
--- The next relations within the graph after :after, oldest first, that were live at revision :as_of_revision: at most
--- :limit. One has `shown` false where an end was not there, had expired at the time :as_of_time, had no name and is to
--- have one (:named), or does not pass :kind (kind), :tags (any of these tags), :since and :until (when it last changed).
--- Relations that lead into another graph are left out. One whose properties were put since is told as it was then, by the
--- id that it has now. Of those the first whose metadata and facts at their ends come to :max_bytes bytes, but always one.
+-- The next relations of the graph after :after, oldest first, that were live at revision :as_of_revision; at most
+-- :limit. `shown` is false if an end was not there, had expired at the time :as_of_time, had no name where :named asks
+-- for one, or does not match :kind (kind), :tags (any of these), :since and :until (its last change). Relations into
+-- other graphs are left out. A relation whose properties changed since is given with its properties of then and its id
+-- of now. Of these relations, the first whose metadata and facts at their ends come to :max_bytes bytes, but at least
+-- one.
 WITH live AS (
     SELECT id, from_node, to_node, type, metadata, ordinal, created_at, updated_at FROM relations
     WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND to_graph = :graph_id AND removed_revision IS NULL
@@ -177,7 +178,7 @@ WHERE place = 1 OR bytes <= :max_bytes
 ORDER BY id;
 
 -- name: find_facts
--- The oldest live fact that says each of these texts, in this thread, with this status.
+-- The oldest live fact with each of these texts, threads and statuses.
 SELECT DISTINCT ON (i.place) i.place, n.id
 FROM unnest(:texts::text[], :threads::text[], :statuses::text[]) WITH ORDINALITY AS i (content, thread, status, place)
 JOIN nodes n ON n.tenant_id = :tenant_id AND n.graph_id = :graph_id AND n.removed_revision IS NULL AND n.name IS NULL
@@ -187,7 +188,7 @@ JOIN nodes n ON n.tenant_id = :tenant_id AND n.graph_id = :graph_id AND n.remove
 ORDER BY i.place, n.id;
 
 -- name: added_since
--- Live entities and facts that changed after the time :since: at most :limit.
+-- Live entities and facts that changed after the time :since; at most :limit.
 SELECT name, content, thread, status FROM nodes
 WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND coalesce(removed_revision, 0) = 0 AND updated_at > :since
     AND NOT placeholder AND coalesce(name, content) IS NOT NULL

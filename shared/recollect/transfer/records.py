@@ -1,7 +1,7 @@
-"""What an export writes and an import reads, whatever the format: entities, facts, relations, places in the hierarchy.
+"""What an export writes and an import reads in any format: entities, facts, relations, places in the hierarchy.
 
-An entity is meant by its name; a fact, which has none, by what it says, in which thread, and its status: that is what
-makes two facts the same one. So a relation can be read in any part of a file, with nothing but itself.
+A relation names an entity by its name, and a fact, which has no name, by its text, thread and status: two facts in
+which these are equal are the same fact. So a relation can be read in any part of a file without the other parts.
 """
 
 import re
@@ -38,7 +38,7 @@ Importance = Annotated[float, Meta(ge=0, le=10)]
 Days = Annotated[float, Meta(gt=0, le=36_500)]
 Time = Annotated[datetime, Meta(tz=True)]
 ACTIVE = "active"
-"""The status of what is neither outdated nor archived. It is left out where it is this very object, as defaults are."""
+"""The status of what is neither outdated nor archived. Defaults are left out if they are the same object as this."""
 Status = Annotated[str, Meta(pattern=r"^(active|outdated|archived)\Z")]
 """A pattern, since the error of a Literal repeats what the file says. `$` is before a last line's end, too."""
 
@@ -49,11 +49,11 @@ Reason = Annotated[str, Meta(max_length=1_000)]
 
 
 class Record(Struct, rename="camel", omit_defaults=True, forbid_unknown_fields=True, frozen=True, kw_only=True):
-    """Base of what a file holds. What is not there is left out."""
+    """Base of the records of a file. Fields with their default values are left out."""
 
 
 class ObservationRecord(Record, frozen=True):
-    """Where an observation came from, when it was said, when it ends, and what else it says of itself."""
+    """The attributes of an observation: its source and thread, when it was said, when it expires, and the rest."""
 
     thread: Label | None = None
     at: Time | None = None
@@ -68,7 +68,7 @@ class ObservationRecord(Record, frozen=True):
 
 
 class EntityRecord(Record, frozen=True):
-    """An entity. `said` has one entry for each observation, or none at all; `parent_id` is the parent's name."""
+    """An entity. `said` has one entry for each observation, or none; `parent_id` is the name of the parent."""
 
     name: Name
     entity_type: Kind
@@ -98,7 +98,7 @@ class EntityRecord(Record, frozen=True):
 
     @property
     def told(self) -> list[str]:
-        """Its observations without those that are outdated: for formats that cannot say so."""
+        """Its observations except the outdated ones, for formats that cannot mark those."""
         if not self.said:
             return self.observations
         said = zip(self.observations, self.said, strict=True)
@@ -127,12 +127,12 @@ class FactRecord(Record, frozen=True):
 
     @property
     def end(self) -> "FactKey":
-        """How relations mean it."""
+        """How relations refer to it."""
         return FactKey(text=self.text, thread=self.thread, status=self.status)
 
 
 class FactKey(Record, frozen=True):
-    """The fact at an end of a relation, by what makes it the same as another."""
+    """The fact at an end of a relation: the text, thread and status by which it is found."""
 
     text: Content
     thread: Label | None = None
@@ -143,7 +143,7 @@ End = Name | FactKey
 
 
 class RelationRecord(Record, frozen=True):
-    """A relation between entities, by their names, and facts."""
+    """A relation; its ends are names of entities, or facts."""
 
     from_: End = field(name="from")
     to: End
@@ -155,7 +155,7 @@ class RelationRecord(Record, frozen=True):
 
 
 class Placement(Record, frozen=True):
-    """An entity's parent, told after both are."""
+    """The parent of an entity, for a parent that comes after the entity."""
 
     name: Name
     parent_id: Name
@@ -165,7 +165,7 @@ AnyRecord = EntityRecord | FactRecord | RelationRecord | Placement
 
 
 def parsed(type_: type[R], value: Any, *, strict: bool = True) -> R:
-    """A record from what a parser made of it; raises Unreadable, whose reason begins with the path of what is wrong."""
+    """A record from the value of a parser. Raises UnreadableLine; its reason begins with the path of the fault."""
     _refuse_unstorable(value)
     try:
         record = msgspec.convert(value, type_, strict=strict)
@@ -185,10 +185,10 @@ def _require_small(record: Record, path: str) -> None:
 
 
 def kept(type_: type[R], value: Any, where: str) -> tuple[R, list[ImportProblem]]:
-    """A record as `parsed`, without those of its observations that cannot be kept, and what is wrong with each.
+    """A record as `parsed`, without its faulty observations, and the problems of these.
 
-    One statement that is too long costs an entity that statement, whatever the format. Raises Unreadable for any other
-    fault.
+    An observation that is too long costs an entity only this observation, in every format. Raises UnreadableLine for
+    any other fault.
     """
     try:
         return parsed(type_, value), []
@@ -200,7 +200,7 @@ def kept(type_: type[R], value: Any, where: str) -> tuple[R, list[ImportProblem]
 
 
 def statement_fault(text: Any) -> str | None:
-    """Why this cannot be an observation; None: it can."""
+    """Why a value cannot be an observation; None: it can."""
     try:
         _refuse_unstorable(text)
         msgspec.convert(text, Text)
@@ -210,7 +210,7 @@ def statement_fault(text: Any) -> str | None:
 
 
 def without_faults(type_: type[Record], value: Any, where: str) -> tuple[Any, list[ImportProblem]]:
-    """The value without its faulty observations, and with each what stands beside it in `said`."""
+    """The value without its faulty observations and their entries in `said`, and the problems of these."""
     given = value.get("observations") if type_ is EntityRecord and isinstance(value, dict) else None
     if not isinstance(given, list) or len(given) > MAX_STATEMENTS:
         return value, []
@@ -229,14 +229,14 @@ _FIELDS = frozenset(
     for type_ in (EntityRecord, ObservationRecord, FactRecord, FactKey, RelationRecord, Placement)
     for name in type_.__struct_encode_fields__
 )
-"""Keys that are told by their names. Any other is a text of the file, and told by its number."""
+"""Keys that errors name. Any other key is text of the file: errors tell its number."""
 
 _PLACE = re.compile(rf" - at `\$((?:\[(?:\d+|\.\.\.)\]|\.(?:{'|'.join(sorted(_FIELDS))}))+)`$")
-"""Where msgspec says that something is: the end of its message, and never what looks so in an unknown field's name."""
+"""The place that a message of msgspec ends with. A field name in the file that looks like one is not at the end."""
 
 
 def _fault_message(said: str, type_: type[Record], value: Any) -> str:
-    """What msgspec says, with the path first and as the tools write it: `observations.2: Expected …`."""
+    """The message of msgspec with the path first, in the form of the tools: `observations.2: Expected …`."""
     place = _PLACE.search(said)
     message = in_plain_words(said[: place.start()] if place else said)
     path = place[1].replace("[", ".").replace("]", "").replace("...", "*").strip(".") if place else ""
@@ -258,7 +258,7 @@ def _refuse_unstorable(value: Any) -> None:
 
 
 def _storable(record: R, path: str = "") -> R:
-    """The record with moments that can be stored; raises Unreadable for one outside the calendar."""
+    """The record, if its times can be stored. Raises UnreadableLine for a time outside the calendar."""
     changed: dict[str, Any] = {}
     for field_name, name in zip(record.__struct_fields__, record.__struct_encode_fields__, strict=True):
         value = getattr(record, field_name)

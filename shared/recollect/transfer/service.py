@@ -1,4 +1,4 @@
-"""Use cases of import: a batch of items. Exports are in `exports.py`."""
+"""Use cases of import: write a batch of items. Exports are in `exports.py`."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -21,7 +21,7 @@ from recollect.transfer.records import AnyRecord, EntityRecord, FactRecord, Plac
 async def import_batch(
     tx: Transaction, graph_name: str, items: Sequence[ParsedRecord], strategy: Strategy
 ) -> ImportResult:
-    """Write items in one revision: one step of an import. Items that cannot be kept are passed over and told.
+    """Write items in one revision: one step of an import. Items that cannot be stored become problems of the result.
 
     Raises Forbidden, and Conflict under FAIL.
     """
@@ -35,9 +35,9 @@ async def import_batch(
 async def import_items(
     tx: Transaction, revision: Revision, items: Sequence[ParsedRecord], strategy: Strategy
 ) -> ImportResult:
-    """Write items in a revision: entities, facts, relations, and places in the hierarchy, whatever their order.
+    """Write items in a revision: entities, facts, relations, then placements, in whatever order they come.
 
-    What has expired since it was exported is skipped.
+    Items that have expired since the export are skipped.
     """
     admitted, problems = _admitted(revision.graph, items)
     lasting = [item for item in admitted if not _is_over(item, revision.at)]
@@ -53,9 +53,9 @@ async def import_items(
 
 
 def require_sound(problems: Sequence[ImportProblem], *, field: str | None = None) -> None:
-    """Raise InvalidInput where there are problems, with their places in the `field` that holds the file.
+    """Raise InvalidInput if there are problems. `field` is the part of the input that holds the file, for their paths.
 
-    The first MOST_TOLD of them, and how many more there are.
+    The message has the first MOST_TOLD problems, and how many more there are.
     """
     if problems:
         first, *others = (replace(each, where=f"{field}.{each.where}" if field else each.where) for each in problems)
@@ -65,12 +65,12 @@ def require_sound(problems: Sequence[ImportProblem], *, field: str | None = None
 
 
 MOST_TOLD = 20
-"""Faults of a file that is refused which its error tells one by one, at most."""
+"""Most problems that the error for a refused file lists one by one."""
 
 _TYPES = (EntityRecord, FactRecord, RelationRecord, Placement)
 
 _LEAST = timedelta(minutes=1)
-"""What is to last no longer is not begun: it would be gone before all that belongs to it is there."""
+"""What expires sooner is not imported: it would be gone before all that belongs to it is there."""
 
 
 def _is_over(item: ParsedRecord, now: datetime) -> bool:
@@ -85,7 +85,7 @@ def _by_type(items: Sequence[ParsedRecord]) -> dict[type[AnyRecord], list[Parsed
 
 
 def _admitted(graph: Graph, items: Sequence[ParsedRecord]) -> tuple[list[ParsedRecord], list[ImportProblem]]:
-    """The items but those whose kind the graph's whitelist leaves out, and without such observations."""
+    """The items and observations whose kind is on the graph's whitelist; the others become problems."""
     admitted: list[ParsedRecord] = []
     problems: list[ImportProblem] = []
     for given in items:
@@ -104,7 +104,7 @@ def _admitted(graph: Graph, items: Sequence[ParsedRecord]) -> tuple[list[ParsedR
 
 
 def _without_foreign_kinds(graph: Graph, item: ParsedRecord) -> tuple[ParsedRecord, list[ImportProblem]]:
-    """An item without the observations whose own kind the graph's whitelist leaves out, and these."""
+    """An item without the observations whose own kind is not on the graph's whitelist, and these as problems."""
     record = item.record
     if graph.kind_whitelist is None or not isinstance(record, EntityRecord):
         return item, []

@@ -23,14 +23,14 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class ExportPage(Generic[T]):
-    """A part of an export. `last` is the id after which the next part begins; None is the end."""
+    """A page of an export. `last`: the id after which the next page begins; None: there is none."""
 
     items: list[T]
     last: UUID | None
 
 
 async def find_snapshot(tx: Transaction, graph_id: UUID) -> Snapshot:
-    """The newest state of a graph that exists."""
+    """The newest state of a graph."""
     row = await tx.fetchrow(queries.find_snapshot, graph_id=graph_id)
     assert row is not None
     return Snapshot(**row)
@@ -39,7 +39,7 @@ async def find_snapshot(tx: Transaction, graph_id: UUID) -> Snapshot:
 async def nodes_as_of(
     tx: Transaction, snapshot: Snapshot, only: ExportSelection, *, named: bool, after: UUID, limit: int, max_bytes: int
 ) -> ExportPage[ExportedNode]:
-    """Nodes with or without a name of that state, placeholders too, after the lineage `after`, oldest first.
+    """Nodes of a state, with names or (not `named`) without, placeholders too, after the lineage `after`, oldest first.
 
     At most `limit`, and about `max_bytes` of texts, metadata and observations.
     """
@@ -57,7 +57,7 @@ async def nodes_as_of(
 async def relations_as_of(
     tx: Transaction, snapshot: Snapshot, only: ExportSelection, *, named: bool, after: UUID, limit: int, max_bytes: int
 ) -> ExportPage[ExportedEdge]:
-    """Relations of that state after the relation `after`, oldest first; `named`: among names only.
+    """Relations of a state after the relation `after`, oldest first. `named`: only those between nodes with names.
 
     At most `limit`, and about `max_bytes` of metadata and of facts at their ends.
     """
@@ -73,7 +73,7 @@ async def relations_as_of(
 
 
 async def find_facts(tx: Transaction, graph: Graph, ends: Sequence[FactKey]) -> dict[FactKey, UUID]:
-    """Live facts of a graph by what they say, in which thread, and their status."""
+    """The live facts of a graph that have these texts, threads and statuses."""
     rows = await tx.fetch(
         queries.find_facts,
         graph_id=graph.id,
@@ -85,7 +85,7 @@ async def find_facts(tx: Transaction, graph: Graph, ends: Sequence[FactKey]) -> 
 
 
 async def added_since(tx: Transaction, graph: Graph, since: datetime, *, limit: int) -> list[EntityRecord | FactRecord]:
-    """Live entities and facts that changed after a time, by what makes them the same as others."""
+    """Records that identify the live entities and facts that changed after a time."""
     rows = await tx.fetch(queries.added_since, graph_id=graph.id, since=since, limit=limit)
     return [
         FactRecord(text=row["content"], thread=row["thread"], status=row["status"])
@@ -96,7 +96,7 @@ async def added_since(tx: Transaction, graph: Graph, since: datetime, *, limit: 
 
 
 def _state(snapshot: Snapshot, only: ExportSelection) -> dict[str, Any]:
-    """What both queries of an export are asked with: of which state, and which part of it."""
+    """The parameters of both export queries that tell the state and the selection."""
     return {
         "graph_id": snapshot.graph_id,
         "as_of_revision": snapshot.revision,

@@ -1,4 +1,4 @@
-"""What is no longer used leaves recall."""
+"""Archiving: what is no longer used is kept out of recall."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -7,10 +7,10 @@ from uuid import UUID
 
 @dataclass(frozen=True, slots=True)
 class ArchiveCriteria:
-    """What is archived: every criterion that is given must hold.
+    """Which entities to archive: those that meet every criterion that is given.
 
-    Last changed before `older_than`; less important than `importance_below`, as far as an importance was ever set; at
-    least one of `tags`, whatever their case.
+    `older_than`: last changed before this time. `importance_below`: less important than this; an entity without an
+    importance does not meet it. `tags`: has at least one of them, in upper or lower case.
     """
 
     older_than: datetime | None = None
@@ -20,7 +20,7 @@ class ArchiveCriteria:
 
 @dataclass(frozen=True, slots=True)
 class Archivable:
-    """An entity that criteria hold for."""
+    """An entity that meets the criteria."""
 
     id: UUID
     name: str
@@ -28,7 +28,7 @@ class Archivable:
 
 @dataclass(frozen=True, slots=True)
 class ArchiveResult:
-    """Names of entities that were archived, or would be; `more`: the criteria hold for others, too."""
+    """The names of entities that were archived, or would be. `more`: other entities meet the criteria, too."""
 
     names: list[str]
     more: bool = False

@@ -1,4 +1,4 @@
-"""Use cases of archiving: what is no longer used leaves recall."""
+"""Use cases of archiving: keep what is no longer used out of recall."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -12,15 +12,15 @@ from recollect.graph.nodes.model import Rewrite
 from recollect.platform.db import Transaction
 
 MAX_ARCHIVED = 1_000
-"""Entities that one call archives, at most."""
+"""Most entities that one call archives."""
 
 
 async def archive_entities(
     tx: Transaction, graph_name: str | None, operation: str, criteria: ArchiveCriteria, *, dry_run: bool
 ) -> ArchiveResult:
-    """Give entities the status archived, which keeps them out of recall, as one revision; a dry run writes nothing.
+    """Give entities the status archived, which keeps them out of recall, as one revision. A dry run writes nothing.
 
-    At most MAX_ARCHIVED, longest unchanged first. Raises InvalidInput where no criterion is given.
+    At most MAX_ARCHIVED entities in one call, longest unchanged first. Raises InvalidInput if no criterion is given.
     """
     if criteria == ArchiveCriteria():
         raise InvalidInput("Give olderThan, importanceBelow or tags: all entities would be archived", path="olderThan")

@@ -10,7 +10,7 @@ queries = Queries(__package__)
 
 
 async def find_archivable(tx: Transaction, graph: Graph, criteria: ArchiveCriteria, *, limit: int) -> list[Archivable]:
-    """Entities in use that the criteria hold for, longest unchanged first."""
+    """Entities that meet the criteria and are not archived, longest unchanged first."""
     rows = await tx.fetch(
         queries.find_archivable,
         graph_id=graph.id,

@@ -1,9 +1,10 @@
-"""Use cases of deduplication: a pass over a graph in bounded steps, which proposes or merges what is alike.
+"""Use cases of deduplication: a pass over a graph in bounded steps, which proposes or merges similar entities.
 
-What is to do stands in the tables: an entity is compared again only if it, or an observation of it, changed since
-`last_dedup_at`, unless the passes before looked for less, or only proposed: then every entity is. A step reads in one
-transaction, compares in none, and takes the graph's lock in another, to write; what it merges is compared once more
-under it. The cursor is the time at which the pass began: what changes meanwhile is the next pass's.
+The tables tell what is to do. An entity is compared again only if it, or one of its observations, changed since
+`last_dedup_at`. If the passes before used a higher threshold, or only proposed what is to be merged now, every entity
+is compared again. A step reads in one transaction, compares in none, and writes in another, under the graph's lock,
+under which it compares what it merges once more. The cursor is the time at which the pass began: what changes after it
+is left to the next pass.
 """
 
 from collections.abc import Mapping, Sequence
@@ -50,32 +51,32 @@ from recollect.platform.computing import Slices
 from recollect.platform.db import Database, Transaction
 
 RETRY_AFTER = timedelta(hours=1)
-"""How long a graph is left alone after a job, whatever became of it."""
+"""How long no new pass begins in a graph after a job ended, with whatever result."""
 
 SIMILAR_TO = "SIMILAR_TO"
-"""The type of a relation between entities that are alike, from the younger to the older."""
+"""The type of a relation between similar entities, from the younger to the older."""
 
 MAX_HELD = 200_000
-"""Entities of one type that a step holds in memory, at most (about 1 kB each)."""
+"""Most entities of one type that a step holds in memory (about 1 kB each)."""
 
 MAX_STEP = 3_000
-"""Entities that one step compares with all others of their type, at most: seconds of a core."""
+"""Most entities that one step compares with all others of their type: seconds of a core."""
 
 MAX_COMPARISONS = 300_000_000
-"""Pairs of short names of one step, at most, if none of them could be left out: six seconds of a core."""
+"""Most pairs of short names in one step, if none could be left out: six seconds of a core."""
 
 MAX_STEP_SECONDS = 60.0
-"""Processor time of one step, at most: ten times what its pairs should take."""
+"""Most processor time of one step: ten times what its pairs should take."""
 
 MAX_PAIRS = 20
-"""Pairs that are kept of one entity, the most alike first."""
+"""Most pairs that are kept of one entity, the most similar first."""
 
 MAX_CANDIDATES = 1_000
-"""Entities that are alike with one by name alone and are looked at closer, at most, the nearest names first."""
+"""Most entities with a similar name, and nothing else in common, that one is compared with, the nearest names first."""
 
 
 def deduplication_of(metadata: Mapping[str, Any]) -> Deduplication:
-    """How a graph's metadata asks for it; raises InvalidInput where it cannot be read."""
+    """The `dedup` of a graph's metadata. Raises InvalidInput if it cannot be read."""
     try:
         return msgspec.convert(metadata.get("dedup", {}), Deduplication)
     except msgspec.ValidationError as error:
@@ -84,7 +85,7 @@ def deduplication_of(metadata: Mapping[str, Any]) -> Deduplication:
 
 
 def require_readable(metadata: Mapping[str, Any]) -> None:
-    """Raise InvalidInput for metadata of a graph that asks for deduplication in a way that cannot be read."""
+    """Raise InvalidInput if the `dedup` of metadata cannot be read."""
     deduplication_of(metadata)
 
 
@@ -92,13 +93,13 @@ _BEGINNING = PassPosition(-(2**63), UUID(int=0))
 
 
 async def tenants_with_deduplication_due(db: Database) -> list[UUID]:
-    """Active tenants with graphs that ask to be compared again."""
+    """Active tenants with graphs that a pass is due for."""
     async with db.system() as session:
         return await store.tenants_with_deduplication_due(session)
 
 
 async def graphs_with_deduplication_due(tx: Transaction) -> list[UUID]:
-    """The tenant's graphs that are due, those that wait longest first. What cannot be read is left out."""
+    """The tenant's graphs that a pass is due for, longest waiting first. Unreadable configurations are left out."""
     now = datetime.now(UTC)
     return [
         graph.id
@@ -108,11 +109,11 @@ async def graphs_with_deduplication_due(tx: Transaction) -> list[UUID]:
 
 
 async def start_pass(tx: Transaction, graph_name: str, wanted: RequestedPass | None = None) -> Job:
-    """Start a job that goes over a graph now; where an equal one is under way, that one.
+    """Start a job for a pass over a graph now, or return the equal one that is under way.
 
-    It does what is `wanted`; without, what the graph's metadata says, and proposes where that asks for nothing. Raises
-    NotFound, Forbidden, InvalidInput for a configuration that cannot be read or a threshold that is too low, Conflict
-    where the tenant has too many jobs.
+    The pass does what is `wanted`; None: what the graph's metadata says, or else it proposes. Raises NotFound,
+    Forbidden, InvalidInput for a configuration that cannot be read or a threshold that is too low, Conflict if the
+    tenant has too many jobs.
     """
     graph = await graphs.get_graph(tx, graph_name)
     if wanted is not None:
@@ -124,7 +125,7 @@ async def start_pass(tx: Transaction, graph_name: str, wanted: RequestedPass | N
 
 
 async def schedule_passes(tx: Transaction) -> int:
-    """Start a job for each due graph of the tenant, up to MAX_PENDING_FOR_SWEEPS at a time; how many.
+    """Start a job for each due graph of the tenant, until it has MAX_PENDING_FOR_SWEEPS; return how many were started.
 
     A graph whose last job ended within RETRY_AFTER waits: one that failed would fail again and again.
     """
@@ -177,10 +178,10 @@ async def deduplicate(
 ) -> tuple[ComparisonStep, list[SimilarPair]]:
     """What a step of a pass reads, and what it computes of that, in no transaction; `settle` writes it.
 
-    It compares up to `limit` entities of one type, as the graph's metadata asks for it. `mode` holds where that asks
-    for nothing or, with a `threshold`, in its place: then every entity is compared again, as it is where passes before
-    had a higher threshold, or only proposed what is to be merged. Raises NotFound, InvalidInput for a configuration
-    that cannot be read, TooLarge past MAX_HELD entities of a type, and where comparing them takes too long.
+    It compares up to `limit` entities of one type. `mode` counts if the graph's metadata says nothing, or if a
+    `threshold` is given. Every entity is compared again if a `threshold` is given, or if the passes before used a
+    higher one or only proposed what is to be merged. Raises NotFound, InvalidInput for a configuration that cannot be read,
+    TooLarge for more than MAX_HELD entities of a type, or where comparing them takes too long.
     """
     async with db.transaction(caller, read_only=True) as tx:
         step = await _open_step(tx, await graphs.graph_of(tx, graph_id), cursor, mode, threshold, limit)
@@ -240,7 +241,7 @@ def _wanted(configured: Deduplication, mode: Mode, threshold: float | None) -> D
 
 
 async def _is_begun_anew(tx: Transaction, graph: Graph, wanted: Deduplication) -> bool:
-    """Whether there is more to find than what changed: passes before had a higher threshold, or did not merge."""
+    """Whether to compare every entity: passes before used a higher threshold, or did not merge."""
     if not await is_compared_from(tx, graph, wanted.threshold):
         return True
     least = wanted.threshold - ROUNDING
@@ -248,7 +249,7 @@ async def _is_begun_anew(tx: Transaction, graph: Graph, wanted: Deduplication) -
 
 
 async def _profiles(tx: Transaction, graph: Graph, kind: str) -> list[Profile]:
-    """What the entities of a type are compared by, the oldest first."""
+    """The profiles of the entities of a type, the oldest first."""
     if await store.count_of_kind(tx, graph, kind, limit=MAX_HELD + 1) > MAX_HELD:
         raise TooLarge(
             f"There are more than {MAX_HELD} entities of one type: too many to compare", path="metadata.dedup"
@@ -259,7 +260,7 @@ async def _profiles(tx: Transaction, graph: Graph, kind: str) -> list[Profile]:
 def _within_a_step(
     due: Sequence[PassPosition], profiles: Sequence[Profile], ages: Mapping[UUID, int]
 ) -> Sequence[PassPosition]:
-    """The first of these entities, as many as one step compares with all others of their type; one at least."""
+    """The first of these entities, as many as one step can compare with all others of their type; at least one."""
     left = MAX_COMPARISONS * SHORT * SHORT // max(work_of(profiles), 1)
     for number, place in enumerate(due):
         left -= work_of([profiles[ages[place.node_id]]]) if place.node_id in ages else 0
@@ -269,7 +270,7 @@ def _within_a_step(
 
 
 def pairs_of(profiles: Sequence[Profile], places: Sequence[int], threshold: float) -> Slices[list[SimilarPair]]:
-    """A computation: who is alike with those in these places, up to MAX_PAIRS of each, the most alike first."""
+    """A computation: the entities that are similar to those at these places, MAX_PAIRS of each, the nearest first."""
     pairs = []
     for place, others in (yield from DuplicateFinder(profiles, threshold).alike(places, most=MAX_CANDIDATES)):
         nearest = sorted(others, key=lambda other: (-other[1], other[0]))[:MAX_PAIRS]
@@ -286,7 +287,7 @@ async def _settle(
     ages: Mapping[UUID, int],
     seen: datetime,
 ) -> tuple[int, int, bool]:
-    """Write what a comparison found; how many pairs were proposed, how many entities merged into others, and if all."""
+    """Write what a comparison found; return the numbers of pairs proposed and entities merged, and if that was all."""
     merged = 0
     left = set[UUID]()
     if wanted.mode == "merge":
@@ -311,7 +312,7 @@ async def _propose(
     pairs: Sequence[SimilarPair],
     ages: Mapping[UUID, int],
 ) -> int:
-    """Put these pairs, as far as both are there, in the place of what was proposed of these entities before."""
+    """Replace the earlier proposals of the entities `due` by those of these pairs whose entities both live."""
     await store.remove_duplicates(tx, revision.graph, due)
     if wanted.mode != "propose":
         return 0

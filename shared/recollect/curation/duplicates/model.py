@@ -1,4 +1,4 @@
-"""Entities that are alike: found, proposed, merged."""
+"""Similar entities: they are found, proposed as duplicates, or merged."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -10,7 +10,7 @@ from msgspec import Meta
 
 @dataclass(frozen=True, slots=True)
 class DuplicateGroups:
-    """Groups of names of entities that are alike, the oldest of each first; `more`: further groups follow."""
+    """Groups of names of similar entities; each group begins with its oldest. `more`: further groups follow."""
 
     groups: list[list[str]]
     more: bool = False
@@ -18,9 +18,9 @@ class DuplicateGroups:
 
 @dataclass(frozen=True, slots=True)
 class CompressionResult:
-    """What a compression merged: for each group the name that stays, and those that go.
+    """What a compression merged: for each group the name that stays, and those that were merged into it.
 
-    `known_observations`: statements of those that go which the one that stays has already.
+    `known_observations`: observations of the merged entities that the remaining one had already.
     """
 
     merged: list[list[str]]
@@ -31,7 +31,7 @@ class CompressionResult:
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """Two entities that a pass found alike and left as they are, with their names, and since when they are there."""
+    """Two entities that a pass found similar and did not merge, with their names and creation times."""
 
     node_id: UUID
     other_id: UUID
@@ -44,7 +44,7 @@ class Proposal:
 
 @dataclass(frozen=True, slots=True)
 class ConfiguredGraph:
-    """A graph whose metadata speaks of duplicates, and when its entities were last compared from end to end."""
+    """A graph with `dedup` in its metadata, and when the last pass over all its entities ended."""
 
     id: UUID
     metadata: dict[str, Any]
@@ -52,18 +52,18 @@ class ConfiguredGraph:
 
 
 LEAST_THRESHOLD = 0.3
-"""How alike entities are at least that a pass looks for."""
+"""The least similarity that a pass looks for."""
 
 Mode = Literal["off", "propose", "merge"]
-"""What a pass does with what is alike."""
+"""What a pass does with similar entities."""
 
 
 @dataclass(frozen=True, slots=True)
 class Deduplication:
-    """How a graph is kept free of duplicates: `dedup` in its metadata.
+    """How duplicates of a graph are handled: `dedup` in its metadata.
 
-    `mode`: off, propose or merge; `threshold`: how alike, 0.3 to 1; `every_hours`: how often a pass is due;
-    `similar_to`: relate what is alike by SIMILAR_TO, where it is not merged.
+    `mode`: off, propose or merge. `threshold`: the least similarity, 0.3 to 1. `every_hours`: how often a pass is due.
+    `similar_to`: also relate similar entities that are not merged by SIMILAR_TO.
     """
 
     mode: Mode = "off"
@@ -74,7 +74,7 @@ class Deduplication:
 
 @dataclass(frozen=True, slots=True)
 class RequestedPass:
-    """A pass that a call asks for, whatever the graph's metadata says: every entity is compared, at this threshold."""
+    """A pass that a call asks for, whatever the graph's metadata says. It compares every entity at this threshold."""
 
     mode: Mode
     threshold: float
@@ -82,7 +82,7 @@ class RequestedPass:
 
 @dataclass(frozen=True, slots=True)
 class PassPosition:
-    """Where a pass over every entity is: type by type (as a number: a cursor holds no text), each by id."""
+    """How far a pass over all entities is: the type (as a number, since a cursor holds no text) and the id."""
 
     kind: int
     node_id: UUID
@@ -90,7 +90,7 @@ class PassPosition:
 
 @dataclass(frozen=True, slots=True)
 class PassCursor:
-    """When a pass began, its highest threshold yet and, where it goes over every entity, behind which it goes on."""
+    """When a pass began, the highest threshold that it used so far and, if it covers all entities, its position."""
 
     until: datetime
     after: PassPosition | None = None
@@ -99,7 +99,7 @@ class PassCursor:
 
 @dataclass(frozen=True, slots=True)
 class DedupStep:
-    """What one step of a pass did, and where the next goes on; None: the pass has come to its end."""
+    """What one step of a pass did, and the cursor of the next; None: the pass has ended."""
 
     compared: int
     proposed: int

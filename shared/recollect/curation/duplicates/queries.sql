@@ -1,11 +1,11 @@
 -- fragment: comparable
--- That a node n of a graph is an entity in use, which is compared with others.
+-- Whether a node n of a graph is a live entity that is not archived: these are compared with each other.
 n.tenant_id = :tenant_id AND n.graph_id = :graph_id AND n.removed_revision IS NULL AND n.name IS NOT NULL
     AND NOT n.placeholder
     AND n.status <> 'archived' AND (n.expires_at IS NULL OR n.expires_at > statement_timestamp())
 
 -- fragment: profile
--- What an entity n is compared by: all in small letters, statements by their hashes.
+-- What an entity n is compared by: all in lower case, observations by their hashes.
 n.id, coalesce(n.kind, '') AS kind, lower(n.name) AS name, t.tags, o.statements
 FROM nodes n
 CROSS JOIN LATERAL (
@@ -18,7 +18,7 @@ CROSS JOIN LATERAL (
 ) AS o
 
 -- name: count_comparable
--- How many entities of a graph there are to compare with each other, counted up to :limit.
+-- How many entities of a graph are compared with each other, counted up to :limit.
 SELECT count(*) FROM (
     SELECT 1 FROM nodes n
     WHERE -- include: comparable
@@ -43,7 +43,7 @@ SELECT count(*) FROM (
 ) AS comparable;
 
 -- name: list_profiles
--- What entities are compared by, oldest first. :kind: only of this type, where it is not null.
+-- The profiles of entities, oldest first, of the type :kind (null: any).
 SELECT -- include: profile
 WHERE -- include: comparable
     AND (:kind::text IS NULL OR coalesce(n.kind, '') = :kind)
@@ -70,15 +70,15 @@ WHERE n.name IS NOT NULL AND NOT n.placeholder AND n.status <> 'archived'
 ORDER BY coalesce(n.began_at, h.created_at), n.node_id;
 
 -- name: profiles_of
--- What these entities of a graph are compared by.
+-- The profiles of these entities of a graph.
 SELECT -- include: profile
 WHERE -- include: comparable
     AND n.id = ANY (:node_ids::uuid[]);
 
 -- name: find_uncompared
--- Of the entities that changed since they were last compared, and not after :until, those of one type, the first by name:
--- at most :limit. With :kind and :node_id: of all that did not change after :until, changed or not, those that follow on
--- this place (their type as a number, since a cursor holds no text, and their id).
+-- Of the entities that changed since they were last compared, and not after :until, those of one type, the first by
+-- name; at most :limit. With :kind and :node_id: of all entities that did not change after :until, the next behind this
+-- position (the type as a number, since a cursor holds no text, and the id), also those that were compared.
 WITH due AS (
     SELECT id, coalesce(kind, '') AS kind, hashtextextended(coalesce(kind, ''), 0) AS place FROM nodes n
     WHERE -- include: comparable
@@ -93,13 +93,13 @@ ORDER BY id
 LIMIT :limit;
 
 -- name: remove_duplicates
--- Forget what was proposed of these entities.
+-- Delete the proposals that one of these entities is part of.
 DELETE FROM duplicates
 WHERE tenant_id = :tenant_id AND graph_id = :graph_id
     AND (node_id = ANY (:node_ids::uuid[]) OR other_id = ANY (:node_ids::uuid[]));
 
 -- name: insert_duplicates
--- Propose pairs of entities, of those that both live. Each is looked up by its key, whatever the planner expects.
+-- Store proposed pairs of entities that both live. Each is looked up by its key, whatever the planner expects.
 INSERT INTO duplicates (tenant_id, graph_id, node_id, other_id, likeness, found_at)
 SELECT :tenant_id, :graph_id, i.node_id, i.other_id, i.likeness, :proposed_at
 FROM unnest(:node_ids::uuid[], :other_ids::uuid[], :likenesses::double precision[]) AS i (node_id, other_id, likeness)
@@ -114,8 +114,8 @@ DO UPDATE SET likeness = excluded.likeness, found_at = excluded.found_at
 RETURNING node_id, other_id, likeness;
 
 -- name: list_duplicates
--- Proposed pairs of entities that both are there and in use, and of one type still, from a likeness of :min_likeness on,
--- the most alike first; at most :limit.
+-- Proposed pairs whose entities are both live, not archived and still of one type, with a similarity of at least
+-- :min_likeness, the most similar first; at most :limit.
 SELECT d.node_id, d.other_id, d.likeness, n.name, o.name AS other, n.created_at, o.created_at AS other_created_at
 FROM duplicates d
 JOIN nodes n ON n.tenant_id = :tenant_id AND n.id = d.node_id AND n.removed_revision IS NULL
@@ -129,7 +129,7 @@ OFFSET :offset
 LIMIT :limit;
 
 -- name: raise_compared_from
--- What is less alike than :threshold is no longer known of every entity of a graph.
+-- Record that not every pair of a graph below :threshold is known.
 UPDATE deduplications SET threshold = :threshold WHERE tenant_id = :tenant_id AND graph_id = :graph_id
     AND threshold < :threshold;
 
@@ -142,15 +142,15 @@ ON CONFLICT (tenant_id, graph_id)
 DO UPDATE SET finished_at = excluded.finished_at, threshold = coalesce(excluded.threshold, d.threshold);
 
 -- name: find_compared_from
--- From which likeness on the entities of a graph were compared; null where nobody knows.
+-- The threshold from which all entities of a graph were compared; null if there is none.
 SELECT threshold FROM deduplications WHERE tenant_id = :tenant_id AND graph_id = :graph_id;
 
 -- name: tenants_with_deduplication_due
--- Tenants with graphs that ask to be compared again; asked without a tenant.
+-- Tenants with graphs that a pass is due for; asked without a tenant.
 SELECT tenant_id FROM tenants_with_deduplication_due();
 
 -- name: list_deduplications
--- Graphs whose configuration speaks of duplicates, and when each was last compared; at most :limit.
+-- Graphs with `dedup` in their metadata, and when the last pass over each ended; at most :limit.
 SELECT g.id, g.metadata, d.finished_at FROM graphs g
 LEFT JOIN deduplications d ON d.tenant_id = :tenant_id AND d.graph_id = g.id
 WHERE g.tenant_id = :tenant_id AND g.metadata #>> '{dedup,mode}' IN ('propose', 'merge')

@@ -1,4 +1,4 @@
-"""Use cases of duplicates: find entities that are alike, and make those of each group one."""
+"""Use cases of duplicates: find similar entities, and merge those of each group."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -25,21 +25,21 @@ from recollect.platform.computing import Slices, in_one_slice
 from recollect.platform.db import Transaction
 
 MAX_COMPARED = 10_000
-"""Entities that one call compares with each other, at most; a larger graph takes a job."""
+"""Most entities that one call compares with each other; a larger graph takes a job."""
 
 MAX_PROPOSED = 100_000
-"""Pairs that a job proposed and one call looks at, at most, the most alike first."""
+"""Most pairs of those that jobs proposed that one call looks at, the most similar first."""
 
 MAX_MERGED = 100
-"""Groups that one call merges, at most."""
+"""Most groups that one call merges."""
 
 
 @dataclass(frozen=True, slots=True)
 class DuplicateSearch:
-    """What was read of a graph (`at`: as it was) to find duplicates in.
+    """What was read of a graph (at the moment `at`) to find duplicates in it.
 
-    What is compared are `profiles`, the oldest first. Past MAX_COMPARED entities these are None, and what the last
-    passes of jobs proposed stands for them: `pairs`, and how old (`ages`) their entities are.
+    `profiles` are the entities to compare, the oldest first. In a graph of more than MAX_COMPARED entities they are
+    None; then `pairs` are what the last passes of jobs proposed, and `ages` tells the order of age of their entities.
     """
 
     threshold: float
@@ -50,17 +50,17 @@ class DuplicateSearch:
     ages: Mapping[UUID, int] = field(default_factory=dict)
 
     def groups(self) -> Slices[list[list[UUID]]]:
-        """A computation: groups of entities that are alike with the first of each, in the order of their oldest."""
+        """A computation: the groups of similar entities, in the order of their oldest, which comes first in each."""
         if self.profiles is None:
             return in_one_slice(lambda: star_clusters(self.pairs, self.ages))
         return group_similar(self.profiles, self.threshold)
 
 
 async def open_search(view: GraphView, *, threshold: float, proposed: bool = True) -> DuplicateSearch:
-    """What it takes to find the entities that are alike.
+    """Read what a search for similar entities needs.
 
-    Past MAX_COMPARED entities, what the last passes of jobs proposed; raises TooLarge where there was none, or none
-    that looked for what is as little alike, and where what was `proposed` is of no use.
+    For more than MAX_COMPARED entities that is what the last passes of jobs proposed. Raises TooLarge if no pass looked
+    for so little similarity, if the view is of the past, or if the caller cannot use proposals (`proposed` False).
     """
     if await store.count_comparable(view, limit=MAX_COMPARED + 1) <= MAX_COMPARED:
         return DuplicateSearch(threshold, view.graph, view.at, await store.list_profiles(view))
@@ -72,7 +72,7 @@ async def open_search(view: GraphView, *, threshold: float, proposed: bool = Tru
 async def list_groups(
     tx: Transaction, searched: DuplicateSearch, found: Sequence[Sequence[UUID]], *, offset: int, limit: int
 ) -> DuplicateGroups:
-    """A page of the groups that were found, without what has gone meanwhile."""
+    """A page of the groups that were found, without entities that were deleted meanwhile."""
     page = found[offset : offset + limit]
     view = GraphView(tx, searched.graph, searched.at)
     labels = await nodes.names_of(view, [node for group in page for node in group])
@@ -81,7 +81,7 @@ async def list_groups(
 
 
 async def is_compared_from(tx: Transaction, graph: Graph, threshold: float) -> bool:
-    """Whether passes proposed or merged whatever is as alike, of all that did not change since."""
+    """Whether the passes found every pair this similar among all entities that did not change since."""
     compared_from = await store.find_compared_from(tx, graph)
     return compared_from is not None and compared_from <= max(threshold, LEAST_THRESHOLD) + ROUNDING
 
@@ -94,10 +94,10 @@ async def needs_a_job(view: GraphView) -> bool:
 async def merge_found(
     tx: Transaction, searched: DuplicateSearch, operation: str, found: Sequence[Sequence[UUID]]
 ) -> CompressionResult:
-    """Merge the entities of each group that was found into its oldest, as one revision; at most MAX_MERGED groups."""
+    """Merge each group that was found into its oldest entity, as one revision; at most MAX_MERGED groups."""
     if not found:
         return CompressionResult([])
-    # Only now, and not while the entities are compared, do other writers have to wait.
+    # The lock is taken here, so that other writers do not wait while entities are compared.
     async with graphs.write_graph_of(tx, searched.graph.id, operation) as revision:
         merged = await merge_groups(tx, revision, found[:MAX_MERGED], searched.threshold)
     return replace(merged, more=len(found) > MAX_MERGED)
@@ -106,7 +106,7 @@ async def merge_found(
 async def merge_groups(
     tx: Transaction, revision: Revision, groups: Sequence[Sequence[UUID]], threshold: float
 ) -> CompressionResult:
-    """Merge the entities of each group into its first, as far as they are alike with it under the graph's lock."""
+    """Merge into the first entity of each group those others that are still similar to it under the graph's lock."""
     profiles = await store.profiles_of(tx, revision.graph, [node for group in groups for node in group])
     alike = [still for group in groups if len(still := still_similar(group, profiles, threshold)) > 1]
     names = await _named(tx, revision.graph, alike)
@@ -119,7 +119,7 @@ async def merge_groups(
 
 
 def still_similar(group: Sequence[UUID], profiles: Mapping[UUID, Profile], threshold: float) -> list[UUID]:
-    """Those of a group that are there and alike with its first; none where that is gone."""
+    """The first of a group and those others that are still similar to it; empty if the first is gone."""
     first = profiles.get(group[0])
     found = [profiles[node] for node in group[1:] if node in profiles]
     if first is None:
@@ -154,7 +154,7 @@ def _too_many(graph: Graph, threshold: float, at: Moment | None) -> TooLarge:
 
 
 def group_similar(profiles: Iterable[Profile], threshold: float) -> Slices[list[list[UUID]]]:
-    """A computation: groups of entities of one type that are alike, in the order of their first."""
+    """A computation: groups of similar entities of one type, in the order of their first entities."""
     profiles = list(profiles)
     ages = {profile.id: age for age, profile in enumerate(profiles)}
     groups = []

@@ -1,15 +1,15 @@
-"""How alike two entities of one type are, and which of many can be alike enough at all.
+"""How similar two entities of one type are, and which pairs of many can be similar enough.
 
 The weights are those of the enhanced memory server: 0.4 for the name (1 - Levenshtein distance / length of the longer),
-0.3 for the type, 0.2 for the observations and 0.1 for the tags (Jaccard). All is compared in small letters. Where
-neither entity has observations, or tags, there is no evidence of likeness in them, and they count 0.
+0.3 for the type, 0.2 for the observations and 0.1 for the tags (Jaccard). All is compared in lower case. If neither
+entity has observations, or tags, that part counts 0: nothing there says that they are similar.
 
-Not every pair is compared. Of two entities without a *rare* statement in common, the shared part of their observations
-is at most what is common of either, so that their names must be the more alike: of most entities so much that no name
-is alike enough, or only the same one. Pairs are sought by rare statements, by equal names and, for what is left, by
-names of a length within reach, within a tag where only one in common leaves a chance. Only where all say the same and
-little is asked are all names compared (rapidfuzz: 50,000,000 pairs a second). Every pair that reaches the threshold is
-found, as a test against the full comparison says.
+Not every pair is compared. A *rare* statement is one that few entities share. If two entities have no rare statement in
+common, the common ones bound the similarity of their observations, and their names must make up for the rest: for most
+entities no name can, or only the same one. So candidates are found by rare statements, by equal names and, where that
+is not enough, by names of a length within reach (only among entities with a tag in common, if they need that). All
+names are compared only if all entities say the same and the threshold is low (rapidfuzz: 50,000,000 pairs a second). No
+pair that reaches the threshold is missed: a test compares with the full comparison.
 """
 
 from collections import Counter
@@ -26,32 +26,32 @@ NAME, KIND, STATEMENTS, TAGS = 0.4, 0.3, 0.2, 0.1
 """The weights; that of the type is given to every pair, since only entities of one type are compared."""
 
 RARE = 32
-"""A statement that more entities of a type have is common: it tells little of them."""
+"""A statement that more entities of a type have is common, and says little about them."""
 
 NEARLY = 1 - 1 / 512
-"""Names have 512 characters at most: those that are not equal are less alike than this."""
+"""Names have 512 characters at most: two that are not equal are less similar than this."""
 
 AT_ONCE = 64
-"""Names that are compared with all others in one go."""
+"""Names that are compared with all others at once."""
 
 CHUNK = 256
 """Entities whose candidates are looked for together."""
 
 SHORT = 16
-"""Characters. Comparing shorter names takes as long as if they had so many."""
+"""In characters: comparing shorter names takes as long as if they had so many."""
 
 MAX_WORK = 200_000_000
-"""Of the names that are compared in one slice, the characters of one side times those of the other: 20 ms."""
+"""In one slice, the characters of one side times those of the other: 20 ms."""
 
 ROUNDING = 1e-6
-"""By how much a sum of weighted parts may miss a threshold that it reaches."""
+"""A sum of weighted parts may miss by so much, from rounding, a threshold that it reaches."""
 
 Places = NDArray[np.intp]
 
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """What an entity is compared by, in small letters; statements are told by 64-bit hashes of their texts."""
+    """What an entity is compared by, in lower case; statements are 64-bit hashes of their texts."""
 
     id: UUID
     kind: str
@@ -61,7 +61,7 @@ class Profile:
 
 
 def similarity(one: Profile, other: Profile, *, least: float = 0.0) -> float:
-    """How alike two entities of one type are, 0.3 to 1; less than `least` may come back as 0."""
+    """How similar two entities of one type are, 0.3 to 1; for less than `least` it may return 0."""
     rest = KIND + STATEMENTS * jaccard(one.statements, other.statements) + TAGS * jaccard(one.tags, other.tags)
     if rest + NAME < least - ROUNDING:
         return 0.0
@@ -69,14 +69,14 @@ def similarity(one: Profile, other: Profile, *, least: float = 0.0) -> float:
 
 
 def jaccard(one: frozenset[int] | frozenset[str], other: frozenset[int] | frozenset[str]) -> float:
-    """The share of what both have in what either has; 0 where neither has anything."""
+    """The size of the intersection divided by that of the union; 0 for two empty sets."""
     shared = len(one & other)
     return shared / (len(one) + len(other) - shared) if shared else 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class SimilarPair:
-    """Two entities that are alike, and how much; `node_id` is the one that was looked at."""
+    """Two entities and their similarity; `node_id` is the one whose candidates were looked for."""
 
     node_id: UUID
     other_id: UUID
@@ -84,9 +84,9 @@ class SimilarPair:
 
 
 class DuplicateFinder:
-    """Finds, among entities of one type, those that are alike enough. `threshold`: 0 to 1.
+    """Finds the similar entities among entities of one type. `threshold`: 0 to 1.
 
-    What it does are computations: they yield between slices of a few milliseconds.
+    Its methods are computations: they yield between slices of a few milliseconds.
     """
 
     def __init__(self, profiles: Sequence[Profile], threshold: float) -> None:
@@ -100,9 +100,10 @@ class DuplicateFinder:
     def alike(
         self, places: Sequence[int], *, most: int | None = None
     ) -> Generator[None, None, list[tuple[int, list[tuple[int, float]]]]]:
-        """For each of these entities, in order: the others that reach the threshold, with how alike they are.
+        """For each of these entities, in order: the others that reach the threshold, with their similarities.
 
-        `most`: of those that only names could make alike, look at no more than so many, the nearest names.
+        `most`: look at no more than so many of those that only a similar name can bring above it, the nearest names
+        first.
         """
         found = []
         for start in range(0, len(places), CHUNK):
@@ -113,7 +114,7 @@ class DuplicateFinder:
         return found
 
     def groups(self) -> Generator[None, None, list[list[int]]]:
-        """Groups of alike entities: each first one with all later ones, in no group before, that are alike with it."""
+        """Groups of similar entities: the first one, then each later one that is similar to it and in no group yet."""
         groups, taken = [], np.zeros(len(self.profiles), dtype=bool)
         for start in range(0, len(self.profiles), CHUNK):
             free = [place for place in range(start, min(start + CHUNK, len(taken))) if not taken[place]]
@@ -130,7 +131,7 @@ class DuplicateFinder:
         return groups
 
     def candidates(self, place: int, near: Mapping[int, Sequence[Places]]) -> set[int]:
-        """Of an entity: every other that may reach the threshold, and some that do not; `near` of `near_names`."""
+        """Every other entity that may reach the threshold, and some that do not; `near` is from `near_names`."""
         profile = self.profiles[place]
         found = {i for statement in profile.statements for i in self._postings.get(statement, ())}
         if self._needs[place] <= 1:
@@ -143,7 +144,7 @@ class DuplicateFinder:
     def near_names(
         self, places: Sequence[int], *, most: int | None = None
     ) -> Generator[None, None, dict[int, list[Places]]]:
-        """Others whose names are as alike as those of both need be, by place, pool by pool."""
+        """For each place, the others whose names are as similar as both entities need, one array a pool."""
         yield from self._prepare()
         wanted: dict[str | None, list[int]] = {}
         for place in places:
@@ -161,11 +162,11 @@ class DuplicateFinder:
         return found
 
     def reaches(self, score: float) -> bool:
-        """Whether a likeness is enough."""
+        """Whether a similarity reaches the threshold."""
         return score >= self.threshold - ROUNDING
 
     def _prepare(self) -> Generator[None, None, None]:
-        """Note which statements and names lead to which entities, once."""
+        """Index entities by their rare statements and their names, once."""
         if self._is_prepared:
             return
         uses: Counter[int] = Counter()
@@ -189,7 +190,7 @@ class DuplicateFinder:
         self._is_prepared = True
 
     def _reaching(self, place: int, others: Sequence[int]) -> Generator[None, None, list[tuple[int, float]]]:
-        """Those of these others that reach the threshold, with how alike they are, in the same order."""
+        """Those of the others that reach the threshold, with their similarities, in the same order."""
         found, one = [], self.profiles[place]
         for number, other in enumerate(others, start=1):
             score = similarity(one, self.profiles[other], least=self.threshold)
@@ -201,13 +202,13 @@ class DuplicateFinder:
         return found
 
     def _need(self, profile: Profile, uses: Counter[int]) -> float:
-        """How alike names must be, at the least, where no rare statement is shared; above 1: no name is enough."""
+        """The least similarity of names that a pair without a common rare statement needs; above 1: none is enough."""
         common = sum(uses[statement] > RARE for statement in profile.statements)
         most = KIND + STATEMENTS * (common / len(profile.statements) if common else 0) + TAGS * bool(profile.tags)
         return (self.threshold - most - ROUNDING) / NAME
 
     def _pooled(self, loose: Places) -> dict[str | None, Places]:
-        """Those that names not quite the same could make alike with others: all (None), and by each of their tags."""
+        """The entities that a different name may make similar to others: all (None), and those of each tag."""
         by_tag: dict[str, list[int]] = {}
         for place in loose.tolist():
             for tag in self.profiles[place].tags:
@@ -215,12 +216,12 @@ class DuplicateFinder:
         return {None: loose, **{tag: np.array(places) for tag, places in by_tag.items()}}
 
     def _pools_of(self, place: int) -> Iterable[str | None]:
-        """Where to look for the names that could do: without a tag in common, they must make up for it."""
+        """The pools to search: those of its tags if it needs a tag in common, else all."""
         tags = self.profiles[place].tags
         return tags if tags and self._needs[place] + TAGS / NAME >= NEARLY else (None,)
 
     def _near_in(self, others: Places, rows: Places, most: int | None) -> Generator[None, None, list[Places]]:
-        """For each of `rows`, those of `others` (sorted by length) whose names are near enough, `most` of them."""
+        """For each of `rows`, those of `others` (sorted by length) with similar enough names, at most `most`."""
         near: list[list[Places]] = [[others[:0]] for _ in rows]
         scores: list[list[NDArray[np.float32]]] = [[np.empty(0, np.float32)] for _ in rows]
         longest = self._lengths[others[-1]] if len(others) else 0
@@ -237,7 +238,7 @@ class DuplicateFinder:
         return [_nearest(np.concatenate(near[row]), np.concatenate(scores[row]), most) for row in range(len(rows))]
 
     def _of_length(self, pool: Places, rows: Places) -> Places:
-        """Those of a pool whose names are not too short or too long for those of `rows`; both sorted by length."""
+        """The entities of a pool whose names are not too short or too long for `rows`; both are sorted by length."""
         need = max(float(self._needs[rows].min()), 0.0)
         lengths = self._lengths[pool]
         shortest, longest = self._lengths[rows[0]] * need, self._lengths[rows[-1]] / need if need else np.inf
@@ -252,7 +253,7 @@ class DuplicateFinder:
 
 
 def work_of(profiles: Iterable[Profile]) -> int:
-    """By how much names make comparing take longer: what two sets take is the product of theirs."""
+    """The weight of these names in comparing: two sets take a time in proportion to the product of theirs."""
     return sum(max(len(profile.name), SHORT) for profile in profiles)
 
 
@@ -261,7 +262,7 @@ def _nearest(places: Places, scores: NDArray[np.float32], most: int | None) -> P
 
 
 def star_clusters(pairs: Sequence[SimilarPair], ages: Mapping[UUID, int]) -> list[list[UUID]]:
-    """Groups of pairs: each oldest with all that are alike with it and in no group before."""
+    """Groups of pairs: the oldest entity, then all that are similar to it and in no group yet."""
     alike: dict[UUID, set[UUID]] = {}
     for pair in pairs:
         alike.setdefault(pair.node_id, set()).add(pair.other_id)

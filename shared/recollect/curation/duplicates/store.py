@@ -30,12 +30,12 @@ async def count_of_kind(tx: Transaction, graph: Graph, kind: str, *, limit: int)
 
 
 async def list_profiles(view: GraphView, *, kind: str | None = None) -> list[Profile]:
-    """What entities are compared by, oldest first. `kind`: only of this type; '' for none."""
+    """The profiles of entities, oldest first. `kind`: only of this type; '' for entities without one."""
     return await each(await view.fetch(queries.list_profiles, kind=kind), _profile)
 
 
 async def profiles_of(tx: Transaction, graph: Graph, node_ids: Sequence[UUID]) -> dict[UUID, Profile]:
-    """What these entities are compared by, by id; those that are not there are left out."""
+    """The profiles of these entities by id; an entity that is not there is left out."""
     rows = await tx.fetch(queries.profiles_of, graph_id=graph.id, node_ids=node_ids)
     return {row["id"]: _profile(row) for row in rows}
 
@@ -43,9 +43,9 @@ async def profiles_of(tx: Transaction, graph: Graph, node_ids: Sequence[UUID]) -
 async def find_uncompared(
     tx: Transaction, graph: Graph, *, until: datetime, after: PassPosition | None, limit: int
 ) -> tuple[str, list[PassPosition]]:
-    """Entities of one type that changed since they were compared, and not after `until`; '' and none where all are.
+    """Entities of one type that changed since their last comparison, and not after `until`; '' and none if none is.
 
-    With `after`, the next behind that place, whether they changed since or not.
+    With `after`: the next entities behind that position, also those that did not change.
     """
     kind, node_id = (None, None) if after is None else (after.kind, after.node_id)
     rows = await tx.fetch(
@@ -55,14 +55,14 @@ async def find_uncompared(
 
 
 async def remove_duplicates(tx: Transaction, graph: Graph, node_ids: Sequence[UUID]) -> None:
-    """Forget what was proposed of these entities."""
+    """Delete the proposals that one of these entities is part of."""
     await tx.execute(queries.remove_duplicates, graph_id=graph.id, node_ids=node_ids)
 
 
 async def insert_duplicates(
     tx: Transaction, graph: Graph, pairs: Sequence[SimilarPair], at: datetime
 ) -> list[SimilarPair]:
-    """Propose pairs of entities, each once and with the lesser id first; those that both live."""
+    """Store pairs as proposals, each once and with the lesser id first; return those of which both entities live."""
     ordered = {tuple(sorted((pair.node_id, pair.other_id))): pair.likeness for pair in pairs}
     rows = await tx.fetch(
         queries.insert_duplicates,
@@ -76,34 +76,34 @@ async def insert_duplicates(
 
 
 async def list_duplicates(tx: Transaction, graph: Graph, *, least: float, offset: int, limit: int) -> list[Proposal]:
-    """Proposed pairs, the most alike first."""
+    """Proposed pairs, the most similar first."""
     rows = await tx.fetch(queries.list_duplicates, graph_id=graph.id, min_likeness=least, offset=offset, limit=limit)
     return [Proposal(**row) for row in rows]
 
 
 async def raise_compared_from(tx: Transaction, graph: Graph, threshold: float) -> None:
-    """Forget that entities of a graph were compared from a lesser likeness on."""
+    """Record that pairs below a threshold may not all be known in a graph."""
     await tx.execute(queries.raise_compared_from, graph_id=graph.id, threshold=threshold)
 
 
 async def finish_deduplication(tx: Transaction, graph: Graph, *, threshold: float | None) -> None:
-    """Note the end of a pass; `threshold`: from which likeness on, where it went over every entity."""
+    """Record the end of a pass; `threshold`: the one that it used, if it covered all entities."""
     await tx.execute(queries.finish_deduplication, graph_id=graph.id, threshold=threshold)
 
 
 async def find_compared_from(tx: Transaction, graph: Graph) -> float | None:
-    """From which likeness on the entities of a graph were all compared; None where no pass says so."""
+    """The threshold from which all entities of a graph were compared; None if no pass did that."""
     threshold: float | None = await tx.fetchval(queries.find_compared_from, graph_id=graph.id)
     return threshold
 
 
 async def tenants_with_deduplication_due(session: Session) -> list[UUID]:
-    """Tenants with graphs that ask to be compared again."""
+    """Tenants with graphs that a pass is due for."""
     return [row["tenant_id"] for row in await session.fetch(queries.tenants_with_deduplication_due)]
 
 
 async def list_deduplications(tx: Transaction, *, limit: int) -> list[ConfiguredGraph]:
-    """Graphs whose metadata speaks of duplicates, those that wait longest first."""
+    """Graphs with `dedup` in their metadata, those that wait longest first."""
     rows = await tx.fetch(queries.list_deduplications, limit=limit)
     return [ConfiguredGraph(**row) for row in rows]
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class TagChange:
-    """Tags to give an entity and to take from it; they match without regard to case."""
+    """Tags to add to an entity and tags to remove from it; upper and lower case are the same."""
 
     name: str
     add: tuple[str, ...] = ()
@@ -14,7 +14,7 @@ class TagChange:
 
 @dataclass(frozen=True, slots=True)
 class TagChangeResult:
-    """What a retagging changed."""
+    """What changed in the tags of one entity."""
 
     name: str
     added: tuple[str, ...]

@@ -11,7 +11,7 @@ from recollect.platform.db import Transaction
 
 
 async def retag(tx: Transaction, revision: Revision, retaggings: Sequence[TagChange]) -> list[TagChangeResult]:
-    """Give entities tags and take tags from them, each entity once; what changed, in order.
+    """Add tags to entities and remove tags from them, each entity once; return what changed, in order.
 
     Raises NotFound for the first name that no entity has.
     """
@@ -27,7 +27,10 @@ async def retag(tx: Transaction, revision: Revision, retaggings: Sequence[TagCha
 
 
 async def set_importance(tx: Transaction, revision: Revision, importances: Mapping[str, float]) -> None:
-    """Give entities, by name, an importance of 0 to 10; raises NotFound for the first name that no entity has."""
+    """Give entities, by their names, an importance of 0 to 10.
+
+    Raises NotFound for the first name that no entity has.
+    """
     heads = await nodes.require_entity_heads(tx, revision.graph, list(importances))
     changed = [
         Rewrite(head, replace(head.fields, importance=importances[name]))
@@ -38,7 +41,7 @@ async def set_importance(tx: Transaction, revision: Revision, importances: Mappi
 
 
 def _retagged(tags: Sequence[str], wanted: TagChange) -> tuple[tuple[str, ...], TagChangeResult]:
-    """The tags that an entity has then, and what changed."""
+    """The tags of an entity after the change, and what changed."""
     gone = {tag.lower() for tag in wanted.remove}
     removed = [tag for tag in tags if tag.lower() in gone]
     known = {tag.lower() for tag in tags} - gone

@@ -7,7 +7,7 @@ from recollect.graph.entities.model import Entity
 
 @dataclass(frozen=True, slots=True)
 class RedirectedRelations:
-    """How many relations went over to another entity, how many it had already, and how many would lead to itself."""
+    """How many relations moved to another entity, how many it had already, and how many would be self-loops."""
 
     moved: int
     doubled: int
@@ -16,10 +16,10 @@ class RedirectedRelations:
 
 @dataclass(frozen=True, slots=True)
 class MergedEntity:
-    """The entity that is left; how many observations the others had, and how many were new to it.
+    """The entity that is left; how many observations the others had, and how many of these were new to it.
 
-    Of the others' relations, how many are its own now, and how many were dropped: those that it had already
-    (`duplicate_relations`) and those that would lead to itself (`self_loops`).
+    Of the others' relations: how many it has now, and how many were dropped, because it had them already
+    (`duplicate_relations`) or because they would lead to itself (`self_loops`).
     """
 
     entity: Entity

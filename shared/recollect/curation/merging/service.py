@@ -18,24 +18,25 @@ from recollect.graph.relations.model import Edge, NewEdge, Walk
 from recollect.platform.db import Transaction
 
 MAX_REDIRECTED = 100_000
-"""Relations that one merge moves, at most."""
+"""Most relations that one merge moves."""
 
 
 async def merge_entities(
     tx: Transaction, revision: Revision, names: Sequence[str], target: str | None = None
 ) -> MergedEntity:
-    """Make several entities one: the one among them that is named `target`, else the first.
+    """Make several entities one. The entity that stays is the one that is named `target`, else the first.
 
-    A `target` that no entity has renames the first. Relations are redirected, doubled ones and self-loops dropped; the
-    others' history stays. Raises NotFound for a name, InvalidInput for fewer than two, Conflict for a `target` that an
-    entity has which is not among them.
+    A `target` that no entity has becomes the new name of the first. Relations are redirected; duplicates and self-loops
+    are dropped. The history of the others stays. Raises NotFound for a name that no entity has, InvalidInput for fewer
+    than two entities, Conflict for a `target` that belongs to an entity which is not in the list, TooLarge for more
+    than MAX_REDIRECTED relations.
     """
     kept, *others = await _merge_order(tx, revision, unique(names), target)
     return await _merge(tx, revision, kept, others)
 
 
 async def merge_nodes(tx: Transaction, revision: Revision, kept: UUID, others: Sequence[UUID]) -> MergedEntity:
-    """Let an entity take over others, by id; all of them are there, as the caller knows."""
+    """Merge entities, by id, into one that stays. The caller knows that all of them are there."""
     heads = await nodes.read_heads(tx, revision.graph, [kept, *others])
     return await _merge(tx, revision, heads[kept], [heads[other] for other in others])
 
@@ -51,7 +52,7 @@ async def _merge(tx: Transaction, revision: Revision, kept: NodeHead, others: Se
 
 
 async def _merge_order(tx: Transaction, revision: Revision, names: Sequence[str], target: str | None) -> list[NodeHead]:
-    """The heads to merge, the one that stays first."""
+    """The heads to merge; the first one stays."""
     if len(names) < 2:
         raise InvalidInput("At least two entities are needed", path="entityNames")
     heads = await nodes.require_entity_heads(tx, revision.graph, names)
@@ -72,7 +73,7 @@ async def _merge_order(tx: Transaction, revision: Revision, names: Sequence[str]
 async def _renamed(
     tx: Transaction, revision: Revision, head: NodeHead, name: str, placeholder: NodeRef | None
 ) -> NodeHead:
-    """Give an entity a name that none has; it takes over the relations of a placeholder that stood for it."""
+    """Give an entity a name that no entity has. It takes over the relations of a placeholder of that name."""
     if placeholder is not None:
         await _redirect(tx, revision, head.id, [placeholder.id])
         await relations.delete_nodes(tx, revision, [placeholder.id])
@@ -82,7 +83,7 @@ async def _renamed(
 
 
 async def _redirect(tx: Transaction, revision: Revision, kept: UUID, others: Sequence[UUID]) -> RedirectedRelations:
-    """Copy the others' edges to the entity that stays. The old ones leave with their nodes."""
+    """Copy the edges of the others to the entity that stays. The old ones are removed with their nodes."""
     edges = await relations.edges_of(
         GraphView(tx, revision.graph), others, Walk(), within=None, limit=MAX_REDIRECTED + 1
     )

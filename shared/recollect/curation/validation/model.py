@@ -1,13 +1,13 @@
-"""What of a graph is not as it should be."""
+"""Faults in the data of a graph."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class IntegrityIssue:
-    """Something that is not as it should be, and how many such there are.
+    """A kind of fault: its first example, and how many such faults there are.
 
-    `name` is an entity's; of a relation it is the source's, with its `target` and type.
+    `name` is that of the entity; for a relation it is that of the source, beside `target` and the type.
     """
 
     fault: str

@@ -1,13 +1,13 @@
-"""Use cases of validation: say what of a graph is not as it should be."""
+"""Use cases of validation: report the faults in the data of a graph."""
 
 from recollect.curation.validation import store
 from recollect.curation.validation.model import IntegrityIssue
 from recollect.graph.graphs.view import GraphView
 
 MAX_EXAMPLES = 100
-"""Faults of one kind that are told one by one, at most."""
+"""Most faults of one kind that are listed one by one."""
 
 
 async def validate_graph(view: GraphView) -> list[IntegrityIssue]:
-    """What is not as it should be in a graph, at most MAX_EXAMPLES of each kind, oldest first."""
+    """The faults in the data of a graph, oldest first; at most MAX_EXAMPLES of each kind."""
     return await store.find_integrity_issues(view, examples=MAX_EXAMPLES)

@@ -8,6 +8,6 @@ queries = Queries(__package__)
 
 
 async def find_integrity_issues(view: GraphView, *, examples: int) -> list[IntegrityIssue]:
-    """What is not as it should be: the first of each kind, each with how many there are of its kind."""
+    """The first faults of each kind, each with the number of faults of that kind."""
     rows = await view.fetch(queries.find_integrity_issues, examples=examples)
     return [IntegrityIssue(**row) for row in rows]

@@ -1,4 +1,4 @@
-"""History that is older than it is kept is removed."""
+"""Compaction: history that is older than the retention is removed."""
 
 from dataclasses import asdict, dataclass
 
@@ -7,7 +7,7 @@ from recollect.graph.graphs.model import Moment
 
 @dataclass(frozen=True, slots=True)
 class FreedRows:
-    """How many rows of each table compaction removes."""
+    """How many rows of each table a compaction removes."""
 
     nodes: int = 0
     versions: int = 0
@@ -18,19 +18,19 @@ class FreedRows:
     vectors: int = 0
 
     def __add__(self, other: "FreedRows") -> "FreedRows":
-        """Both together."""
+        """The sum of both, table by table."""
         mine, others = asdict(self), asdict(other)
         return FreedRows(**{table: count + others[table] for table, count in mine.items()})
 
     @property
     def rows(self) -> int:
-        """All of them."""
+        """The sum over all tables."""
         return sum(asdict(self).values())
 
 
 @dataclass(frozen=True, slots=True)
 class Compaction:
-    """What one step freed, or would free; `horizon`: the oldest state that can be read then, None for all of them."""
+    """What one step removed, or would remove. `horizon`: the oldest state that can be read after it; None: all can."""
 
     horizon: Moment | None
     freed: FreedRows
@@ -39,7 +39,7 @@ class Compaction:
 
 @dataclass(frozen=True, slots=True)
 class CompactionCheck:
-    """How many jobs a look at graphs started, and whether others wait to be looked at."""
+    """How many jobs a check of graphs started, and whether more graphs wait for their check."""
 
     started: int
     more: bool

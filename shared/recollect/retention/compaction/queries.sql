@@ -1,11 +1,11 @@
 -- name: tenants_to_check
--- Tenants with graphs whose turn has come to be looked at; asked without a tenant.
+-- Tenants with graphs that are due for a check; asked without a tenant.
 SELECT tenant_id FROM tenants_with_compaction_to_check();
 
 -- name: list_to_check
--- Take in hand up to :limit graphs whose turn has come to be looked at, longest waiting first, and none that others have;
--- and whether something of each was taken away, superseded or replaced longer ago than :retention. Each table is asked for
--- the oldest of what is gone: by its index, whatever the planner knows.
+-- Lock up to :limit graphs that are due for a check, longest waiting first, without those that others have locked. Tell
+-- for each whether some row of it ended longer ago than :retention. For that, each table is asked for its oldest ended
+-- row: by its index, whatever the planner knows.
 WITH looked AS MATERIALIZED (
     SELECT id, compacted_revision, statement_timestamp() - :retention::interval AS before FROM graphs
     WHERE tenant_id = :tenant_id AND compaction_check_at <= statement_timestamp()
@@ -47,12 +47,12 @@ CROSS JOIN LATERAL (
 ) AS h;
 
 -- name: note_checked
--- Look at these graphs again after :again_after.
+-- The next check of these graphs is after :again_after.
 UPDATE graphs SET compaction_check_at = statement_timestamp() + :again_after::interval
 WHERE tenant_id = :tenant_id AND id = ANY (:graph_ids::uuid[]);
 
 -- name: count_compactable
--- How many rows of each table nobody can read who reads the state at revision :horizon or a later one.
+-- How many rows of each table no reader needs who reads the state at revision :horizon or a later one.
 WITH dead AS (
     SELECT id FROM nodes WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND removed_revision <= :horizon
 ), doomed AS (
@@ -77,8 +77,9 @@ SELECT (SELECT count(*) FROM dead) AS nodes, (
 ) AS vectors;
 
 -- name: compact_observations
--- Delete up to :limit versions of observations that ended by revision :horizon, found by their place in the table, since
--- one id may have many. The time at which they changed their entities is kept: the past tells it.
+-- Delete up to :limit versions of observations that had ended by revision :horizon. They are found by their place in
+-- the table, since one id may have many versions. The times at which they changed their entities are kept, since reads
+-- of the past show them.
 WITH gone AS (
     DELETE FROM observations WHERE tenant_id = :tenant_id AND ctid = ANY (ARRAY(
         SELECT ctid FROM observations WHERE tenant_id = :tenant_id AND graph_id = :graph_id
@@ -101,7 +102,7 @@ WITH gone AS (
 SELECT count(*) FROM gone;
 
 -- name: compact_relations
--- Delete up to :limit relations that were taken away by revision :horizon.
+-- Delete up to :limit relations that had ended by revision :horizon.
 WITH gone AS (
     DELETE FROM relations WHERE tenant_id = :tenant_id AND id = ANY (ARRAY(
         SELECT id FROM relations WHERE tenant_id = :tenant_id AND graph_id = :graph_id
@@ -112,7 +113,7 @@ WITH gone AS (
 SELECT count(*) FROM gone;
 
 -- name: compact_aliases
--- Delete up to :limit aliases that were taken away by revision :horizon.
+-- Delete up to :limit aliases that had ended by revision :horizon.
 WITH gone AS (
     DELETE FROM aliases a USING (
         SELECT node_id, name, added_revision FROM aliases
@@ -125,7 +126,7 @@ WITH gone AS (
 SELECT count(*) FROM gone;
 
 -- name: compact_passages
--- Delete up to :limit passages that were taken away by revision :horizon, and their vectors; how many of each.
+-- Delete up to :limit passages that had ended by revision :horizon, and their vectors; return how many of each.
 WITH doomed AS MATERIALIZED (
     SELECT id FROM passages WHERE tenant_id = :tenant_id AND graph_id = :graph_id
         AND removed_revision <= :horizon LIMIT :limit
@@ -137,8 +138,8 @@ WITH doomed AS MATERIALIZED (
 SELECT (SELECT count(*) FROM gone) AS passages, (SELECT count(*) FROM vectors) AS vectors;
 
 -- name: compact_versions
--- Delete up to :limit versions that were superseded by revision :horizon. Of each lineage the highest of then stays: it is
--- what the lineage was, or what an undoing brings back.
+-- Delete up to :limit versions that were superseded by revision :horizon. The highest version of each lineage at that
+-- revision stays: it is the state that the lineage had, and that an undo brings back.
 WITH gone AS (
     DELETE FROM node_versions WHERE tenant_id = :tenant_id AND id = ANY (ARRAY(
         SELECT v.id FROM node_versions v
@@ -155,8 +156,9 @@ WITH gone AS (
 SELECT count(*) FROM gone;
 
 -- name: compact_nodes
--- Delete up to :limit lineages that were deleted by revision :horizon and that nothing hangs on any more, with their
--- versions; how many of each. OFFSET has what hangs on each looked up by its key, whatever the planner expects.
+-- Delete up to :limit lineages that were deleted by revision :horizon and that no row refers to any more, with their
+-- versions; return how many of each. OFFSET has the rows that may refer to a lineage looked up by their keys, whatever
+-- the planner expects.
 WITH dead AS MATERIALIZED (
     SELECT n.id FROM nodes n
     WHERE n.tenant_id = :tenant_id AND n.graph_id = :graph_id AND n.removed_revision <= :horizon

@@ -1,9 +1,10 @@
-"""Use cases of compaction: what was deleted or superseded longer ago than the retention goes for good.
+"""Use cases of compaction: remove for good what was deleted or superseded longer ago than the retention.
 
-The state at the horizon and every later one read as before, and so does all that is live; the log stays. Rows are
-deleted; that PostgreSQL's autovacuum makes room of them for others is its own affair.
+The state at the horizon, every later one and all that is live read as before; the log stays. Rows are deleted;
+PostgreSQL's autovacuum makes their space available again.
 
-The worker looks at every graph once a day (`graphs.compaction_check_at`), and starts a job where something is to go.
+The worker checks every graph once a day (`graphs.compaction_check_at`), and starts a job if there is something to
+remove.
 """
 
 from dataclasses import asdict
@@ -23,17 +24,17 @@ from recollect.retention.compaction import store
 from recollect.retention.compaction.model import Compaction, CompactionCheck, FreedRows
 
 MAX_STEP = 2_000
-"""Rows of a table that one step removes, at most."""
+"""Most rows of a table that one step removes."""
 
 CHECKED_AT_ONCE = 100
-"""Graphs of a tenant that one transaction looks at, at most."""
+"""Most graphs of a tenant that one transaction checks."""
 
 CHECK_EVERY = timedelta(days=1)
-"""How long a graph is left alone after it was looked at, whatever became of it."""
+"""How long after a check, whatever its result, a graph is due again."""
 
 
 async def preview(tx: Transaction, graph: Graph, *, before: datetime) -> Compaction:
-    """What a compaction of all that was gone before a time would free."""
+    """What a compaction of all that was deleted or superseded before a time would remove."""
     horizon = await graphs.horizon_at(tx, graph, before)
     freed = await store.count_compactable(tx, graph, horizon.revision) if horizon.revision else FreedRows()
     replaced = await reembedding.count_replaced(tx, graph.id, before=before, horizon=horizon.revision)
@@ -43,14 +44,14 @@ async def preview(tx: Transaction, graph: Graph, *, before: datetime) -> Compact
 async def compact(tx: Transaction, graph_id: UUID, *, before: datetime, limit: int = MAX_STEP) -> Compaction:
     """Remove what was deleted or superseded before a time: one step, up to `limit` rows of a table.
 
-    So do vectors of models that have not served the graph since. The graph's lock is held, and no revision is made:
-    nothing that can be read changes. From the first step on the past before the horizon is refused. Raises NotFound,
-    Forbidden.
+    Vectors of models that have not served the graph since are removed, too. The step holds the graph's lock and makes
+    no revision, since nothing that can be read changes. From the first step on, reading a state before the horizon is
+    refused. Raises NotFound, Forbidden.
     """
     revision = await graphs.hold_graph(tx, graph_id)
     horizon = await graphs.raise_horizon(tx, revision.graph, before)
     await graphs.plan_checks_once(tx)
-    await passages.raise_index_epoch(tx, graph_id)  # Holds off the worker, which may settle passages of this graph.
+    await passages.raise_index_epoch(tx, graph_id)  # A worker that settles passages of this graph waits for it.
     freed = await _remove(tx, revision, horizon.revision, limit) if horizon.revision else FreedRows()
     replaced = await reembedding.drop_replaced(tx, graph_id, before=before, limit=limit)
     more = max(replaced, *(count for table, count in asdict(freed).items() if table != "vectors")) >= limit
@@ -58,16 +59,16 @@ async def compact(tx: Transaction, graph_id: UUID, *, before: datetime, limit: i
 
 
 async def tenants_to_check(db: Database) -> list[UUID]:
-    """Active tenants with graphs that were not looked at for CHECK_EVERY."""
+    """Active tenants with graphs whose last check is older than CHECK_EVERY."""
     async with db.system() as session:
         return await store.tenants_to_check(session)
 
 
 async def check_graphs(tx: Transaction, *, retention_days: float, limit: int = CHECKED_AT_ONCE) -> CompactionCheck:
-    """Look at graphs of the tenant whose turn it is, and start a job for each of which something is to go.
+    """Check graphs of the tenant that are due, and start a job for each that has something to remove.
 
-    Up to `limit`, longest waiting first, and none that another worker looks at now. Where the tenant
-    has MAX_PENDING_FOR_SWEEPS jobs, those that are left wait for them.
+    Up to `limit` graphs, longest waiting first; those that another worker checks now are left out. Once the tenant has
+    MAX_PENDING_FOR_SWEEPS jobs, the other graphs wait.
     """
     found = await store.list_to_check(tx, retention=timedelta(days=retention_days), limit=limit)
     seen, started = [], 0
@@ -85,7 +86,7 @@ async def check_graphs(tx: Transaction, *, retention_days: float, limit: int = C
 
 
 async def _remove(tx: Transaction, revision: Revision, horizon: int, limit: int) -> FreedRows:
-    """Nodes last: only those go that nothing hangs on any more."""
+    """Delete rows of each table. Nodes come last: only those go that no other row refers to."""
     graph = revision.graph
     observations = await store.compact_observations(tx, graph, horizon, limit=limit)
     relations = await store.compact_relations(tx, graph, horizon, limit=limit)

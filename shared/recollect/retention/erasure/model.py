@@ -1,4 +1,4 @@
-"""A person, a graph or a tenant is removed from every table."""
+"""Erasure: a person, a graph or a tenant is removed from every table."""
 
 import re
 from dataclasses import dataclass, field, replace
@@ -15,10 +15,10 @@ REMAINS = {
     "backups": "until the last one that was made before has expired",
     "what_was_read": "answers, exports and logs that clients keep",
 }
-"""Where what was erased is still, and until when: no statement of SQL reaches it."""
+"""Where erased data still exists, and until when: no SQL statement reaches it."""
 
 ERASE_PERSON = "erase"
-"""The operation, as the log of a graph tells it."""
+"""The name of the operation in the log of a graph."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +31,10 @@ class ErasedItem:
 
 @dataclass(frozen=True, slots=True)
 class ErasureTargets:
-    """What an erasure takes: whole lineages, and observations and relations of others.
+    """What an erasure deletes: whole lineages, and observations and relations of other lineages.
 
-    `pattern` finds the erased names in texts, `whole` texts that are one of them; `created_by` is the subject whose
-    writings go, too.
+    `pattern` finds the erased names in a text. `whole` matches a text that is one of them. `created_by`: all that this
+    subject wrote is deleted, too.
     """
 
     names: tuple[str, ...]
@@ -47,16 +47,16 @@ class ErasureTargets:
 
     @property
     def node_ids(self) -> list[UUID]:
-        """The lineages' ids."""
+        """The ids of the lineages."""
         return [lineage.id for lineage in self.lineages]
 
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """What an erasure removed, by table, and what it left, as counted by queries when it was done.
+    """How many rows of each table an erasure removed, and what queries still found when it was done.
 
-    `names`: those that the person was known by. `kept`: rows that still hold one of them, by table, such as an entity
-    that has one in its own name; and what the subject wrote that others' entities rest on (`versions_by_subject`).
+    `names`: the names of the person. `kept`: rows that still hold one of these names, by table, such as an entity with
+    the name inside its own; and versions that the subject wrote and other entities need (`versions_by_subject`).
     """
 
     revision: int | None
@@ -68,14 +68,14 @@ class Receipt:
 
     @property
     def remains(self) -> dict[str, str]:
-        """Where what was erased is still, and until when."""
+        """Where erased data still exists, and until when."""
         waiting = ", ".join(self.statistics)
         told = f"of {waiting}: until the job {FORGET_STATISTICS} has ended, or the next ANALYZE"
         return {**({"statistics": told} if waiting else {}), **REMAINS}
 
 
 def redacted(fields: NodeFields, pattern: str) -> NodeFields:
-    """The fields without those texts, tags and entries of the metadata that name somebody; name and type stay."""
+    """The fields without the texts, tags and metadata entries in which the pattern is found; name and type stay."""
     found = re.compile(pattern)
 
     def kept(text: str | None) -> str | None:
@@ -94,7 +94,7 @@ def redacted(fields: NodeFields, pattern: str) -> NodeFields:
 
 
 def _names(found: re.Pattern[str], value: Any) -> bool:
-    """Whether a text within a value of JSON names somebody."""
+    """Whether the pattern is found in a text inside a JSON value."""
     match value:
         case str():
             return found.search(value) is not None

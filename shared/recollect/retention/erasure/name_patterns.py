@@ -48,10 +48,10 @@ _no_part = re.compile(f"[{_UNSPACED}{_SELECTORS}]")
 
 
 def pattern_of(names: Sequence[str]) -> str:
-    """A regular expression, without flags, that finds any of these names as whole words.
+    """A regular expression, without flags, that finds any of these names as whole words; without names, nothing.
 
-    In any case and composition, and with any white space where a name has some. Beside a character of a script without
-    spaces a word begins or ends anywhere. Without names, one that finds nothing.
+    It matches any case and composition, and any white space where a name has some. Beside a character of a script
+    without spaces a word may begin or end anywhere.
     """
     given = sorted((name for name in set(names) if name.strip()), key=lambda name: (_edges(name), name))
     found = [
@@ -62,13 +62,13 @@ def pattern_of(names: Sequence[str]) -> str:
 
 
 def whole_pattern_of(names: Sequence[str]) -> str:
-    """A regular expression that finds texts that are one of these names and, but for white space, no more."""
+    """A regular expression that matches a text that is one of these names, with any white space around it."""
     spelt = [_spelt(name) if name.strip() else re.escape(name) for name in names if name]
     return f"^[{_SPACE}]*(?:{'|'.join(spelt)})[{_SPACE}]*$" if spelt else NOWHERE
 
 
 def _edges(name: str) -> tuple[bool, bool]:
-    """Whether a name starts, and ends, in a script without spaces."""
+    """Whether a name begins, and ends, in a script without spaces."""
     folded = _folded(name.strip())
     return _unspaced.match(folded[0]) is not None, _unspaced.match(folded[-1]) is not None
 
@@ -87,16 +87,16 @@ def _after(unspaced: bool) -> str:
 
 
 def _folded(text: str) -> str:
-    """What all forms of a text have in common: decomposed, in folded case, and every i the same, with a dot or without.
+    """What all forms of a text have in common: decomposed, in folded case, and with one i, dotted or not.
 
-    Turkish has both, and which of them is another's small letter depends on who asks.
+    Turkish has both, and which of them is the lower case of I depends on the language.
     """
     folded = unicodedata.normalize("NFD", unicodedata.normalize("NFD", text).casefold())
     return folded.replace("i\u0307", "i").replace("ı", "i")
 
 
 def _spelt(name: str) -> str:
-    """A regular expression for all forms of a name, itself among them whatever the order of its marks."""
+    """A regular expression for all forms of a name, with its marks in any order."""
     spelt = _GAP.join("".join(_ways(_orders(block)) for block in _blocks(word)) for word in _folded(name).split())
     forms = dict.fromkeys(unicodedata.normalize(form, name.strip()) for form in ("NFC", "NFD"))
     others = [form for form in (*forms, name.strip()) if not re.fullmatch(spelt, form)]
@@ -105,7 +105,7 @@ def _spelt(name: str) -> str:
 
 
 def _blocks(folded: str) -> Iterator[str]:
-    """A folded word in parts, so that no character of an unfolded one belongs to two."""
+    """A folded word in parts; no character of an unfolded word spans two of them."""
     start = end = 0
     for at in range(len(folded)):
         if start < at and (at >= end or at - start == _LONGEST_BLOCK):
@@ -116,7 +116,7 @@ def _blocks(folded: str) -> Iterator[str]:
 
 
 def _orders(block: str) -> list[str]:
-    """A letter with its marks, in each order of them that means the same."""
+    """A letter with its marks, in each equivalent order."""
     letter, marks = block[0], block[1:]
     if not 1 < len(marks) <= _MOST_MARKS or not all(map(unicodedata.combining, marks)):
         return [block]
@@ -125,7 +125,7 @@ def _orders(block: str) -> list[str]:
 
 
 def _ways(blocks: Iterable[str]) -> str:
-    """A regular expression for any of these blocks, each composed in any way."""
+    """A regular expression for any of these blocks, in any composition."""
     ways = [
         _form(part) + (_ways([block[len(part) :]]) if len(part) < len(block) else "")
         for block in blocks
@@ -141,7 +141,7 @@ def _parts(folded: str) -> list[str]:
 
 
 def _form(part: str) -> str:
-    """A regular expression for any character that stands for a part."""
+    """A regular expression for any character that folds to a part."""
     forms = _forms()[0].get(part, part)
     if len(forms) == 1:
         return _escaped(forms)
@@ -154,7 +154,7 @@ def _escaped(character: str) -> str:
 
 @cache
 def _forms() -> tuple[dict[str, str], int]:
-    """The characters that fold to a text, where it is not itself alone; and the length of the longest such text."""
+    """The characters that fold to each text other than themselves, and the length of the longest such text."""
     forms = dict[str, str]()
     for character in map(chr, _SCANNED):
         folded = _folded(character)

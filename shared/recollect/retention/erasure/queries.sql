@@ -1,11 +1,11 @@
 -- name: allow_long_statements
--- No statement of this transaction is cut off before :milliseconds milliseconds, whatever the session's bound.
+-- Let the statements of this transaction run for at least :milliseconds milliseconds, whatever the session's bound.
 SELECT set_config('statement_timeout', greatest(setting::bigint, :milliseconds)::text, true) FROM pg_settings
 WHERE name = 'statement_timeout' AND setting <> '0';
 
 -- name: lineages_named
--- Lineages that are known by one of the names that :patterns matches, or were and are deleted; those that live only by
--- what :wanted_pattern matches: somebody else may have taken a name that was given up.
+-- Live lineages whose name or alias :wanted_pattern matches, and deleted ones of which :patterns matches any former
+-- name. A live one counts by its present names only: somebody else may have taken a name that was given up.
 SELECT n.id, n.removed_revision IS NULL AS lives FROM nodes n
 WHERE n.tenant_id = :tenant_id AND n.graph_id = :graph_id AND CASE WHEN n.removed_revision IS NULL
     THEN n.name ~ :wanted_pattern OR EXISTS (
@@ -28,8 +28,8 @@ SELECT name FROM aliases WHERE tenant_id = :tenant_id AND node_id = ANY (:node_i
 ORDER BY name;
 
 -- name: lineages_about
--- Facts that a relation of type :relation ties, or tied, to one of the lineages :node_ids, facts and deleted lineages that
--- say :pattern in any version, and what :created_by made.
+-- Facts that have, or had, a relation of the type :relation to one of the lineages :node_ids; facts and deleted
+-- lineages with :pattern in any version; and what :created_by made.
 SELECT n.id, n.removed_revision IS NULL AS lives FROM nodes n
 WHERE n.tenant_id = :tenant_id AND n.graph_id = :graph_id AND n.id <> ALL (:node_ids::uuid[]) AND (
     n.created_by = :created_by
@@ -44,8 +44,8 @@ WHERE n.tenant_id = :tenant_id AND n.graph_id = :graph_id AND n.id <> ALL (:node
 ORDER BY n.id;
 
 -- name: observations_about
--- Observations of other lineages than :node_ids of which a version says :pattern, or that :created_by made; those that
--- live only by what they say now.
+-- Observations of lineages other than :node_ids that have :pattern in any version, or that :created_by wrote. `lives`:
+-- such a version is live.
 SELECT o.id, bool_or(o.removed_revision IS NULL) AS lives FROM observations o
 WHERE o.tenant_id = :tenant_id AND o.graph_id = :graph_id AND o.node_id <> ALL (:node_ids::uuid[])
     AND (o.created_by = :created_by OR words_of(o) ~ :pattern)
@@ -53,7 +53,7 @@ GROUP BY o.id
 ORDER BY o.id;
 
 -- name: relations_about
--- Relations between other lineages than :node_ids that say :pattern, or that :created_by made.
+-- Relations between lineages other than :node_ids in which :pattern is found, or that :created_by made.
 SELECT id, removed_revision IS NULL AS lives FROM relations
 WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND from_node <> ALL (:node_ids::uuid[])
     AND to_node <> ALL (:node_ids::uuid[])
@@ -61,7 +61,7 @@ WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND from_node <> ALL (:nod
 ORDER BY id;
 
 -- name: heads_about
--- Live entities, other than the lineages :node_ids, that say :pattern.
+-- Live entities, other than the lineages :node_ids, in which :pattern is found.
 SELECT n.id FROM nodes n
 CROSS JOIN LATERAL (
     SELECT v AS version FROM node_versions v
@@ -72,9 +72,10 @@ WHERE n.tenant_id = :tenant_id AND n.graph_id = :graph_id AND n.removed_revision
 ORDER BY n.id;
 
 -- name: erase_passages
--- Delete the passages of the lineages :node_ids, of sibling heads that say :pattern or were written by :created_by, and of
--- those taken out of search those of the memories :observation_ids, and what says :pattern or is matched by one of the
--- names :names, with their vectors; how many of each, and what sequences they stood in.
+-- Delete passages with their vectors: those of the lineages :node_ids, and those of sibling heads in which :pattern is
+-- found or that :created_by wrote. Of removed passages, which search no longer finds, also those of the memories
+-- :observation_ids, those in which :pattern is found and those that one of the names :names matches. Return how many of
+-- each, and their sequences.
 WITH doomed AS MATERIALIZED (
     SELECT id, sequence FROM passages
     WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND (
@@ -98,17 +99,17 @@ SELECT (SELECT count(*) FROM gone) AS passages, (SELECT count(*) FROM vectors) A
     ARRAY(SELECT DISTINCT sequence FROM gone) AS sequences;
 
 -- name: clear_windows
--- Take from passages what they hold of their neighbours, the words around them and their share in each other's vectors:
--- from those in the sequences :sequences, and from those whose windows may be of other days. The worker makes it anew.
+-- Clear what passages hold of their neighbours, the words around them and the share in each other's vectors: in the
+-- sequences :sequences, and where windows may be from other days. The worker makes them anew.
 UPDATE passages SET near = NULL, far = NULL, embedding = NULL, embedding_model = NULL, settled = false, claimed_until = NULL
 WHERE tenant_id = :tenant_id AND graph_id = :graph_id
     AND (sequence = ANY (:sequences::uuid[]) OR NOT settled OR removed_revision IS NOT NULL)
     AND (near IS NOT NULL OR far IS NOT NULL OR embedding IS NOT NULL);
 
 -- name: erase_rows
--- Delete the lineages :node_ids with all that is theirs, the relations :relation_ids, of the observations :observation_ids
--- the versions that say :pattern or :created_by made, and of others' versions all but the newest where they do; aliases of
--- others' that were given up go where :whole_pattern matches them.
+-- Delete the lineages :node_ids with all that belongs to them, the relations :relation_ids, and the versions of the
+-- observations :observation_ids in which :pattern is found or that :created_by wrote. Of other lineages, delete such
+-- versions except the newest, and former aliases that :whole_pattern matches.
 WITH said AS (
     DELETE FROM observations o
     WHERE o.tenant_id = :tenant_id AND o.graph_id = :graph_id
@@ -141,7 +142,8 @@ SELECT (SELECT count(*) FROM gone) AS nodes, (SELECT count(*) FROM versions) AS 
     (SELECT count(*) FROM known) AS aliases, (SELECT count(*) FROM proposed) AS duplicates;
 
 -- name: count_kept
--- How many rows of a graph still say :pattern, and how many newest versions of what others made are :created_by's.
+-- In how many rows of a graph :pattern is still found, and how many newest versions of lineages of others :created_by
+-- wrote.
 SELECT (
     SELECT count(*) FROM node_versions v WHERE v.tenant_id = :tenant_id AND v.graph_id = :graph_id
         AND words_of(v) ~ :pattern
@@ -163,7 +165,7 @@ SELECT (
 ) AS versions_by_subject;
 
 -- name: count_of_graph
--- How many rows of each table are a graph's.
+-- How many rows of each table belong to a graph.
 SELECT (SELECT count(*) FROM nodes WHERE tenant_id = :tenant_id AND graph_id = :graph_id) AS nodes,
     (SELECT count(*) FROM node_versions WHERE tenant_id = :tenant_id AND graph_id = :graph_id) AS versions,
     (SELECT count(*) FROM observations WHERE tenant_id = :tenant_id AND graph_id = :graph_id) AS observations,
@@ -180,5 +182,6 @@ SELECT (SELECT count(*) FROM nodes WHERE tenant_id = :tenant_id AND graph_id = :
     (SELECT count(*) FROM graphs WHERE tenant_id = :tenant_id AND id = :graph_id) AS graphs;
 
 -- name: forget_statistics
--- Take new statistics of every table that holds what people wrote (:tables: of these only); those of which it could not.
+-- Renew the statistics of every table with texts of users (:tables: of these only); return the tables that were
+-- skipped.
 SELECT forget_statistics(:tables::text[]) AS left_out;

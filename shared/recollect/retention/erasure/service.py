@@ -1,8 +1,8 @@
-"""Use cases of erasure: what somebody asked to be forgotten goes at once and for good, its history included.
+"""Use cases of erasure: delete at once and for good, from history too, what somebody asks to be forgotten.
 
-Live rows are first taken away as by any other write, which keeps counters and placeholders right; then every row that
-ever held them is deleted, and the planner's statistics are taken anew, which hold pieces of what was there. The log
-keeps ids, and who erased.
+Live rows are first removed as by any other write, which keeps counters and placeholders right. Then every row that ever
+held them is deleted, and the planner's statistics are renewed, since they hold samples of the values. The log keeps
+ids, and who erased.
 """
 
 from collections.abc import Sequence
@@ -29,24 +29,24 @@ from recollect.retention.erasure.model import ERASE_PERSON, ErasedItem, ErasureT
 from recollect.retention.erasure.name_patterns import pattern_of, whole_pattern_of
 
 LONGEST_STATEMENT = timedelta(minutes=10)
-"""How long a statement of an erasure may run. All of it is one transaction, so that no reader finds half of it done:
-where there is much to erase, a statement takes longer than any other call's may."""
+"""How long a statement of an erasure may run. The erasure is one transaction, so that no reader sees half of it; where
+there is much to erase, a statement takes longer than that of any other call may."""
 
 TAKEN_AT_ONCE = 5_000
-"""Ids that a statement of other capabilities is given, at most. With fewer, more statements go over the whole tenant
-where there are no statistics; with more, one may compare each with all where there are (both measured)."""
+"""Most ids that a statement of another capability gets. With fewer, more statements scan the whole tenant where there
+are no statistics; with more, a statement may compare each with all where there are (both measured)."""
 
 
 async def erase_person(
     tx: Transaction, graph_name: str, name: str | None, *, created_by: str | None = None, dry_run: bool = False
 ) -> Receipt:
-    """Erase an entity by any form of any of its names, and all that mentions it; and all that a subject made.
+    """Erase an entity, by any form of any of its names, with all that mentions it; and all that a subject wrote.
 
-    Goes: the entity with its history; deleted entities that had one of its names; facts tied to it or naming it,
-    others' observations and relations naming it; texts, tags and metadata of others naming it, in every version. Input,
-    output and errors of the graph's jobs go whole. One revision. A `dry_run` is this, to be rolled back by the caller.
-    Raises NotFound for a graph, a name or a subject that is not there, InvalidInput where neither name nor subject is
-    given, Forbidden.
+    Deleted are: the entity with its history; deleted entities that had one of its names; facts that are related to it
+    or name it; observations and relations of others that name it; and texts, tags and metadata of others that name it,
+    in every version. Input, output and errors of the graph's jobs are deleted completely. All of it is one revision.
+    With `dry_run` the caller rolls the transaction back. Raises NotFound for a graph, a name or a subject that is not
+    there, InvalidInput if neither name nor subject is given, Forbidden.
     """
     if name is None and created_by is None:
         raise InvalidInput("Give a name, a created_by, or both", path="name")
@@ -67,9 +67,9 @@ async def erase_person(
 
 
 async def erase_graph(tx: Transaction, graph_name: str, *, dry_run: bool = False) -> Receipt:
-    """Erase a graph with its history, its log and its jobs; its name is free again.
+    """Erase a graph with its history, its log and its jobs. Its name is free afterwards.
 
-    Raises NotFound, Forbidden under an allow-list, Conflict while it is the default graph of a key that holds.
+    Raises NotFound, Forbidden for a caller with an allow-list, Conflict if it is the default graph of a valid key.
     """
     graph = await graphs.get_graph(tx, graph_name)
     await store.allow_long_statements(tx, LONGEST_STATEMENT)
@@ -83,15 +83,15 @@ async def erase_graph(tx: Transaction, graph_name: str, *, dry_run: bool = False
 
 
 async def forget_statistics(tx: Transaction, only: Sequence[str] | None = None) -> tuple[str, ...]:
-    """Take new statistics of every table that holds what people wrote (or of these); those of which it could not.
+    """Renew the planner's statistics of all tables with texts of users, or of `only` these; return the skipped ones.
 
-    It waits for nobody: a table that another analyses or vacuums at this moment is left for later.
+    It does not wait: a table that somebody else analyses or vacuums now is skipped.
     """
     return tuple(await store.forget_statistics(tx, only))
 
 
 async def _end_with_statistics(tx: Transaction, graph_id: UUID | None) -> tuple[str, ...]:
-    """The same as the last of an erasure: what is left is for a job, where the tenant may have one more."""
+    """Renew the statistics at the end of an erasure; skipped tables get a job, if the tenant may have one more."""
     left_out = await forget_statistics(tx)
     if left_out:
         with suppress(Conflict):
@@ -117,13 +117,13 @@ async def _targets(tx: Transaction, graph: Graph, name: str | None, created_by: 
 
 
 async def _require_versions(tx: Transaction, graph: Graph, targets: ErasureTargets) -> None:
-    """A misspelt subject must not cost a graph its jobs. One of whom only changes of others' are left is known."""
+    """Raise NotFound for an unknown subject: a typing error must not erase the graph's jobs."""
     if not (await store.count_kept(tx, graph, targets))["versions_by_subject"]:
         raise NotFound("Nothing in this graph was made by that subject", path="created_by")
 
 
 async def _person(tx: Transaction, graph: Graph, name: str) -> tuple[list[ErasedItem], list[str]]:
-    """The lineages that somebody is, or was before merges and deletions, and every name of theirs."""
+    """All lineages that are the person, or were before merges and deletions, and all their names."""
     names, found = [name], list[ErasedItem]()
     while True:
         found = await store.lineages_named(tx, graph, whole_pattern_of(names), wanted=whole_pattern_of([name]))
@@ -137,7 +137,7 @@ async def _person(tx: Transaction, graph: Graph, name: str) -> tuple[list[Erased
 
 
 async def _take_away(tx: Transaction, revision: Revision, targets: ErasureTargets) -> int:
-    """Take what lives away as any write does; how many entities of others lost what named somebody."""
+    """Remove what is live as any write does; return how many other entities were redacted."""
     ends = set[UUID]()
     for page in _pages([one.id for one in targets.relations if one.lives]):
         ends |= await relations.remove_edges(tx, revision, page)
@@ -158,10 +158,10 @@ def _pages(ids: Sequence[UUID]) -> list[Sequence[UUID]]:
 
 
 async def _delete(tx: Transaction, revision: Revision, targets: ErasureTargets) -> dict[str, int]:
-    """Delete every row of the targets, and what is derived of them; how many of each table."""
+    """Delete every row of the targets, and what is derived from them; return how many rows of each table."""
     graph = revision.graph
     await passages.lock_term_counts(tx, graph.id)
-    await passages.raise_index_epoch(tx, graph.id)  # Holds off the worker, and makes cached searches unreachable.
+    await passages.raise_index_epoch(tx, graph.id)  # The worker waits for it; cached searches are no longer found.
     await graphs.plan_checks_once(tx)
     removed, vectors, sequences = await store.erase_passages(tx, graph, targets)
     await store.clear_windows(tx, graph, sequences)

@@ -14,47 +14,47 @@ queries = Queries(__package__)
 
 
 async def allow_long_statements(tx: Transaction, longest: timedelta) -> None:
-    """Let every statement of this transaction run so long."""
+    """Let every statement of this transaction run for so long."""
     await tx.execute(queries.allow_long_statements, milliseconds=round(longest.total_seconds() * 1000))
 
 
 async def lineages_named(tx: Transaction, graph: Graph, names: str, *, wanted: str) -> list[ErasedItem]:
-    """Lineages that have the wanted name, and deleted ones that had any of the names; patterns of whole names."""
+    """Live lineages that have the wanted name, and deleted ones that had any of the names; patterns of whole names."""
     rows = await tx.fetch(queries.lineages_named, graph_id=graph.id, patterns=names, wanted_pattern=wanted)
     return [ErasedItem(**row) for row in rows]
 
 
 async def names_of(tx: Transaction, node_ids: Sequence[UUID]) -> list[str]:
-    """Every name that lineages ever had."""
+    """Every name that these lineages ever had."""
     return [row["name"] for row in await tx.fetch(queries.names_of, node_ids=node_ids)]
 
 
 async def lineages_about(tx: Transaction, graph: Graph, targets: ErasureTargets, *, relation: str) -> list[ErasedItem]:
-    """Lineages that go with those of the targets."""
+    """Further lineages that have to go with those of the targets."""
     rows = await tx.fetch(queries.lineages_about, graph_id=graph.id, **_about(targets), relation=relation)
     return [ErasedItem(**row) for row in rows]
 
 
 async def observations_about(tx: Transaction, graph: Graph, targets: ErasureTargets) -> list[ErasedItem]:
-    """Observations of others that go with the targets."""
+    """Observations of other lineages that go with the targets."""
     rows = await tx.fetch(queries.observations_about, graph_id=graph.id, **_about(targets))
     return [ErasedItem(**row) for row in rows]
 
 
 async def relations_about(tx: Transaction, graph: Graph, targets: ErasureTargets) -> list[ErasedItem]:
-    """Relations between others that go with the targets."""
+    """Relations between other lineages that go with the targets."""
     rows = await tx.fetch(queries.relations_about, graph_id=graph.id, **_about(targets))
     return [ErasedItem(**row) for row in rows]
 
 
 async def heads_about(tx: Transaction, graph: Graph, targets: ErasureTargets) -> list[UUID]:
-    """Live entities of others that say an erased name."""
+    """Other live entities in whose fields an erased name is found."""
     rows = await tx.fetch(queries.heads_about, graph_id=graph.id, node_ids=targets.node_ids, pattern=targets.pattern)
     return [row["id"] for row in rows]
 
 
 async def erase_passages(tx: Transaction, graph: Graph, targets: ErasureTargets) -> tuple[int, int, list[UUID]]:
-    """Delete the targets' passages and vectors; how many of each, and the sequences that they stood in."""
+    """Delete the passages of the targets and their vectors; return how many of each, and their sequences."""
     row = await tx.fetchrow(
         queries.erase_passages,
         graph_id=graph.id,
@@ -67,12 +67,12 @@ async def erase_passages(tx: Transaction, graph: Graph, targets: ErasureTargets)
 
 
 async def clear_windows(tx: Transaction, graph: Graph, sequences: Sequence[UUID]) -> None:
-    """Take from passages of these sequences what they hold of their neighbours."""
+    """Clear what passages of these sequences hold of their neighbours."""
     await tx.execute(queries.clear_windows, graph_id=graph.id, sequences=sequences)
 
 
 async def erase_rows(tx: Transaction, graph: Graph, targets: ErasureTargets) -> dict[str, int]:
-    """Delete the targets; how many rows of each table."""
+    """Delete the targets; return how many rows of each table."""
     row = await tx.fetchrow(
         queries.erase_rows,
         graph_id=graph.id,
@@ -87,7 +87,7 @@ async def erase_rows(tx: Transaction, graph: Graph, targets: ErasureTargets) -> 
 
 
 async def count_kept(tx: Transaction, graph: Graph, targets: ErasureTargets) -> dict[str, int]:
-    """How many rows of each table still say an erased name."""
+    """How many rows of each table still hold an erased name."""
     row = await tx.fetchrow(
         queries.count_kept, graph_id=graph.id, pattern=targets.pattern, created_by=targets.created_by
     )
@@ -95,13 +95,13 @@ async def count_kept(tx: Transaction, graph: Graph, targets: ErasureTargets) -> 
 
 
 async def count_of_graph(tx: Transaction, graph_id: UUID) -> dict[str, int]:
-    """How many rows of each table are a graph's."""
+    """How many rows of each table belong to a graph."""
     row = await tx.fetchrow(queries.count_of_graph, graph_id=graph_id)
     return dict(row or {})
 
 
 async def forget_statistics(tx: Transaction, only: Sequence[str] | None) -> list[str]:
-    """Take new statistics of every table that holds what people wrote (or of these); those of which it could not."""
+    """Renew the planner's statistics of all tables with texts of users, or of these; return the skipped ones."""
     left_out: list[str] = await tx.fetchval(queries.forget_statistics, tables=only)
     return left_out
 

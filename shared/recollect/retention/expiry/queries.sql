@@ -1,9 +1,9 @@
 -- name: tenants_with_expired
--- Tenants that have something whose time has come; asked without a tenant.
+-- Tenants that have something expired; asked without a tenant.
 SELECT tenant_id FROM tenants_with_expired();
 
 -- name: graphs_with_expired
--- Graphs that have something whose time has come; at most :limit.
+-- Graphs that have something expired; at most :limit.
 SELECT g.id FROM graphs g
 WHERE g.tenant_id = :tenant_id AND (EXISTS (
     SELECT 1 FROM nodes n
@@ -19,8 +19,9 @@ ORDER BY g.id
 LIMIT :limit;
 
 -- fragment: untied
--- That a node n is archived and no relation ties it to what still lives. A placeholder lives by its relations only.
--- BETWEEN, ORDER BY and OFFSET have relations and their other ends looked up by their keys, whatever the planner expects.
+-- Whether a node n is archived and has no relation with a live node. A placeholder lives by its relations only.
+-- BETWEEN, ORDER BY and OFFSET have relations and their other ends looked up by their keys, whatever the planner
+-- expects.
 n.removed_revision IS NULL AND n.status = 'archived' AND NOT EXISTS (
         SELECT 1 FROM relations r CROSS JOIN LATERAL (
             SELECT 1 FROM nodes t
@@ -46,15 +47,15 @@ n.removed_revision IS NULL AND n.status = 'archived' AND NOT EXISTS (
 SELECT tenant_id FROM tenants_with_purgeable(:retention);
 
 -- name: graphs_with_purgeable
--- Graphs that have something to delete, which expired longer ago than :retention; at most :limit. Those of which all is
--- tied do not take the place of others.
+-- Graphs with something to delete that expired longer ago than :retention; at most :limit. A graph in which relations
+-- keep all of it is not among them, and takes no place of others.
 SELECT DISTINCT n.graph_id FROM nodes n
 WHERE n.tenant_id = :tenant_id AND n.expires_at < statement_timestamp() - :retention::interval AND -- include: untied
 ORDER BY n.graph_id
 LIMIT :limit;
 
 -- name: find_purgeable
--- Archived nodes that expired before :before and that no relation ties to what still lives, longest expired first; at most
+-- Archived nodes that expired before :before and have no relation with a live node, longest expired first; at most
 -- :limit.
 SELECT n.id FROM nodes n
 WHERE n.tenant_id = :tenant_id AND n.graph_id = :graph_id AND n.expires_at < :before AND -- include: untied

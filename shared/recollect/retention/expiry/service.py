@@ -1,6 +1,6 @@
-"""Use cases of expiry: what has expired is gone from every read already; here it is archived, and later purged.
+"""Use cases of expiry: archive what has expired, and purge it later. Reads leave it out as soon as it has expired.
 
-Where both are given, `expires_at` wins over `ttl_days`: so the graph-memory contract has it, and a moment that somebody
+If both are given, `expires_at` wins over `ttl_days`. The graph-memory contract says so, and a moment that somebody
 named says more than a number of days, which may be a default.
 """
 
@@ -24,13 +24,13 @@ MAX_STEP = 1_000
 
 
 async def tenants_with_expired(db: Database) -> list[UUID]:
-    """Active tenants that have something to archive."""
+    """Active tenants that have expired nodes or observations to archive."""
     async with db.system() as session:
         return await store.tenants_with_expired(session)
 
 
 async def graphs_with_expired(tx: Transaction) -> list[UUID]:
-    """The tenant's graphs that have something to archive, up to MAX_GRAPHS."""
+    """The tenant's graphs that have something expired to archive, up to MAX_GRAPHS."""
     return await store.graphs_with_expired(tx, limit=graphs.MAX_GRAPHS)
 
 
@@ -41,15 +41,15 @@ async def tenants_with_purgeable(db: Database, *, retention: timedelta) -> list[
 
 
 async def graphs_with_purgeable(tx: Transaction, *, retention: timedelta) -> list[UUID]:
-    """The tenant's graphs of which something is to be deleted that expired longer ago, up to MAX_GRAPHS."""
+    """The tenant's graphs that have something to purge, up to MAX_GRAPHS."""
     return await store.graphs_with_purgeable(tx, retention=retention, limit=graphs.MAX_GRAPHS)
 
 
 async def archive_expired(tx: Transaction, graph_id: UUID, *, limit: int = MAX_STEP) -> ExpiryStep:
-    """Archive nodes of a graph whose time has come and take such observations away, as one revision: one step.
+    """Archive the expired nodes of a graph and remove its expired observations, as one revision: one step.
 
-    Up to `limit` of each. The graph's lock is held from the look to the commit: of many workers one finds them. Raises
-    NotFound for a graph that is not there any more, Unavailable where it is configured meanwhile.
+    Up to `limit` of each. The step holds the graph's lock from the search to the commit, so that of several workers one
+    finds them. Raises NotFound for a graph that was deleted, Unavailable for one that is configured meanwhile.
     """
     async with graphs.write_graph_of(tx, graph_id, ARCHIVE_EXPIRED) as revision:
         archived = await nodes.archive_expired(tx, revision, limit=limit)
@@ -60,8 +60,8 @@ async def archive_expired(tx: Transaction, graph_id: UUID, *, limit: int = MAX_S
 async def purge_expired(tx: Transaction, graph_id: UUID, *, retention: timedelta, limit: int = MAX_STEP) -> ExpiryStep:
     """Delete nodes of a graph that expired longer ago than the retention, as one revision: one step, up to `limit`.
 
-    Archived ones only, and none that a relation ties to what still lives: those stay archived. Their history goes with
-    the next compaction. Raises as `archive_expired` does.
+    Only archived nodes are deleted, and none that has a relation with a live node: such a node stays archived. Their
+    history goes with the next compaction. Raises the errors of `archive_expired`.
     """
     async with graphs.write_graph_of(tx, graph_id, PURGE_EXPIRED) as revision:
         before: datetime = revision.at - retention

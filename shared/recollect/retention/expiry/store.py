@@ -11,12 +11,12 @@ queries = Queries(__package__)
 
 
 async def tenants_with_expired(session: Session) -> list[UUID]:
-    """Tenants that have something whose time has come."""
+    """Tenants that have something expired."""
     return [row["tenant_id"] for row in await session.fetch(queries.tenants_with_expired)]
 
 
 async def graphs_with_expired(tx: Transaction, *, limit: int) -> list[UUID]:
-    """Graphs that have something whose time has come."""
+    """Graphs that have something expired."""
     return [row["id"] for row in await tx.fetch(queries.graphs_with_expired, limit=limit)]
 
 
@@ -26,10 +26,10 @@ async def tenants_with_purgeable(session: Session, *, retention: timedelta) -> l
 
 
 async def graphs_with_purgeable(tx: Transaction, *, retention: timedelta, limit: int) -> list[UUID]:
-    """Graphs that have something archived that expired longer ago than the retention, and that nothing ties."""
+    """Graphs with archived nodes that expired longer ago than the retention and have no relation with a live node."""
     return [row["graph_id"] for row in await tx.fetch(queries.graphs_with_purgeable, retention=retention, limit=limit)]
 
 
 async def find_purgeable(tx: Transaction, graph: Graph, *, before: datetime, limit: int) -> list[UUID]:
-    """Archived nodes that expired before a time and that no relation ties to what still lives."""
+    """Archived nodes that expired before a time and have no relation with a live node."""
     return [row["id"] for row in await tx.fetch(queries.find_purgeable, graph_id=graph.id, before=before, limit=limit)]

@@ -9,8 +9,8 @@
     markdown  for people
     mermaid   for people
 
-What each holds stands in docs/transfer.md. `writer.py` is what writers are asked for; `reading.py`, `cells.py`,
-`lines.py` and `xml.py` are what several share.
+What each holds stands in docs/transfer.md. `writer.py` is the interface of writers; `decoding.py`, `cells.py`,
+`lines.py` and `xml.py` hold what several formats share.
 """
 
 from collections.abc import Callable, Iterator
@@ -33,9 +33,9 @@ FormatName = Literal[ReadableName, "gexf", "dot", "markdown", "mermaid"]
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """One format. `suffixes` of files, the usual one first; `read` None: it cannot be imported.
+    """One format. `suffixes` of its files, the usual one first; `read` None: it cannot be imported.
 
-    `by_line`: each line is read by itself, so that one which is no UTF-8 leaves the others sound.
+    `by_line`: each line is decoded by itself, so that one that is not UTF-8 breaks no other.
     """
 
     name: str
@@ -64,7 +64,7 @@ IMPORTED = tuple(format_.name for format_ in _ALL if format_.read)
 
 
 def format_named(name: str) -> Format:
-    """The format of that name; raises InvalidInput."""
+    """The format with this name. Raises InvalidInput for an unknown one."""
     if name not in FORMATS:
         raise InvalidInput(f"One of {', '.join(FORMATS)} is needed", path="format")
     return FORMATS[name]

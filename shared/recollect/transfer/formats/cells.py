@@ -1,4 +1,4 @@
-"""Records as named texts, for formats whose fields are all text: CSV's columns and GraphML's keys."""
+"""Records as texts by name, for formats in which every field is text: columns of CSV and keys of GraphML."""
 
 from typing import Any
 
@@ -46,7 +46,7 @@ _NEEDED = {Stage.ENTITIES: {"entityType": "", "observations": []}, Stage.FACTS: 
 
 
 def as_cell(value: Any) -> str:
-    """A field's value as text: a list or an object as JSON, nothing as the empty text."""
+    """The value of a field as text: a list or an object as JSON, None as the empty text."""
     if value is None:
         return ""
     if isinstance(value, str):
@@ -55,7 +55,7 @@ def as_cell(value: Any) -> str:
 
 
 def read_cells(stage: Stage, cells: dict[str, str], where: str) -> list[ParsedRecord | ImportProblem]:
-    """The item of such texts, the empty ones left out, after what of it cannot be kept."""
+    """The record of these texts, of which empty ones are left out; before it the problems of what it cannot hold."""
     try:
         record, problems = kept(TYPES[stage], _fields(stage, cells), where)
     except UnreadableLine as error:

@@ -52,17 +52,17 @@ class CsvWriter(Writer):
 
 
 def guarded(cell: str) -> str:
-    """The cell as text in every spreadsheet. `unguarded` gives the same cell back."""
+    """The cell in a form that every spreadsheet takes as text. `unguarded` restores it."""
     return f"'{cell}" if _FORMULA.match(cell) else cell
 
 
 def unguarded(cell: str) -> str:
-    """The cell as it was before it was guarded."""
+    """The cell as it was before `guarded`."""
     return cell[1:] if cell.startswith("'") and _FORMULA.match(cell) else cell
 
 
 def read(texts: Iterator[str]) -> Read:
-    """The rows of every table; raises InvalidInput for columns that are unknown, doubled or missing."""
+    """The rows of every table. Raises InvalidInput for columns that are unknown, come twice or are missing."""
     csv.field_size_limit(MAX_CELL)  # the module's own bound, a setting of the process: 131,072 characters
     lines = _RowLines(whole_lines(texts))
     reader = csv.reader(lines, strict=True)
@@ -111,7 +111,7 @@ def _parsed_rows(lines: _RowLines, reader: Any) -> Iterator[list[str]]:
 
 
 def _stage_of(cells: Sequence[str]) -> Stage:
-    """The table that a file without a name for it holds."""
+    """The stage of a file that does not name its only table."""
     if "from" in cells or "fromFact" in cells:
         return Stage.RELATIONS
     return Stage.ENTITIES if "name" in cells else Stage.FACTS

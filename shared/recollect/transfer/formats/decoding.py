@@ -1,4 +1,4 @@
-"""What readers share: bytes as sound text, and cells that hold lists or JSON."""
+"""What readers share: decoding of bytes, and of cells that hold lists or JSON."""
 
 import codecs
 from collections.abc import Iterable, Iterator
@@ -12,21 +12,21 @@ from recollect.transfer.model import ImportProblem, UnreadableLine
 from recollect.transfer.records import AnyRecord
 
 MAX_CELL = 16 * 1024 * 1024
-"""Characters of one cell, attribute or JSON item at most: it bounds a reader's memory."""
+"""Most characters of one cell, attribute or JSON item, which bounds a reader's memory."""
 
 SEPARATOR = "; "
-"""Between the items of a list where a cell is no JSON, as the enhanced memory server writes it."""
+"""The separator of items in a cell that is not JSON, as the enhanced memory server writes it."""
 
 BROKEN_BYTES = "surrogateescape"
-"""How text holds bytes that are no UTF-8 until its lines are read, each by itself."""
+"""The error handler that keeps bytes which are not UTF-8 in a text, until its lines are read one by one."""
 
 _COMPRESSED = (b"\x1f\x8b", b"PK\x03\x04", b"BZh", b"\xfd7zXZ\x00", b"\x28\xb5\x2f\xfd", b"\x04\x22\x4d\x18")
-"""How gzip, zip, bzip2, xz, zstd and lz4 begin."""
+"""The first bytes of gzip, zip, bzip2, xz, zstd and lz4."""
 
 
 @dataclass(frozen=True, slots=True)
 class ParsedRecord:
-    """A record, and where it stands: `entities.3`, or `line 7`."""
+    """A record and its place in the file: `entities.3`, or `line 7`."""
 
     where: str
     record: AnyRecord
@@ -36,9 +36,10 @@ Read = Iterator[ParsedRecord | ImportProblem]
 
 
 def decoded(chunks: Iterable[bytes], *, by_line: bool = False) -> Iterator[str]:
-    """UTF-8 as text, without a byte order mark. Raises InvalidInput for what is compressed, no UTF-8, or holds NUL.
+    """Bytes decoded as UTF-8, without a byte order mark. Raises InvalidInput for compressed input, other bytes and NUL.
 
-    `by_line`: what is no UTF-8 is kept as BROKEN_BYTES has it, and NUL too, for whoever reads each line by itself.
+    `by_line`: bytes that are not UTF-8 are kept (BROKEN_BYTES), and so is NUL, for a reader that checks each line by
+    itself.
     """
     decoder = codecs.getincrementaldecoder("utf-8-sig")(BROKEN_BYTES if by_line else "strict")
     lines, begun = 1, False
@@ -57,7 +58,7 @@ def decoded(chunks: Iterable[bytes], *, by_line: bool = False) -> Iterator[str]:
 
 
 def in_chunks(text: str, size: int = 64 * 1024) -> Iterator[bytes]:
-    """A text as the chunks of bytes that readers take; raises InvalidInput for half a character."""
+    """A text as the chunks of bytes that readers take. Raises InvalidInput for half of a surrogate pair."""
     for start in range(0, len(text), size):
         try:
             yield text[start : start + size].encode()
@@ -66,7 +67,7 @@ def in_chunks(text: str, size: int = 64 * 1024) -> Iterator[bytes]:
 
 
 def list_cell(cell: str) -> list[Any]:
-    """A list in one cell: a JSON array, else what stands between `; `."""
+    """The list in a cell: a JSON array, else the texts between `; `."""
     if not cell:
         return []
     if cell.startswith("["):
@@ -79,7 +80,7 @@ def list_cell(cell: str) -> list[Any]:
 
 
 def json_cell(cell: str) -> Any:
-    """What JSON says in one cell; raises Unreadable."""
+    """The value of the JSON in a cell. Raises UnreadableLine."""
     try:
         return msgspec.json.decode(cell)
     except (msgspec.MsgspecError, RecursionError) as error:
@@ -87,7 +88,7 @@ def json_cell(cell: str) -> Any:
 
 
 def number_cell(cell: str) -> float:
-    """A number in one cell; raises Unreadable."""
+    """The number in a cell. Raises UnreadableLine."""
     try:
         return float(cell)
     except ValueError:
@@ -95,7 +96,7 @@ def number_cell(cell: str) -> float:
 
 
 def json_text(value: Any) -> str:
-    """A value as JSON that XML can hold too: what it cannot hold is escaped."""
+    """A value as JSON in which characters that XML cannot hold are escaped."""
     return msgspec.json.encode(value).decode().replace("\ufffe", "\\ufffe").replace("\uffff", "\\uffff")
 
 

@@ -1,7 +1,7 @@
-"""GraphML: a graph whose nodes and edges carry every field as data; networkx, Gephi, yEd and others read it.
+"""GraphML: a graph whose nodes and edges have every field as data; networkx, Gephi, yEd and others read it.
 
-An entity's id is its name, so that edges say whom they relate; a fact's begins with `fact:`. A list is a JSON array.
-Document types, and with them entities and references to other files, are refused, and depth and sizes are bounded.
+The id of an entity is its name, so that edges name their ends; that of a fact begins with `fact:`. A list is a JSON
+array. Document types, and with them entities and references to other files, are refused; depth and sizes are bounded.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -62,7 +62,7 @@ class GraphmlWriter(Writer):
 
 
 def node_id(end: End, node: UUID) -> str:
-    """The id of a node, as an attribute's value in its quotes."""
+    """The id of a node as the value of an attribute, with its quotes."""
     return entity_id(end) if isinstance(end, str) else f'"{FACT}{node}"'
 
 
@@ -100,7 +100,7 @@ def _data(of: str, names: Sequence[str], fields: Mapping[str, Any]) -> str:
 
 
 def read(texts: Iterator[str]) -> Read:
-    """Nodes and edges as they stand; raises InvalidInput for what is no GraphML, or refused."""
+    """The nodes and edges in their order. Raises InvalidInput for what is not GraphML, or refused."""
     # An incremental parser: what a piece of text completes is handed on before the next is read.
     parser = DefusedExpatParser(forbid_dtd=True, forbid_entities=True, forbid_external=True)
     handler = _GraphmlHandler(parser)

@@ -56,7 +56,7 @@ class JsonWriter(Writer):
 
 
 def read(texts: Iterator[str]) -> Read:
-    """The items of every part, as they stand; raises InvalidInput where it is no JSON object of lists."""
+    """The items of every part, in their order. Raises InvalidInput for what is not a JSON object of lists."""
     source = _JsonStream(texts)
     for part in source.names():
         if part == "type":

@@ -60,7 +60,7 @@ class JsonlWriter(Writer):
     is_one_list = True
 
     def nodes(self, nodes: Sequence[ExportedNode], *, first: bool) -> str:
-        """Entities. A statement that came from two threads is given once, an outdated one not."""
+        """Entities. An observation from two threads is written once; outdated ones are left out."""
         entities = [node.record for node in nodes if isinstance(node.record, EntityRecord)]
         said = [NewEntity(e.name, e.entity_type, tuple(unique(e.told))) for e in entities]
         return _lines(said, first)
@@ -76,12 +76,12 @@ _FIRST_LINE = re.compile(rb"""(\xef\xbb\xbf)?\s*\{\s*"type"\s*:\s*"(entity|relat
 
 
 def begins_with_lines(head: bytes) -> bool:
-    """Whether a file that begins so is one of these lines, as the official server's `memory.json` was before 2025."""
+    """Whether a file that begins so holds these lines, as the official server's `memory.json` did before 2025."""
     return _FIRST_LINE.match(head) is not None
 
 
 def read(texts: Iterator[str]) -> Read:
-    """What each line says; empty ones say nothing."""
+    """The item of each line, and problems for broken ones; empty lines are skipped."""
     for number, line in enumerate(whole_lines(texts), 1):
         where, raw = f"line {number}", line.encode(errors=BROKEN_BYTES).strip()
         try:
@@ -96,7 +96,7 @@ def read(texts: Iterator[str]) -> Read:
 
 
 def read_line(raw: bytes) -> Said:
-    """What a line says; raises Unreadable."""
+    """The item of a line. Raises UnreadableLine."""
     try:
         line = msgspec.json.decode(raw, type=EntityLine | RelationLine)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
@@ -110,7 +110,7 @@ def read_line(raw: bytes) -> Said:
 
 
 def read_kept(raw: bytes, where: str) -> tuple[Said, list[ImportProblem]]:
-    """What a line says as `read_line`, without those observations that cannot be kept, and what is wrong with each."""
+    """The item of a line without the observations that cannot be stored, and the problems of these."""
     try:
         return read_line(raw), []
     except UnreadableLine as error:
@@ -131,7 +131,7 @@ def write_line(item: Said) -> bytes:
 
 
 def record_of(said: Said) -> AnyRecord:
-    """What a line said, as a record."""
+    """The item of a line as a record."""
     if isinstance(said, NewRelation):
         return RelationRecord(from_=said.source, to=said.target, relation_type=said.type)
     return EntityRecord(name=said.name, entity_type=said.kind or "", observations=list(said.observations))
@@ -149,14 +149,14 @@ def _refuse_nul(texts: dict[str, str]) -> None:
 
 
 def _reason(error: Exception) -> str:
-    """Why a line cannot be read, without any of its text: a terminal may show it."""
+    """Why a line cannot be read, without any text of the line: it may be shown on a terminal."""
     match error:
         case UnicodeDecodeError():
             return "not UTF-8"
         case RecursionError():
             return "nested too deep"
         case msgspec.ValidationError():
-            if str(error).endswith(" - at `$.type`"):  # it repeats what stands there
+            if str(error).endswith(" - at `$.type`"):  # This message repeats text of the line.
                 return "type: neither `entity` nor `relation`"
             said, _, place = str(error).partition(" - at `$.")
             return f"{place.rstrip('`')}: {said}" if place else said

@@ -1,4 +1,4 @@
-"""Text that arrives in pieces, as whole lines."""
+"""Whole lines from text that arrives in pieces."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""What every writer of a format is asked for, and what it is handed."""
+"""The interface of the writers of formats, and what they are given."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
@@ -10,7 +10,7 @@ from recollect.transfer.records import EntityRecord, FactRecord, RelationRecord
 
 
 class Stage(StrEnum):
-    """The parts of a file, in this order."""
+    """The parts of a file, in their order."""
 
     ENTITIES = "entities"
     FACTS = "facts"
