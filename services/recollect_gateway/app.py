@@ -26,6 +26,7 @@ from recollect.retrieval.recall.questions import QuestionEncoder
 from recollect.settings import Settings
 from recollect_gateway.calls import Services
 from recollect_gateway.credentials import Authenticator
+from recollect_gateway.departures import DepartureMiddleware
 from recollect_gateway.errors import problem_response
 from recollect_gateway.failures import FailedKeys
 from recollect_gateway.guards import CallerMiddleware, known_parameters, within_toolsets
@@ -73,6 +74,7 @@ def create_app(settings: Settings, *, on_start: Callable[[], None] | None = None
             UsageController,
         ],
         middleware=[
+            DepartureMiddleware(),
             DefineMiddleware(CallerMiddleware, exclude_http_methods=[]),  # by default OPTIONS has no caller
             UsageMiddleware(),
         ],
