@@ -27,6 +27,7 @@ from recollect.settings import Settings
 from recollect_gateway.admission import AddressLimits, Admission, by_address, tell_limits
 from recollect_gateway.calls import Services
 from recollect_gateway.credentials import Authenticator
+from recollect_gateway.departures import DepartureMiddleware
 from recollect_gateway.errors import problem_response
 from recollect_gateway.failures import FailedKeys
 from recollect_gateway.guards import CallerMiddleware, known_parameters, within_toolsets
@@ -81,6 +82,7 @@ def create_app(settings: Settings, *, on_start: Callable[[], None] | None = None
             UsageController,
         ],
         middleware=[
+            DepartureMiddleware(),
             CallerMiddleware(),
             UsageMiddleware(),
         ],

@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Annotated, Any, ClassVar
 from uuid import UUID
 
+import anyio
 from litestar import Controller, Request, post
 from litestar.datastructures import State
 from litestar.di import NamedDependency
@@ -188,9 +189,10 @@ class GraphJobController(Controller):
             job = await file_jobs.hold_import(tx, name, read_as, wanted, strict=strict, check=check)
         try:
             return job_body(await _fill(db, request, job, bounds))
-        except Exception:
-            async with db.transaction(request.user) as tx:
-                await jobs.cancel_job(tx, job.id, bounds)
+        except BaseException:  # Its sender left, perhaps.
+            with anyio.CancelScope(shield=True):
+                async with db.transaction(request.user) as tx:
+                    await jobs.cancel_job(tx, job.id, bounds)
             raise
 
 

@@ -1,0 +1,78 @@
+"""Clients that leave: what they asked for ends with them.
+
+A server tells an application of it when the application listens, and a handler that works does not. So somebody listens
+beside it, and cancels the request: its statements, computations and waits end, what it began to write is rolled back,
+and nobody is alarmed. MCP needs none of this: its SDK listens.
+"""
+
+import asyncio
+from typing import Any
+
+import anyio
+from litestar.enums import ScopeType
+from litestar.middleware import ASGIMiddleware
+from litestar.types import ASGIApp, Message, Receive, Scope, Send
+
+_BODY_HEADERS = frozenset({b"content-length", b"transfer-encoding"})
+
+
+class DepartureMiddleware(ASGIMiddleware):
+    """Cancels a request whose client leaves before it is answered, also in the middle of what it sends."""
+
+    scopes = (ScopeType.HTTP,)
+
+    async def handle(self, scope: Scope, receive: Receive, send: Send, next_app: ASGIApp) -> None:
+        """Serve a request as long as there is somebody to be answered."""
+        with anyio.CancelScope() as serving:
+            client = WatchedClient(receive, send, serving)
+            if not any(name in _BODY_HEADERS and value != b"0" for name, value in scope["headers"]):
+                await client.read_nothing()
+            watching = asyncio.create_task(client.watch())
+            try:
+                await next_app(scope, client.receive, client.send)
+            finally:
+                watching.cancel()
+
+
+class WatchedClient:
+    """The client of one request: what it sends and is sent, until it is answered or has left."""
+
+    def __init__(self, receive: Receive, send: Send, serving: anyio.CancelScope) -> None:
+        self._receive, self._send, self._serving = receive, send, serving
+        self._first: Any = None
+        self._is_read, self._is_answered = asyncio.Event(), False
+
+    async def read_nothing(self) -> None:
+        """Read the body of a request that has none, which is there at once: its handler may never ask for it."""
+        self._first = await self._next()
+
+    async def receive(self) -> Any:
+        """The next message of the request; of one whose client left there is none."""
+        if self._first is not None:
+            first, self._first = self._first, None
+            return first
+        if self._is_read.is_set():  # What comes now, the watch is told.
+            await anyio.sleep_forever()
+        return await self._next()
+
+    async def send(self, message: Message) -> None:
+        """A part of the answer."""
+        self._is_answered = message["type"] == "http.response.body" and not message.get("more_body")
+        await self._send(message)
+
+    async def watch(self) -> None:
+        """Cancel the request once its client has left."""
+        await self._is_read.wait()
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
+        if not self._is_answered:
+            self._serving.cancel()
+
+    async def _next(self) -> Any:
+        message = await self._receive()
+        if message["type"] == "http.disconnect":
+            self._serving.cancel()
+            await anyio.sleep_forever()
+        if not message.get("more_body"):
+            self._is_read.set()
+        return message
