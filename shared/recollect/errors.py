@@ -70,6 +70,8 @@ class ErrorCode(StrEnum):
     REQUEST_TOO_LARGE = "request_too_large"
     HEADERS_TOO_LARGE = "headers_too_large"
     REQUEST_TIMEOUT = "request_timeout"
+    HOST_NOT_ALLOWED = "host_not_allowed"
+    ORIGIN_NOT_ALLOWED = "origin_not_allowed"
     TOO_MANY_FAILURES = "too_many_failures"
     TOO_MANY_CONNECTIONS = "too_many_connections"
     TOO_COSTLY = "too_costly"
