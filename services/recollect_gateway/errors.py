@@ -36,6 +36,7 @@ TITLES = {
     408: "Timed out",
     409: "Conflict",
     413: "Too large",
+    421: "Misdirected request",
     429: "Too many requests",
     431: "Headers too large",
     500: "Internal error",

@@ -24,6 +24,7 @@ from recollect.errors import ErrorCode
 from recollect.settings import Settings
 from recollect_gateway.addresses import TrustedProxies, site_of
 from recollect_gateway.errors import MEDIA_TYPE, TITLES, Problem
+from recollect_gateway.public_edge import plain_headers
 
 BODY_SHARE = 64 * 1024
 """Bytes of a body, or its end, that must come in each window."""
@@ -330,4 +331,4 @@ def _answer(status: int, code: ErrorCode, detail: str) -> bytes:
     body = msgspec.json.encode(Problem("about:blank", TITLES[status], status, detail, str(code)))
     retry = b"retry-after: 2\r\n" if status == 503 else b""
     lengths = b"content-type: %s\r\ncontent-length: %d\r\n" % (MEDIA_TYPE.encode(), len(body))
-    return STATUS_LINE[status] + lengths + retry + b"connection: close\r\n\r\n" + body
+    return STATUS_LINE[status] + lengths + plain_headers() + retry + b"connection: close\r\n\r\n" + body

@@ -7,15 +7,16 @@ import uvicorn
 
 from recollect.settings import Settings
 from recollect_gateway.http_protocol import bounded
+from recollect_gateway.public_edge import PublicEdge
 
 _OTHER_FILES = 512
 """Files that a gateway has open beside its clients' connections: logs, PostgreSQL, Redis, models."""
 
 
 def server_config(app: Any, settings: Settings) -> uvicorn.Config:
-    """How uvicorn serves the application."""
+    """How uvicorn serves the application, behind the public edge."""
     return uvicorn.Config(
-        app,
+        PublicEdge(app, settings),
         host=settings.host,
         port=settings.port,
         loop="uvloop",

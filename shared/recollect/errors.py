@@ -77,6 +77,8 @@ class ErrorCode(StrEnum):
     REQUEST_TOO_LARGE = "request_too_large"
     HEADERS_TOO_LARGE = "headers_too_large"
     REQUEST_TIMEOUT = "request_timeout"
+    HOST_NOT_ALLOWED = "host_not_allowed"
+    ORIGIN_NOT_ALLOWED = "origin_not_allowed"
     RATE_LIMITED = "rate_limited"
     TOO_MANY_CONCURRENT_CALLS = "too_many_concurrent_calls"
     TOO_MANY_FAILURES = "too_many_failures"

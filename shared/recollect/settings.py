@@ -1,5 +1,6 @@
 """Every setting, read from the environment: one class, one prefix (`RECOLLECT_`), one description each."""
 
+import re
 from ipaddress import ip_network
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from recollect.errors import InvalidInput
 from recollect.public_url import local_url, read_public_url
 
 DEVELOPMENT_SECRET = "recollect-development-only"  # noqa: S105 - refused by the gateway beyond loopback
+_ORIGIN = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[A-Za-z0-9.:\[\]_-]+")
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 
 
@@ -67,8 +69,14 @@ class Settings(BaseSettings):
     )
     allowed_hosts: list[str] = Field(
         default=["127.0.0.1:*", "localhost:*", "[::1]:*"],
-        description='Host headers that are served, as JSON (`["memory.example.com"]`); `["*"]` serves all. '
-        "Guards local servers against DNS rebinding.",
+        description='Host headers that are served beside that of the public address, as JSON (`["memory.internal"]`, '
+        '`["localhost:*"]` with any port); `["*"]` serves all. Guards local servers against DNS rebinding.',
+    )
+    allowed_origins: list[str] = Field(
+        default=[],
+        description="Origins of web pages elsewhere that may ask from a browser, as JSON "
+        '(`["https://app.example.com"]`); `["*"]` lets every page. They send keys and tokens on purpose: cookies are '
+        "taken from our own pages alone.",
     )
     trusted_proxies: list[str] = Field(
         default=[],
@@ -331,6 +339,14 @@ class Settings(BaseSettings):
     @classmethod
     def _networks(cls, networks: list[str]) -> list[str]:
         return [str(ip_network(network)) for network in networks]
+
+    @field_validator("allowed_origins")
+    @classmethod
+    def _origins(cls, origins: list[str]) -> list[str]:
+        for origin in origins:
+            if origin != "*" and not _ORIGIN.fullmatch(origin):
+                raise ValueError(f"{origin!r} is no origin, such as https://app.example.com")
+        return [origin.lower() for origin in origins]
 
     @field_validator("public_url")
     @classmethod

@@ -40,6 +40,11 @@ def cases(method: str, path: str, mode: GenerationMode, **path_parameters: str) 
     return SCHEMA[path][method].as_strategy(generation_mode=mode, path_parameters=path_parameters or None)
 
 
+def named(path: str) -> dict[str, str]:
+    """Names that are made up are refused, some as no part of a path, and nothing else is tried."""
+    return {"name": "default"} if "{name}" in path else {}
+
+
 def send(gateway: RunningGateway, case: Case[Any], checks: list[CheckFunction], key: str | None = None) -> int:
     """The status of the answer, which passed the checks."""
     headers = {"Authorization": f"Bearer {key}"} if key else {}
@@ -52,12 +57,8 @@ def send(gateway: RunningGateway, case: Case[Any], checks: list[CheckFunction], 
 def test_a_request_that_is_as_documented_is_answered_as_documented(
     gateway: RunningGateway, admin_key: str, method: str, path: str
 ) -> None:
-    named = (
-        {"name": "default"} if "{name}" in path else {}
-    )  # Names that are made up are refused, and nothing else is tried.
-
     @examples(4)
-    @given(cases(method, path, GenerationMode.POSITIVE, **named))
+    @given(cases(method, path, GenerationMode.POSITIVE, **named(path)))
     def check(case: Case[Any]) -> None:
         send(gateway, case, AS_DOCUMENTED, admin_key)
 
@@ -79,7 +80,7 @@ def test_a_request_that_is_not_as_documented_is_refused_as_documented(
 @pytest.mark.parametrize(("method", "path"), OF_TENANTS)
 def test_nothing_is_answered_without_a_key(gateway: RunningGateway, method: str, path: str) -> None:
     @examples(2)
-    @given(cases(method, path, GenerationMode.POSITIVE))
+    @given(cases(method, path, GenerationMode.POSITIVE, **named(path)))
     def check(case: Case[Any]) -> None:
         assert send(gateway, case, AS_DOCUMENTED) == 401
 

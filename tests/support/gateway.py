@@ -110,8 +110,8 @@ def rpc_answer(body: str) -> dict[str, Any]:
 
 
 @contextmanager
-def serving(settings: Settings) -> Iterator[RunningGateway]:
-    """A gateway in a thread of this process, served as `python -m recollect_gateway` serves it.
+def serving(settings: Settings, app: Any = None) -> Iterator[RunningGateway]:
+    """A gateway, or another application, in a thread of this process, served as `python -m recollect_gateway` does.
 
     Its public address is where it listens, unless the settings name one.
     """
@@ -119,7 +119,7 @@ def serving(settings: Settings) -> Iterator[RunningGateway]:
         listener.bind(("127.0.0.1", 0))
         listening = RunningGateway(f"http://127.0.0.1:{listener.getsockname()[1]}")
         settings = settings.model_copy(update={"public_url": settings.public_url or listening.url})
-        server = uvicorn.Server(server_config(create_app(settings), settings))
+        server = uvicorn.Server(server_config(app or create_app(settings), settings))
         thread = threading.Thread(target=server.run, args=([listener],), name="gateway")
         thread.start()
         try:

@@ -23,7 +23,6 @@ from mcp_types import JSONRPCError
 
 from recollect.caller import Caller
 from recollect.errors import ErrorCode, InvalidInput, MethodNotAllowed, NotFound, RecollectError, TooLarge, Unavailable
-from recollect.settings import Settings
 from recollect_gateway.admission import Admission
 from recollect_gateway.bodies import LARGE, require_few_values
 from recollect_gateway.calls import Services
@@ -40,6 +39,9 @@ _ADDRESS = re.compile(r"^(?:/t/(?P<tenant>[^/]+))?/mcp(?:/x/(?P<toolset>[^/]+))?
 
 FALSE_WORDS = frozenset({"0", "false", "no", "off"})
 """Values of `X-MCP-Readonly` that mean no. Whatever else it says means yes: a mistake must not let anything write."""
+
+_CHECKED_BEFORE = TransportSecuritySettings(enable_dns_rebinding_protection=False)
+"""Host and Origin are the public edge's to check (`public_edge.py`), for every address alike."""
 
 AnyRequest = Request[Any, Any, Any]
 
@@ -61,7 +63,7 @@ class McpEndpoint:
             create_server(services),
             stateless=True,
             json_response=False,
-            security_settings=transport_security(services.settings),
+            security_settings=_CHECKED_BEFORE,
             max_request_body_size=services.settings.max_request_bytes,
         )
         self._max_bytes = services.settings.max_request_bytes
@@ -144,16 +146,6 @@ def _replayed(message: bytes, receive: Receive) -> Receive:
         return waiting.pop() if waiting else await receive()
 
     return again
-
-
-def transport_security(settings: Settings) -> TransportSecuritySettings:
-    """The SDK's guard against DNS rebinding, by Host header."""
-    open_to_all = "*" in settings.allowed_hosts
-    return TransportSecuritySettings(
-        enable_dns_rebinding_protection=not open_to_all,
-        allowed_hosts=settings.allowed_hosts,
-        allowed_origins=[f"{scheme}://{host}" for host in settings.allowed_hosts for scheme in ("http", "https")],
-    )
 
 
 def _refusal(error: MCPError) -> ASGIResponse:

@@ -180,8 +180,8 @@ async def deduplicate(
 
     It compares up to `limit` entities of one type. `mode` counts if the graph's metadata says nothing, or if a
     `threshold` is given. Every entity is compared again if a `threshold` is given, or if the passes before used a
-    higher one or only proposed what is to be merged. Raises NotFound, InvalidInput for a configuration that cannot be read,
-    TooLarge for more than MAX_HELD entities of a type, or where comparing them takes too long.
+    higher one or only proposed what is to be merged. Raises NotFound, InvalidInput for a configuration that cannot be
+    read, TooLarge for more than MAX_HELD entities of a type, or where comparing them takes too long.
     """
     async with db.transaction(caller, read_only=True) as tx:
         step = await _open_step(tx, await graphs.graph_of(tx, graph_id), cursor, mode, threshold, limit)

@@ -1,0 +1,267 @@
+"""The public edge: what holds for every request and every answer, whatever route they are for.
+
+It stands around the whole application, so no route can forget it, and nothing that it refuses is looked at further. A
+route may say a header of an answer itself, such as `Cache-Control` or a policy of a page; it is left as it was said.
+
+- Methods and paths: only those that have one meaning to us and to any proxy in front.
+- `Host` must be a name of ours (DNS rebinding), `Origin` a page of ours or one that the operator named. What brings a
+  cookie comes from our own pages alone.
+- CORS for those origins, and for every one where documents are public. Credentials of browsers are never allowed: a
+  token is sent on purpose, a cookie is not.
+- Headers that keep browsers from guessing, framing, embedding, referring and keeping.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import unquote_to_bytes
+
+import msgspec
+
+from recollect.errors import ErrorCode
+from recollect.settings import Settings
+from recollect_gateway.errors import MEDIA_TYPE, TITLES, Problem
+
+METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
+
+PUBLIC_PATH = "/.well-known/"
+"""Documents for everybody, which browsers may read from any page."""
+
+PROBE_PATH = "/health/"
+"""Probes ask by an address that is nobody's name."""
+
+_HEADERS = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"same-origin"),  # With `no-referrer` the forms of our own pages would have no Origin.
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"cache-control", b"no-store"),
+)
+_DATA_POLICY = b"default-src 'none'; frame-ancestors 'none'"
+_HSTS = (b"strict-transport-security", b"max-age=31536000")
+
+_ODD_PATH = re.compile(
+    rb"^(?!/)"  # `*`, or nothing
+    rb"|//"
+    rb"|/(?:\.|%2e){1,2}(?:/|$)"
+    rb"|%(?![0-9a-f]{2})"
+    rb"|%2f|%5c|\\"
+    rb"|%[01][0-9a-f]|%7f|[^\x21-\x7e]",
+    re.IGNORECASE,
+)
+_DEFAULT_PORT = re.compile(r":(?:80|443)$")
+
+HeaderList = list[tuple[bytes, bytes]]
+
+
+def page_policy(*, form_targets: Sequence[str] = ()) -> str:
+    """The content security policy of a page: its own scripts, styles and images, nothing inline, and no frame.
+
+    `form_targets`: origins beside ours to which a form leads in the end; browsers hold redirects after it to this, too.
+    """
+    forms = " ".join(["'self'", *form_targets])
+    return (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; "
+        f"connect-src 'self'; form-action {forms}; base-uri 'none'; frame-ancestors 'none'"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a request goes no further."""
+
+    status: int
+    code: ErrorCode
+    detail: str
+
+    def body(self) -> bytes:
+        """As problem details."""
+        return msgspec.json.encode(Problem("about:blank", TITLES[self.status], self.status, self.detail, self.code))
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """What the edge looks at; a header that came several times has several values."""
+
+    method: str
+    path: str
+    raw_path: bytes
+    hosts: tuple[str, ...]
+    origins: tuple[str, ...]
+    preflight: bool
+    cookies: bool
+
+    @classmethod
+    def of(cls, scope: dict[str, Any]) -> "_Request":
+        hosts, origins = _values(scope, b"host"), _values(scope, b"origin")
+        asks = scope["method"] == "OPTIONS" and bool(origins) and bool(_values(scope, b"access-control-request-method"))
+        cookies = bool(_values(scope, b"cookie"))
+        return cls(scope["method"], scope["path"], scope["raw_path"], hosts, origins, asks, cookies)
+
+    @property
+    def host(self) -> str:
+        return self.hosts[0] if self.hosts else ""
+
+    @property
+    def origin(self) -> str:
+        return self.origins[0] if self.origins else ""
+
+
+class PublicEdge:
+    """The application behind the edge. One for a gateway."""
+
+    def __init__(self, app: Any, settings: Settings) -> None:
+        self._app = app
+        self._hosts = _Hosts([*settings.allowed_hosts, settings.base_url.partition("://")[2]])
+        self._origins = _Origins(settings)
+        self._headers = (*_HEADERS, _HSTS) if settings.base_url.startswith("https://") else _HEADERS
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Refuse a request, answer its preflight, or let it through; the answer gets its headers either way."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        request = _Request.of(scope)
+        sending = self._completed(send, self._origins.headers_for(request))
+        refusal = _odd_method(request) or _odd_path(request) or self._hosts.refuse(request)
+        refusal = refusal or self._origins.refuse(request)
+        if refusal is not None:
+            await _answer(sending, refusal.status, _refusal_headers(refusal), refusal.body())
+        elif request.preflight:
+            await _answer(sending, 204, [], b"")
+        elif request.method == "HEAD":  # As GET; the server leaves out the body.
+            await self._app({**scope, "method": "GET"}, receive, sending)
+        else:
+            await self._app(scope, receive, sending)
+
+    def _completed(self, send: Any, cors: HeaderList) -> Any:
+        async def completed(message: dict[str, Any]) -> None:
+            if message["type"] == "http.response.start":
+                message = {**message, "headers": [*message["headers"], *self._missing(message["headers"]), *cors]}
+            await send(message)
+
+        return completed
+
+    def _missing(self, said: Iterable[tuple[bytes, bytes]]) -> HeaderList:
+        there = {name.lower(): value for name, value in said}
+        is_page = there.get(b"content-type", b"").startswith(b"text/html")
+        policy = page_policy().encode() if is_page else _DATA_POLICY
+        wanted = [*self._headers, (b"content-security-policy", policy)]
+        return [header for header in wanted if header[0] not in there]
+
+
+def plain_headers() -> bytes:
+    """The headers of an answer that no application gave, as lines."""
+    headers = [*_HEADERS, (b"content-security-policy", _DATA_POLICY)]
+    return b"".join(b"%s: %s\r\n" % header for header in headers)
+
+
+class _Hosts:
+    """The names under which the gateway is served: `name`, `name:port`, or `name:*` for any port."""
+
+    def __init__(self, allowed: Sequence[str]) -> None:
+        self._all = "*" in allowed
+        self._exact = frozenset(host.lower() for host in allowed)
+        self._any_port = frozenset(host.removesuffix(":*").lower() for host in allowed if host.endswith(":*"))
+
+    def refuse(self, request: _Request) -> Refusal | None:
+        if len(request.hosts) != 1:
+            return Refusal(400, ErrorCode.INVALID_INPUT, "A request has one Host header")
+        if self._all or request.path.startswith(PROBE_PATH) or self._serves(request.host):
+            return None
+        return Refusal(421, ErrorCode.HOST_NOT_ALLOWED, "This host is not served here (RECOLLECT_ALLOWED_HOSTS)")
+
+    def _serves(self, host: str) -> bool:
+        if host in self._exact or host in self._any_port:
+            return True
+        name, _, port = host.rpartition(":")
+        return name in self._any_port and port.isascii() and port.isdigit()
+
+
+class _Origins:
+    """The pages that may ask from a browser: our own, and those that the operator named."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._own = settings.base_url
+        self._secure = settings.base_url.startswith("https://")
+        self._allowed = frozenset(settings.allowed_origins)
+
+    def refuse(self, request: _Request) -> Refusal | None:
+        if not request.origins:
+            return None
+        own = len(request.origins) == 1 and self._is_own(request)
+        if own or (self._may_read(request) and not request.cookies):
+            return None
+        return Refusal(403, ErrorCode.ORIGIN_NOT_ALLOWED, "This origin may not ask here (RECOLLECT_ALLOWED_ORIGINS)")
+
+    def headers_for(self, request: _Request) -> HeaderList:
+        """CORS for an answer to this request."""
+        varies = [(b"vary", b"Origin")] if self._allowed else []
+        if not self._may_read(request):
+            return varies
+        anybody = request.path.startswith(PUBLIC_PATH) or "*" in self._allowed
+        headers = [
+            *varies,
+            (b"access-control-allow-origin", b"*" if anybody else request.origin.encode("latin-1")),
+            (b"access-control-expose-headers", b"*"),  # All that we say is for whoever may ask.
+        ]
+        if request.preflight:
+            headers += [
+                (b"access-control-allow-methods", ", ".join(METHODS).encode()),
+                (b"access-control-allow-headers", b"Authorization, *"),  # The wildcard leaves this one out.
+                (b"access-control-max-age", b"3600"),
+            ]
+        return headers
+
+    def _may_read(self, request: _Request) -> bool:
+        if len(request.origins) != 1:
+            return False
+        return request.path.startswith(PUBLIC_PATH) or "*" in self._allowed or request.origin in self._allowed
+
+    def _is_own(self, request: _Request) -> bool:
+        """Whether it is the page's own host that is asked, which is one of ours; never without TLS where we have it."""
+        scheme, _, host = request.origin.partition("://")
+        if scheme not in ("http", "https") or (self._secure and scheme != "https"):
+            return False
+        return request.origin == self._own or host == _DEFAULT_PORT.sub("", request.host)
+
+
+def _odd_method(request: _Request) -> Refusal | None:
+    if request.method in METHODS:
+        return None
+    return Refusal(405, ErrorCode.METHOD_NOT_ALLOWED, "This method is not served anywhere")
+
+
+def _odd_path(request: _Request) -> Refusal | None:
+    if not _ODD_PATH.search(request.raw_path) and _is_text(request.raw_path):
+        return None
+    said = "A path has no empty or dotted parts, no encoded slashes and no control characters"
+    return Refusal(400, ErrorCode.INVALID_INPUT, said)
+
+
+def _is_text(raw_path: bytes) -> bool:
+    if b"%" not in raw_path:
+        return True
+    try:
+        unquote_to_bytes(raw_path).decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _values(scope: dict[str, Any], name: bytes) -> tuple[str, ...]:
+    return tuple(value.decode("latin-1").strip().lower() for each, value in scope["headers"] if each == name)
+
+
+def _refusal_headers(refusal: Refusal) -> HeaderList:
+    headers = [(b"content-type", MEDIA_TYPE.encode())]
+    if refusal.status == 405:
+        headers.append((b"allow", ", ".join(METHODS).encode()))
+    return headers
+
+
+async def _answer(send: Any, status: int, headers: HeaderList, body: bytes) -> None:
+    length = [] if status == 204 else [(b"content-length", str(len(body)).encode())]
+    await send({"type": "http.response.start", "status": status, "headers": [*headers, *length]})
+    await send({"type": "http.response.body", "body": body, "more_body": False})
