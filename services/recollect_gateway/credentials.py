@@ -49,7 +49,7 @@ class Authenticator:
     async def caller_of_route(self, connection: AnyConnection) -> Caller:
         """The Caller of a request to a route: who holds a key, or a member who is signed in.
 
-        Raises as `caller` does, and Forbidden for what another site's page sent.
+        Raises as `caller` does.
         """
         tenant = connection.headers.get(TENANT_HEADER)
         if tenant is None or "authorization" in connection.headers:

@@ -1,4 +1,4 @@
-"""How a page leaves: rendered from a template, with the headers that keep it from being framed, cached or scripted."""
+"""How a page leaves: rendered from a template. The public edge keeps it from being framed, cached and scripted."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -12,6 +12,7 @@ from litestar.response import Redirect
 
 from recollect.errors import ErrorKind, RecollectError
 from recollect_gateway.errors import STATUS, TITLES
+from recollect_gateway.public_edge import page_policy
 from recollect_gateway.web.forms import form_cookie, form_token
 
 AnyRequest = Request[Any, Any, Any]
@@ -39,22 +40,7 @@ def page(
         status_code=status,
         media_type="text/html",
         cookies=[cookie],
-        headers={
-            "Content-Security-Policy": content_security_policy(form_targets),
-            # Not `no-referrer`: a form's POST would then come with the Origin `null`.
-            "Referrer-Policy": "same-origin",
-            "X-Content-Type-Options": "nosniff",
-            "Cache-Control": "no-store",
-        },
-    )
-
-
-def content_security_policy(form_targets: Sequence[str] = ()) -> str:
-    """What a page may load: our own style alone. Browsers hold redirects after a form to `form-action`, too."""
-    targets = " ".join(["'self'", *form_targets])
-    return (
-        f"default-src 'none'; style-src 'self'; img-src 'self'; form-action {targets}; frame-ancestors 'none'; "
-        "base-uri 'none'"
+        headers={"Content-Security-Policy": page_policy(form_targets=form_targets)} if form_targets else None,
     )
 
 
@@ -83,7 +69,7 @@ def next_place(address: str | None) -> str:
 
 def go_to(address: str) -> Redirect:
     """Go on to a place of ours by GET, after a form."""
-    return Redirect(address, status_code=303, headers={"Cache-Control": "no-store"})
+    return Redirect(address, status_code=303)
 
 
 @cache

@@ -14,7 +14,7 @@ from recollect.accounts.people import service as people
 from recollect.accounts.people.model import Browser, IssuedSession, Membership, PersonSession
 from recollect.caller import ROLE_SCOPES, Caller
 from recollect_gateway.addresses import site_of
-from recollect_gateway.web.forms import cookie_name, own_cookie, require_own_origin
+from recollect_gateway.web.forms import cookie_name, own_cookie
 from recollect_gateway.web.pages import go_to
 
 AnyConnection = ASGIConnection[Any, Any, Any, Any]
@@ -31,11 +31,7 @@ async def signed_in(request: AnyConnection) -> PersonSession | None:
 
 
 async def member_caller(request: AnyConnection, tenant: str) -> Caller | None:
-    """The Caller who is signed in, as a member of that tenant; None for anybody else, whatever the reason.
-
-    Raises Forbidden for what another site's page sent.
-    """
-    require_own_origin(request)
+    """The Caller who is signed in, as a member of that tenant; None for anybody else, whatever the reason."""
     session = await signed_in(request)
     memberships = await people.list_memberships(request.app.state.db, session.person_id) if session else []
     for each in memberships:

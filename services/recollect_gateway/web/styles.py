@@ -12,7 +12,7 @@ def style_sheet() -> Response[str]:
     return Response(
         _style(),
         media_type="text/css",
-        headers={"Cache-Control": "public, max-age=3600", "X-Content-Type-Options": "nosniff"},
+        headers={"Cache-Control": "public, max-age=3600"},
     )
 
 

@@ -161,7 +161,7 @@ class TestSignedIn:
         self, http: httpx2.AsyncClient, db: Database, caller: Caller, pepper: bytes
     ) -> None:
         await signed_in_as(http, db, caller, Role.OWNER, pepper)
-        problem(await http.get("/v1/keys", headers={"Origin": "https://evil.example"}), 403, "scope_required")
+        problem(await http.get("/v1/keys", headers={"Origin": "https://evil.example"}), 403, "origin_not_allowed")
         del http.headers["X-Recollect-Tenant"]
         problem(await http.get("/v1/keys"), 401)
 

@@ -108,19 +108,13 @@ class TestSignIn:
 
 
 class TestForms:
-    @pytest.mark.parametrize(
-        "headers",
-        [
-            {"Origin": "https://evil.example"},
-            {"Origin": "null"},
-            {"Sec-Fetch-Site": "cross-site"},
-            {"Sec-Fetch-Site": "same-site"},
-        ],
-    )
-    async def test_another_site_cannot_send_them(self, http: httpx2.AsyncClient, headers: dict[str, str]) -> None:
+    @pytest.mark.parametrize("origin", ["https://evil.example", "null"])
+    async def test_another_site_cannot_send_them(self, http: httpx2.AsyncClient, origin: str) -> None:
         shown = await http.get("/sign-in")
         token = re.findall(r'name="form_token" value="(\w+)"', shown.text)[0]
-        answer = await http.post("/sign-in", data={"form_token": token, "email": "a@b.example"}, headers=headers)
+        answer = await http.post(
+            "/sign-in", data={"form_token": token, "email": "a@b.example"}, headers={"Origin": origin}
+        )
         assert answer.status_code == 403
 
     async def test_a_token_belongs_to_its_browser(self, http: httpx2.AsyncClient, gateway: RunningGateway) -> None:
