@@ -148,14 +148,13 @@ WHERE tenant_id = :tenant_id AND id = :graph_id
     AND NOT EXISTS (SELECT 1 FROM graphs WHERE tenant_id = :tenant_id AND name = :name AND id <> :graph_id)
 RETURNING id;
 
--- name: remove_head
--- Take a graph's head away: whoever waits for its lock finds no row, and begins again.
-DELETE FROM graph_heads WHERE tenant_id = :tenant_id AND graph_id = :graph_id;
-
--- name: insert_head
--- Put a graph's head in its place again.
-INSERT INTO graph_heads (tenant_id, graph_id, revision, at, entities, facts, placeholders, observations, relations)
-VALUES (:tenant_id, :graph_id, :revision, :revision_time, :entities, :facts, :placeholders, :observations, :relations);
+-- name: renew_head
+-- Put another row with the same values in the place of a graph's head: whoever waits for its lock finds no row, and begins
+-- again.
+WITH old AS (
+    DELETE FROM graph_heads WHERE tenant_id = :tenant_id AND graph_id = :graph_id RETURNING *
+)
+INSERT INTO graph_heads SELECT * FROM old;
 
 -- name: plan_checks_once
 -- Each row that is deleted is looked for in the tables that refer to it. From here to the end of the transaction those

@@ -146,9 +146,7 @@ async def configure_graph(tx: Transaction, name: str, patch: GraphPatch, operati
             if not await store.update_graph(tx, graph):
                 raise Conflict(f"There is a graph named {graph.name!r} already.", code=ErrorCode.GRAPH_EXISTS)
             # Writers that wait for the lock have read the old configuration: a new head makes them begin again.
-            head = await store.find_head(tx, graph.id)
-            await store.remove_head(tx, graph)
-            await store.insert_head(tx, graph, head)
+            await store.renew_head(tx, graph)
             revision.touch("graphs_configured", [graph.id])
     return graph
 

@@ -116,24 +116,9 @@ async def update_graph(tx: Transaction, graph: Graph) -> bool:
     return updated is not None
 
 
-async def remove_head(tx: Transaction, graph: Graph) -> None:
-    """Take a graph's head away, for another in its place."""
-    await tx.execute(queries.remove_head, graph_id=graph.id)
-
-
-async def insert_head(tx: Transaction, graph: Graph, head: GraphHead) -> None:
-    """Put a graph's head in its place again."""
-    await tx.execute(
-        queries.insert_head,
-        graph_id=graph.id,
-        revision=head.revision,
-        revision_time=head.at,
-        entities=head.entities,
-        facts=head.facts,
-        placeholders=head.placeholders,
-        observations=head.observations,
-        relations=head.relations,
-    )
+async def renew_head(tx: Transaction, graph: Graph) -> None:
+    """Put another row in the place of a graph's head."""
+    await tx.execute(queries.renew_head, graph_id=graph.id)
 
 
 async def plan_checks_once(tx: Transaction) -> None:
