@@ -37,6 +37,7 @@ from recollect_gateway.management.jobs import JobController
 from recollect_gateway.management.keys import KeyController
 from recollect_gateway.management.memories import MemoryController
 from recollect_gateway.management.passages import PassageController
+from recollect_gateway.management.plan import PlanController
 from recollect_gateway.management.transfer import TransferController
 from recollect_gateway.management.usage import UsageController
 from recollect_gateway.mcp_endpoint.endpoint import McpEndpoint
@@ -71,6 +72,7 @@ def create_app(settings: Settings, *, on_start: Callable[[], None] | None = None
             GraphJobController,
             PassageController,
             UsageController,
+            PlanController,
         ],
         middleware=[
             DefineMiddleware(CallerMiddleware, exclude_http_methods=[]),  # by default OPTIONS has no caller

@@ -6,7 +6,17 @@ from uuid import UUID
 
 import asyncpg
 
-from recollect.graph.graphs.model import Change, Graph, GraphHead, Moment, NewGraph, Revision, spelled_id
+from recollect.accounts.quotas.model import Quotas
+from recollect.graph.graphs.model import (
+    Change,
+    Graph,
+    GraphHead,
+    Moment,
+    NewGraph,
+    Revision,
+    WrittenHead,
+    spelled_id,
+)
 from recollect.ids import new_id
 from recollect.platform.db import Transaction
 from recollect.platform.sql import Queries
@@ -142,13 +152,13 @@ async def lock_graph(tx: Transaction, name: str, operation: str) -> Revision | N
     row = await tx.fetchrow(queries.lock_graph, name=name, id=spelled_id(name))
     if row is None:
         return None
-    return Revision(_graph(row), row["number"], row["at"], actor=tx.caller.subject, operation=operation)
+    return Revision(_graph(row), row["number"], row["at"], tx.caller.subject, operation, row["stored_bytes"])
 
 
-async def record_revision(tx: Transaction, revision: Revision) -> None:
+async def record_revision(tx: Transaction, revision: Revision) -> WrittenHead:
     """Move the head to this revision and append its change."""
     counters = ("entities", "facts", "placeholders", "observations", "relations")
-    await tx.execute(
+    row = await tx.fetchrow(
         queries.record_revision,
         **revision.parameters,
         **{counter: revision.deltas[counter] for counter in counters},
@@ -157,6 +167,16 @@ async def record_revision(tx: Transaction, revision: Revision) -> None:
         ids=revision.ids,
         counts=dict(revision.counts),
     )
+    assert row is not None
+    quotas = Quotas(
+        plan=row["plan"],
+        graphs=row["graphs"],
+        nodes_per_graph=row["nodes_per_graph"],
+        observations=row["observations"],
+        stored_bytes=row["stored_bytes"],
+        embeddings_per_day=row["embeddings_per_day"],
+    )
+    return WrittenHead(row["nodes"], row["graph_bytes"], quotas)
 
 
 def _graph(row: asyncpg.Record) -> Graph:
