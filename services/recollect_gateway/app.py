@@ -40,6 +40,7 @@ from recollect_gateway.management.keys import KeyController, report_key
 from recollect_gateway.management.members import InvitationController, MemberController
 from recollect_gateway.management.memories import MemoryController
 from recollect_gateway.management.passages import PassageController
+from recollect_gateway.management.plan import PlanController
 from recollect_gateway.management.transfer import TransferController
 from recollect_gateway.management.usage import UsageController
 from recollect_gateway.mcp_endpoint.endpoint import McpEndpoint
@@ -80,6 +81,7 @@ def create_app(settings: Settings, *, on_start: Callable[[], None] | None = None
             GraphJobController,
             PassageController,
             UsageController,
+            PlanController,
         ],
         middleware=[
             DepartureMiddleware(),

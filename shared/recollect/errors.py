@@ -8,6 +8,7 @@ clients may match on; messages may change. The codes are frozen by a snapshot.
         InvalidInputs                     in several places, which are told together
       Unauthenticated    unauthenticated  no credential, or one that does not hold (never says which)
       Forbidden          forbidden        the credential does not reach that far
+        QuotaExceeded                     the tenant's plan does not
       NotFound           not_found        not there, or another tenant's: the two look alike
       MethodNotAllowed   method_not_allowed  the address is right, the HTTP method is not
       Conflict           conflict         the present state does not allow it
@@ -45,6 +46,7 @@ class ErrorCode(StrEnum):
     GRAPH_NOT_ALLOWED = "graph_not_allowed"
     TOOLSET_NOT_ALLOWED = "toolset_not_allowed"
     EXPIRY_EXCEEDED = "expiry_exceeded"
+    QUOTA_EXCEEDED = "quota_exceeded"
     NOT_FOUND = "not_found"
     METHOD_NOT_ALLOWED = "method_not_allowed"
     GRAPH_NOT_FOUND = "graph_not_found"
@@ -148,6 +150,20 @@ class Forbidden(RecollectError):
 
     kind = ErrorKind.FORBIDDEN
     default_code = ErrorCode.SCOPE_REQUIRED
+
+
+class QuotaExceeded(Forbidden):
+    """The tenant's plan does not allow as much; nothing was written.
+
+    `rule` says what is allowed, `there` what there is and was to come, `advice` what to do: together the message.
+    `untold` is the message without `there`, for whoever may not know what the tenant has.
+    """
+
+    default_code = ErrorCode.QUOTA_EXCEEDED
+
+    def __init__(self, rule: str, there: str, advice: str) -> None:
+        super().__init__(f"{rule} {there} {advice}")
+        self.untold = f"{rule} {advice}"
 
 
 class NotFound(RecollectError):

@@ -37,8 +37,9 @@ BY_SCOPE = {
     "POST /v1/keys",
     "DELETE /v1/keys/{key_id}",
     "POST /v1/graphs/{name}/erase",
+    "GET /v1/plan",
 }
-"""Routes that manage what no tool does, all for `tenant:admin` only: a new one is named here by intent."""
+"""Routes that do what no tool does, for `tenant:admin` only or (the plan) for every key; named by intent."""
 
 DOES_AS = {
     "GET /v1/graphs": ("list_graphs",),

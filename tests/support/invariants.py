@@ -114,6 +114,18 @@ LAWS = {
                 FROM nodes WHERE graph_id = :graph_id AND removed_revision IS NULL) AS counted
             FROM graph_heads h WHERE graph_id = :graph_id) c
         WHERE counted <> ARRAY[entities, facts, placeholders, observations, relations]""",
+    "the head counts the bytes of all that is stored": """
+        SELECT * FROM (
+            SELECT h.stored_bytes, (SELECT coalesce(sum(CASE WHEN deleted THEN 0 ELSE octet_length(concat(
+                    name, kind, content, summary, source, thread, reason, tags, metadata)) END), 0)
+                    FROM node_versions WHERE graph_id = :graph_id)
+                + (SELECT coalesce(sum(octet_length(concat(
+                    content, kind, source, thread, reason, tags, metadata))), 0)
+                    FROM observations WHERE graph_id = :graph_id)
+                + (SELECT coalesce(sum(octet_length(concat(type, metadata))), 0)
+                    FROM relations WHERE graph_id = :graph_id) AS counted
+            FROM graph_heads h WHERE graph_id = :graph_id) c
+        WHERE counted <> stored_bytes""",
     "an observation has one version at a time, of one node, the later where the earlier ended or later": """
         SELECT o.id FROM observations o
         JOIN observations later ON later.tenant_id = o.tenant_id AND later.id = o.id

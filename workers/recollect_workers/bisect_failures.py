@@ -6,7 +6,7 @@ harmless text: if it fails on that too, it is unavailable, and no text is blamed
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from uuid import UUID
 
 import numpy as np
@@ -36,6 +36,12 @@ class EmbedOutcome:
     def vectors(self) -> Vectors:
         """Shape (len(ids), dimensions)."""
         return np.concatenate(self.rows) if self.rows else np.zeros((0, 0), np.float32)
+
+    def first(self, count: int) -> "EmbedOutcome":
+        """The same with `count` vectors at most, as if the other passages had not been tried."""
+        if count >= len(self.ids):
+            return self
+        return replace(self, ids=self.ids[:count], rows=[self.vectors[:count]])
 
 
 async def embed_bisecting(embedder: Embedder, passages: Sequence[PendingPassage], *, seconds: float) -> EmbedOutcome:

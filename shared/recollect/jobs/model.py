@@ -10,7 +10,7 @@ from uuid import UUID
 
 import msgspec
 
-from recollect.errors import ErrorCode, ErrorKind, InvalidInput, RecollectError, Unavailable
+from recollect.errors import ErrorCode, ErrorKind, InvalidInput, QuotaExceeded, RecollectError, Unavailable
 from recollect.platform.db import Transaction
 from recollect.settings import Settings
 
@@ -190,6 +190,8 @@ def failure_of(error: Exception) -> Failure:
     match error:
         case StepRefused():
             return Failure(error.code, error.message, again=False)
+        case QuotaExceeded():
+            return Failure(error.code, error.untold, again=False)
         case RecollectError():
             again = error.kind in (ErrorKind.UNAVAILABLE, ErrorKind.INTERNAL)
             return Failure(error.code, _SENTENCES[error.kind], again)

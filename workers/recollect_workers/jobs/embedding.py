@@ -14,11 +14,13 @@ import random
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from uuid import UUID
 
 import structlog
 
 from recollect.accounts.identity.model import worker_caller
+from recollect.accounts.quotas import service as quotas
 from recollect.accounts.usage import service as usage
 from recollect.graph.passages import service as passages
 from recollect.graph.passages.model import PendingPassage
@@ -193,11 +195,15 @@ async def _claim(
     context: WorkerContext, tenant_id: UUID, embedder: Embedder, *, small_only: bool
 ) -> list[PendingPassage]:
     settings = context.settings
+    limit = context.backoff_of(embedder).batch(tenant_id, settings.embedding_batch)
     async with context.database.transaction(worker_caller(tenant_id)) as tx:
+        left = await quotas.embeddings_left(tx, datetime.now(UTC))
+        if left == 0:
+            return []  # They wait for the next day: some sweep after midnight finds them.
         return await passages.claim_pending(
             tx,
             model=embedder.model,
-            limit=context.backoff_of(embedder).batch(tenant_id, settings.embedding_batch),
+            limit=limit if left is None else min(limit, left),
             lease_seconds=settings.embedding_lease_seconds,
             previous=_previous(context),
             small_only=small_only,
@@ -209,8 +215,10 @@ def _previous(context: WorkerContext) -> str | None:
 
 
 async def _store(context: WorkerContext, tenant_id: UUID, batch: EmbeddingBatch) -> StoredBatch:
-    caller, model, claimed, outcome = worker_caller(tenant_id), batch.embedder.model, batch.claimed, batch.outcome
+    caller, model, claimed, now = worker_caller(tenant_id), batch.embedder.model, batch.claimed, datetime.now(UTC)
     async with context.database.transaction(caller) as tx:
+        # Another worker may have used the day up meanwhile: what is too many then goes back.
+        outcome = batch.outcome.first(await quotas.take_embeddings(tx, now, len(batch.outcome.ids)))
         gone = await passages.lock_claimed_graphs(tx, claimed, model=model, previous=_previous(context))
         failed = [failed for failed in outcome.failed if failed.id not in gone]
         aside = await passages.record_failures(tx, failed, claimed)
@@ -221,7 +229,7 @@ async def _store(context: WorkerContext, tenant_id: UUID, batch: EmbeddingBatch)
         back = [p for p in claimed if p.id in gone or (p.text is not None and p.id not in tried)]
         await passages.release_claimed_passages(tx, back)
         if embedded:
-            await usage.count_embedded(tx, embedded)
+            await usage.count_embedded(tx, embedded, now)
     record_embedded(embedded)
     if aside:
         record_refused(len(aside))

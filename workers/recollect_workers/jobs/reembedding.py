@@ -4,13 +4,16 @@ Three phases, each page by page: `embed` keeps the new vectors beside the old, `
 the others. Vectors that are there already are not made again: the way back is the same job with the model before.
 """
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from itertools import takewhile
 from uuid import UUID
 
+from recollect.accounts.quotas import service as quotas
+from recollect.accounts.quotas.model import until_tomorrow
 from recollect.accounts.usage import service as usage
 from recollect.caller import Caller
+from recollect.errors import QuotaExceeded
 from recollect.graph.passages import reembedding
 from recollect.graph.passages import service as passages
 from recollect.graph.passages.model import PendingPassage
@@ -21,6 +24,10 @@ from recollect.platform.metrics import record_embedded
 from recollect_workers.bisect_failures import EmbedOutcome, embed_bisecting
 from recollect_workers.context import WorkerContext
 
+_DAY_USED_UP = QuotaExceeded("The plan allows no more passages to be embedded today (UTC).", "", "It goes on tomorrow.")
+_LOOK_AGAIN = timedelta(hours=1)
+"""After which a larger plan is noticed."""
+
 SWITCHED_AT_ONCE = 500
 DROPPED_AT_ONCE = 5_000
 
@@ -29,7 +36,7 @@ async def prepare(context: WorkerContext, caller: Caller, job: Job) -> StepFunct
     """The next step; in the first phase, with the vectors that it will keep.
 
     Raises StepRefused for a model that is not at hand, EmbeddingFailed where the embedder is away, StepPostponed while
-    the worker waits for it.
+    the worker waits for it, or until the tenant may embed more.
     """
     if job.graph_id is None:
         raise StepRefused("This job has no graph: one graph is reembedded at a time.")
@@ -44,6 +51,10 @@ async def prepare(context: WorkerContext, caller: Caller, job: Job) -> StepFunct
         )
     limit = context.settings.embedding_batch
     async with context.database.transaction(caller, read_only=True) as tx:
+        left = await quotas.embeddings_left(tx, datetime.now(UTC))
+        if left == 0:
+            raise _postponed_to_tomorrow()
+        limit = limit if left is None else min(limit, left)
         page, more = await reembedding.list_without_vectors(
             tx, job.graph_id, model=embedder.model, after=_after(job), limit=limit
         )
@@ -77,7 +88,9 @@ async def store_vectors(
 
     After the last page the model serves the graph: whatever is written from then on is embedded by it.
     """
-    cursor = dict(job.cursor)
+    cursor, now = dict(job.cursor), datetime.now(UTC)
+    if await quotas.take_embeddings(tx, now, len(outcome.ids)) < len(outcome.ids):
+        raise StepPostponed(_DAY_USED_UP, timedelta())  # Others embedded meanwhile: again, with fewer.
     if "passages" not in cursor:
         cursor |= {
             "model": model,
@@ -87,7 +100,7 @@ async def store_vectors(
         await passages.retry_refused(tx, graph_id)
     embedded = await reembedding.store_vectors(tx, model=model, ids=outcome.ids, vectors=outcome.vectors)
     if embedded:
-        await usage.count_embedded(tx, embedded)
+        await usage.count_embedded(tx, embedded, now)
         record_embedded(embedded)  # Before the commit: of a step that comes to nothing the metric knows all the same.
     cursor["embedded"] += embedded
     done = job.done + len(page)
@@ -117,6 +130,10 @@ async def drop(tx: Transaction, job: Job, *, graph_id: UUID, model: str) -> Step
     done = job.done + dropped
     finished = dropped < DROPPED_AT_ONCE
     return StepResult(job.cursor, done, done if finished else None, finished, _result(job, model) if finished else None)
+
+
+def _postponed_to_tomorrow() -> StepPostponed:
+    return StepPostponed(_DAY_USED_UP, min(until_tomorrow(datetime.now(UTC)), _LOOK_AGAIN))
 
 
 def _result(job: Job, model: str) -> dict[str, object]:

@@ -27,6 +27,9 @@ KIND_SCOPES = {
 }
 """The kinds of key, and the scopes that each has unless others are asked for."""
 
+WORKER = "worker"
+"""The subject of what the service does of its own accord. Keys have others."""
+
 _KEY = re.compile(rf"rcl_({'|'.join(KIND_SCOPES)})_([0-9A-Za-z]{{{RANDOM_LENGTH}}})([0-9A-Za-z]{{{CRC_LENGTH}}})")
 
 
@@ -120,7 +123,7 @@ def operator_caller(tenant: Tenant) -> Caller:
     return Caller(tenant.id, tenant.slug, OPERATOR, scopes=frozenset(Scope))
 
 
-def worker_caller(tenant_id: UUID, subject: str = "worker") -> Caller:
+def worker_caller(tenant_id: UUID, subject: str = WORKER) -> Caller:
     """The worker at work for a tenant, of its own accord or in the name of whoever asked for it."""
     return Caller(tenant_id, tenant="", subject=subject, scopes=frozenset({Scope.MEMORY_READ, Scope.MEMORY_WRITE}))
 

@@ -6,8 +6,7 @@ was not answered is not, since it may have come through. So a call is counted on
 what was counted since the last flush.
 """
 
-import time
-from datetime import timedelta
+from datetime import datetime, timedelta
 from uuid import UUID
 
 import asyncpg
@@ -55,9 +54,9 @@ async def flush(db: Database, tally: UsageTally) -> None:
             return
 
 
-async def count_embedded(tx: Transaction, passages: int) -> None:
+async def count_embedded(tx: Transaction, passages: int, now: datetime) -> None:
     """Passages were given their vectors in this transaction: counted with it, or not at all."""
-    counter = Counter(int(time.time()) // HOUR_SECONDS, "work", EMBED_PASSAGES)
+    counter = Counter(int(now.timestamp()) // HOUR_SECONDS, "work", EMBED_PASSAGES)
     await store.add_usage(tx, {counter: Counts(calls=1, passages=passages)})
 
 

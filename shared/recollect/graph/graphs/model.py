@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
+from recollect.accounts.quotas.model import Quotas
 from recollect.errors import ErrorCode, InvalidInput
 from recollect.times import from_milliseconds, storable, through
 
@@ -138,15 +139,28 @@ def as_of_parameters(at: Moment | None) -> dict[str, Any]:
     return at.parameters if at else {"as_of_revision": None, "as_of_time": None}
 
 
+@dataclass(frozen=True, slots=True)
+class WrittenHead:
+    """What a graph has with the revision that was written to it just now, and what its tenant's plan allows."""
+
+    nodes: int
+    stored_bytes: int
+    quotas: Quotas
+
+
 @dataclass(slots=True)
 class Revision:
-    """The revision that one call is writing, under the graph's lock. Use cases note in it what they touched."""
+    """The revision that one call is writing, under the graph's lock. Use cases note in it what they touched.
+
+    `stored_bytes` is what the graph stored before it.
+    """
 
     graph: Graph
     number: int
     at: datetime
     actor: str
     operation: str
+    stored_bytes: int = 0
     ids: list[UUID] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
     deltas: Counter[str] = field(default_factory=Counter)
@@ -166,6 +180,16 @@ class Revision:
     def parameters(self) -> dict[str, Any]:
         """What a query that writes it is asked with."""
         return {"graph_id": self.graph.id, "revision": self.number, "revision_time": self.at}
+
+    @property
+    def nodes_added(self) -> int:
+        """How many nodes it adds, net: entities, facts and placeholders."""
+        return sum(self.deltas[counter] for counter in ("entities", "facts", "placeholders"))
+
+    @property
+    def takes_away(self) -> bool:
+        """Whether less is live after it: what it stores is history then, which nobody may be kept from making."""
+        return self.nodes_added + self.deltas["observations"] + self.deltas["relations"] < 0
 
     @property
     def is_empty(self) -> bool:

@@ -95,7 +95,7 @@ SELECT id, name, conflict_policy, kind_whitelist, metadata, created_at, created_
 -- Take the write lock of the graph of that name or id (as find_graph reads them); the next revision's number and time.
 -- Time never runs against revisions.
 SELECT g.id, g.name, g.conflict_policy, g.kind_whitelist, g.metadata, g.created_at, g.created_by,
-    h.revision + 1 AS number, greatest(clock_timestamp(), h.at + interval '1 microsecond') AS at
+    h.stored_bytes, h.revision + 1 AS number, greatest(clock_timestamp(), h.at + interval '1 microsecond') AS at
 FROM graphs g
 JOIN graph_heads h ON h.tenant_id = g.tenant_id AND h.graph_id = g.id
 WHERE g.tenant_id = :tenant_id AND g.id = coalesce((SELECT n.id FROM graphs n WHERE n.tenant_id = :tenant_id
@@ -103,16 +103,24 @@ WHERE g.tenant_id = :tenant_id AND g.id = coalesce((SELECT n.id FROM graphs n WH
 FOR UPDATE OF h;
 
 -- name: record_revision
--- Move the head to a new revision and append its change.
+-- Move the head to a new revision and append its change. Told is what the graph has then, and what the plan allows.
 WITH head AS (
     UPDATE graph_heads
     SET revision = :revision, at = :revision_time, entities = entities + :entities, facts = facts + :facts,
         placeholders = placeholders + :placeholders,
         observations = observations + :observations, relations = relations + :relations
     WHERE tenant_id = :tenant_id AND graph_id = :graph_id
+    RETURNING entities + facts + placeholders AS nodes, stored_bytes AS graph_bytes
+), change AS (
+    INSERT INTO changes (tenant_id, graph_id, revision, at, actor, operation, ids, counts)
+    VALUES (:tenant_id, :graph_id, :revision, :revision_time, :actor, :operation, :ids, :counts)
 )
-INSERT INTO changes (tenant_id, graph_id, revision, at, actor, operation, ids, counts)
-VALUES (:tenant_id, :graph_id, :revision, :revision_time, :actor, :operation, :ids, :counts);
+SELECT h.nodes, h.graph_bytes, p.name AS plan, p.graphs, p.nodes_per_graph, p.observations, p.stored_bytes,
+    p.embeddings_per_day
+FROM head h
+CROSS JOIN tenants t
+JOIN plans p ON p.name = t.plan
+WHERE t.id = :tenant_id;
 
 -- name: find_revision_at
 -- The newest revision of a graph that was not later than a time, and its time; none before the first.
@@ -148,14 +156,13 @@ WHERE tenant_id = :tenant_id AND id = :graph_id
     AND NOT EXISTS (SELECT 1 FROM graphs WHERE tenant_id = :tenant_id AND name = :name AND id <> :graph_id)
 RETURNING id;
 
--- name: remove_head
--- Take a graph's head away: whoever waits for its lock finds no row, and begins again.
-DELETE FROM graph_heads WHERE tenant_id = :tenant_id AND graph_id = :graph_id;
-
--- name: insert_head
--- Put a graph's head in its place again.
-INSERT INTO graph_heads (tenant_id, graph_id, revision, at, entities, facts, placeholders, observations, relations)
-VALUES (:tenant_id, :graph_id, :revision, :revision_time, :entities, :facts, :placeholders, :observations, :relations);
+-- name: renew_head
+-- Put another row with the same values in the place of a graph's head: whoever waits for its lock finds no row, and begins
+-- again.
+WITH old AS (
+    DELETE FROM graph_heads WHERE tenant_id = :tenant_id AND graph_id = :graph_id RETURNING *
+)
+INSERT INTO graph_heads SELECT * FROM old;
 
 -- name: plan_checks_once
 -- Each row that is deleted is looked for in the tables that refer to it. From here to the end of the transaction those

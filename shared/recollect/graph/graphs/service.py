@@ -12,6 +12,8 @@ from datetime import datetime
 from uuid import UUID
 
 from recollect.accounts.identity import service as identity
+from recollect.accounts.quotas import service as quotas
+from recollect.accounts.quotas.model import TenantTotals
 from recollect.errors import Conflict, ErrorCode, Forbidden, InvalidInput, NotFound, Unavailable
 from recollect.graph.graphs import store
 from recollect.graph.graphs.model import (
@@ -100,12 +102,13 @@ async def list_graphs(tx: Transaction, *, after: str = "", limit: int = 100) -> 
 
 
 async def create_graph(tx: Transaction, new: NewGraph) -> Graph:
-    """Make a graph; raises Conflict if the name is taken, Forbidden under an allow-list."""
+    """Make a graph; raises Conflict if the name is taken, Forbidden under an allow-list, QuotaExceeded."""
     new_graph_name(new.name, path="name")
     tx.caller.require_graph(None)
     graph = await store.insert_graph(tx, new)
     if graph is None:
         raise Conflict(f"There is a graph named {new.name!r} already.", code=ErrorCode.GRAPH_EXISTS)
+    await quotas.require_room_for_graph(tx)
     return graph
 
 
@@ -126,8 +129,10 @@ async def ensure_graph(tx: Transaction, new: NewGraph) -> tuple[Graph, bool]:
 
 
 async def provide_graph(tx: Transaction, name: str) -> Graph:
-    """The graph of that name, which is made where it is not there; raises Forbidden, or Unavailable."""
-    revision, _ = await _locked(tx, graph_name(name), "")
+    """The graph of that name, which is made where it is not there; raises Forbidden, QuotaExceeded or Unavailable."""
+    revision, made = await _locked(tx, graph_name(name), "")
+    if made:
+        await quotas.require_room_for_graph(tx)
     return revision.graph
 
 
@@ -146,9 +151,7 @@ async def configure_graph(tx: Transaction, name: str, patch: GraphPatch, operati
             if not await store.update_graph(tx, graph):
                 raise Conflict(f"There is a graph named {graph.name!r} already.", code=ErrorCode.GRAPH_EXISTS)
             # Writers that wait for the lock have read the old configuration: a new head makes them begin again.
-            head = await store.find_head(tx, graph.id)
-            await store.remove_head(tx, graph)
-            await store.insert_head(tx, graph, head)
+            await store.renew_head(tx, graph)
             revision.touch("graphs_configured", [graph.id])
     return graph
 
@@ -286,12 +289,13 @@ async def write_graph(tx: Transaction, name: str | None, operation: str) -> Asyn
     """Write one revision: take the graph's lock, let the body write, then move the head and append the change.
 
     The first write to a name creates a graph; an id that no graph has raises NotFound. A body that touches nothing,
-    such as a deletion of what is not there, makes no revision, and no graph. Raises Forbidden.
+    such as a deletion of what is not there, makes no revision, and no graph. Raises Forbidden, and QuotaExceeded at its
+    end.
     """
     revision, made = await _locked(tx, graph_name(name or tx.caller.default_graph), operation)
     yield revision
     if not revision.is_empty:
-        await store.record_revision(tx, revision)
+        await _record(tx, revision, made=made)
     elif made:
         await store.delete_graph(tx, revision.graph)
 
@@ -300,12 +304,21 @@ async def write_graph(tx: Transaction, name: str | None, operation: str) -> Asyn
 async def write_graph_of(tx: Transaction, graph_id: UUID, operation: str) -> AsyncIterator[Revision]:
     """Write one revision of the graph that has this id, for work that outlives its name. Never makes a graph.
 
-    Raises NotFound, Forbidden, or Unavailable where the graph was configured while this call waited for the lock.
+    Raises NotFound, Forbidden, Unavailable where the graph was configured while this call waited for the lock, and
+    QuotaExceeded at its end.
     """
     revision = await _locked_by_id(tx, graph_id, operation)
     yield revision
     if not revision.is_empty:
-        await store.record_revision(tx, revision)
+        await _record(tx, revision)
+
+
+async def _record(tx: Transaction, revision: Revision, *, made: bool = False) -> None:
+    """Finish a revision, of a graph that it made or not; raises QuotaExceeded where the plan does not allow it."""
+    written = await store.record_revision(tx, revision)
+    quotas.require_nodes(tx, written.quotas, nodes=written.nodes, added=revision.nodes_added)
+    stored = 0 if revision.takes_away else written.stored_bytes - revision.stored_bytes
+    await quotas.require_room(tx, written.quotas, TenantTotals(int(made), revision.deltas["observations"], stored))
 
 
 def _compacted(horizon: Moment, path: str) -> InvalidInput:

@@ -6,7 +6,17 @@ from uuid import UUID
 
 import asyncpg
 
-from recollect.graph.graphs.model import Change, Graph, GraphHead, Moment, NewGraph, Revision, spelled_id
+from recollect.accounts.quotas.model import Quotas
+from recollect.graph.graphs.model import (
+    Change,
+    Graph,
+    GraphHead,
+    Moment,
+    NewGraph,
+    Revision,
+    WrittenHead,
+    spelled_id,
+)
 from recollect.ids import new_id
 from recollect.platform.db import Transaction
 from recollect.platform.sql import Queries
@@ -116,24 +126,9 @@ async def update_graph(tx: Transaction, graph: Graph) -> bool:
     return updated is not None
 
 
-async def remove_head(tx: Transaction, graph: Graph) -> None:
-    """Take a graph's head away, for another in its place."""
-    await tx.execute(queries.remove_head, graph_id=graph.id)
-
-
-async def insert_head(tx: Transaction, graph: Graph, head: GraphHead) -> None:
-    """Put a graph's head in its place again."""
-    await tx.execute(
-        queries.insert_head,
-        graph_id=graph.id,
-        revision=head.revision,
-        revision_time=head.at,
-        entities=head.entities,
-        facts=head.facts,
-        placeholders=head.placeholders,
-        observations=head.observations,
-        relations=head.relations,
-    )
+async def renew_head(tx: Transaction, graph: Graph) -> None:
+    """Put another row in the place of a graph's head."""
+    await tx.execute(queries.renew_head, graph_id=graph.id)
 
 
 async def plan_checks_once(tx: Transaction) -> None:
@@ -157,13 +152,13 @@ async def lock_graph(tx: Transaction, name: str, operation: str) -> Revision | N
     row = await tx.fetchrow(queries.lock_graph, name=name, id=spelled_id(name))
     if row is None:
         return None
-    return Revision(_graph(row), row["number"], row["at"], actor=tx.caller.subject, operation=operation)
+    return Revision(_graph(row), row["number"], row["at"], tx.caller.subject, operation, row["stored_bytes"])
 
 
-async def record_revision(tx: Transaction, revision: Revision) -> None:
+async def record_revision(tx: Transaction, revision: Revision) -> WrittenHead:
     """Move the head to this revision and append its change."""
     counters = ("entities", "facts", "placeholders", "observations", "relations")
-    await tx.execute(
+    row = await tx.fetchrow(
         queries.record_revision,
         **revision.parameters,
         **{counter: revision.deltas[counter] for counter in counters},
@@ -172,6 +167,16 @@ async def record_revision(tx: Transaction, revision: Revision) -> None:
         ids=revision.ids,
         counts=dict(revision.counts),
     )
+    assert row is not None
+    quotas = Quotas(
+        plan=row["plan"],
+        graphs=row["graphs"],
+        nodes_per_graph=row["nodes_per_graph"],
+        observations=row["observations"],
+        stored_bytes=row["stored_bytes"],
+        embeddings_per_day=row["embeddings_per_day"],
+    )
+    return WrittenHead(row["nodes"], row["graph_bytes"], quotas)
 
 
 def _graph(row: asyncpg.Record) -> Graph:

@@ -1,0 +1,71 @@
+"""The limits that a tenant's plan sets to what it stores, and the error of a write that would pass one."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from recollect.errors import QuotaExceeded
+
+NOUNS: Mapping[str, str] = {
+    "graphs": "graphs",
+    "nodes_per_graph": "entities, facts and placeholders in a graph",
+    "observations": "observations",
+    "stored_bytes": "bytes of stored text, history included",
+    "embeddings_per_day": "passages embedded in a day (UTC)",
+}
+"""The quotas by their names in plans, and what each counts."""
+
+_ADVICE: Mapping[str, str] = {
+    "graphs": "Delete graphs",
+    "nodes_per_graph": "Delete some of the graph's, write to another graph",
+    "observations": "Delete some",
+    "stored_bytes": "Delete graphs, or delete and compact",
+    "embeddings_per_day": "Wait until midnight (UTC)",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Quotas:
+    """What a plan lets a tenant store; None is no limit."""
+
+    plan: str
+    graphs: int | None
+    nodes_per_graph: int | None
+    observations: int | None
+    stored_bytes: int | None
+    embeddings_per_day: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class TenantTotals:
+    """What a tenant stores in all its graphs."""
+
+    graphs: int
+    observations: int
+    stored_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class QuotaUse:
+    """A quota with its limit and what is used of it; None is no limit, or not for this credential to know."""
+
+    name: str
+    limit: int | None
+    used: int | None
+
+
+def exceeded(plan: str, quota: str, limit: int, *, used: int | None, asked: int) -> QuotaExceeded:
+    """The error of a write that would add `asked` to what is `used`, beyond the limit; None leaves `used` untold."""
+    rule = f"The plan {plan!r} allows {limit:,} {NOUNS[quota]}."
+    there = f"This would add {asked:,}." if used is None else f"There are {used:,}, and this would add {asked:,}."
+    return QuotaExceeded(rule, there, f"{_ADVICE[quota]}, or ask for a larger plan.")
+
+
+def day_of(now: datetime) -> datetime:
+    """The midnight (UTC) at which the day of this time began."""
+    return now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+
+
+def until_tomorrow(now: datetime) -> timedelta:
+    """How long it is until the next midnight (UTC)."""
+    return day_of(now) + timedelta(days=1) - now
