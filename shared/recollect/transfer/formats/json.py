@@ -75,14 +75,6 @@ def read(texts: Iterator[str]) -> Read:
     source.end()
 
 
-def write_items(records: Sequence[AnyRecord]) -> bytes:
-    """Records as one such document: how a part of a long import is sent."""
-    parts: dict[str, list[AnyRecord]] = {}
-    for record in records:
-        parts.setdefault(next(part for part, type_ in PARTS.items() if isinstance(record, type_)), []).append(record)
-    return msgspec.json.encode(parts)
-
-
 def _lines(records: Sequence[Any], first: bool) -> str:
     if not records:
         return ""
