@@ -9,8 +9,6 @@ from typing import Any
 
 from recollect.errors import InvalidInput
 
-_EVERY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}  # noqa: S104 - read, not bound
-
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
@@ -37,12 +35,6 @@ def claimed_port(host: str, port: int) -> Iterator[int]:
         except OSError as error:
             raise InvalidInput(_refusal(error, host, port)) from error
         yield claim.getsockname()[1]
-
-
-def base_url(host: str, port: int) -> str:
-    """Where a client on this machine reaches a server that listens on `host:port`."""
-    reachable = _EVERY_ADDRESS.get(host, host)
-    return f"http://[{reachable}]:{port}" if ":" in reachable else f"http://{reachable}:{port}"
 
 
 def _resolve(host: str, port: int) -> tuple[socket.AddressFamily, Any]:

@@ -20,8 +20,9 @@ from pydantic_settings import SettingsError
 
 from recollect.errors import InvalidInput, RecollectError, Unavailable
 from recollect.printable import printable
+from recollect.public_url import local_url
 from recollect.settings import Settings
-from recollect_local.address import Endpoint, base_url, claimed_port
+from recollect_local.address import Endpoint, claimed_port
 from recollect_local.command import CommandServer
 from recollect_local.data_folder import DataFolder
 from recollect_local.demo import DEMO_TENANT, prepare_demo
@@ -68,7 +69,7 @@ def _run(options: LocalOptions, stopping: threading.Event) -> None:
     folder = DataFolder(options.data_dir or settings.data_dir)
     with folder.locked() as lock, Supervisor(_say) as supervisor:
         with claimed_port(options.host, options.port) as port:
-            address = base_url(options.host, port)
+            address = local_url(options.host, port)
             lock.sign(address)
             _clear(options.ready_file)
             _say(f"Recollect keeps its data in {folder.path}")
@@ -130,7 +131,7 @@ def _process(name: str, module: str, environment: dict[str, str], folder: DataFo
 
 def _environment(settings: Settings, host: str, port: int) -> dict[str, str]:
     """What gateway and worker are told; whoever asked for `host` also means to reach the gateway under it."""
-    reached_as = urlsplit(base_url(host, port)).netloc
+    reached_as = urlsplit(local_url(host, port)).netloc
     return {
         **os.environ,
         "RECOLLECT_DATABASE_URL": settings.database_url,

@@ -7,6 +7,7 @@ from pydantic import Field, SecretStr, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from recollect.errors import InvalidInput
+from recollect.public_url import local_url, read_public_url
 
 DEVELOPMENT_SECRET = "recollect-development-only"  # noqa: S105 - refused by the gateway beyond loopback
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
@@ -58,6 +59,12 @@ class Settings(BaseSettings):
     )
     host: str = Field(default="127.0.0.1", description="Address that the gateway listens on.")
     port: int = Field(default=8787, ge=0, le=65535, description="Port that the gateway listens on.")
+    public_url: str | None = Field(
+        default=None,
+        description="The address by which clients reach the gateway, such as `https://memory.example.com`: scheme, "
+        "host and port, no path, since it needs a host of its own. Default: `http://`, `RECOLLECT_HOST` and "
+        "`RECOLLECT_PORT`.",
+    )
     allowed_hosts: list[str] = Field(
         default=["127.0.0.1:*", "localhost:*", "[::1]:*"],
         description='Host headers that are served, as JSON (`["memory.example.com"]`); `["*"]` serves all. '
@@ -67,6 +74,21 @@ class Settings(BaseSettings):
         default=[],
         description="Proxies in front whose `X-Forwarded-For` tells who the client is, as JSON: addresses and networks "
         '(`["10.0.0.0/8"]`). Nobody else is believed.',
+    )
+    outbound_networks: list[str] = Field(
+        default=[],
+        description="Networks of your own that addresses which clients name may lead to nonetheless, as JSON "
+        '(`["10.1.2.0/24"]`): where an identity provider stands, say. Loopback (`["127.0.0.0/8"]`) may then be reached '
+        "on any port and without TLS, for tests and for one machine.",
+    )
+    outbound_refused_networks: list[str] = Field(
+        default=[],
+        description="Public addresses and networks that are yours and must not be reached so, as JSON. They go before "
+        "`RECOLLECT_OUTBOUND_NETWORKS`. What is not of the public internet is refused without.",
+    )
+    outbound_ports: list[int] = Field(default=[443], description="Ports that such addresses may name, as JSON.")
+    outbound_seconds: float = Field(
+        default=10.0, gt=0, le=60, description="How long an answer from such an address may take, all in all."
     )
     max_connections: int = Field(
         default=1000, ge=1, le=1_000_000, description="Connections that a gateway has at once, at most."
@@ -272,10 +294,15 @@ class Settings(BaseSettings):
         default=None, description="Where `recollect local` keeps its data. Default: the user's data folder."
     )
 
-    @field_validator("trusted_proxies")
+    @field_validator("trusted_proxies", "outbound_networks", "outbound_refused_networks")
     @classmethod
-    def _networks(cls, proxies: list[str]) -> list[str]:
-        return [str(ip_network(proxy)) for proxy in proxies]
+    def _networks(cls, networks: list[str]) -> list[str]:
+        return [str(ip_network(network)) for network in networks]
+
+    @field_validator("public_url")
+    @classmethod
+    def _canonical(cls, url: str | None) -> str | None:
+        return None if url is None else read_public_url(url)
 
     def require_own_secret(self) -> None:
         """Raise InvalidInput where the world could reach keys that are hashed with the secret in this file."""
@@ -283,6 +310,11 @@ class Settings(BaseSettings):
             raise InvalidInput(
                 "Set it to 32 random bytes or more before listening beyond this machine", path="RECOLLECT_KEY_SECRET"
             )
+
+    @property
+    def base_url(self) -> str:
+        """Where clients reach the gateway, without a slash at the end: `https://memory.example.com`."""
+        return self.public_url or local_url(self.host, self.port)
 
     @property
     def migration_url(self) -> str:

@@ -111,9 +111,14 @@ def rpc_answer(body: str) -> dict[str, Any]:
 
 @contextmanager
 def serving(settings: Settings) -> Iterator[RunningGateway]:
-    """A gateway in a thread of this process, served as `python -m recollect_gateway` serves it."""
+    """A gateway in a thread of this process, served as `python -m recollect_gateway` serves it.
+
+    Its public address is where it listens, unless the settings name one.
+    """
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
+        listening = RunningGateway(f"http://127.0.0.1:{listener.getsockname()[1]}")
+        settings = settings.model_copy(update={"public_url": settings.public_url or listening.url})
         server = uvicorn.Server(server_config(create_app(settings), settings))
         thread = threading.Thread(target=server.run, args=([listener],), name="gateway")
         thread.start()
@@ -123,7 +128,7 @@ def serving(settings: Settings) -> Iterator[RunningGateway]:
                 assert thread.is_alive(), "the gateway did not start"
                 assert time.monotonic() < give_up, "the gateway did not start in time"
                 time.sleep(0.01)
-            yield RunningGateway(f"http://127.0.0.1:{listener.getsockname()[1]}")
+            yield listening
         finally:
             server.should_exit = True
             thread.join(MAX_WAIT_SECONDS)

@@ -12,8 +12,9 @@ from pathlib import Path
 
 import httpx2
 
+from recollect.public_url import local_url
 from recollect.settings import Settings
-from recollect_local.address import base_url, claimed_port
+from recollect_local.address import claimed_port
 from recollect_local.process import start_process, stop_process
 from tests.support.gateway import RunningGateway
 from tests.support.workers import environment
@@ -44,7 +45,7 @@ def gateway_process(settings: Settings, log: Path) -> Iterator[DeployedGateway]:
             [sys.executable, "-m", "recollect_gateway"], log=log, environment={**os.environ, **variables}
         )
         try:
-            url = base_url("127.0.0.1", port)
+            url = local_url("127.0.0.1", port)
             _wait_until_ready(process, url, log)
             yield DeployedGateway(RunningGateway(url), log)
         finally:
@@ -93,7 +94,7 @@ async def signing_in(gateway: RunningGateway, key: str) -> AsyncIterator[Running
 
     server = await asyncio.start_server(forward, "127.0.0.1", 0, limit=LONGEST_HEAD)
     async with server:
-        yield RunningGateway(base_url("127.0.0.1", server.sockets[0].getsockname()[1]))
+        yield RunningGateway(local_url("127.0.0.1", server.sockets[0].getsockname()[1]))
 
 
 def _signed(head: bytes, key: str) -> bytes:

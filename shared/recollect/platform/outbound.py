@@ -1,0 +1,270 @@
+"""Requests to addresses that somebody else chose: a client's metadata, an issuer's keys, the end of a webhook.
+
+Whoever names an address must not reach through us what they cannot reach themselves (server-side request forgery). So
+the address is read once, its host is looked up once, *each* address found must belong to the public internet, and the
+connection goes to one of those: there is no second look-up that could say something else. TLS is verified against the
+name. Nothing is followed, sent along or kept: no redirect, proxy, cookie, credential or connection. Time, size and
+number are bounded, and every failure looks the same from outside; the log tells operators which it was.
+"""
+
+import asyncio
+import re
+import socket
+import ssl
+from collections.abc import Hashable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Literal
+
+import httpx2
+import structlog
+
+from recollect.errors import InvalidInput
+from recollect.platform.public_networks import PublicNetworks, is_loopback
+from recollect.platform.shares import Shares
+from recollect.settings import Settings
+
+MAX_BODY_BYTES = 64 * 1024
+"""Longest body that is read, unless a caller asks for less or more."""
+
+MAX_URL_LENGTH = 2048
+
+AT_ONCE = 100
+"""Requests of a process that are under way at once."""
+
+AT_ONCE_EACH = 4
+"""Those on behalf of one caller."""
+
+LOOK_UPS = 16
+"""Names that a process looks up at once, each in a thread: the system's resolver knows no other way."""
+
+LOOK_UPS_EACH = 2
+"""Those on behalf of one caller. A look-up that nobody waits for any more counts until it ends."""
+
+ADDRESSES = 2
+"""Addresses of one name that are tried, each for its part of the time."""
+
+_ONE_CONNECTION = httpx2.Limits(max_connections=1, max_keepalive_connections=0)
+_MAX_AGE = re.compile(r'(?:^|[\s,])max-age="?(\d{1,9})"?(?=$|[\s,])', re.IGNORECASE)
+_NOT_KEPT = re.compile(r"(?:^|[\s,])(?:no-store|no-cache)(?=$|[\s,=])", re.IGNORECASE)
+
+log = structlog.get_logger(__name__)
+
+
+class OutboundFailed(Exception):
+    """No answer can be had from an address. It never says why: that would tell of our network."""
+
+    def __init__(self) -> None:
+        super().__init__("No answer could be had from this address")
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What an address answered, whatever its status: a redirect is an answer, too."""
+
+    status: int
+    headers: httpx2.Headers
+    body: bytes
+
+    @property
+    def media_type(self) -> str:
+        """The type of the body in lower case, without parameters; empty where none is told."""
+        told: str = self.headers.get("content-type", "")
+        return told.split(";", 1)[0].strip().lower()
+
+    @property
+    def max_age(self) -> int | None:
+        """For how many seconds it may be kept, as `Cache-Control` says (RFC 9111); None where it does not say."""
+        told = self.headers.get("cache-control", "")
+        if _NOT_KEPT.search(told):
+            return 0
+        found = _MAX_AGE.search(told)
+        return int(found[1]) if found else None
+
+
+class Outbound:
+    """Sends such requests. One for a process: its bounds are those of all."""
+
+    def __init__(self, settings: Settings, *, tls: ssl.SSLContext | None = None) -> None:
+        self._networks = PublicNetworks(allowed=settings.outbound_networks, refused=settings.outbound_refused_networks)
+        self._ports = frozenset(settings.outbound_ports)
+        self._seconds = settings.outbound_seconds
+        self._tls = tls or httpx2.create_ssl_context()
+        self._requests, self._requests_each = Shares(AT_ONCE), Shares(AT_ONCE_EACH)
+        self._names = _Names()
+
+    async def get(
+        self, url: str, *, asked_by: Hashable, accept: str = "application/json", max_bytes: int = MAX_BODY_BYTES
+    ) -> Answer:
+        """What is at the address. `asked_by`: on whose behalf, a tenant or a client's address, whose share it takes.
+
+        Raises OutboundFailed for whatever goes wrong, an address that may not be reached included. Status and type of
+        the answer are the caller's to check.
+        """
+        return await self._request("GET", url, asked_by, {"Accept": accept}, None, max_bytes)
+
+    async def post(
+        self,
+        url: str,
+        content: bytes,
+        *,
+        asked_by: Hashable,
+        headers: Mapping[str, str],
+        max_bytes: int = MAX_BODY_BYTES,
+    ) -> Answer:
+        """What the address answers to a body; `headers` tell its type. As `get` otherwise. It is sent once at most."""
+        return await self._request("POST", url, asked_by, headers, content, max_bytes)
+
+    def require_address(self, url: str, *, path: str) -> None:
+        """Raise InvalidInput at `path` for what can be no address of ours by its form, wherever it leads."""
+        self._read(url, path)
+
+    async def close(self) -> None:
+        """Look nothing up any more."""
+        self._names.close()
+
+    async def _request(
+        self,
+        method: Literal["GET", "POST"],
+        url: str,
+        asked_by: Hashable,
+        headers: Mapping[str, str],
+        content: bytes | None,
+        max_bytes: int,
+    ) -> Answer:
+        wait = self._seconds
+        try:
+            async with (
+                asyncio.timeout(self._seconds),
+                self._requests_each.held(asked_by, wait_seconds=wait),
+                self._requests.held(None, wait_seconds=wait),
+            ):
+                target = self._read(url, "url")
+                addresses = await self._addresses(target, asked_by)
+                request = httpx2.Request(method, target, headers=_own_headers(headers), content=content)
+                return await self._ask(request, addresses, max_bytes)
+        except (httpx2.HTTPError, InvalidInput, _Refused, OSError, UnicodeError) as error:
+            log.info("outbound request failed", host=_host_of(url), reason=f"{type(error).__name__}: {error}")
+            raise OutboundFailed from None
+
+    def _read(self, url: str, path: str) -> httpx2.URL:
+        try:
+            read = httpx2.URL(url)
+        except (httpx2.InvalidURL, ValueError):
+            raise InvalidInput("This is no address", path=path) from None
+        if len(url) > MAX_URL_LENGTH or not read.host or read.userinfo or read.fragment:
+            raise InvalidInput(
+                f"An address has a host, no user, no fragment and {MAX_URL_LENGTH} characters at most", path=path
+            )
+        if not self._networks.loopback_allowed:
+            self._require_https(read, path)
+        return read
+
+    def _require_https(self, url: httpx2.URL, path: str) -> None:
+        port = url.port or 443
+        if url.scheme != "https" or port not in self._ports:
+            ports = ", ".join(map(str, sorted(self._ports)))
+            raise InvalidInput(f"An address begins with https:// and names no port but {ports}", path=path)
+
+    async def _addresses(self, url: httpx2.URL, asked_by: Hashable) -> list[str]:
+        """The addresses that a host has; raises _Refused if there is one that may not be reached."""
+        found = await self._names.addresses(url.host, asked_by, wait_seconds=self._seconds)
+        if not found or not all(address in self._networks for address in found):
+            raise _Refused("it leads to addresses that are not of the public internet")
+        if not all(map(is_loopback, found)):
+            self._require_https(url, "url")
+        return found
+
+    async def _ask(self, request: httpx2.Request, addresses: list[str], max_bytes: int) -> Answer:
+        tried = addresses[:ADDRESSES]
+        for address in tried[:-1]:
+            try:
+                return await self._exchange(request, address, max_bytes, self._seconds / len(tried))
+            except (httpx2.ConnectError, httpx2.ConnectTimeout):
+                continue  # Nothing was sent yet.
+        return await self._exchange(request, tried[-1], max_bytes, self._seconds)
+
+    async def _exchange(self, request: httpx2.Request, address: str, max_bytes: int, connect_seconds: float) -> Answer:
+        """One request on a connection of its own, to this address, with TLS for the name."""
+        host = request.url.host
+        pinned = httpx2.Request(
+            request.method,
+            request.url.copy_with(host=address),
+            headers=request.headers,
+            content=request.content,
+            extensions={
+                "sni_hostname": host,
+                "timeout": httpx2.Timeout(self._seconds, connect=connect_seconds).as_dict(),
+            },
+        )
+        async with httpx2.AsyncHTTPTransport(self._tls, trust_env=False, limits=_ONE_CONNECTION) as transport:
+            response = await transport.handle_async_request(pinned)
+            try:
+                return Answer(response.status_code, response.headers, await _body(response, max_bytes))
+            finally:
+                await response.aclose()
+
+
+class _Refused(Exception):
+    """Why a request was not sent, or its answer not taken; for the log."""
+
+
+class _Names:
+    """Looks names up, a few at a time."""
+
+    def __init__(self) -> None:
+        self._threads = ThreadPoolExecutor(LOOK_UPS, thread_name_prefix="resolver")
+        self._each = Shares(LOOK_UPS_EACH)
+        self._under_way: set[asyncio.Task[list[str]]] = set()
+
+    async def addresses(self, host: str, asked_by: Hashable, *, wait_seconds: float) -> list[str]:
+        """All addresses of a host, in the order in which to try them.
+
+        Whoever stops waiting leaves the look-up behind: a thread cannot be ended, and its caller's share stays taken.
+        """
+        task = asyncio.create_task(self._look_up(host, asked_by, wait_seconds))
+        self._under_way.add(task)
+        task.add_done_callback(self._forget)
+        return await asyncio.shield(task)
+
+    def close(self) -> None:
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    async def _look_up(self, host: str, asked_by: Hashable, wait_seconds: float) -> list[str]:
+        async with self._each.held(asked_by, wait_seconds=wait_seconds):
+            return await asyncio.get_running_loop().run_in_executor(self._threads, _system_addresses, host)
+
+    def _forget(self, task: asyncio.Task[list[str]]) -> None:
+        self._under_way.discard(task)
+        if not task.cancelled():
+            task.exception()  # Nobody may be left to be told.
+
+
+def _system_addresses(host: str) -> list[str]:
+    found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(address[0]) for *_, address in found))
+
+
+def _host_of(url: str) -> str | None:
+    """What a log may tell of an address: what follows the host may be a secret."""
+    try:
+        return httpx2.URL(url).host
+    except (httpx2.InvalidURL, ValueError):
+        return None
+
+
+def _own_headers(headers: Mapping[str, str]) -> dict[str, str]:
+    # A body as it is: one that unfolds is never read, whatever it would unfold to.
+    return {**headers, "User-Agent": "Recollect", "Accept-Encoding": "identity"}
+
+
+async def _body(response: httpx2.Response, max_bytes: int) -> bytes:
+    """A body, read as far as it may be long; raises _Refused for a longer or an encoded one."""
+    if response.headers.get("content-encoding", "identity").strip().lower() != "identity":
+        raise _Refused("its answer is encoded, though none was asked for")
+    body = bytearray()
+    async for part in response.aiter_raw():
+        body += part
+        if len(body) > max_bytes:
+            raise _Refused(f"its answer is longer than {max_bytes} bytes")
+    return bytes(body)

@@ -1,0 +1,44 @@
+"""The address by which clients reach the gateway: one scheme, one host, one port, and nothing after them.
+
+A path before ours is refused. Cookies and the origin of a page belong to a whole host: whatever else is served there
+could read and do what ours can, and the well-known addresses of OAuth stand at a host's root.
+"""
+
+import re
+from ipaddress import IPv6Address
+from urllib.parse import urlsplit
+
+_EVERY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}  # noqa: S104 - read, not bound
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+_HOST_NAME = re.compile(r"(?=.{1,253}$)[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*")
+
+
+def local_url(host: str, port: int) -> str:
+    """Where a client on this machine reaches a server that listens on `host:port`."""
+    return f"http://{_bracketed(_EVERY_ADDRESS.get(host, host))}:{port}"
+
+
+def read_public_url(text: str) -> str:
+    """The canonical form: lower case, no default port, no slash at the end. Raises ValueError for anything else."""
+    if not text.isascii() or not text.isprintable() or " " in text or "\\" in text:
+        raise ValueError("it may hold printable ASCII only; a name of other letters is written in Punycode")
+    parts = urlsplit(text)
+    if parts.scheme not in _DEFAULT_PORTS:
+        raise ValueError("it begins with https:// or http://")
+    if parts.path not in ("", "/") or any(sign in text for sign in "?#@"):
+        raise ValueError("it is scheme, host and port alone: no path, query, fragment or user")
+    host, port = _host(parts.hostname or ""), parts.port
+    shown = "" if port in (None, _DEFAULT_PORTS[parts.scheme]) else f":{port}"
+    return f"{parts.scheme}://{_bracketed(host)}{shown}"
+
+
+def _host(host: str) -> str:
+    if ":" in host:
+        return str(IPv6Address(host))
+    if not _HOST_NAME.fullmatch(host):
+        raise ValueError(f"{host!r} is no name of a host")
+    return host
+
+
+def _bracketed(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
