@@ -13,11 +13,13 @@ from litestar.types import Receive, Scope, Send
 from redis.asyncio import Redis
 
 from recollect import __version__
+from recollect.accounts.oauth.signing.model import Vault
 from recollect.accounts.usage.tally import UsageTally
 from recollect.platform.cache import connect_redis
 from recollect.platform.db import Database
 from recollect.platform.embedding import Embedder, create_embedder, create_previous_embedder
 from recollect.platform.embedding_cache import CachedEmbedder
+from recollect.platform.outbound import Outbound
 from recollect.platform.queue import Wakeups
 from recollect.platform.rate_limits.limiter import RateLimiter
 from recollect.platform.shared_cache import SharedCache
@@ -32,6 +34,7 @@ from recollect_gateway.errors import problem_response
 from recollect_gateway.failures import FailedKeys
 from recollect_gateway.guards import CallerMiddleware, known_parameters, within_toolsets
 from recollect_gateway.management.erasure import ErasureController
+from recollect_gateway.management.grants import GrantController
 from recollect_gateway.management.graph_jobs import GraphJobController
 from recollect_gateway.management.graphs import GraphController
 from recollect_gateway.management.health import HealthController
@@ -44,6 +47,14 @@ from recollect_gateway.management.plan import PlanController
 from recollect_gateway.management.transfer import TransferController
 from recollect_gateway.management.usage import UsageController
 from recollect_gateway.mcp_endpoint.endpoint import McpEndpoint
+from recollect_gateway.oauth.authorization import AuthorizationController
+from recollect_gateway.oauth.discovery import DiscoveryController
+from recollect_gateway.oauth.documents import KnownClients
+from recollect_gateway.oauth.forms import MAX_FORM_BYTES
+from recollect_gateway.oauth.published_keys import PublishedKeys
+from recollect_gateway.oauth.registration import RegistrationController
+from recollect_gateway.oauth.resources import Resources
+from recollect_gateway.oauth.token import TokenController
 from recollect_gateway.usage import UsageMiddleware, flushed_usage
 from recollect_gateway.web.joining import JoinController
 from recollect_gateway.web.pages import error_page
@@ -75,6 +86,7 @@ def create_app(settings: Settings, *, on_start: Callable[[], None] | None = None
             KeyController,
             MemberController,
             InvitationController,
+            GrantController,
             MemoryController,
             TransferController,
             JobController,
@@ -98,11 +110,16 @@ def create_app(settings: Settings, *, on_start: Callable[[], None] | None = None
     public = Router("/v1", route_handlers=[report_key], guards=[known_parameters], security=[{}])
     pages = Router(
         "/",
-        route_handlers=[SignInController, AccountController, JoinController, style_sheet],
+        route_handlers=[SignInController, AccountController, JoinController, AuthorizationController, style_sheet],
         exception_handlers={Exception: error_page},
     )
+    oauth = Router(
+        "/",
+        route_handlers=[DiscoveryController, TokenController, RegistrationController],
+        request_max_body_size=MAX_FORM_BYTES,
+    )
     return Litestar(
-        [mcp, HealthController, v1, public, pages],
+        [mcp, HealthController, v1, public, pages, oauth],
         lifespan=[lifespan],
         exception_handlers={Exception: lambda request, error: problem_response(error, request)},
         before_send=[tell_limits],
@@ -140,8 +157,14 @@ async def _open(state: State, settings: Settings, stack: AsyncExitStack) -> None
     failed = FailedKeys(limiter, lambda site: limits.of("failed_keys", site, settings.failed_keys_per_minute))
     state.authenticator = Authenticator(state.db, state.pepper, state.tally.note_key, failed)
     state.admission = Admission(limiter, settings)
+    state.resources = Resources(settings.base_url)
+    state.vault = Vault.of(state.pepper)
+    state.published_keys = PublishedKeys(state.db)
+    outbound = Outbound(settings)
+    stack.push_async_callback(outbound.close)
+    state.known_clients = KnownClients(state.db, outbound)
     state.services = Services(state.db, encoder, settings, recall_cache, state.tally)
-    state.mcp_endpoint = McpEndpoint(state.services, state.authenticator, state.admission)
+    state.mcp_endpoint = McpEndpoint(state.services, state.authenticator, state.admission, state.resources)
     await stack.enter_async_context(state.mcp_endpoint.sessions.run())
 
 

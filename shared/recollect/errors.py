@@ -60,6 +60,7 @@ class ErrorCode(StrEnum):
     VERSION_CONFLICT = "version_conflict"
     KEY_NOT_FOUND = "key_not_found"
     KEY_VOID = "key_void"
+    GRANT_NOT_FOUND = "grant_not_found"
     JOB_NOT_FOUND = "job_not_found"
     JOB_NOT_FINISHED = "job_not_finished"
     JOB_HAS_NO_OUTPUT = "job_has_no_output"

@@ -15,7 +15,7 @@ async def test_a_parameter_that_a_route_does_not_have_is_refused(
     gateway: RunningGateway, admin_key: str, name: str
 ) -> None:
     method, path = name.split(" ")
-    address = path.format(job_id=uuid4(), key_id=uuid4(), name="nowhere")
+    address = path.format(job_id=uuid4(), key_id=uuid4(), grant_id=uuid4(), name="nowhere")
     async with gateway.http(admin_key) as http:
         response = await http.request(method, address, params={"dryRun": "true"})
     assert response.status_code == 400

@@ -29,13 +29,52 @@ from tests.support.timeouts import MAX_WAIT_SECONDS
 from tests.support.workers import environment
 
 DESCRIPTION = "GET /v1/openapi.json"
-OPEN = {"GET /health/live", "GET /health/ready", DESCRIPTION, f"{DESCRIPTION}/openapi.json", f"{DESCRIPTION}/{{path}}"}
-"""Routes that ask for no credential."""
+PAGES = {
+    "GET /account",
+    "POST /account/password",
+    "POST /account/sessions/{session_id}/end",
+    "GET /assets/recollect.css",
+    "GET /join/{secret}",
+    "POST /join/{secret}",
+    "GET /oauth/authorize",
+    "POST /oauth/authorize",
+    "GET /sign-in",
+    "POST /sign-in",
+    "POST /sign-out",
+}
+"""Pages for people: a cookie says who is signed in."""
+
+OAUTH = {
+    "GET /.well-known/oauth-authorization-server",
+    "GET /.well-known/oauth-protected-resource",
+    "GET /.well-known/oauth-protected-resource/mcp",
+    "GET /.well-known/oauth-protected-resource/t/{tenant}/mcp",
+    "GET /.well-known/openid-configuration",
+    "GET /oauth/jwks.json",
+    "POST /oauth/introspect",
+    "POST /oauth/register",
+    "POST /oauth/revoke",
+    "POST /oauth/token",
+}
+"""What OAuth clients ask, who are public: what they present is judged by itself."""
+
+OPEN = {
+    "GET /health/live",
+    "GET /health/ready",
+    DESCRIPTION,
+    f"{DESCRIPTION}/openapi.json",
+    f"{DESCRIPTION}/{{path}}",
+    *PAGES,
+    *OAUTH,
+}
+"""Routes that ask for no credential of a tenant."""
 
 BY_SCOPE = {
     "GET /v1/keys",
     "POST /v1/keys",
     "DELETE /v1/keys/{key_id}",
+    "GET /v1/grants",
+    "DELETE /v1/grants/{grant_id}",
     "POST /v1/graphs/{name}/erase",
     "GET /v1/plan",
 }
@@ -117,7 +156,7 @@ async def confined(issue: NewApiKey, caller: Caller) -> dict[str, str]:
 async def answered(http: httpx2.AsyncClient, name: str) -> httpx2.Response:
     """What the route answers to a call that makes little sense."""
     method, path = name.split(" ")
-    ids = {"job_id": str(uuid4()), "key_id": str(uuid4()), "name": "nowhere"}
+    ids = {"job_id": str(uuid4()), "key_id": str(uuid4()), "grant_id": str(uuid4()), "name": "nowhere"}
     body = {} if method == "GET" else {"json": {"nothing": "of that kind"}}
     return await http.request(method, path.format(**ids), **body)  # type: ignore[arg-type]
 

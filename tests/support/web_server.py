@@ -92,9 +92,14 @@ class CertificateAuthority:
         basics = x509.BasicConstraints(ca=True, path_length=None)
         self._certificate = self._signed(self._name, self._key.public_key(), basics)
 
+    @property
+    def pem(self) -> bytes:
+        """The authority's own certificate, for who is to trust it."""
+        return _pem(self._certificate)
+
     def trusting(self) -> ssl.SSLContext:
         """What a client trusts who trusts this authority alone."""
-        return ssl.create_default_context(cadata=_pem(self._certificate).decode())
+        return ssl.create_default_context(cadata=self.pem.decode())
 
     def serving(self, *names: str) -> ssl.SSLContext:
         """What a server needs that is called so, names and addresses."""

@@ -107,6 +107,25 @@ async def _settled(agent: Agent, owner: asyncpg.Connection) -> Neighbour:
         INSERT INTO members SELECT $1, id, 'owner' FROM person""",
         caller.tenant_id,
     )
+    await owner.execute(
+        """INSERT INTO oauth_grants (tenant_id, id, person_id, client_id, client_name, scopes, resource, created_by,
+            expires_at)
+        SELECT tenant_id, gen_random_uuid(), person_id, 'https://client.example.com/x', 'Client', '{memory:read}',
+            'https://memory.example.com/mcp', 'person', now() + interval '1 hour'
+        FROM members WHERE tenant_id = $1""",
+        caller.tenant_id,
+    )
+    for table, columns, values in (
+        ("oauth_codes", "redirect_uri, code_challenge", "'https://client.example.com/cb', 'challenge'"),
+        ("oauth_access_tokens", "id, scopes", "gen_random_uuid(), '{memory:read}'"),
+        ("oauth_refresh_tokens", "id, generation", "gen_random_uuid(), 0"),
+    ):
+        await owner.execute(
+            f"INSERT INTO {table} (tenant_id, grant_id, hash, expires_at, {columns}) "
+            f"SELECT tenant_id, id, sha256(('{table}' || id)::bytea), expires_at, {values} FROM oauth_grants "
+            "WHERE tenant_id = $1",
+            caller.tenant_id,
+        )
     await owner.execute("INSERT INTO usage_hourly VALUES ($1, '2026-01-01Z', 'tool', 'recall', 1)", caller.tenant_id)
     async with db.transaction(caller) as tx:
         default = await graphs.get_graph(tx, "default")

@@ -1,7 +1,6 @@
 """What runs as the owner before a tenant is known: a closed list, and attacks on each of it."""
 
 import json
-import re
 from collections.abc import AsyncIterator
 
 import asyncpg
@@ -62,8 +61,47 @@ FUNCTIONS = {
         "accepted_at",
         "revoked_at",
     },
+    "find_oauth_access_token(token_hash bytea)": {
+        "tenant_id",
+        "tenant",
+        "tenant_status",
+        "grant_id",
+        "role",
+        "scopes",
+        "graph_ids",
+        "toolsets",
+        "default_graph",
+        "resource",
+        "expires_at",
+        "revoked_at",
+        *RATES,
+    },
+    "find_oauth_tenant(secret_hash bytea)": {"tenant_id"},
+    "find_oauth_client(client_id text)": {
+        "id",
+        "name",
+        "uri",
+        "redirect_uris",
+        "refreshes",
+        "fresh_until",
+    },
+    "keep_oauth_client(client_id text, client_name text, client_uri text, uris text[], may_refresh boolean, "
+    "fresh timestamp with time zone)": {"created_at"},
+    "touch_oauth_client(client_id text)": {"touch_oauth_client"},
+    "list_signing_keys()": {"id", "fingerprint", "public_key", "private_key", "created_at"},
+    "add_signing_key(key_id text, secret_fingerprint bytea, public_part jsonb, private_part bytea)": {
+        "add_signing_key"
+    },
 }
 """Each with what it tells, and no more."""
+
+WRITING = {
+    "forget_statistics": "what the planner knows, and nothing else",
+    "keep_oauth_client": "clients, which are nobody's: test_oauth.py",
+    "touch_oauth_client": "when a client was used",
+    "add_signing_key": "signing keys, which are nobody's: test_oauth.py",
+}
+"""Those that write, and what."""
 
 SHADOWS = """
     CREATE TEMP TABLE api_keys (tenant_id uuid, id uuid, kind text, hash bytea, scopes text[], graph_ids uuid[],
@@ -151,8 +189,7 @@ async def test_each_is_the_owners_with_a_path_of_its_own_and_open_to_the_applica
     for function in found:
         assert function["owner"] == OWNER_ROLE
         assert function["may_call"] == [APP_ROLE, OWNER_ROLE]
-        writes = function["proname"] == "forget_statistics"  # what the planner knows, and nothing else
-        assert function["provolatile"] == (b"v" if writes else b"s"), "it cannot write"
+        assert function["provolatile"] == (b"v" if function["proname"] in WRITING else b"s"), "it cannot write"
         (setting,) = function["proconfig"]
         path = setting.removeprefix("search_path=").split(", ")
         assert (path[0], path[-1]) == ("recollect", "pg_temp"), "temporary objects come last, where they shadow nothing"
@@ -160,8 +197,9 @@ async def test_each_is_the_owners_with_a_path_of_its_own_and_open_to_the_applica
 
 async def test_each_tells_what_it_must_and_no_more(attacker: asyncpg.Connection, neighbours: Neighbours) -> None:
     for function, columns in FUNCTIONS.items():
-        call = function.partition("(")[0] + ("()" if function.endswith("()") else "(NULL)")
-        statement = await attacker.prepare(f"SELECT * FROM {call}")
+        name, _, arguments = function.removesuffix(")").partition("(")
+        nulls = ", ".join("NULL" for argument in arguments.split(", ") if argument)
+        statement = await attacker.prepare(f"SELECT * FROM {name}({nulls})")
         assert {column.name for column in statement.get_attributes()} == columns
 
 
@@ -323,9 +361,9 @@ async def test_shadows_and_the_callers_tenant_change_no_answer_of_curation(
 
 
 async def test_others_may_not_call_them(owner: asyncpg.Connection, neighbours: Neighbours) -> None:
-    for function in FUNCTIONS:
-        name = f"recollect.{re.sub(r'[a-z_]+ (?=[a-z])', '', function)}"
-        assert not await owner.fetchval("SELECT has_function_privilege('public', $1, 'EXECUTE')", name)
+    asked = "SELECT proname, has_function_privilege('public', oid, 'EXECUTE') AS open FROM pg_proc WHERE prosecdef"
+    found = {row["proname"]: row["open"] for row in await owner.fetch(asked)}
+    assert found == dict.fromkeys((function.partition("(")[0] for function in FUNCTIONS), False)
 
 
 async def test_tenants_with_facts_to_relate_are_active_ones_whose_facts_are_embedded(

@@ -1,8 +1,8 @@
 """The ASGI application in front of the SDK: it makes the Caller, and decides what the request is offered.
 
 Addresses: `/mcp` takes the tenant from the credential; `/t/{tenant}/mcp` is the same with the tenant in the address,
-which must be the credential's. `/x/{toolset}` after either, or the headers `X-MCP-Toolsets` and `X-MCP-Readonly`,
-choose what is offered.
+which must be the credential's, and each is an OAuth resource of its own. `/x/{toolset}` after either, or the headers
+`X-MCP-Toolsets` and `X-MCP-Readonly`, choose what is offered.
 """
 
 import re
@@ -15,14 +15,25 @@ import anyio.to_thread
 from litestar import Request
 from litestar.datastructures import Headers
 from litestar.response.base import ASGIResponse
-from litestar.types import Receive, ReceiveMessage, Scope, Send
+from litestar.types import ASGIApp, Receive, ReceiveMessage, Send
+from litestar.types import Scope as AsgiScope
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp.shared.exceptions import MCPError
 from mcp_types import JSONRPCError
 
-from recollect.caller import Caller
-from recollect.errors import ErrorCode, InvalidInput, MethodNotAllowed, NotFound, RecollectError, TooLarge, Unavailable
+from recollect.caller import Caller, Scope
+from recollect.errors import (
+    ErrorCode,
+    Forbidden,
+    InvalidInput,
+    MethodNotAllowed,
+    NotFound,
+    RecollectError,
+    TooLarge,
+    Unauthenticated,
+    Unavailable,
+)
 from recollect_gateway.admission import Admission
 from recollect_gateway.bodies import LARGE, require_few_values
 from recollect_gateway.calls import Services
@@ -32,7 +43,9 @@ from recollect_gateway.mcp_endpoint.catalogue import DEFAULT_TOOLSETS, TOOLSETS
 from recollect_gateway.mcp_endpoint.messages import check_message
 from recollect_gateway.mcp_endpoint.request import SCOPE_KEY, McpRequest
 from recollect_gateway.mcp_endpoint.server import create_server
+from recollect_gateway.mcp_endpoint.step_up import missing_scope
 from recollect_gateway.mcp_endpoint.tool import Selection
+from recollect_gateway.oauth.resources import Resources
 from recollect_gateway.usage import CountedBody
 
 _ADDRESS = re.compile(r"^(?:/t/(?P<tenant>[^/]+))?/mcp(?:/x/(?P<toolset>[^/]+))?/?$")
@@ -57,8 +70,10 @@ class McpAddress:
 class McpEndpoint:
     """Authenticates each request and hands it to the SDK."""
 
-    def __init__(self, services: Services, authenticator: Authenticator, admission: Admission) -> None:
-        self._authenticator, self._admission = authenticator, admission
+    def __init__(
+        self, services: Services, authenticator: Authenticator, admission: Admission, resources: Resources
+    ) -> None:
+        self._authenticator, self._admission, self._resources = authenticator, admission, resources
         self.sessions = StreamableHTTPSessionManager(
             create_server(services),
             stateless=True,
@@ -68,7 +83,7 @@ class McpEndpoint:
         )
         self._max_bytes = services.settings.max_request_bytes
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
         """Serve one HTTP request; only POST, since no server-sent requests wait on a GET."""
         request: AnyRequest = Request(scope)
         async with AsyncExitStack() as stack:
@@ -76,16 +91,20 @@ class McpEndpoint:
                 mcp_request = await self._admit(request, body := CountedBody(receive), stack)
                 message = await self._whole(body)
             except RecollectError as error:
-                await problem_response(error, request).to_asgi_response(None, request)(scope, receive, send)
+                await self._problem(error, request)(scope, receive, send)
                 return
             if message is not None:  # Who left before the message was whole is owed no answer.
                 await self._answer(mcp_request, message, scope, receive, send)
 
     async def _answer(
-        self, mcp_request: McpRequest, message: bytes, scope: Scope, receive: Receive, send: Send
+        self, mcp_request: McpRequest, message: bytes, scope: AsgiScope, receive: Receive, send: Send
     ) -> None:
         try:
             await _check(message)
+            await _require_scope(mcp_request, message)
+        except RecollectError as error:
+            await self._problem(error, Request(scope))(scope, receive, send)
+            return
         except MCPError as error:
             await _refusal(error)(scope, receive, send)
             return
@@ -125,9 +144,44 @@ class McpEndpoint:
     async def _caller(self, request: AnyRequest, tenant: str | None) -> Caller | Unavailable:
         """Who calls, or why that cannot be found out now: each tool says so in its dialect, and does nothing else."""
         try:
-            return await self._authenticator.caller(request, tenant)
+            return await self._authenticator.caller(request, tenant, resource=self._resources.of(tenant).uri)
         except Unavailable as error:
             return error
+
+    def _problem(self, error: RecollectError, request: AnyRequest) -> ASGIApp:
+        """An error as problem details; where other credentials would help, a challenge says which."""
+        problem = problem_response(error, request)
+        challenge = self._challenge(error, request)
+        if challenge is not None:
+            problem.headers["WWW-Authenticate"] = challenge
+        return problem.to_asgi_response(None, request)
+
+    def _challenge(self, error: RecollectError, request: AnyRequest) -> str | None:
+        if not isinstance(error, Unauthenticated | InsufficientScope):
+            return None
+        tenant = _address(request.scope["raw_path"].decode("latin-1")).tenant
+        if isinstance(error, InsufficientScope):
+            return self._resources.challenge(tenant, error="insufficient_scope", scopes=[error.scope])
+        presented = bool(request.headers.get("authorization"))
+        return self._resources.challenge(tenant, error="invalid_token" if presented else None)
+
+
+class InsufficientScope(Forbidden):
+    """The token is too narrow for the call, and its person may widen it."""
+
+    def __init__(self, scope: Scope) -> None:
+        super().__init__(f"This client was not given the scope {scope}. Ask for it.")
+        self.scope = scope
+
+
+async def _require_scope(request: McpRequest, message: bytes) -> None:
+    """Raise InsufficientScope for a call of a tool that a step-up would allow."""
+    if len(message) < LARGE:
+        scope = missing_scope(request, message)
+    else:
+        scope = await anyio.to_thread.run_sync(missing_scope, request, message)
+    if scope is not None:
+        raise InsufficientScope(scope)
 
 
 async def _check(message: bytes) -> None:

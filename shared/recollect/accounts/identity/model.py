@@ -30,7 +30,7 @@ KIND_SCOPES = {
 WORKER = "worker"
 """The subject of what the service does of its own accord. Keys have others."""
 
-_KEY = re.compile(rf"rcl_({'|'.join(KIND_SCOPES)})_([0-9A-Za-z]{{{RANDOM_LENGTH}}})([0-9A-Za-z]{{{CRC_LENGTH}}})")
+_SECRET = re.compile(rf"rcl_([a-z]{{1,10}})_([0-9A-Za-z]{{{RANDOM_LENGTH}}})([0-9A-Za-z]{{{CRC_LENGTH}}})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,15 +94,20 @@ def alike(key: ApiKey) -> NewKey:
 
 
 def generate_secret(kind: str) -> str:
-    """A new key of that kind, with 190 random bits."""
+    """A new secret of that kind, of keys or of what else has their form, with 190 random bits."""
     body = "".join(secrets.choice(ALPHABET) for _ in range(RANDOM_LENGTH))
     return f"rcl_{kind}_{body}{_crc(kind, body)}"
 
 
 def is_well_formed(secret: str) -> bool:
     """Whether a string could be a key: its shape and its checksum."""
-    match = _KEY.fullmatch(secret)
-    return match is not None and match[3] == _crc(match[1], match[2])
+    return kind_of(secret) in KIND_SCOPES
+
+
+def kind_of(secret: str) -> str | None:
+    """The kind that a secret names, if it has the shape and the checksum of one."""
+    match = _SECRET.fullmatch(secret)
+    return match[1] if match is not None and match[3] == _crc(match[1], match[2]) else None
 
 
 def hash_secret(secret: str, pepper: bytes) -> bytes:

@@ -66,13 +66,18 @@ SELECT EXISTS (
 );
 
 -- name: find_standing
--- Whether the tenant is active, and whether a key of it (:key_id) holds or a person (:person_id) is its member.
+-- Whether the tenant is active, and whether a key of it (:key_id) holds, a person (:person_id) is its member, or a grant
+-- (:grant_id) was not revoked and is a member's.
 SELECT t.status = 'active' AS is_active, EXISTS (
     SELECT 1 FROM api_keys
     WHERE tenant_id = :tenant_id AND id = :key_id AND revoked_at IS NULL
         AND (expires_at IS NULL OR expires_at > statement_timestamp())
 ) OR EXISTS (
     SELECT 1 FROM members WHERE tenant_id = :tenant_id AND person_id = :person_id
+) OR EXISTS (
+    SELECT 1 FROM oauth_grants g
+    JOIN members m ON m.tenant_id = :tenant_id AND m.person_id = g.person_id
+    WHERE g.tenant_id = :tenant_id AND g.id = :grant_id AND g.revoked_at IS NULL
 ) AS holds
 FROM tenants t
 WHERE t.id = :tenant_id;

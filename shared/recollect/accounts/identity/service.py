@@ -17,7 +17,8 @@ from recollect.times import storable
 MAX_NAME = 200
 KEY_SUBJECT = "key:"
 PERSON_SUBJECT = "person:"
-"""How a Caller's subject begins that is a key or a person; the id follows."""
+GRANT_SUBJECT = "grant:"
+"""How a Caller's subject begins that is a key, a person, or a grant to an OAuth client; the id follows."""
 
 TOUCH_EVERY = timedelta(minutes=1)
 MAX_OVERLAP = timedelta(days=30)
@@ -128,13 +129,15 @@ async def revoke_key(tx: Transaction, key_id: UUID) -> ApiKey:
 async def require_standing(tx: Transaction, subject: str) -> None:
     """Raise Unauthenticated where whom work is done for has no right to it any more, TenantSuspended where nobody has.
 
-    `subject`: whose work it is, as a Caller says it: a key that must hold, or a person who must be a member. Operators
-    and the worker need neither.
+    `subject`: whose work it is, as a Caller says it: a key that must hold, a person who must be a member, or a grant of
+    one. Operators and the worker need none of these.
     """
-    key_id, person_id = _id_in(subject, KEY_SUBJECT), _id_in(subject, PERSON_SUBJECT)
-    is_active, holds = await store.find_standing(tx, key_id, person_id)
+    key_id, person_id, grant_id = (_id_in(subject, kind) for kind in (KEY_SUBJECT, PERSON_SUBJECT, GRANT_SUBJECT))
+    is_active, holds = await store.find_standing(tx, key_id=key_id, person_id=person_id, grant_id=grant_id)
     if key_id and not holds:
         raise Unauthenticated("The key that started this was revoked or has expired.")
+    if grant_id and not holds:
+        raise Unauthenticated("What let a client start this was revoked.")
     if person_id and not holds:
         raise Unauthenticated("Who started this is no member any more.")
     if not is_active:

@@ -97,9 +97,11 @@ async def is_default_graph(tx: Transaction, graph_id: UUID) -> bool:
     return is_default
 
 
-async def find_standing(tx: Transaction, key_id: UUID | None, person_id: UUID | None) -> tuple[bool, bool]:
-    """Whether the tenant is active, and whether a key of it holds or a person is its member."""
-    row = await tx.fetchrow(queries.find_standing, key_id=key_id, person_id=person_id)
+async def find_standing(
+    tx: Transaction, *, key_id: UUID | None, person_id: UUID | None, grant_id: UUID | None
+) -> tuple[bool, bool]:
+    """Whether the tenant is active, and whether a key of it holds, a person is its member, or a grant is a member's."""
+    row = await tx.fetchrow(queries.find_standing, key_id=key_id, person_id=person_id, grant_id=grant_id)
     return (row["is_active"], row["holds"]) if row else (False, False)
 
 

@@ -57,6 +57,10 @@ SELECT (SELECT count(*) FROM autolinks WHERE tenant_id = :tenant_id) AS autolink
     (SELECT count(*) FROM job_outputs WHERE tenant_id = :tenant_id) AS job_outputs,
     (SELECT count(*) FROM jobs WHERE tenant_id = :tenant_id) AS jobs,
     (SELECT count(*) FROM api_keys WHERE tenant_id = :tenant_id) AS api_keys,
+    (SELECT count(*) FROM oauth_codes WHERE tenant_id = :tenant_id) AS oauth_codes,
+    (SELECT count(*) FROM oauth_access_tokens WHERE tenant_id = :tenant_id) AS oauth_access_tokens,
+    (SELECT count(*) FROM oauth_refresh_tokens WHERE tenant_id = :tenant_id) AS oauth_refresh_tokens,
+    (SELECT count(*) FROM oauth_grants WHERE tenant_id = :tenant_id) AS oauth_grants,
     (SELECT count(*) FROM invitations WHERE tenant_id = :tenant_id) AS invitations,
     (SELECT count(*) FROM members WHERE tenant_id = :tenant_id) AS members,
     (SELECT count(*) FROM usage_hourly WHERE tenant_id = :tenant_id) AS usage_hourly,
@@ -99,6 +103,14 @@ WITH d_autolinks AS (
     DELETE FROM jobs WHERE tenant_id = :tenant_id RETURNING 1
 ), d_api_keys AS (
     DELETE FROM api_keys WHERE tenant_id = :tenant_id RETURNING 1
+), d_oauth_codes AS (
+    DELETE FROM oauth_codes WHERE tenant_id = :tenant_id RETURNING 1
+), d_oauth_access_tokens AS (
+    DELETE FROM oauth_access_tokens WHERE tenant_id = :tenant_id RETURNING 1
+), d_oauth_refresh_tokens AS (
+    DELETE FROM oauth_refresh_tokens WHERE tenant_id = :tenant_id RETURNING 1
+), d_oauth_grants AS (
+    DELETE FROM oauth_grants WHERE tenant_id = :tenant_id RETURNING 1
 ), d_invitations AS (
     DELETE FROM invitations WHERE tenant_id = :tenant_id RETURNING 1
 ), d_members AS (
@@ -130,6 +142,10 @@ SELECT (SELECT count(*) FROM d_autolinks) AS autolinks,
     (SELECT count(*) FROM d_job_outputs) AS job_outputs,
     (SELECT count(*) FROM d_jobs) AS jobs,
     (SELECT count(*) FROM d_api_keys) AS api_keys,
+    (SELECT count(*) FROM d_oauth_codes) AS oauth_codes,
+    (SELECT count(*) FROM d_oauth_access_tokens) AS oauth_access_tokens,
+    (SELECT count(*) FROM d_oauth_refresh_tokens) AS oauth_refresh_tokens,
+    (SELECT count(*) FROM d_oauth_grants) AS oauth_grants,
     (SELECT count(*) FROM d_invitations) AS invitations,
     (SELECT count(*) FROM d_members) AS members,
     (SELECT count(*) FROM d_usage_hourly) AS usage_hourly,

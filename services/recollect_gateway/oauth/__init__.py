@@ -1,0 +1,1 @@
+"""The authorization server, and what MCP clients are told of it."""

@@ -1,0 +1,156 @@
+"""/oauth/authorize: a browser brings what a client asks for, and takes back a code or an error.
+
+A person signs in first. Then the client is looked at, and what it asks; until it is known that the address to go back
+to is the client's own, an error is a page, and no browser is sent anywhere.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from litestar import Controller, Request, Response, get, post
+from litestar.datastructures import State
+from litestar.response import Redirect
+
+from recollect.accounts.oauth.clients import service as clients
+from recollect.accounts.oauth.grants import service as grants
+from recollect.accounts.people import service as people
+from recollect.accounts.people.model import Membership, PersonSession
+from recollect.errors import InvalidInput
+from recollect.graph.graphs import service as graphs
+from recollect_gateway.oauth.consent import ALLOW, MAX_GRAPHS, Question, approval, ask, ask_where, field_of
+from recollect_gateway.oauth.discovery import AUTHORIZE
+from recollect_gateway.oauth.documents import NoClient
+from recollect_gateway.oauth.forms import MalformedParameters, read_query
+from recollect_gateway.oauth.protocol import (
+    AuthorizationEndpoint,
+    AuthorizationRequest,
+    RedirectedError,
+    Unanswerable,
+)
+from recollect_gateway.web.forms import read_form
+from recollect_gateway.web.pages import page
+from recollect_gateway.web.sessions import signed_in, to_sign_in
+
+AnyRequest = Request[Any, Any, Any]
+NOT_A_MEMBER = "You are signed in as {email}, and are no member of an organisation at this address."
+NOTHING_ALLOWED = "Your role in {tenant} is {role}: it may do nothing of what the client asks for."
+
+
+class AuthorizationController(Controller):
+    """Asks a person whether a client may act for them."""
+
+    path = AUTHORIZE
+    include_in_schema = False
+
+    @get("/")
+    async def show(self, request: AnyRequest, state: State) -> Response[Any]:
+        """Sign in, choose the organisation where there are several, and the consent page."""
+        return await _answered(request, state, None)
+
+    @post("/")
+    async def decide(self, request: AnyRequest, state: State) -> Response[Any]:
+        """Allow or deny: the browser goes back to the client, with a code or an error."""
+        return await _answered(request, state, await read_form(request))
+
+
+async def _answered(request: AnyRequest, state: State, form: Mapping[str, list[str]] | None) -> Response[Any]:
+    try:
+        parameters = read_query(request)
+        person = await signed_in(request)
+        if person is None:
+            return await _signed_out(request, state, parameters)
+        asked = await _request(state, parameters, person)
+        if "none" in asked.prompts:
+            return _back(_endpoint(state).denied(asked, "consent_required", "A person has to be asked."))
+        return await _asked_of(request, state, parameters, person, asked, form)
+    except RedirectedError as error:
+        return _back(error.location)
+    except (Unanswerable, NoClient, MalformedParameters) as error:
+        return page(request, "message.html", status=400, title="This cannot be done", said=str(error))
+
+
+async def _signed_out(request: AnyRequest, state: State, parameters: Mapping[str, str]) -> Response[Any]:
+    """Sign in; or the client is told that nobody has, where it asks for no page to be shown."""
+    if "none" not in parameters.get("prompt", "").split():
+        return to_sign_in(request)
+    client = await clients.find_client(state.db, parameters.get("client_id", ""))
+    if client is None:
+        raise Unanswerable("No client has this id.")
+    endpoint = _endpoint(state)
+    asked = endpoint.check(parameters, client, lambda named: _resource(state, named))
+    return _back(endpoint.denied(asked, "login_required", "Nobody is signed in."))
+
+
+async def _request(state: State, parameters: Mapping[str, str], person: PersonSession) -> AuthorizationRequest:
+    client = await state.known_clients.get(parameters.get("client_id", ""), asked_by=person.person_id)
+    return _endpoint(state).check(parameters, client, lambda named: _resource(state, named))
+
+
+async def _asked_of(
+    request: AnyRequest,
+    state: State,
+    parameters: Mapping[str, str],
+    person: PersonSession,
+    asked: AuthorizationRequest,
+    form: Mapping[str, list[str]] | None,
+) -> Response[Any]:
+    if form is not None and field_of(form, "decision") != ALLOW:
+        return _back(_endpoint(state).denied(asked, "access_denied", "The person said no."))
+    memberships = await _memberships(state, person, asked, parameters.get("tenant"))
+    if len(memberships) > 1:
+        return ask_where(request, asked, memberships)
+    question = await _question(state, asked, person, memberships[0])
+    if form is None:
+        return ask(request, question)
+    try:
+        approved = approval(question, form)
+    except InvalidInput as error:
+        return ask(request, question, fault=error.message)
+    async with state.db.transaction(grants.approving(memberships[0], person.person_id)) as tx:
+        code = await grants.approve(tx, approved, pepper=state.pepper)
+    await clients.note_used(state.db, asked.client.id)
+    return _back(_endpoint(state).approved(asked, code))
+
+
+async def _memberships(
+    state: State, person: PersonSession, asked: AuthorizationRequest, chosen: str | None
+) -> list[Membership]:
+    """The organisations that it may be about: a tenant's own address names it, else the person chooses among theirs.
+
+    Raises Unanswerable, alike for a tenant that is not there and for one of others.
+    """
+    wanted = state.resources.named(asked.resource).tenant or chosen
+    found = [
+        each
+        for each in await people.list_memberships(state.db, person.person_id)
+        if each.tenant_status == "active" and wanted in (None, each.tenant)
+    ]
+    if not found:
+        raise Unanswerable(NOT_A_MEMBER.format(email=person.email))
+    return found
+
+
+async def _question(
+    state: State, asked: AuthorizationRequest, person: PersonSession, membership: Membership
+) -> Question:
+    async with state.db.transaction(grants.approving(membership, person.person_id), read_only=True) as tx:
+        there = await graphs.list_graphs(tx, limit=MAX_GRAPHS)
+    question = Question(asked, person, membership, there)
+    if not set(question.scopes) - {"offline_access"}:
+        raise Unanswerable(NOTHING_ALLOWED.format(tenant=membership.tenant_name, role=membership.role))
+    return question
+
+
+def _resource(state: State, named: str | None) -> str | None:
+    """The resource that a client asks for; that of all tenants where it names none."""
+    found = state.resources.of(None) if named is None else state.resources.named(named)
+    return found.uri if found else None
+
+
+def _endpoint(state: State) -> AuthorizationEndpoint:
+    return AuthorizationEndpoint(state.resources.base if state.settings.oauth_issuer_parameter else None)
+
+
+def _back(location: str) -> Redirect:
+    """Back to the client. What the address holds is for it alone."""
+    return Redirect(location, status_code=303, headers={"Cache-Control": "no-store", "Referrer-Policy": "no-referrer"})

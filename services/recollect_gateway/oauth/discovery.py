@@ -1,0 +1,83 @@
+"""What clients discover: which authorization server a resource has, and what this one can do."""
+
+from typing import Any
+
+from litestar import Controller, Response, get
+from litestar.datastructures import State
+from litestar.params import FromPath
+
+from recollect.accounts.oauth.grants.model import DEFAULT_SCOPES, SCOPES
+from recollect.accounts.oauth.signing.model import ALGORITHM
+from recollect.accounts.tenants.model import SLUG
+from recollect.errors import NotFound
+from recollect_gateway.oauth.resources import WELL_KNOWN, Resource, Resources
+
+DISCOVERED = {"Cache-Control": "public, max-age=300", "Access-Control-Allow-Origin": "*"}
+"""Headers of what is the same for everybody: pages of any origin may read it."""
+
+AUTHORIZE, TOKEN, REGISTER = "/oauth/authorize", "/oauth/token", "/oauth/register"
+REVOKE, INTROSPECT, JWKS = "/oauth/revoke", "/oauth/introspect", "/oauth/jwks.json"
+
+
+class DiscoveryController(Controller):
+    """Metadata documents of resources (RFC 9728) and of the authorization server (RFC 8414, OpenID Discovery)."""
+
+    include_in_schema = False
+
+    @get([WELL_KNOWN, f"{WELL_KNOWN}/mcp"])
+    async def protected_resource(self, state: State) -> Response[dict[str, Any]]:
+        """The metadata of `/mcp`. At the root, too: clients look there that do not insert paths."""
+        resources: Resources = state.resources
+        return _document(_resource_metadata(resources, resources.of(None)))
+
+    @get(f"{WELL_KNOWN}/t/{{tenant:str}}/mcp")
+    async def tenant_resource(self, state: State, tenant: FromPath[str]) -> Response[dict[str, Any]]:
+        """The metadata of a tenant's endpoint: the same for whatever may be the name of a tenant."""
+        if not SLUG.fullmatch(tenant):
+            raise NotFound("There is nothing at this address.")
+        resources: Resources = state.resources
+        return _document(_resource_metadata(resources, resources.of(tenant)))
+
+    @get(["/.well-known/oauth-authorization-server", "/.well-known/openid-configuration"])
+    async def authorization_server(self, state: State) -> Response[dict[str, Any]]:
+        """What this server can do: one document, by either name."""
+        return _document(server_metadata(state.resources.base, issuer_parameter=state.settings.oauth_issuer_parameter))
+
+
+def server_metadata(issuer: str, *, issuer_parameter: bool) -> dict[str, Any]:
+    """The metadata of an authorization server of this address."""
+    return {
+        "issuer": issuer,
+        "authorization_endpoint": issuer + AUTHORIZE,
+        "token_endpoint": issuer + TOKEN,
+        "registration_endpoint": issuer + REGISTER,
+        "revocation_endpoint": issuer + REVOKE,
+        "introspection_endpoint": issuer + INTROSPECT,
+        "jwks_uri": issuer + JWKS,
+        "scopes_supported": list(SCOPES),
+        "response_types_supported": ["code"],
+        "response_modes_supported": ["query"],
+        "grant_types_supported": ["authorization_code", "refresh_token"],
+        "code_challenge_methods_supported": ["S256"],
+        "token_endpoint_auth_methods_supported": ["none"],
+        "revocation_endpoint_auth_methods_supported": ["none"],
+        "introspection_endpoint_auth_methods_supported": ["none"],
+        "subject_types_supported": ["public"],
+        "id_token_signing_alg_values_supported": [ALGORITHM],
+        "client_id_metadata_document_supported": True,
+        "authorization_response_iss_parameter_supported": issuer_parameter,
+    }
+
+
+def _resource_metadata(resources: Resources, resource: Resource) -> dict[str, Any]:
+    return {
+        "resource": resource.uri,
+        "resource_name": "Recollect",
+        "authorization_servers": [resources.base],
+        "scopes_supported": list(DEFAULT_SCOPES),
+        "bearer_methods_supported": ["header"],
+    }
+
+
+def _document(content: dict[str, Any]) -> Response[dict[str, Any]]:
+    return Response(content, headers=DISCOVERED)

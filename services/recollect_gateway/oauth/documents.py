@@ -1,0 +1,95 @@
+"""Client ID Metadata Documents: clients whose id is the address of what they say of themselves.
+
+Such an address is a stranger's. It is asked by `platform.outbound`, which reaches nothing of ours, and only once
+somebody has signed in: nobody else can have us ask for anything.
+(https://datatracker.ietf.org/doc/html/draft-ietf-oauth-client-id-metadata-document-00)
+"""
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import msgspec
+
+from recollect.accounts.oauth.clients import service as clients
+from recollect.accounts.oauth.clients.model import Client, client_name, client_uri, is_document_id, redirect_uris
+from recollect.errors import InvalidInput
+from recollect.platform.db import Database
+from recollect.platform.outbound import Answer, Outbound, OutboundFailed
+from recollect_gateway.oauth.registration import require_codes, takes_refresh_tokens
+
+MAX_DOCUMENT_BYTES = 10 * 1024
+FRESH = timedelta(minutes=5)
+"""How long a document counts that does not say for how long it does."""
+
+LEAST_FRESH, MOST_FRESH = timedelta(minutes=1), timedelta(days=1)
+
+
+class NoClient(Exception):
+    """There is no such client, or its document cannot be used; the message is for the person."""
+
+
+@dataclass(frozen=True, slots=True)
+class KnownClients:
+    """Finds clients by their ids, and reads documents."""
+
+    db: Database
+    outbound: Outbound
+
+    async def get(self, client_id: str, *, asked_by: Hashable) -> Client:
+        """The client; `asked_by`: the person for whom a document is read. Raises NoClient."""
+        client = await clients.find_client(self.db, client_id)
+        if client is not None and clients.is_fresh(client):
+            return client
+        if not is_document_id(client_id):
+            raise NoClient("No client has this id. It may have been forgotten: let it register again.")
+        return await clients.keep_document(self.db, await self._read(client_id, asked_by))
+
+    async def _read(self, client_id: str, asked_by: Hashable) -> Client:
+        try:
+            answer = await self.outbound.get(client_id, asked_by=asked_by, max_bytes=MAX_DOCUMENT_BYTES)
+        except OutboundFailed:
+            raise NoClient("What the client says of itself cannot be read at the address that is its id.") from None
+        if answer.status != 200 or not _is_json(answer.media_type):
+            raise NoClient("There is no description of a client at the address that is its id.")
+        try:
+            return described(client_id, answer)
+        except InvalidInput as error:
+            raise NoClient(f"The client does not describe itself as it should. {error}") from None
+
+
+def described(client_id: str, answer: Answer) -> Client:
+    """The client that a document describes. Raises InvalidInput."""
+    document = _object(answer.body)
+    if document.get("client_id") != client_id:
+        raise InvalidInput("It must be the address of the document", path="client_id")
+    if not document.get("client_name"):
+        raise InvalidInput("It is needed", path="client_name")
+    if document.get("token_endpoint_auth_method", "none") != "none" or "client_secret" in document:
+        raise InvalidInput("Clients have no secrets and no keys here: none", path="token_endpoint_auth_method")
+    require_codes(document)
+    return Client(
+        client_id,
+        client_name(document["client_name"]),
+        client_uri(document.get("client_uri")),
+        redirect_uris(document.get("redirect_uris")),
+        takes_refresh_tokens(document),
+        datetime.now(UTC) + _fresh_for(answer),
+    )
+
+
+def _object(body: bytes) -> dict[str, Any]:
+    try:
+        return msgspec.json.decode(body, type=dict[str, Any])
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        raise InvalidInput("It is no JSON object") from None
+
+
+def _is_json(media_type: str) -> bool:
+    return media_type == "application/json" or (media_type.startswith("application/") and media_type.endswith("+json"))
+
+
+def _fresh_for(answer: Answer) -> timedelta:
+    told = FRESH if answer.max_age is None else timedelta(seconds=min(answer.max_age, 10**6))
+    return min(max(told, LEAST_FRESH), MOST_FRESH)

@@ -1,0 +1,87 @@
+"""/oauth/register: clients that register themselves (RFC 7591), for want of a document of their own."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+from litestar import Controller, Request, Response, post
+from litestar.datastructures import State
+
+from recollect.accounts.oauth.clients import service as clients
+from recollect.accounts.oauth.clients.model import Client
+from recollect.errors import InvalidInput
+from recollect_gateway.oauth.discovery import REGISTER
+from recollect_gateway.oauth.protocol import NOT_STORED
+
+AnyRequest = Request[Any, Any, Any]
+MAX_METADATA_BYTES = 32 * 1024
+
+
+class RegistrationController(Controller):
+    """Registers clients: public ones, whatever they ask for."""
+
+    include_in_schema = False
+
+    @post(REGISTER)
+    async def register(self, request: AnyRequest, state: State) -> Response[dict[str, Any]]:
+        """A new client, with what of its metadata holds here."""
+        try:
+            metadata = _metadata(await request.body())
+            client = await clients.register(
+                state.db,
+                name=metadata.get("client_name"),
+                uri=metadata.get("client_uri"),
+                uris=metadata.get("redirect_uris"),
+                refreshes=takes_refresh_tokens(metadata),
+            )
+        except InvalidInput as error:
+            redirects = (error.path or "").startswith("redirect_uris")
+            return _refused("invalid_redirect_uri" if redirects else "invalid_client_metadata", str(error))
+        return Response(_registered(client), status_code=201, headers=NOT_STORED | {"Access-Control-Allow-Origin": "*"})
+
+
+def takes_refresh_tokens(metadata: Mapping[str, Any]) -> bool:
+    """Whether a client asks for refresh tokens."""
+    grant_types = metadata.get("grant_types")
+    return isinstance(grant_types, list) and "refresh_token" in grant_types
+
+
+def _metadata(body: bytes) -> dict[str, Any]:
+    if len(body) > MAX_METADATA_BYTES:
+        raise InvalidInput(f"The metadata take {MAX_METADATA_BYTES} bytes at most")
+    try:
+        metadata = msgspec.json.decode(body, type=dict[str, Any])
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        raise InvalidInput("The body must be a JSON object") from None
+    require_codes(metadata)
+    return metadata
+
+
+def require_codes(metadata: Mapping[str, Any]) -> None:
+    """Raise InvalidInput for a client that cannot do what we do; it may ask for more, such as device codes."""
+    for name, needed in (("grant_types", "authorization_code"), ("response_types", "code")):
+        asked = metadata.get(name, [needed])
+        if not isinstance(asked, list) or needed not in asked:
+            raise InvalidInput(f"A list that holds {needed}", path=name)
+
+
+def _registered(client: Client) -> dict[str, Any]:
+    grant_types = ["authorization_code", *(["refresh_token"] if client.refreshes else [])]
+    registered = {
+        "client_id": client.id,
+        "client_name": client.name,
+        "client_uri": client.uri,
+        "redirect_uris": list(client.redirect_uris),
+        "grant_types": grant_types,
+        "response_types": ["code"],
+        "token_endpoint_auth_method": "none",
+    }
+    return {name: value for name, value in registered.items() if value is not None}
+
+
+def _refused(error: str, description: str) -> Response[dict[str, Any]]:
+    return Response(
+        {"error": error, "error_description": description},
+        status_code=400,
+        headers=NOT_STORED | {"Access-Control-Allow-Origin": "*"},
+    )

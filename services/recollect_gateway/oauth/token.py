@@ -1,0 +1,169 @@
+"""/oauth/token, /oauth/revoke, /oauth/introspect and the keys that ID tokens are verified by."""
+
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from litestar import Controller, Request, Response, get, post
+from litestar.datastructures import State
+
+from recollect.accounts.identity.model import kind_of
+from recollect.accounts.oauth.clients import service as clients
+from recollect.accounts.oauth.clients.model import Client
+from recollect.accounts.oauth.grants import service as grants
+from recollect.accounts.oauth.grants.model import (
+    ACCESS,
+    CODE,
+    OPENID,
+    REFRESH,
+    IssuedTokens,
+    PresentedCode,
+    PresentedRefresh,
+    TokenTimes,
+    authorization_server,
+)
+from recollect.accounts.oauth.signing import service as signing
+from recollect.accounts.oauth.signing.model import ID_TOKEN_LIFETIME
+from recollect.platform.db import Transaction
+from recollect_gateway.oauth.discovery import DISCOVERED, INTROSPECT, JWKS, REVOKE, TOKEN
+from recollect_gateway.oauth.forms import MalformedParameters, read_form
+from recollect_gateway.oauth.protocol import NOT_STORED, Answer, Refused, Server
+
+AnyRequest = Request[Any, Any, Any]
+Parameters = Mapping[str, str]
+SECRET_OF = {"authorization_code": ("code", CODE), "refresh_token": ("refresh_token", REFRESH)}
+"""Which parameter a grant type presents, and its kind."""
+
+READABLE = {"Access-Control-Allow-Origin": "*"}
+"""Clients that run in a browser may read these answers: no cookie counts here, so no origin gains by it."""
+
+
+class TokenController(Controller):
+    """What clients ask without a person."""
+
+    include_in_schema = False
+
+    @post(TOKEN)
+    async def token(self, request: AnyRequest, state: State) -> Response[dict[str, Any]]:
+        """Tokens for a code, or for a refresh token."""
+        return await _answered(request, lambda parameters, client: _tokens(state, parameters, client))
+
+    @post(REVOKE)
+    async def revoke(self, request: AnyRequest, state: State) -> Response[dict[str, Any]]:
+        """A token that its client needs no more (RFC 7009): with a refresh token all that its grant gave."""
+        return await _answered(request, lambda parameters, client: _about(state, parameters, client, "revocation"))
+
+    @post(INTROSPECT)
+    async def introspect(self, request: AnyRequest, state: State) -> Response[dict[str, Any]]:
+        """What a token says (RFC 7662), to the client whose it is."""
+        return await _answered(request, lambda parameters, client: _about(state, parameters, client, "introspection"))
+
+    @get(JWKS)
+    async def keys(self, state: State) -> Response[dict[str, Any]]:
+        """The public keys of ID tokens."""
+        return Response({"keys": await state.published_keys.get()}, headers=DISCOVERED)
+
+
+async def _answered(
+    request: AnyRequest, answer: Callable[[Parameters, Client | None], Awaitable[Answer]]
+) -> Response[dict[str, Any]]:
+    """The answer to a form, for the client that it names."""
+    try:
+        parameters = await read_form(request)
+        client = await clients.find_client(request.app.state.db, parameters.get("client_id", ""))
+        answered = await answer(parameters, client)
+    except MalformedParameters as error:
+        answered = Answer(400, {"error": "invalid_request", "error_description": str(error)})
+    except Refused as refused:
+        answered = refused.answer
+    return Response(answered.body, status_code=answered.status, headers=NOT_STORED | READABLE)
+
+
+async def _tokens(state: State, parameters: Parameters, client: Client | None) -> Answer:
+    name, kind = SECRET_OF.get(parameters.get("grant_type", ""), ("", ""))
+    secret = parameters.get(name, "")
+    tenant_id = await grants.find_tenant(state.db, secret, pepper=state.pepper) if kind_of(secret) == kind else None
+    if tenant_id is None or client is None:
+        return _token_error(Server(parameters, client), state)
+    async with state.db.transaction(authorization_server(tenant_id)) as tx:
+        presented = await _present(state, tx, kind, secret, client)
+        server = Server(parameters, client, presented=presented)
+        try:
+            grant = server.require_valid_token_request(lambda named: _resource(state, named))
+        except Refused as refused:
+            return refused.answer  # The transaction is committed: a secret that came again has ended its grant.
+        assert presented is not None
+        issued = await _issue(state, tx, presented, parameters, client)
+        answer = server.token_answer(grant, issued)
+    await clients.note_used(state.db, client.id)
+    if isinstance(presented, PresentedCode) and OPENID in issued.scopes:
+        answer.body["id_token"] = await _id_token(state, presented, client)
+    return answer
+
+
+def _token_error(server: Server, state: State) -> Answer:
+    """What Authlib says of a request whose code or token nobody knows."""
+    try:
+        server.require_valid_token_request(lambda named: _resource(state, named))
+    except Refused as refused:
+        return refused.answer
+    raise AssertionError("nothing was presented")
+
+
+async def _present(
+    state: State, tx: Transaction, kind: str, secret: str, client: Client
+) -> PresentedCode | PresentedRefresh | None:
+    if kind == CODE:
+        return await grants.present_code(tx, secret, client.id, pepper=state.pepper)
+    times = TokenTimes.of(state.settings)
+    return await grants.present_refresh(tx, secret, client.id, times=times, pepper=state.pepper)
+
+
+async def _issue(
+    state: State,
+    tx: Transaction,
+    presented: PresentedCode | PresentedRefresh,
+    parameters: Parameters,
+    client: Client,
+) -> IssuedTokens:
+    times, pepper = TokenTimes.of(state.settings), state.pepper
+    if isinstance(presented, PresentedCode):
+        return await grants.redeem_code(tx, presented, refreshes=client.refreshes, times=times, pepper=pepper)
+    asked = tuple(parameters["scope"].split()) if "scope" in parameters else None
+    return await grants.refresh(tx, presented, asked, times=times, pepper=pepper)
+
+
+async def _about(state: State, parameters: Parameters, client: Client | None, endpoint: str) -> Answer:
+    """The answer of an endpoint that takes a token. What the client says of its kind is not needed."""
+    token = parameters.get("token", "")
+    asked = {name: value for name, value in parameters.items() if name != "token_type_hint"}
+    known = kind_of(token) in (ACCESS, REFRESH)
+    tenant_id = await grants.find_tenant(state.db, token, pepper=state.pepper) if known else None
+    if tenant_id is None or client is None:
+        return Server(asked, client, issuer=state.resources.base).endpoint_answer(endpoint)
+    async with state.db.transaction(authorization_server(tenant_id)) as tx:
+        facts = await grants.introspect(tx, token, client.id, pepper=state.pepper)
+        server = Server(asked, client, presented=facts, issuer=state.resources.base)
+        answer = server.endpoint_answer(endpoint)
+        if server.given_back is not None:
+            await grants.give_back(tx, server.given_back)
+    return answer
+
+
+async def _id_token(state: State, presented: PresentedCode, client: Client) -> str:
+    now = int(time.time())
+    claims = {
+        "iss": state.resources.base,
+        "sub": str(presented.standing.person_id),
+        "aud": client.id,
+        "iat": now,
+        "exp": now + int(ID_TOKEN_LIFETIME.total_seconds()),
+    }
+    if presented.nonce is not None:
+        claims["nonce"] = presented.nonce
+    return await signing.sign(state.db, state.vault, claims)
+
+
+def _resource(state: State, named: str) -> str | None:
+    found = state.resources.named(named)
+    return found.uri if found else None

@@ -1,0 +1,1 @@
+"""OAuth clients: those that registered, and those that publish a document about themselves."""

@@ -1,0 +1,154 @@
+"""OAuth clients: what one is, and to which addresses it may have a browser sent.
+
+All are public clients (RFC 6749, 2.1): they have no secret, and prove by PKCE that a code is theirs. What a client says
+of itself, its name above all, nobody has checked.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from ipaddress import ip_address
+from urllib.parse import SplitResult, urlsplit
+
+from recollect.accounts.identity.model import kind_of
+from recollect.errors import InvalidInput
+from recollect.printable import controls
+
+MAX_NAME = 200
+MAX_URI = 2_000
+"""Characters of an address that a client names, its id among them."""
+
+MAX_REDIRECT_URIS = 10
+CLIENT_KIND = "client"
+"""Ids of clients that registered look like keys of this kind: `rcl_client_…`. They are no secret."""
+
+UNNAMED = "A client without a name"
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """A client as it described itself. `refreshes`: it takes refresh tokens.
+
+    `fresh_until`: until when its document counts as read; None for a client that registered.
+    """
+
+    id: str
+    name: str
+    uri: str | None
+    redirect_uris: tuple[str, ...]
+    refreshes: bool
+    fresh_until: datetime | None = None
+
+    def may_redirect_to(self, uri: str) -> bool:
+        """Whether the client named this address: letter by letter, but for the port of a loopback address."""
+        return any(_matches(named, uri) for named in self.redirect_uris)
+
+    @property
+    def is_document(self) -> bool:
+        """Whether the id is the address of a document about the client."""
+        return is_document_id(self.id)
+
+
+def is_document_id(client_id: str) -> bool:
+    """Whether this is an address at which a client may describe itself: https and a path, nothing that misleads."""
+    parts = _split(client_id)
+    return (
+        parts is not None
+        and len(client_id) <= MAX_URI
+        and client_id.startswith("https://")
+        and not (parts.username or parts.password or parts.fragment or "#" in client_id)
+        and parts.path not in ("", "/")
+        and not {".", ".."} & set(parts.path.split("/"))
+    )
+
+
+def is_client_id(client_id: str) -> bool:
+    """Whether this can be the id of a client, of either kind."""
+    return kind_of(client_id) == CLIENT_KIND or is_document_id(client_id)
+
+
+def client_name(name: object) -> str:
+    """The name, if a client may be called so; raises InvalidInput."""
+    if name is None or name == "":
+        return UNNAMED
+    if not isinstance(name, str) or len(name) > MAX_NAME or controls(name) or not name.strip():
+        raise InvalidInput(
+            f"A name has 1 to {MAX_NAME} characters, none of them a control character", path="client_name"
+        )
+    return name.strip()
+
+
+def client_uri(uri: object) -> str | None:
+    """The address of a client's own page, if it is one; raises InvalidInput."""
+    if uri is None or uri == "":
+        return None
+    parts = _split(uri) if isinstance(uri, str) else None
+    if parts is None or parts.scheme not in ("https", "http") or len(str(uri)) > MAX_URI:
+        raise InvalidInput(f"An https address of up to {MAX_URI} characters", path="client_uri")
+    return str(uri)
+
+
+def redirect_uris(uris: object) -> tuple[str, ...]:
+    """The addresses, if a browser may be sent to each; raises InvalidInput."""
+    if not isinstance(uris, list | tuple) or not 1 <= len(uris) <= MAX_REDIRECT_URIS:
+        raise InvalidInput(f"A list of 1 to {MAX_REDIRECT_URIS} addresses", path="redirect_uris")
+    for number, uri in enumerate(uris):
+        if not isinstance(uri, str) or not _may_be_redirected_to(uri):
+            raise InvalidInput(
+                f"https, or http to the own machine (127.0.0.1, [::1], localhost); up to {MAX_URI} characters, "
+                "without a fragment or a user",
+                path=f"redirect_uris.{number}",
+            )
+    return tuple(dict.fromkeys(uris))
+
+
+def is_loopback(uri: str) -> bool:
+    """Whether an address leads to the machine that the browser runs on."""
+    parts = _split(uri)
+    return parts is not None and _is_loopback_host(parts.hostname or "")
+
+
+def only_loopback(uris: Iterable[str]) -> bool:
+    """Whether all of these do: then any program of that machine may pass for the client."""
+    return all(is_loopback(uri) for uri in uris)
+
+
+def _may_be_redirected_to(uri: str) -> bool:
+    parts = _split(uri)
+    if parts is None or len(uri) > MAX_URI or not uri.isascii() or controls(uri) or " " in uri:
+        return False
+    if parts.username or parts.password or "#" in uri or "\\" in uri or "@" in parts.netloc:
+        return False
+    return parts.scheme == "https" or (parts.scheme == "http" and _is_loopback_host(parts.hostname or ""))
+
+
+def _matches(named: str, asked: str) -> bool:
+    if named == asked:
+        return True
+    if not (is_loopback(named) and _may_be_redirected_to(asked)):
+        return False
+    return _without_port(named) == _without_port(asked)
+
+
+def _without_port(uri: str) -> tuple[str, str, str, str]:
+    parts = urlsplit(uri)
+    return parts.scheme, parts.hostname or "", parts.path, parts.query
+
+
+def _is_loopback_host(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _split(uri: str) -> SplitResult | None:
+    """The parts of an address that names a host; None for what is none."""
+    try:
+        parts = urlsplit(uri)
+        named = bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return None
+    return parts if named else None

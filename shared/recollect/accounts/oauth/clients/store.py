@@ -1,0 +1,32 @@
+"""One function per query of `queries.sql`. Clients are nobody's: each goes through a SECURITY DEFINER function."""
+
+from recollect.accounts.oauth.clients.model import Client
+from recollect.platform.db import Session
+from recollect.platform.sql import Queries
+
+queries = Queries(__package__)
+
+
+async def find_client(session: Session, client_id: str) -> Client | None:
+    """The client of this id; None if there is none."""
+    row = await session.fetchrow(queries.find_client, client_id=client_id)
+    return Client(**{**row, "redirect_uris": tuple(row["redirect_uris"])}) if row else None
+
+
+async def keep_client(session: Session, client: Client) -> bool:
+    """Store a client, or what its document says now; False where the id is that of one that registered."""
+    kept = await session.fetchval(
+        queries.keep_client,
+        client_id=client.id,
+        name=client.name,
+        uri=client.uri,
+        redirect_uris=list(client.redirect_uris),
+        refreshes=client.refreshes,
+        fresh_until=client.fresh_until,
+    )
+    return kept is not None
+
+
+async def touch_client(session: Session, client_id: str) -> None:
+    """Note that a client was used."""
+    await session.execute(queries.touch_client, client_id=client_id)

@@ -1,0 +1,232 @@
+"""One function per query of `queries.sql`."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import asyncpg
+
+from recollect.accounts.oauth.grants.model import Approval, Grant, PresentedCode, Standing, TokenFacts, TokenKind
+from recollect.caller import Role
+from recollect.ids import new_id
+from recollect.platform.db import Session, Transaction
+from recollect.platform.sql import Queries
+
+queries = Queries(__package__)
+
+
+@dataclass(frozen=True, slots=True)
+class AccessRecord:
+    """What a credential check needs to know of an access token, its grant and its tenant."""
+
+    tenant_id: UUID
+    tenant: str
+    tenant_status: str
+    grant_id: UUID
+    role: Role
+    scopes: tuple[str, ...]
+    graph_ids: tuple[UUID, ...] | None
+    toolsets: tuple[str, ...] | None
+    default_graph: str | None
+    resource: str
+    expires_at: datetime
+    revoked_at: datetime | None
+    plan: str
+    requests_per_minute: int | None
+    key_requests_per_minute: int | None
+    concurrent_calls: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class CodeRecord:
+    """A code as it is stored."""
+
+    presented: PresentedCode
+    used: bool
+    ended: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RefreshRecord:
+    """A refresh token as it is stored; `late`: it was used before, longer ago than parallel sessions explain."""
+
+    standing: Standing
+    id: UUID
+    generation: int
+    uses: int
+    ended: bool
+    late: bool
+
+
+async def find_access_token(session: Session, token_hash: bytes) -> AccessRecord | None:
+    """The access token with this hash, of any tenant; None if there is none, or its person is no member any more."""
+    row = await session.fetchrow(queries.find_access_token, hash=token_hash)
+    return AccessRecord(**_tuples(row)) if row else None
+
+
+async def find_tenant(session: Session, secret_hash: bytes) -> UUID | None:
+    """Whose the code or token with this hash is."""
+    tenant_id: UUID | None = await session.fetchval(queries.find_tenant, hash=secret_hash)
+    return tenant_id
+
+
+async def insert_grant(tx: Transaction, approval: Approval, *, lifetime: timedelta) -> UUID:
+    """Store a grant; its id."""
+    grant_id = new_id()
+    await tx.execute(
+        queries.insert_grant,
+        id=grant_id,
+        person_id=approval.person_id,
+        client_id=approval.client_id,
+        client_name=approval.client_name,
+        scopes=list(approval.scopes),
+        graph_ids=approval.graph_ids,
+        toolsets=approval.toolsets,
+        resource=approval.resource,
+        subject=tx.caller.subject,
+        lifetime=lifetime,
+    )
+    return grant_id
+
+
+async def forget_grants(tx: Transaction, person_id: UUID) -> None:
+    """Delete a person's grants that ended long ago."""
+    await tx.execute(queries.forget_grants, person_id=person_id)
+
+
+async def revoke_oldest_grants(tx: Transaction, person_id: UUID, *, kept: int) -> None:
+    """End a person's grants beyond so many."""
+    await tx.execute(queries.revoke_oldest_grants, person_id=person_id, kept=kept)
+
+
+async def insert_code(
+    tx: Transaction, grant_id: UUID, approval: Approval, *, code_hash: bytes, lifetime: timedelta
+) -> None:
+    """Store the code of a grant."""
+    await tx.execute(
+        queries.insert_code,
+        grant_id=grant_id,
+        hash=code_hash,
+        redirect_uri=approval.redirect_uri,
+        code_challenge=approval.code_challenge,
+        nonce=approval.nonce,
+        lifetime=lifetime,
+    )
+
+
+async def hold_code(tx: Transaction, code_hash: bytes) -> CodeRecord | None:
+    """The code with this hash, held until the transaction ends."""
+    row = await tx.fetchrow(queries.hold_code, hash=code_hash)
+    if row is None:
+        return None
+    presented = PresentedCode(_standing(row), row["redirect_uri"], row["code_challenge"], row["nonce"])
+    return CodeRecord(presented, row["used"], row["ended"])
+
+
+async def use_code(tx: Transaction, grant_id: UUID) -> None:
+    """Note that a grant's code is used."""
+    await tx.execute(queries.use_code, grant_id=grant_id)
+
+
+async def hold_refresh_token(tx: Transaction, token_hash: bytes, *, grace: timedelta) -> RefreshRecord | None:
+    """The refresh token with this hash, held until the transaction ends."""
+    row = await tx.fetchrow(queries.hold_refresh_token, hash=token_hash, grace=grace)
+    if row is None:
+        return None
+    return RefreshRecord(_standing(row), row["id"], row["generation"], row["uses"], row["ended"], row["late"])
+
+
+async def use_refresh_token(tx: Transaction, token_id: UUID) -> None:
+    """Count a use."""
+    await tx.execute(queries.use_refresh_token, id=token_id)
+
+
+async def insert_access_token(
+    tx: Transaction, grant_id: UUID, *, token_hash: bytes, scopes: tuple[str, ...], lifetime: timedelta
+) -> None:
+    """Store an access token."""
+    await tx.execute(
+        queries.insert_access_token,
+        id=new_id(),
+        grant_id=grant_id,
+        hash=token_hash,
+        scopes=list(scopes),
+        lifetime=lifetime,
+    )
+
+
+async def insert_refresh_token(
+    tx: Transaction, grant_id: UUID, *, token_hash: bytes, generation: int, lifetime: timedelta
+) -> None:
+    """Store a refresh token."""
+    await tx.execute(
+        queries.insert_refresh_token,
+        id=new_id(),
+        grant_id=grant_id,
+        hash=token_hash,
+        generation=generation,
+        lifetime=lifetime,
+    )
+
+
+async def extend_grant(tx: Transaction, grant_id: UUID, *, lifetime: timedelta) -> None:
+    """Note that a grant was used, and let it hold as long as its tokens."""
+    await tx.execute(queries.extend_grant, grant_id=grant_id, lifetime=lifetime)
+
+
+async def forget_tokens(tx: Transaction, grant_id: UUID, *, remembered: timedelta) -> None:
+    """Delete a grant's tokens that are of no more use, not even to recognise that one is used again."""
+    await tx.execute(queries.forget_access_tokens, grant_id=grant_id)
+    await tx.execute(queries.forget_refresh_tokens, grant_id=grant_id, remembered=remembered)
+
+
+async def find_facts(tx: Transaction, kind: TokenKind, token_hash: bytes) -> tuple[TokenFacts, Role] | None:
+    """The token with this hash, if it holds, and the role of its person now."""
+    query = queries.find_access_facts if kind is TokenKind.ACCESS else queries.find_refresh_facts
+    row = await tx.fetchrow(query, hash=token_hash)
+    if row is None:
+        return None
+    fields = _tuples(row)
+    role = fields.pop("role")
+    return TokenFacts(kind, **fields), role
+
+
+async def revoke_access_token(tx: Transaction, token_id: UUID) -> None:
+    """Make an access token void."""
+    await tx.execute(queries.revoke_access_token, id=token_id)
+
+
+async def revoke_grant(tx: Transaction, grant_id: UUID, *, revoked_by: str) -> bool:
+    """Make a grant void, and so all its tokens; False if the tenant has no such grant."""
+    return await tx.fetchval(queries.revoke_grant, grant_id=grant_id, revoked_by=revoked_by) is not None
+
+
+async def get_grant(tx: Transaction, grant_id: UUID) -> Grant | None:
+    """The grant of this id; None if the tenant has no such grant."""
+    row = await tx.fetchrow(queries.get_grant, grant_id=grant_id)
+    return Grant(**_tuples(row)) if row else None
+
+
+async def list_grants(tx: Transaction, *, person_id: UUID | None, after: UUID | None, limit: int) -> list[Grant]:
+    """The tenant's grants, oldest first."""
+    rows = await tx.fetch(queries.list_grants, person_id=person_id, after=after, limit=limit)
+    return [Grant(**_tuples(row)) for row in rows]
+
+
+def _standing(row: asyncpg.Record) -> Standing:
+    return Standing(
+        row["grant_id"],
+        row["person_id"],
+        row["client_id"],
+        row["resource"],
+        tuple(row["scopes"]),
+        Role(row["role"]),
+        row["holds"],
+    )
+
+
+def _tuples(row: asyncpg.Record) -> dict[str, Any]:
+    """A row with what PostgreSQL gives as lists and words as what our values hold."""
+    fields: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in row.items()}
+    return fields | {"role": Role(fields["role"])} if "role" in fields else fields

@@ -1,0 +1,1 @@
+"""Signing keys: what ID tokens are signed with."""

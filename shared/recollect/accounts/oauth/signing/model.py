@@ -1,0 +1,71 @@
+"""Signing keys (ES256), and how their private part is kept: encrypted under a key derived from RECOLLECT_KEY_SECRET."""
+
+import hashlib
+import os
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+import msgspec
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+from joserfc.jwk import ECKey
+
+ALGORITHM = "ES256"
+ROTATED_AFTER = timedelta(days=30)
+"""The database adds no key while there is one that is younger (migration 0024)."""
+
+PUBLISHED_BEFORE_USE = timedelta(minutes=5)
+"""So long is a new key published before it signs, where there is an older one: verifiers remember what they read."""
+
+ID_TOKEN_LIFETIME = timedelta(minutes=15)
+_NONCE_LENGTH = 12
+
+
+@dataclass(frozen=True, slots=True)
+class StoredKey:
+    """A signing key as it is stored. `fingerprint`: of the secret that the private part is encrypted under."""
+
+    id: str
+    fingerprint: bytes
+    public_key: dict[str, Any]
+    private_key: bytes = field(repr=False)
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Vault:
+    """Encrypts and decrypts private parts; made of the secret that keys are hashed with."""
+
+    key: bytes = field(repr=False)
+
+    @classmethod
+    def of(cls, secret: bytes) -> "Vault":
+        """The vault of this secret."""
+        derive = HKDF(algorithm=hashes.SHA256(), length=32, salt=None, info=b"recollect signing keys")
+        return cls(derive.derive(secret))
+
+    @property
+    def fingerprint(self) -> bytes:
+        """Which secret it is, without telling anything of it."""
+        return hashlib.sha256(b"recollect fingerprint" + self.key).digest()[:8]
+
+    def new_key(self) -> StoredKey:
+        """A new signing key, to be stored."""
+        made = ECKey.generate_key("P-256", private=True)
+        key_id = made.thumbprint()
+        nonce = os.urandom(_NONCE_LENGTH)
+        encrypted = AESGCM(self.key).encrypt(nonce, msgspec.json.encode(made.as_dict(private=True)), key_id.encode())
+        public = {**made.as_dict(private=False), "kid": key_id, "use": "sig", "alg": ALGORITHM}
+        return StoredKey(key_id, self.fingerprint, public, nonce + encrypted, datetime.min)
+
+    def open(self, stored: StoredKey) -> ECKey:
+        """The key with its private part. Raises ValueError for one of another secret, or that was tampered with."""
+        nonce, encrypted = stored.private_key[:_NONCE_LENGTH], stored.private_key[_NONCE_LENGTH:]
+        try:
+            private = AESGCM(self.key).decrypt(nonce, encrypted, stored.id.encode())
+        except InvalidTag:
+            raise ValueError(f"the signing key {stored.id} is not of this secret") from None
+        return ECKey.import_key(msgspec.json.decode(private))

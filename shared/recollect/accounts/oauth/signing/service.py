@@ -1,0 +1,38 @@
+"""Use cases of signing keys: publish them, sign with them, replace old ones."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from joserfc import jwt
+
+from recollect.accounts.oauth.signing import store
+from recollect.accounts.oauth.signing.model import ALGORITHM, PUBLISHED_BEFORE_USE, ROTATED_AFTER, StoredKey, Vault
+from recollect.platform.db import Database
+
+
+async def public_keys(db: Database) -> list[dict[str, Any]]:
+    """The public parts of all keys of which something that holds may be signed."""
+    async with db.system() as session:
+        return [key.public_key for key in await store.list_keys(session)]
+
+
+async def sign(db: Database, vault: Vault, claims: dict[str, Any]) -> str:
+    """The claims as a JWT, signed with the key of now; a new one is made where that is old."""
+    stored = await _signing_key(db, vault)
+    header = {"alg": ALGORITHM, "kid": stored.id, "typ": "JWT"}
+    return jwt.encode(header, claims, vault.open(stored), algorithms=[ALGORITHM])
+
+
+async def _signing_key(db: Database, vault: Vault) -> StoredKey:
+    """The newest key that who verifies can know of, or the only one."""
+    async with db.system() as session:
+        keys = _own(await store.list_keys(session), vault)
+        now = datetime.now(UTC)
+        if not keys or keys[0].created_at < now - ROTATED_AFTER:
+            await store.add_key(session, vault.new_key())
+            keys = _own(await store.list_keys(session), vault)
+    return next((key for key in keys if key.created_at < now - PUBLISHED_BEFORE_USE), keys[-1])
+
+
+def _own(keys: list[StoredKey], vault: Vault) -> list[StoredKey]:
+    return [key for key in keys if key.fingerprint == vault.fingerprint]

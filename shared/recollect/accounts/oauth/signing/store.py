@@ -1,0 +1,23 @@
+"""One function per query of `queries.sql`. Signing keys are nobody's: each goes through a SECURITY DEFINER function."""
+
+from recollect.accounts.oauth.signing.model import StoredKey
+from recollect.platform.db import Session
+from recollect.platform.sql import Queries
+
+queries = Queries(__package__)
+
+
+async def list_keys(session: Session) -> list[StoredKey]:
+    """All signing keys, the newest first."""
+    return [StoredKey(**row) for row in await session.fetch(queries.list_keys)]
+
+
+async def add_key(session: Session, key: StoredKey) -> None:
+    """Store a key, unless there is a young one of its secret."""
+    await session.execute(
+        queries.add_key,
+        id=key.id,
+        fingerprint=key.fingerprint,
+        public_key=key.public_key,
+        private_key=key.private_key,
+    )

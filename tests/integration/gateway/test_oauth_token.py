@@ -1,0 +1,403 @@
+"""/oauth/token, /oauth/revoke and /oauth/introspect by hand, and what the tokens open."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import asyncpg
+import httpx2
+import pytest
+from joserfc import jwt
+from joserfc.jwk import KeySet
+
+from recollect.accounts.identity.model import operator_caller
+from recollect.accounts.members import service as members
+from recollect.accounts.people.model import Person
+from recollect.caller import Caller, Role
+from recollect.platform.db import Database
+from recollect.settings import Settings
+from tests.conftest import NewTenant
+from tests.support.gateway import NewApiKey, RunningGateway, rpc_answer, rpc_headers, serving
+from tests.support.oauth import HandClient, Visitor
+from tests.support.people import browser, joined
+
+READ: tuple[str, Any] = ("read_graph", {})
+WRITE: tuple[str, Any] = ("create_entities", {"entities": []})
+
+
+@pytest.fixture
+def pepper(settings: Settings) -> bytes:
+    return settings.key_secret.get_secret_value().encode()
+
+
+@pytest.fixture
+async def person(db: Database, caller: Caller, pepper: bytes) -> Person:
+    return await joined(db, caller, Role.MEMBER, pepper=pepper)
+
+
+@pytest.fixture
+async def visitor(gateway: RunningGateway, person: Person) -> AsyncIterator[Visitor]:
+    async with browser(gateway) as http:
+        yield Visitor(http, person.email)
+
+
+@pytest.fixture
+async def web(gateway: RunningGateway) -> AsyncIterator[httpx2.AsyncClient]:
+    async with gateway.http() as http:
+        yield http
+
+
+@pytest.fixture
+async def client(gateway: RunningGateway, web: httpx2.AsyncClient) -> HandClient:
+    return await HandClient.register(gateway, web)
+
+
+async def called(
+    http: httpx2.AsyncClient, token: str, tool: tuple[str, Any], path: str = "/mcp/x/memory"
+) -> httpx2.Response:
+    """The HTTP answer to one tool call."""
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": tool[0], "arguments": tool[1]}}
+    headers = {**rpc_headers(), "Authorization": f"Bearer {token}"}
+    return await http.post(path, content=json.dumps(body), headers=headers)
+
+
+class TestToken:
+    async def test_a_code_brings_tokens_for_the_resource(
+        self, visitor: Visitor, client: HandClient, web: httpx2.AsyncClient, gateway: RunningGateway
+    ) -> None:
+        answer = await client.redeem(await client.code(visitor), resource=f"{gateway.url}/mcp")
+        assert answer.status_code == 200
+        assert answer.headers["cache-control"] == "no-store"
+        issued = answer.json()
+        assert issued.pop("access_token").startswith("rcl_access_")
+        assert issued.pop("refresh_token").startswith("rcl_refresh_")
+        assert issued == {"token_type": "Bearer", "expires_in": 900, "scope": "memory:read memory:write"}
+
+    @pytest.mark.parametrize(
+        ("changed", "error"),
+        [
+            ({"code": "rcl_code_" + "0" * 38}, "invalid_grant"),
+            ({"code": "x"}, "invalid_grant"),
+            ({"code": None}, "invalid_request"),
+            ({"client_id": None}, "invalid_client"),
+            ({"client_id": "rcl_client_x"}, "invalid_client"),
+            ({"client_id": "another"}, "invalid_grant"),
+            ({"redirect_uri": None}, "invalid_grant"),
+            ({"redirect_uri": "http://127.0.0.1:1/callback"}, "invalid_grant"),
+            ({"code_verifier": None}, "invalid_request"),
+            ({"code_verifier": "x"}, "invalid_request"),
+            ({"code_verifier": "x" * 43}, "invalid_grant"),
+            ({"grant_type": None}, "unsupported_grant_type"),
+            ({"grant_type": "password"}, "unsupported_grant_type"),
+            ({"grant_type": "refresh_token"}, "invalid_request"),
+            ({"resource": "https://elsewhere.example.com/mcp"}, "invalid_target"),
+            ({"resource": "tenant"}, "invalid_target"),
+        ],
+    )
+    async def test_what_does_not_fit_brings_none_and_spends_nothing(
+        self,
+        visitor: Visitor,
+        client: HandClient,
+        web: httpx2.AsyncClient,
+        gateway: RunningGateway,
+        caller: Caller,
+        changed: dict[str, str | None],
+        error: str,
+    ) -> None:
+        given: dict[str, str | None] = {
+            "grant_type": "authorization_code",
+            "code": await client.code(visitor),
+            "redirect_uri": client.redirect_uri,
+            "code_verifier": client.verifier,
+        }
+        if changed.get("client_id") == "another":
+            changed = {"client_id": (await HandClient.register(gateway, web)).id}
+        if changed.get("resource") == "tenant":
+            changed = {"resource": f"{gateway.url}/t/{caller.tenant}/mcp"}
+        refused = await client.token(**{**given, **changed})
+        assert (refused.status_code, refused.json()["error"]) == (400, error)
+        assert refused.headers["cache-control"] == "no-store"
+        assert (await client.token(**given)).status_code == 200
+
+    async def test_a_secret_of_a_client_is_refused(self, visitor: Visitor, client: HandClient) -> None:
+        """There are none: whoever sends one means another server."""
+        code = await client.code(visitor)
+        refused = await client.redeem(code, client_secret="x")
+        assert (refused.status_code, refused.json()["error"]) == (400, "invalid_client")
+
+    @pytest.mark.parametrize(
+        ("body", "kind"),
+        [
+            (b"{}", "application/json"),
+            (b"grant_type=refresh_token&grant_type=password", "application/x-www-form-urlencoded"),
+            (b"x=%ff", "application/x-www-form-urlencoded"),
+            (b"\xff", "application/x-www-form-urlencoded"),
+            (b"&".join(b"p%d=1" % n for n in range(200)), "application/x-www-form-urlencoded"),
+            (b"x=" + b"y" * 5_000, "application/x-www-form-urlencoded"),
+        ],
+    )
+    async def test_what_cannot_be_read_is_an_invalid_request(
+        self, web: httpx2.AsyncClient, body: bytes, kind: str
+    ) -> None:
+        for path in ("/oauth/token", "/oauth/revoke", "/oauth/introspect"):
+            answer = await web.post(path, content=body, headers={"Content-Type": kind})
+            assert (answer.status_code, answer.json()["error"]) == (400, "invalid_request"), path
+
+    async def test_a_long_body_is_not_read(self, web: httpx2.AsyncClient) -> None:
+        assert (await web.post("/oauth/token", data={"x": "y" * 40_000})).status_code == 413
+
+    async def test_a_code_that_comes_again_ends_its_grant(
+        self, visitor: Visitor, client: HandClient, web: httpx2.AsyncClient
+    ) -> None:
+        code = await client.code(visitor)
+        issued = (await client.redeem(code)).json()
+        assert (await called(web, issued["access_token"], READ)).status_code == 200
+        again = await client.redeem(code)
+        assert (again.status_code, again.json()["error"]) == (400, "invalid_grant")
+        assert (await called(web, issued["access_token"], READ)).status_code == 401
+        assert (await client.refresh(issued["refresh_token"])).status_code == 400
+
+    async def test_a_client_that_asks_for_no_refresh_tokens_gets_none(
+        self, visitor: Visitor, gateway: RunningGateway, web: httpx2.AsyncClient
+    ) -> None:
+        client = await HandClient.register(gateway, web, grant_types=["authorization_code"])
+        assert "refresh_token" not in await client.tokens(visitor)
+
+    async def test_parallel_refreshes_give_siblings(self, visitor: Visitor, client: HandClient) -> None:
+        issued = await client.tokens(visitor)
+        answers = await asyncio.gather(*(client.refresh(issued["refresh_token"]) for _ in range(4)))
+        assert [answer.status_code for answer in answers] == [200] * 4
+        assert len({answer.json()["refresh_token"] for answer in answers}) == 4
+
+    async def test_a_refresh_may_ask_for_less_and_never_for_more(self, visitor: Visitor, client: HandClient) -> None:
+        issued = await client.tokens(visitor, scope="memory:read")
+        assert (await client.refresh(issued["refresh_token"], scope="memory:read")).json()["scope"] == "memory:read"
+        more = await client.refresh(issued["refresh_token"], scope="memory:read memory:write")
+        assert (more.status_code, more.json()["error"]) == (400, "invalid_scope")
+
+    async def test_an_id_token_says_who_and_for_whom(
+        self, visitor: Visitor, client: HandClient, gateway: RunningGateway, web: httpx2.AsyncClient, person: Person
+    ) -> None:
+        issued = await client.tokens(visitor, scope="openid memory:read", nonce="the nonce")
+        keys = (await web.get("/oauth/jwks.json")).json()
+        claims = jwt.decode(issued["id_token"], KeySet.import_key_set(keys), algorithms=["ES256"]).claims
+        assert claims.pop("exp") - claims.pop("iat") == 900
+        expected = {"iss": gateway.url, "sub": str(person.id), "aud": client.id, "nonce": "the nonce"}
+        assert claims == expected
+        assert "id_token" not in await client.tokens(visitor)
+
+
+class TestTokensAtWork:
+    async def test_a_token_holds_at_its_resource_alone(
+        self, visitor: Visitor, client: HandClient, web: httpx2.AsyncClient, gateway: RunningGateway, caller: Caller
+    ) -> None:
+        own = f"/t/{caller.tenant}/mcp"
+        everybodys = (await client.tokens(visitor))["access_token"]
+        tenants = (await client.tokens(visitor, resource=gateway.url + own))["access_token"]
+        for token, path, status in [
+            (everybodys, "/mcp", 200),
+            (everybodys, "/mcp/x/memory", 200),
+            (everybodys, own, 401),
+            (tenants, own + "/x/memory", 200),
+            (tenants, "/mcp", 401),
+            (tenants, "/t/nobody-has-this-one/mcp", 401),
+            (tenants, own, 200),
+        ]:
+            body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
+            headers = {**rpc_headers(), "Authorization": f"Bearer {token}"}
+            answer = await web.post(path, content=json.dumps(body), headers=headers)
+            assert answer.status_code == status, (path, answer.text)
+
+    async def test_it_does_not_hold_at_another_gateways_address_or_beside_mcp(
+        self, visitor: Visitor, client: HandClient, web: httpx2.AsyncClient, settings: Settings
+    ) -> None:
+        token = (await client.tokens(visitor))["access_token"]
+        with serving(settings) as other:
+            async with other.http() as http:
+                assert (await called(http, token, READ)).status_code == 401
+        for path in ("/v1/graphs", "/v1/grants", "/v1/usage"):
+            assert (await web.get(path, headers={"Authorization": f"Bearer {token}"})).status_code == 401
+        assert (await called(web, token, READ)).status_code == 200
+
+    async def test_a_refresh_token_or_a_code_opens_nothing(
+        self, visitor: Visitor, client: HandClient, web: httpx2.AsyncClient
+    ) -> None:
+        issued = await client.tokens(visitor)
+        for secret in (issued["refresh_token"], await client.code(visitor)):
+            assert (await called(web, secret, READ)).status_code == 401
+
+    async def test_a_tool_beyond_its_scope_is_challenged(
+        self, visitor: Visitor, client: HandClient, web: httpx2.AsyncClient, gateway: RunningGateway
+    ) -> None:
+        token = (await client.tokens(visitor, scope="memory:read"))["access_token"]
+        for tool in (WRITE, ("create_entities", {"entities": [{"name": "x" * 100_000}]})):
+            answer = await called(web, token, tool)
+            assert answer.status_code == 403
+            assert answer.json()["code"] == "scope_required"
+            metadata = f"{gateway.url}/.well-known/oauth-protected-resource/mcp"
+            assert answer.headers["www-authenticate"] == (
+                'Bearer realm="recollect", error="insufficient_scope", scope="memory:write", '
+                f'resource_metadata="{metadata}"'
+            )
+
+    @pytest.mark.parametrize(
+        ("tool", "path", "chosen"),
+        [
+            (("no_such_tool", {}), "/mcp/x/memory", {}),
+            (WRITE, "/mcp/x/agent", {}),
+            (WRITE, "/mcp/x/memory", {"toolsets": "some", "toolset": "agent"}),
+        ],
+        ids=["no tool", "not chosen", "not granted"],
+    )
+    async def test_what_no_step_up_would_bring_stays_unknown(
+        self, visitor: Visitor, client: HandClient, web: httpx2.AsyncClient, tool: Any, path: str, chosen: Any
+    ) -> None:
+        visitor.chosen = {"decision": "allow", **chosen}
+        token = (await client.tokens(visitor, scope="memory:read"))["access_token"]
+        answer = await called(web, token, tool, path)
+        assert answer.status_code != 403
+        assert f"Unknown tool: {tool[0]}" in rpc_answer(answer.text)["error"]["message"]
+
+    async def test_what_the_persons_role_does_not_hold_stays_unknown(
+        self,
+        gateway: RunningGateway,
+        web: httpx2.AsyncClient,
+        client: HandClient,
+        visitor: Visitor,
+        db: Database,
+        caller: Caller,
+        person: Person,
+    ) -> None:
+        """Else a client would ask its person again and again, in vain."""
+        token = (await client.tokens(visitor))["access_token"]
+        async with db.transaction(caller) as tx:
+            await members.change_role(tx, person.id, Role.READER)
+        assert "Unknown tool" in (await called(web, token, WRITE)).text
+        assert (await called(web, token, READ)).status_code == 200
+
+    async def test_to_keys_nothing_changes(self, web: httpx2.AsyncClient, issue: NewApiKey, caller: Caller) -> None:
+        key = (await issue(caller, scopes=frozenset({"memory:read"}))).secret
+        answer = await called(web, key, WRITE)
+        assert "Unknown tool" in answer.text
+        assert "www-authenticate" not in answer.headers
+
+    async def test_who_leaves_the_tenant_is_out_at_once(
+        self,
+        visitor: Visitor,
+        client: HandClient,
+        web: httpx2.AsyncClient,
+        db: Database,
+        caller: Caller,
+        person: Person,
+    ) -> None:
+        issued = await client.tokens(visitor)
+        assert (await called(web, issued["access_token"], READ)).status_code == 200
+        async with db.transaction(caller) as tx:
+            await members.remove_member(tx, person.id)
+        assert (await called(web, issued["access_token"], READ)).status_code == 401
+        assert (await client.refresh(issued["refresh_token"])).json()["error"] == "invalid_grant"
+
+
+class TestGivingBack:
+    async def test_a_refresh_token_takes_all_with_it(
+        self, visitor: Visitor, client: HandClient, web: httpx2.AsyncClient
+    ) -> None:
+        issued = await client.tokens(visitor)
+        given = {"token": issued["refresh_token"], "client_id": client.id, "token_type_hint": "access_token"}
+        for _ in range(2):
+            assert (await web.post("/oauth/revoke", data=given)).status_code == 200
+        assert (await called(web, issued["access_token"], READ)).status_code == 401
+        assert (await client.refresh(issued["refresh_token"])).status_code == 400
+
+    async def test_an_access_token_goes_alone(
+        self, visitor: Visitor, client: HandClient, web: httpx2.AsyncClient
+    ) -> None:
+        issued = await client.tokens(visitor)
+        given = {"token": issued["access_token"], "client_id": client.id}
+        assert (await web.post("/oauth/revoke", data=given)).status_code == 200
+        assert (await called(web, issued["access_token"], READ)).status_code == 401
+        assert (await client.refresh(issued["refresh_token"])).status_code == 200
+
+    async def test_others_give_nothing_back_and_learn_nothing(
+        self, visitor: Visitor, client: HandClient, web: httpx2.AsyncClient, gateway: RunningGateway
+    ) -> None:
+        issued = await client.tokens(visitor)
+        stranger = (await HandClient.register(gateway, web)).id
+        for token in (issued["access_token"], issued["refresh_token"], "rcl_access_" + "0" * 38, "x"):
+            given = {"token": token, "client_id": stranger}
+            assert (await web.post("/oauth/revoke", data=given)).text == "{}"
+            assert (await web.post("/oauth/introspect", data=given)).json() == {"active": False}
+        assert (await called(web, issued["access_token"], READ)).status_code == 200
+        for path in ("/oauth/revoke", "/oauth/introspect"):
+            nobody = await web.post(path, data={"token": issued["access_token"]})
+            assert (nobody.status_code, nobody.json()["error"]) == (400, "invalid_client")
+            nothing = await web.post(path, data={"client_id": client.id})
+            assert (nothing.status_code, nothing.json()["error"]) == (400, "invalid_request")
+
+    async def test_a_client_is_told_of_its_own_tokens(
+        self, visitor: Visitor, client: HandClient, web: httpx2.AsyncClient, gateway: RunningGateway, person: Person
+    ) -> None:
+        issued = await client.tokens(visitor)
+        told = (
+            await web.post("/oauth/introspect", data={"token": issued["access_token"], "client_id": client.id})
+        ).json()
+        assert told.pop("exp") - told.pop("iat") == 900
+        assert told == {
+            "active": True,
+            "client_id": client.id,
+            "token_type": "Bearer",
+            "scope": "memory:read memory:write",
+            "sub": str(person.id),
+            "aud": f"{gateway.url}/mcp",
+            "iss": gateway.url,
+        }
+        await client.refresh(issued["refresh_token"])
+        used = {"token": issued["refresh_token"], "client_id": client.id}
+        assert (await web.post("/oauth/introspect", data=used)).json() == {"active": False}
+
+
+class TestGrants:
+    async def test_an_admin_of_the_tenant_sees_and_ends_them(
+        self,
+        visitor: Visitor,
+        client: HandClient,
+        web: httpx2.AsyncClient,
+        gateway: RunningGateway,
+        admin_key: str,
+        key: str,
+        caller: Caller,
+        person: Person,
+    ) -> None:
+        issued = await client.tokens(visitor)
+        async with gateway.http(key) as agent:
+            assert (await agent.get("/v1/grants")).status_code == 403
+        async with gateway.http(admin_key) as admin:
+            (grant,) = (await admin.get("/v1/grants")).json()["items"]
+            assert grant["person"] == {"id": str(person.id), "email": person.email, "name": person.name}
+            assert grant["resource"] == f"{gateway.url}/mcp"
+            ended = (await admin.delete(f"/v1/grants/{grant['id']}")).json()
+            assert ended["revoked_by"].startswith("key:")
+            assert (await admin.delete(f"/v1/grants/{grant['id']}")).json() == ended
+        assert (await called(web, issued["access_token"], READ)).status_code == 401
+
+    async def test_another_tenants_look_like_none(
+        self,
+        visitor: Visitor,
+        client: HandClient,
+        gateway: RunningGateway,
+        admin_key: str,
+        issue: NewApiKey,
+        new_tenant: NewTenant,
+        owner: asyncpg.Connection,
+        caller: Caller,
+    ) -> None:
+        await client.tokens(visitor)
+        grant_id = await owner.fetchval("SELECT id FROM oauth_grants WHERE tenant_id = $1", caller.tenant_id)
+        stranger = (await issue(operator_caller(await new_tenant()), kind="admin")).secret
+        async with gateway.http(stranger) as http:
+            assert (await http.get("/v1/grants")).json()["items"] == []
+            foreign = await http.delete(f"/v1/grants/{grant_id}")
+            unknown = await http.delete("/v1/grants/00000000-0000-7000-8000-000000000000")
+        assert (foreign.status_code, foreign.json()) == (404, unknown.json())
+        assert foreign.json()["code"] == "grant_not_found"

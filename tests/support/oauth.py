@@ -1,0 +1,211 @@
+"""OAuth clients: the SDK's own, with a person who signs in and submits the consent page, and requests by hand."""
+
+import base64
+import hashlib
+import html
+import re
+import secrets
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import httpx2
+from mcp import Client
+from mcp.client.auth import OAuthClientProvider
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.auth import (
+    AuthorizationCodeResult,
+    OAuthClientInformationFull,
+    OAuthClientMetadata,
+    OAuthMetadata,
+    OAuthToken,
+    ProtectedResourceMetadata,
+)
+from pydantic import AnyUrl
+
+from tests.support.gateway import MODES, RunningGateway
+from tests.support.people import sign_in
+
+CALLBACK = "http://127.0.0.1:3000/callback"
+METADATA: dict[str, Any] = {
+    "client_name": "Test client",
+    "redirect_uris": [CALLBACK],
+    "grant_types": ["authorization_code", "refresh_token"],
+}
+Fields = Mapping[str, str | Sequence[str]]
+
+
+@dataclass
+class Wallet:
+    """What a client keeps from one session to the next: its tokens, its id, and what it discovered."""
+
+    tokens: OAuthToken | None = None
+    client: OAuthClientInformationFull | None = None
+    server: OAuthMetadata | None = None
+    resource: ProtectedResourceMetadata | None = None
+
+    async def get_tokens(self) -> OAuthToken | None:
+        return self.tokens
+
+    async def set_tokens(self, tokens: OAuthToken) -> None:
+        self.tokens = tokens
+
+    async def get_client_info(self) -> OAuthClientInformationFull | None:
+        return self.client
+
+    async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
+        self.client = client_info
+
+
+@dataclass
+class Visitor:
+    """A person at a browser without scripts, who is sent somewhere by a client.
+
+    `chosen`: what their consent form says, beside what it holds; what comes back to the client is in `landed`.
+    """
+
+    http: httpx2.AsyncClient
+    email: str
+    chosen: Fields = field(default_factory=lambda: {"decision": "allow"})
+    landed: str = ""
+    shown: str = ""
+    visits: int = 0
+
+    async def visit(self, url: str) -> str:
+        """Open a client's address, sign in where that is asked, and submit the consent page; where that leads."""
+        self.visits += 1
+        parts = urlsplit(url)
+        place = f"{parts.path}?{parts.query}"
+        answer = await self.http.get(place)
+        if answer.status_code == 303 and answer.headers["location"].startswith("/sign-in"):
+            await sign_in(self.http, self.email)
+            answer = await self.http.get(place)
+        if answer.status_code == 200:
+            self.shown = answer.text
+            answer = await consent(self.http, answer.text, self.chosen)
+        assert answer.status_code == 303, answer.text
+        self.landed = answer.headers["location"]
+        return self.landed
+
+    async def bring_back(self) -> AuthorizationCodeResult:
+        """What the client is told by the address to which the browser came."""
+        said = {name: values[0] for name, values in parse_qs(urlsplit(self.landed).query).items()}
+        return AuthorizationCodeResult(code=said.get("code", ""), state=said.get("state"), iss=said.get("iss"))
+
+
+async def consent(http: httpx2.AsyncClient, page: str, chosen: Fields) -> httpx2.Response:
+    """Submit a consent page as a browser does: what is checked in it, unless it is chosen otherwise."""
+    action = re.search(r'<form method="post" action="([^"]*)"', page)
+    assert action, page
+    data: dict[str, Any] = dict(re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)"', page))
+    for kind, name, value in re.findall(r'<input type="(checkbox|radio)" name="(\w+)" value="([^"]*)" checked>', page):
+        data[name] = [*data.get(name, []), value] if kind == "checkbox" else value
+    origin = {"Origin": str(http.base_url).rstrip("/")}
+    return await http.post(html.unescape(action[1]), data={**data, **chosen}, headers=origin)
+
+
+@asynccontextmanager
+async def oauth_client(
+    gateway: RunningGateway,
+    visitor: Visitor,
+    wallet: Wallet,
+    *,
+    path: str = "/mcp/x/memory",
+    revision: str = "2026-07-28",
+    metadata_url: str | None = None,
+) -> AsyncIterator[Client]:
+    """The SDK's client, connected by its own OAuth flow."""
+
+    async def go(url: str) -> None:
+        await visitor.visit(url)
+
+    auth = OAuthClientProvider(
+        gateway.url + path,
+        OAuthClientMetadata(client_name="Test client", redirect_uris=[AnyUrl(CALLBACK)]),
+        wallet,
+        redirect_handler=go,
+        callback_handler=visitor.bring_back,
+        client_metadata_url=metadata_url,
+    )
+    auth.context.oauth_metadata, auth.context.protected_resource_metadata = wallet.server, wallet.resource
+    async with (
+        httpx2.AsyncClient(auth=auth, timeout=60) as http,
+        Client(streamable_http_client(gateway.url + path, http_client=http), mode=MODES[revision]) as client,
+    ):
+        yield client
+        wallet.server, wallet.resource = auth.context.oauth_metadata, auth.context.protected_resource_metadata
+
+
+def pkce() -> tuple[str, str]:
+    """A verifier and its challenge."""
+    verifier = secrets.token_urlsafe(48)
+    digest = hashlib.sha256(verifier.encode()).digest()
+    return verifier, base64.urlsafe_b64encode(digest).decode().rstrip("=")
+
+
+@dataclass
+class HandClient:
+    """A client that sends each request by hand, so that each may be wrong."""
+
+    gateway: RunningGateway
+    http: httpx2.AsyncClient
+    id: str
+    redirect_uri: str = CALLBACK
+    resource: str | None = None
+    verifier: str = ""
+
+    @classmethod
+    async def register(cls, gateway: RunningGateway, http: httpx2.AsyncClient, **metadata: Any) -> "HandClient":
+        answer = await http.post("/oauth/register", json={**METADATA, **metadata})
+        assert answer.status_code == 201, answer.text
+        return cls(gateway, http, answer.json()["client_id"], answer.json()["redirect_uris"][0])
+
+    def request(self, **changed: str | None) -> str:
+        """The address to which this client sends a browser; a parameter that is None is left out."""
+        self.verifier, challenge = pkce()
+        asked = {
+            "response_type": "code",
+            "client_id": self.id,
+            "redirect_uri": self.redirect_uri,
+            "scope": "memory:read memory:write",
+            "state": "the state",
+            "code_challenge": challenge,
+            "code_challenge_method": "S256",
+            "resource": self.resource or f"{self.gateway.url}/mcp",
+        }
+        given = {name: value for name, value in {**asked, **changed}.items() if value is not None}
+        return f"{self.gateway.url}/oauth/authorize?{httpx2.QueryParams(given)}"
+
+    async def code(self, visitor: Visitor, **changed: str | None) -> str:
+        """A code that the visitor gave."""
+        landed = parse_qs(urlsplit(await visitor.visit(self.request(**changed))).query)
+        assert "code" in landed, landed
+        return landed["code"][0]
+
+    async def redeem(self, code: str, **changed: str | None) -> httpx2.Response:
+        """Change a code for tokens."""
+        return await self.token(
+            grant_type="authorization_code",
+            code=code,
+            redirect_uri=changed.pop("redirect_uri", self.redirect_uri),
+            code_verifier=changed.pop("code_verifier", self.verifier),
+            **changed,
+        )
+
+    async def refresh(self, token: str, **changed: str | None) -> httpx2.Response:
+        """Change a refresh token for new tokens."""
+        return await self.token(grant_type="refresh_token", refresh_token=token, **changed)
+
+    async def token(self, **parameters: str | None) -> httpx2.Response:
+        """Ask the token endpoint."""
+        given = {"client_id": self.id, **parameters}
+        return await self.http.post("/oauth/token", data={name: value for name, value in given.items() if value})
+
+    async def tokens(self, visitor: Visitor, **changed: str | None) -> dict[str, Any]:
+        """Tokens for what the visitor allows."""
+        answer = await self.redeem(await self.code(visitor, **changed))
+        assert answer.status_code == 200, answer.text
+        issued: dict[str, Any] = answer.json()
+        return issued
