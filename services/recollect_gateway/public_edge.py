@@ -173,7 +173,7 @@ class _Hosts:
         return Refusal(421, ErrorCode.HOST_NOT_ALLOWED, "This host is not served here (RECOLLECT_ALLOWED_HOSTS)")
 
     def _serves(self, host: str) -> bool:
-        if host in self._exact or host in self._any_port:
+        if host in self._any_port or not self._exact.isdisjoint((host, _DEFAULT_PORT.sub("", host))):
             return True
         name, _, port = host.rpartition(":")
         return name in self._any_port and port.isascii() and port.isdigit()

@@ -73,9 +73,14 @@ class TestHosts:
     def test_this_machine_is(self, gateway: RunningGateway, host: str) -> None:
         assert raw(gateway, "GET /v1/graphs", f"Host: {host}")[0] == 401
 
-    @pytest.mark.parametrize("host", ["memory.example.com", "Memory.Example.Com", "memory.internal"])
+    @pytest.mark.parametrize(
+        "host", ["memory.example.com", "Memory.Example.Com", "memory.example.com:443", "memory.internal"]
+    )
     def test_the_public_one_is(self, public: RunningGateway, host: str) -> None:
         assert raw(public, "GET /v1/graphs", f"Host: {host}")[0] == 401
+
+    def test_another_port_of_it_is_not(self, public: RunningGateway) -> None:
+        assert raw(public, "GET /v1/graphs", "Host: memory.example.com:8443")[0] == 421
 
     def test_what_a_proxy_says_of_it_is_not_believed(self, public: RunningGateway) -> None:
         assert raw(public, "GET /v1/graphs", "Host: evil.example", "X-Forwarded-Host: memory.example.com")[0] == 421
