@@ -157,7 +157,6 @@ class Settings(BaseSettings):
     rate_limit_wait_seconds: float = Field(
         default=0.2,
         gt=0,
-        le=10,
         description="How long a request waits for Redis to count it. Then the gateway goes on counting by itself, "
         "until Redis answers again.",
     )

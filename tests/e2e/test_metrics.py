@@ -14,8 +14,9 @@ import pytest
 from recollect.caller import Caller
 from recollect.settings import Settings
 from tests.e2e.test_trace import free_port, gateway
-from tests.support.gateway import eventually
+from tests.support.gateway import NewApiKey, eventually
 from tests.support.otlp import Collector, collecting
+from tests.support.rates import NewLimited
 from tests.support.timeouts import MAX_WAIT_SECONDS
 from tests.support.workers import embedded_within, environment, working
 
@@ -30,7 +31,13 @@ async def test_a_gateway_and_a_worker_tell_what_they_did(
 ) -> None:
     with collecting() as collector:
         traced = settings.model_copy(
-            update={"otlp_endpoint": collector.endpoint, "port": free_port(), "cache_search_wait_seconds": 1.0}
+            update={
+                "otlp_endpoint": collector.endpoint,
+                "port": free_port(),
+                "cache_search_wait_seconds": 1.0,
+                "rate_limit_wait_seconds": MAX_WAIT_SECONDS,
+                "redis_timeout_seconds": MAX_WAIT_SECONDS,
+            }
         )
         with working(traced, tmp_path) as worker, gateway(traced) as address:
             call(address, key, "remember", {"items": [{"text": SECRET_TEXT}, {"text": "rain"}]})
@@ -83,6 +90,25 @@ async def exported(address: str, key: str) -> None:
             return bool(shown["status"] == "succeeded")
 
         await eventually(has_ended)
+
+
+async def test_a_gateway_without_redis_tells_that_it_counts_alone_and_whom_it_refused(
+    settings: Settings, issue: NewApiKey, new_limited: NewLimited, tmp_path: Path
+) -> None:
+    key = (await issue(await new_limited(requests_per_minute=4))).secret
+    with collecting() as collector:
+        alone = {"otlp_endpoint": collector.endpoint, "port": free_port(), "redis_url": f"unix://{tmp_path}/none.sock"}
+        with gateway(settings.model_copy(update=alone)) as address:
+            headers = {"Authorization": f"Bearer {key}"}
+            told = [httpx2.get(f"{address}/v1/graphs", headers=headers, timeout=MAX_WAIT_SECONDS) for _ in range(3)]
+        assert [answer.status_code for answer in told] == [200, 429, 429]
+        refused = collector.points("recollect.requests.refused")
+        assert {attributes: point.as_int for attributes, point in refused.items()} == {
+            frozenset({("recollect.limit", "tenant")}): 2
+        }
+        assert collector.points("recollect.rate.fallbacks")[frozenset()].as_int == 1
+    for name in ("recollect.requests.refused", "recollect.rate.fallbacks"):
+        assert f"`{name}`" in DOCUMENTED.read_text()
 
 
 def test_an_audit_is_told_whenever_the_instruments_were_made(settings: Settings) -> None:
