@@ -25,8 +25,8 @@ from recollect_gateway.errors import MEDIA_TYPE, TITLES, Problem
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 
-PUBLIC_PATH = "/.well-known/"
-"""Documents for everybody, which browsers may read from any page."""
+PUBLIC_PATHS = ("/.well-known/", "/oauth/jwks.json", "/oauth/register", "/oauth/token", "/oauth/revoke")
+"""What OAuth clients ask, which may be pages of anybody's: documents for all, and what takes no cookie."""
 
 PROBE_PATH = "/health/"
 """Probes ask by an address that is nobody's name."""
@@ -200,7 +200,7 @@ class _Origins:
         varies = [(b"vary", b"Origin")] if self._allowed else []
         if not self._may_read(request):
             return varies
-        anybody = request.path.startswith(PUBLIC_PATH) or "*" in self._allowed
+        anybody = request.path.startswith(PUBLIC_PATHS) or "*" in self._allowed
         headers = [
             *varies,
             (b"access-control-allow-origin", b"*" if anybody else request.origin.encode("latin-1")),
@@ -217,7 +217,7 @@ class _Origins:
     def _may_read(self, request: _Request) -> bool:
         if len(request.origins) != 1:
             return False
-        return request.path.startswith(PUBLIC_PATH) or "*" in self._allowed or request.origin in self._allowed
+        return request.path.startswith(PUBLIC_PATHS) or "*" in self._allowed or request.origin in self._allowed
 
     def _is_own(self, request: _Request) -> bool:
         """Whether it is the page's own host that is asked, which is one of ours; never without TLS where we have it."""

@@ -52,7 +52,9 @@ async def both(db: Database, new_tenant: NewTenant) -> tuple[Granted, Granted]:
     async def one() -> Granted:
         caller = operator_caller(await new_tenant())
         person = await joined(db, caller, Role.OWNER, pepper=PEPPER)
-        membership = Membership(caller.tenant_id, caller.tenant, "Tenant", "active", Role.OWNER)
+        membership = Membership(
+            caller.tenant_id, caller.tenant, "Tenant", "active", Role.OWNER, "unlimited", None, None, None
+        )
         asked = Approval(
             person.id, CLIENT, "A client", ("memory:read",), None, None, RESOURCE, "http://127.0.0.1/cb", "challenge"
         )

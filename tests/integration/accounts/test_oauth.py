@@ -17,7 +17,7 @@ from joserfc.jwk import ECKey, KeySet
 from recollect.accounts.identity.model import generate_secret, hash_secret
 from recollect.accounts.identity.service import TenantSuspended
 from recollect.accounts.members import service as members
-from recollect.accounts.members.service import subject_of
+from recollect.accounts.members.model import subject_of
 from recollect.accounts.oauth.clients import service as clients
 from recollect.accounts.oauth.clients.model import Client
 from recollect.accounts.oauth.grants import service as grants
@@ -68,7 +68,9 @@ class Household:
         return replace(approval, **changed)
 
     async def approve(self, **changed: Any) -> str:
-        membership = Membership(self.caller.tenant_id, self.caller.tenant, "Tenant", "active", self.role)
+        membership = Membership(
+            self.caller.tenant_id, self.caller.tenant, "Tenant", "active", self.role, "unlimited", None, None, None
+        )
         async with self.db.transaction(grants.approving(membership, self.person.id)) as tx:
             return await grants.approve(tx, self.asked(**changed), pepper=PEPPER)
 

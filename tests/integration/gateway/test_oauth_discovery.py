@@ -46,7 +46,7 @@ class TestChallenges:
         assert (await web.post(f"/mcp?access_token={key}", json={})).status_code == 401
 
     async def test_what_cannot_name_a_tenant_is_not_repeated(self, web: httpx2.AsyncClient) -> None:
-        for hostile in ("%22", "a%0d%0ab", "A", "-", "x" * 64):
+        for hostile in ("%22", "A", "-", "x" * 64):
             answer = await web.post(f"/t/{hostile}/mcp", json={}, headers=rpc_headers())
             assert answer.status_code == 401
             assert answer.headers["www-authenticate"].endswith('/.well-known/oauth-protected-resource/mcp"')

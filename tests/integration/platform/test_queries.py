@@ -5,7 +5,7 @@ import importlib
 import inspect
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, is_dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -143,4 +143,6 @@ def _fillings(capability: str) -> Iterator[Filling]:
                 yield Filling(query, getattr(store, call.func.id), whole=True)
             elif [ast.unparse(argument) for argument in call.args] == ["row"] and isinstance(call.func, ast.Name):
                 helper = getattr(store, call.func.id)
-                yield Filling(query, inspect.get_annotations(helper)["return"], "**row" in inspect.getsource(helper))
+                value = inspect.get_annotations(helper)["return"]
+                if isinstance(value, type) and is_dataclass(value):  # else it prepares what another is filled with
+                    yield Filling(query, value, "**row" in inspect.getsource(helper))

@@ -99,7 +99,8 @@ WHERE tenant_id = :tenant_id AND grant_id = :grant_id
 
 -- name: find_refresh_facts
 -- A refresh token of a grant that holds, as its client is told of it. One that was used may still be given back.
-SELECT r.id, r.used_at IS NOT NULL AS used, g.id AS grant_id, g.person_id, g.client_id, g.scopes, m.role, g.resource, r.created_at, r.expires_at
+SELECT r.id, r.used_at IS NOT NULL AS used, g.id AS grant_id, g.person_id, g.client_id, g.scopes, m.role,
+    g.resource, r.created_at, r.expires_at
 FROM oauth_refresh_tokens r
 JOIN oauth_grants g ON g.tenant_id = r.tenant_id AND g.id = r.grant_id
 JOIN members m ON m.tenant_id = g.tenant_id AND m.person_id = g.person_id
@@ -109,7 +110,8 @@ WHERE r.tenant_id = :tenant_id AND r.hash = :hash AND r.expires_at > clock_times
 
 -- name: find_access_facts
 -- An access token that holds, as its client is told of it.
-SELECT a.id, false AS used, g.id AS grant_id, g.person_id, g.client_id, a.scopes, m.role, g.resource, a.created_at, a.expires_at
+SELECT a.id, false AS used, g.id AS grant_id, g.person_id, g.client_id, a.scopes, m.role, g.resource,
+    a.created_at, a.expires_at
 FROM oauth_access_tokens a
 JOIN oauth_grants g ON g.tenant_id = a.tenant_id AND g.id = a.grant_id
 JOIN members m ON m.tenant_id = g.tenant_id AND m.person_id = g.person_id
@@ -130,6 +132,7 @@ WHERE tenant_id = :tenant_id AND id = :grant_id
 RETURNING id;
 
 -- fragment: grant_fields
+-- A grant as it is listed, and whose it is: Grant.
 g.id, g.person_id, p.email AS person_email, p.name AS person_name, g.client_id, g.client_name, g.scopes, g.graph_ids,
     g.toolsets, g.resource, g.created_at, g.created_by, g.expires_at, g.last_used_at, g.revoked_at, g.revoked_by
 FROM oauth_grants g JOIN people p ON p.id = g.person_id;

@@ -11,7 +11,7 @@ from uuid import UUID
 
 from recollect.accounts.identity.model import generate_secret, hash_secret, kind_of
 from recollect.accounts.identity.service import GRANT_SUBJECT, REFUSAL, TenantSuspended
-from recollect.accounts.members.service import subject_of
+from recollect.accounts.members.model import subject_of
 from recollect.accounts.oauth.grants import store
 from recollect.accounts.oauth.grants.model import (
     ACCESS,

@@ -187,9 +187,19 @@ async def find_facts(tx: Transaction, kind: TokenKind, token_hash: bytes) -> tup
     row = await tx.fetchrow(query, hash=token_hash)
     if row is None:
         return None
-    fields = _tuples(row)
-    role = fields.pop("role")
-    return TokenFacts(kind, **fields), role
+    facts = TokenFacts(
+        kind,
+        id=row["id"],
+        used=row["used"],
+        grant_id=row["grant_id"],
+        person_id=row["person_id"],
+        client_id=row["client_id"],
+        scopes=tuple(row["scopes"]),
+        resource=row["resource"],
+        created_at=row["created_at"],
+        expires_at=row["expires_at"],
+    )
+    return facts, Role(row["role"])
 
 
 async def revoke_access_token(tx: Transaction, token_id: UUID) -> None:
