@@ -10,14 +10,11 @@ import pytest
 from recollect.accounts.identity.model import operator_caller
 from recollect.accounts.tenants import service as tenants
 from recollect.accounts.tenants.model import Tenant
-from recollect.caller import Caller
-from recollect.graph.graphs import service as graphs
 from recollect.platform.db import Database, Operator
 from recollect.settings import Settings
 from recollect_gateway.mcp_endpoint.errors import ERROR_META
 from recollect_workers.context import WorkerContext
 from recollect_workers.jobs import runner
-from tests.conftest import NewTenant
 from tests.support.gateway import NewApiKey, RunningGateway, rpc_headers, serving
 from tests.support.jobs import employed, look, started
 from tests.support.quotas import limit
@@ -160,23 +157,3 @@ async def test_the_plan_is_told_to_every_key(
         assert await use(bare) == told
     async with gateway.http() as nobody:
         assert (await nobody.get("/v1/plan")).status_code == 401
-
-
-async def test_a_confined_key_and_another_tenant_are_told_nothing_of_it(
-    gateway: RunningGateway,
-    http: httpx2.AsyncClient,
-    db: Database,
-    caller: Caller,
-    issue: NewApiKey,
-    new_tenant: NewTenant,
-) -> None:
-    entities = [{"name": f"e{n}", "entityType": "thing", "observations": ["says so"]} for n in range(5)]
-    assert (await http.post("/v1/graphs/closed/import", json={"entities": entities})).status_code == 200
-    async with db.transaction(caller, read_only=True) as tx:
-        ids = await graphs.graph_ids(tx, ["default"])
-    async with gateway.http((await issue(caller, graph_ids=tuple(ids.values()))).secret) as confined:
-        told = await use(confined)
-        assert told == dict.fromkeys(told, (None, None)) | {"nodes_per_graph": (None, 0)}
-    async with gateway.http((await issue(operator_caller(await new_tenant()))).secret) as other:
-        told = await use(other)
-        assert told == dict.fromkeys(told, (None, 0)) | {"graphs": (None, 1)}
