@@ -17,6 +17,7 @@ from recollect.caller import Caller
 from recollect.curation.undo import service as undoing
 from recollect.curation.undo.model import ChangeRange
 from recollect.errors import ErrorKind, QuotaExceeded
+from recollect.graph.entities import service as entities
 from recollect.graph.entities.model import NewEntity
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import GraphPatch, NewGraph
@@ -29,6 +30,7 @@ from recollect.retention.compaction import service as compaction
 from recollect.retention.erasure import service as erasure
 from recollect.settings import Settings
 from tests.conftest import NewTenant
+from tests.support.gateway import eventually
 from tests.support.invariants import assert_laws
 from tests.support.memories import Agent, at_work
 from tests.support.quotas import limit
@@ -296,6 +298,11 @@ async def test_what_the_service_does_by_itself_goes_on(agent: Agent, limited: Li
     await itself.relate(("Ada", "Ada", "links to"))
 
 
+async def _waits_or_is_done(owner: asyncpg.Connection, task: asyncio.Task[Any]) -> bool:
+    waits = "SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT granted)"
+    return task.done() or bool(await owner.fetchval(waits))
+
+
 class TestBesideOthers:
     """Writers of two processes, each with a pool of its own."""
 
@@ -312,6 +319,27 @@ class TestBesideOthers:
         failed = [one for one in done if isinstance(one, BaseException)]
         assert all(isinstance(one, QuotaExceeded) for one in failed), failed
         return len(done) - len(failed)
+
+    @pytest.mark.parametrize("quota", ["graphs", "observations", "stored_bytes"])
+    async def test_who_adds_waits_for_the_commit_of_who_added_before(
+        self, agents: tuple[Agent, Agent], limited: Limit, owner: asyncpg.Connection, quota: str
+    ) -> None:
+        """There is room for one of two writers, and the first has written and not committed yet."""
+        first, second = (replace(agent, graph=f"graph-{n}") for n, agent in enumerate(agents))
+        if quota != "graphs":
+            for writer in (first, second):
+                await writer.create("Ada")
+        there = (await used(first))[quota] or 0
+        await limited(**{quota: there + {"graphs": 1, "observations": 1, "stored_bytes": 150}[quota]})
+        said = NewEntity("Grace", "person", ("x" * 80,))
+
+        async with first.db.transaction(first.caller) as tx:
+            async with graphs.write_graph(tx, first.graph, "test") as revision:
+                await entities.create_entities(tx, revision, [said])
+            waiting = asyncio.create_task(second.create(said))
+            await eventually(lambda: _waits_or_is_done(owner, waiting))
+            assert not waiting.done(), "it counted without what is not committed"
+        await refusal(waiting)
 
     async def test_observations(self, agents: tuple[Agent, Agent], limited: Limit) -> None:
         writers = [replace(agents[n % 2], graph=f"graph-{n}") for n in range(12)]

@@ -16,6 +16,18 @@ from recollect_local.postgres import LocalPostgres
 from tests.support.memories import Agent
 from tests.support.windows import assert_windows
 
+OLD_TENANT = """
+    WITH tenant AS (
+        INSERT INTO tenants (id, slug, name) VALUES (gen_random_uuid(), 'old', 'Old') RETURNING id
+    ), graph AS (
+        INSERT INTO graphs (tenant_id, id, name, created_by)
+        SELECT id, gen_random_uuid(), 'default', 'operator' FROM tenant
+        RETURNING tenant_id, id
+    ), head AS (
+        INSERT INTO graph_heads (tenant_id, graph_id) SELECT tenant_id, id FROM graph
+    )
+    INSERT INTO graph_indexes (tenant_id, graph_id) SELECT tenant_id, id FROM graph"""
+
 OLD = """
     WITH new_node AS (
         INSERT INTO nodes (tenant_id, graph_id, id, version_id, version, content, added_revision, created_at,
@@ -44,13 +56,14 @@ async def test_what_was_there_before_is_found_and_settled(
     monkeypatch.setattr(migrating, "migrations", lambda: released[:2])
     await migrating.migrate(cluster.url())
     settings = Settings(database_url=cluster.url("recollect_app"), owner_database_url=cluster.url("recollect_owner"))
-    async with Operator.connect(settings.migration_url, settings) as operator:
-        tenant = await tenants.create_tenant(operator, "old", "Old")
     owner = await asyncpg.connect(cluster.url("recollect_owner"), server_settings={"search_path": "recollect, public"})
+    await owner.execute(OLD_TENANT)
     for text in ("the platypus left", "it rained", "tea was cold"):
         await owner.execute(OLD, text)
     monkeypatch.setattr(migrating, "migrations", lambda: released)
     await migrating.migrate(cluster.url())
+    async with Operator.connect(settings.migration_url, settings) as operator:
+        tenant = await tenants.find_tenant(operator, "old")
     async with Database.connect(settings.database_url, settings=settings) as db:
         agent = Agent(db, operator_caller(tenant))
         assert await agent.recalled("platypus") == ["the platypus left"]

@@ -15,7 +15,7 @@ from recollect.graph.graphs import service as graphs
 from recollect.jobs.kinds import REEMBED_PASSAGES
 from recollect.jobs.model import MAX_ATTEMPTS, Job
 from recollect.platform.cache import connect_redis
-from recollect.platform.db import Database
+from recollect.platform.db import Database, Operator
 from recollect.platform.embedding import UNMEASURED, EmbeddingFailed, FailureCause, Vectors
 from recollect.platform.queue import Wakeups
 from recollect.retention.compaction import service as retention
@@ -31,6 +31,7 @@ from recollect_workers.kinds import known_kinds
 from tests.conftest import NewTenant
 from tests.support.gateway import NewApiKey, RunningGateway
 from tests.support.jobs import Desk
+from tests.support.quotas import limit
 from tests.support.timeouts import MAX_WAIT_SECONDS
 from tests.support.workers import remember
 
@@ -221,6 +222,23 @@ class TestChange:
         await change.owner.execute("UPDATE jobs SET next_attempt_at = now() WHERE id = $1", job.id)
         await runner.sweep(change.during)
         assert (await change.desk.look(job)).status == "succeeded"
+
+    async def test_what_the_day_does_not_allow_is_embedded_on_the_next(
+        self, change: ModelChange, operator: Operator
+    ) -> None:
+        """14 passages were embedded today when they were written."""
+        caller = change.desk.caller
+        await limit(operator, caller.tenant, embeddings_per_day=18)
+        job = await change.run(change.during)
+        assert (job.status, job.error_code, job.attempts) == ("running", "quota_exceeded", 0)
+        assert await change.kept() == {"toy/old": 14, "toy/new": 4}
+        assert await change.models() == {"toy/old": 14}
+        yesterday = "UPDATE usage_hourly SET hour = hour - interval '1 day' WHERE tenant_id = $1"
+        await change.owner.execute(yesterday, caller.tenant_id)
+        await change.owner.execute("UPDATE jobs SET next_attempt_at = now() WHERE id = $1", job.id)
+        await runner.sweep(change.during)
+        assert (await change.desk.look(job)).status == "succeeded"
+        assert await change.models() == {"toy/new": 14}
 
     async def test_an_embedder_that_wants_to_be_left_alone_is_and_costs_no_attempts(self, change: ModelChange) -> None:
         change.new.away, change.new.retry_after = True, 300

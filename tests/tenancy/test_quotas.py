@@ -1,0 +1,71 @@
+"""Quotas of one tenant: nobody else's use counts for them, tells of them or waits for them."""
+
+import httpx2
+import pytest
+
+from recollect.accounts.identity.model import operator_caller
+from recollect.accounts.quotas import store
+from recollect.accounts.quotas.service import EMBEDDING, STORING
+from recollect.caller import Caller
+from recollect.errors import QuotaExceeded
+from recollect.graph.graphs import service as graphs
+from recollect.platform.db import Database, Operator
+from tests.conftest import NewTenant
+from tests.support.gateway import NewApiKey, RunningGateway
+from tests.support.quotas import limit
+from tests.tenancy.conftest import Neighbour
+
+
+async def use(http: httpx2.AsyncClient) -> dict[str, tuple[int | None, int | None]]:
+    """Limit and use of each quota, as /v1/plan tells them."""
+    return {one["quota"]: (one["limit"], one["used"]) for one in (await http.get("/v1/plan")).json()["quotas"]}
+
+
+async def test_what_another_has_is_neither_counted_nor_told(
+    neighbours: tuple[Neighbour, Neighbour], operator: Operator
+) -> None:
+    """Both have the very same, and one has twice that."""
+    mine, other = neighbours
+    await other.observe("Ada", *(f"number {n}" for n in range(90)))
+    async with mine.db.transaction(mine.caller, read_only=True) as tx:
+        totals = await store.count_totals(tx)
+    plan = await limit(operator, mine.caller.tenant, observations=totals.observations + 1)
+    await limit(operator, other.caller.tenant, observations=1)
+    await mine.observe("Ada", "there is room for one")
+    with pytest.raises(QuotaExceeded) as refused:
+        await mine.observe("Ada", "and for no other")
+    assert refused.value.message.startswith(
+        f"The plan {plan!r} allows {totals.observations + 1} observations. "
+        f"There are {totals.observations + 1}, and this would add 1."
+    )
+
+
+@pytest.mark.parametrize("what", [STORING, EMBEDDING])
+async def test_nobody_waits_for_anothers_turn(neighbours: tuple[Neighbour, Neighbour], what: str) -> None:
+    mine, other = neighbours
+    async with other.db.transaction(other.caller) as theirs, mine.db.transaction(mine.caller) as tx:
+        await store.take_turn(theirs, what)
+        await store.take_turn(tx, what)
+
+
+async def test_a_confined_key_and_another_tenant_are_told_nothing_of_it(
+    gateway: RunningGateway,
+    key: str,
+    db: Database,
+    caller: Caller,
+    issue: NewApiKey,
+    new_tenant: NewTenant,
+) -> None:
+    entities = [{"name": f"e{n}", "entityType": "thing", "observations": ["says so"]} for n in range(5)]
+    async with gateway.http(key) as http:
+        assert (await http.post("/v1/graphs/closed/import", json={"entities": entities})).status_code == 200
+        told = await use(http)
+    assert (told["observations"], told["graphs"]) == ((None, 5), (None, 2))
+    async with db.transaction(caller, read_only=True) as tx:
+        ids = await graphs.graph_ids(tx, ["default"])
+    async with gateway.http((await issue(caller, graph_ids=tuple(ids.values()))).secret) as confined:
+        told = await use(confined)
+        assert told == dict.fromkeys(told, (None, None)) | {"nodes_per_graph": (None, 0)}
+    async with gateway.http((await issue(operator_caller(await new_tenant()))).secret) as other:
+        told = await use(other)
+        assert told == dict.fromkeys(told, (None, 0)) | {"graphs": (None, 1)}
