@@ -11,6 +11,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
+from cachetools import LRUCache
 from litestar.connection import ASGIConnection
 from litestar.datastructures import MutableScopeHeaders
 from litestar.handlers import BaseRouteHandler
@@ -24,10 +25,15 @@ from recollect.platform.rate_limits.model import RateLimit, RateLimited, Standin
 from recollect.platform.shares import Shares
 from recollect.settings import Settings
 from recollect_gateway.addresses import site_of
+from recollect_gateway.web.forms import TENANT_HEADER
 
 CALL_WAIT_SECONDS = 1.0
 """How long a call waits for one of its tenant's to end, where as many as may are served already."""
 
+REMEMBERED_CREDENTIALS = 10_000
+"""Credentials that were refused for a rate, whose limits a gateway remembers."""
+
+_CREDENTIALS = frozenset({b"authorization", b"cookie", TENANT_HEADER.encode()})
 _STANDINGS = "recollect.standings"
 
 AnyConnection = ASGIConnection[Any, Any, Any, Any]
@@ -56,11 +62,25 @@ class Admission:
     def __init__(self, limiter: RateLimiter, settings: Settings) -> None:
         self._limiter = limiter
         self._calls = Shares(settings.concurrent_calls_per_tenant)
+        self._limits: LRUCache[bytes, list[RateLimit]] = LRUCache(REMEMBERED_CREDENTIALS)
+
+    def require_unrefused(self, scope: Scope) -> None:
+        """Raise RateLimited for a credential that was refused a moment ago, without looking it up again."""
+        try:
+            self._limiter.require_unrefused(*self._limits.get(_credential(scope), ()))
+        except RateLimited as reached:
+            _note(scope, reached.standings)
+            raise
 
     @asynccontextmanager
     async def admitted(self, scope: Scope, caller: Caller) -> AsyncIterator[None]:
         """Serve a call inside, until the last of its answer. Raises TooManyRequests."""
-        await take(self._limiter, scope, *limits_of(caller))
+        limits = limits_of(caller)
+        try:
+            await take(self._limiter, scope, *limits)
+        except RateLimited:
+            self._limits[_credential(scope)] = limits
+            raise
         most = caller.rates.concurrent_calls or self._calls.limit
         key = caller.tenant_id, most  # Where the plan changes, new calls have new places.
         async with AsyncExitStack() as stack:
@@ -134,6 +154,12 @@ async def tell_limits(message: Message, scope: Scope) -> None:
     headers["RateLimit"] = ", ".join(
         f'"{each.limit.policy}";r={each.remaining};t={each.reset_seconds}' for each in standings
     )
+
+
+def _credential(scope: Scope) -> bytes:
+    """What tells a credential from others, and is of no use as one: a key, or a session as a tenant's member."""
+    headers = [b"%s:%s" % (name, value) for name, value in scope["headers"] if name in _CREDENTIALS]
+    return hashlib.sha256(b"\n".join(headers)).digest()
 
 
 def _note(scope: Scope, standings: Sequence[Standing]) -> None:

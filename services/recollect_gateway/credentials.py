@@ -22,7 +22,8 @@ from recollect.errors import Unauthenticated
 from recollect.platform.db import Database
 from recollect_gateway.addresses import site_of
 from recollect_gateway.failures import FailedKeys
-from recollect_gateway.web.sessions import TENANT_HEADER, member_caller
+from recollect_gateway.web.forms import TENANT_HEADER
+from recollect_gateway.web.sessions import member_caller
 
 T = TypeVar("T")
 

@@ -55,6 +55,7 @@ class CallerMiddleware(ASGIMiddleware):
         state = scope["litestar_app"].state
         authenticator: Authenticator = state.authenticator
         admission: Admission = state.admission
+        admission.require_unrefused(scope)
         caller = await authenticator.caller_of_route(ASGIConnection(scope))
         scope["user"], scope["auth"] = caller, None
         async with admission.admitted(scope, caller):

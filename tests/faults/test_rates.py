@@ -10,8 +10,9 @@ import httpx2
 import pytest
 from redis.asyncio import Redis
 
+from recollect.accounts.identity import store
 from recollect.caller import Caller
-from recollect.platform.db import Database, Transaction
+from recollect.platform.db import Database, Session, Transaction
 from recollect.settings import Settings
 from recollect_local.valkey import LocalValkey
 from tests.support.gateway import NewApiKey, RunningGateway, eventually, serving
@@ -146,12 +147,26 @@ class TestWhoeverIsRefused:
         monkeypatch.setattr(Database, "transaction", begin_and_count)
         return counted
 
+    @pytest.fixture
+    def lookups(self, monkeypatch: pytest.MonkeyPatch) -> Counter[bytes]:
+        """How often the database was asked for each key."""
+        counted: Counter[bytes] = Counter()
+        find_key = store.find_key
+
+        async def find_and_count(session: Session, key_hash: bytes) -> store.KeyRecord | None:
+            counted[key_hash] += 1
+            return await find_key(session, key_hash)
+
+        monkeypatch.setattr(store, "find_key", find_and_count)
+        return counted
+
     async def test_reaches_no_table_and_keeps_nobody_waiting(
         self,
         clients: list[httpx2.AsyncClient],
         neighbour: list[httpx2.AsyncClient],
         limited: Caller,
         transactions: Counter[Any],
+        lookups: Counter[bytes],
     ) -> None:
         remember = {"items": [{"text": "x" * 100_000}]}
         async with asyncio.TaskGroup() as group:
@@ -159,6 +174,10 @@ class TestWhoeverIsRefused:
             beside = group.create_task(flood(neighbour, QUOTA))
         assert beside.result() == {200: QUOTA}
         assert sum((task.result() for task in floods), Counter()) == {200: QUOTA, 429: 3 * QUOTA}
+        asked = lookups.total()
+        for client in clients:
+            assert await flood([client], QUOTA) == {429: QUOTA}
+        assert lookups.total() - asked < QUOTA, "no key is looked up for each of them"
         # The usage of a tenant is written down by a transaction of its own, in a while.
         before = transactions[limited.tenant_id]
         answers = await asyncio.gather(

@@ -136,6 +136,7 @@ class McpEndpoint:
         address = _address(request.scope["raw_path"].decode("latin-1"))
         if request.method != "POST":
             raise MethodNotAllowed("MCP is served by POST; no server-sent requests wait on a GET.")
+        self._admission.require_unrefused(request.scope)
         caller = await self._caller(request, address.tenant)
         if isinstance(caller, Caller):
             await stack.enter_async_context(self._admission.admitted(request.scope, caller))

@@ -18,6 +18,9 @@ from recollect.errors import Forbidden, InvalidInput
 
 AnyConnection = ASGIConnection[Any, Any, Any, Any]
 AnyRequest = Request[Any, Any, Any]
+TENANT_HEADER = "x-recollect-tenant"
+"""Names the tenant as whose member a browser calls. No form can send it, nor another site's page without our leave."""
+
 TOKEN_FIELD = "form_token"  # noqa: S105 - a field's name
 MAX_FORM_BYTES = 32 * 1024
 MAX_FIELDS = 500

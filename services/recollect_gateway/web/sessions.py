@@ -20,8 +20,6 @@ from recollect_gateway.web.pages import go_to
 AnyConnection = ASGIConnection[Any, Any, Any, Any]
 AnyRequest = Request[Any, Any, Any]
 COOKIE = "session"
-TENANT_HEADER = "x-recollect-tenant"
-"""Names the tenant as whose member a browser calls. No form can send it, nor another site's page without our leave."""
 
 
 async def signed_in(request: AnyConnection) -> PersonSession | None:

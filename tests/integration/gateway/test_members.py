@@ -8,8 +8,10 @@ import pytest
 
 from recollect.accounts.identity.model import operator_caller
 from recollect.accounts.people.model import Person
+from recollect.accounts.plans import service as plans
+from recollect.accounts.tenants import service as tenants
 from recollect.caller import Caller, Role
-from recollect.platform.db import Database
+from recollect.platform.db import Database, Operator
 from recollect.settings import Settings
 from tests.conftest import NewTenant
 from tests.integration.gateway.test_management import done, problem
@@ -170,3 +172,23 @@ class TestSignedIn:
     ) -> None:
         await signed_in_as(http, db, caller, Role.OWNER, pepper)
         assert (await http.post("/mcp", json={"jsonrpc": "2.0", "id": 1, "method": "ping"})).status_code == 401
+
+    async def test_one_member_s_rate_refuses_no_other(
+        self,
+        http: httpx2.AsyncClient,
+        gateway: RunningGateway,
+        db: Database,
+        caller: Caller,
+        pepper: bytes,
+        new_tenant: NewTenant,
+        operator: Operator,
+    ) -> None:
+        elsewhere = operator_caller(await new_tenant())
+        await plans.set_plan(operator, "one-a-minute", {"requests_per_minute": 1})
+        await tenants.set_plan(operator, caller.tenant, "one-a-minute")
+        await signed_in_as(http, db, caller, Role.READER, pepper)
+        statuses = [(await http.get("/v1/graphs")).status_code for _ in range(3)]
+        assert statuses == [200, 429, 429]
+        async with browser(gateway) as other:
+            await signed_in_as(other, db, elsewhere, Role.READER, pepper)
+            assert [(await other.get("/v1/graphs")).status_code for _ in range(3)] == [200, 200, 200]

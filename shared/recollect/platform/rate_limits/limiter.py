@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from dataclasses import replace
 
 import structlog
 from cachetools import LRUCache
@@ -17,7 +18,7 @@ REST_SECONDS = 1.0
 """How long Redis is not tried again after it was found away."""
 
 REFUSE_SECONDS = 1.0
-"""How long a subject is refused without asking Redis, at most, after Redis said that it has nothing left."""
+"""How long a subject is refused without asking anything, at most, after it was found to have nothing left."""
 
 _PROBE = RateLimit("probe", "recollect:rate:probe", quota=1_000_000)
 
@@ -49,6 +50,16 @@ class RateLimiter:
         """The same without counting."""
         return await self._ask(limits, take=False)
 
+    def require_unrefused(self, *limits: RateLimit) -> None:
+        """Raise RateLimited where one of these limits was reached a moment ago, and surely is so still."""
+        now = self._clock()
+        for limit in limits:
+            at, standing = self._refused.get(limit, (0.0, None))
+            if standing is not None and now < at + min(standing.reset, REFUSE_SECONDS):
+                metrics.record_refused_request(limit.policy)
+                told = replace(standing, reset=at + standing.reset - now)
+                raise RateLimited(told, (told,))
+
     async def aclose(self) -> None:
         """Wait for the probe of Redis, if there is one."""
         if self._probing is not None:
@@ -57,22 +68,14 @@ class RateLimiter:
     async def _ask(self, limits: tuple[RateLimit, ...], *, take: bool) -> Answer:
         if not limits:
             return Answer(())
-        self._require_none_refused(limits)
+        self.require_unrefused(*limits)
         answer = await self._ask_redis(limits, take=take) or self._local.ask(limits, take=take)
         if answer.reached is not None:
             metrics.record_refused_request(answer.reached.limit.policy)
+            [limit] = [each for each in limits if each.subject == answer.reached.limit.subject]
+            self._refused[limit] = self._clock(), answer.reached
             raise RateLimited(answer.reached, answer.standings)
         return answer
-
-    def _require_none_refused(self, limits: tuple[RateLimit, ...]) -> None:
-        now = self._clock()
-        for limit in limits:
-            at, standing = self._refused.get(limit, (0.0, None))
-            left = 0.0 if standing is None else at + standing.reset - now
-            if standing is not None and left > 0 and now < at + REFUSE_SECONDS:
-                metrics.record_refused_request(limit.policy)
-                told = Standing(limit, 0, left)
-                raise RateLimited(told, (told,))
 
     async def _ask_redis(self, limits: tuple[RateLimit, ...], *, take: bool) -> Answer | None:
         """What Redis says; None while it is away."""
@@ -81,13 +84,10 @@ class RateLimiter:
             return None
         try:
             async with asyncio.timeout(self._wait_seconds):
-                answer = await self._shared.ask(limits, take=take)
+                return await self._shared.ask(limits, take=take)
         except (RedisError, OSError, TimeoutError) as error:
             self._note_away(error)
             return None
-        if answer.reached is not None:
-            self._refused[answer.reached.limit] = self._clock(), answer.reached
-        return answer
 
     def _note_away(self, error: Exception) -> None:
         self._rests_until = self._clock() + REST_SECONDS
