@@ -9,6 +9,7 @@ import asyncio
 from typing import Any
 
 import anyio
+import anyio.lowlevel
 from litestar.enums import ScopeType
 from litestar.middleware import ASGIMiddleware
 from litestar.types import ASGIApp, Message, Receive, Scope, Send
@@ -40,19 +41,20 @@ class WatchedClient:
     def __init__(self, receive: Receive, send: Send, serving: anyio.CancelScope) -> None:
         self._receive, self._send, self._serving = receive, send, serving
         self._first: Any = None
-        self._is_read, self._is_answered = asyncio.Event(), False
+        self._is_read, self._is_over, self._is_answered = asyncio.Event(), asyncio.Event(), False
 
     async def read_nothing(self) -> None:
         """Read the body of a request that has none, which is there at once: its handler may never ask for it."""
         self._first = await self._next()
 
     async def receive(self) -> Any:
-        """The next message of the request; of one whose client left there is none."""
+        """The next message of the request; after its body, that it is over."""
         if self._first is not None:
             first, self._first = self._first, None
             return first
         if self._is_read.is_set():  # What comes now, the watch is told.
-            await anyio.sleep_forever()
+            await self._is_over.wait()
+            return {"type": "http.disconnect"}
         return await self._next()
 
     async def send(self, message: Message) -> None:
@@ -65,14 +67,19 @@ class WatchedClient:
         await self._is_read.wait()
         while (await self._receive())["type"] != "http.disconnect":
             pass
-        if not self._is_answered:
-            self._serving.cancel()
+        self._end()
 
     async def _next(self) -> Any:
         message = await self._receive()
         if message["type"] == "http.disconnect":
-            self._serving.cancel()
-            await anyio.sleep_forever()
-        if not message.get("more_body"):
+            self._end()
+            await anyio.lowlevel.checkpoint()
+        elif not message.get("more_body"):
             self._is_read.set()
         return message
+
+    def _end(self) -> None:
+        """A server says of an answer that is whole what it says of a client that has left."""
+        self._is_over.set()
+        if not self._is_answered:
+            self._serving.cancel()

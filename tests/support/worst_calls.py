@@ -1,6 +1,8 @@
-"""The largest calls that the schemas of tools allow: made from the examples, by the schemas' own bounds."""
+"""The largest calls that the schemas of tools and routes allow, by the schemas' own bounds."""
 
 import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from recollect_gateway.bodies import MAX_VALUES
@@ -18,12 +20,96 @@ AMOUNTS = frozenset({"limit", "depth", "max_depth", "maxDepth", "max_nodes", "ma
 """Arguments of which more is more to do."""
 
 
+@dataclass(frozen=True, slots=True)
+class RouteRequest:
+    """One request of the management API. `body` as it is sent; None: none."""
+
+    method: str
+    path: str
+    params: Mapping[str, Any] = field(default_factory=dict)
+    body: bytes | None = None
+    media_type: str = "application/json"
+
+
+def worst_requests(document: dict[str, Any], method: str, path: str, named: Mapping[str, str]) -> list[RouteRequest]:
+    """Requests of an operation that ask for and send as much as its schemas allow, one for each type of body.
+
+    `named`: what stands for the parameters of the path.
+    """
+    operation = document["paths"][path][method]
+    amounts = {
+        given["name"]: given["schema"]["maximum"]
+        for given in operation.get("parameters", [])
+        if given["in"] == "query" and given["name"] in AMOUNTS
+    }
+    place = path.format(**named)
+    bodies = operation.get("requestBody", {}).get("content", {})
+    if not bodies:
+        return [RouteRequest(method, place, amounts)]
+    if set(FILES) <= set(bodies):
+        return [RouteRequest(method, place, amounts, body, media_type) for media_type, body in FILES.items()]
+    schema = _inlined(bodies["application/json"]["schema"], document)
+    body = json.dumps(_enlarged_to_fit(schema, _least(schema))).encode()
+    return [RouteRequest(method, place, amounts, body)]
+
+
+_LINES = [
+    f'{{"type":"entity","name":"e {n}","entityType":"t","observations":["{"x " * 1_500}"]}}' for n in range(1_000)
+]
+FILES = {
+    "application/x-ndjson": "\n".join(_LINES).encode(),
+    "application/json": f'{{"entities":[{",".join(_LINES)}],"relations":[]}}'.encode(),
+    "text/csv": b"name,entityType,observations\n" + b"".join(b"c %d,t,%s\n" % (n, b"x " * 1_500) for n in range(1_000)),
+    "application/graphml+xml": b'<graphml xmlns="http://graphml.graphdrawing.org/xmlns"><graph edgedefault="directed">'
+    + b"".join(b'<node id="g %d"/>' % n for n in range(1_000))
+    + b"</graph></graphml>",
+}
+"""A file of each type that is imported, with as many entities as one request may have."""
+
+_PLAIN = {"date-time": "2026-01-01T00:00:00Z", "uuid": "00000000-0000-7000-8000-000000000001"}
+
+
+def _inlined(schema: Any, document: dict[str, Any]) -> Any:
+    """A schema without references."""
+    if isinstance(schema, list):
+        return [_inlined(each, document) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if "$ref" in schema:
+        return _inlined(document["components"]["schemas"][schema["$ref"].rsplit("/", 1)[1]], document)
+    whole = {key: _inlined(value, document) for key, value in schema.items()}
+    return {("anyOf" if key == "oneOf" else key): value for key, value in whole.items()}
+
+
+def _least(schema: dict[str, Any]) -> Any:
+    """Something small that a schema takes, with each of its properties."""
+    schema = next((option for option in schema.get("anyOf", [schema]) if option.get("type") != "null"), schema)
+    if "enum" in schema:
+        return schema["enum"][0]
+    match schema.get("type"):
+        case "object":
+            return {key: _least(value) for key, value in schema.get("properties", {}).items()}
+        case "array":
+            return [_least(schema.get("items", {}))]
+        case "integer" | "number":
+            return schema.get("minimum", 1)
+        case "boolean":
+            return False
+        case "string":
+            return _PLAIN.get(schema.get("format", ""), "text")
+    return "text"
+
+
 def worst_call(tool: ToolSpec, example: dict[str, Any]) -> dict[str, Any]:
     """The arguments of an example, with lists as long and texts as long as they may be and fit into a request."""
-    schema, share = json_schema(tool.arguments), LEAST_SHARE
-    worst = example
+    worst: dict[str, Any] = _enlarged_to_fit(json_schema(tool.arguments), example)
+    return worst
+
+
+def _enlarged_to_fit(schema: dict[str, Any], example: Any) -> Any:
+    worst, share = example, LEAST_SHARE
     while share <= 1:  # From below: all bounds together are gigabytes.
-        larger: dict[str, Any] = _enlarged(schema, example, share)
+        larger = _enlarged(schema, example, share)
         told = json.dumps(larger)
         if len(told) > MAX_BYTES or told.count(",") + told.count("[") + told.count("{") > MAX_VALUES:
             break

@@ -1,0 +1,63 @@
+"""A request whose client is watched ends: with its answer, or with its client."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from recollect_gateway.departures import DepartureMiddleware
+from tests.support.timeouts import MAX_WAIT_SECONDS
+
+REQUEST = {"type": "http.request", "body": b"{}", "more_body": False}
+ANSWER = {"type": "http.response.body", "body": b"{}", "more_body": False}
+DISCONNECT = {"type": "http.disconnect"}
+
+
+async def serve(app: Any, messages: asyncio.Queue[Any], headers: tuple[tuple[bytes, bytes], ...]) -> list[Any]:
+    """What is sent by an application to which the server tells these messages."""
+    sent: list[Any] = []
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+        if message == ANSWER:
+            messages.put_nowait(DISCONNECT)
+
+    scope: Any = {"type": "http", "headers": headers}
+    handled = DepartureMiddleware().handle(scope, messages.get, send, app)
+    await asyncio.wait_for(handled, MAX_WAIT_SECONDS)
+    return sent
+
+
+@pytest.mark.parametrize("headers", [(), ((b"content-length", b"2"),)], ids=["no body", "a body"])
+async def test_one_that_listens_after_its_answer_is_told_that_it_is_over(headers: Any) -> None:
+    """As frameworks do, to read what is left of a body."""
+    told = []
+
+    async def app(_: Any, receive: Any, send: Any) -> None:
+        told.append(await receive())
+        await send(ANSWER)
+        told.append(await receive())
+
+    messages: asyncio.Queue[Any] = asyncio.Queue()
+    messages.put_nowait(REQUEST)
+    assert await serve(app, messages, headers) == [ANSWER]
+    assert told == [REQUEST, DISCONNECT]
+
+
+@pytest.mark.parametrize("read", [True, False], ids=["behind the body", "in the body"])
+async def test_one_whose_client_leaves_is_cancelled(read: bool) -> None:
+    ended = []
+
+    async def app(_: Any, receive: Any, send: Any) -> None:
+        try:
+            await receive()
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            ended.append("cancelled")
+            raise
+
+    messages: asyncio.Queue[Any] = asyncio.Queue()
+    for message in (REQUEST, DISCONNECT) if read else (DISCONNECT,):
+        messages.put_nowait(message)
+    assert await serve(app, messages, ((b"content-length", b"2"),)) == []
+    assert ended == ["cancelled"]
