@@ -36,6 +36,8 @@ from tests.benchmarks.latency.report import LatencyReport, latency_document, pri
 from tests.benchmarks.latency.run import LatencyPlan
 from tests.benchmarks.latency.run import run as run_latency
 from tests.benchmarks.latency.talk import THREAD
+from tests.benchmarks.neighbours.floods import KINDS
+from tests.benchmarks.neighbours.run import MeasuredBeside, measure_crowd, measure_floods, neighbours_table
 from tests.benchmarks.report import WIDTH, Report, calls_document, machine, print_report
 from tests.benchmarks.run import run
 from tests.benchmarks.stack import EMBEDDER, WORKER_LOGIN, Stack, running_stack
@@ -52,9 +54,11 @@ EMBEDDING = "embedding"
 """The group of the worker's passages."""
 FAIRNESS = "fairness"
 """The group of the worker's tenants."""
+NEIGHBOURS = "neighbours"
+"""The group of what tenants notice of each other."""
 COST = "cost"
 """The group of what calls cost in processor time. The last: where the time is up before, the others are measured."""
-OTHERS = (RECALL, TRANSFER, DUPLICATES, EMBEDDING, FAIRNESS, COST)
+OTHERS = (RECALL, TRANSFER, DUPLICATES, EMBEDDING, FAIRNESS, NEIGHBOURS, COST)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -63,7 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     signal.signal(signal.SIGTERM, _leave)
     logging.getLogger("httpx2").setLevel(logging.WARNING)  # wordllama lets everything log, between bars of progress
     console = Console(stderr=True)
-    reports = Reports(Report(options.revision, options.rounds), LatencyReport(EMBEDDER), [])
+    reports = Reports(Report(options.revision, options.rounds), LatencyReport(EMBEDDER), [], [])
     try:
         finished = _within(options.limit_seconds, _measure(options, reports, console))
     finally:
@@ -84,6 +88,8 @@ def _tell(reports: "Reports", path: Path | None) -> None:
         Console(width=WIDTH).print(embedding_table(reports.calls.embedded))
     if reports.calls.fairness:
         Console(width=WIDTH).print(fairness_table(reports.calls.fairness))
+    if reports.neighbours:
+        Console(width=WIDTH).print(neighbours_table(reports.neighbours))
     if reports.costs:
         print(cost_markdown(reports.costs, os.cpu_count() or 1))
     if path:
@@ -97,6 +103,7 @@ class Reports:
     calls: Report
     latency: LatencyReport
     costs: list[SizeCosts]
+    neighbours: list[MeasuredBeside]
 
     def print(self, console: Console) -> None:
         """What was measured of both."""
@@ -110,6 +117,7 @@ class Reports:
             "calls": calls_document(self.calls),
             "recall": latency_document(self.latency),
             "cost": self.costs,
+            "neighbours": self.neighbours,
         }
         path.write_bytes(msgspec.json.format(msgspec.json.encode(document)))
 
@@ -132,6 +140,8 @@ async def _measure(options: argparse.Namespace, reports: Reports, console: Conso
             for size in options.fairness_sizes:
                 with _stack() as stack:
                     await measure_fairness(stack, size, reports.calls.fairness, console)
+        elif group == NEIGHBOURS:
+            await _neighbours(options, reports.neighbours, console)
         elif group == COST:
             await _cost(options, reports.costs, console)
         elif (calls := PLANS[group](sizes[group], options.rounds, options.revision, options.only)).calls:
@@ -148,6 +158,15 @@ def _stack() -> Iterator[Stack]:
 async def _transfer(options: argparse.Namespace, report: Report, console: Console) -> None:
     with tempfile.TemporaryDirectory(prefix="recollect-bench-") as folder, running_stack(Path(folder)) as stack:
         await measure_transfer(stack, Path(folder), options.transfer_sizes, report.transfers, console)
+
+
+async def _neighbours(options: argparse.Namespace, rows: list[MeasuredBeside], console: Console) -> None:
+    if options.flood != ["none"]:
+        with _stack() as stack:
+            await measure_floods(stack, options.flooded, options.flood or KINDS, rows, console)
+    if options.crowd:
+        with _stack() as stack:
+            await measure_crowd(stack, options.crowd, rows)
 
 
 async def _cost(options: argparse.Namespace, costs: list[SizeCosts], console: Console) -> None:
@@ -215,6 +234,14 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--fairness-sizes", type=_sizes(THREAD), default=[100_000], help="passages of group fairness (100000)"
     )
+    parser.add_argument(
+        "--flooded",
+        type=_at_least(LEAST),
+        default=5_000,
+        help="entities of the tenant that floods, of group neighbours",
+    )
+    parser.add_argument("--flood", action="append", choices=[*KINDS, "none"], help="a kind of flood; repeatable (all)")
+    parser.add_argument("--crowd", type=_at_least(0), default=10_000, help="tenants of group neighbours (10000)")
     parser.add_argument(
         "--cost-sizes", type=_sizes(LEAST), default=[1_000, 100_000], help="entities of group cost (1000,100000)"
     )

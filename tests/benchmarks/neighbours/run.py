@@ -1,0 +1,209 @@
+"""What is measured: calls of a tenant alone and beside a flood, or in a crowd, in turns of the same run."""
+
+import asyncio
+import random
+import sys
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+import asyncpg
+from rich import box
+from rich.console import Console
+from rich.progress import MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from recollect.accounts.identity import service as identity
+from recollect.accounts.identity.model import NewKey, worker_caller
+from recollect.caller import Caller
+from recollect.graph.entities import service as entities
+from recollect.graph.graphs import service as graphs
+from recollect.platform.db import Database
+from recollect.settings import Settings
+from tests.benchmarks.corpus import Corpus
+from tests.benchmarks.memory import measured_memory, new_tenant
+from tests.benchmarks.neighbours.crowd import make_crowd
+from tests.benchmarks.neighbours.floods import ANSWERED
+from tests.benchmarks.stack import Stack
+from tests.benchmarks.wire import LEGACY, McpConnection
+
+SMALL = 5
+"""Entities of a small graph."""
+
+TURNS, CALLS = 3, 20
+"""Turns of each, alone and beside, and calls of each tool in one."""
+
+ASKED = 50
+"""Tenants of a crowd that are asked."""
+
+MEASURED = ("recall", "open_nodes", "remember")
+
+
+@dataclass(slots=True)
+class MeasuredBeside:
+    """Seconds of each call of a tool, by tool: `alone`, and `beside` what `what` says."""
+
+    what: str
+    alone: dict[str, list[float]] = field(default_factory=lambda: {tool: [] for tool in MEASURED})
+    beside: dict[str, list[float]] = field(default_factory=lambda: {tool: [] for tool in MEASURED})
+
+
+async def measure_floods(
+    stack: Stack, size: int, kinds: Sequence[str], rows: list[MeasuredBeside], console: Console
+) -> None:
+    """Measure kinds of flood of a tenant that has so many entities, into `rows`."""
+    corpus = Corpus()
+    columns = (TextColumn("{task.description}"), MofNCompleteColumn(), TimeElapsedColumn())
+    async with measured_memory(stack) as flooding:
+        _, key = await _small_tenant(stack.settings, corpus, "quiet")
+        with Progress(*columns, console=console) as progress:
+            await flooding.grow(corpus, size, progress, embedded=False)
+            await stack.serve()
+            measuring = progress.add_task("floods", total=len(kinds))
+            for kind in kinds:
+                rows.append(row := MeasuredBeside(f"a flood of {kind}"))
+                for _ in range(TURNS):
+                    await _sample(stack.settings.port, [key], corpus, row.alone)
+                    async with _flood(stack.settings.port, kind, flooding.key, size):
+                        await _sample(stack.settings.port, [key], corpus, row.beside)
+                progress.advance(measuring)
+
+
+async def measure_crowd(stack: Stack, crowd: int, rows: list[MeasuredBeside]) -> None:
+    """The same calls on two databases of one server, each with a gateway: of one tenant, and of very many."""
+    corpus = Corpus()
+    rows.append(row := MeasuredBeside(f"{crowd:,} tenants"))
+    async with AsyncExitStack() as held:
+        places = []
+        for name, count in (("alone", 0), ("crowded", crowd)):
+            settings = await _database(stack, name)
+            caller, key = await _small_tenant(settings, corpus, "quiet")
+            keys = [key, *await _crowded(settings, caller, count)]
+            app_url = _named(stack.settings.database_url, name)
+            _, port = await held.enter_async_context(stack.another_gateway(f"gateway of {name}", app_url))
+            places.append((port, keys))
+        (alone, one), (crowded, many) = places
+        for _ in range(2 * TURNS):
+            await _sample(alone, one, corpus, row.alone)
+            await _sample(crowded, many, corpus, row.beside)
+
+
+async def _crowded(settings: Settings, caller: Caller, count: int) -> list[str]:
+    """Keys of some tenants of a crowd like the caller's."""
+    if not count:
+        return []
+    session = {"search_path": "recollect, public", "session_replication_role": "replica"}
+    superuser = await asyncpg.connect(settings.migration_url, server_settings=session)
+    try:
+        made = await make_crowd(superuser, caller.tenant_id, count)
+    finally:
+        await superuser.close()
+    keys = []
+    async with Database.connect(settings.database_url, settings=settings) as db:
+        for tenant_id in random.Random(1).sample(made, ASKED):
+            async with db.transaction(worker_caller(tenant_id)) as tx:
+                pepper = settings.key_secret.get_secret_value().encode()
+                keys.append((await identity.create_key(tx, NewKey("benchmark"), pepper=pepper)).secret)
+    return keys
+
+
+async def _database(stack: Stack, name: str) -> Settings:
+    """A database of that name beside the stack's; settings for who fills it."""
+    superuser = await asyncpg.connect(stack.superuser_url)
+    await superuser.execute(f"CREATE DATABASE {name}")
+    await superuser.close()
+    url = _named(stack.superuser_url, name)
+    return stack.settings.model_copy(
+        update={"database_url": _named(stack.settings.database_url, name), "owner_database_url": url}
+    )
+
+
+def _named(url: str, database: str) -> str:
+    return urlunsplit(urlsplit(url)._replace(path=f"/{database}"))
+
+
+async def _small_tenant(settings: Settings, corpus: Corpus, slug: str) -> tuple[Caller, str]:
+    caller, key = await new_tenant(settings, slug)
+    async with (
+        Database.connect(settings.database_url, settings=settings) as db,
+        db.transaction(caller) as tx,
+        graphs.write_graph(tx, None, "benchmark") as revision,
+    ):
+        await entities.create_entities(tx, revision, [corpus.entity(number) for number in range(SMALL)])
+    return caller, key
+
+
+async def _sample(port: int, keys: Sequence[str], corpus: Corpus, taken: dict[str, list[float]]) -> None:
+    """Call each tool in turn, each time as another of these tenants."""
+    arguments: dict[str, Callable[[int], dict[str, Any]]] = {
+        "recall": lambda n: {"query": corpus.question(n)},
+        "open_nodes": lambda n: {"names": [corpus.name(n)]},
+        "remember": lambda _: {"items": [{"text": corpus.new_sentence()}]},
+    }
+    for number in range(CALLS + 1):
+        key = keys[number % len(keys)]
+        async with McpConnection(port, "/mcp/x/all", LEGACY, key) as connection:
+            await connection.call("open_nodes", arguments["open_nodes"](number % SMALL))
+            for tool in MEASURED:
+                exchange = await connection.call(tool, arguments[tool](number % SMALL))
+                exchange.result()
+                if number:
+                    taken[tool].append(exchange.seconds)
+
+
+@asynccontextmanager
+async def _flood(port: int, kind: str, key: str, size: int) -> AsyncIterator[None]:
+    """A flood that has begun, until the block ends."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-m",
+        "tests.benchmarks.neighbours.floods",
+        str(port),
+        kind,
+        str(size),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.DEVNULL,
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    try:
+        process.stdin.write(f"{key}\n".encode())
+        told = await process.stdout.readline()
+        if told.decode().strip() != ANSWERED:
+            raise RuntimeError(f"the flood of {kind} ended")
+        yield
+        if process.returncode is not None:
+            raise RuntimeError(f"the flood of {kind} ended")
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await process.wait()
+
+
+def p95(seconds: Sequence[float]) -> float:
+    """What nineteen of twenty calls do not exceed."""
+    return sorted(seconds)[max(0, -(-len(seconds) * 19 // 20) - 1)]
+
+
+def neighbours_table(rows: Sequence[MeasuredBeside]) -> Table:
+    """What was measured, for people."""
+    table = Table(
+        box=box.SIMPLE,
+        title="Neighbours: p95 of a tenant's calls, ms alone → beside (ratio)",
+        caption="Alone and beside take turns in one run.",
+    )
+    for column in ("beside", *MEASURED):
+        table.add_column(column, justify="left" if column == "beside" else "right")
+    for row in rows:
+        table.add_row(row.what, *(_cell(row.alone[tool], row.beside[tool]) for tool in MEASURED))
+    return table
+
+
+def _cell(alone: Sequence[float], beside: Sequence[float]) -> str:
+    if not alone or not beside:
+        return ""
+    before, after = p95(alone), p95(beside)
+    return f"{before * 1000:.1f} → {after * 1000:.1f} ({after / before:.2f})"
