@@ -25,7 +25,7 @@ from recollect_local.valkey import LocalValkey
 from tests.support.examples import choose_profile
 from tests.support.timeouts import MAX_WAIT_SECONDS
 
-pytest_plugins = ["tests.support.gateway", "tests.support.actors"]
+pytest_plugins = ["tests.support.gateway", "tests.support.actors", "tests.support.rates"]
 
 FAST_AND_FORGETFUL = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off", "autovacuum": "off"}
 """What the planner knows of tables is what tests tell it, and not what autovacuum saw at some moment of the run."""
@@ -116,6 +116,9 @@ def settings(database_url: str, owner_url: str, redis_url: str) -> Settings:
         embedder="wordllama",
         database_acquire_seconds=MAX_WAIT_SECONDS,
         failed_keys_per_minute=1_000_000,  # All tests have one address, and some try many keys.
+        public_requests_per_minute=1_000_000,
+        oauth_requests_per_minute=1_000_000,
+        oauth_registrations_per_minute=1_000_000,
     )
 
 

@@ -11,7 +11,8 @@ from recollect.printable import printable
 COMMANDS = {
     "local": ("local:local", "Start PostgreSQL, Valkey, gateway and worker here."),
     "migrate": ("migrate:migrate", "Bring a database to this version."),
-    "tenants": ("tenants:app", "Create, list, suspend, resume and erase tenants."),
+    "tenants": ("tenants:app", "Create, list, suspend, resume and erase tenants, and give them plans."),
+    "plans": ("plans:app", "List, make and change plans: what tenants may have and ask for."),
     "keys": ("keys:app", "Create, list and revoke a tenant's API keys."),
     "jobs": ("jobs:app", "List, watch and cancel jobs: exports, imports, searches for duplicates."),
     "import": ("transfer:import_file", "Import a file into a graph, which is made where it is not there."),

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from cyclopts import App
 
+from recollect.accounts.plans.model import UNLIMITED
 from recollect.accounts.tenants import service as tenants
 from recollect.accounts.tenants.model import Tenant
 from recollect.errors import ErrorCode, Unavailable
@@ -16,11 +17,11 @@ from recollect_cli.tables import show
 ATTEMPTS = 5
 """How often a step of an erasure is tried: a call that was under way at the suspension may hold the tenant's rows."""
 
-app = App(name="tenants", help="Create, list, suspend, resume and erase tenants.")
+app = App(name="tenants", help="Create, list, suspend, resume and erase tenants, and give them plans.")
 
 
 @app.command
-def create(slug: str, *, name: str | None = None) -> None:
+def create(slug: str, *, name: str | None = None, plan: str = UNLIMITED) -> None:
     """Make a tenant with its graph `default`.
 
     Parameters
@@ -29,14 +30,32 @@ def create(slug: str, *, name: str | None = None) -> None:
         Its place in addresses: a-z 0-9 -
     name
         Its name; default: the slug.
+    plan
+        What it may have and ask for, as `recollect plans list` tells.
     """
-    _show([as_operator(lambda operator: tenants.create_tenant(operator, slug, name or slug))])
+    _show([as_operator(lambda operator: tenants.create_tenant(operator, slug, name or slug, plan=plan))])
 
 
 @app.command(name="list")
 def list_tenants() -> None:
     """Every tenant, by slug."""
     _show(as_operator(tenants.list_tenants))
+
+
+@app.command
+def set_plan(slug: str, plan: str) -> None:
+    """Give a tenant another plan, in force with its next call.
+
+    What it has stays, also where that is more than the plan allows: it then can only delete.
+
+    Parameters
+    ----------
+    slug
+        Its place in addresses.
+    plan
+        The plan's name.
+    """
+    _show([as_operator(lambda operator: tenants.set_plan(operator, slug, plan))])
 
 
 @app.command
@@ -98,4 +117,5 @@ def _patiently(erase: Callable[[], dict[str, int]]) -> dict[str, int]:
 
 
 def _show(found: list[Tenant]) -> None:
-    show(("slug", "name", "status", "created"), [(t.slug, t.name, t.status, f"{t.created_at:%Y-%m-%d}") for t in found])
+    rows = [(t.slug, t.name, t.status, t.plan, f"{t.created_at:%Y-%m-%d}") for t in found]
+    show(("slug", "name", "status", "plan", "created"), rows)

@@ -6,7 +6,6 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from litestar import Litestar, Router, asgi
 from litestar.datastructures import State
 from litestar.di import Provide
-from litestar.middleware import DefineMiddleware
 from litestar.openapi import OpenAPIConfig
 from litestar.openapi.plugins import JsonRenderPlugin
 from litestar.openapi.spec import Components, SecurityScheme
@@ -22,10 +21,12 @@ from recollect.platform.embedding import Embedder, create_embedder, create_previ
 from recollect.platform.embedding_cache import CachedEmbedder
 from recollect.platform.outbound import Outbound
 from recollect.platform.queue import Wakeups
+from recollect.platform.rate_limits.limiter import RateLimiter
 from recollect.platform.shared_cache import SharedCache
 from recollect.retrieval.recall.cache import RecallCache
 from recollect.retrieval.recall.questions import QuestionEncoder
 from recollect.settings import Settings
+from recollect_gateway.admission import AddressLimits, Admission, by_address, tell_limits
 from recollect_gateway.calls import Services
 from recollect_gateway.credentials import Authenticator
 from recollect_gateway.errors import problem_response
@@ -89,7 +90,7 @@ def create_app(settings: Settings, *, on_start: Callable[[], None] | None = None
             UsageController,
         ],
         middleware=[
-            DefineMiddleware(CallerMiddleware, exclude_http_methods=[]),  # by default OPTIONS has no caller
+            CallerMiddleware(),
             UsageMiddleware(),
         ],
         guards=[within_toolsets, known_parameters],
@@ -108,11 +109,13 @@ def create_app(settings: Settings, *, on_start: Callable[[], None] | None = None
         "/",
         route_handlers=[DiscoveryController, TokenController, RegistrationController],
         request_max_body_size=MAX_FORM_BYTES,
+        guards=[by_address("oauth", lambda settings: settings.oauth_requests_per_minute)],
     )
     return Litestar(
         [mcp, HealthController, v1, pages, oauth],
         lifespan=[lifespan],
         exception_handlers={Exception: lambda request, error: problem_response(error, request)},
+        before_send=[tell_limits],
         request_max_body_size=settings.max_request_bytes,
         openapi_config=_openapi(),
         logging_config=None,
@@ -141,9 +144,12 @@ async def _open(state: State, settings: Settings, stack: AsyncExitStack) -> None
     state.pepper = settings.key_secret.get_secret_value().encode()
     state.tally = UsageTally()
     await stack.enter_async_context(flushed_usage(state.db, state.tally, seconds=settings.usage_flush_seconds))
-    state.authenticator = Authenticator(
-        state.db, state.pepper, state.tally.note_key, FailedKeys(settings.failed_keys_per_minute)
-    )
+    state.address_limits = limits = AddressLimits(state.pepper)
+    state.limiter = limiter = _rate_limiter(redis, settings)
+    stack.push_async_callback(limiter.aclose)
+    failed = FailedKeys(limiter, lambda site: limits.of("failed_keys", site, settings.failed_keys_per_minute))
+    state.authenticator = Authenticator(state.db, state.pepper, state.tally.note_key, failed)
+    state.admission = Admission(limiter, settings)
     state.resources = Resources(settings.base_url)
     state.vault = Vault.of(state.pepper)
     state.published_keys = PublishedKeys(state.db)
@@ -151,8 +157,14 @@ async def _open(state: State, settings: Settings, stack: AsyncExitStack) -> None
     stack.push_async_callback(outbound.close)
     state.known_clients = KnownClients(state.db, outbound)
     state.services = Services(state.db, encoder, settings, recall_cache, state.tally)
-    state.mcp_endpoint = McpEndpoint(state.services, state.authenticator, state.resources)
+    state.mcp_endpoint = McpEndpoint(state.services, state.authenticator, state.admission, state.resources)
     await stack.enter_async_context(state.mcp_endpoint.sessions.run())
+
+
+def _rate_limiter(redis: Redis, settings: Settings) -> RateLimiter:
+    return RateLimiter(
+        redis, wait_seconds=settings.rate_limit_wait_seconds, local_share=settings.rate_limit_local_share
+    )
 
 
 def _cached_embedder(embedder: Embedder, settings: Settings) -> CachedEmbedder | None:
@@ -193,7 +205,12 @@ def _openapi() -> OpenAPIConfig:
         title="Recollect management API",
         version=__version__,
         # Below its path the framework answers 404 in HTML: the path is the document's own.
-        path="/v1/openapi.json",
+        openapi_router=Router(
+            "/v1/openapi.json",
+            route_handlers=[],
+            include_in_schema=False,
+            guards=[by_address("openapi", lambda settings: settings.public_requests_per_minute)],
+        ),
         render_plugins=[JsonRenderPlugin(path="/")],
         components=Components(security_schemes={"apiKey": bearer}),
     )

@@ -40,7 +40,7 @@ class Authenticator:
         """The Caller of a request, who must be of `tenant` where the address names one.
 
         An access token must be for `resource`; where that is None, as beside MCP, none holds.
-        Raises Unauthenticated, alike for every reason, TooManyFailures, or Unavailable.
+        Raises Unauthenticated, alike for every reason, TooManyRequests, or Unavailable.
         """
         caller = await self._holder(_secret(connection.headers), _site(connection), resource)
         if tenant not in (None, caller.tenant):
@@ -62,11 +62,11 @@ class Authenticator:
         key = hash_secret(secret, self.pepper)
         if self.failed.is_void(key):
             raise Unauthenticated(identity.REFUSAL)
-        self.failed.require_allowance(key, site)
+        await self.failed.require_within_rate(key, site)
         try:
             caller = await self._ask(secret, resource)
         except Unauthenticated as error:
-            self.failed.note_failed(key, site, void=not isinstance(error, TenantSuspended | WrongResource))
+            await self.failed.note_failed(key, site, void=not isinstance(error, TenantSuspended | WrongResource))
             raise
         self.failed.note_held(key)
         return caller

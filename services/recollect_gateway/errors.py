@@ -12,7 +12,7 @@ from litestar.routes import HTTPRoute
 from litestar.typing import FieldDefinition
 from msgspec import Struct
 
-from recollect.errors import ErrorCode, ErrorKind, RecollectError, TooManyFailures
+from recollect.errors import ErrorCode, ErrorKind, RecollectError, TooManyRequests
 from recollect_gateway.shapes import plain_words
 
 STATUS = {
@@ -78,7 +78,7 @@ RESPONSES = {
 def problem_response(error: Exception, request: Request[Any, Any, Any]) -> Response["Problem"]:
     """Any error as problem details; faults of ours are logged whole and told as one plain sentence."""
     match error:
-        case TooManyFailures():
+        case TooManyRequests():
             return _problem(429, error.code, error.message, None, {"Retry-After": str(error.seconds)})
         case RecollectError():
             return _problem(STATUS[error.kind], error.code, error.message, error.path)

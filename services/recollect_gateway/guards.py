@@ -11,11 +11,15 @@ from typing import Any, TypeVar
 import msgspec
 from litestar import Request
 from litestar.connection import ASGIConnection
+from litestar.enums import ScopeType
 from litestar.handlers import BaseRouteHandler
-from litestar.middleware import AbstractAuthenticationMiddleware, AuthenticationResult
+from litestar.middleware import ASGIMiddleware
+from litestar.types import ASGIApp, Receive, Send
+from litestar.types import Scope as ASGIScope
 
 from recollect.caller import Caller, Scope
 from recollect.errors import InvalidInput
+from recollect_gateway.admission import Admission
 from recollect_gateway.bodies import LARGE, require_few_values
 from recollect_gateway.credentials import Authenticator
 from recollect_gateway.mcp_endpoint.catalogue import TOOLS
@@ -41,13 +45,20 @@ def belongs_to(*toolsets: str) -> dict[str, frozenset[str] | None]:
     return {TOOLSETS_OPT: frozenset(toolsets)}
 
 
-class CallerMiddleware(AbstractAuthenticationMiddleware):
-    """Puts the Caller of each request at `request.user`."""
+class CallerMiddleware(ASGIMiddleware):
+    """Puts the Caller of each request at `request.user`, and serves it if it is admitted."""
 
-    async def authenticate_request(self, connection: ASGIConnection[Any, Any, Any, Any]) -> AuthenticationResult:
-        """Resolve the credential; raises Unauthenticated."""
-        authenticator: Authenticator = connection.app.state.authenticator
-        return AuthenticationResult(user=await authenticator.caller(connection), auth=None)
+    scopes = (ScopeType.HTTP,)
+
+    async def handle(self, scope: ASGIScope, receive: Receive, send: Send, next_app: ASGIApp) -> None:
+        """Resolve the credential; raises Unauthenticated, TooManyRequests or Unavailable."""
+        state = scope["litestar_app"].state
+        authenticator: Authenticator = state.authenticator
+        admission: Admission = state.admission
+        caller = await authenticator.caller(ASGIConnection(scope))
+        scope["user"], scope["auth"] = caller, None
+        async with admission.admitted(scope, caller):
+            await next_app(scope, receive, send)
 
 
 def held_to(request: Request[Any, Any, Any], parts: AsyncIterator[T]) -> AsyncIterator[T]:

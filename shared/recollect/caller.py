@@ -39,12 +39,23 @@ ROLE_SCOPES = {
 
 
 @dataclass(frozen=True, slots=True)
+class Rates:
+    """How much a tenant's plan lets be asked at once, of the whole tenant and of one credential; None is no limit."""
+
+    requests_per_minute: int | None = None
+    key_requests_per_minute: int | None = None
+    concurrent_calls: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Caller:
     """A tenant's credential, resolved. The tenant comes from here and from nowhere else.
 
     `graphs` and `toolsets` are allow-lists; None allows all. `graphs` holds ids, so that a renamed
     graph stays allowed. `default_graph` is the name that calls without a `graph` argument mean. `expires_at` is when
     the credential ends; None is never. `role` is that of the person who calls; an API key has none.
+    `subject` is the key's own as long as it is there: no two have the same.
+    `plan` is the name of the tenant's; it and `rates` are told by credentials, and empty for the service's own work.
     """
 
     tenant_id: UUID
@@ -56,6 +67,8 @@ class Caller:
     default_graph: str = "default"
     expires_at: datetime | None = None
     role: Role | None = None
+    plan: str = ""
+    rates: Rates = Rates()
 
     @property
     def is_operator(self) -> bool:

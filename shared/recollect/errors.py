@@ -12,7 +12,7 @@ clients may match on; messages may change. The codes are frozen by a snapshot.
       MethodNotAllowed   method_not_allowed  the address is right, the HTTP method is not
       Conflict           conflict         the present state does not allow it
       TooLarge           too_large        the request or the reply is past a bound
-      TooManyFailures    rate_limited     too much was asked; try again in `seconds`
+      TooManyRequests    rate_limited     too much was asked; try again in `seconds`
       Unavailable        unavailable      something that Recollect needs is away; try again
 """
 
@@ -77,6 +77,8 @@ class ErrorCode(StrEnum):
     REQUEST_TOO_LARGE = "request_too_large"
     HEADERS_TOO_LARGE = "headers_too_large"
     REQUEST_TIMEOUT = "request_timeout"
+    RATE_LIMITED = "rate_limited"
+    TOO_MANY_CONCURRENT_CALLS = "too_many_concurrent_calls"
     TOO_MANY_FAILURES = "too_many_failures"
     TOO_MANY_CONNECTIONS = "too_many_connections"
     TOO_COSTLY = "too_costly"
@@ -174,11 +176,11 @@ class TooLarge(RecollectError):
     default_code = ErrorCode.REPLY_TOO_LARGE
 
 
-class TooManyFailures(RecollectError):
-    """Too many credentials of one address did not hold; after so many `seconds` one may be tried again."""
+class TooManyRequests(RecollectError):
+    """More was asked than somebody may ask in a time or at once; after so many `seconds` there may be room again."""
 
     kind = ErrorKind.RATE_LIMITED
-    default_code = ErrorCode.TOO_MANY_FAILURES
+    default_code = ErrorCode.RATE_LIMITED
 
     def __init__(
         self, message: str, *, code: ErrorCode | None = None, path: str | None = None, seconds: int = 1

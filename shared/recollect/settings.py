@@ -139,9 +139,44 @@ class Settings(BaseSettings):
         description="How long a refresh token that was used may be used again, by parallel sessions of its client. "
         "Later it counts as stolen, and its grant ends.",
     )
+    oauth_requests_per_minute: int = Field(
+        default=600,
+        ge=1,
+        le=1_000_000,
+        description="Requests of one client address in a minute to `/oauth/…` and the well-known addresses.",
+    )
+    oauth_registrations_per_minute: int = Field(
+        default=30, ge=1, le=1_000_000, description="Clients that one address registers in a minute, at most."
+    )
     oauth_issuer_parameter: bool = Field(
         default=True,
         description="Name the issuer in authorization responses (`iss`, RFC 9207). False for clients that fail on it.",
+    )
+    public_requests_per_minute: int = Field(
+        default=600,
+        ge=1,
+        le=1_000_000,
+        description="Requests of one client address in a minute to `/health/ready`, which asks the database, and as "
+        "many to `/v1/openapi.json`. Neither needs a key.",
+    )
+    concurrent_calls_per_tenant: int = Field(
+        default=100,
+        ge=1,
+        le=100_000,
+        description="Calls of one tenant that a gateway serves at once, where the tenant's plan does not say how many.",
+    )
+    rate_limit_wait_seconds: float = Field(
+        default=0.2,
+        gt=0,
+        le=10,
+        description="How long a request waits for Redis to count it. Then the gateway goes on counting by itself, "
+        "until Redis answers again.",
+    )
+    rate_limit_local_share: float = Field(
+        default=0.25,
+        gt=0,
+        le=1,
+        description="Share of each rate limit that a gateway grants by itself while Redis is away.",
     )
     max_request_bytes: int = Field(default=4 * 1024 * 1024, ge=1024, description="Largest request body, in bytes.")
     max_reply_items: int = Field(

@@ -1,11 +1,12 @@
 """Made-up keys do not ask the database for ever, and do not lock out who has a good one."""
 
-import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 
 import httpx2
 import pytest
+from redis.asyncio import Redis
 
 from recollect.accounts.identity import store
 from recollect.accounts.identity.model import generate_secret
@@ -13,20 +14,49 @@ from recollect.accounts.identity.store import KeyRecord
 from recollect.accounts.tenants import service as tenants
 from recollect.accounts.tenants.model import Tenant
 from recollect.caller import Caller
-from recollect.errors import TooManyFailures
+from recollect.errors import ErrorCode, TooManyRequests
+from recollect.platform.cache import connect_redis
 from recollect.platform.db import Operator, Session
+from recollect.platform.rate_limits.limiter import RateLimiter
+from recollect.platform.rate_limits.local import REMEMBERED
+from recollect.platform.rate_limits.model import RateLimit
 from recollect.settings import Settings
-from recollect_gateway.failures import REMEMBERED_KEYS, REMEMBERED_SITES, VOID_SECONDS, FailedKeys
+from recollect_gateway.failures import REMEMBERED_KEYS, VOID_SECONDS, FailedKeys
+from recollect_local.valkey import LocalValkey
 from tests.support.gateway import NewApiKey, RunningGateway, eventually, rpc_headers, serving
+from tests.support.timeouts import MAX_WAIT_SECONDS
 
 ALLOWED = 6
 LIST_TOOLS = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
 
 
+@pytest.fixture(scope="module")
+def valkey(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalValkey]:
+    """One of this file's own: all tests of a run have one address, and many fail there."""
+    server = LocalValkey(tmp_path_factory.mktemp("valkey"))
+    server.start()
+    yield server
+    server.stop()
+
+
 @pytest.fixture
-def strict(settings: Settings) -> Iterator[RunningGateway]:
-    """A gateway that forgives few failures: one comes back in ten seconds."""
-    with serving(settings.model_copy(update={"failed_keys_per_minute": ALLOWED})) as gateway:
+async def own(settings: Settings, valkey: LocalValkey) -> Settings:
+    """Few failures, of which none was met yet."""
+    await forget(valkey)
+    few = {"failed_keys_per_minute": ALLOWED, "redis_url": valkey.url, "rate_limit_wait_seconds": MAX_WAIT_SECONDS}
+    return settings.model_copy(update=few)
+
+
+async def forget(valkey: LocalValkey) -> None:
+    """What a minute does, in no time."""
+    async with Redis.from_url(valkey.url) as redis:
+        await redis.flushall()
+
+
+@pytest.fixture
+def strict(own: Settings) -> Iterator[RunningGateway]:
+    """A gateway that forgives few failures."""
+    with serving(own) as gateway:
         yield gateway
 
 
@@ -50,21 +80,22 @@ async def ask(gateway: RunningGateway, secret: str, **headers: str) -> httpx2.Re
 
 
 async def test_beyond_a_number_they_are_refused_without_asking(
-    strict: RunningGateway, asked: Counter[bytes], key: str, issue: NewApiKey, caller: Caller
+    strict: RunningGateway, valkey: LocalValkey, asked: Counter[bytes], key: str, issue: NewApiKey, caller: Caller
 ) -> None:
     assert (await ask(strict, key)).status_code == 200
     answers = [await ask(strict, generate_secret("agent")) for _ in range(40)]
-    assert [answer.status_code for answer in answers[:ALLOWED]] == [401] * ALLOWED
-    refused = [answer for answer in answers if answer.status_code == 429]
-    assert len(refused) >= 30
-    assert asked.total() == 1 + len(answers) - len(refused)
+    assert [answer.status_code for answer in answers] == [401] * ALLOWED + [429] * (len(answers) - ALLOWED)
+    assert asked.total() == 1 + ALLOWED
+    refused = answers[ALLOWED:]
     assert {answer.json()["code"] for answer in refused} == {"too_many_failures"}
-    assert all(1 <= int(answer.headers["Retry-After"]) <= 10 for answer in refused)
+    assert all(1 <= int(answer.headers["Retry-After"]) <= 61 for answer in refused)
     async with strict.http(generate_secret("agent"), **rpc_headers()) as http:
         assert (await http.post("/mcp", json=LIST_TOOLS)).status_code == 429
-    # One that held lately is asked for all the same, as many share an address; a new one, once a failure came back.
+    # One that held lately is asked for all the same, as many share an address; a new one, once the minute is over.
     assert (await ask(strict, key)).status_code == 200
     new = await issue(caller)
+    assert (await ask(strict, new.secret)).status_code == 429
+    await forget(valkey)
 
     async def accepted() -> bool:
         return (await ask(strict, new.secret)).status_code == 200
@@ -114,12 +145,20 @@ async def test_a_resumed_tenant_is_served_at_once(
         await tenants.resume_tenant(operator, tenant.slug)
 
 
-async def test_nobody_names_another_address_but_a_trusted_proxy(settings: Settings, key: str) -> None:
-    few = settings.model_copy(update={"failed_keys_per_minute": 1})
+async def test_all_gateways_together_forgive_as_many(own: Settings, asked: Counter[bytes]) -> None:
+    with serving(own) as one, serving(own) as two:
+        told = [(await ask(gateway, generate_secret("agent"))).status_code for gateway in (one, two) * ALLOWED]
+    assert told == [401] * ALLOWED + [429] * ALLOWED
+    assert asked.total() == ALLOWED
+
+
+async def test_nobody_names_another_address_but_a_trusted_proxy(own: Settings, valkey: LocalValkey, key: str) -> None:
+    few = own.model_copy(update={"failed_keys_per_minute": 1})
     forwarded = [{"X-Forwarded-For": f"192.0.2.{number}"} for number in range(10)]
     with serving(few) as gateway:
         told = [(await ask(gateway, generate_secret("agent"), **each)).status_code for each in forwarded]
-        assert told.count(401) < 5
+        assert told.count(401) == 1
+    await forget(valkey)
     with serving(few.model_copy(update={"trusted_proxies": ["127.0.0.1/32"]})) as gateway:
         told = [(await ask(gateway, generate_secret("agent"), **each)).status_code for each in forwarded]
         assert told == [401] * 10
@@ -130,39 +169,39 @@ async def test_nobody_names_another_address_but_a_trusted_proxy(settings: Settin
 class TestMemory:
     """What a gateway remembers of them."""
 
-    def test_is_bounded(self) -> None:
-        failed = FailedKeys(1)
-        for number in range(3 * max(REMEMBERED_KEYS, REMEMBERED_SITES)):
-            failed.note_failed(number.to_bytes(32), str(number), void=True)
-            failed.note_held(number.to_bytes(32, "little"))
-        sizes = [len(failed._held), len(failed._void), len(failed._sites)]
-        assert sizes == [REMEMBERED_KEYS, REMEMBERED_KEYS, REMEMBERED_SITES]
-        assert sys.getsizeof(failed._sites) < 1_000_000
+    @pytest.fixture
+    async def forgetful(self, settings: Settings, tmp_path: Path) -> AsyncIterator[RateLimiter]:
+        """One whose Redis is away for ever: all that it knows is in memory."""
+        redis = connect_redis(settings.model_copy(update={"redis_url": f"unix://{tmp_path}/none.sock"}))
+        limiter = RateLimiter(redis, wait_seconds=MAX_WAIT_SECONDS, local_share=1.0)
+        yield limiter
+        await limiter.aclose()
+        await redis.aclose()
 
-    def test_fades(self) -> None:
+    async def test_is_bounded(self, forgetful: RateLimiter) -> None:
+        failed = FailedKeys(forgetful, lambda site: RateLimit("address", site, quota=1))
+        for number in range(3 * max(REMEMBERED_KEYS, REMEMBERED)):
+            await failed.note_failed(number.to_bytes(32), str(number), void=True)
+            failed.note_held(number.to_bytes(32, "little"))
+        sizes = [len(failed._held), len(failed._void), len(forgetful._local)]
+        assert sizes == [REMEMBERED_KEYS, REMEMBERED_KEYS, REMEMBERED]
+
+    async def test_fades(self, forgetful: RateLimiter) -> None:
         now = 0.0
-        failed = FailedKeys(60, clock=lambda: now)
-        for _ in range(100):
-            failed.note_failed(b"key", "site", void=True)
-        with pytest.raises(TooManyFailures) as refused:
-            failed.require_allowance(b"another", "site")
-        assert refused.value.seconds == 1
-        failed.require_allowance(b"another", "elsewhere")
+        failed = FailedKeys(forgetful, lambda site: RateLimit("address", site, quota=5), clock=lambda: now)
+        for _ in range(5):
+            await failed.note_failed(b"key", "site", void=True)
+        with pytest.raises(TooManyRequests) as refused:
+            await failed.require_within_rate(b"another", "site")
+        assert refused.value.code is ErrorCode.TOO_MANY_FAILURES
+        await failed.require_within_rate(b"another", "elsewhere")
         assert failed.is_void(b"key")
-        now = 1.5
-        failed.require_allowance(b"another", "site")
         now = VOID_SECONDS + 0.1
         assert not failed.is_void(b"key")
-        now = 1_000.0
-        for _ in range(60):
-            failed.require_allowance(b"another", "site")
-            failed.note_failed(b"another", "site", void=False)
-        with pytest.raises(TooManyFailures):
-            failed.require_allowance(b"another", "site")
 
-    def test_a_key_that_ceases_to_hold_is_no_longer_known(self) -> None:
-        failed = FailedKeys(1)
+    async def test_a_key_that_ceases_to_hold_is_no_longer_known(self, forgetful: RateLimiter) -> None:
+        failed = FailedKeys(forgetful, lambda site: RateLimit("address", site, quota=1))
         failed.note_held(b"key")
-        failed.note_failed(b"key", "site", void=False)
-        with pytest.raises(TooManyFailures):
-            failed.require_allowance(b"key", "site")
+        await failed.note_failed(b"key", "site", void=False)
+        with pytest.raises(TooManyRequests):
+            await failed.require_within_rate(b"key", "site")

@@ -25,6 +25,10 @@ FUNCTIONS = {
         "revoked_at",
         "last_used_at",
         "toolsets",
+        "plan",
+        "requests_per_minute",
+        "key_requests_per_minute",
+        "concurrent_calls",
     },
     "tenants_with_pending_passages()": {"tenant_id"},
     "tenants_with_due_jobs()": {"tenant_id"},
@@ -72,6 +76,10 @@ FUNCTIONS = {
         "resource",
         "expires_at",
         "revoked_at",
+        "plan",
+        "requests_per_minute",
+        "key_requests_per_minute",
+        "concurrent_calls",
     },
     "find_oauth_tenant(secret_hash bytea)": {"tenant_id"},
     "find_oauth_client(client_id text)": {
@@ -104,6 +112,9 @@ SHADOWS = """
     CREATE TEMP TABLE api_keys (tenant_id uuid, id uuid, kind text, hash bytea, scopes text[], graph_ids uuid[],
         default_graph_id uuid, expires_at timestamptz, revoked_at timestamptz, last_used_at timestamptz);
     CREATE TEMP TABLE tenants (id uuid, slug text, status text);
+    CREATE TEMP TABLE plans (name text, requests_per_minute bigint, key_requests_per_minute bigint,
+        concurrent_calls bigint);
+    INSERT INTO pg_temp.plans VALUES ('unlimited', 1, 1, 1);
     CREATE TEMP TABLE graphs (tenant_id uuid, id uuid, name text, metadata jsonb);
     CREATE TEMP TABLE deduplications (tenant_id uuid, graph_id uuid, finished_at timestamptz);
     CREATE TEMP TABLE nodes (tenant_id uuid, expires_at timestamptz, removed_revision bigint, status text);

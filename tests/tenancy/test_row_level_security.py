@@ -57,7 +57,7 @@ async def test_the_catalogue_of_tables_is_whole(owner: asyncpg.Connection, table
     """A new table belongs to tenants, to persons or to nobody, or is named here."""
     relations = "SELECT relname FROM pg_class WHERE relnamespace = 'recollect'::regnamespace AND relkind IN ('r', 'p')"
     everything = {row["relname"] for row in await owner.fetch(relations)}
-    assert everything - set(tables) == {"tenants", "schema_migrations", *TABLES_OF_PERSONS, *TABLES_OF_NOBODY}
+    assert everything - set(tables) == {"tenants", "plans", "schema_migrations", *TABLES_OF_PERSONS, *TABLES_OF_NOBODY}
     assert len(tables) >= 11
 
 
@@ -69,7 +69,7 @@ async def test_every_table_of_tenants_is_under_a_policy_and_keyed_by_tenant(
         WHERE c.relnamespace = 'recollect'::regnamespace AND c.relrowsecurity AND p.permissive = 'PERMISSIVE'
             AND p.cmd = 'ALL' AND p.roles = '{public}' AND p.qual LIKE '%recollect.tenant_id%' AND p.with_check IS NULL
         GROUP BY c.relname HAVING count(*) = 1"""
-    assert {row["relname"] for row in await owner.fetch(secured)} == {*tables, "tenants"}
+    assert {row["relname"] for row in await owner.fetch(secured)} == {*tables, "tenants", "plans"}
     first_columns = """
         SELECT c.conrelid::regclass::text AS "table", c.conname, a.attname FROM pg_constraint c
         JOIN pg_attribute a ON a.attrelid = c.conrelid AND a.attnum = c.conkey[1]
@@ -151,6 +151,20 @@ async def test_a_tenant_sees_its_own_rows_only(
             assert [row["id"] for row in await tx.fetch(Query.compile("SELECT id FROM tenants"))] == [tenant_id]
 
 
+async def test_a_tenant_sees_the_plan_that_it_has_and_no_other(
+    neighbours: Neighbours, owner: asyncpg.Connection, db: Database
+) -> None:
+    mine, other = neighbours
+    await owner.execute("INSERT INTO plans (name, graphs) VALUES ('for-the-other', 7) ON CONFLICT DO NOTHING")
+    await owner.execute("UPDATE tenants SET plan = 'for-the-other' WHERE id = $1", other.caller.tenant_id)
+    every_plan = Query.compile("SELECT name FROM plans")
+    for neighbour, plan in ((mine, "unlimited"), (other, "for-the-other")):
+        async with neighbour.db.transaction(neighbour.caller, read_only=True) as tx:
+            assert [row["name"] for row in await tx.fetch(every_plan)] == [plan]
+    async with db.system() as session:
+        assert await session.fetch(every_plan) == []
+
+
 ATTACKS = {
     "insert": """INSERT INTO {table}
         SELECT (jsonb_populate_record(x, '{{"tenant_id": "{other}"}}')).* FROM {table} x LIMIT 1""",
@@ -213,12 +227,30 @@ async def test_a_tenant_may_do_all_that_to_its_own_rows(neighbours: Neighbours, 
             await attempted(mine, ATTACKS["insert"].format(table=table, **own))
 
 
-@pytest.mark.parametrize("relation", ["tenants", "schema_migrations", "search_nodes"])
+@pytest.mark.parametrize("relation", ["tenants", "plans", "schema_migrations", "search_nodes"])
 async def test_what_is_nobodys_cannot_be_written(neighbours: Neighbours, relation: str) -> None:
     assert await attempted(neighbours[0], f"DELETE FROM {relation}") == f"permission denied for {KIND[relation]}"
 
 
-KIND = {"tenants": "table tenants", "schema_migrations": "table schema_migrations", "search_nodes": "view search_nodes"}
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE plans SET graphs = NULL",
+        "INSERT INTO plans (name) VALUES ('mine')",
+        "UPDATE tenants SET plan = 'business'",
+    ],
+)
+async def test_a_tenant_gives_itself_no_plan(neighbours: Neighbours, statement: str) -> None:
+    table = "tenants" if "tenants" in statement else "plans"
+    assert await attempted(neighbours[0], statement) == f"permission denied for table {table}"
+
+
+KIND = {
+    "tenants": "table tenants",
+    "plans": "table plans",
+    "schema_migrations": "table schema_migrations",
+    "search_nodes": "view search_nodes",
+}
 
 
 # Transactions: the tenant is there from the first statement to the last, and no longer.

@@ -4,6 +4,7 @@ from litestar import Controller, get
 from litestar.datastructures import State
 
 from recollect.platform.db import Database
+from recollect_gateway.admission import by_address
 
 
 class HealthController(Controller):
@@ -17,7 +18,7 @@ class HealthController(Controller):
         """The process is up."""
         return {"status": "ok"}
 
-    @get("/ready")
+    @get("/ready", guards=[by_address("ready", lambda settings: settings.public_requests_per_minute)])
     async def ready(self, state: State) -> dict[str, str]:
         """The database answers; 503 while it does not. Redis may be away: calls go on without it."""
         db: Database = state.db

@@ -7,6 +7,7 @@ which must be the credential's, and each is an OAuth resource of its own. `/x/{t
 
 import re
 from collections.abc import Iterable
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -34,6 +35,7 @@ from recollect.errors import (
     Unavailable,
 )
 from recollect.settings import Settings
+from recollect_gateway.admission import Admission
 from recollect_gateway.bodies import LARGE, require_few_values
 from recollect_gateway.calls import Services
 from recollect_gateway.credentials import Authenticator
@@ -66,8 +68,10 @@ class McpAddress:
 class McpEndpoint:
     """Authenticates each request and hands it to the SDK."""
 
-    def __init__(self, services: Services, authenticator: Authenticator, resources: Resources) -> None:
-        self._authenticator, self._resources = authenticator, resources
+    def __init__(
+        self, services: Services, authenticator: Authenticator, admission: Admission, resources: Resources
+    ) -> None:
+        self._authenticator, self._admission, self._resources = authenticator, admission, resources
         self.sessions = StreamableHTTPSessionManager(
             create_server(services),
             stateless=True,
@@ -80,19 +84,24 @@ class McpEndpoint:
     async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
         """Serve one HTTP request; only POST, since no server-sent requests wait on a GET."""
         request: AnyRequest = Request(scope)
-        try:
-            mcp_request = await self._admit(request, body := CountedBody(receive))
-            message = await self._whole(body)
-            if message is None:
-                return  # Who left before the message was whole is owed no answer.
-            await _check(message)
-            await _require_scope(mcp_request, message)
-        except RecollectError as error:
-            await self._problem(error, request)(scope, receive, send)
-            return
-        except MCPError as error:
-            await _refusal(error)(scope, receive, send)
-            return
+        async with AsyncExitStack() as stack:
+            try:
+                mcp_request = await self._admit(request, body := CountedBody(receive), stack)
+                message = await self._whole(body)
+                if message is None:
+                    return  # Who left before the message was whole is owed no answer.
+                await _check(message)
+                await _require_scope(mcp_request, message)
+            except RecollectError as error:
+                await self._problem(error, request)(scope, receive, send)
+            except MCPError as error:
+                await _refusal(error)(scope, receive, send)
+            else:
+                await self._answer(mcp_request, message, scope, receive, send)
+
+    async def _answer(
+        self, mcp_request: McpRequest, message: bytes, scope: AsgiScope, receive: Receive, send: Send
+    ) -> None:
         trimmed = {**scope, "headers": _trimmed(scope["headers"]), SCOPE_KEY: mcp_request}
         # The SDK types ASGI as Starlette does, Litestar more narrowly: the messages are the same.
         await self.sessions.handle_request(cast(Any, trimmed), cast(Any, _replayed(message, receive)), cast(Any, send))
@@ -116,11 +125,14 @@ class McpEndpoint:
         await require_few_values(message)
         return message
 
-    async def _admit(self, request: AnyRequest, body: CountedBody) -> McpRequest:
+    async def _admit(self, request: AnyRequest, body: CountedBody, stack: AsyncExitStack) -> McpRequest:
+        """Who asks for what; a caller has its place among those of its tenant until the stack is left."""
         address = _address(request.scope["raw_path"].decode("latin-1"))
         if request.method != "POST":
             raise MethodNotAllowed("MCP is served by POST; no server-sent requests wait on a GET.")
         caller = await self._caller(request, address.tenant)
+        if isinstance(caller, Caller):
+            await stack.enter_async_context(self._admission.admitted(request.scope, caller))
         return McpRequest(caller, _selection(address, request.headers), body)
 
     async def _caller(self, request: AnyRequest, tenant: str | None) -> Caller | Unavailable:

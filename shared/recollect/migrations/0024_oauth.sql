@@ -114,23 +114,26 @@ CREATE TABLE signing_keys (
 ALTER TABLE oauth_clients ENABLE ROW LEVEL SECURITY;
 ALTER TABLE signing_keys ENABLE ROW LEVEL SECURITY;
 
--- An access token by its keyed hash, with its grant, its tenant and the person's role there; whether it still holds is for
--- the caller to judge. None where the person is no member.
+-- An access token by its keyed hash, with its grant, its tenant and the person's role there, and the rates of the tenant's
+-- plan; whether it still holds is for the caller to judge. None where the person is no member.
 CREATE FUNCTION find_oauth_access_token(token_hash bytea)
 RETURNS TABLE (
     tenant_id uuid, tenant text, tenant_status text, grant_id uuid, role text, scopes text[], graph_ids uuid[],
-    toolsets text[], default_graph text, resource text, expires_at timestamptz, revoked_at timestamptz
+    toolsets text[], default_graph text, resource text, expires_at timestamptz, revoked_at timestamptz, plan text,
+    requests_per_minute bigint, key_requests_per_minute bigint, concurrent_calls bigint
 )
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = recollect, pg_temp
 AS $$
     SELECT a.tenant_id, t.slug, t.status, g.id, m.role, a.scopes, g.graph_ids, g.toolsets,
         (SELECT x.name FROM graphs x WHERE x.tenant_id = g.tenant_id AND x.id = ANY (g.graph_ids)
             ORDER BY x.name <> 'default', x.name LIMIT 1),
-        g.resource, a.expires_at, coalesce(a.revoked_at, g.revoked_at)
+        g.resource, a.expires_at, coalesce(a.revoked_at, g.revoked_at), p.name, p.requests_per_minute,
+        p.key_requests_per_minute, p.concurrent_calls
     FROM oauth_access_tokens a
     JOIN oauth_grants g ON g.tenant_id = a.tenant_id AND g.id = a.grant_id
     JOIN members m ON m.tenant_id = g.tenant_id AND m.person_id = g.person_id
     JOIN tenants t ON t.id = a.tenant_id
+    JOIN plans p ON p.name = t.plan
     WHERE a.hash = token_hash
 $$;
 

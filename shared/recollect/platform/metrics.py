@@ -32,6 +32,8 @@ class Instruments:
     passages_waiting: Histogram
     recall_audit: Histogram
     calls_uncounted: Counter
+    requests_refused: Counter
+    rate_fallbacks: Counter
     job_steps: Counter
     job_seconds: Histogram
 
@@ -63,6 +65,8 @@ def _instruments() -> Instruments:
             explicit_bucket_boundaries_advisory=_SHARES,
         ),
         meter.create_counter("recollect.usage.uncounted", "{call}", "Calls that are missing from the usage of tenants"),
+        meter.create_counter("recollect.requests.refused", "{request}", "Requests beyond a limit"),
+        meter.create_counter("recollect.rate.fallbacks", "{fallback}", "Times that Redis was found away when counting"),
         meter.create_counter("recollect.job.steps", "{step}", "Steps of jobs"),
         meter.create_histogram(
             "recollect.job.step.duration",
@@ -138,6 +142,16 @@ def record_audit(share: float, *, k: int) -> None:
 def record_uncounted(calls: int) -> None:
     """So many calls will not be found in the usage of their tenants."""
     _instruments().calls_uncounted.add(calls)
+
+
+def record_refused_request(limit: str) -> None:
+    """A request was refused for a limit: `key`, `tenant`, `address` or `concurrent_calls`."""
+    _instruments().requests_refused.add(1, {"recollect.limit": limit})
+
+
+def record_rate_fallback() -> None:
+    """Redis went away, and this process counts requests by itself from now on."""
+    _instruments().rate_fallbacks.add(1)
 
 
 def record_job_step(kind: str, outcome: str, seconds: float) -> None:

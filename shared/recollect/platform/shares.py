@@ -23,9 +23,17 @@ class Shares:
         self._shares: dict[Hashable, _Share] = {}
 
     @asynccontextmanager
-    async def held(self, key: Hashable, *, wait_seconds: float) -> AsyncIterator[None]:
-        """Hold a place of this key; raises TimeoutError where none is free within that time."""
-        share = self._shares.setdefault(key, _Share(asyncio.Semaphore(self.limit)))
+    async def held(
+        self, key: Hashable, *, wait_seconds: float, limit: int | None = None, queue: int | None = None
+    ) -> AsyncIterator[None]:
+        """Hold a place of this key; raises TimeoutError where none is free within that time.
+
+        `limit`: of this key, instead of that of all. `queue`: so many wait at most; one more raises it at once.
+        """
+        places = self.limit if limit is None else limit
+        share = self._shares.setdefault(key, _Share(asyncio.Semaphore(places)))
+        if queue is not None and share.users >= places + queue:
+            raise TimeoutError
         share.users += 1
         try:
             async with asyncio.timeout(wait_seconds):

@@ -10,7 +10,7 @@ import pytest
 from recollect.accounts.identity import service as identity
 from recollect.accounts.identity.model import IssuedKey, NewKey, generate_secret, hash_secret
 from recollect.accounts.tenants import service as tenants
-from recollect.caller import Caller, Scope
+from recollect.caller import Caller, Rates, Scope
 from recollect.errors import Forbidden, InvalidInput, NotFound, Unauthenticated
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import NewGraph
@@ -35,6 +35,8 @@ async def test_a_key_stands_for_its_tenant(db: Database, caller: Caller, key: Is
         tenant=caller.tenant,
         subject=f"key:{key.key.id}",
         scopes=frozenset({Scope.MEMORY_READ, Scope.MEMORY_WRITE}),
+        plan="unlimited",
+        rates=Rates(),
     )
 
 

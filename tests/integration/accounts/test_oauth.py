@@ -33,7 +33,7 @@ from recollect.accounts.oauth.grants.service import WrongResource
 from recollect.accounts.oauth.signing import service as signing
 from recollect.accounts.oauth.signing.model import Vault
 from recollect.accounts.people.model import Membership, Person
-from recollect.caller import Caller, Role, Scope
+from recollect.caller import Caller, Rates, Role, Scope
 from recollect.errors import InvalidInput, NotFound, Unauthenticated
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import NewGraph
@@ -126,6 +126,11 @@ class TestTokens:
         assert holder.default_graph == "work", "a call that names no graph means one that it reaches"
         assert holder.expires_at is not None
         assert holder.subject.startswith("grant:")
+
+    async def test_its_tenant_s_plan_bounds_it(self, ada: Household, owner: asyncpg.Connection) -> None:
+        await owner.execute("UPDATE tenants SET plan = 'free' WHERE id = $1", ada.caller.tenant_id)
+        holder = await ada.holder(await ada.tokens())
+        assert (holder.plan, holder.rates) == ("free", Rates(600, 300, 10))
 
     async def test_it_holds_at_its_resource_alone(self, ada: Household) -> None:
         issued = await ada.tokens()

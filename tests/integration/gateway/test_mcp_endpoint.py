@@ -17,10 +17,13 @@ from recollect.accounts.identity.model import generate_secret, operator_caller
 from recollect.accounts.tenants import service as tenants
 from recollect.accounts.tenants.model import Tenant
 from recollect.caller import Caller, Scope
+from recollect.platform.cache import connect_redis
 from recollect.platform.db import Database, Operator
+from recollect.platform.rate_limits.limiter import RateLimiter
 from recollect.platform.sql import Query
 from recollect.retrieval.recall.questions import QuestionEncoder
 from recollect.settings import Settings
+from recollect_gateway.admission import Admission
 from recollect_gateway.calls import Services
 from recollect_gateway.credentials import Authenticator
 from recollect_gateway.mcp_endpoint.catalogue import CATALOGUE
@@ -631,6 +634,7 @@ async def test_a_client_that_left_before_its_message_was_read_is_not_answered(
     endpoint = McpEndpoint(
         Services(db, QuestionEncoder(embedder()), settings),
         Authenticator(db, settings.key_secret.get_secret_value().encode()),
+        Admission(RateLimiter(connect_redis(settings), wait_seconds=1, local_share=1), settings),
         Resources(settings.base_url),
     )
     messages = [{"type": "http.request", "body": part, "more_body": True} for part in sent]
@@ -644,6 +648,7 @@ async def test_a_client_that_left_before_its_message_was_read_is_not_answered(
 
     headers = {"authorization": f"Bearer {key}", "host": "127.0.0.1:80", **rpc_headers(revision)}
     scope: Any = {"type": "http", "method": "POST", "path": "/mcp", "raw_path": b"/mcp", "query_string": b""}
+    scope["state"] = {}
     scope["headers"] = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
     async with endpoint.sessions.run():
         await endpoint(scope, receive, send)

@@ -23,7 +23,7 @@ CAPABILITIES = sorted(".".join(file.parent.relative_to(CORE).parts) for file in 
 QUERIES = [(capability, name) for capability in CAPABILITIES for name in Queries(f"recollect.{capability}").by_name]
 VIEW_PARAMETERS = {"graph_id", "reachable_graphs", "as_of_revision", "as_of_time"}
 """What a view tells its queries, and a store does not."""
-OPERATORS_CAPABILITIES = {"accounts.tenants", "retrieval.vector_indexes"}
+OPERATORS_CAPABILITIES = {"accounts.plans", "accounts.tenants", "retrieval.vector_indexes"}
 """Their queries run as the owner."""
 
 

@@ -1,7 +1,7 @@
 -- name: find_api_key
 -- The key with this keyed hash, and its tenant; asked before a tenant is known.
 SELECT tenant_id, tenant, tenant_status, id, kind, scopes, graph_ids, default_graph, expires_at, revoked_at,
-    last_used_at, toolsets
+    last_used_at, toolsets, plan, requests_per_minute, key_requests_per_minute, concurrent_calls
 FROM find_api_key(:key_hash);
 
 -- name: insert_api_key

@@ -8,7 +8,7 @@ from uuid import UUID
 from recollect.accounts.identity import model, store
 from recollect.accounts.identity.model import KIND_SCOPES, ApiKey, IssuedKey, NewKey
 from recollect.accounts.identity.store import KeyRecord
-from recollect.caller import Caller, Scope
+from recollect.caller import Caller, Rates, Scope
 from recollect.errors import ErrorCode, Forbidden, InvalidInput, NotFound, Unauthenticated
 from recollect.platform.db import Database, Transaction
 from recollect.printable import controls
@@ -109,6 +109,8 @@ def _caller(record: KeyRecord) -> Caller:
         toolsets=None if record.toolsets is None else frozenset(record.toolsets),
         default_graph=record.default_graph or "default",
         expires_at=record.expires_at,
+        plan=record.plan,
+        rates=Rates(record.requests_per_minute, record.key_requests_per_minute, record.concurrent_calls),
     )
 
 

@@ -31,6 +31,10 @@ class KeyRecord:
     revoked_at: datetime | None
     last_used_at: datetime | None
     toolsets: list[str] | None
+    plan: str
+    requests_per_minute: int | None
+    key_requests_per_minute: int | None
+    concurrent_calls: int | None
 
 
 async def find_key(session: Session, key_hash: bytes) -> KeyRecord | None:

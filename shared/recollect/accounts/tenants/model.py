@@ -18,6 +18,7 @@ class Tenant:
     slug: str
     name: str
     status: str
+    plan: str
     created_at: datetime
 
 

@@ -1,7 +1,9 @@
 -- name: insert_tenant
 -- A new tenant with its default graph; no row if the slug is taken.
 WITH tenant AS (
-    INSERT INTO tenants (id, slug, name) VALUES (:id, :slug, :name) ON CONFLICT (slug) DO NOTHING RETURNING *
+    INSERT INTO tenants (id, slug, name, plan) VALUES (:id, :slug, :name, :plan)
+    ON CONFLICT (slug) DO NOTHING
+    RETURNING *
 ), graph AS (
     INSERT INTO graphs (tenant_id, id, name, created_by) SELECT id, :graph_id, 'default', 'operator' FROM tenant
     RETURNING tenant_id, id
@@ -10,19 +12,23 @@ WITH tenant AS (
 ), indexes AS (
     INSERT INTO graph_indexes (tenant_id, graph_id) SELECT tenant_id, id FROM graph
 )
-SELECT id, slug, name, status, created_at FROM tenant;
+SELECT id, slug, name, status, plan, created_at FROM tenant;
 
 -- name: find_tenant
 -- The tenant of that slug.
-SELECT id, slug, name, status, created_at FROM tenants WHERE slug = :slug;
+SELECT id, slug, name, status, plan, created_at FROM tenants WHERE slug = :slug;
 
 -- name: list_tenants
 -- Tenants after a slug, by slug; at most :limit.
-SELECT id, slug, name, status, created_at FROM tenants WHERE slug > :after ORDER BY slug LIMIT :limit;
+SELECT id, slug, name, status, plan, created_at FROM tenants WHERE slug > :after ORDER BY slug LIMIT :limit;
 
 -- name: set_tenant_status
 -- Suspend or resume a tenant.
-UPDATE tenants SET status = :status WHERE slug = :slug RETURNING id, slug, name, status, created_at;
+UPDATE tenants SET status = :status WHERE slug = :slug RETURNING id, slug, name, status, plan, created_at;
+
+-- name: set_tenant_plan
+-- Give a tenant another plan.
+UPDATE tenants SET plan = :plan WHERE slug = :slug RETURNING id, slug, name, status, plan, created_at;
 
 -- name: allow_long_statements
 -- No statement of this session is cut off; and what refers to a row that is deleted is looked for by a plan that is made

@@ -1,5 +1,7 @@
-"""Use cases of operators: create, list, suspend and resume tenants."""
+"""Use cases of operators: create, list, suspend and resume tenants, and give them plans."""
 
+from recollect.accounts.plans import service as plans
+from recollect.accounts.plans.model import UNLIMITED
 from recollect.accounts.tenants import store
 from recollect.accounts.tenants.model import Tenant, tenant_slug
 from recollect.errors import Conflict, ErrorCode, InvalidInput, NotFound
@@ -9,13 +11,14 @@ from recollect.printable import controls
 MAX_NAME = 200
 
 
-async def create_tenant(operator: Operator, slug: str, name: str) -> Tenant:
-    """Make a tenant with its graph `default`; raises Conflict if the slug is taken."""
+async def create_tenant(operator: Operator, slug: str, name: str, *, plan: str = UNLIMITED) -> Tenant:
+    """Make a tenant with its graph `default`; raises Conflict if the slug is taken, NotFound for the plan."""
     if not 1 <= len(name) <= MAX_NAME:
         raise InvalidInput(f"A tenant's name has 1 to {MAX_NAME} characters", path="name")
     if controls(name):
         raise InvalidInput("A tenant's name has no control characters, such as tabs or ends of lines", path="name")
-    tenant = await store.insert_tenant(operator, tenant_slug(slug), name)
+    await plans.require_plan(operator, plan)
+    tenant = await store.insert_tenant(operator, tenant_slug(slug), name, plan=plan)
     if tenant is None:
         raise Conflict(f"There is a tenant {slug!r} already.", code=ErrorCode.TENANT_EXISTS)
     return tenant
@@ -29,6 +32,12 @@ async def find_tenant(operator: Operator, slug: str) -> Tenant:
 async def list_tenants(operator: Operator, *, after: str = "", limit: int = 1000) -> list[Tenant]:
     """Tenants by slug, after the slug `after`."""
     return await store.list_tenants(operator, after=after, limit=limit)
+
+
+async def set_plan(operator: Operator, slug: str, plan: str) -> Tenant:
+    """Give a tenant another plan, in force with its next call: what it has stays, also beyond it. Raises NotFound."""
+    await plans.require_plan(operator, plan)
+    return _found(await store.set_plan(operator, slug, plan), slug)
 
 
 async def suspend_tenant(operator: Operator, slug: str) -> Tenant:

@@ -8,9 +8,11 @@ from recollect.platform.sql import Queries
 queries = Queries(__package__)
 
 
-async def insert_tenant(operator: Operator, slug: str, name: str) -> Tenant | None:
+async def insert_tenant(operator: Operator, slug: str, name: str, *, plan: str) -> Tenant | None:
     """Make a tenant with its graph `default`; None if the slug is taken."""
-    row = await operator.fetchrow(queries.insert_tenant, id=new_id(), slug=slug, name=name, graph_id=new_id())
+    row = await operator.fetchrow(
+        queries.insert_tenant, id=new_id(), slug=slug, name=name, plan=plan, graph_id=new_id()
+    )
     return Tenant(**row) if row else None
 
 
@@ -44,6 +46,12 @@ async def forget_statistics(operator: Operator) -> list[str]:
     """Take new statistics of every table that holds what people wrote; the tables of which it could not."""
     row = await operator.fetchrow(queries.forget_statistics)
     return list(row["left_out"]) if row else []
+
+
+async def set_plan(operator: Operator, slug: str, plan: str) -> Tenant | None:
+    """Give a tenant another plan; None if there is no such tenant."""
+    row = await operator.fetchrow(queries.set_tenant_plan, slug=slug, plan=plan)
+    return Tenant(**row) if row else None
 
 
 async def set_status(operator: Operator, slug: str, status: str) -> Tenant | None:

@@ -35,7 +35,7 @@ from recollect.accounts.oauth.grants.model import (
 )
 from recollect.accounts.oauth.grants.store import AccessRecord, RefreshRecord
 from recollect.accounts.people.model import Membership
-from recollect.caller import ROLE_SCOPES, Caller
+from recollect.caller import ROLE_SCOPES, Caller, Rates
 from recollect.errors import ErrorCode, NotFound, Unauthenticated
 from recollect.platform.db import Database, Transaction
 
@@ -222,4 +222,6 @@ def _caller(record: AccessRecord) -> Caller:
         default_graph=record.default_graph or "default",
         expires_at=record.expires_at,
         role=record.role,
+        plan=record.plan,
+        rates=Rates(record.requests_per_minute, record.key_requests_per_minute, record.concurrent_calls),
     )

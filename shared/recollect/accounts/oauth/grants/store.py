@@ -32,6 +32,10 @@ class AccessRecord:
     resource: str
     expires_at: datetime
     revoked_at: datetime | None
+    plan: str
+    requests_per_minute: int | None
+    key_requests_per_minute: int | None
+    concurrent_calls: int | None
 
 
 @dataclass(frozen=True, slots=True)

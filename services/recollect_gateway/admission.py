@@ -1,0 +1,129 @@
+"""Admission: what a caller, or an address, may ask of the service in a minute and at once.
+
+Both transports ask here, once for each request: when it is known who calls, and before the body is read. What is left
+of the limits is told by the fields `RateLimit` and `RateLimit-Policy` of whatever is answered, as of
+draft-ietf-httpapi-ratelimit-headers-10: lists of strings with parameters (RFC 9651).
+"""
+
+import hashlib
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from litestar.connection import ASGIConnection
+from litestar.datastructures import MutableScopeHeaders
+from litestar.handlers import BaseRouteHandler
+from litestar.types import Message, Scope
+
+from recollect.caller import Caller
+from recollect.errors import ErrorCode, TooManyRequests
+from recollect.platform import metrics
+from recollect.platform.rate_limits.limiter import RateLimiter
+from recollect.platform.rate_limits.model import RateLimit, RateLimited, Standing
+from recollect.platform.shares import Shares
+from recollect.settings import Settings
+from recollect_gateway.addresses import site_of
+
+CALL_WAIT_SECONDS = 1.0
+"""How long a call waits for one of its tenant's to end, where as many as may are served already."""
+
+_STANDINGS = "recollect.standings"
+
+AnyConnection = ASGIConnection[Any, Any, Any, Any]
+Guard = Callable[[AnyConnection, BaseRouteHandler], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class AddressLimits:
+    """The limits of clients by their address, whose names in Redis do not tell it."""
+
+    secret: bytes
+
+    def of(self, what: str, site: str, per_minute: int) -> RateLimit:
+        """How often this client may do that, in a minute."""
+        digest = hashlib.blake2b(site.encode(), key=self._key, digest_size=16).hexdigest()
+        return RateLimit("address", f"recollect:rate:{{{what}:{digest}}}", per_minute)
+
+    @property
+    def _key(self) -> bytes:
+        return hashlib.blake2b(self.secret, person=b"recollect site").digest()
+
+
+class Admission:
+    """Counts the requests of callers, and gives their calls places."""
+
+    def __init__(self, limiter: RateLimiter, settings: Settings) -> None:
+        self._limiter = limiter
+        self._calls = Shares(settings.concurrent_calls_per_tenant)
+
+    @asynccontextmanager
+    async def admitted(self, scope: Scope, caller: Caller) -> AsyncIterator[None]:
+        """Serve a call inside, until the last of its answer. Raises TooManyRequests."""
+        await take(self._limiter, scope, *limits_of(caller))
+        most = caller.rates.concurrent_calls or self._calls.limit
+        key = caller.tenant_id, most  # Where the plan changes, new calls have new places.
+        async with AsyncExitStack() as stack:
+            try:
+                place = self._calls.held(key, wait_seconds=CALL_WAIT_SECONDS, limit=most, queue=most)
+                await stack.enter_async_context(place)
+            except TimeoutError:
+                metrics.record_refused_request("concurrent_calls")
+                raise TooManyRequests(
+                    f"This tenant has {most} calls under way at this gateway, and may not have more. Try again when "
+                    "one of them has ended.",
+                    code=ErrorCode.TOO_MANY_CONCURRENT_CALLS,
+                ) from None
+            yield
+
+
+def limits_of(caller: Caller) -> list[RateLimit]:
+    """How often a caller may ask: the narrower limit, its key's, first."""
+    tenant = f"recollect:rate:{{{caller.tenant_id}}}"
+    limits = (
+        ("key", f"{tenant}:{caller.subject}", caller.rates.key_requests_per_minute),
+        ("tenant", tenant, caller.rates.requests_per_minute),
+    )
+    return [RateLimit(policy, subject, quota) for policy, subject, quota in limits if quota is not None]
+
+
+def by_address(what: str, per_minute: Callable[[Settings], int]) -> Guard:
+    """A guard of a route that needs no credential: so many requests of one client address in a minute.
+
+    `what` names what is counted together; `per_minute` is found in the settings.
+    """
+
+    async def within_rate(connection: AnyConnection, _: BaseRouteHandler) -> None:
+        state = connection.app.state
+        limits: AddressLimits = state.address_limits
+        site = site_of(connection.client.host if connection.client else None)
+        await take(state.limiter, connection.scope, limits.of(what, site, per_minute(state.settings)))
+
+    return within_rate
+
+
+async def take(limiter: RateLimiter, scope: Scope, *limits: RateLimit) -> None:
+    """Count a request for these limits, and have its answer tell what is left; raises RateLimited."""
+    try:
+        _note(scope, (await limiter.take(*limits)).standings)
+    except RateLimited as reached:
+        _note(scope, reached.standings)
+        raise
+
+
+async def tell_limits(message: Message, scope: Scope) -> None:
+    """Add to an answer, whatever it is, what is left of the limits that held for its request."""
+    standings = scope["state"].get(_STANDINGS)
+    if not standings or message["type"] != "http.response.start":
+        return
+    headers = MutableScopeHeaders.from_message(message)
+    headers["RateLimit-Policy"] = ", ".join(
+        f'"{each.limit.policy}";q={each.limit.quota};w={each.limit.seconds}' for each in standings
+    )
+    headers["RateLimit"] = ", ".join(
+        f'"{each.limit.policy}";r={each.remaining};t={each.reset_seconds}' for each in standings
+    )
+
+
+def _note(scope: Scope, standings: Sequence[Standing]) -> None:
+    scope["state"][_STANDINGS] = standings  # The one part of a scope that its copies share.

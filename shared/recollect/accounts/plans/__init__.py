@@ -1,0 +1,1 @@
+"""Plans: what a tenant may have and ask for."""

@@ -1,0 +1,50 @@
+"""A plan, and what an operator may change of it."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+
+from recollect.errors import InvalidInput
+
+UNLIMITED = "unlimited"
+"""The plan of a tenant for which none is named: it has no limits and gets none."""
+
+MAX_LIMIT = 2**53 - 1
+"""What every client can read as a number."""
+
+_NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a tenant may have and ask for; None is no limit.
+
+    `nodes_per_graph`: entities, facts and placeholders. `stored_bytes`: of text, history included.
+    `embeddings_per_day`: passages that are given vectors from one midnight UTC to the next.
+    """
+
+    name: str
+    graphs: int | None = None
+    nodes_per_graph: int | None = None
+    observations: int | None = None
+    stored_bytes: int | None = None
+    embeddings_per_day: int | None = None
+    requests_per_minute: int | None = None
+    key_requests_per_minute: int | None = None
+    concurrent_calls: int | None = None
+
+
+LIMITS = tuple(field.name for field in fields(Plan) if field.name != "name")
+"""What a plan limits."""
+
+
+def checked_limits(name: str, limits: Mapping[str, int | None]) -> dict[str, int | None]:
+    """The limits that a plan of this name is to have, where it may; raises InvalidInput."""
+    if not _NAME.fullmatch(name):
+        raise InvalidInput("A plan's name has 1 to 63 of the characters a-z 0-9 -, and no - at its ends", path="name")
+    for limit, value in limits.items():
+        if value is not None and not 1 <= value <= MAX_LIMIT:
+            raise InvalidInput(f"A limit is a number from 1 to {MAX_LIMIT}", path=limit)
+    if name == UNLIMITED and any(value is not None for value in limits.values()):
+        raise InvalidInput(f"The plan {UNLIMITED!r} has no limits. Make another plan for those.", path="name")
+    return dict(limits)

@@ -1,0 +1,29 @@
+"""One function per query of `queries.sql`. Plans are an operator's: these run as the owner, not as the gateway."""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from recollect.accounts.plans.model import Plan
+from recollect.platform.db import Operator
+from recollect.platform.sql import Queries
+
+queries = Queries(__package__)
+
+
+async def list_plans(operator: Operator) -> list[Plan]:
+    """Every plan, by name."""
+    return [Plan(**row) for row in await operator.fetch(queries.list_plans)]
+
+
+async def has_plan(operator: Operator, name: str) -> bool:
+    """Whether there is a plan of that name."""
+    there: bool = await operator.fetchval(queries.has_plan, name=name)
+    return there
+
+
+async def set_plan(operator: Operator, name: str, limits: Mapping[str, int | None]) -> Plan:
+    """Make a plan of these limits, or change these of the one that is there."""
+    row = await operator.fetchrow(queries.set_plan, name=name, limits=msgspec.json.encode(limits).decode())
+    assert row is not None
+    return Plan(**row)

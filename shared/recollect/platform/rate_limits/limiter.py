@@ -1,0 +1,112 @@
+"""The way to rate limits: counts in Redis, and in this process while Redis is away."""
+
+import asyncio
+import time
+
+import structlog
+from cachetools import LRUCache
+from redis.asyncio import Redis
+from redis.exceptions import RedisError
+
+from recollect.platform import metrics
+from recollect.platform.rate_limits.local import REMEMBERED, Clock, TokenBuckets
+from recollect.platform.rate_limits.model import Answer, RateLimit, RateLimited, Standing
+from recollect.platform.rate_limits.shared import SharedWindows
+
+REST_SECONDS = 1.0
+"""How long Redis is not tried again after it was found away."""
+
+REFUSE_SECONDS = 1.0
+"""How long a subject is refused without asking Redis, at most, after Redis said that it has nothing left."""
+
+_PROBE = RateLimit("probe", "recollect:rate:probe", quota=1_000_000)
+
+log = structlog.get_logger(__name__)
+
+
+class RateLimiter:
+    """Counts requests. No caller ever meets an error, or a wait beyond `wait_seconds`, for want of Redis.
+
+    While Redis is away, this process counts by itself, a `local_share` of each limit, and tries Redis again in the
+    background. Who has nothing left costs nothing: that is remembered here, for as long as it is sure to hold.
+    """
+
+    def __init__(self, redis: Redis, *, wait_seconds: float, local_share: float, clock: Clock = time.monotonic) -> None:
+        self._shared = SharedWindows(redis)
+        self._local = TokenBuckets(local_share, clock)
+        self._wait_seconds = wait_seconds
+        self._clock = clock
+        self._refused: LRUCache[RateLimit, tuple[float, Standing]] = LRUCache(REMEMBERED)
+        self._is_away = False
+        self._rests_until = 0.0
+        self._probing: asyncio.Task[None] | None = None
+
+    async def take(self, *limits: RateLimit) -> Answer:
+        """Count a request for all of these limits, or for none: raises RateLimited where one of them is reached."""
+        return await self._ask(limits, take=True)
+
+    async def look(self, *limits: RateLimit) -> Answer:
+        """The same without counting."""
+        return await self._ask(limits, take=False)
+
+    async def aclose(self) -> None:
+        """Wait for the probe of Redis, if there is one."""
+        if self._probing is not None:
+            await self._probing
+
+    async def _ask(self, limits: tuple[RateLimit, ...], *, take: bool) -> Answer:
+        if not limits:
+            return Answer(())
+        self._require_none_refused(limits)
+        answer = await self._ask_redis(limits, take=take) or self._local.ask(limits, take=take)
+        if answer.reached is not None:
+            metrics.record_refused_request(answer.reached.limit.policy)
+            raise RateLimited(answer.reached, answer.standings)
+        return answer
+
+    def _require_none_refused(self, limits: tuple[RateLimit, ...]) -> None:
+        now = self._clock()
+        for limit in limits:
+            at, standing = self._refused.get(limit, (0.0, None))
+            left = 0.0 if standing is None else at + standing.reset - now
+            if standing is not None and left > 0 and now < at + REFUSE_SECONDS:
+                metrics.record_refused_request(limit.policy)
+                told = Standing(limit, 0, left)
+                raise RateLimited(told, (told,))
+
+    async def _ask_redis(self, limits: tuple[RateLimit, ...], *, take: bool) -> Answer | None:
+        """What Redis says; None while it is away."""
+        if self._is_away:
+            self._probe_soon()
+            return None
+        try:
+            async with asyncio.timeout(self._wait_seconds):
+                answer = await self._shared.ask(limits, take=take)
+        except (RedisError, OSError, TimeoutError) as error:
+            self._note_away(error)
+            return None
+        if answer.reached is not None:
+            self._refused[answer.reached.limit] = self._clock(), answer.reached
+        return answer
+
+    def _note_away(self, error: Exception) -> None:
+        self._rests_until = self._clock() + REST_SECONDS
+        if not self._is_away:
+            self._is_away = True
+            metrics.record_rate_fallback()
+            log.warning("requests are counted without Redis, by this gateway alone", reason=type(error).__name__)
+
+    def _probe_soon(self) -> None:
+        if self._clock() >= self._rests_until and (self._probing is None or self._probing.done()):
+            self._probing = asyncio.create_task(self._probe())
+
+    async def _probe(self) -> None:
+        """Count something in Redis: one that answers, but does not take anything, is away as well."""
+        try:
+            async with asyncio.timeout(self._wait_seconds):
+                await self._shared.ask([_PROBE], take=True)
+        except (RedisError, OSError, TimeoutError) as error:
+            self._note_away(error)
+        else:
+            self._is_away = False
+            log.info("requests are counted in Redis again")

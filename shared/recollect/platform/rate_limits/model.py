@@ -1,0 +1,93 @@
+"""Rate limits: what they allow, what is left of one, and the arithmetic of the windows that count them."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from recollect.errors import TooManyRequests
+
+
+@dataclass(frozen=True, slots=True)
+class RateLimit:
+    """So many requests (`quota`) in so many seconds.
+
+    `policy` says to clients whose it is, in one word: key, tenant or address. `subject` names whom it is counted for,
+    in Redis; it holds no secret, and in braces what all limits of one request share.
+    """
+
+    policy: str
+    subject: str
+    quota: int
+    seconds: int = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What is left of a limit: requests now (`remaining`), and after how many seconds there is one more (`reset`).
+
+    The limit is the one in force, which is a smaller one while Redis is away.
+    """
+
+    limit: RateLimit
+    remaining: int
+    reset: float
+
+    @property
+    def reset_seconds(self) -> int:
+        """`reset` in whole seconds, after which it has surely come; none where nothing was used."""
+        return math.ceil(self.reset + _SLACK_SECONDS) if self.reset else 0
+
+
+_SLACK_SECONDS = 0.002
+"""Redis tells times in milliseconds, and a limit is free again after the last of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The standings of all limits of a request, and which of them was reached; None where none was."""
+
+    standings: Sequence[Standing]
+    reached: Standing | None = None
+
+
+class RateLimited(TooManyRequests):
+    """A limit is reached. `standings` tells of this one, and of the request's others where they are known."""
+
+    def __init__(self, reached: Standing, standings: Sequence[Standing]) -> None:
+        limit, seconds = reached.limit, max(reached.reset_seconds, 1)
+        super().__init__(
+            f"All {limit.quota} requests that this {limit.policy} may send in {limit.seconds} seconds are used. "
+            f"Try again in {seconds} second{'s' * (seconds > 1)}.",
+            seconds=seconds,
+        )
+        self.standings = standings
+
+
+@dataclass(frozen=True, slots=True)
+class SlidingWindow:
+    """A sliding window counter: requests of this fixed window, and those of the one before, which count less and less.
+
+    `previous_ttl` is how long those of the previous window still count, `current_ttl` how long those of the current one
+    will, both in seconds: a window's own length, and as long again in which its requests fade.
+    """
+
+    previous: int
+    previous_ttl: float
+    current: int
+    current_ttl: float
+
+    def standing(self, limit: RateLimit) -> Standing:
+        """What is left of the limit by this window."""
+        count = self._count(limit.seconds)
+        reset = self._seconds_until(min(count, limit.quota) - 1, limit.seconds) if count else 0.0
+        return Standing(limit, max(limit.quota - count, 0), reset)
+
+    def _count(self, length: int) -> int:
+        return math.floor(self.previous * self.previous_ttl / length) + self.current
+
+    def _seconds_until(self, most: int, length: int) -> float:
+        """How long it takes until no more than so many count, if nothing more is sent."""
+        if self.current <= most:
+            return max(self.previous_ttl - length * (most - self.current + 1) / self.previous, 0.0)
+        # This window has to end first; then its requests fade, too.
+        return self.current_ttl - length * (most + 1) / self.current

@@ -1,0 +1,133 @@
+"""Plans on a real database: made, changed, given to tenants, and told with each key at once."""
+
+import itertools
+
+import asyncpg
+import pytest
+
+from recollect.accounts.identity import service as identity
+from recollect.accounts.identity.model import NewKey, operator_caller
+from recollect.accounts.plans import service as plans
+from recollect.accounts.plans.model import LIMITS, MAX_LIMIT, Plan
+from recollect.accounts.tenants import service as tenants
+from recollect.accounts.tenants.model import Tenant
+from recollect.caller import Caller, Rates
+from recollect.errors import InvalidInput, NotFound
+from recollect.platform.db import Database, Operator
+
+PEPPER = b"a pepper of the tests"
+
+_serial = itertools.count(1)
+
+
+@pytest.fixture
+def name() -> str:
+    """A plan's, of the test's own."""
+    return f"plan-{next(_serial)}"
+
+
+async def rates_of(db: Database, secret: str) -> tuple[str, Rates]:
+    caller = await identity.authenticate(db, secret, pepper=PEPPER)
+    return caller.plan, caller.rates
+
+
+async def test_what_is_there_from_the_start(operator: Operator) -> None:
+    there = {plan.name: plan for plan in await plans.list_plans(operator)}
+    assert there["unlimited"] == Plan("unlimited")
+    assert there["free"].nodes_per_graph == 10_000
+    for limit in LIMITS:
+        grown = [getattr(there[name], limit) for name in ("free", "team", "business")]
+        assert grown == sorted(set(grown)), limit
+
+
+async def test_a_limit_that_is_not_named_stays(operator: Operator, name: str) -> None:
+    assert await plans.set_plan(operator, name, {}) == Plan(name)
+    await plans.set_plan(operator, name, {"graphs": 3, "stored_bytes": 5_000_000_000})
+    assert await plans.set_plan(operator, name, {"concurrent_calls": 1}) == Plan(
+        name, graphs=3, stored_bytes=5_000_000_000, concurrent_calls=1
+    )
+    changed = await plans.set_plan(operator, name, {"graphs": None, "observations": 1})
+    assert changed == Plan(name, observations=1, stored_bytes=5_000_000_000, concurrent_calls=1)
+    assert changed in await plans.list_plans(operator)
+
+
+@pytest.mark.parametrize(
+    ("named", "limits", "path"),
+    [
+        ("Free", {}, "name"),
+        ("", {}, "name"),
+        ("-a", {}, "name"),
+        ("a" * 64, {}, "name"),
+        ("a", {"graphs": 0}, "graphs"),
+        ("a", {"stored_bytes": -1}, "stored_bytes"),
+        ("a", {"stored_bytes": MAX_LIMIT + 1}, "stored_bytes"),
+        ("unlimited", {"graphs": 1}, "name"),
+    ],
+)
+async def test_what_no_plan_may_be(operator: Operator, named: str, limits: dict[str, int], path: str) -> None:
+    before = await plans.list_plans(operator)
+    with pytest.raises(InvalidInput) as refused:
+        await plans.set_plan(operator, named, limits)
+    assert refused.value.path == path
+    assert await plans.list_plans(operator) == before
+
+
+@pytest.mark.parametrize("limit", LIMITS)
+async def test_no_limit_is_below_one(owner: asyncpg.Connection, limit: str) -> None:
+    """Whoever writes the table."""
+    with pytest.raises(asyncpg.CheckViolationError):
+        await owner.execute(f"UPDATE plans SET {limit} = 0 WHERE name = 'free'")
+
+
+async def test_a_tenant_has_a_plan_from_the_start(operator: Operator, tenant: Tenant, name: str) -> None:
+    assert tenant.plan == "unlimited"
+    made = await tenants.create_tenant(operator, f"of-{name}", "Of a plan", plan="free")
+    assert made.plan == "free"
+    assert made in await tenants.list_tenants(operator, after=f"of-{name[:-1]}")
+
+
+async def test_a_plan_that_is_not_there_is_given_to_nobody(operator: Operator, tenant: Tenant) -> None:
+    with pytest.raises(NotFound, match="no plan 'none-such'"):
+        await tenants.set_plan(operator, tenant.slug, "none-such")
+    with pytest.raises(NotFound, match="no plan 'none-such'"):
+        await tenants.create_tenant(operator, "of-none-such", "x", plan="none-such")
+    with pytest.raises(NotFound):
+        await tenants.set_plan(operator, "no-such-tenant", "free")
+    with pytest.raises(NotFound):
+        await tenants.find_tenant(operator, "of-none-such")
+    assert (await tenants.find_tenant(operator, tenant.slug)).plan == "unlimited"
+
+
+async def test_a_change_of_plan_is_in_force_with_the_next_call(
+    db: Database, operator: Operator, tenant: Tenant, caller: Caller, name: str
+) -> None:
+    async with db.transaction(caller) as tx:
+        secret = (await identity.create_key(tx, NewKey("k"), pepper=PEPPER)).secret
+    assert await rates_of(db, secret) == ("unlimited", Rates())
+    limits = {"requests_per_minute": 9, "key_requests_per_minute": 6, "concurrent_calls": 3}
+    await plans.set_plan(operator, name, limits)
+    await tenants.set_plan(operator, tenant.slug, name)
+    assert await rates_of(db, secret) == (name, Rates(9, 6, 3))
+    await plans.set_plan(operator, name, {"requests_per_minute": None, "concurrent_calls": 2})
+    assert await rates_of(db, secret) == (name, Rates(None, 6, 2))
+
+
+@pytest.mark.parametrize(
+    ("of_key", "of_plan", "told"), [(None, None, None), (4, None, 4), (None, 6, 6), (4, 6, 4), (9, 6, 6)]
+)
+async def test_a_key_has_the_smaller_of_its_own_rate_and_the_plans(
+    db: Database,
+    operator: Operator,
+    tenant: Tenant,
+    owner: asyncpg.Connection,
+    name: str,
+    of_key: int | None,
+    of_plan: int | None,
+    told: int | None,
+) -> None:
+    await plans.set_plan(operator, name, {"key_requests_per_minute": of_plan})
+    await tenants.set_plan(operator, tenant.slug, name)
+    async with db.transaction(operator_caller(tenant)) as tx:
+        issued = await identity.create_key(tx, NewKey("k"), pepper=PEPPER)
+    await owner.execute("UPDATE api_keys SET requests_per_minute = $2 WHERE id = $1", issued.key.id, of_key)
+    assert await rates_of(db, issued.secret) == (name, Rates(key_requests_per_minute=told))

@@ -1,0 +1,85 @@
+"""Rates are each tenant's and each key's own: with Redis, without it, and in what is kept there."""
+
+from collections.abc import Iterator
+
+import pytest
+from redis.asyncio import Redis
+
+from recollect.accounts.identity.model import hash_secret
+from recollect.settings import Settings
+from recollect_local.valkey import LocalValkey
+from tests.support.gateway import NewApiKey, RunningGateway, serving
+from tests.support.rates import NewLimited, flood, list_graphs, told, under_way
+from tests.support.timeouts import MAX_WAIT_SECONDS
+
+QUOTA = 6
+
+
+@pytest.fixture(scope="module")
+def valkey(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalValkey]:
+    server = LocalValkey(tmp_path_factory.mktemp("valkey"))
+    server.start()
+    yield server
+    server.stop()
+
+
+@pytest.fixture(params=[True, False], ids=["with Redis", "without"])
+def gateway(request: pytest.FixtureRequest, settings: Settings, valkey: LocalValkey) -> Iterator[RunningGateway]:
+    """One that counts in Redis, and one whose Redis is away: it grants all by itself."""
+    url = valkey.url if request.param else f"{valkey.url}.none"
+    own = {"redis_url": url, "rate_limit_wait_seconds": MAX_WAIT_SECONDS, "rate_limit_local_share": 1.0}
+    with serving(settings.model_copy(update=own)) as gateway:
+        yield gateway
+
+
+async def test_what_one_tenant_sends_is_none_of_another_s(
+    gateway: RunningGateway, issue: NewApiKey, new_limited: NewLimited
+) -> None:
+    """Also where both have the same plan, and keys of the same name."""
+    one, two = [(await issue(await new_limited(requests_per_minute=QUOTA))).secret for _ in range(2)]
+    async with gateway.http(one) as flooding, gateway.http(two) as other:
+        assert await flood([flooding], 3 * QUOTA) == {200: QUOTA, 429: 2 * QUOTA}
+        assert told(await list_graphs(other))["tenant"].remaining == QUOTA - 1
+        assert await flood([other], QUOTA) == {200: QUOTA - 1, 429: 1}
+
+
+async def test_what_one_key_sends_is_none_of_another_s(
+    gateway: RunningGateway, issue: NewApiKey, new_limited: NewLimited
+) -> None:
+    """And what is refused to it takes nothing from the tenant."""
+    caller = await new_limited(requests_per_minute=2 * QUOTA, key_requests_per_minute=QUOTA)
+    one, two = [(await issue(caller)).secret for _ in range(2)]
+    async with gateway.http(one) as flooding, gateway.http(two) as other:
+        assert await flood([flooding], 3 * QUOTA) == {200: QUOTA, 429: 2 * QUOTA}
+        left = told(await list_graphs(other))
+        assert (left["key"].remaining, left["tenant"].remaining) == (QUOTA - 1, QUOTA - 1)
+        assert await flood([other], QUOTA) == {200: QUOTA - 1, 429: 1}
+
+
+async def test_places_are_each_tenant_s_own(settings: Settings, issue: NewApiKey, new_limited: NewLimited) -> None:
+    """Also of two tenants whose plans give the same number."""
+    one, two = [(await issue(await new_limited(concurrent_calls=1))).secret for _ in range(2)]
+    with serving(settings) as gateway, under_way(gateway, one):
+        async with gateway.http(one) as flooding, gateway.http(two) as other:
+            assert (await list_graphs(flooding)).json()["code"] == "too_many_concurrent_calls"
+            assert await flood([other], 1) == {200: 1}
+
+
+async def test_what_is_kept_names_the_tenant_and_holds_no_secret(
+    settings: Settings, valkey: LocalValkey, issue: NewApiKey, new_limited: NewLimited
+) -> None:
+    caller = await new_limited(requests_per_minute=QUOTA, key_requests_per_minute=QUOTA)
+    issued = await issue(caller)
+    own = {"redis_url": valkey.url, "rate_limit_wait_seconds": MAX_WAIT_SECONDS}
+    with serving(settings.model_copy(update=own)) as gateway:
+        async with gateway.http(issued.secret) as client, Redis.from_url(valkey.url) as redis:
+            await redis.flushall()
+            assert (await list_graphs(client)).status_code == 200
+            keys = {key.decode() async for key in redis.scan_iter("*") if b"failed_keys" not in key}
+            values = [await redis.get(key) for key in keys]
+    own_keys = f"recollect:rate:{{{caller.tenant_id}}}"
+    assert keys == {own_keys, f"{own_keys}:key:{issued.key.id}"}
+    assert values == [b"1", b"1"]
+    pepper = settings.key_secret.get_secret_value().encode()
+    for secret in (issued.secret, issued.secret.split("_")[2][:8], hash_secret(issued.secret, pepper).hex()):
+        assert not any(secret in key for key in keys)
