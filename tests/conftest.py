@@ -118,6 +118,8 @@ def settings(database_url: str, owner_url: str, redis_url: str) -> Settings:
         failed_keys_per_minute=1_000_000,  # All tests have one address, and some try many keys.
         public_requests_per_minute=1_000_000,
         sign_ins_per_minute=1_000_000,
+        oauth_requests_per_minute=1_000_000,
+        oauth_registrations_per_minute=1_000_000,
     )
 
 

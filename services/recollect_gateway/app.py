@@ -117,6 +117,7 @@ def create_app(settings: Settings, *, on_start: Callable[[], None] | None = None
         "/",
         route_handlers=[DiscoveryController, TokenController, RegistrationController],
         request_max_body_size=MAX_FORM_BYTES,
+        guards=[by_address("oauth", lambda settings: settings.oauth_requests_per_minute)],
     )
     return Litestar(
         [mcp, HealthController, v1, public, pages, oauth],

@@ -134,6 +134,32 @@ class Settings(BaseSettings):
         description="API keys of one client address that may fail in a minute. Beyond, only keys that held lately are "
         "looked up.",
     )
+    oauth_access_seconds: int = Field(
+        default=900, ge=60, le=86_400, description="How long an OAuth access token holds, in seconds."
+    )
+    oauth_refresh_days: float = Field(
+        default=30.0, gt=0, le=365, description="How long an OAuth client may stay away before it has to ask again."
+    )
+    oauth_refresh_grace_seconds: float = Field(
+        default=30.0,
+        ge=0,
+        le=600,
+        description="How long a refresh token that was used may be used again, by parallel sessions of its client. "
+        "Later it counts as stolen, and its grant ends.",
+    )
+    oauth_requests_per_minute: int = Field(
+        default=600,
+        ge=1,
+        le=1_000_000,
+        description="Requests of one client address in a minute to `/oauth/…` and the well-known addresses.",
+    )
+    oauth_registrations_per_minute: int = Field(
+        default=30, ge=1, le=1_000_000, description="Clients that one address registers in a minute, at most."
+    )
+    oauth_issuer_parameter: bool = Field(
+        default=True,
+        description="Name the issuer in authorization responses (`iss`, RFC 9207). False for clients that fail on it.",
+    )
     public_requests_per_minute: int = Field(
         default=600,
         ge=1,
@@ -165,23 +191,6 @@ class Settings(BaseSettings):
         gt=0,
         le=1,
         description="Share of each rate limit that a gateway grants by itself while Redis is away.",
-    )
-    oauth_access_seconds: int = Field(
-        default=900, ge=60, le=86_400, description="How long an OAuth access token holds, in seconds."
-    )
-    oauth_refresh_days: float = Field(
-        default=30.0, gt=0, le=365, description="How long an OAuth client may stay away before it has to ask again."
-    )
-    oauth_refresh_grace_seconds: float = Field(
-        default=30.0,
-        ge=0,
-        le=600,
-        description="How long a refresh token that was used may be used again, by parallel sessions of its client. "
-        "Later it counts as stolen, and its grant ends.",
-    )
-    oauth_issuer_parameter: bool = Field(
-        default=True,
-        description="Name the issuer in authorization responses (`iss`, RFC 9207). False for clients that fail on it.",
     )
     max_request_bytes: int = Field(default=4 * 1024 * 1024, ge=1024, description="Largest request body, in bytes.")
     max_reply_items: int = Field(

@@ -90,24 +90,20 @@ class McpEndpoint:
             try:
                 mcp_request = await self._admit(request, body := CountedBody(receive), stack)
                 message = await self._whole(body)
+                if message is None:
+                    return  # Who left before the message was whole is owed no answer.
+                await _check(message)
+                await _require_scope(mcp_request, message)
             except RecollectError as error:
                 await self._problem(error, request)(scope, receive, send)
-                return
-            if message is not None:  # Who left before the message was whole is owed no answer.
+            except MCPError as error:
+                await _refusal(error)(scope, receive, send)
+            else:
                 await self._answer(mcp_request, message, scope, receive, send)
 
     async def _answer(
         self, mcp_request: McpRequest, message: bytes, scope: AsgiScope, receive: Receive, send: Send
     ) -> None:
-        try:
-            await _check(message)
-            await _require_scope(mcp_request, message)
-        except RecollectError as error:
-            await self._problem(error, Request(scope))(scope, receive, send)
-            return
-        except MCPError as error:
-            await _refusal(error)(scope, receive, send)
-            return
         trimmed = {**scope, "headers": _trimmed(scope["headers"]), SCOPE_KEY: mcp_request}
         # The SDK types ASGI as Starlette does, Litestar more narrowly: the messages are the same.
         await self.sessions.handle_request(cast(Any, trimmed), cast(Any, _replayed(message, receive)), cast(Any, send))

@@ -17,6 +17,7 @@ from recollect.accounts.people import service as people
 from recollect.accounts.people.model import Membership, PersonSession
 from recollect.errors import InvalidInput
 from recollect.graph.graphs import service as graphs
+from recollect_gateway.admission import by_address
 from recollect_gateway.oauth.consent import ALLOW, MAX_GRAPHS, Question, approval, ask, ask_where, field_of
 from recollect_gateway.oauth.discovery import AUTHORIZE
 from recollect_gateway.oauth.documents import NoClient
@@ -41,6 +42,7 @@ class AuthorizationController(Controller):
 
     path = AUTHORIZE
     include_in_schema = False
+    guards = (by_address("oauth", lambda settings: settings.oauth_requests_per_minute),)
 
     @get("/")
     async def show(self, request: AnyRequest, state: State) -> Response[Any]:

@@ -17,7 +17,6 @@ from recollect.graph.graphs.model import Graph
 from recollect_gateway.mcp_endpoint.catalogue import TOOLSETS, known_toolsets
 from recollect_gateway.oauth.discovery import AUTHORIZE
 from recollect_gateway.oauth.protocol import AuthorizationRequest
-from recollect_gateway.web.forms import field
 from recollect_gateway.web.pages import page
 
 AnyRequest = Request[Any, Any, Any]
@@ -101,7 +100,7 @@ def approval(question: Question, form: Form) -> Approval:
 
 def field_of(form: Form, name: str) -> str:
     """The one value of a field, or nothing."""
-    return field({name: list(form.get(name, []))}, name)
+    return next(iter(form.get(name, ())), "")
 
 
 def _chosen_graphs(question: Question, form: Form) -> tuple[UUID, ...] | None:

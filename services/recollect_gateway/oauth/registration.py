@@ -10,6 +10,7 @@ from litestar.datastructures import State
 from recollect.accounts.oauth.clients import service as clients
 from recollect.accounts.oauth.clients.model import Client
 from recollect.errors import InvalidInput
+from recollect_gateway.admission import by_address
 from recollect_gateway.oauth.discovery import REGISTER
 from recollect_gateway.oauth.protocol import NOT_STORED
 
@@ -21,6 +22,7 @@ class RegistrationController(Controller):
     """Registers clients: public ones, whatever they ask for."""
 
     include_in_schema = False
+    guards = (by_address("registrations", lambda settings: settings.oauth_registrations_per_minute),)
 
     @post(REGISTER)
     async def register(self, request: AnyRequest, state: State) -> Response[dict[str, Any]]:

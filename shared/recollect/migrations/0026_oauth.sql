@@ -114,8 +114,8 @@ CREATE TABLE signing_keys (
 ALTER TABLE oauth_clients ENABLE ROW LEVEL SECURITY;
 ALTER TABLE signing_keys ENABLE ROW LEVEL SECURITY;
 
--- An access token by its keyed hash, with its grant, its tenant and the person's role there; whether it still holds is for
--- the caller to judge. None where the person is no member.
+-- An access token by its keyed hash, with its grant, its tenant and the person's role there, and the rates of the tenant's
+-- plan; whether it still holds is for the caller to judge. None where the person is no member.
 CREATE FUNCTION find_oauth_access_token(token_hash bytea)
 RETURNS TABLE (
     tenant_id uuid, tenant text, tenant_status text, grant_id uuid, role text, scopes text[], graph_ids uuid[],

@@ -6,11 +6,15 @@ from uuid import uuid4
 
 import httpx2
 import pytest
+from pydantic import SecretStr
 
 from recollect.caller import Caller
 from recollect.settings import Settings
 from tests.support.gateway import RunningGateway, rpc_headers, serving
 from tests.support.oauth import METADATA
+
+KEPT = {"content-type", "cache-control", "access-control-allow-origin", "ratelimit-policy"}
+"""Headers of a document that do not tell of the time or of how often it was asked for."""
 
 
 @pytest.fixture
@@ -70,7 +74,7 @@ class TestMetadata:
         told = []
         for tenant in (caller.tenant, "nobody-has-this-one"):
             answer = await web.get(f"/.well-known/oauth-protected-resource/t/{tenant}/mcp")
-            headers = {name: value for name, value in answer.headers.items() if name not in ("date", "content-length")}
+            headers = {name: value for name, value in answer.headers.items() if name in KEPT}
             told.append((answer.status_code, answer.text.replace(tenant, "…"), headers))
         assert told[0] == told[1]
         for hostile in ("A", "-", "x" * 64, "%22"):
@@ -182,6 +186,17 @@ class TestRegistration:
     async def test_a_body_that_is_no_object_is_refused(self, web: httpx2.AsyncClient, body: bytes) -> None:
         answer = await web.post("/oauth/register", content=body, headers={"Content-Type": "application/json"})
         assert (answer.status_code, answer.json()["error"]) == (400, "invalid_client_metadata")
+
+    async def test_one_address_registers_so_many(self, settings: Settings) -> None:
+        bounds = {"oauth_registrations_per_minute": 3, "oauth_requests_per_minute": 9}
+        own_counts = {"key_secret": SecretStr(str(uuid4()))}  # Other tests ask from this address, too.
+        with serving(settings.model_copy(update=bounds | own_counts)) as gateway:
+            async with gateway.http() as http:
+                answers = [await http.post("/oauth/register", json=METADATA) for _ in range(5)]
+                others = [await http.get("/.well-known/oauth-authorization-server") for _ in range(9)]
+        assert [answer.status_code for answer in answers] == [201] * 3 + [429] * 2
+        assert int(answers[-1].headers["retry-after"]) >= 1
+        assert {answer.status_code for answer in others} == {200, 429}, "each of them counts"
 
     async def test_a_long_body_is_not_read(self, web: httpx2.AsyncClient) -> None:
         answer = await web.post("/oauth/register", json=METADATA | {"x": "x" * 40_000})

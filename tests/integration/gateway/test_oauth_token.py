@@ -271,9 +271,12 @@ class TestTokensAtWork:
     ) -> None:
         """Else a client would ask its person again and again, in vain."""
         token = (await client.tokens(visitor))["access_token"]
+        barely = (await client.tokens(visitor, scope="openid"))["access_token"]
         async with db.transaction(caller) as tx:
             await members.change_role(tx, person.id, Role.READER)
         assert "Unknown tool" in (await called(web, token, WRITE)).text
+        assert "Unknown tool" in (await called(web, barely, WRITE)).text
+        assert (await called(web, barely, READ)).status_code == 403
         assert (await called(web, token, READ)).status_code == 200
 
     async def test_to_keys_nothing_changes(self, web: httpx2.AsyncClient, issue: NewApiKey, caller: Caller) -> None:
