@@ -12,7 +12,7 @@ from recollect.accounts.tenants.model import SLUG
 from recollect.errors import NotFound
 from recollect_gateway.oauth.resources import WELL_KNOWN, Resource, Resources
 
-DISCOVERED = {"Cache-Control": "public, max-age=300", "Access-Control-Allow-Origin": "*"}
+DISCOVERED = {"Cache-Control": "public, max-age=300"}
 """Headers of what is the same for everybody: pages of any origin may read it."""
 
 AUTHORIZE, TOKEN, REGISTER = "/oauth/authorize", "/oauth/token", "/oauth/register"

@@ -39,7 +39,7 @@ class RegistrationController(Controller):
         except InvalidInput as error:
             redirects = (error.path or "").startswith("redirect_uris")
             return _refused("invalid_redirect_uri" if redirects else "invalid_client_metadata", str(error))
-        return Response(_registered(client), status_code=201, headers=NOT_STORED | {"Access-Control-Allow-Origin": "*"})
+        return Response(_registered(client), status_code=201, headers=NOT_STORED)
 
 
 def takes_refresh_tokens(metadata: Mapping[str, Any]) -> bool:
@@ -85,5 +85,5 @@ def _refused(error: str, description: str) -> Response[dict[str, Any]]:
     return Response(
         {"error": error, "error_description": description},
         status_code=400,
-        headers=NOT_STORED | {"Access-Control-Allow-Origin": "*"},
+        headers=NOT_STORED,
     )

@@ -34,9 +34,6 @@ Parameters = Mapping[str, str]
 SECRET_OF = {"authorization_code": ("code", CODE), "refresh_token": ("refresh_token", REFRESH)}
 """Which parameter a grant type presents, and its kind."""
 
-READABLE = {"Access-Control-Allow-Origin": "*"}
-"""Clients that run in a browser may read these answers: no cookie counts here, so no origin gains by it."""
-
 
 class TokenController(Controller):
     """What clients ask without a person."""
@@ -76,7 +73,7 @@ async def _answered(
         answered = Answer(400, {"error": "invalid_request", "error_description": str(error)})
     except Refused as refused:
         answered = refused.answer
-    return Response(answered.body, status_code=answered.status, headers=NOT_STORED | READABLE)
+    return Response(answered.body, status_code=answered.status, headers=NOT_STORED)
 
 
 async def _tokens(state: State, parameters: Parameters, client: Client | None) -> Answer:

@@ -109,7 +109,21 @@ class TestMetadata:
 
     async def test_pages_of_other_origins_may_read_what_is_public(self, web: httpx2.AsyncClient) -> None:
         for path in ("/.well-known/oauth-protected-resource", "/.well-known/openid-configuration", "/oauth/jwks.json"):
-            assert (await web.get(path)).headers["access-control-allow-origin"] == "*"
+            answer = await web.get(path, headers={"Origin": "https://inspector.example"})
+            assert answer.headers.get_list("access-control-allow-origin") == ["*"]
+
+    async def test_pages_of_other_origins_may_register_and_ask_for_tokens(self, web: httpx2.AsyncClient) -> None:
+        origin = {"Origin": "https://inspector.example"}
+        for path in ("/oauth/register", "/oauth/token", "/oauth/revoke"):
+            asked = {
+                **origin,
+                "Access-Control-Request-Method": "POST",
+                "Access-Control-Request-Headers": "content-type",
+            }
+            assert (await web.options(path, headers=asked)).headers["access-control-allow-origin"] == "*"
+            answer = await web.post(path, json={}, headers=origin)
+            assert answer.status_code in (400, 401)
+            assert answer.headers.get_list("access-control-allow-origin") == ["*"]
 
 
 class TestRegistration:
