@@ -3,11 +3,12 @@
 import json
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import asyncpg
 import pytest
 
+from recollect.accounts.identity import service as identity
 from recollect.accounts.identity.model import hash_secret, operator_caller
 from recollect.accounts.oauth.clients import service as clients
 from recollect.accounts.oauth.grants import service as grants
@@ -110,6 +111,24 @@ async def test_a_foreign_grant_is_neither_listed_nor_revoked(db: Database, both:
         assert {grant.person_id for grant in await grants.list_grants(tx)} == {mine.person.id}
         assert await grants.list_grants(tx, person_id=other.person.id) == []
     assert await grants.authenticate(db, other.tokens.access, resource=RESOURCE, pepper=PEPPER)
+
+
+async def test_work_goes_on_for_a_grant_of_the_tenant_that_holds_and_for_no_other(
+    db: Database, both: tuple[Granted, Granted]
+) -> None:
+    mine, other = both
+    subjects = [
+        (await grants.authenticate(db, each.tokens.access, resource=RESOURCE, pepper=PEPPER)).subject for each in both
+    ]
+    async with db.transaction(mine.caller) as tx:
+        await identity.require_standing(tx, subjects[0])
+        with pytest.raises(Unauthenticated):
+            await identity.require_standing(tx, subjects[1])
+        await grants.revoke_grant(tx, UUID(subjects[0].partition(":")[2]))
+        with pytest.raises(Unauthenticated):
+            await identity.require_standing(tx, subjects[0])
+    async with db.transaction(other.caller, read_only=True) as tx:
+        await identity.require_standing(tx, subjects[1])
 
 
 async def test_a_person_of_another_tenant_gives_no_grant_here(db: Database, both: tuple[Granted, Granted]) -> None:
