@@ -1,13 +1,13 @@
 """Plain routes refuse what they do not know in their query: a misspelt dry run must not become a real one."""
 
 from typing import Any
-from uuid import uuid4
 
 import pytest
 
 from recollect.times import NEEDED
 from tests.contract.test_route_toolsets import ROUTES
 from tests.support.gateway import RunningGateway
+from tests.support.routes import stand_ins
 
 
 @pytest.mark.parametrize("name", ROUTES)
@@ -15,7 +15,7 @@ async def test_a_parameter_that_a_route_does_not_have_is_refused(
     gateway: RunningGateway, admin_key: str, name: str
 ) -> None:
     method, path = name.split(" ")
-    address = path.format(job_id=uuid4(), key_id=uuid4(), grant_id=uuid4(), name="nowhere")
+    address = path.format(**stand_ins(path))
     async with gateway.http(admin_key) as http:
         response = await http.request(method, address, params={"dryRun": "true"})
     assert response.status_code == 400

@@ -5,7 +5,6 @@ import os
 import re
 import sys
 from collections.abc import Iterator
-from uuid import uuid4
 
 import asyncpg
 import httpx2
@@ -25,6 +24,7 @@ from recollect_gateway.mcp_endpoint.catalogue import CATALOGUE, TOOLS, TOOLSETS
 from recollect_workers.jobs import runner
 from tests.support.gateway import NewApiKey, RunningGateway, rpc_headers
 from tests.support.jobs import employed
+from tests.support.routes import stand_ins
 from tests.support.timeouts import MAX_WAIT_SECONDS
 from tests.support.workers import environment
 
@@ -64,6 +64,7 @@ OPEN = {
     DESCRIPTION,
     f"{DESCRIPTION}/openapi.json",
     f"{DESCRIPTION}/{{path}}",
+    "POST /v1/keys/report",
     *PAGES,
     *OAUTH,
 }
@@ -73,6 +74,13 @@ BY_SCOPE = {
     "GET /v1/keys",
     "POST /v1/keys",
     "DELETE /v1/keys/{key_id}",
+    "POST /v1/keys/{key_id}/rotate",
+    "GET /v1/members",
+    "PATCH /v1/members/{person_id}",
+    "DELETE /v1/members/{person_id}",
+    "GET /v1/invitations",
+    "POST /v1/invitations",
+    "DELETE /v1/invitations/{invitation_id}",
     "GET /v1/grants",
     "DELETE /v1/grants/{grant_id}",
     "POST /v1/graphs/{name}/erase",
@@ -156,9 +164,8 @@ async def confined(issue: NewApiKey, caller: Caller) -> dict[str, str]:
 async def answered(http: httpx2.AsyncClient, name: str) -> httpx2.Response:
     """What the route answers to a call that makes little sense."""
     method, path = name.split(" ")
-    ids = {"job_id": str(uuid4()), "key_id": str(uuid4()), "grant_id": str(uuid4()), "name": "nowhere"}
     body = {} if method == "GET" else {"json": {"nothing": "of that kind"}}
-    return await http.request(method, path.format(**ids), **body)  # type: ignore[arg-type]
+    return await http.request(method, path.format(**stand_ins(path)), **body)  # type: ignore[arg-type]
 
 
 class TestRoutes:

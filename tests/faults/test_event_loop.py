@@ -32,6 +32,7 @@ from tests.contract.examples import EXAMPLES
 from tests.contract.test_openapi_fuzz import DOCUMENT, OPERATIONS
 from tests.support.gateway import NewApiKey, RunningGateway, eventually, rpc_headers
 from tests.support.memories import Agent
+from tests.support.routes import stand_ins
 from tests.support.watched_gateway import held, watched_gateway
 from tests.support.worst_calls import AMOUNTS, RouteRequest, worst_call, worst_requests
 
@@ -365,12 +366,8 @@ class TestEveryRoute:
 
     @pytest.mark.parametrize(("method", "path"), OPERATIONS)
     async def test_with_the_worst_that_it_takes(self, admin: httpx2.AsyncClient, method: str, path: str) -> None:
-        named = {
-            "name": "default",
-            "key_id": f"{STAND_IN}-8000-000000000001",
-            "job_id": f"{STAND_IN}-8000-000000000001",
-        }
-        for worst in worst_requests(DOCUMENT, method, path, named):
+        names = stand_ins(path, graph="default", id_=f"{STAND_IN}-8000-000000000001")
+        for worst in worst_requests(DOCUMENT, method, path, names):
             async with unheld(admin, MAX_HELD if method == "get" else MAX_HELD_BY_WRITES):
                 status = await send(admin, worst)
                 assert (await admin.get("/health/live")).status_code == 200

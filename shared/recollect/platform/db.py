@@ -179,8 +179,7 @@ class Database:
             try:
                 yield transaction
             except BaseException:
-                with anyio.CancelScope(shield=True), suppress(*DRIVER_ERRORS):
-                    await connection.execute("ROLLBACK")
+                await _roll_back(connection)
                 raise
             if not keep:
                 await connection.execute("ROLLBACK")
@@ -307,6 +306,18 @@ def session_settings(role: str, settings: Settings) -> dict[str, str]:
         "lock_timeout": str(round(settings.lock_timeout_seconds * 1000)),
         "idle_in_transaction_session_timeout": str(round(settings.statement_timeout_seconds * 2000)),
     }
+
+
+async def _roll_back(connection: PoolConnectionProxy) -> None:
+    """End a transaction, whatever became of it.
+
+    Where its last statement was cancelled, the server may hear of that only now, and cancel this one instead.
+    """
+    with anyio.CancelScope(shield=True), suppress(*DRIVER_ERRORS):
+        try:
+            await connection.execute("ROLLBACK")
+        except asyncpg.QueryCanceledError:
+            await connection.execute("ROLLBACK")
 
 
 def _begin(tenant_id: UUID, read_only: bool) -> str:

@@ -15,9 +15,8 @@ from recollect.accounts.identity.model import operator_caller
 from recollect.caller import Caller, Scope
 from tests.conftest import NewTenant
 from tests.support.gateway import NewApiKey, RunningGateway, rpc_answer, rpc_headers
+from tests.support.routes import OPEN_TO_ALL
 
-OPEN_TO_ALL = {"/v1/keys/report"}
-"""Routes that ask for no credential, with tests of their own."""
 LIST_TOOLS = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
 CODES = {400: "invalid_input", 401: "unauthenticated", 404: "not_found", 405: "method_not_allowed"}
 

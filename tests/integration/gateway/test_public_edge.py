@@ -134,7 +134,7 @@ class TestOrigins:
         assert response.headers["access-control-allow-origin"] == PAGE
         assert response.headers["access-control-expose-headers"] == "*"
 
-    @pytest.mark.parametrize("path", ["/mcp", "/t/other/mcp/x/agent", "/v1/graphs/g/imports", "/oauth/token"])
+    @pytest.mark.parametrize("path", ["/mcp", "/t/other/mcp/x/agent", "/v1/graphs/g/imports", "/sign-in"])
     async def test_preflight_needs_no_credential(self, public: RunningGateway, path: str) -> None:
         asked = "authorization, content-type, mcp-protocol-version, mcp-method, mcp-name, mcp-param-graph"
         response = await ask(
