@@ -174,17 +174,18 @@ class Database:
         Transaction. Raises Unavailable when PostgreSQL is away or busy, or the tenant's share of the connections is.
         """
         async with self._connection_of(caller.tenant_id) as connection:
-            await connection.execute(_begin(caller.tenant_id, read_only))
             transaction = Transaction(connection, caller, reply_bytes)
             try:
+                # Inside: whoever leaves while it begins or ends leaves no transaction open behind.
+                await connection.execute(_begin(caller.tenant_id, read_only))
                 yield transaction
+                ended = await connection.execute("COMMIT" if keep else "ROLLBACK")
             except BaseException:
                 await _roll_back(connection)
                 raise
             if not keep:
-                await connection.execute("ROLLBACK")
                 return
-            if await connection.execute("COMMIT") != "COMMIT":  # An error was swallowed: PostgreSQL rolled back.
+            if ended != "COMMIT":  # An error was swallowed: PostgreSQL rolled back.
                 raise asyncpg.InFailedSQLTransactionError("a statement failed inside the transaction")
         if transaction.jobs and self._on_commit:
             self._on_commit(caller.tenant_id, frozenset(transaction.jobs))
