@@ -78,6 +78,19 @@ def create_app(settings: Settings, *, on_start: Callable[[], None] | None = None
                 on_start()
             yield
 
+    return Litestar(
+        [mcp, HealthController, *_management_api(), _pages(), _oauth()],
+        lifespan=[lifespan],
+        exception_handlers={Exception: lambda request, error: problem_response(error, request)},
+        before_send=[tell_limits],
+        request_max_body_size=settings.max_request_bytes,
+        openapi_config=_openapi(),
+        logging_config=None,
+    )
+
+
+def _management_api() -> list[Router]:
+    """/v1, and the one route of it that asks for no credential."""
     v1 = Router(
         "/v1",
         route_handlers=[
@@ -107,26 +120,25 @@ def create_app(settings: Settings, *, on_start: Callable[[], None] | None = None
         },
         security=[{"apiKey": []}],
     )
-    public = Router("/v1", route_handlers=[report_key], guards=[known_parameters], security=[{}])
-    pages = Router(
+    return [v1, Router("/v1", route_handlers=[report_key], guards=[known_parameters], security=[{}])]
+
+
+def _pages() -> Router:
+    """What people see in a browser."""
+    return Router(
         "/",
         route_handlers=[SignInController, AccountController, JoinController, AuthorizationController, style_sheet],
         exception_handlers={Exception: error_page},
     )
-    oauth = Router(
+
+
+def _oauth() -> Router:
+    """What OAuth clients ask without a person."""
+    return Router(
         "/",
         route_handlers=[DiscoveryController, TokenController, RegistrationController],
         request_max_body_size=MAX_FORM_BYTES,
         guards=[by_address("oauth", lambda settings: settings.oauth_requests_per_minute)],
-    )
-    return Litestar(
-        [mcp, HealthController, v1, public, pages, oauth],
-        lifespan=[lifespan],
-        exception_handlers={Exception: lambda request, error: problem_response(error, request)},
-        before_send=[tell_limits],
-        request_max_body_size=settings.max_request_bytes,
-        openapi_config=_openapi(),
-        logging_config=None,
     )
 
 

@@ -4,7 +4,7 @@ That is an API key in the Authorization header; or, for routes under /v1, the se
 header that names one of its person's tenants.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -17,6 +17,8 @@ from recollect.accounts.identity.service import NoteUse, TenantSuspended
 from recollect.accounts.oauth.grants import service as grants
 from recollect.accounts.oauth.grants.model import ACCESS
 from recollect.accounts.oauth.grants.service import WrongResource
+from recollect.accounts.people import service as people
+from recollect.accounts.people.model import PersonSession
 from recollect.caller import Caller
 from recollect.errors import Unauthenticated
 from recollect.platform.db import Database
@@ -48,7 +50,8 @@ class Authenticator:
         An access token must be for `resource`; where that is None, as beside MCP, none holds.
         Raises Unauthenticated, alike for every reason, TooManyRequests, or Unavailable.
         """
-        caller = await self._holder(_secret(connection.headers), _site(connection), resource)
+        secret = _secret(connection.headers)
+        caller = await self._looked_up(secret, _site(connection), lambda: self._ask(secret, resource))
         if tenant not in (None, caller.tenant):
             raise Unauthenticated(identity.REFUSAL)
         return caller
@@ -66,6 +69,16 @@ class Authenticator:
             raise Unauthenticated(identity.REFUSAL)
         return member
 
+    async def session(self, connection: AnyConnection, secret: str) -> PersonSession | None:
+        """Who is signed in with this secret, or None. One that does not hold is a failure of its address, as a key is.
+
+        Raises TooManyRequests, or Unavailable.
+        """
+        try:
+            return await self._looked_up(secret, _site(connection), lambda: self._session(secret))
+        except Unauthenticated:
+            return None
+
     async def while_it_holds(self, connection: AnyConnection, parts: AsyncIterator[T]) -> AsyncIterator[T]:
         """The parts of what takes long, before each of which the credential is asked for anew.
 
@@ -75,20 +88,27 @@ class Authenticator:
             await self.caller_of_route(connection)
             yield part
 
-    async def _holder(self, secret: str, site: str, resource: str | None) -> Caller:
+    async def _looked_up(self, secret: str, site: str, ask: Callable[[], Awaitable[T]]) -> T:
+        """What a secret stands for; who makes secrets up does not ask the database."""
         if self.failed is None:
-            return await self._ask(secret, resource)
+            return await ask()
         key = hash_secret(secret, self.pepper)
         if self.failed.is_void(key):
             raise Unauthenticated(identity.REFUSAL)
         await self.failed.require_within_rate(key, site)
         try:
-            caller = await self._ask(secret, resource)
+            found = await ask()
         except Unauthenticated as error:
             await self.failed.note_failed(key, site, void=not isinstance(error, TenantSuspended | WrongResource))
             raise
         self.failed.note_held(key)
-        return caller
+        return found
+
+    async def _session(self, secret: str) -> PersonSession:
+        session = await people.session_of(self.db, secret, pepper=self.pepper)
+        if session is None:
+            raise Unauthenticated(identity.REFUSAL)
+        return session
 
     async def _ask(self, secret: str, resource: str | None) -> Caller:
         if kind_of(secret) == ACCESS:

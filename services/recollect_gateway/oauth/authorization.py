@@ -18,7 +18,7 @@ from recollect.accounts.people.model import Membership, PersonSession
 from recollect.errors import InvalidInput
 from recollect.graph.graphs import service as graphs
 from recollect_gateway.admission import by_address
-from recollect_gateway.oauth.consent import ALLOW, MAX_GRAPHS, Question, approval, ask, ask_where, field_of
+from recollect_gateway.oauth.consent import ALLOW, MAX_GRAPHS, ConsentQuestion, approval, ask, ask_where, field_of
 from recollect_gateway.oauth.discovery import AUTHORIZE
 from recollect_gateway.oauth.documents import NoClient
 from recollect_gateway.oauth.forms import MalformedParameters, read_query
@@ -134,10 +134,10 @@ async def _memberships(
 
 async def _question(
     state: State, asked: AuthorizationRequest, person: PersonSession, membership: Membership
-) -> Question:
+) -> ConsentQuestion:
     async with state.db.transaction(grants.approving(membership, person.person_id), read_only=True) as tx:
         there = await graphs.list_graphs(tx, limit=MAX_GRAPHS)
-    question = Question(asked, person, membership, there)
+    question = ConsentQuestion(asked, person, membership, there)
     if not set(question.scopes) - {"offline_access"}:
         raise Unanswerable(NOTHING_ALLOWED.format(tenant=membership.tenant_name, role=membership.role))
     return question

@@ -34,7 +34,7 @@ ALLOW, DENY = "allow", "deny"
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class ConsentQuestion:
     """What one person is asked: which client, for which of their organisations, and what there is to choose from."""
 
     request: AuthorizationRequest
@@ -48,7 +48,7 @@ class Question:
         return within_role(self.request.scopes, self.membership.role)
 
 
-def ask(request: AnyRequest, question: Question, *, fault: str = "") -> Response[str]:
+def ask(request: AnyRequest, question: ConsentQuestion, *, fault: str = "") -> Response[str]:
     """The page that asks."""
     asked = question.request
     return page(
@@ -78,7 +78,7 @@ def ask_where(request: AnyRequest, asked: AuthorizationRequest, memberships: Seq
     return page(request, "consent_tenant.html", client=asked.client, memberships=memberships, here=here)
 
 
-def approval(question: Question, form: Form) -> Approval:
+def approval(question: ConsentQuestion, form: Form) -> Approval:
     """What the person said yes to; raises InvalidInput, such as for what was never asked for."""
     asked = question.request
     scopes = tuple(scope for scope in question.scopes if scope in IDENTITY_SCOPES or scope in form.get("scope", ()))
@@ -103,7 +103,7 @@ def field_of(form: Form, name: str) -> str:
     return next(iter(form.get(name, ())), "")
 
 
-def _chosen_graphs(question: Question, form: Form) -> tuple[UUID, ...] | None:
+def _chosen_graphs(question: ConsentQuestion, form: Form) -> tuple[UUID, ...] | None:
     if field_of(form, "graphs") != "some":
         return None
     chosen = tuple(graph.id for graph in question.graphs if str(graph.id) in form.get("graph", ()))

@@ -1,8 +1,8 @@
 """What Authlib judges: requests to the authorization server, and the form of its answers.
 
 Authlib asks for clients, codes and tokens while it judges, and does not await them. So whatever a request may need is
-read before, under the locks of its transaction, and handed to a `Server` that answers this one request; what follows
-from the judgement is written after. Nothing here waits for anything.
+read before, under the locks of its transaction, and handed to a `RequestServer` that answers this one request; what
+follows from the judgement is written after. Nothing here waits for anything.
 """
 
 from collections.abc import Callable, Mapping
@@ -24,10 +24,10 @@ from recollect.accounts.oauth.clients.model import Client
 from recollect.accounts.oauth.grants.model import (
     DEFAULT_SCOPES,
     SCOPES,
+    GrantStanding,
     IssuedTokens,
     PresentedCode,
     PresentedRefresh,
-    Standing,
     TokenFacts,
 )
 
@@ -38,7 +38,7 @@ NOT_STORED = {"Cache-Control": "no-store", "Pragma": "no-cache"}
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class OAuthAnswer:
     """An answer as it leaves: JSON, or a redirect where there is a `location`."""
 
     status: int
@@ -49,7 +49,7 @@ class Answer:
 class Refused(Exception):
     """The request is answered by an error: `answer`."""
 
-    def __init__(self, answer: Answer) -> None:
+    def __init__(self, answer: OAuthAnswer) -> None:
         super().__init__(answer.body.get("error", ""))
         self.answer = answer
 
@@ -250,7 +250,7 @@ class _Introspection(IntrospectionEndpoint):
         }
 
 
-class Server(AuthorizationServer):
+class RequestServer(AuthorizationServer):
     """Judges one request, of which all that it needs is known: the client, and what the client presents."""
 
     def __init__(
@@ -289,9 +289,9 @@ class Server(AuthorizationServer):
     def send_signal(self, name: str, *args: Any, **kwargs: Any) -> None:
         """Nobody listens."""
 
-    def handle_response(self, status: int, body: Any, headers: list[tuple[str, str]]) -> Answer:
+    def handle_response(self, status: int, body: Any, headers: list[tuple[str, str]]) -> OAuthAnswer:
         """What Authlib answers, as a value."""
-        return Answer(status, dict(body or {}), dict(headers).get("Location"))
+        return OAuthAnswer(status, dict(body or {}), dict(headers).get("Location"))
 
     def require_valid_token_request(self, of_resource: Callable[[str], str | None]) -> Any:
         """What goes on with this request, by Authlib; raises Refused. `of_resource`: the resource that is so named."""
@@ -305,7 +305,7 @@ class Server(AuthorizationServer):
             raise InvalidTarget
         return grant
 
-    def token_answer(self, grant: Any, issued: IssuedTokens) -> Answer:
+    def token_answer(self, grant: Any, issued: IssuedTokens) -> OAuthAnswer:
         """The answer that hands tokens out."""
 
         def handed_out(**_: Any) -> dict[str, Any]:
@@ -320,12 +320,12 @@ class Server(AuthorizationServer):
     def save_token(self, token: Any, request: Any) -> None:
         """It is stored already."""
 
-    def endpoint_answer(self, name: str) -> Answer:
+    def endpoint_answer(self, name: str) -> OAuthAnswer:
         """The answer of an endpoint for tokens: `revocation` or `introspection`."""
-        answer: Answer = self.create_endpoint_response(name, self.request)
+        answer: OAuthAnswer = self.create_endpoint_response(name, self.request)
         return answer
 
-    def _standing(self) -> Standing:
+    def _standing(self) -> GrantStanding:
         assert isinstance(self.presented, PresentedCode | PresentedRefresh)
         return self.presented.standing
 
@@ -405,8 +405,8 @@ class AuthorizationEndpoint:
         """An error of a client whose address is known to be its own."""
         return RedirectedError(self._with(redirect_uri, {**dict(error.get_body()), "state": state}))
 
-    def _grant(self, parameters: Mapping[str, str], client: Client) -> tuple[Server, Any]:
-        server = Server(parameters, client, method="GET")
+    def _grant(self, parameters: Mapping[str, str], client: Client) -> tuple[RequestServer, Any]:
+        server = RequestServer(parameters, client, method="GET")
         given = server.request.payload.data
         try:
             redirect_uri = _CodeGrant.validate_authorization_redirect_uri(server.request, _KnownClient(client))

@@ -27,7 +27,7 @@ from recollect.accounts.oauth.signing.model import ID_TOKEN_LIFETIME
 from recollect.platform.db import Transaction
 from recollect_gateway.oauth.discovery import DISCOVERED, INTROSPECT, JWKS, REVOKE, TOKEN
 from recollect_gateway.oauth.forms import MalformedParameters, read_form
-from recollect_gateway.oauth.protocol import NOT_STORED, Answer, Refused, Server
+from recollect_gateway.oauth.protocol import NOT_STORED, OAuthAnswer, Refused, RequestServer
 
 AnyRequest = Request[Any, Any, Any]
 Parameters = Mapping[str, str]
@@ -62,7 +62,7 @@ class TokenController(Controller):
 
 
 async def _answered(
-    request: AnyRequest, answer: Callable[[Parameters, Client | None], Awaitable[Answer]]
+    request: AnyRequest, answer: Callable[[Parameters, Client | None], Awaitable[OAuthAnswer]]
 ) -> Response[dict[str, Any]]:
     """The answer to a form, for the client that it names."""
     try:
@@ -70,21 +70,21 @@ async def _answered(
         client = await clients.find_client(request.app.state.db, parameters.get("client_id", ""))
         answered = await answer(parameters, client)
     except MalformedParameters as error:
-        answered = Answer(400, {"error": "invalid_request", "error_description": str(error)})
+        answered = OAuthAnswer(400, {"error": "invalid_request", "error_description": str(error)})
     except Refused as refused:
         answered = refused.answer
     return Response(answered.body, status_code=answered.status, headers=NOT_STORED)
 
 
-async def _tokens(state: State, parameters: Parameters, client: Client | None) -> Answer:
+async def _tokens(state: State, parameters: Parameters, client: Client | None) -> OAuthAnswer:
     name, kind = SECRET_OF.get(parameters.get("grant_type", ""), ("", ""))
     secret = parameters.get(name, "")
     tenant_id = await grants.find_tenant(state.db, secret, pepper=state.pepper) if kind_of(secret) == kind else None
     if tenant_id is None or client is None:
-        return _token_error(Server(parameters, client), state)
+        return _token_error(RequestServer(parameters, client), state)
     async with state.db.transaction(authorization_server(tenant_id)) as tx:
         presented = await _present(state, tx, kind, secret, client)
-        server = Server(parameters, client, presented=presented)
+        server = RequestServer(parameters, client, presented=presented)
         try:
             grant = server.require_valid_token_request(lambda named: _resource(state, named))
         except Refused as refused:
@@ -98,7 +98,7 @@ async def _tokens(state: State, parameters: Parameters, client: Client | None) -
     return answer
 
 
-def _token_error(server: Server, state: State) -> Answer:
+def _token_error(server: RequestServer, state: State) -> OAuthAnswer:
     """What Authlib says of a request whose code or token nobody knows."""
     try:
         server.require_valid_token_request(lambda named: _resource(state, named))
@@ -130,17 +130,17 @@ async def _issue(
     return await grants.refresh(tx, presented, asked, times=times, pepper=pepper)
 
 
-async def _about(state: State, parameters: Parameters, client: Client | None, endpoint: str) -> Answer:
+async def _about(state: State, parameters: Parameters, client: Client | None, endpoint: str) -> OAuthAnswer:
     """The answer of an endpoint that takes a token. What the client says of its kind is not needed."""
     token = parameters.get("token", "")
     asked = {name: value for name, value in parameters.items() if name != "token_type_hint"}
     known = kind_of(token) in (ACCESS, REFRESH)
     tenant_id = await grants.find_tenant(state.db, token, pepper=state.pepper) if known else None
     if tenant_id is None or client is None:
-        return Server(asked, client, issuer=state.resources.base).endpoint_answer(endpoint)
+        return RequestServer(asked, client, issuer=state.resources.base).endpoint_answer(endpoint)
     async with state.db.transaction(authorization_server(tenant_id)) as tx:
         facts = await grants.introspect(tx, token, client.id, pepper=state.pepper)
-        server = Server(asked, client, presented=facts, issuer=state.resources.base)
+        server = RequestServer(asked, client, presented=facts, issuer=state.resources.base)
         answer = server.endpoint_answer(endpoint)
         if server.given_back is not None:
             await grants.give_back(tx, server.given_back)

@@ -23,9 +23,12 @@ COOKIE = "session"
 
 
 async def signed_in(request: AnyConnection) -> PersonSession | None:
-    """Who is signed in, or None."""
-    secret = request.cookies.get(cookie_name(request, COOKIE), "")
-    return await people.session_of(request.app.state.db, secret, pepper=request.app.state.pepper)
+    """Who is signed in, or None. Raises TooManyRequests where too many sessions of the address did not hold."""
+    secret = request.cookies.get(cookie_name(request, COOKIE))
+    if not secret:
+        return None
+    session: PersonSession | None = await request.app.state.authenticator.session(request, secret)
+    return session
 
 
 async def member_caller(request: AnyConnection, tenant: str) -> Caller | None:

@@ -203,3 +203,13 @@ class TestTries:
             async with few.http(**{"X-Forwarded-For": f"203.0.113.{site}"}) as http:
                 statuses.append((await sign_in(http, person.email.upper(), "wrong")).status_code)
         assert statuses == [401, 401, 401, 429, 429]
+
+    async def test_sessions_are_not_made_up_for_long(self, settings: Settings) -> None:
+        """Without asking the database for each, as keys are."""
+        update = {"failed_keys_per_minute": 3, "trusted_proxies": ["127.0.0.0/8"]}
+        with serving(settings.model_copy(update=update)) as gateway:
+            async with gateway.http(**{"X-Forwarded-For": "198.51.100.8", "X-Recollect-Tenant": "acme"}) as http:
+                tried = [{"Cookie": f"recollect_session=made-up-{number}"} for number in range(5)]
+                statuses = [(await http.get("/v1/graphs", headers=cookie)).status_code for cookie in tried]
+                assert statuses == [401, 401, 401, 429, 429]
+                assert (await http.get("/account", headers=tried[-1])).status_code == 429

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 
+import asyncpg
 import pytest
 
 from recollect.caller import Caller
@@ -10,6 +11,10 @@ from recollect.platform import db as platform_db
 from recollect.platform.db import Database
 from recollect.platform.sql import Query
 from recollect.settings import Settings
+from tests.support.gateway import eventually
+
+LOCK = 471_108
+"""An advisory lock of this test's own."""
 
 
 @pytest.fixture
@@ -21,20 +26,25 @@ async def one_connection(settings: Settings) -> AsyncIterator[Database]:
 
 
 async def test_one_that_is_cancelled_while_it_begins_leaves_none_open(
-    one_connection: Database, caller: Caller, monkeypatch: pytest.MonkeyPatch
+    one_connection: Database, caller: Caller, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The server has begun, its answer is not there yet: asyncpg raises an alarm where that goes back to the pool."""
     alarms: list[str] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, context: alarms.append(context["message"]))
     begin = platform_db._begin
-    monkeypatch.setattr(platform_db, "_begin", lambda *told: begin(*told) + "; SELECT pg_sleep(10)")
+    monkeypatch.setattr(platform_db, "_begin", lambda *told: begin(*told) + f"; SELECT pg_advisory_lock({LOCK})")
 
     async def call() -> None:
         async with one_connection.transaction(caller):
             raise AssertionError("it has not begun")
 
+    async def waits() -> bool:
+        waiting = "SELECT EXISTS (SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND objid = $1 AND NOT granted)"
+        return bool(await owner.fetchval(waiting, LOCK))
+
+    await owner.execute(f"SELECT pg_advisory_lock({LOCK})")
     calling = asyncio.create_task(call())
-    await asyncio.sleep(0.5)
+    await eventually(waits)
     calling.cancel()
     await asyncio.gather(calling, return_exceptions=True)
     monkeypatch.undo()

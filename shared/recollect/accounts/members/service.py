@@ -102,9 +102,7 @@ async def open_invitation(db: Database, secret: str, *, pepper: bytes) -> OpenIn
         or record.revoked_at is not None
         or record.expires_at <= datetime.now(UTC)
     ):
-        raise NotFound(
-            "This invitation holds no more. Ask who invited you for another.", code=ErrorCode.INVITATION_NOT_FOUND
-        )
+        raise _void()
     return OpenInvitation(
         record.tenant_id, record.tenant, record.tenant_name, record.id, record.email, Role(record.role)
     )
@@ -122,11 +120,16 @@ async def join(db: Database, invitation: OpenInvitation, person: Person | Person
     async with db.transaction(_joining(invitation, person_id)) as tx:
         role = await store.accept_invitation(tx, invitation.id)
         if role is None:
-            raise NotFound(
-                "This invitation holds no more. Ask who invited you for another.", code=ErrorCode.INVITATION_NOT_FOUND
-            )
+            raise _void()
         if not await store.insert_member(tx, person_id, role):
             raise Conflict("You are a member already.", code=ErrorCode.MEMBER_EXISTS)
+
+
+def _void() -> NotFound:
+    """Of an invitation that holds no more, alike for every reason why."""
+    return NotFound(
+        "This invitation holds no more. Ask who invited you for another.", code=ErrorCode.INVITATION_NOT_FOUND
+    )
 
 
 async def _held_role(tx: Transaction, person_id: UUID) -> Role:

@@ -11,7 +11,7 @@ from redis.exceptions import RedisError
 
 from recollect.platform import metrics
 from recollect.platform.rate_limits.local import REMEMBERED, Clock, TokenBuckets
-from recollect.platform.rate_limits.model import Answer, RateLimit, RateLimited, Standing
+from recollect.platform.rate_limits.model import RateDecision, RateLimit, RateLimited, Standing
 from recollect.platform.rate_limits.shared import SharedWindows
 
 REST_SECONDS = 1.0
@@ -42,11 +42,11 @@ class RateLimiter:
         self._rests_until = 0.0
         self._probing: asyncio.Task[None] | None = None
 
-    async def take(self, *limits: RateLimit) -> Answer:
+    async def take(self, *limits: RateLimit) -> RateDecision:
         """Count a request for all of these limits, or for none: raises RateLimited where one of them is reached."""
         return await self._ask(limits, take=True)
 
-    async def look(self, *limits: RateLimit) -> Answer:
+    async def look(self, *limits: RateLimit) -> RateDecision:
         """The same without counting."""
         return await self._ask(limits, take=False)
 
@@ -65,9 +65,9 @@ class RateLimiter:
         if self._probing is not None:
             await self._probing
 
-    async def _ask(self, limits: tuple[RateLimit, ...], *, take: bool) -> Answer:
+    async def _ask(self, limits: tuple[RateLimit, ...], *, take: bool) -> RateDecision:
         if not limits:
-            return Answer(())
+            return RateDecision(())
         self.require_unrefused(*limits)
         answer = await self._ask_redis(limits, take=take) or self._local.ask(limits, take=take)
         if answer.reached is not None:
@@ -77,7 +77,7 @@ class RateLimiter:
             raise RateLimited(answer.reached, answer.standings)
         return answer
 
-    async def _ask_redis(self, limits: tuple[RateLimit, ...], *, take: bool) -> Answer | None:
+    async def _ask_redis(self, limits: tuple[RateLimit, ...], *, take: bool) -> RateDecision | None:
         """What Redis says; None while it is away."""
         if self._is_away:
             self._probe_soon()

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from cachetools import LRUCache
 
-from recollect.platform.rate_limits.model import Answer, RateLimit, Standing
+from recollect.platform.rate_limits.model import RateDecision, RateLimit, Standing
 
 REMEMBERED = 10_000
 """Subjects that a gateway counts for; of more, those that asked last."""
@@ -29,7 +29,7 @@ class TokenBuckets:
         self._clock = clock
         self._buckets: LRUCache[str, _Bucket] = LRUCache(REMEMBERED)
 
-    def ask(self, limits: Sequence[RateLimit], *, take: bool) -> Answer:
+    def ask(self, limits: Sequence[RateLimit], *, take: bool) -> RateDecision:
         """What is left of these limits here; with `take`, after the request was counted for all of them or none."""
         smaller = [replace(limit, quota=max(int(limit.quota * self._share), 1)) for limit in limits]
         left = [self._left(limit) for limit in smaller]
@@ -38,7 +38,7 @@ class TokenBuckets:
             left = [each - 1 for each in left]
             now = self._clock()
             self._buckets.update({limit.subject: _Bucket(each, now) for limit, each in zip(smaller, left, strict=True)})
-        return Answer(list(map(_standing, smaller, left)), reached)
+        return RateDecision(list(map(_standing, smaller, left)), reached)
 
     def __len__(self) -> int:
         """Subjects that are remembered."""

@@ -43,7 +43,7 @@ _SLACK_SECONDS = 0.002
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class RateDecision:
     """The standings of all limits of a request, and which of them was reached; None where none was."""
 
     standings: Sequence[Standing]

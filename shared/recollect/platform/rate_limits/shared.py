@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from limits.aio.storage.redis.bridge import RedisBridge
 from redis.asyncio import Redis
 
-from recollect.platform.rate_limits.model import Answer, RateLimit, SlidingWindow
+from recollect.platform.rate_limits.model import RateDecision, RateLimit, SlidingWindow
 
 _SCRIPT = f"""
 local acquire = function(KEYS, ARGV)
@@ -47,7 +47,7 @@ class SharedWindows:
     def __init__(self, redis: Redis) -> None:
         self._script = redis.register_script(_SCRIPT)  # It loads itself where Redis has forgotten it.
 
-    async def ask(self, limits: Sequence[RateLimit], *, take: bool) -> Answer:
+    async def ask(self, limits: Sequence[RateLimit], *, take: bool) -> RateDecision:
         """What is left of these limits; with `take`, after the request was counted for all of them or none.
 
         Raises RedisError or OSError.
@@ -57,8 +57,8 @@ class SharedWindows:
         reached, windows = await self._script(keys=keys, args=[int(take), *arguments])
         standings = [_window(reply).standing(limit) for limit, reply in zip(limits, windows, strict=True)]
         if take:
-            return Answer(standings, standings[reached - 1] if reached else None)
-        return Answer(standings, next((each for each in standings if not each.remaining), None))
+            return RateDecision(standings, standings[reached - 1] if reached else None)
+        return RateDecision(standings, next((each for each in standings if not each.remaining), None))
 
 
 def _window(reply: _WindowReply) -> SlidingWindow:

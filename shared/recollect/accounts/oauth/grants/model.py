@@ -91,7 +91,7 @@ class Grant:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class GrantStanding:
     """A grant of which something was presented, with the role that its person has now.
 
     `holds`: it is not revoked, and its tenant is active.
@@ -115,7 +115,7 @@ class Standing:
 class PresentedCode:
     """A code that a client may still change for tokens."""
 
-    standing: Standing
+    standing: GrantStanding
     redirect_uri: str
     code_challenge: str
     nonce: str | None
@@ -125,7 +125,7 @@ class PresentedCode:
 class PresentedRefresh:
     """A refresh token that may be used, once more or as one of several parallel sessions."""
 
-    standing: Standing
+    standing: GrantStanding
     id: UUID
     generation: int
 

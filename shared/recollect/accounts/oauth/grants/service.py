@@ -23,10 +23,10 @@ from recollect.accounts.oauth.grants.model import (
     REUSE_REMEMBERED,
     Approval,
     Grant,
+    GrantStanding,
     IssuedTokens,
     PresentedCode,
     PresentedRefresh,
-    Standing,
     TokenFacts,
     TokenKind,
     TokenTimes,
@@ -181,7 +181,7 @@ async def revoke_grant(tx: Transaction, grant_id: UUID) -> Grant:
 
 async def _issue(
     tx: Transaction,
-    standing: Standing,
+    standing: GrantStanding,
     scopes: tuple[str, ...],
     *,
     generation: int | None,

@@ -7,7 +7,7 @@ from uuid import UUID
 
 import asyncpg
 
-from recollect.accounts.oauth.grants.model import Approval, Grant, PresentedCode, Standing, TokenFacts, TokenKind
+from recollect.accounts.oauth.grants.model import Approval, Grant, GrantStanding, PresentedCode, TokenFacts, TokenKind
 from recollect.caller import Role
 from recollect.ids import new_id
 from recollect.platform.db import Session, Transaction
@@ -51,7 +51,7 @@ class CodeRecord:
 class RefreshRecord:
     """A refresh token as it is stored; `late`: it was used before, longer ago than parallel sessions explain."""
 
-    standing: Standing
+    standing: GrantStanding
     id: UUID
     generation: int
     uses: int
@@ -224,8 +224,8 @@ async def list_grants(tx: Transaction, *, person_id: UUID | None, after: UUID | 
     return [Grant(**_tuples(row)) for row in rows]
 
 
-def _standing(row: asyncpg.Record) -> Standing:
-    return Standing(
+def _standing(row: asyncpg.Record) -> GrantStanding:
+    return GrantStanding(
         row["grant_id"],
         row["person_id"],
         row["client_id"],
