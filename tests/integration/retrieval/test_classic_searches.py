@@ -24,7 +24,6 @@ from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import Moment
 from recollect.graph.nodes import service as nodes
 from recollect.graph.nodes.model import NodeFields
-from recollect.memory import reading
 from recollect.platform import db as platform_db
 from recollect.platform.db import Database
 from recollect.platform.sql import Query
@@ -331,11 +330,12 @@ async def test_what_is_read_to_be_answered_is_bounded_before_it_is_read(agent: A
             with pytest.raises(TooLarge, match="limit") if refused else nullcontext():
                 async with db.transaction(agent.caller, read_only=True, reply_bytes=bound) as tx:
                     view = await graphs.view(tx, None)
-                    [ada] = await entities.list_entities(view)
-                    await entities.entities_by_id(replace(view, at=at), [ada.id])
-        with pytest.raises(TooLarge, match="limit") if refused else nullcontext():
-            async with db.transaction(agent.caller, read_only=True, reply_bytes=bound) as tx:
-                await reading.open_nodes(await graphs.view(tx, None), ["Ada"])
+                    assert [ada.name for ada in await entities.list_entities(replace(view, at=at))] == ["Ada"]
+            with pytest.raises(TooLarge, match="limit") if refused else nullcontext():
+                async with db.transaction(agent.caller, read_only=True, reply_bytes=bound) as tx:
+                    view = replace(await graphs.view(tx, None), at=at)
+                    assert [ada.name for ada in await entities.open_entities(view, ["Ada", "nobody"])] == ["Ada"]
+                    assert await entities.open_entities(view, ["nobody"]) == []
 
 
 async def test_the_similarity_that_a_search_sets_ends_with_it(agent: Agent, db: Database) -> None:

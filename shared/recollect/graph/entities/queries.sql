@@ -51,60 +51,95 @@ CROSS JOIN LATERAL (
         AND (o.expires_at IS NULL OR o.expires_at > :as_of_time)
 ) AS o
 
--- name: count_bytes
--- How many bytes of text these entities say now or, where :as_of_revision is not null, said at that revision and its time
+-- fragment: bytes_of_nodes
+-- How many bytes of text these nodes say now or, where :as_of_revision is not null, said at that revision and its time
 -- :as_of_time. Long texts are not fetched for their length.
 SELECT coalesce(sum(octet_length(o.content)), 0)::bigint FROM observations o
 WHERE o.tenant_id = :tenant_id AND o.node_id = ANY (:node_ids::uuid[]) AND o.status = 'active' AND CASE
         WHEN :as_of_revision::bigint IS NULL THEN o.removed_revision IS NULL
         ELSE o.added_revision <= :as_of_revision AND (o.removed_revision IS NULL OR o.removed_revision > :as_of_revision)
-    END AND (o.expires_at IS NULL OR o.expires_at > coalesce(:as_of_time, statement_timestamp()));
+    END AND (o.expires_at IS NULL OR o.expires_at > coalesce(:as_of_time, statement_timestamp()))
 
--- name: count_bytes_of_names
+-- fragment: bytes_of_names
 -- The same of the live entities of these names.
 SELECT coalesce(sum(octet_length(o.content)), 0)::bigint
 FROM nodes n
 JOIN observations o ON o.tenant_id = :tenant_id AND o.node_id = n.id AND o.removed_revision IS NULL AND o.status = 'active'
     AND (o.expires_at IS NULL OR o.expires_at > statement_timestamp())
 WHERE n.tenant_id = :tenant_id AND n.graph_id = :graph_id AND n.name = ANY (:names::text[]) AND n.removed_revision IS NULL
-    AND NOT n.placeholder AND (n.expires_at IS NULL OR n.expires_at > statement_timestamp());
+    AND NOT n.placeholder AND (n.expires_at IS NULL OR n.expires_at > statement_timestamp())
+
+-- fragment: bytes_of_names_at
+-- The same of the entities that had these names at a revision and its time.
+SELECT coalesce(sum(octet_length(o.content)), 0)::bigint
+FROM nodes_at(:tenant_id, :graph_id, :as_of_revision) n
+JOIN observations o ON o.tenant_id = :tenant_id AND o.node_id = n.node_id AND o.status = 'active'
+    AND o.added_revision <= :as_of_revision AND (o.removed_revision IS NULL OR o.removed_revision > :as_of_revision)
+    AND (o.expires_at IS NULL OR o.expires_at > :as_of_time)
+WHERE n.name = ANY (:names::text[]) AND NOT n.placeholder AND (n.expires_at IS NULL OR n.expires_at > :as_of_time)
+
+-- name: count_bytes
+-- How many bytes of text these entities say.
+-- include: bytes_of_nodes
+
+-- name: count_bytes_of_names
+-- How many bytes of text the entities of these names say.
+-- include: bytes_of_names
+
+-- name: count_bytes_of_names_at
+-- How many bytes of text the entities of these names said at a revision and its time.
+-- include: bytes_of_names_at
 
 -- name: open_entities
--- Entities by name with their observations, in the order asked for.
+-- Entities by name with their observations, in the order asked for. None, where all together say more than :reply_bytes.
 SELECT -- include: shown
 FROM unnest(:names::text[]) WITH ORDINALITY AS wanted (name, place)
 JOIN nodes n ON n.tenant_id = :tenant_id AND n.graph_id = :graph_id AND n.name = wanted.name
 -- include: said
 WHERE n.removed_revision IS NULL AND NOT n.placeholder
     AND (n.expires_at IS NULL OR n.expires_at > statement_timestamp())
+    AND (:reply_bytes::bigint IS NULL OR :reply_bytes >= (
+        -- include: bytes_of_names
+    ))
 ORDER BY wanted.place;
 
 -- name: open_entities_at
--- Entities by name with their observations as they were at a revision and its time, in the order asked for.
+-- Entities by name with their observations as they were at a revision and its time, in the order asked for. None, where
+-- all together say more than :reply_bytes.
 SELECT -- include: shown_at
 FROM unnest(:names::text[]) WITH ORDINALITY AS wanted (name, place)
 JOIN nodes_at(:tenant_id, :graph_id, :as_of_revision) n ON n.name = wanted.name
 -- include: said_at
 WHERE NOT n.placeholder AND (n.expires_at IS NULL OR n.expires_at > :as_of_time)
+    AND (:reply_bytes::bigint IS NULL OR :reply_bytes >= (
+        -- include: bytes_of_names_at
+    ))
 ORDER BY wanted.place;
 
 -- name: entities_by_id
--- Entities by id with their observations, in the order asked for.
+-- Entities by id with their observations, in the order asked for. None, where all together say more than :reply_bytes.
 SELECT -- include: shown
 FROM unnest(:node_ids::uuid[]) WITH ORDINALITY AS wanted (id, place)
 JOIN nodes n ON n.tenant_id = :tenant_id AND n.id = wanted.id
 -- include: said
 WHERE n.removed_revision IS NULL AND n.name IS NOT NULL AND NOT n.placeholder
     AND (n.expires_at IS NULL OR n.expires_at > statement_timestamp())
+    AND (:reply_bytes::bigint IS NULL OR :reply_bytes >= (
+        -- include: bytes_of_nodes
+    ))
 ORDER BY wanted.place;
 
 -- name: entities_by_id_at
--- Entities by id with their observations as they were at a revision and its time, in the order asked for.
+-- Entities by id with their observations as they were at a revision and its time, in the order asked for. None, where
+-- all together say more than :reply_bytes.
 SELECT -- include: shown_at
 FROM unnest(:node_ids::uuid[]) WITH ORDINALITY AS wanted (id, place)
 JOIN nodes_at(:tenant_id, :graph_id, :as_of_revision) n ON n.node_id = wanted.id AND n.name IS NOT NULL
 -- include: said_at
 WHERE NOT n.placeholder AND (n.expires_at IS NULL OR n.expires_at > :as_of_time)
+    AND (:reply_bytes::bigint IS NULL OR :reply_bytes >= (
+        -- include: bytes_of_nodes
+    ))
 ORDER BY wanted.place;
 
 -- name: list_entity_ids
@@ -118,15 +153,14 @@ ORDER BY created_at, id
 OFFSET :offset
 LIMIT :limit;
 
--- name: list_past_entities
+-- name: list_entity_ids_at
 -- Entities of a graph as they were at a revision and its time, in the order in which they were made. :archived: archived
 -- ones, too.
-SELECT -- include: shown_at
+SELECT n.node_id AS id
 FROM nodes_at(:tenant_id, :graph_id, :as_of_revision) n
--- include: said_at
 WHERE n.name IS NOT NULL AND NOT n.placeholder AND (n.expires_at IS NULL OR n.expires_at > :as_of_time)
     AND (:kind::text IS NULL OR n.kind = :kind) AND (:archived::boolean OR n.status <> 'archived')
-ORDER BY created_at, n.node_id
+ORDER BY coalesce(n.began_at, (SELECT created_at FROM nodes WHERE tenant_id = :tenant_id AND id = n.node_id)), n.node_id
 OFFSET :offset
 LIMIT :limit;
 

@@ -63,39 +63,42 @@ async def upsert_entities(tx: Transaction, revision: Revision, entities: Sequenc
 
 
 async def open_entities(view: GraphView, names: Sequence[str]) -> list[Entity]:
-    """Entities by name, each once, in the order asked for; names that none has are left out."""
+    """Entities by name, each once, in the order asked for; names that none has are left out.
+
+    Raises TooLarge where they say more than one reply may hold.
+    """
     most = view.tx.reply_bytes
-    if most is not None and view.at is None:
+    found = await store.open_entities(view, unique(names), reply_bytes=most)
+    if not found and names and most is not None:
         _require_readable(await store.count_bytes_of_names(view, names), most)
-    return await store.open_entities(view, unique(names))
+    return found
 
 
 async def entities_by_id(view: GraphView, node_ids: Sequence[UUID]) -> list[Entity]:
-    """Live entities by id, in the order asked for."""
+    """Live entities by id, in the order asked for. Raises TooLarge where they say more than one reply may hold."""
     most = view.tx.reply_bytes
-    if most is not None and node_ids:
+    found = await store.entities_by_id(view, node_ids, reply_bytes=most)
+    if not found and node_ids and most is not None:
         _require_readable(await store.count_bytes(view, node_ids), most)
-    return await store.entities_by_id(view, node_ids)
+    return found
 
 
 async def observations_of(view: GraphView, node_ids: Sequence[UUID]) -> dict[UUID, tuple[str, ...]]:
     """What is said of those of these nodes that are live entities, oldest first."""
-    return {entity.id: entity.observations for entity in await store.entities_by_id(view, node_ids)}
+    found = await store.entities_by_id(view, node_ids, reply_bytes=None)
+    return {entity.id: entity.observations for entity in found}
 
 
 async def list_entities(
     view: GraphView, *, kind: str | None = None, offset: int = 0, limit: int | None = None, archived: bool = True
 ) -> list[Entity]:
     """Entities (`archived`: those too) in the order in which they were made."""
-    if view.at is not None:
-        return await store.list_past_entities(view, kind=kind, offset=offset, limit=limit, archived=archived)
-    return await entities_by_id(
-        view, await store.list_entity_ids(view, kind=kind, offset=offset, limit=limit, archived=archived)
-    )
+    ids = await store.list_entity_ids(view, kind=kind, offset=offset, limit=limit, archived=archived)
+    return await entities_by_id(view, ids)
 
 
 def _require_readable(bytes_: int, most: int) -> None:
-    """Raise TooLarge for entities that say more than one reply may hold, before they are read."""
+    """Raise TooLarge for entities that say more than one reply may hold: the reason why none of them was read."""
     if bytes_ > most:
         raise TooLarge(f"What these entities say takes more bytes than one reply may ({most}). Ask for less: limit")
 

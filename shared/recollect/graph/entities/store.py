@@ -51,14 +51,17 @@ async def count_bytes_of_names(view: GraphView, names: Sequence[str]) -> int:
     return count
 
 
-async def open_entities(view: GraphView, names: Sequence[str]) -> list[Entity]:
-    """Entities by name, in the order asked for; names that no entity has are left out."""
-    return await each(await view.fetch(queries.open_entities, names=names), _entity)
+async def open_entities(view: GraphView, names: Sequence[str], *, reply_bytes: int | None) -> list[Entity]:
+    """Entities by name, in the order asked for; names that no entity has are left out.
+
+    None of them where they say more than `reply_bytes`.
+    """
+    return await each(await view.fetch(queries.open_entities, names=names, reply_bytes=reply_bytes), _entity)
 
 
-async def entities_by_id(view: GraphView, node_ids: Sequence[UUID]) -> list[Entity]:
-    """Entities by id, in the order asked for."""
-    return await each(await view.fetch(queries.entities_by_id, node_ids=node_ids), _entity)
+async def entities_by_id(view: GraphView, node_ids: Sequence[UUID], *, reply_bytes: int | None) -> list[Entity]:
+    """Entities by id, in the order asked for. None of them where they say more than `reply_bytes`."""
+    return await each(await view.fetch(queries.entities_by_id, node_ids=node_ids, reply_bytes=reply_bytes), _entity)
 
 
 async def list_entity_ids(
@@ -67,14 +70,6 @@ async def list_entity_ids(
     """Live entities in the order in which they were made."""
     rows = await view.fetch(queries.list_entity_ids, kind=kind, offset=offset, limit=limit, archived=archived)
     return [row["id"] for row in rows]
-
-
-async def list_past_entities(
-    view: GraphView, *, kind: str | None, offset: int, limit: int | None, archived: bool
-) -> list[Entity]:
-    """Entities as they were, in the order in which they were made."""
-    rows = await view.fetch(queries.list_past_entities, kind=kind, offset=offset, limit=limit, archived=archived)
-    return await each(rows, _entity)
 
 
 async def count_kinds(view: GraphView, *, limit: int) -> list[tuple[str, int]]:
