@@ -18,16 +18,16 @@ from recollect.accounts.people.model import Membership, PersonSession
 from recollect.errors import InvalidInput
 from recollect.graph.graphs import service as graphs
 from recollect_gateway.admission import by_address
-from recollect_gateway.oauth.consent import ALLOW, MAX_GRAPHS, ConsentQuestion, approval, ask, ask_where, field_of
-from recollect_gateway.oauth.discovery import AUTHORIZE
-from recollect_gateway.oauth.documents import NoClient
-from recollect_gateway.oauth.forms import MalformedParameters, read_query
-from recollect_gateway.oauth.protocol import (
+from recollect_gateway.oauth.authorization_requests import (
     AuthorizationEndpoint,
     AuthorizationRequest,
     RedirectedError,
     Unanswerable,
 )
+from recollect_gateway.oauth.consent import ALLOW, MAX_GRAPHS, ConsentQuestion, approval, ask, ask_where, field_of
+from recollect_gateway.oauth.discovery import AUTHORIZE
+from recollect_gateway.oauth.documents import NoClient
+from recollect_gateway.oauth.forms import MalformedParameters, read_query
 from recollect_gateway.web.forms import read_form
 from recollect_gateway.web.pages import page
 from recollect_gateway.web.sessions import signed_in, to_sign_in

@@ -15,8 +15,8 @@ from recollect.caller import Scope
 from recollect.errors import InvalidInput
 from recollect.graph.graphs.model import Graph
 from recollect_gateway.mcp_endpoint.catalogue import TOOLSETS, known_toolsets
+from recollect_gateway.oauth.authorization_requests import AuthorizationRequest
 from recollect_gateway.oauth.discovery import AUTHORIZE
-from recollect_gateway.oauth.protocol import AuthorizationRequest
 from recollect_gateway.web.pages import page
 
 AnyRequest = Request[Any, Any, Any]

@@ -1,0 +1,111 @@
+"""Codes, refresh tokens and questions about tokens, as Authlib judges them; what it would store is stored elsewhere."""
+
+from typing import Any
+from uuid import UUID
+
+from authlib.oauth2.rfc6749.errors import InvalidRequestError
+from authlib.oauth2.rfc6749.grants import AuthorizationCodeGrant, RefreshTokenGrant
+from authlib.oauth2.rfc7009 import RevocationEndpoint
+from authlib.oauth2.rfc7636 import CodeChallenge
+from authlib.oauth2.rfc7662 import IntrospectionEndpoint
+
+from recollect.accounts.oauth.grants.model import PresentedCode, PresentedRefresh
+from recollect_gateway.oauth.known import KnownClient, KnownCode, KnownRefresh, KnownRequest, KnownToken
+
+
+class PkceS256(CodeChallenge):
+    """PKCE, always and by S256 alone. Authlib by itself takes requests without, and means `plain` by no method."""
+
+    SUPPORTED_CODE_CHALLENGE_METHOD = ["S256"]
+    CODE_CHALLENGE_METHODS = {"S256": CodeChallenge.CODE_CHALLENGE_METHODS["S256"]}
+
+    def validate_code_challenge(self, grant: Any, redirect_uri: str) -> None:
+        """Raise InvalidRequestError unless a challenge is there, with its method."""
+        given = grant.request.payload.data
+        if not given.get("code_challenge") or given.get("code_challenge_method") != "S256":
+            raise InvalidRequestError("PKCE is needed: code_challenge and code_challenge_method=S256")
+        super().validate_code_challenge(grant, redirect_uri)
+
+
+class CodeGrant(AuthorizationCodeGrant):
+    """The grant of codes. What it would store is stored already, or will be."""
+
+    TOKEN_ENDPOINT_AUTH_METHODS = ["none"]
+
+    @staticmethod
+    def validate_authorization_redirect_uri(request: KnownRequest, client: KnownClient) -> str:
+        asked = request.payload.redirect_uri or client.get_default_redirect_uri()
+        if not asked or not client.check_redirect_uri(asked):
+            raise InvalidRequestError("The redirect_uri is missing, or not one that the client registered.")
+        return str(asked)
+
+    def generate_authorization_code(self) -> str:
+        return str(self.server.code)
+
+    def save_authorization_code(self, code: str, request: KnownRequest) -> None:
+        pass
+
+    def query_authorization_code(self, code: str, client: KnownClient) -> KnownCode | None:
+        presented = self.server.presented
+        return KnownCode(presented) if isinstance(presented, PresentedCode) else None
+
+    def delete_authorization_code(self, authorization_code: KnownCode) -> None:
+        pass
+
+    def authenticate_user(self, authorization_code: KnownCode) -> UUID:
+        return authorization_code.presented.standing.person_id
+
+
+class RefreshGrant(RefreshTokenGrant):
+    """The grant of new tokens for a refresh token."""
+
+    TOKEN_ENDPOINT_AUTH_METHODS = ["none"]
+    INCLUDE_NEW_REFRESH_TOKEN = True
+
+    def authenticate_refresh_token(self, refresh_token: str) -> KnownRefresh | None:
+        presented = self.server.presented
+        return KnownRefresh(presented) if isinstance(presented, PresentedRefresh) else None
+
+    def authenticate_user(self, refresh_token: KnownRefresh) -> UUID:
+        return refresh_token.presented.standing.person_id
+
+    def revoke_old_credential(self, refresh_token: KnownRefresh) -> None:
+        pass
+
+
+class Revocation(RevocationEndpoint):
+    """Takes a token back; which, the server notes."""
+
+    CLIENT_AUTH_METHODS = ["none"]
+
+    def query_token(self, token_string: str, token_type_hint: str | None) -> Any:
+        return self.server.known_token()
+
+    def revoke_token(self, token: KnownToken, request: KnownRequest) -> None:
+        self.server.given_back = token.facts
+
+
+class Introspection(IntrospectionEndpoint):
+    """Tells a client of its own tokens."""
+
+    CLIENT_AUTH_METHODS = ["none"]
+
+    def query_token(self, token_string: str, token_type_hint: str | None) -> Any:
+        return self.server.known_token()
+
+    def check_permission(self, token: KnownToken, client: KnownClient, request: KnownRequest) -> bool:
+        return token.check_client(client)
+
+    def introspect_token(self, token: KnownToken) -> dict[str, Any]:
+        facts = token.facts
+        return {
+            "active": True,
+            "client_id": facts.client_id,
+            "token_type": "Bearer" if facts.kind == "access" else facts.kind,
+            "scope": " ".join(facts.scopes),
+            "sub": str(facts.person_id),
+            "aud": facts.resource,
+            "iss": self.server.issuer,
+            "iat": int(facts.created_at.timestamp()),
+            "exp": int(facts.expires_at.timestamp()),
+        }

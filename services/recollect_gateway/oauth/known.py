@@ -1,0 +1,103 @@
+"""What is known of a request to the authorization server, in the form in which Authlib asks about it.
+
+Authlib asks for clients, codes and tokens while it judges, and does not await them: so all of it is read before.
+"""
+
+from collections.abc import Mapping
+
+from authlib.oauth2.rfc6749 import OAuth2Request
+from authlib.oauth2.rfc6749.requests import BasicOAuth2Payload
+
+from recollect.accounts.oauth.clients.model import Client
+from recollect.accounts.oauth.grants.model import DEFAULT_SCOPES, SCOPES, PresentedCode, PresentedRefresh, TokenFacts
+
+
+class KnownRequest(OAuth2Request):
+    """A request whose parameters are known already, each once."""
+
+    def __init__(self, parameters: Mapping[str, str], *, method: str) -> None:
+        # Authlib wants to see that TLS is used. A proxy ends it, and who runs one answers for that.
+        super().__init__(method, "https://localhost/")
+        self.payload = BasicOAuth2Payload(dict(parameters))
+
+        self._parameters = dict(parameters)
+
+    @property
+    def form(self) -> dict[str, str]:
+        return self._parameters
+
+    @property
+    def args(self) -> dict[str, str]:
+        return self._parameters
+
+
+class KnownClient:
+    """A client as Authlib asks about it."""
+
+    def __init__(self, client: Client) -> None:
+        self.client = client
+        self.client_id = client.id
+
+    def get_default_redirect_uri(self) -> str | None:
+        return self.client.redirect_uris[0] if len(self.client.redirect_uris) == 1 else None
+
+    def get_allowed_scope(self, scope: str | None) -> str:
+        asked = dict.fromkeys((scope or "").split() or DEFAULT_SCOPES)
+        return " ".join(known for known in asked if known in SCOPES)
+
+    def check_redirect_uri(self, redirect_uri: str) -> bool:
+        return self.client.may_redirect_to(redirect_uri)
+
+    def check_endpoint_auth_method(self, method: str, endpoint: str) -> bool:
+        return method == "none"
+
+    def check_response_type(self, response_type: str) -> bool:
+        return response_type == "code"
+
+    def check_grant_type(self, grant_type: str) -> bool:
+        return grant_type == "authorization_code" or (grant_type == "refresh_token" and self.client.refreshes)
+
+
+class KnownCode:
+    """A code as Authlib asks about it."""
+
+    code_challenge_method = "S256"
+
+    def __init__(self, presented: PresentedCode) -> None:
+        self.presented = presented
+        self.code_challenge = presented.code_challenge
+
+    def get_redirect_uri(self) -> str:
+        return self.presented.redirect_uri
+
+    def get_scope(self) -> str:
+        return " ".join(self.presented.standing.allowed)
+
+
+class KnownRefresh:
+    """A refresh token as Authlib asks about it."""
+
+    def __init__(self, presented: PresentedRefresh) -> None:
+        self.presented = presented
+
+    def check_client(self, client: KnownClient) -> bool:
+        return client.client_id == self.presented.standing.client_id
+
+    def get_scope(self) -> str:
+        return " ".join(self.presented.standing.scopes)
+
+
+class KnownToken:
+    """A token that a client asks about or gives back, and that holds."""
+
+    def __init__(self, facts: TokenFacts) -> None:
+        self.facts = facts
+
+    def check_client(self, client: KnownClient) -> bool:
+        return client.client_id == self.facts.client_id
+
+    def is_expired(self) -> bool:
+        return False
+
+    def is_revoked(self) -> bool:
+        return self.facts.used
