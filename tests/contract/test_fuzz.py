@@ -14,7 +14,7 @@ from recollect_gateway.mcp_endpoint.errors import ERROR_META
 from recollect_gateway.mcp_endpoint.server import definition
 from tests.contract.examples import EXAMPLES, Played
 from tests.support.examples import examples
-from tests.support.gateway import RunningGateway, rpc_answer, rpc_headers
+from tests.support.gateway import NO_AUTHORITIES, RunningGateway, rpc_answer, rpc_headers
 from tests.support.timeouts import MAX_WAIT_SECONDS
 
 REFUSALS = {"invalid_input", "entity_not_found", "node_not_found", "name_taken", "cycle"}
@@ -48,7 +48,7 @@ anything = st.recursive(
 @pytest.fixture
 def http(gateway: RunningGateway, key: str) -> Iterator[httpx2.Client]:
     headers = rpc_headers() | {"Authorization": f"Bearer {key}"}
-    with httpx2.Client(base_url=gateway.url, headers=headers, timeout=MAX_WAIT_SECONDS) as http:
+    with httpx2.Client(base_url=gateway.url, headers=headers, timeout=MAX_WAIT_SECONDS, verify=NO_AUTHORITIES) as http:
         yield http
 
 
