@@ -246,8 +246,9 @@ async def revision_of(db: Database, caller: Caller, graph: str = "default") -> i
 
 
 async def eventually(holds: Callable[[], Awaitable[bool]], *, seconds: float = MAX_WAIT_SECONDS) -> None:
-    """Return once it holds; fail after so many seconds."""
-    give_up = time.monotonic() + seconds
+    """Return once it holds; fail after so many seconds. Asks often at first: what is waited for is mostly at hand."""
+    give_up, pause = time.monotonic() + seconds, 0.01
     while not await holds():
         assert time.monotonic() < give_up, f"still not so after {seconds} s"
-        await asyncio.sleep(0.1)
+        await asyncio.sleep(pause)
+        pause = min(2 * pause, 0.1)
