@@ -25,7 +25,7 @@ from mcp.shared.auth import (
 )
 from pydantic import AnyUrl
 
-from tests.support.gateway import MODES, RunningGateway
+from tests.support.gateway import MODES, NO_AUTHORITIES, RunningGateway
 from tests.support.people import sign_in
 
 CALLBACK = "http://127.0.0.1:3000/callback"
@@ -131,7 +131,7 @@ async def oauth_client(
     )
     auth.context.oauth_metadata, auth.context.protected_resource_metadata = wallet.server, wallet.resource
     async with (
-        httpx2.AsyncClient(auth=auth, timeout=60) as http,
+        httpx2.AsyncClient(auth=auth, timeout=60, verify=NO_AUTHORITIES) as http,
         Client(streamable_http_client(gateway.url + path, http_client=http), mode=MODES[revision]) as client,
     ):
         yield client

@@ -2,12 +2,16 @@
 
 import itertools
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
+from typing import Any
 
 import httpx2
+import pytest
+from argon2 import PasswordHasher
 
 from recollect.accounts.members import service as members
+from recollect.accounts.people import passwords
 from recollect.accounts.people import service as people
 from recollect.accounts.people.model import Browser, Person
 from recollect.caller import Caller, Role
@@ -18,6 +22,20 @@ PASSWORD = "violet tractor under glass"
 BROWSER = Browser("tests", "127.0.0.1")
 
 _serial = itertools.count(1)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def cheap_passwords() -> Iterator[Mapping[str, Any]]:
+    """Passwords are kept as argon2id in one pass over the least memory; what `passwords` has in production is yielded.
+
+    There each hash and each comparison is to take 50 ms of a core, and most tests of people need one of each.
+    """
+    cheap = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
+    production = {name: getattr(passwords, name) for name in ("_HASHER", "_NOBODYS")}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(passwords, "_HASHER", cheap)
+        patch.setattr(passwords, "_NOBODYS", cheap.hash("the password of nobody"))
+        yield production
 
 
 def new_email() -> str:

@@ -1,7 +1,9 @@
 """People on a real database: passwords, sessions, invitations, roles, and the owner who is always left."""
 
 import asyncio
+from collections.abc import Mapping
 from datetime import timedelta
+from typing import Any
 from uuid import uuid4
 
 import asyncpg
@@ -33,6 +35,11 @@ async def roles(db: Database, caller: Caller) -> dict[str, Role]:
 
 
 class TestPasswords:
+    @pytest.fixture(autouse=True)
+    def as_in_production(self, cheap_passwords: Mapping[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+        for name, value in cheap_passwords.items():
+            monkeypatch.setattr(passwords, name, value)
+
     @pytest.mark.parametrize(
         ("password", "said"),
         [
@@ -56,11 +63,14 @@ class TestPasswords:
     async def test_it_is_kept_as_argon2id_only(self, db: Database, owner: asyncpg.Connection) -> None:
         person = await people.register(db, new_email(), "Ada", PASSWORD)
         stored = await owner.fetchval("SELECT password_hash FROM people WHERE id = $1", person.id)
-        assert stored.startswith("$argon2id$")
+        assert stored.startswith("$argon2id$v=19$m=65536,t=3,p=4$")
         assert PASSWORD not in stored
+        assert await passwords.matches(PASSWORD, stored)
+        assert not await passwords.matches(f"{PASSWORD}s", stored)
 
     async def test_no_password_matches_nobodys(self) -> None:
         assert not await passwords.matches("the password of nobody", None)
+        assert not passwords._HASHER.check_needs_rehash(passwords._NOBODYS), "else it takes longer or shorter"
 
 
 class TestSessions:
