@@ -13,12 +13,14 @@ from litestar.types import Receive, Scope, Send
 from redis.asyncio import Redis
 
 from recollect import __version__
+from recollect.accounts.identity_providers.relying_party import RelyingParty
 from recollect.accounts.oauth.signing.model import Vault
 from recollect.accounts.usage.tally import UsageTally
 from recollect.platform.cache import connect_redis
 from recollect.platform.db import Database
 from recollect.platform.embedding import Embedder, create_embedder, create_previous_embedder
 from recollect.platform.embedding_cache import CachedEmbedder
+from recollect.platform.issuers import Issuers
 from recollect.platform.outbound import Outbound
 from recollect.platform.queue import Wakeups
 from recollect.platform.rate_limits.limiter import RateLimiter
@@ -38,6 +40,7 @@ from recollect_gateway.management.grants import GrantController
 from recollect_gateway.management.graph_jobs import GraphJobController
 from recollect_gateway.management.graphs import GraphController
 from recollect_gateway.management.health import HealthController
+from recollect_gateway.management.identity_providers import IdentityProviderController
 from recollect_gateway.management.jobs import JobController
 from recollect_gateway.management.keys import KeyController, report_key
 from recollect_gateway.management.members import InvitationController, MemberController
@@ -58,6 +61,7 @@ from recollect_gateway.oauth.token import TokenController
 from recollect_gateway.usage import UsageMiddleware, flushed_usage
 from recollect_gateway.web.joining import JoinController
 from recollect_gateway.web.pages import error_page
+from recollect_gateway.web.providers import ProviderSignInController
 from recollect_gateway.web.sign_in import AccountController, SignInController
 from recollect_gateway.web.styles import style_sheet
 
@@ -99,6 +103,7 @@ def _management_api() -> list[Router]:
             KeyController,
             MemberController,
             InvitationController,
+            IdentityProviderController,
             GrantController,
             MemoryController,
             TransferController,
@@ -127,7 +132,14 @@ def _pages() -> Router:
     """What people see in a browser."""
     return Router(
         "/",
-        route_handlers=[SignInController, AccountController, JoinController, AuthorizationController, style_sheet],
+        route_handlers=[
+            SignInController,
+            ProviderSignInController,
+            AccountController,
+            JoinController,
+            AuthorizationController,
+            style_sheet,
+        ],
         exception_handlers={Exception: error_page},
     )
 
@@ -176,6 +188,8 @@ async def _open(state: State, settings: Settings, stack: AsyncExitStack) -> None
     outbound = Outbound(settings)
     stack.push_async_callback(outbound.close)
     state.known_clients = KnownClients(state.db, outbound)
+    state.issuers = Issuers(outbound)
+    state.relying_party = RelyingParty(state.issuers, outbound)
     state.services = Services(state.db, encoder, settings, recall_cache, state.tally)
     state.mcp_endpoint = McpEndpoint(state.services, state.authenticator, state.admission, state.resources)
     await stack.enter_async_context(state.mcp_endpoint.sessions.run())

@@ -39,7 +39,9 @@ PAGES = {
     "GET /oauth/authorize",
     "POST /oauth/authorize",
     "GET /sign-in",
+    "GET /sign-in/callback/{provider_id}",
     "POST /sign-in",
+    "POST /sign-in/provider",
     "POST /sign-out",
 }
 """Pages for people: a cookie says who is signed in."""
@@ -81,6 +83,10 @@ BY_SCOPE = {
     "GET /v1/invitations",
     "POST /v1/invitations",
     "DELETE /v1/invitations/{invitation_id}",
+    "GET /v1/identity-providers",
+    "POST /v1/identity-providers",
+    "PATCH /v1/identity-providers/{provider_id}",
+    "DELETE /v1/identity-providers/{provider_id}",
     "GET /v1/grants",
     "DELETE /v1/grants/{grant_id}",
     "POST /v1/graphs/{name}/erase",

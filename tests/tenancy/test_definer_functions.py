@@ -47,7 +47,10 @@ FUNCTIONS = {
         "last_used_at",
         "expires_at",
         "revoked_at",
+        "confined_to",
     },
+    "find_identity_providers(tenant_slugs text[])": {"tenant_id", "tenant", "id", "name"},
+    "find_provider_sign_in(state_hash bytea)": {"tenant_id"},
     "list_memberships()": {"tenant_id", "tenant", "tenant_name", "tenant_status", "role", *RATES},
     "find_invitation(secret_hash bytea)": {
         "tenant_id",
