@@ -48,6 +48,7 @@ from recollect_gateway.management.memories import MemoryController
 from recollect_gateway.management.passages import PassageController
 from recollect_gateway.management.plan import PlanController
 from recollect_gateway.management.transfer import TransferController
+from recollect_gateway.management.trusted_issuers import TrustedIssuerController
 from recollect_gateway.management.usage import UsageController
 from recollect_gateway.mcp_endpoint.endpoint import McpEndpoint
 from recollect_gateway.oauth.authorization import AuthorizationController
@@ -105,6 +106,7 @@ def _management_api() -> list[Router]:
             InvitationController,
             IdentityProviderController,
             GrantController,
+            TrustedIssuerController,
             MemoryController,
             TransferController,
             JobController,
@@ -180,15 +182,15 @@ async def _open(state: State, settings: Settings, stack: AsyncExitStack) -> None
     state.limiter = limiter = _rate_limiter(redis, settings)
     stack.push_async_callback(limiter.aclose)
     failed = FailedKeys(limiter, lambda site: limits.of("failed_keys", site, settings.failed_keys_per_minute))
-    state.authenticator = Authenticator(state.db, state.pepper, state.tally.note_key, failed)
+    outbound = Outbound(settings)
+    stack.push_async_callback(outbound.close)
+    state.issuers = Issuers(outbound)
+    state.authenticator = Authenticator(state.db, state.pepper, state.tally.note_key, failed, state.issuers)
     state.admission = Admission(limiter, settings)
     state.resources = Resources(settings.base_url)
     state.vault = Vault.of(state.pepper)
     state.published_keys = PublishedKeys(state.db)
-    outbound = Outbound(settings)
-    stack.push_async_callback(outbound.close)
     state.known_clients = KnownClients(state.db, outbound)
-    state.issuers = Issuers(outbound)
     state.relying_party = RelyingParty(state.issuers, outbound)
     state.services = Services(state.db, encoder, settings, recall_cache, state.tally)
     state.mcp_endpoint = McpEndpoint(state.services, state.authenticator, state.admission, state.resources)

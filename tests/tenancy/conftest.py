@@ -132,6 +132,11 @@ async def _settled(agent: Agent, owner: asyncpg.Connection) -> Neighbour:
         caller.tenant_id,
     )
     await owner.execute(
+        """INSERT INTO trusted_issuers (tenant_id, id, name, issuer, algorithm, claim, rules, created_by)
+        VALUES ($1, gen_random_uuid(), 'Tokens', 'https://login.example.com', 'RS256', 'scope', '[]', 'person')""",
+        caller.tenant_id,
+    )
+    await owner.execute(
         """INSERT INTO provider_identities (tenant_id, provider_id, subject, person_id)
         SELECT tenant_id, i.id, 'ada', m.person_id FROM identity_providers i JOIN members m USING (tenant_id)
         WHERE tenant_id = $1""",

@@ -50,6 +50,18 @@ FUNCTIONS = {
         "confined_to",
     },
     "find_identity_providers(tenant_slugs text[])": {"tenant_id", "tenant", "id", "name"},
+    "find_trusted_issuer(tenant_slug text, issuer_address text)": {
+        "tenant_id",
+        "tenant",
+        "tenant_status",
+        "id",
+        "issuer",
+        "algorithm",
+        "claim",
+        "rules",
+        *RATES,
+    },
+    "list_trusted_issuers(tenant_slug text)": {"issuer"},
     "find_provider_sign_in(state_hash bytea)": {"tenant_id"},
     "list_memberships()": {"tenant_id", "tenant", "tenant_name", "tenant_status", "role", *RATES},
     "find_invitation(secret_hash bytea)": {

@@ -192,6 +192,7 @@ WITHOUT_RIGHT = {
     "oauth_access_tokens": {"move", "take"},
     "oauth_refresh_tokens": {"move", "take"},
     "identity_providers": {"move", "take"},
+    "trusted_issuers": {"move", "take"},
     "provider_identities": {"move", "take"},
     "provider_sign_ins": {"move", "take", "update"},
 }
@@ -205,6 +206,7 @@ UPDATABLE = {
     "oauth_access_tokens": "revoked_at",
     "oauth_refresh_tokens": "uses",
     "identity_providers": "name",
+    "trusted_issuers": "name",
     "provider_identities": "last_used_at",
 }
 """A column that may be updated where not all may be."""
