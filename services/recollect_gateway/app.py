@@ -25,6 +25,7 @@ from recollect.platform.outbound import Outbound
 from recollect.platform.queue import Wakeups
 from recollect.platform.rate_limits.limiter import RateLimiter
 from recollect.platform.shared_cache import SharedCache
+from recollect.platform.text_records import TextRecords
 from recollect.retrieval.recall.cache import RecallCache
 from recollect.retrieval.recall.questions import QuestionEncoder
 from recollect.settings import Settings
@@ -35,6 +36,7 @@ from recollect_gateway.departures import DepartureMiddleware
 from recollect_gateway.errors import problem_response
 from recollect_gateway.failures import FailedKeys
 from recollect_gateway.guards import CallerMiddleware, known_parameters, within_toolsets
+from recollect_gateway.management.email_domains import EmailDomainController
 from recollect_gateway.management.erasure import ErasureController
 from recollect_gateway.management.grants import GrantController
 from recollect_gateway.management.graph_jobs import GraphJobController
@@ -105,6 +107,7 @@ def _management_api() -> list[Router]:
             MemberController,
             InvitationController,
             IdentityProviderController,
+            EmailDomainController,
             GrantController,
             TrustedIssuerController,
             MemoryController,
@@ -192,6 +195,7 @@ async def _open(state: State, settings: Settings, stack: AsyncExitStack) -> None
     state.published_keys = PublishedKeys(state.db)
     state.known_clients = KnownClients(state.db, outbound)
     state.relying_party = RelyingParty(state.issuers, outbound)
+    state.text_records = TextRecords(settings)
     state.services = Services(state.db, encoder, settings, recall_cache, state.tally)
     state.mcp_endpoint = McpEndpoint(state.services, state.authenticator, state.admission, state.resources)
     await stack.enter_async_context(state.mcp_endpoint.sessions.run())

@@ -132,6 +132,11 @@ async def _settled(agent: Agent, owner: asyncpg.Connection) -> Neighbour:
         caller.tenant_id,
     )
     await owner.execute(
+        """INSERT INTO email_domains (tenant_id, id, domain, secret, role, created_by)
+        VALUES ($1, gen_random_uuid(), 'example.com', repeat('x', 43), 'member', 'person')""",
+        caller.tenant_id,
+    )
+    await owner.execute(
         """INSERT INTO trusted_issuers (tenant_id, id, name, issuer, algorithm, claim, rules, created_by)
         VALUES ($1, gen_random_uuid(), 'Tokens', 'https://login.example.com', 'RS256', 'scope', '[]', 'person')""",
         caller.tenant_id,

@@ -50,6 +50,8 @@ FUNCTIONS = {
         "confined_to",
     },
     "find_identity_providers(tenant_slugs text[])": {"tenant_id", "tenant", "id", "name"},
+    "release_email_domain(proven_domain text)": {"release_email_domain"},
+    "find_email_domain(email_domain text)": {"tenant"},
     "find_trusted_issuer(tenant_slug text, issuer_address text)": {
         "tenant_id",
         "tenant",
@@ -114,6 +116,7 @@ WRITING = {
     "forget_statistics": "what the planner knows, and nothing else",
     "keep_oauth_client": "clients, which are nobody's: test_oauth.py",
     "touch_oauth_client": "when a client was used",
+    "release_email_domain": "a claim that another tenant has not proven for a week: test_email_domains.py",
     "add_signing_key": "signing keys, which are nobody's: test_oauth.py",
 }
 """Those that write, and what."""

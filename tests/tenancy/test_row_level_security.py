@@ -193,6 +193,7 @@ WITHOUT_RIGHT = {
     "oauth_refresh_tokens": {"move", "take"},
     "identity_providers": {"move", "take"},
     "trusted_issuers": {"move", "take"},
+    "email_domains": {"move", "take"},
     "provider_identities": {"move", "take"},
     "provider_sign_ins": {"move", "take", "update"},
 }
@@ -207,6 +208,7 @@ UPDATABLE = {
     "oauth_refresh_tokens": "uses",
     "identity_providers": "name",
     "trusted_issuers": "name",
+    "email_domains": "role",
     "provider_identities": "last_used_at",
 }
 """A column that may be updated where not all may be."""

@@ -13,6 +13,7 @@ from litestar import Controller, Request, Response, get, post
 from litestar.params import FromPath
 from litestar.response import Redirect
 
+from recollect.accounts.email_domains import service as email_domains
 from recollect.accounts.identity_providers import service as providers
 from recollect.accounts.identity_providers.model import (
     MAX_RETURNED,
@@ -77,7 +78,9 @@ class ProviderSignInController(Controller):
             SignInSecrets(told.get("state", ""), _held(request) or "", state.pepper), redirect_uri(request, provider_id)
         )
         returned = Returned(told.get("code"), told.get("iss"))
-        proven = await providers.finish(state.db, state.relying_party, provider_id, returned, journey, session)
+        proven = await providers.finish(
+            state.db, state.relying_party, state.text_records, provider_id, returned, journey, session
+        )
         answer = go_to(next_place(proven.place))
         if session is None or session.person_id != proven.person_id or session.confined_to is not None:
             await _sign_in(request, answer, proven, session)
@@ -108,10 +111,11 @@ def callback_of(base_url: str, provider_id: UUID) -> str:
     return f"{base_url}{CALLBACK}/{provider_id}"
 
 
-def organization_meant(request: AnyRequest, place: str, named: str | None) -> str:
+async def organization_meant(request: AnyRequest, place: str, named: str | None) -> str:
     """The organisation whose provider a sign-in page offers: the one named, or that whose endpoint a client asks for.
 
-    Empty where none is meant, or what is named can be none.
+    Whoever gives an address means the organisation whose its domain is. Empty where none is meant, or what is named can
+    be none.
     """
     if named is None:
         resources: Resources = request.app.state.resources
@@ -119,6 +123,8 @@ def organization_meant(request: AnyRequest, place: str, named: str | None) -> st
         resource = resources.named(asked)
         named = (resource.tenant if resource else None) or ""
     named = named.strip().lower()
+    if "@" in named:
+        named = await email_domains.tenant_of(request.app.state.db, named) or ""
     return named if SLUG.fullmatch(named) else ""
 
 

@@ -8,7 +8,7 @@ from litestar.response import Redirect
 
 from recollect.accounts.identity_providers import service as providers
 from recollect.accounts.people import service as people
-from recollect.accounts.people.model import PersonSession
+from recollect.accounts.people.model import MAX_EMAIL, PersonSession
 from recollect.errors import InvalidInput, Unauthenticated
 from recollect_gateway.admission import by_address, take_for_account
 from recollect_gateway.web.forms import field, read_form
@@ -17,9 +17,6 @@ from recollect_gateway.web.providers import offered_to, organization_meant
 from recollect_gateway.web.sessions import browser_of, no_session_cookie, session_cookie, signed_in, to_sign_in
 
 AnyRequest = Request[Any, Any, Any]
-MAX_SHOWN = 63
-"""Characters of an organisation that a page repeats, as somebody typed it."""
-
 MAX_CONNECTABLE = 50
 """Organisations of a person whose providers the account offers to connect."""
 
@@ -30,7 +27,7 @@ class SignInController(Controller):
     path = "/"
     include_in_schema = False
 
-    @get("/sign-in")
+    @get("/sign-in", guards=[by_address("sign-in-page", lambda settings: settings.public_requests_per_minute)])
     async def show(
         self,
         request: AnyRequest,
@@ -118,7 +115,7 @@ async def _form(
     email: str = "",
     fault: str = "",
 ) -> Response[str]:
-    meant = organization_meant(request, place, organization)
+    meant = await organization_meant(request, place, organization)
     return page(
         request,
         "sign_in.html",
@@ -126,7 +123,7 @@ async def _form(
         next=place,
         email=email,
         fault=fault,
-        organization=meant or (organization or "")[:MAX_SHOWN],
+        organization=(organization or meant)[:MAX_EMAIL],
         providers=await offered_to(request, meant),
     )
 

@@ -1,14 +1,15 @@
 """Use cases of identity providers: a tenant sets them up; people sign in, join and connect by them.
 
-Whoever comes back from a provider is the person whom the tenant knows by that subject. Nobody is found by an address: a
-subject that is not known yet joins by an invitation for the address that the provider verified, as a new person of this
-tenant alone; or somebody who is signed in with their own account connects it.
+Whoever comes back from a provider is the person whom the tenant knows by that subject. Nobody is found by an address. A
+subject that is not known yet joins by an invitation for the address that the provider verified, or because the domain
+of that is the tenant's: as a new person of this tenant alone. Who is signed in with their own account connects it.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
+from recollect.accounts.email_domains import service as email_domains
 from recollect.accounts.identity_providers import store
 from recollect.accounts.identity_providers.model import (
     MAX_PROVIDERS,
@@ -32,11 +33,12 @@ from recollect.accounts.identity_providers.model import (
 from recollect.accounts.identity_providers.relying_party import RelyingParty
 from recollect.accounts.members import service as members
 from recollect.accounts.people.model import PersonSession
-from recollect.caller import Caller
+from recollect.caller import Caller, Role
 from recollect.errors import Conflict, ErrorCode, NotFound
 from recollect.ids import new_id
 from recollect.platform.db import Database, Transaction
 from recollect.platform.sealing import Sealer
+from recollect.platform.text_records import TextRecords
 
 SUBJECT = "sign-in"
 """Who acts for a tenant while somebody signs in."""
@@ -125,6 +127,7 @@ async def begin(
 async def finish(
     db: Database,
     party: RelyingParty,
+    records: TextRecords,
     provider_id: UUID,
     returned: Returned,
     journey: Journey,
@@ -147,25 +150,51 @@ async def finish(
     if returned.code is None or returned.issuer not in (None, registration.issuer):
         raise SignInRefused("Your identity provider did not sign you in.")
     identity = await party.identity(tenant_id, registration, journey.secrets, returned.code, journey.redirect_uri)
+    role = await _role_by_domain(db, records, caller, provider_id, identity, purpose)
     async with db.transaction(caller) as tx:
-        person_id = await _person(tx, provider_id, identity, purpose, signed_in)
+        person_id = await _person(tx, provider_id, identity, purpose, signed_in, role)
     return ProviderSession(person_id, tenant_id, provider_id, purpose.place)
 
 
+async def _role_by_domain(
+    db: Database,
+    records: TextRecords,
+    caller: Caller,
+    provider_id: UUID,
+    identity: ProvenIdentity,
+    purpose: Purpose,
+) -> Role | None:
+    """As what somebody joins who is not known yet, by the domain of the verified address; None where they do not."""
+    if purpose.invitation_id is not None or purpose.person_id is not None:
+        return None
+    async with db.transaction(caller) as tx:
+        if await store.find_identity(tx, provider_id, identity.subject) is not None:
+            return None
+    return await email_domains.role_for(db, records, caller, identity.email)
+
+
 async def _person(
-    tx: Transaction, provider_id: UUID, identity: ProvenIdentity, purpose: Purpose, signed_in: PersonSession | None
+    tx: Transaction,
+    provider_id: UUID,
+    identity: ProvenIdentity,
+    purpose: Purpose,
+    signed_in: PersonSession | None,
+    role: Role | None,
 ) -> UUID:
-    """Who this identity is, or becomes. Raises SignInRefused."""
+    """Who this identity is, or becomes; `role`: as what it may join without an invitation. Raises SignInRefused."""
     known = await store.find_identity(tx, provider_id, identity.subject)
     if purpose.person_id is not None:
         return await _connected(tx, provider_id, identity, purpose.person_id, known, signed_in)
     if known is not None:
         return known
-    if purpose.invitation_id is None:
+    if purpose.invitation_id is None and role is None:
         raise SignInRefused(STRANGER)
     person_id = new_id()
     await store.insert_person(tx, person_id, identity)
-    await members.accept_for(tx, purpose.invitation_id, person_id, identity.email)
+    if purpose.invitation_id is not None:
+        await members.accept_for(tx, purpose.invitation_id, person_id, identity.email)
+    elif role is not None:
+        await members.add_member(tx, person_id, role)
     if not await store.insert_identity(tx, provider_id, identity.subject, person_id):
         raise SignInRefused(OVER)  # The same one came by another browser just now.
     return person_id

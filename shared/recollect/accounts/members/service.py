@@ -133,6 +133,11 @@ async def accept_for(tx: Transaction, invitation_id: UUID, person_id: UUID, emai
     await _accept(tx, invitation_id, person_id)
 
 
+async def add_member(tx: Transaction, person_id: UUID, role: Role) -> None:
+    """Make a person a member, for whom the tenant has decided it already; nothing where they are one."""
+    await store.insert_member(tx, person_id, role)
+
+
 async def is_member(tx: Transaction, person_id: UUID) -> bool:
     """Whether a person is a member of the tenant."""
     return await store.find_member(tx, person_id) is not None

@@ -61,6 +61,7 @@ SELECT (SELECT count(*) FROM autolinks WHERE tenant_id = :tenant_id) AS autolink
     (SELECT count(*) FROM oauth_access_tokens WHERE tenant_id = :tenant_id) AS oauth_access_tokens,
     (SELECT count(*) FROM oauth_refresh_tokens WHERE tenant_id = :tenant_id) AS oauth_refresh_tokens,
     (SELECT count(*) FROM oauth_grants WHERE tenant_id = :tenant_id) AS oauth_grants,
+    (SELECT count(*) FROM email_domains WHERE tenant_id = :tenant_id) AS email_domains,
     (SELECT count(*) FROM trusted_issuers WHERE tenant_id = :tenant_id) AS trusted_issuers,
     (SELECT count(*) FROM provider_sign_ins WHERE tenant_id = :tenant_id) AS provider_sign_ins,
     (SELECT count(*) FROM provider_identities WHERE tenant_id = :tenant_id) AS provider_identities,
@@ -115,6 +116,8 @@ WITH d_autolinks AS (
     DELETE FROM oauth_refresh_tokens WHERE tenant_id = :tenant_id RETURNING 1
 ), d_oauth_grants AS (
     DELETE FROM oauth_grants WHERE tenant_id = :tenant_id RETURNING 1
+), d_email_domains AS (
+    DELETE FROM email_domains WHERE tenant_id = :tenant_id RETURNING 1
 ), d_trusted_issuers AS (
     DELETE FROM trusted_issuers WHERE tenant_id = :tenant_id RETURNING 1
 ), d_provider_sign_ins AS (
@@ -158,6 +161,7 @@ SELECT (SELECT count(*) FROM d_autolinks) AS autolinks,
     (SELECT count(*) FROM d_oauth_access_tokens) AS oauth_access_tokens,
     (SELECT count(*) FROM d_oauth_refresh_tokens) AS oauth_refresh_tokens,
     (SELECT count(*) FROM d_oauth_grants) AS oauth_grants,
+    (SELECT count(*) FROM d_email_domains) AS email_domains,
     (SELECT count(*) FROM d_trusted_issuers) AS trusted_issuers,
     (SELECT count(*) FROM d_provider_sign_ins) AS provider_sign_ins,
     (SELECT count(*) FROM d_provider_identities) AS provider_identities,
