@@ -13,16 +13,19 @@ from litestar.types import Receive, Scope, Send
 from redis.asyncio import Redis
 
 from recollect import __version__
+from recollect.accounts.identity_providers.relying_party import RelyingParty
 from recollect.accounts.oauth.signing.model import Vault
 from recollect.accounts.usage.tally import UsageTally
 from recollect.platform.cache import connect_redis
 from recollect.platform.db import Database
 from recollect.platform.embedding import Embedder, create_embedder, create_previous_embedder
 from recollect.platform.embedding_cache import CachedEmbedder
+from recollect.platform.issuers import Issuers
 from recollect.platform.outbound import Outbound
 from recollect.platform.queue import Wakeups
 from recollect.platform.rate_limits.limiter import RateLimiter
 from recollect.platform.shared_cache import SharedCache
+from recollect.platform.text_records import TextRecords
 from recollect.retrieval.recall.cache import RecallCache
 from recollect.retrieval.recall.questions import QuestionEncoder
 from recollect.settings import Settings
@@ -33,11 +36,13 @@ from recollect_gateway.departures import DepartureMiddleware
 from recollect_gateway.errors import problem_response
 from recollect_gateway.failures import FailedKeys
 from recollect_gateway.guards import CallerMiddleware, known_parameters, within_toolsets
+from recollect_gateway.management.email_domains import EmailDomainController
 from recollect_gateway.management.erasure import ErasureController
 from recollect_gateway.management.grants import GrantController
 from recollect_gateway.management.graph_jobs import GraphJobController
 from recollect_gateway.management.graphs import GraphController
 from recollect_gateway.management.health import HealthController
+from recollect_gateway.management.identity_providers import IdentityProviderController
 from recollect_gateway.management.jobs import JobController
 from recollect_gateway.management.keys import KeyController, report_key
 from recollect_gateway.management.members import InvitationController, MemberController
@@ -45,6 +50,7 @@ from recollect_gateway.management.memories import MemoryController
 from recollect_gateway.management.passages import PassageController
 from recollect_gateway.management.plan import PlanController
 from recollect_gateway.management.transfer import TransferController
+from recollect_gateway.management.trusted_issuers import TrustedIssuerController
 from recollect_gateway.management.usage import UsageController
 from recollect_gateway.mcp_endpoint.endpoint import McpEndpoint
 from recollect_gateway.oauth.authorization import AuthorizationController
@@ -58,6 +64,7 @@ from recollect_gateway.oauth.token import TokenController
 from recollect_gateway.usage import UsageMiddleware, flushed_usage
 from recollect_gateway.web.joining import JoinController
 from recollect_gateway.web.pages import error_page
+from recollect_gateway.web.providers import ProviderSignInController
 from recollect_gateway.web.sign_in import AccountController, SignInController
 from recollect_gateway.web.styles import style_sheet
 
@@ -99,7 +106,10 @@ def _management_api() -> list[Router]:
             KeyController,
             MemberController,
             InvitationController,
+            IdentityProviderController,
+            EmailDomainController,
             GrantController,
+            TrustedIssuerController,
             MemoryController,
             TransferController,
             JobController,
@@ -127,7 +137,14 @@ def _pages() -> Router:
     """What people see in a browser."""
     return Router(
         "/",
-        route_handlers=[SignInController, AccountController, JoinController, AuthorizationController, style_sheet],
+        route_handlers=[
+            SignInController,
+            ProviderSignInController,
+            AccountController,
+            JoinController,
+            AuthorizationController,
+            style_sheet,
+        ],
         exception_handlers={Exception: error_page},
     )
 
@@ -168,14 +185,17 @@ async def _open(state: State, settings: Settings, stack: AsyncExitStack) -> None
     state.limiter = limiter = _rate_limiter(redis, settings)
     stack.push_async_callback(limiter.aclose)
     failed = FailedKeys(limiter, lambda site: limits.of("failed_keys", site, settings.failed_keys_per_minute))
-    state.authenticator = Authenticator(state.db, state.pepper, state.tally.note_key, failed)
+    outbound = Outbound(settings)
+    stack.push_async_callback(outbound.close)
+    state.issuers = Issuers(outbound)
+    state.authenticator = Authenticator(state.db, state.pepper, state.tally.note_key, failed, state.issuers)
     state.admission = Admission(limiter, settings)
     state.resources = Resources(settings.base_url)
     state.vault = Vault.of(state.pepper)
     state.published_keys = PublishedKeys(state.db)
-    outbound = Outbound(settings)
-    stack.push_async_callback(outbound.close)
     state.known_clients = KnownClients(state.db, outbound)
+    state.relying_party = RelyingParty(state.issuers, outbound)
+    state.text_records = TextRecords(settings)
     state.services = Services(state.db, encoder, settings, recall_cache, state.tally)
     state.mcp_endpoint = McpEndpoint(state.services, state.authenticator, state.admission, state.resources)
     await stack.enter_async_context(state.mcp_endpoint.sessions.run())

@@ -1,7 +1,7 @@
 """Credentials: the one place where what a request brings becomes a Caller.
 
-That is an API key in the Authorization header; or, for routes under /v1, the session of a browser together with the
-header that names one of its person's tenants.
+That is an API key or an access token in the Authorization header; or, for routes under /v1, the session of a browser
+together with the header that names one of its person's tenants.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -17,11 +17,15 @@ from recollect.accounts.identity.service import NoteUse, TenantSuspended
 from recollect.accounts.oauth.grants import service as grants
 from recollect.accounts.oauth.grants.model import ACCESS
 from recollect.accounts.oauth.grants.service import WrongResource
+from recollect.accounts.oauth.issuers import service as trusted
+from recollect.accounts.oauth.issuers.model import looks_like_token
+from recollect.accounts.oauth.issuers.service import NotTrusted, PresentedToken
 from recollect.accounts.people import service as people
 from recollect.accounts.people.model import PersonSession
 from recollect.caller import Caller
 from recollect.errors import Unauthenticated
 from recollect.platform.db import Database
+from recollect.platform.issuers import Issuers
 from recollect_gateway.addresses import site_of
 from recollect_gateway.failures import FailedKeys
 from recollect_gateway.web.forms import TENANT_HEADER
@@ -35,26 +39,45 @@ AnyConnection = ASGIConnection[Any, Any, Any, Any]
 
 @dataclass(frozen=True, slots=True)
 class Authenticator:
-    """Turns `Authorization: Bearer rcl_…`, a key or an access token, into a Caller. `failed` None throttles nobody."""
+    """Turns `Authorization: Bearer …`, a key or an access token, into a Caller.
+
+    `failed` None throttles nobody; `issuers` None accepts tokens of no issuer but ours.
+    """
 
     db: Database
     pepper: bytes
     note_use: NoteUse | None = None
     failed: FailedKeys | None = None
+    issuers: Issuers | None = None
 
     async def caller(
         self, connection: AnyConnection, tenant: str | None = None, *, resource: str | None = None
     ) -> Caller:
         """The Caller of a request, who must be of `tenant` where the address names one.
 
-        An access token must be for `resource`; where that is None, as beside MCP, none holds.
+        An access token must be for `resource`; where that is None, as beside MCP, none holds. Where the address names a
+        tenant, it may be one of an issuer that this tenant trusts.
         Raises Unauthenticated, alike for every reason, TooManyRequests, or Unavailable.
         """
         secret = _secret(connection.headers)
+        if looks_like_token(secret):
+            return await self._foreign(connection, secret, tenant, resource)
         caller = await self._looked_up(secret, _site(connection), lambda: self._ask(secret, resource))
         if tenant not in (None, caller.tenant):
             raise Unauthenticated(identity.REFUSAL)
         return caller
+
+    async def _foreign(
+        self, connection: AnyConnection, secret: str, tenant: str | None, resource: str | None
+    ) -> Caller:
+        """The Caller of a token that an issuer signed whom the tenant in the address trusts."""
+        issuers = self.issuers
+        if issuers is None or tenant is None or resource is None:
+            raise Unauthenticated(identity.REFUSAL)
+        presented = PresentedToken(secret, tenant, resource)
+        return await self._looked_up(
+            secret, _site(connection), lambda: trusted.authenticate(self.db, issuers, presented)
+        )
 
     async def caller_of_route(self, connection: AnyConnection) -> Caller:
         """The Caller of a request to a route: who holds a key, or a member who is signed in.
@@ -99,7 +122,9 @@ class Authenticator:
         try:
             found = await ask()
         except Unauthenticated as error:
-            await self.failed.note_failed(key, site, void=not isinstance(error, TenantSuspended | WrongResource))
+            await self.failed.note_failed(
+                key, site, void=not isinstance(error, TenantSuspended | WrongResource | NotTrusted)
+            )
             raise
         self.failed.note_held(key)
         return found
@@ -120,7 +145,8 @@ def _secret(headers: Headers) -> str:
     """What could be a key or a token; what could not costs no look-up and is no failure of its address."""
     scheme, _, credential = headers.get("authorization", "").partition(" ")
     secret = credential.strip()
-    if scheme.lower() != "bearer" or kind_of(secret) not in (*KIND_SCOPES, ACCESS):
+    could_hold = kind_of(secret) in (*KIND_SCOPES, ACCESS) or looks_like_token(secret)
+    if scheme.lower() != "bearer" or not could_hold:
         raise Unauthenticated(identity.REFUSAL)
     return secret
 

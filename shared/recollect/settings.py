@@ -95,6 +95,11 @@ class Settings(BaseSettings):
         "`RECOLLECT_OUTBOUND_NETWORKS`. What is not of the public internet is refused without.",
     )
     outbound_ports: list[int] = Field(default=[443], description="Ports that such addresses may name, as JSON.")
+    dns_servers: list[str] = Field(
+        default=[],
+        description='Name servers that are asked for the records of e-mail domains, as JSON (`["10.0.0.2:53"]`). '
+        "Empty: those of the machine.",
+    )
     outbound_seconds: float = Field(
         default=10.0, gt=0, le=60, description="How long an answer from such an address may take, all in all."
     )

@@ -126,6 +126,33 @@ async def _settled(agent: Agent, owner: asyncpg.Connection) -> Neighbour:
             "WHERE tenant_id = $1",
             caller.tenant_id,
         )
+    await owner.execute(
+        """INSERT INTO identity_providers (tenant_id, id, name, issuer, client_id, client_secret, algorithm, created_by)
+        VALUES ($1, gen_random_uuid(), 'Login', 'https://login.example.com', 'x', 'sealed', 'RS256', 'person')""",
+        caller.tenant_id,
+    )
+    await owner.execute(
+        """INSERT INTO email_domains (tenant_id, id, domain, secret, role, created_by)
+        VALUES ($1, gen_random_uuid(), 'example.com', repeat('x', 43), 'member', 'person')""",
+        caller.tenant_id,
+    )
+    await owner.execute(
+        """INSERT INTO trusted_issuers (tenant_id, id, name, issuer, algorithm, claim, rules, created_by)
+        VALUES ($1, gen_random_uuid(), 'Tokens', 'https://login.example.com', 'RS256', 'scope', '[]', 'person')""",
+        caller.tenant_id,
+    )
+    await owner.execute(
+        """INSERT INTO provider_identities (tenant_id, provider_id, subject, person_id)
+        SELECT tenant_id, i.id, 'ada', m.person_id FROM identity_providers i JOIN members m USING (tenant_id)
+        WHERE tenant_id = $1""",
+        caller.tenant_id,
+    )
+    await owner.execute(
+        """INSERT INTO provider_sign_ins (tenant_id, id, provider_id, hash, browser, place, expires_at)
+        SELECT tenant_id, gen_random_uuid(), id, sha256(id::text::bytea), 'browser', '/account', now() + interval '1 h'
+        FROM identity_providers WHERE tenant_id = $1""",
+        caller.tenant_id,
+    )
     await owner.execute("INSERT INTO usage_hourly VALUES ($1, '2026-01-01Z', 'tool', 'recall', 1)", caller.tenant_id)
     async with db.transaction(caller) as tx:
         default = await graphs.get_graph(tx, "default")

@@ -47,7 +47,24 @@ FUNCTIONS = {
         "last_used_at",
         "expires_at",
         "revoked_at",
+        "confined_to",
     },
+    "find_identity_providers(tenant_slugs text[])": {"tenant_id", "tenant", "id", "name"},
+    "release_email_domain(proven_domain text)": {"release_email_domain"},
+    "find_email_domain(email_domain text)": {"tenant"},
+    "find_trusted_issuer(tenant_slug text, issuer_address text)": {
+        "tenant_id",
+        "tenant",
+        "tenant_status",
+        "id",
+        "issuer",
+        "algorithm",
+        "claim",
+        "rules",
+        *RATES,
+    },
+    "list_trusted_issuers(tenant_slug text)": {"issuer"},
+    "find_provider_sign_in(state_hash bytea)": {"tenant_id"},
     "list_memberships()": {"tenant_id", "tenant", "tenant_name", "tenant_status", "role", *RATES},
     "find_invitation(secret_hash bytea)": {
         "tenant_id",
@@ -99,6 +116,7 @@ WRITING = {
     "forget_statistics": "what the planner knows, and nothing else",
     "keep_oauth_client": "clients, which are nobody's: test_oauth.py",
     "touch_oauth_client": "when a client was used",
+    "release_email_domain": "a claim that another tenant has not proven for a week: test_email_domains.py",
     "add_signing_key": "signing keys, which are nobody's: test_oauth.py",
 }
 """Those that write, and what."""

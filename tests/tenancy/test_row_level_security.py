@@ -191,6 +191,11 @@ WITHOUT_RIGHT = {
     "oauth_codes": {"move", "take"},
     "oauth_access_tokens": {"move", "take"},
     "oauth_refresh_tokens": {"move", "take"},
+    "identity_providers": {"move", "take"},
+    "trusted_issuers": {"move", "take"},
+    "email_domains": {"move", "take"},
+    "provider_identities": {"move", "take"},
+    "provider_sign_ins": {"move", "take", "update"},
 }
 """The log is never rewritten, keys and invitations are never deleted: there the right itself is missing."""
 UPDATABLE = {
@@ -201,6 +206,10 @@ UPDATABLE = {
     "oauth_codes": "used_at",
     "oauth_access_tokens": "revoked_at",
     "oauth_refresh_tokens": "uses",
+    "identity_providers": "name",
+    "trusted_issuers": "name",
+    "email_domains": "role",
+    "provider_identities": "last_used_at",
 }
 """A column that may be updated where not all may be."""
 

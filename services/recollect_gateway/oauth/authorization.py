@@ -124,7 +124,7 @@ async def _memberships(
     wanted = state.resources.named(asked.resource).tenant or chosen
     found = [
         each
-        for each in await people.list_memberships(state.db, person.person_id)
+        for each in await people.list_memberships(state.db, person.person_id, within=person.confined_to)
         if each.tenant_status == "active" and wanted in (None, each.tenant)
     ]
     if not found:

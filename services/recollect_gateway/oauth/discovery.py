@@ -1,5 +1,6 @@
 """What clients discover: which authorization server a resource has, and what this one can do."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from litestar import Controller, Response, get
@@ -7,6 +8,7 @@ from litestar.datastructures import State
 from litestar.params import FromPath
 
 from recollect.accounts.oauth.grants.model import DEFAULT_SCOPES, SCOPES
+from recollect.accounts.oauth.issuers import service as trusted
 from recollect.accounts.oauth.signing.model import ALGORITHM
 from recollect.accounts.tenants.model import SLUG
 from recollect.errors import NotFound
@@ -32,11 +34,15 @@ class DiscoveryController(Controller):
 
     @get(f"{WELL_KNOWN}/t/{{tenant:str}}/mcp")
     async def tenant_resource(self, state: State, tenant: FromPath[str]) -> Response[dict[str, Any]]:
-        """The metadata of a tenant's endpoint: the same for whatever may be the name of a tenant."""
+        """The metadata of a tenant's endpoint: the same for whatever may be the name of a tenant.
+
+        But for one that trusts other issuers: its document names them.
+        """
         if not SLUG.fullmatch(tenant):
             raise NotFound("There is nothing at this address.")
         resources: Resources = state.resources
-        return _document(_resource_metadata(resources, resources.of(tenant)))
+        issuers = await trusted.trusted_addresses(state.db, tenant)
+        return _document(_resource_metadata(resources, resources.of(tenant), issuers))
 
     @get(["/.well-known/oauth-authorization-server", "/.well-known/openid-configuration"])
     async def authorization_server(self, state: State) -> Response[dict[str, Any]]:
@@ -69,11 +75,11 @@ def server_metadata(issuer: str, *, issuer_parameter: bool) -> dict[str, Any]:
     }
 
 
-def _resource_metadata(resources: Resources, resource: Resource) -> dict[str, Any]:
+def _resource_metadata(resources: Resources, resource: Resource, issuers: Sequence[str] = ()) -> dict[str, Any]:
     return {
         "resource": resource.uri,
         "resource_name": "Recollect",
-        "authorization_servers": [resources.base],
+        "authorization_servers": [resources.base, *issuers],
         "scopes_supported": list(DEFAULT_SCOPES),
         "bearer_methods_supported": ["header"],
     }

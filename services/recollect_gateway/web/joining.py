@@ -13,6 +13,7 @@ from recollect.errors import InvalidInput
 from recollect_gateway.admission import by_address
 from recollect_gateway.web.forms import field, read_form
 from recollect_gateway.web.pages import go_to, page
+from recollect_gateway.web.providers import offered_to
 from recollect_gateway.web.sessions import browser_of, session_cookie, signed_in, to_sign_in
 
 AnyRequest = Request[Any, Any, Any]
@@ -32,7 +33,7 @@ class JoinController(Controller):
         session = await signed_in(request)
         if session is None and await people.is_known(request.app.state.db, invitation.email):
             return to_sign_in(request)
-        return _page(request, invitation, session)
+        return await _page(request, invitation, session)
 
     @post("/")
     async def join(self, request: AnyRequest) -> Response[str] | Redirect:
@@ -45,7 +46,7 @@ class JoinController(Controller):
         try:
             person = await people.register(state.db, invitation.email, field(form, "name"), field(form, "password"))
         except InvalidInput as error:
-            return _page(request, invitation, None, status=400, name=field(form, "name"), fault=error.message)
+            return await _page(request, invitation, None, status=400, name=field(form, "name"), fault=error.message)
         await members.join(state.db, invitation, person)
         answer = go_to("/account")
         issued = await people.begin_session(state.db, person.id, browser_of(request), pepper=state.pepper)
@@ -58,7 +59,7 @@ async def _invitation(request: AnyRequest) -> OpenInvitation:
     return await members.open_invitation(state.db, request.path_params["secret"], pepper=state.pepper)
 
 
-def _page(
+async def _page(
     request: AnyRequest,
     invitation: OpenInvitation,
     session: PersonSession | None,
@@ -67,4 +68,14 @@ def _page(
     name: str = "",
     fault: str = "",
 ) -> Response[str]:
-    return page(request, "join.html", status=status, invitation=invitation, me=session, name=name, fault=fault)
+    return page(
+        request,
+        "join.html",
+        status=status,
+        invitation=invitation,
+        secret=request.path_params["secret"],
+        providers=await offered_to(request, invitation.tenant),
+        me=session,
+        name=name,
+        fault=fault,
+    )

@@ -34,9 +34,11 @@ async def signed_in(request: AnyConnection) -> PersonSession | None:
 async def member_caller(request: AnyConnection, tenant: str) -> Caller | None:
     """The Caller who is signed in, as a member of that tenant; None for anybody else, whatever the reason."""
     session = await signed_in(request)
-    memberships = await people.list_memberships(request.app.state.db, session.person_id) if session else []
-    for each in memberships:
-        if each.tenant == tenant and each.tenant_status == "active" and session is not None:
+    if session is None:
+        return None
+    db = request.app.state.db
+    for each in await people.list_memberships(db, session.person_id, within=session.confined_to):
+        if each.tenant == tenant and each.tenant_status == "active":
             return _member(session, each)
     return None
 

@@ -6,15 +6,19 @@ from litestar import Controller, Request, Response, get, post
 from litestar.params import FromQuery
 from litestar.response import Redirect
 
+from recollect.accounts.identity_providers import service as providers
 from recollect.accounts.people import service as people
-from recollect.accounts.people.model import PersonSession
+from recollect.accounts.people.model import MAX_EMAIL, PersonSession
 from recollect.errors import InvalidInput, Unauthenticated
 from recollect_gateway.admission import by_address, take_for_account
 from recollect_gateway.web.forms import field, read_form
 from recollect_gateway.web.pages import go_to, next_place, page
+from recollect_gateway.web.providers import offered_to, organization_meant
 from recollect_gateway.web.sessions import browser_of, no_session_cookie, session_cookie, signed_in, to_sign_in
 
 AnyRequest = Request[Any, Any, Any]
+MAX_CONNECTABLE = 50
+"""Organisations of a person whose providers the account offers to connect."""
 
 
 class SignInController(Controller):
@@ -23,12 +27,17 @@ class SignInController(Controller):
     path = "/"
     include_in_schema = False
 
-    @get("/sign-in")
-    async def show(self, request: AnyRequest, next: FromQuery[str | None] = None) -> Response[str] | Redirect:
-        """The form; who is signed in goes on."""
+    @get("/sign-in", guards=[by_address("sign-in-page", lambda settings: settings.public_requests_per_minute)])
+    async def show(
+        self,
+        request: AnyRequest,
+        next: FromQuery[str | None] = None,
+        organization: FromQuery[str | None] = None,
+    ) -> Response[str] | Redirect:
+        """The form, with the identity providers of the organisation that is meant; who is signed in goes on."""
         if await signed_in(request) is not None:
             return go_to(next_place(next))
-        return page(request, "sign_in.html", next=next_place(next), email="", fault="")
+        return await _form(request, next_place(next), organization=organization)
 
     @post("/sign-in", guards=[by_address("sign-in", lambda settings: settings.sign_ins_per_minute)])
     async def sign_in(self, request: AnyRequest) -> Response[str] | Redirect:
@@ -42,7 +51,7 @@ class SignInController(Controller):
                 state.db, email, field(form, "password"), browser_of(request), pepper=state.pepper
             )
         except Unauthenticated as error:
-            return page(request, "sign_in.html", status=401, next=place, email=email, fault=error.message)
+            return await _form(request, place, status=401, email=email, fault=error.message)
         answer = go_to(place)
         answer.set_cookie(session_cookie(request, issued))
         return answer
@@ -52,7 +61,7 @@ class SignInController(Controller):
         """End the session of this browser."""
         await read_form(request)
         if (session := await signed_in(request)) is not None:
-            await people.end_session(request.app.state.db, session.person_id, session.id)
+            await people.end_session(request.app.state.db, session.person_id, session.id, within=session.confined_to)
         answer = go_to("/sign-in")
         answer.set_cookie(no_session_cookie(request))
         return answer
@@ -92,21 +101,48 @@ class AccountController(Controller):
         await read_form(request)
         session = await signed_in(request)
         if session is not None:
-            await people.end_session(request.app.state.db, session.person_id, request.path_params["session_id"])
+            session_id = request.path_params["session_id"]
+            await people.end_session(request.app.state.db, session.person_id, session_id, within=session.confined_to)
         return go_to("/account")
+
+
+async def _form(
+    request: AnyRequest,
+    place: str,
+    *,
+    organization: str | None = None,
+    status: int = 200,
+    email: str = "",
+    fault: str = "",
+) -> Response[str]:
+    meant = await organization_meant(request, place, organization)
+    return page(
+        request,
+        "sign_in.html",
+        status=status,
+        next=place,
+        email=email,
+        fault=fault,
+        organization=(organization or meant)[:MAX_EMAIL],
+        providers=await offered_to(request, meant),
+    )
 
 
 async def _account(
     request: AnyRequest, session: PersonSession, *, status: int = 200, fault: str = "", done: str = ""
 ) -> Response[str]:
     db = request.app.state.db
+    memberships = await people.list_memberships(db, session.person_id, within=session.confined_to)
+    own = session.confined_to is None
+    connectable = await providers.offered(db, [each.tenant for each in memberships[:MAX_CONNECTABLE]]) if own else []
     return page(
         request,
         "account.html",
         status=status,
         me=session,
-        memberships=await people.list_memberships(db, session.person_id),
-        sessions=await people.list_sessions(db, session.person_id),
+        memberships=memberships,
+        providers=connectable,
+        sessions=await people.list_sessions(db, session.person_id, within=session.confined_to),
         fault=fault,
         done=done,
     )

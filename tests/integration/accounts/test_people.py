@@ -80,7 +80,7 @@ class TestSessions:
         session = await people.session_of(db, issued.secret, pepper=PEPPER)
         assert session is not None
         assert (session.person_id, session.name) == (person.id, "Ada")
-        await people.end_session(db, person.id, session.id)
+        await people.end_session(db, person.id, session.id, within=None)
         assert await people.session_of(db, issued.secret, pepper=PEPPER) is None
 
     @pytest.mark.parametrize(
@@ -123,10 +123,10 @@ class TestSessions:
         mine, other = [await people.register(db, new_email(), "Ada", PASSWORD) for _ in range(2)]
         kept = await people.begin_session(db, mine.id, BROWSER, pepper=PEPPER)
         theirs = await people.begin_session(db, other.id, BROWSER, pepper=PEPPER)
-        assert [each.id for each in await people.list_sessions(db, mine.id)] == [kept.id]
+        assert [each.id for each in await people.list_sessions(db, mine.id, within=None)] == [kept.id]
         for session_id in (theirs.id, uuid4()):
             with pytest.raises(NotFound, match="no such session"):
-                await people.end_session(db, mine.id, session_id)
+                await people.end_session(db, mine.id, session_id, within=None)
         assert await people.session_of(db, theirs.secret, pepper=PEPPER) is not None
 
     async def test_another_password_ends_the_other_sessions(self, db: Database) -> None:
@@ -268,5 +268,5 @@ class TestRoles:
         async with db.transaction(elsewhere) as tx:
             issued = await members.invite(tx, person.email, Role.ADMIN, pepper=PEPPER)
         await members.join(db, await members.open_invitation(db, issued.secret, pepper=PEPPER), person)
-        found = {each.tenant: each.role for each in await people.list_memberships(db, person.id)}
+        found = {each.tenant: each.role for each in await people.list_memberships(db, person.id, within=None)}
         assert found == {caller.tenant: Role.READER, elsewhere.tenant: Role.ADMIN}

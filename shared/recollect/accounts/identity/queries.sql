@@ -67,7 +67,7 @@ SELECT EXISTS (
 
 -- name: find_standing
 -- Whether the tenant is active, and whether a key of it (:key_id) holds, a person (:person_id) is its member, or a grant
--- (:grant_id) was not revoked and is a member's.
+-- (:grant_id) was not revoked and is a member's, or an issuer (:issuer_id) is trusted.
 SELECT t.status = 'active' AS is_active, EXISTS (
     SELECT 1 FROM api_keys
     WHERE tenant_id = :tenant_id AND id = :key_id AND revoked_at IS NULL
@@ -78,6 +78,8 @@ SELECT t.status = 'active' AS is_active, EXISTS (
     SELECT 1 FROM oauth_grants g
     JOIN members m ON m.tenant_id = :tenant_id AND m.person_id = g.person_id
     WHERE g.tenant_id = :tenant_id AND g.id = :grant_id AND g.revoked_at IS NULL
+) OR EXISTS (
+    SELECT 1 FROM trusted_issuers WHERE tenant_id = :tenant_id AND id = :issuer_id AND disabled_at IS NULL
 ) AS holds
 FROM tenants t
 WHERE t.id = :tenant_id;

@@ -18,7 +18,9 @@ MAX_NAME = 200
 KEY_SUBJECT = "key:"
 PERSON_SUBJECT = "person:"
 GRANT_SUBJECT = "grant:"
-"""How a Caller's subject begins that is a key, a person, or a grant to an OAuth client; the id follows."""
+ISSUER_SUBJECT = "issuer:"
+"""How a Caller's subject begins that is a key, a person, a grant to an OAuth client, or a subject of an issuer that the
+tenant trusts; the id follows, and after that of an issuer its subject."""
 
 TOUCH_EVERY = timedelta(minutes=1)
 MAX_OVERLAP = timedelta(days=30)
@@ -129,15 +131,20 @@ async def revoke_key(tx: Transaction, key_id: UUID) -> ApiKey:
 async def require_standing(tx: Transaction, subject: str) -> None:
     """Raise Unauthenticated where whom work is done for has no right to it any more, TenantSuspended where nobody has.
 
-    `subject`: whose work it is, as a Caller says it: a key that must hold, a person who must be a member, or a grant of
-    one. Operators and the worker need none of these.
+    `subject`: whose work it is, as a Caller says it: a key that must hold, a person who must be a member, a grant of
+    one, or an issuer that must be trusted. Operators and the worker need none of these.
     """
-    key_id, person_id, grant_id = (_id_in(subject, kind) for kind in (KEY_SUBJECT, PERSON_SUBJECT, GRANT_SUBJECT))
-    is_active, holds = await store.find_standing(tx, key_id=key_id, person_id=person_id, grant_id=grant_id)
+    kinds = (KEY_SUBJECT, PERSON_SUBJECT, GRANT_SUBJECT, ISSUER_SUBJECT)
+    key_id, person_id, grant_id, issuer_id = (_id_in(subject, kind) for kind in kinds)
+    is_active, holds = await store.find_standing(
+        tx, key_id=key_id, person_id=person_id, grant_id=grant_id, issuer_id=issuer_id
+    )
     if key_id and not holds:
         raise Unauthenticated("The key that started this was revoked or has expired.")
     if grant_id and not holds:
         raise Unauthenticated("What let a client start this was revoked.")
+    if issuer_id and not holds:
+        raise Unauthenticated("The issuer of the token that started this is trusted no more.")
     if person_id and not holds:
         raise Unauthenticated("Who started this is no member any more.")
     if not is_active:
@@ -146,7 +153,7 @@ async def require_standing(tx: Transaction, subject: str) -> None:
 
 def _id_in(subject: str, kind: str) -> UUID | None:
     """The id of a subject of that kind, None for another."""
-    return UUID(subject.removeprefix(kind)) if subject.startswith(kind) else None
+    return UUID(subject.removeprefix(kind).partition(":")[0]) if subject.startswith(kind) else None
 
 
 def _no_key() -> NotFound:

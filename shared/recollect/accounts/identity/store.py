@@ -98,10 +98,15 @@ async def is_default_graph(tx: Transaction, graph_id: UUID) -> bool:
 
 
 async def find_standing(
-    tx: Transaction, *, key_id: UUID | None, person_id: UUID | None, grant_id: UUID | None
+    tx: Transaction, *, key_id: UUID | None, person_id: UUID | None, grant_id: UUID | None, issuer_id: UUID | None
 ) -> tuple[bool, bool]:
-    """Whether the tenant is active, and whether a key of it holds, a person is its member, or a grant is a member's."""
-    row = await tx.fetchrow(queries.find_standing, key_id=key_id, person_id=person_id, grant_id=grant_id)
+    """Whether the tenant is active, and whether whom work is done for has a right to it.
+
+    That is a key that holds, a person who is a member, a grant of one, or an issuer that is trusted.
+    """
+    row = await tx.fetchrow(
+        queries.find_standing, key_id=key_id, person_id=person_id, grant_id=grant_id, issuer_id=issuer_id
+    )
     return (row["is_active"], row["holds"]) if row else (False, False)
 
 

@@ -63,6 +63,10 @@ RETURNING id, email, role, created_at, created_by, expires_at, accepted_at, revo
 SELECT tenant_id, tenant, tenant_name, tenant_status, id, email, role, expires_at, accepted_at, revoked_at
 FROM find_invitation(:hash);
 
+-- name: find_invited
+-- Whose address an invitation is for.
+SELECT email FROM invitations WHERE tenant_id = :tenant_id AND id = :id;
+
 -- name: accept_invitation
 -- Use an invitation up; nothing where it holds no more, also where another has just used it.
 UPDATE invitations SET accepted_at = clock_timestamp()

@@ -116,13 +116,39 @@ async def join(db: Database, invitation: OpenInvitation, person: Person | Person
     """
     if person.email != invitation.email:
         raise Forbidden(f"This invitation is for {invitation.email}. Sign in with that address.")
+    if isinstance(person, PersonSession) and person.confined_to is not None:
+        raise Forbidden("You signed in by an organisation's provider, which is good for that organisation only.")
     person_id = person.id if isinstance(person, Person) else person.person_id
     async with db.transaction(_joining(invitation, person_id)) as tx:
-        role = await store.accept_invitation(tx, invitation.id)
-        if role is None:
-            raise _void()
-        if not await store.insert_member(tx, person_id, role):
-            raise Conflict("You are a member already.", code=ErrorCode.MEMBER_EXISTS)
+        await _accept(tx, invitation.id, person_id)
+
+
+async def accept_for(tx: Transaction, invitation_id: UUID, person_id: UUID, email: str) -> None:
+    """Make a person a member, once, whose address the tenant's own identity provider verified.
+
+    Raises Forbidden for another address than the one that was invited, NotFound where the invitation holds no more.
+    """
+    if await store.find_invited(tx, invitation_id) != email:
+        raise Forbidden("This invitation is for another address than the one that your provider verified.")
+    await _accept(tx, invitation_id, person_id)
+
+
+async def add_member(tx: Transaction, person_id: UUID, role: Role) -> None:
+    """Make a person a member, for whom the tenant has decided it already; nothing where they are one."""
+    await store.insert_member(tx, person_id, role)
+
+
+async def is_member(tx: Transaction, person_id: UUID) -> bool:
+    """Whether a person is a member of the tenant."""
+    return await store.find_member(tx, person_id) is not None
+
+
+async def _accept(tx: Transaction, invitation_id: UUID, person_id: UUID) -> None:
+    role = await store.accept_invitation(tx, invitation_id)
+    if role is None:
+        raise _void()
+    if not await store.insert_member(tx, person_id, role):
+        raise Conflict("You are a member already.", code=ErrorCode.MEMBER_EXISTS)
 
 
 def _void() -> NotFound:

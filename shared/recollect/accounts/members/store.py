@@ -97,6 +97,12 @@ async def find_invitation(session: Session, secret_hash: bytes) -> InvitationRec
     return InvitationRecord(**row) if row else None
 
 
+async def find_invited(tx: Transaction, invitation_id: UUID) -> str | None:
+    """Whose address an invitation of the tenant is for; None if there is none."""
+    email: str | None = await tx.fetchval(queries.find_invited, id=invitation_id)
+    return email
+
+
 async def accept_invitation(tx: Transaction, invitation_id: UUID) -> Role | None:
     """Use an invitation up; the role that it gives, or None where it holds no more."""
     role = await tx.fetchval(queries.accept_invitation, id=invitation_id)

@@ -41,7 +41,11 @@ class Credentials:
 
 @dataclass(frozen=True, slots=True)
 class PersonSession:
-    """A sign-in that holds, and who signed in."""
+    """A sign-in that holds, and who signed in.
+
+    `confined_to`: the one tenant for which it is good, where that tenant's identity provider began it; None for all of
+    the person's.
+    """
 
     id: UUID
     person_id: UUID
@@ -50,6 +54,7 @@ class PersonSession:
     created_at: datetime
     last_used_at: datetime
     expires_at: datetime
+    confined_to: UUID | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +86,14 @@ class IssuedSession:
     person_id: UUID
     secret: str
     expires_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Confinement:
+    """The one tenant for which a session is good, and the tenant's identity provider that began it."""
+
+    tenant_id: UUID
+    provider_id: UUID
 
 
 @dataclass(frozen=True, slots=True)

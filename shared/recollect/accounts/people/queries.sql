@@ -6,7 +6,7 @@ SELECT id, email, name, password_hash FROM find_person(:email);
 -- A new person, who has signed in as far as the database knows; nobody where the address is taken.
 INSERT INTO people (id, email, name, password_hash)
 VALUES (:person_id, :email, :name, :password_hash)
-ON CONFLICT (email) DO NOTHING
+ON CONFLICT (email) WHERE provider_tenant_id IS NULL DO NOTHING
 RETURNING id, email, name, created_at;
 
 -- name: set_password
@@ -15,29 +15,32 @@ UPDATE people SET password_hash = :password_hash WHERE id = :person_id;
 
 -- name: insert_session
 -- A sign-in.
-INSERT INTO sessions (id, person_id, hash, expires_at, user_agent, address)
-VALUES (:id, :person_id, :hash, :expires_at, :user_agent, :address);
+INSERT INTO sessions (id, person_id, hash, expires_at, user_agent, address, confined_to, provider_id)
+VALUES (:id, :person_id, :hash, :expires_at, :user_agent, :address, :confined_to, :provider_id);
 
 -- name: find_session
 -- The session with this keyed hash, and its person; asked before anybody is known.
-SELECT id, person_id, email, name, created_at, last_used_at, expires_at, revoked_at FROM find_session(:hash);
+SELECT id, person_id, email, name, created_at, last_used_at, expires_at, revoked_at, confined_to
+FROM find_session(:hash);
 
 -- name: touch_session
 -- Note when a session was used.
 UPDATE sessions SET last_used_at = :used_at WHERE id = :id AND person_id = :person_id AND last_used_at < :used_at;
 
 -- name: list_sessions
--- Sessions of a person that hold, the last used first; at most :limit.
+-- Sessions of a person that hold, the last used first; of those that are confined to :within, where that is said, only.
+-- At most :limit.
 SELECT id, created_at, last_used_at, expires_at, revoked_at, user_agent, address
 FROM sessions
 WHERE person_id = :person_id AND revoked_at IS NULL AND expires_at > clock_timestamp()
+    AND (:within::uuid IS NULL OR confined_to = :within)
 ORDER BY last_used_at DESC, id
 LIMIT :limit;
 
 -- name: revoke_session
 -- End a session; one that has ended keeps its first time.
 UPDATE sessions SET revoked_at = coalesce(revoked_at, clock_timestamp())
-WHERE person_id = :person_id AND id = :id
+WHERE person_id = :person_id AND id = :id AND (:within::uuid IS NULL OR confined_to = :within)
 RETURNING id, created_at, last_used_at, expires_at, revoked_at, user_agent, address;
 
 -- name: revoke_other_sessions

@@ -12,6 +12,7 @@ from recollect.accounts.people import passwords, store
 from recollect.accounts.people.model import (
     MAX_USER_AGENT,
     Browser,
+    Confinement,
     IssuedSession,
     ListedSession,
     Membership,
@@ -20,7 +21,7 @@ from recollect.accounts.people.model import (
     normalized_email,
     person_name,
 )
-from recollect.errors import Conflict, ErrorCode, InvalidInput, NotFound, Unauthenticated
+from recollect.errors import Conflict, ErrorCode, Forbidden, InvalidInput, NotFound, Unauthenticated
 from recollect.ids import new_id
 from recollect.platform.db import Database
 from recollect.printable import printable
@@ -74,13 +75,20 @@ async def sign_in(db: Database, email: str, password: str, browser: Browser, *, 
     return await begin_session(db, found.id, browser, pepper=pepper)
 
 
-async def begin_session(db: Database, person_id: UUID, browser: Browser, *, pepper: bytes) -> IssuedSession:
-    """Begin a session of somebody who has shown who they are."""
+async def begin_session(
+    db: Database, person_id: UUID, browser: Browser, *, pepper: bytes, confinement: Confinement | None = None
+) -> IssuedSession:
+    """Begin a session of somebody who has shown who they are, to us or (`confinement`) to a tenant's provider."""
     secret, expires_at = secrets.token_urlsafe(32), datetime.now(UTC) + SESSION_LIFETIME
     shown = Browser(printable(browser.user_agent[:MAX_USER_AGENT]), browser.address)
     async with db.personal(person_id) as session:
         session_id = await store.insert_session(
-            session, person_id, secret_hash=hash_secret(secret, pepper), expires_at=expires_at, browser=shown
+            session,
+            person_id,
+            secret_hash=hash_secret(secret, pepper),
+            expires_at=expires_at,
+            browser=shown,
+            confinement=confinement,
         )
     return IssuedSession(session_id, person_id, secret, expires_at)
 
@@ -107,26 +115,35 @@ async def session_of(db: Database, secret: str, *, pepper: bytes) -> PersonSessi
         record.created_at,
         record.last_used_at,
         record.expires_at,
+        record.confined_to,
     )
 
 
-async def list_sessions(db: Database, person_id: UUID) -> list[ListedSession]:
-    """A person's sessions that hold, the last used first."""
+async def list_sessions(db: Database, person_id: UUID, *, within: UUID | None) -> list[ListedSession]:
+    """A person's sessions that hold, the last used first.
+
+    `within`: to what the session is confined that asks; it sees those that are confined to the same.
+    """
     async with db.personal(person_id) as session:
-        return await store.list_sessions(session, person_id, limit=MAX_SESSIONS)
+        return await store.list_sessions(session, person_id, within=within, limit=MAX_SESSIONS)
 
 
-async def end_session(db: Database, person_id: UUID, session_id: UUID) -> ListedSession:
-    """End one of a person's sessions; doing it twice changes nothing. Raises NotFound."""
+async def end_session(db: Database, person_id: UUID, session_id: UUID, *, within: UUID | None) -> ListedSession:
+    """End one of a person's sessions; doing it twice changes nothing. `within` as above. Raises NotFound."""
     async with db.personal(person_id) as session:
-        ended = await store.revoke_session(session, person_id, session_id)
+        ended = await store.revoke_session(session, person_id, session_id, within=within)
     if ended is None:
         raise NotFound("There is no such session.", code=ErrorCode.SESSION_NOT_FOUND)
     return ended
 
 
 async def change_password(db: Database, signed_in: PersonSession, old: str, new: str) -> None:
-    """Take another password, and end the person's other sessions. Raises InvalidInput."""
+    """Take another password, and end the person's other sessions.
+
+    Raises InvalidInput, or Forbidden for who signed in by a tenant's provider, which says nothing of passwords.
+    """
+    if signed_in.confined_to is not None:
+        raise Forbidden("You signed in by an organisation's provider. Sign in with your password to change it.")
     async with db.system() as session:
         found = await store.find_credentials(session, signed_in.email)
     if found is None or not await passwords.matches(old, found.password_hash):
@@ -138,7 +155,8 @@ async def change_password(db: Database, signed_in: PersonSession, old: str, new:
         await store.revoke_other_sessions(session, signed_in.person_id, kept=signed_in.id)
 
 
-async def list_memberships(db: Database, person_id: UUID) -> list[Membership]:
-    """The tenants of which a person is a member, by slug."""
+async def list_memberships(db: Database, person_id: UUID, *, within: UUID | None) -> list[Membership]:
+    """The tenants of which a person is a member, by slug; the one only to which a session is confined (`within`)."""
     async with db.personal(person_id) as session:
-        return await store.list_memberships(session)
+        found = await store.list_memberships(session)
+    return [each for each in found if within in (None, each.tenant_id)]

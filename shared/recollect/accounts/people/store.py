@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from recollect.accounts.people.model import Browser, Credentials, ListedSession, Membership, Person
+from recollect.accounts.people.model import Browser, Confinement, Credentials, ListedSession, Membership, Person
 from recollect.caller import Role
 from recollect.ids import new_id
 from recollect.platform.db import Session
@@ -25,6 +25,7 @@ class SessionRecord:
     last_used_at: datetime
     expires_at: datetime
     revoked_at: datetime | None
+    confined_to: UUID | None
 
 
 async def find_credentials(session: Session, email: str) -> Credentials | None:
@@ -49,7 +50,13 @@ async def set_password(session: Session, person_id: UUID, password_hash: str) ->
 
 
 async def insert_session(
-    session: Session, person_id: UUID, *, secret_hash: bytes, expires_at: datetime, browser: Browser
+    session: Session,
+    person_id: UUID,
+    *,
+    secret_hash: bytes,
+    expires_at: datetime,
+    browser: Browser,
+    confinement: Confinement | None,
 ) -> UUID:
     """Store a sign-in; its id."""
     session_id = new_id()
@@ -61,6 +68,8 @@ async def insert_session(
         expires_at=expires_at,
         user_agent=browser.user_agent,
         address=browser.address,
+        confined_to=confinement.tenant_id if confinement else None,
+        provider_id=confinement.provider_id if confinement else None,
     )
     return session_id
 
@@ -76,16 +85,17 @@ async def touch_session(session: Session, person_id: UUID, session_id: UUID, use
     await session.execute(queries.touch_session, person_id=person_id, id=session_id, used_at=used_at)
 
 
-async def list_sessions(session: Session, person_id: UUID, *, limit: int) -> list[ListedSession]:
-    """Sessions of a person that hold, the last used first."""
-    return [
-        ListedSession(**row) for row in await session.fetch(queries.list_sessions, person_id=person_id, limit=limit)
-    ]
+async def list_sessions(session: Session, person_id: UUID, *, within: UUID | None, limit: int) -> list[ListedSession]:
+    """Sessions of a person that hold, the last used first; `within` a tenant those that are good for it alone."""
+    rows = await session.fetch(queries.list_sessions, person_id=person_id, within=within, limit=limit)
+    return [ListedSession(**row) for row in rows]
 
 
-async def revoke_session(session: Session, person_id: UUID, session_id: UUID) -> ListedSession | None:
-    """End a session; None if the person has no such session."""
-    row = await session.fetchrow(queries.revoke_session, person_id=person_id, id=session_id)
+async def revoke_session(
+    session: Session, person_id: UUID, session_id: UUID, *, within: UUID | None
+) -> ListedSession | None:
+    """End a session; None if the person has no such session. `within` as in `list_sessions`."""
+    row = await session.fetchrow(queries.revoke_session, person_id=person_id, id=session_id, within=within)
     return ListedSession(**row) if row else None
 
 

@@ -61,6 +61,11 @@ SELECT (SELECT count(*) FROM autolinks WHERE tenant_id = :tenant_id) AS autolink
     (SELECT count(*) FROM oauth_access_tokens WHERE tenant_id = :tenant_id) AS oauth_access_tokens,
     (SELECT count(*) FROM oauth_refresh_tokens WHERE tenant_id = :tenant_id) AS oauth_refresh_tokens,
     (SELECT count(*) FROM oauth_grants WHERE tenant_id = :tenant_id) AS oauth_grants,
+    (SELECT count(*) FROM email_domains WHERE tenant_id = :tenant_id) AS email_domains,
+    (SELECT count(*) FROM trusted_issuers WHERE tenant_id = :tenant_id) AS trusted_issuers,
+    (SELECT count(*) FROM provider_sign_ins WHERE tenant_id = :tenant_id) AS provider_sign_ins,
+    (SELECT count(*) FROM provider_identities WHERE tenant_id = :tenant_id) AS provider_identities,
+    (SELECT count(*) FROM identity_providers WHERE tenant_id = :tenant_id) AS identity_providers,
     (SELECT count(*) FROM invitations WHERE tenant_id = :tenant_id) AS invitations,
     (SELECT count(*) FROM members WHERE tenant_id = :tenant_id) AS members,
     (SELECT count(*) FROM usage_hourly WHERE tenant_id = :tenant_id) AS usage_hourly,
@@ -111,6 +116,16 @@ WITH d_autolinks AS (
     DELETE FROM oauth_refresh_tokens WHERE tenant_id = :tenant_id RETURNING 1
 ), d_oauth_grants AS (
     DELETE FROM oauth_grants WHERE tenant_id = :tenant_id RETURNING 1
+), d_email_domains AS (
+    DELETE FROM email_domains WHERE tenant_id = :tenant_id RETURNING 1
+), d_trusted_issuers AS (
+    DELETE FROM trusted_issuers WHERE tenant_id = :tenant_id RETURNING 1
+), d_provider_sign_ins AS (
+    DELETE FROM provider_sign_ins WHERE tenant_id = :tenant_id RETURNING 1
+), d_provider_identities AS (
+    DELETE FROM provider_identities WHERE tenant_id = :tenant_id RETURNING 1
+), d_identity_providers AS (
+    DELETE FROM identity_providers WHERE tenant_id = :tenant_id RETURNING 1
 ), d_invitations AS (
     DELETE FROM invitations WHERE tenant_id = :tenant_id RETURNING 1
 ), d_members AS (
@@ -146,6 +161,11 @@ SELECT (SELECT count(*) FROM d_autolinks) AS autolinks,
     (SELECT count(*) FROM d_oauth_access_tokens) AS oauth_access_tokens,
     (SELECT count(*) FROM d_oauth_refresh_tokens) AS oauth_refresh_tokens,
     (SELECT count(*) FROM d_oauth_grants) AS oauth_grants,
+    (SELECT count(*) FROM d_email_domains) AS email_domains,
+    (SELECT count(*) FROM d_trusted_issuers) AS trusted_issuers,
+    (SELECT count(*) FROM d_provider_sign_ins) AS provider_sign_ins,
+    (SELECT count(*) FROM d_provider_identities) AS provider_identities,
+    (SELECT count(*) FROM d_identity_providers) AS identity_providers,
     (SELECT count(*) FROM d_invitations) AS invitations,
     (SELECT count(*) FROM d_members) AS members,
     (SELECT count(*) FROM d_usage_hourly) AS usage_hourly,

@@ -1,0 +1,111 @@
+"""/v1/email-domains: whose addresses let people join the tenant by themselves."""
+
+from datetime import datetime
+from typing import Annotated, Any
+from uuid import UUID
+
+from litestar import Controller, Request, delete, get, patch, post
+from litestar.datastructures import State
+from litestar.di import NamedDependency
+from litestar.params import FromPath, JSONBody
+from msgspec import Meta, Struct
+
+from recollect.accounts.email_domains import service as domains
+from recollect.accounts.email_domains.model import MAX_DOMAIN, EmailDomain
+from recollect.caller import Caller, Role
+from recollect.platform.db import Database
+from recollect_gateway.errors import RESPONSES
+from recollect_gateway.guards import BY_SCOPE, requires_admin, valid_body
+from recollect_gateway.management.pages import Page
+
+AnyRequest = Request[Caller, Any, State]
+
+
+class DomainBody(Struct, frozen=True):
+    """A claim. The DNS proves it by a TXT record of this name and value; `verified_at` null: not proven, or no more."""
+
+    id: str
+    domain: str
+    role: Role
+    record_name: str
+    record_value: str
+    created_at: datetime
+    created_by: str
+    verified_at: datetime | None
+    checked_at: datetime | None
+
+
+class ClaimDomain(Struct, frozen=True, forbid_unknown_fields=True):
+    """A domain to claim, and as what people join by it: member or reader."""
+
+    domain: Annotated[str, Meta(min_length=3, max_length=MAX_DOMAIN)]
+    role: Role = Role.MEMBER
+
+
+class DomainRole(Struct, frozen=True, forbid_unknown_fields=True):
+    """As what people join from now on: member or reader."""
+
+    role: Role
+
+
+class EmailDomainController(Controller):
+    """List, claim, verify, change and drop domains."""
+
+    path = "/email-domains"
+    tags = ("email domains",)
+    guards = (requires_admin,)
+    opt = BY_SCOPE
+
+    @get("/", responses=RESPONSES, summary="List e-mail domains")
+    async def list_domains(self, request: AnyRequest, db: NamedDependency[Database]) -> Page[DomainBody]:
+        """The domains that the tenant claims, all on one page: there are few."""
+        async with db.transaction(request.user, read_only=True) as tx:
+            return Page([_body(each) for each in await domains.list_domains(tx)], None)
+
+    @post("/", responses=RESPONSES, summary="Claim an e-mail domain", before_request=valid_body(ClaimDomain))
+    async def claim_domain(
+        self, request: AnyRequest, db: NamedDependency[Database], data: JSONBody[ClaimDomain]
+    ) -> DomainBody:
+        """A claim, with the TXT record to set; it proves nothing yet."""
+        async with db.transaction(request.user) as tx:
+            return _body(await domains.claim_domain(tx, data.domain, data.role))
+
+    @post("/{domain_id:uuid}/verify", responses=RESPONSES, summary="Verify an e-mail domain", status_code=200)
+    async def verify_domain(
+        self, request: AnyRequest, db: NamedDependency[Database], state: State, domain_id: FromPath[UUID]
+    ) -> DomainBody:
+        """Ask the DNS for the record; 409 `domain_not_verified` where it is not there."""
+        return _body(await domains.verify_domain(db, state.text_records, request.user, domain_id))
+
+    @patch(
+        "/{domain_id:uuid}",
+        responses=RESPONSES,
+        summary="Change as what people join",
+        before_request=valid_body(DomainRole),
+    )
+    async def change_role(
+        self, request: AnyRequest, db: NamedDependency[Database], domain_id: FromPath[UUID], data: JSONBody[DomainRole]
+    ) -> DomainBody:
+        """Give another role to who joins from now on."""
+        async with db.transaction(request.user) as tx:
+            return _body(await domains.change_role(tx, domain_id, data.role))
+
+    @delete("/{domain_id:uuid}", responses=RESPONSES, summary="Drop an e-mail domain")
+    async def drop_domain(self, request: AnyRequest, db: NamedDependency[Database], domain_id: FromPath[UUID]) -> None:
+        """Claim a domain no more. Who joined by it stays a member."""
+        async with db.transaction(request.user) as tx:
+            await domains.drop_domain(tx, domain_id)
+
+
+def _body(claim: EmailDomain) -> DomainBody:
+    return DomainBody(
+        id=str(claim.id),
+        domain=claim.domain,
+        role=claim.role,
+        record_name=claim.record_name,
+        record_value=claim.record_value,
+        created_at=claim.created_at,
+        created_by=claim.created_by,
+        verified_at=claim.verified_at,
+        checked_at=claim.checked_at,
+    )

@@ -1,0 +1,186 @@
+"""/v1/trusted-issuers: whose access tokens the tenant accepts beside our own."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Annotated, Any
+from uuid import UUID
+
+from litestar import Controller, Request, delete, get, patch, post
+from litestar.datastructures import State
+from litestar.di import NamedDependency
+from litestar.params import FromPath, JSONBody
+from msgspec import Meta, Struct
+
+from recollect.accounts.oauth.issuers import service as trusted
+from recollect.accounts.oauth.issuers.model import (
+    DEFAULT_ALGORITHM,
+    DEFAULT_CLAIM,
+    DEFAULT_RULES,
+    MAX_CLAIM,
+    MAX_ISSUER,
+    MAX_NAME,
+    MAX_RULE_GRAPHS,
+    MAX_RULES,
+    MAX_VALUE,
+    IssuerChange,
+    NewIssuer,
+    Rule,
+    TrustedIssuer,
+)
+from recollect.caller import Caller, Scope
+from recollect.graph.graphs import service as graphs
+from recollect.platform.db import Database, Transaction
+from recollect_gateway.errors import RESPONSES
+from recollect_gateway.guards import BY_SCOPE, requires_admin, valid_body
+from recollect_gateway.management.pages import Page
+from recollect_gateway.shapes import GraphName
+
+AnyRequest = Request[Caller, Any, State]
+Name = Annotated[str, Meta(min_length=1, max_length=MAX_NAME)]
+Claim = Annotated[str, Meta(min_length=1, max_length=MAX_CLAIM)]
+
+
+class RuleBody(Struct, frozen=True):
+    """A rule as it is listed; `graphs` are ids, null is every graph."""
+
+    value: str
+    scopes: list[str]
+    graphs: list[str] | None
+
+
+class TrustRule(Struct, frozen=True, forbid_unknown_fields=True):
+    """What a token may do whose claim has this value. Graphs are given by name; null is every graph."""
+
+    value: Annotated[str, Meta(min_length=1, max_length=MAX_VALUE)]
+    scopes: Annotated[list[Scope], Meta(min_length=1, max_length=len(Scope))]
+    graphs: Annotated[list[GraphName], Meta(max_length=MAX_RULE_GRAPHS)] | None = None
+
+
+Rules = Annotated[list[TrustRule], Meta(min_length=1, max_length=MAX_RULES)]
+
+
+class IssuerBody(Struct, frozen=True):
+    """An issuer that is trusted. Its tokens hold at `resource`, which they must name as their audience."""
+
+    id: str
+    name: str
+    issuer: str
+    algorithm: str
+    claim: str
+    rules: list[RuleBody]
+    resource: str
+    created_at: datetime
+    created_by: str
+    disabled_at: datetime | None
+
+
+class TrustIssuer(Struct, frozen=True, forbid_unknown_fields=True):
+    """An issuer to trust, and how far: by what a claim of its tokens says, words or a list.
+
+    `algorithm`: the one by which they are signed; asymmetric. `rules` null: the scopes memory:read and memory:write, by
+    their own names. A token that meets several rules has the scopes of all, in the graphs that all of them name.
+    """
+
+    name: Name
+    issuer: Annotated[str, Meta(min_length=1, max_length=MAX_ISSUER)]
+    algorithm: str = DEFAULT_ALGORITHM
+    claim: Claim = DEFAULT_CLAIM
+    rules: Rules | None = None
+
+
+class ChangeIssuer(Struct, frozen=True, forbid_unknown_fields=True):
+    """What is to be different; what is null stays as it is. `enabled` false accepts no token from now on."""
+
+    name: Name | None = None
+    algorithm: str | None = None
+    claim: Claim | None = None
+    rules: Rules | None = None
+    enabled: bool | None = None
+
+
+class TrustedIssuerController(Controller):
+    """List, trust, change and drop issuers of access tokens."""
+
+    path = "/trusted-issuers"
+    tags = ("trusted issuers",)
+    guards = (requires_admin,)
+    opt = BY_SCOPE
+
+    @get("/", responses=RESPONSES, summary="List trusted issuers")
+    async def list_issuers(self, request: AnyRequest, db: NamedDependency[Database], state: State) -> Page[IssuerBody]:
+        """The issuers whose access tokens the tenant accepts, all on one page: there are few."""
+        async with db.transaction(request.user, read_only=True) as tx:
+            return Page([_body(each, request.user, state) for each in await trusted.list_issuers(tx)], None)
+
+    @post("/", responses=RESPONSES, summary="Trust an issuer", before_request=valid_body(TrustIssuer))
+    async def trust_issuer(
+        self, request: AnyRequest, db: NamedDependency[Database], state: State, data: JSONBody[TrustIssuer]
+    ) -> IssuerBody:
+        """Accept its tokens, as far as the rules say and no further than who asks; 409 `issuer_exists`."""
+        state.issuers.require_address(data.issuer, path="issuer")
+        async with db.transaction(request.user) as tx:
+            rules = DEFAULT_RULES if data.rules is None else await _rules(tx, data.rules)
+            new = NewIssuer(data.name, data.issuer, data.algorithm, data.claim, rules)
+            return _body(await trusted.trust_issuer(tx, new), request.user, state)
+
+    @patch(
+        "/{issuer_id:uuid}",
+        responses=RESPONSES,
+        summary="Change a trusted issuer",
+        before_request=valid_body(ChangeIssuer),
+    )
+    async def change_issuer(
+        self,
+        request: AnyRequest,
+        db: NamedDependency[Database],
+        state: State,
+        issuer_id: FromPath[UUID],
+        data: JSONBody[ChangeIssuer],
+    ) -> IssuerBody:
+        """Change how far it is trusted, disable or enable it; in force with the next request."""
+        async with db.transaction(request.user) as tx:
+            rules = None if data.rules is None else await _rules(tx, data.rules)
+            change = IssuerChange(data.name, data.algorithm, data.claim, rules, data.enabled)
+            return _body(await trusted.change_issuer(tx, issuer_id, change), request.user, state)
+
+    @delete("/{issuer_id:uuid}", responses=RESPONSES, summary="Drop a trusted issuer")
+    async def delete_issuer(
+        self, request: AnyRequest, db: NamedDependency[Database], issuer_id: FromPath[UUID]
+    ) -> None:
+        """Accept none of its tokens any more."""
+        async with db.transaction(request.user) as tx:
+            await trusted.delete_issuer(tx, issuer_id)
+
+
+async def _rules(tx: Transaction, rules: Sequence[TrustRule]) -> tuple[Rule, ...]:
+    ids = await graphs.graph_ids(tx, [name for rule in rules for name in rule.graphs or ()])
+    return tuple(
+        Rule(
+            rule.value,
+            tuple(dict.fromkeys(rule.scopes)),
+            None if rule.graphs is None else tuple(ids[name] for name in rule.graphs),
+        )
+        for rule in rules
+    )
+
+
+def _body(issuer: TrustedIssuer, caller: Caller, state: State) -> IssuerBody:
+    return IssuerBody(
+        id=str(issuer.id),
+        name=issuer.name,
+        issuer=issuer.issuer,
+        algorithm=issuer.algorithm,
+        claim=issuer.claim,
+        rules=[
+            RuleBody(
+                rule.value,
+                [str(scope) for scope in rule.scopes],
+                None if rule.graph_ids is None else [str(graph_id) for graph_id in rule.graph_ids],
+            )
+            for rule in issuer.rules
+        ],
+        resource=state.resources.of(caller.tenant).uri,
+        created_at=issuer.created_at,
+        created_by=issuer.created_by,
+        disabled_at=issuer.disabled_at,
+    )

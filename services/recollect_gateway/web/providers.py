@@ -1,0 +1,170 @@
+"""Signing in by a tenant's identity provider: the way there, and the way back.
+
+The state that goes by the provider and a cookie of the browser belong together: who holds one has nothing. Each
+provider has an address of its own to come back to, so that none can answer for another.
+"""
+
+import secrets
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+from uuid import UUID
+
+from litestar import Controller, Request, Response, get, post
+from litestar.params import FromPath
+from litestar.response import Redirect
+
+from recollect.accounts.email_domains import service as email_domains
+from recollect.accounts.identity_providers import service as providers
+from recollect.accounts.identity_providers.model import (
+    MAX_RETURNED,
+    OfferedProvider,
+    ProviderSession,
+    Purpose,
+    Returned,
+    SignInRefused,
+    SignInSecrets,
+)
+from recollect.accounts.identity_providers.service import Journey
+from recollect.accounts.members import service as members
+from recollect.accounts.people import service as people
+from recollect.accounts.people.model import Confinement, PersonSession
+from recollect.accounts.tenants.model import SLUG
+from recollect.errors import NotFound
+from recollect_gateway.admission import by_address
+from recollect_gateway.oauth.resources import Resources
+from recollect_gateway.web.forms import MAX_COOKIE, cookie_name, field, own_cookie, read_form
+from recollect_gateway.web.pages import go_to, next_place, page
+from recollect_gateway.web.sessions import browser_of, session_cookie, signed_in
+
+AnyRequest = Request[Any, Any, Any]
+BEGIN = "/sign-in/provider"
+CALLBACK = "/sign-in/callback"
+COOKIE = "provider"
+COOKIE_SECONDS = 600
+
+_GUARD = by_address("sign-in", lambda settings: settings.sign_ins_per_minute)
+
+
+class ProviderSignInController(Controller):
+    """Sends browsers to identity providers, and takes them back."""
+
+    path = "/sign-in"
+    include_in_schema = False
+    guards = (_GUARD,)
+
+    @post("/provider")
+    async def begin(self, request: AnyRequest) -> Response[str]:
+        """Begin a sign-in: a page that goes on to the provider by itself.
+
+        No redirect: browsers hold those that follow a form to our own addresses, whatever the provider's is.
+        """
+        form = await read_form(request)
+        state = request.app.state
+        provider = await _chosen(request, field(form, "organization"), field(form, "provider"))
+        purpose = await _purpose(request, form, provider)
+        cookie = _held(request) or secrets.token_urlsafe(32)
+        journey = Journey(SignInSecrets.new(cookie, state.pepper), redirect_uri(request, provider.id))
+        url = await providers.begin(state.db, state.relying_party, provider, purpose, journey)
+        answer = page(request, "to_provider.html", url=url, name=provider.name)
+        answer.set_cookie(own_cookie(request, COOKIE, cookie, max_age=COOKIE_SECONDS))
+        return answer
+
+    @get("/callback/{provider_id:uuid}")
+    async def back(self, request: AnyRequest, provider_id: FromPath[UUID]) -> Redirect:
+        """Begin a session of who came back, and go on."""
+        told = _told(request)
+        state, session = request.app.state, await signed_in(request)
+        journey = Journey(
+            SignInSecrets(told.get("state", ""), _held(request) or "", state.pepper), redirect_uri(request, provider_id)
+        )
+        returned = Returned(told.get("code"), told.get("iss"))
+        proven = await providers.finish(
+            state.db, state.relying_party, state.text_records, provider_id, returned, journey, session
+        )
+        answer = go_to(next_place(proven.place))
+        if session is None or session.person_id != proven.person_id or session.confined_to is not None:
+            await _sign_in(request, answer, proven, session)
+        return answer
+
+
+async def _sign_in(
+    request: AnyRequest, answer: Redirect, proven: ProviderSession, former: PersonSession | None
+) -> None:
+    """Begin a session by the provider; the one that this browser had ends."""
+    state = request.app.state
+    if former is not None:
+        await people.end_session(state.db, former.person_id, former.id, within=former.confined_to)
+    confinement = Confinement(proven.tenant_id, proven.provider_id)
+    issued = await people.begin_session(
+        state.db, proven.person_id, browser_of(request), pepper=state.pepper, confinement=confinement
+    )
+    answer.set_cookie(session_cookie(request, issued))
+
+
+def redirect_uri(request: AnyRequest, provider_id: UUID) -> str:
+    """Where a provider sends browsers back to: what is registered there, letter by letter."""
+    return callback_of(request.app.state.settings.base_url, provider_id)
+
+
+def callback_of(base_url: str, provider_id: UUID) -> str:
+    """The same, of a gateway at this address."""
+    return f"{base_url}{CALLBACK}/{provider_id}"
+
+
+async def organization_meant(request: AnyRequest, place: str, named: str | None) -> str:
+    """The organisation whose provider a sign-in page offers: the one named, or that whose endpoint a client asks for.
+
+    Whoever gives an address means the organisation whose its domain is. Empty where none is meant, or what is named can
+    be none.
+    """
+    if named is None:
+        resources: Resources = request.app.state.resources
+        asked = parse_qs(urlsplit(place).query).get("resource", [""])[0]
+        resource = resources.named(asked)
+        named = (resource.tenant if resource else None) or ""
+    named = named.strip().lower()
+    if "@" in named:
+        named = await email_domains.tenant_of(request.app.state.db, named) or ""
+    return named if SLUG.fullmatch(named) else ""
+
+
+async def offered_to(request: AnyRequest, organization: str) -> list[OfferedProvider]:
+    """The providers of an organisation; none where there is no such one, or it has none."""
+    return await providers.offered(request.app.state.db, [organization] if organization else [])
+
+
+async def _chosen(request: AnyRequest, organization: str, provider_id: str) -> OfferedProvider:
+    for each in await offered_to(request, organization if SLUG.fullmatch(organization) else ""):
+        if str(each.id) == provider_id:
+            return each
+    raise NotFound("There is no such identity provider, or it signs nobody in any more.")
+
+
+async def _purpose(request: AnyRequest, form: dict[str, list[str]], provider: OfferedProvider) -> Purpose:
+    """What the browser is sent for. Raises NotFound for an invitation that does not hold, or is of another tenant."""
+    place, state = next_place(field(form, "next")), request.app.state
+    if secret := field(form, "invitation"):
+        invitation = await members.open_invitation(state.db, secret, pepper=state.pepper)
+        if invitation.tenant_id != provider.tenant_id:
+            raise NotFound("There is no such identity provider, or it signs nobody in any more.")
+        return Purpose(next_place(None), invitation_id=invitation.id)
+    if field(form, "connect"):
+        session = await signed_in(request)
+        if session is None or session.confined_to is not None:
+            raise SignInRefused("Sign in with your password first, and then connect the provider.")
+        return Purpose(next_place(None), person_id=session.person_id)
+    return Purpose(place)
+
+
+def _held(request: AnyRequest) -> str | None:
+    held = request.cookies.get(cookie_name(request, COOKIE), "")
+    return held if 0 < len(held) <= MAX_COOKIE else None
+
+
+def _told(request: AnyRequest) -> dict[str, str]:
+    """What came back in the address, each once and of a bounded length. Raises SignInRefused."""
+    pairs = list(request.query_params.multi_items())
+    told = dict(pairs)
+    if len(told) != len(pairs) or any(len(value) > MAX_RETURNED for value in told.values()):
+        raise SignInRefused("This is no answer of an identity provider.")
+    return told

@@ -1,0 +1,112 @@
+"""Use cases of e-mail domains: claim one, prove it by the DNS, and ask as what somebody with an address there joins."""
+
+import secrets
+from uuid import UUID
+
+from recollect.accounts.email_domains import store
+from recollect.accounts.email_domains.model import (
+    MAX_DOMAINS,
+    EmailDomain,
+    domain_of,
+    joining_role,
+    normalized_domain,
+)
+from recollect.caller import Caller, Role
+from recollect.errors import Conflict, ErrorCode, InvalidInput, NotFound
+from recollect.platform.db import Database, Transaction
+from recollect.platform.text_records import TextRecords
+
+
+async def list_domains(tx: Transaction) -> list[EmailDomain]:
+    """The domains that the tenant claims."""
+    return await store.list_domains(tx)
+
+
+async def claim_domain(tx: Transaction, domain: str, role: Role) -> EmailDomain:
+    """Claim a domain, which proves nothing yet: the answer says what its DNS must say.
+
+    Raises InvalidInput, or Conflict where it is claimed already or as many are as may be.
+    """
+    domain, role = normalized_domain(domain), joining_role(role)
+    await store.lock_domains(tx)
+    if len(await store.list_domains(tx)) >= MAX_DOMAINS:
+        raise Conflict(f"A tenant claims {MAX_DOMAINS} domains at most.", code=ErrorCode.TOO_MANY_DOMAINS)
+    claimed = await store.insert_domain(tx, domain, secrets.token_urlsafe(32), role)
+    if claimed is None:
+        raise Conflict("This domain is claimed already.", code=ErrorCode.DOMAIN_EXISTS, path="domain")
+    return claimed
+
+
+async def verify_domain(db: Database, records: TextRecords, caller: Caller, domain_id: UUID) -> EmailDomain:
+    """Ask the DNS whether the domain is the tenant's, and note what it says.
+
+    Raises NotFound, or Conflict where it does not say so, or the domain is another tenant's.
+    """
+    async with db.transaction(caller, read_only=True) as tx:
+        claim = await store.find_domain(tx, domain_id)
+    if claim is None:
+        raise _no_domain()
+    verified = await _checked(db, records, caller, claim)
+    if verified is None:
+        raise Conflict(
+            f"The DNS has no TXT record {claim.record_name} that says {claim.record_value}, or the domain is verified "
+            "for another organisation. New records take a while to be seen.",
+            code=ErrorCode.DOMAIN_NOT_VERIFIED,
+        )
+    return verified
+
+
+async def change_role(tx: Transaction, domain_id: UUID, role: Role) -> EmailDomain:
+    """Let people join as something else from now on. Raises NotFound or InvalidInput."""
+    changed = await store.set_role(tx, domain_id, joining_role(role))
+    if changed is None:
+        raise _no_domain()
+    return changed
+
+
+async def drop_domain(tx: Transaction, domain_id: UUID) -> None:
+    """Claim a domain no more: nobody joins by it. Members stay. Raises NotFound."""
+    if not await store.delete_domain(tx, domain_id):
+        raise _no_domain()
+
+
+async def role_for(db: Database, records: TextRecords, caller: Caller, email: str) -> Role | None:
+    """As what somebody joins whose address is verified; None where its domain is not the tenant's.
+
+    A proof that is older than a day is asked for anew, and lost where the DNS says it no more.
+    """
+    async with db.transaction(caller, read_only=True) as tx:
+        claim = await store.find_claim(tx, domain_of(email))
+    if claim is None or claim.verified_at is None:
+        return None
+    if not claim.is_fresh:
+        claim = await _checked(db, records, caller, claim)
+    return claim.role if claim else None
+
+
+async def tenant_of(db: Database, email: str) -> str | None:
+    """The slug of the tenant whose the domain of an address is; None where it is nobody's."""
+    try:
+        domain = normalized_domain(domain_of(email))
+    except InvalidInput:
+        return None
+    async with db.system() as session:
+        return await store.find_tenant(session, domain)
+
+
+async def _checked(db: Database, records: TextRecords, caller: Caller, claim: EmailDomain) -> EmailDomain | None:
+    """The claim as the DNS proves it now; None where it does not. Nothing is noted where the DNS cannot be asked."""
+    said = await records.at(claim.record_name, asked_by=caller.tenant_id)
+    if said is None:
+        return None
+    async with db.transaction(caller) as tx:
+        if claim.record_value not in said:
+            await store.note_unproven(tx, claim.id)
+            return None
+        if not await store.release_domain(tx, claim.domain):
+            return None
+        return await store.note_proven(tx, claim.id)
+
+
+def _no_domain() -> NotFound:
+    return NotFound("There is no such domain.", code=ErrorCode.DOMAIN_NOT_FOUND)

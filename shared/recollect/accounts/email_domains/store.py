@@ -1,0 +1,80 @@
+"""One function per query of `queries.sql`."""
+
+from uuid import UUID
+
+import asyncpg
+
+from recollect.accounts.email_domains.model import EmailDomain
+from recollect.caller import Role
+from recollect.ids import new_id
+from recollect.platform.db import Session, Transaction
+from recollect.platform.sql import Queries
+
+queries = Queries(__package__)
+
+
+async def list_domains(tx: Transaction) -> list[EmailDomain]:
+    """All domains that the tenant claims."""
+    return [_domain(row) for row in await tx.fetch(queries.list_domains)]
+
+
+async def lock_domains(tx: Transaction) -> None:
+    """Let nobody add a claim until the transaction ends."""
+    await tx.execute(queries.lock_domains)
+
+
+async def insert_domain(tx: Transaction, domain: str, secret: str, role: Role) -> EmailDomain | None:
+    """Store a claim; None if the tenant claims the domain already."""
+    row = await tx.fetchrow(
+        queries.insert_domain, id=new_id(), domain=domain, secret=secret, role=role, subject=tx.caller.subject
+    )
+    return _domain(row) if row else None
+
+
+async def find_domain(tx: Transaction, domain_id: UUID) -> EmailDomain | None:
+    """A claim by its id, or None."""
+    row = await tx.fetchrow(queries.find_domain, id=domain_id)
+    return _domain(row) if row else None
+
+
+async def find_claim(tx: Transaction, domain: str) -> EmailDomain | None:
+    """A claim by its domain, or None."""
+    row = await tx.fetchrow(queries.find_claim, domain=domain)
+    return _domain(row) if row else None
+
+
+async def set_role(tx: Transaction, domain_id: UUID, role: Role) -> EmailDomain | None:
+    """Give another role to who joins from now on; None if the tenant has no such claim."""
+    row = await tx.fetchrow(queries.set_role, id=domain_id, role=role)
+    return _domain(row) if row else None
+
+
+async def release_domain(tx: Transaction, domain: str) -> bool:
+    """Let another tenant's proof of the domain that is old give way; False where it is a good one."""
+    return bool(await tx.fetchval(queries.release_domain, domain=domain))
+
+
+async def note_proven(tx: Transaction, domain_id: UUID) -> EmailDomain | None:
+    """Note that the DNS says it; None where the claim is gone. The domain must have been released."""
+    row = await tx.fetchrow(queries.note_proven, id=domain_id)
+    return _domain(row) if row else None
+
+
+async def note_unproven(tx: Transaction, domain_id: UUID) -> None:
+    """Note that the DNS says it no more."""
+    await tx.execute(queries.note_unproven, id=domain_id)
+
+
+async def delete_domain(tx: Transaction, domain_id: UUID) -> bool:
+    """Delete a claim; False if the tenant has no such one."""
+    return await tx.fetchval(queries.delete_domain, id=domain_id) is not None
+
+
+async def find_tenant(session: Session, domain: str) -> str | None:
+    """The slug of the tenant whose a domain is, or None."""
+    slug: str | None = await session.fetchval(queries.find_tenant, domain=domain)
+    return slug
+
+
+def _domain(row: asyncpg.Record) -> EmailDomain:
+    return EmailDomain(**{**row, "role": Role(row["role"])})

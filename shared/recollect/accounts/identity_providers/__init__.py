@@ -1,0 +1,1 @@
+"""Identity providers: a tenant's own sign-in, by OpenID Connect."""

@@ -1,0 +1,167 @@
+"""The protocol of a sign-in by OpenID Connect, which Authlib's client speaks: code flow with PKCE (S256) and a nonce.
+
+Authlib makes each request and judges each answer; `platform.outbound` sends them, and nothing else does.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+import msgspec
+import structlog
+from authlib.oauth2.client import OAuth2Client
+from authlib.oidc.core import CodeIDToken
+from joserfc.errors import JoseError
+
+from recollect.accounts.identity_providers.model import (
+    ProvenIdentity,
+    Registration,
+    SignInRefused,
+    SignInSecrets,
+    proven_identity,
+)
+from recollect.platform.issuers import LEEWAY_SECONDS, Issuer, IssuerFailed, Issuers, TokenRefused
+from recollect.platform.outbound import Outbound, OutboundFailed
+
+SCOPE = "openid email profile"
+UNAVAILABLE = "Your identity provider cannot be asked now, or is not set up rightly. Try again, or tell an admin."
+NOT_PROVEN = "Your identity provider did not prove who you are. Try again, or tell an admin."
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class TokenRequest:
+    """A request to a token endpoint, ready to be sent."""
+
+    url: str
+    headers: dict[str, str]
+    body: str
+
+
+class _Client(OAuth2Client):
+    """Authlib's client, which makes requests and leaves it to us to send them."""
+
+    def _fetch_token(self, url: str, *, body: str, headers: Any, auth: Any, method: str, **_: Any) -> TokenRequest:
+        url, prepared, body = auth.prepare(method, url, dict(headers), body)
+        return TokenRequest(url, prepared, body)
+
+
+@dataclass(frozen=True, slots=True)
+class RelyingParty:
+    """What we are to identity providers: sends browsers there, and finds out who came back."""
+
+    issuers: Issuers
+    outbound: Outbound
+
+    async def authorization_url(
+        self, tenant_id: UUID, registration: Registration, secrets: SignInSecrets, redirect_uri: str
+    ) -> str:
+        """Where to send a browser. Raises SignInRefused where the provider cannot be asked."""
+        issuer = await self._issuer(tenant_id, registration)
+        client = _client(registration, issuer, redirect_uri)
+        url, _ = client.create_authorization_url(
+            issuer.metadata.authorization_endpoint,
+            state=secrets.state,
+            nonce=secrets.nonce,
+            code_verifier=secrets.code_verifier,
+        )
+        return str(url)
+
+    async def identity(
+        self, tenant_id: UUID, registration: Registration, secrets: SignInSecrets, code: str, redirect_uri: str
+    ) -> ProvenIdentity:
+        """Who came back with this code. Raises SignInRefused."""
+        issuer = await self._issuer(tenant_id, registration)
+        token = await self._id_token(tenant_id, registration, issuer, secrets, code, redirect_uri)
+        try:
+            verified = await self.issuers.verified(tenant_id, registration.issuer, token, registration.algorithm)
+            claims = _validated(registration, verified.header, verified.claims, secrets.nonce)
+        except (TokenRefused, IssuerFailed, JoseError, ValueError, TypeError) as error:
+            _note(tenant_id, registration, f"ID token: {error}")
+            raise SignInRefused(NOT_PROVEN) from None
+        return proven_identity(claims)
+
+    async def _issuer(self, tenant_id: UUID, registration: Registration) -> Issuer:
+        try:
+            issuer = await self.issuers.issuer(tenant_id, registration.issuer)
+            if issuer.metadata.authorization_endpoint is None or issuer.metadata.token_endpoint is None:
+                raise IssuerFailed("It names no authorization_endpoint, or no token_endpoint.")
+            return issuer
+        except IssuerFailed as error:
+            _note(tenant_id, registration, str(error))
+            raise SignInRefused(UNAVAILABLE) from None
+
+    async def _id_token(
+        self,
+        tenant_id: UUID,
+        registration: Registration,
+        issuer: Issuer,
+        secrets: SignInSecrets,
+        code: str,
+        redirect_uri: str,
+    ) -> str:
+        request = _client(registration, issuer, redirect_uri).fetch_token(
+            issuer.metadata.token_endpoint,
+            grant_type="authorization_code",
+            code=code,
+            code_verifier=secrets.code_verifier,
+        )
+        try:
+            answer = await self.outbound.post(
+                request.url, request.body.encode(), asked_by=tenant_id, headers=request.headers
+            )
+        except OutboundFailed:
+            raise SignInRefused(UNAVAILABLE) from None
+        token = _id_token_in(answer.body) if answer.status == 200 else None
+        if token is None:
+            _note(tenant_id, registration, f"its token endpoint answered {answer.status} without an ID token")
+            raise SignInRefused(NOT_PROVEN)
+        return token
+
+
+def _client(registration: Registration, issuer: Issuer, redirect_uri: str) -> _Client:
+    methods = issuer.metadata.token_endpoint_auth_methods_supported or ["client_secret_basic"]
+    return _Client(
+        None,
+        registration.client_id,
+        registration.client_secret,
+        token_endpoint_auth_method=next(
+            (each for each in ("client_secret_basic", "client_secret_post") if each in methods), "client_secret_basic"
+        ),
+        scope=SCOPE,
+        redirect_uri=redirect_uri,
+        code_challenge_method="S256",
+    )
+
+
+def _id_token_in(body: bytes) -> str | None:
+    try:
+        token = msgspec.json.decode(body, type=dict[str, Any]).get("id_token")
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return None
+    return token if isinstance(token, str) else None
+
+
+def _validated(
+    registration: Registration, header: dict[str, Any], claims: dict[str, Any], nonce: str
+) -> dict[str, Any]:
+    """The claims, if they are for us and of now (OpenID Connect Core, 3.1.3.7). Raises JoseError."""
+    options = {
+        "iss": {"essential": True, "value": registration.issuer},
+        "aud": {"essential": True, "value": registration.client_id},
+        "sub": {"essential": True},
+    }
+    token = CodeIDToken(claims, header, options, {"nonce": nonce, "client_id": registration.client_id})
+    token.validate(leeway=LEEWAY_SECONDS)
+    return claims
+
+
+def _note(tenant_id: UUID, registration: Registration, reason: str) -> None:
+    """Tell operators why; whoever came is not told."""
+    log.info(
+        "sign-in by a provider failed",
+        tenant_id=str(tenant_id),
+        provider_id=str(registration.provider_id),
+        reason=reason,
+    )

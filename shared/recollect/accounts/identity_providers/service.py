@@ -1,0 +1,247 @@
+"""Use cases of identity providers: a tenant sets them up; people sign in, join and connect by them.
+
+Whoever comes back from a provider is the person whom the tenant knows by that subject. Nobody is found by an address. A
+subject that is not known yet joins by an invitation for the address that the provider verified, or because the domain
+of that is the tenant's: as a new person of this tenant alone. Who is signed in with their own account connects it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from recollect.accounts.email_domains import service as email_domains
+from recollect.accounts.identity_providers import store
+from recollect.accounts.identity_providers.model import (
+    MAX_PROVIDERS,
+    MAX_UNDER_WAY,
+    SEALED_FOR,
+    SIGN_IN_LIFETIME,
+    IdentityProvider,
+    NewProvider,
+    OfferedProvider,
+    ProvenIdentity,
+    ProviderChange,
+    ProviderSession,
+    Purpose,
+    Registration,
+    Returned,
+    SignInRefused,
+    SignInSecrets,
+    check_fields,
+    checked,
+)
+from recollect.accounts.identity_providers.relying_party import RelyingParty
+from recollect.accounts.members import service as members
+from recollect.accounts.people.model import PersonSession
+from recollect.caller import Caller, Role
+from recollect.errors import Conflict, ErrorCode, NotFound
+from recollect.ids import new_id
+from recollect.platform.db import Database, Transaction
+from recollect.platform.sealing import Sealer
+from recollect.platform.text_records import TextRecords
+
+SUBJECT = "sign-in"
+"""Who acts for a tenant while somebody signs in."""
+
+OVER = "This sign-in is over, or was begun in another browser. Go back to Recollect and begin again."
+STRANGER = (
+    "Your organisation does not know you here yet. Open the link of your invitation, and go on with your provider "
+    "there; or sign in with your password, and connect the provider under “Account”."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Journey:
+    """A browser on its way to a provider, and back to this address of ours."""
+
+    secrets: SignInSecrets
+    redirect_uri: str
+
+
+async def list_providers(tx: Transaction) -> list[IdentityProvider]:
+    """The tenant's providers, by name."""
+    return await store.list_providers(tx)
+
+
+async def add_provider(tx: Transaction, new: NewProvider, *, pepper: bytes) -> IdentityProvider:
+    """Set up a provider; its secret is kept encrypted and never told.
+
+    Raises InvalidInput, or Conflict where there is one of the same issuer, or as many as there may be.
+    """
+    new = checked(new)
+    await store.lock_providers(tx)
+    if len(await store.list_providers(tx)) >= MAX_PROVIDERS:
+        raise Conflict(f"A tenant has {MAX_PROVIDERS} providers at most.", code=ErrorCode.TOO_MANY_PROVIDERS)
+    provider_id = new_id()
+    sealed = _sealed(tx, provider_id, new.client_secret, pepper)
+    added = await store.insert_provider(tx, provider_id, new, sealed=sealed)
+    if added is None:
+        raise Conflict("There is a provider of this issuer already.", code=ErrorCode.PROVIDER_EXISTS, path="issuer")
+    return added
+
+
+async def change_provider(
+    tx: Transaction, provider_id: UUID, change: ProviderChange, *, pepper: bytes
+) -> IdentityProvider:
+    """Change a provider. One that is disabled lets nobody in, and its sessions do not hold.
+
+    Raises NotFound or InvalidInput.
+    """
+    check_fields(change.name, change.client_id, change.client_secret, change.algorithm)
+    secret = change.client_secret
+    sealed = None if secret is None else _sealed(tx, provider_id, secret, pepper)
+    changed = await store.change_provider(tx, provider_id, change, sealed=sealed)
+    if changed is None:
+        raise _no_provider()
+    return changed
+
+
+async def delete_provider(tx: Transaction, provider_id: UUID) -> None:
+    """Delete a provider: its sessions end, and nobody is known by it any more. Raises NotFound."""
+    if not await store.delete_provider(tx, provider_id):
+        raise _no_provider()
+
+
+async def offered(db: Database, slugs: Sequence[str]) -> list[OfferedProvider]:
+    """The providers of these tenants, of which none may be there, as a page offers them."""
+    if not slugs:
+        return []
+    async with db.system() as session:
+        return await store.find_offered(session, slugs)
+
+
+async def begin(
+    db: Database, party: RelyingParty, provider: OfferedProvider, purpose: Purpose, journey: Journey
+) -> str:
+    """Where to send the browser. Raises SignInRefused."""
+    caller = _at_work(provider.tenant_id)
+    async with db.transaction(caller, read_only=True) as tx:
+        registration = await _registration(tx, provider.id, journey.secrets.pepper)
+    url = await party.authorization_url(provider.tenant_id, registration, journey.secrets, journey.redirect_uri)
+    async with db.transaction(caller) as tx:
+        await store.insert_sign_in(tx, provider.id, journey.secrets, purpose, lifetime=SIGN_IN_LIFETIME)
+        await store.forget_sign_ins(tx, kept=MAX_UNDER_WAY)
+    return url
+
+
+async def finish(
+    db: Database,
+    party: RelyingParty,
+    records: TextRecords,
+    provider_id: UUID,
+    returned: Returned,
+    journey: Journey,
+    signed_in: PersonSession | None,
+) -> ProviderSession:
+    """Who came back, once. Raises SignInRefused.
+
+    `signed_in`: who is in this browser already, whom it must be who connects the provider.
+    """
+    async with db.system() as session:
+        tenant_id = await store.find_sign_in(session, journey.secrets.hash)
+    if tenant_id is None:
+        raise SignInRefused(OVER)
+    caller = _at_work(tenant_id)
+    async with db.transaction(caller) as tx:
+        purpose = await store.use_sign_in(tx, provider_id, journey.secrets)
+        registration = await _registration(tx, provider_id, journey.secrets.pepper) if purpose else None
+    if purpose is None or registration is None:
+        raise SignInRefused(OVER)
+    if returned.code is None or returned.issuer not in (None, registration.issuer):
+        raise SignInRefused("Your identity provider did not sign you in.")
+    identity = await party.identity(tenant_id, registration, journey.secrets, returned.code, journey.redirect_uri)
+    role = await _role_by_domain(db, records, caller, provider_id, identity, purpose)
+    async with db.transaction(caller) as tx:
+        person_id = await _person(tx, provider_id, identity, purpose, signed_in, role)
+    return ProviderSession(person_id, tenant_id, provider_id, purpose.place)
+
+
+async def _role_by_domain(
+    db: Database,
+    records: TextRecords,
+    caller: Caller,
+    provider_id: UUID,
+    identity: ProvenIdentity,
+    purpose: Purpose,
+) -> Role | None:
+    """As what somebody joins who is not known yet, by the domain of the verified address; None where they do not."""
+    if purpose.invitation_id is not None or purpose.person_id is not None:
+        return None
+    async with db.transaction(caller) as tx:
+        if await store.find_identity(tx, provider_id, identity.subject) is not None:
+            return None
+    return await email_domains.role_for(db, records, caller, identity.email)
+
+
+async def _person(
+    tx: Transaction,
+    provider_id: UUID,
+    identity: ProvenIdentity,
+    purpose: Purpose,
+    signed_in: PersonSession | None,
+    role: Role | None,
+) -> UUID:
+    """Who this identity is, or becomes; `role`: as what it may join without an invitation. Raises SignInRefused."""
+    known = await store.find_identity(tx, provider_id, identity.subject)
+    if purpose.person_id is not None:
+        return await _connected(tx, provider_id, identity, purpose.person_id, known, signed_in)
+    if known is not None:
+        return known
+    if purpose.invitation_id is None and role is None:
+        raise SignInRefused(STRANGER)
+    person_id = new_id()
+    await store.insert_person(tx, person_id, identity)
+    if purpose.invitation_id is not None:
+        await members.accept_for(tx, purpose.invitation_id, person_id, identity.email)
+    elif role is not None:
+        await members.add_member(tx, person_id, role)
+    if not await store.insert_identity(tx, provider_id, identity.subject, person_id):
+        raise SignInRefused(OVER)  # The same one came by another browser just now.
+    return person_id
+
+
+async def _connected(
+    tx: Transaction,
+    provider_id: UUID,
+    identity: ProvenIdentity,
+    person_id: UUID,
+    known: UUID | None,
+    signed_in: PersonSession | None,
+) -> UUID:
+    """Whoever is signed in with their own account is this identity from now on. Raises SignInRefused."""
+    if signed_in is None or signed_in.person_id != person_id or signed_in.confined_to is not None:
+        raise SignInRefused("Sign in with your password first, in this browser, and then connect the provider.")
+    if known == person_id:
+        return person_id
+    if known is not None or not await members.is_member(tx, person_id):
+        raise SignInRefused("This provider's account is another member's already, or you are no member any more.")
+    if not await store.insert_identity(tx, provider_id, identity.subject, person_id):
+        raise SignInRefused("You have connected another account of this provider already.")
+    return person_id
+
+
+async def _registration(tx: Transaction, provider_id: UUID, pepper: bytes) -> Registration:
+    found = await store.find_registration(tx, provider_id)
+    if found is None:
+        raise SignInRefused("This provider signs nobody in any more.")
+    try:
+        secret = Sealer.of(pepper, SEALED_FOR).open(found.client_secret, _place(tx, provider_id)).decode()
+    except ValueError:  # The secret of the deployment is another one.
+        raise SignInRefused("This provider has to be set up anew: its secret cannot be read. Tell an admin.") from None
+    return Registration(found.id, found.issuer, found.client_id, secret, found.algorithm)
+
+
+def _sealed(tx: Transaction, provider_id: UUID, secret: str, pepper: bytes) -> bytes:
+    return Sealer.of(pepper, SEALED_FOR).seal(secret.encode(), _place(tx, provider_id))
+
+
+def _place(tx: Transaction, provider_id: UUID) -> str:
+    return f"{tx.tenant_id}/{provider_id}"
+
+
+def _at_work(tenant_id: UUID) -> Caller:
+    return Caller(tenant_id, tenant="", subject=SUBJECT, scopes=frozenset())
+
+
+def _no_provider() -> NotFound:
+    return NotFound("There is no such identity provider.", code=ErrorCode.PROVIDER_NOT_FOUND)

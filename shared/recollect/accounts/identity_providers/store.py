@@ -1,0 +1,145 @@
+"""One function per query of `queries.sql`."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from uuid import UUID
+
+from recollect.accounts.identity_providers.model import (
+    IdentityProvider,
+    NewProvider,
+    OfferedProvider,
+    ProvenIdentity,
+    ProviderChange,
+    Purpose,
+    SignInSecrets,
+)
+from recollect.ids import new_id
+from recollect.platform.db import Session, Transaction
+from recollect.platform.sql import Queries
+
+queries = Queries(__package__)
+
+
+@dataclass(frozen=True, slots=True)
+class SealedRegistration:
+    """What we are at a provider, as it is stored."""
+
+    id: UUID
+    issuer: str
+    client_id: str
+    client_secret: bytes = field(repr=False)
+    algorithm: str
+
+
+async def list_providers(tx: Transaction) -> list[IdentityProvider]:
+    """All providers of the tenant, by name."""
+    return [IdentityProvider(**row) for row in await tx.fetch(queries.list_providers)]
+
+
+async def lock_providers(tx: Transaction) -> None:
+    """Let nobody add a provider until the transaction ends."""
+    await tx.execute(queries.lock_providers)
+
+
+async def insert_provider(
+    tx: Transaction, provider_id: UUID, new: NewProvider, *, sealed: bytes
+) -> IdentityProvider | None:
+    """Store a provider; None if the tenant has one of this issuer."""
+    row = await tx.fetchrow(
+        queries.insert_provider,
+        id=provider_id,
+        name=new.name.strip(),
+        issuer=new.issuer,
+        client_id=new.client_id,
+        client_secret=sealed,
+        algorithm=new.algorithm,
+        subject=tx.caller.subject,
+    )
+    return IdentityProvider(**row) if row else None
+
+
+async def change_provider(
+    tx: Transaction, provider_id: UUID, change: ProviderChange, *, sealed: bytes | None
+) -> IdentityProvider | None:
+    """Change a provider; None if the tenant has no such one."""
+    row = await tx.fetchrow(
+        queries.change_provider,
+        id=provider_id,
+        name=change.name.strip() if change.name is not None else None,
+        client_id=change.client_id,
+        client_secret=sealed,
+        algorithm=change.algorithm,
+        enabled=change.enabled,
+    )
+    return IdentityProvider(**row) if row else None
+
+
+async def delete_provider(tx: Transaction, provider_id: UUID) -> bool:
+    """Delete a provider; False if the tenant has no such one."""
+    return await tx.fetchval(queries.delete_provider, id=provider_id) is not None
+
+
+async def find_offered(session: Session, slugs: Sequence[str]) -> list[OfferedProvider]:
+    """The providers by which people sign in to tenants of these slugs."""
+    return [OfferedProvider(**row) for row in await session.fetch(queries.find_offered, slugs=list(slugs))]
+
+
+async def find_registration(tx: Transaction, provider_id: UUID) -> SealedRegistration | None:
+    """What we are at a provider; None if it is disabled, or the tenant has no such one."""
+    row = await tx.fetchrow(queries.find_registration, id=provider_id)
+    return SealedRegistration(**row) if row else None
+
+
+async def forget_sign_ins(tx: Transaction, *, kept: int) -> None:
+    """Forget sign-ins that are over, and the oldest beyond so many."""
+    await tx.execute(queries.forget_sign_ins, kept=kept)
+
+
+async def insert_sign_in(
+    tx: Transaction, provider_id: UUID, secrets: SignInSecrets, purpose: Purpose, *, lifetime: timedelta
+) -> None:
+    """Store that a browser is sent to a provider."""
+    await tx.execute(
+        queries.insert_sign_in,
+        id=new_id(),
+        provider_id=provider_id,
+        hash=secrets.hash,
+        browser=secrets.browser_hash,
+        invitation_id=purpose.invitation_id,
+        person_id=purpose.person_id,
+        place=purpose.place,
+        lifetime=lifetime,
+    )
+
+
+async def find_sign_in(session: Session, state_hash: bytes) -> UUID | None:
+    """Whose tenant's the sign-in under way with this hash is; None if there is none."""
+    tenant_id: UUID | None = await session.fetchval(queries.find_sign_in, hash=state_hash)
+    return tenant_id
+
+
+async def use_sign_in(tx: Transaction, provider_id: UUID, secrets: SignInSecrets) -> Purpose | None:
+    """Use a sign-in up; what it is for, or None where it does not hold in this browser for this provider."""
+    row = await tx.fetchrow(
+        queries.use_sign_in, hash=secrets.hash, browser=secrets.browser_hash, provider_id=provider_id
+    )
+    return Purpose(**row) if row else None
+
+
+async def find_identity(tx: Transaction, provider_id: UUID, subject: str) -> UUID | None:
+    """The person who is this subject of the provider, or None."""
+    person_id: UUID | None = await tx.fetchval(queries.find_identity, provider_id=provider_id, subject=subject)
+    return person_id
+
+
+async def insert_identity(tx: Transaction, provider_id: UUID, subject: str, person_id: UUID) -> bool:
+    """Let a subject be this member; False where it is somebody already, or the member has another one there."""
+    row = await tx.fetchval(queries.insert_identity, provider_id=provider_id, subject=subject, person_id=person_id)
+    return row is not None
+
+
+async def insert_person(tx: Transaction, person_id: UUID, identity: ProvenIdentity) -> None:
+    """Store a person of the tenant, whom a provider brought."""
+    await tx.fetchval(queries.act_as_person, person_id=person_id)
+    await tx.execute(queries.insert_person, person_id=person_id, email=identity.email, name=identity.name)

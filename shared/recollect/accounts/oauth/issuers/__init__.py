@@ -1,0 +1,1 @@
+"""Trusted issuers: whose access tokens a tenant accepts beside our own."""

@@ -1,0 +1,160 @@
+"""Issuers of access tokens that a tenant trusts, and how far it does: rules that turn a claim into scopes and graphs.
+
+A token reaches no further than the rules that it meets. Its scopes are those of all of them, its graphs those that all
+of them name, so that no scope of one rule holds in a graph of another.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+import msgspec
+
+from recollect.caller import Caller, Scope
+from recollect.errors import ErrorCode, Forbidden, InvalidInput
+from recollect.platform.issuers import ALGORITHMS
+from recollect.printable import controls
+
+DEFAULT_ALGORITHM = "RS256"
+DEFAULT_CLAIM = "scope"
+MAX_ISSUERS = 5
+"""Of one tenant."""
+
+MAX_NAME = 200
+MAX_ISSUER = 2_000
+MAX_CLAIM = 100
+MAX_RULES = 20
+MAX_VALUE = 200
+MAX_RULE_GRAPHS = 200
+MAX_SUBJECT = 255
+"""Characters of a subject."""
+
+MAX_VALUES = 1_000
+"""Values of a claim that are looked at."""
+
+_TOKEN = re.compile(r"[A-Za-z0-9_-]{1,2000}\.[A-Za-z0-9_-]{1,8000}\.[A-Za-z0-9_-]{1,2000}")
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What a token may do whose claim has this value. `graph_ids` None are all, those to come too."""
+
+    value: str
+    scopes: tuple[Scope, ...]
+    graph_ids: tuple[UUID, ...] | None = None
+
+
+DEFAULT_RULES = tuple(Rule(str(scope), (scope,)) for scope in (Scope.MEMORY_READ, Scope.MEMORY_WRITE))
+"""Scopes are what they are called; none manages the tenant."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrustedIssuer:
+    """An issuer as it is listed."""
+
+    id: UUID
+    name: str
+    issuer: str
+    algorithm: str
+    claim: str
+    rules: tuple[Rule, ...]
+    created_at: datetime
+    created_by: str
+    disabled_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class NewIssuer:
+    """What is asked of a new issuer."""
+
+    name: str
+    issuer: str
+    algorithm: str = DEFAULT_ALGORITHM
+    claim: str = DEFAULT_CLAIM
+    rules: tuple[Rule, ...] = DEFAULT_RULES
+
+
+@dataclass(frozen=True, slots=True)
+class IssuerChange:
+    """What is to be different; None stays as it is."""
+
+    name: str | None = None
+    algorithm: str | None = None
+    claim: str | None = None
+    rules: tuple[Rule, ...] | None = None
+    enabled: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """How far a token reaches; `graphs` None are all."""
+
+    scopes: frozenset[Scope]
+    graphs: frozenset[UUID] | None
+
+
+def looks_like_token(secret: str) -> bool:
+    """Whether a string has the form of a signed JWT."""
+    return _TOKEN.fullmatch(secret) is not None
+
+
+def check_fields(name: str | None, algorithm: str | None, claim: str | None, rules: Sequence[Rule] | None) -> None:
+    """Raise InvalidInput for what one of these may not be."""
+    if name is not None and (not 1 <= len(name.strip()) <= MAX_NAME or controls(name)):
+        raise InvalidInput(f"A name has 1 to {MAX_NAME} characters, none of them a control character", path="name")
+    if algorithm is not None and algorithm not in ALGORITHMS:
+        raise InvalidInput(f"One of {', '.join(ALGORITHMS)}", path="algorithm")
+    if claim is not None and not 1 <= len(claim) <= MAX_CLAIM:
+        raise InvalidInput(f"1 to {MAX_CLAIM} characters", path="claim")
+    if rules is None:
+        return
+    if not 1 <= len(rules) <= MAX_RULES:
+        raise InvalidInput(f"1 to {MAX_RULES} rules", path="rules")
+    for place, rule in enumerate(rules):
+        if not 1 <= len(rule.value) <= MAX_VALUE or not rule.scopes:
+            raise InvalidInput(f"A rule has a value of 1 to {MAX_VALUE} characters, and a scope", path=f"rules.{place}")
+
+
+def check_issuer(address: str) -> None:
+    """Raise InvalidInput for what can be no issuer by its form."""
+    if not 1 <= len(address) <= MAX_ISSUER or "?" in address or "#" in address:
+        raise InvalidInput(f"An address of {MAX_ISSUER} characters at most, without ? and #", path="issuer")
+
+
+def require_may_trust(caller: Caller, rules: Sequence[Rule]) -> None:
+    """Raise Forbidden where rules reach further than who makes them, as with keys."""
+    caller.require_toolset(frozenset())
+    if caller.expires_at is not None:
+        raise Forbidden(
+            "This credential ends, and trusts nobody for longer: use one that does not.",
+            code=ErrorCode.EXPIRY_EXCEEDED,
+        )
+    for rule in rules:
+        for scope in rule.scopes:
+            caller.require(scope)
+        for graph_id in (None,) if rule.graph_ids is None else rule.graph_ids:
+            caller.require_graph(graph_id)
+
+
+def reach_of(rules: Sequence[Rule], said: Any) -> Reach:
+    """How far a token reaches whose claim says this: words in a text, or a list of texts."""
+    words = said.split(" ") if isinstance(said, str) else said if isinstance(said, list) else []
+    values = {word for word in words[:MAX_VALUES] if isinstance(word, str)}
+    met = [rule for rule in rules if rule.value in values]
+    confined = [frozenset(rule.graph_ids) for rule in met if rule.graph_ids is not None]
+    scopes = frozenset(scope for rule in met for scope in rule.scopes)
+    return Reach(scopes, frozenset.intersection(*confined) if confined else None)
+
+
+def rules_to_store(rules: Sequence[Rule]) -> list[dict[str, Any]]:
+    """Rules as JSON."""
+    stored: list[dict[str, Any]] = msgspec.to_builtins(rules)
+    return stored
+
+
+def rules_as_stored(stored: Any) -> tuple[Rule, ...]:
+    """Rules again."""
+    return msgspec.convert(stored, tuple[Rule, ...], strict=False)

@@ -1,0 +1,163 @@
+"""Use cases of trusted issuers: a tenant says whom it trusts with what; tokens of these become Callers.
+
+A token holds at the resource of one tenant, which its address names, and is looked at anew on every request: an issuer
+that is disabled is out at once.
+"""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+import msgspec
+import structlog
+from authlib.oauth2.claims import JWTClaims
+from joserfc import jws
+from joserfc.errors import JoseError
+
+from recollect.accounts.identity.service import ISSUER_SUBJECT, REFUSAL, TenantSuspended
+from recollect.accounts.oauth.issuers import store
+from recollect.accounts.oauth.issuers.model import (
+    MAX_ISSUER,
+    MAX_ISSUERS,
+    MAX_SUBJECT,
+    IssuerChange,
+    NewIssuer,
+    TrustedIssuer,
+    check_fields,
+    check_issuer,
+    looks_like_token,
+    reach_of,
+    require_may_trust,
+)
+from recollect.accounts.oauth.issuers.store import IssuerRecord
+from recollect.caller import Caller, Rates
+from recollect.errors import Conflict, ErrorCode, NotFound, Unauthenticated
+from recollect.platform.db import Database, Transaction
+from recollect.platform.issuers import LEEWAY_SECONDS, IssuerFailed, Issuers, TokenRefused
+from recollect.printable import controls
+
+log = structlog.get_logger(__name__)
+
+
+class NotTrusted(Unauthenticated):
+    """The token does not hold here and now; it may elsewhere, or once its issuer answers. Nobody is told which."""
+
+
+@dataclass(frozen=True, slots=True)
+class PresentedToken:
+    """An access token as somebody brought it, to the resource of a tenant that the address names."""
+
+    secret: str
+    tenant: str
+    resource: str
+
+
+async def list_issuers(tx: Transaction) -> list[TrustedIssuer]:
+    """The issuers that the tenant trusts, by name."""
+    return await store.list_issuers(tx)
+
+
+async def trust_issuer(tx: Transaction, new: NewIssuer) -> TrustedIssuer:
+    """Trust an issuer, as far as the caller reaches.
+
+    Raises InvalidInput, Forbidden, or Conflict where it is trusted already, or as many are as may be.
+    """
+    check_issuer(new.issuer)
+    check_fields(new.name, new.algorithm, new.claim, new.rules)
+    require_may_trust(tx.caller, new.rules)
+    await store.lock_issuers(tx)
+    if len(await store.list_issuers(tx)) >= MAX_ISSUERS:
+        raise Conflict(f"A tenant trusts {MAX_ISSUERS} issuers at most.", code=ErrorCode.TOO_MANY_ISSUERS)
+    added = await store.insert_issuer(tx, new)
+    if added is None:
+        raise Conflict("This issuer is trusted already.", code=ErrorCode.ISSUER_EXISTS, path="issuer")
+    return added
+
+
+async def change_issuer(tx: Transaction, issuer_id: UUID, change: IssuerChange) -> TrustedIssuer:
+    """Change how far an issuer is trusted; one that is disabled is not. Raises NotFound, InvalidInput or Forbidden."""
+    check_fields(change.name, change.algorithm, change.claim, change.rules)
+    changed = await store.change_issuer(tx, issuer_id, change)
+    if changed is None:
+        raise _no_issuer()
+    if change.enabled is not False:
+        require_may_trust(tx.caller, changed.rules)
+    return changed
+
+
+async def delete_issuer(tx: Transaction, issuer_id: UUID) -> None:
+    """Trust an issuer no more. Raises NotFound."""
+    if not await store.delete_issuer(tx, issuer_id):
+        raise _no_issuer()
+
+
+async def trusted_addresses(db: Database, tenant: str) -> list[str]:
+    """The issuers of whose tokens the tenant of this slug accepts some, beside ours; none where there is none."""
+    async with db.system() as session:
+        return await store.list_addresses(session, tenant)
+
+
+async def authenticate(db: Database, issuers: Issuers, presented: PresentedToken) -> Caller:
+    """The Caller that a token of a trusted issuer stands for. Raises Unauthenticated, alike for every reason."""
+    try:
+        address = _said_issuer(presented.secret)
+        async with db.system() as session:
+            record = await store.find_issuer(session, presented.tenant, address)
+        if record is None:
+            raise NotTrusted(REFUSAL)
+        verified = await issuers.verified(record.tenant_id, record.issuer, presented.secret, record.algorithm)
+        caller = _caller(record, _validated(record, verified.header, verified.claims, presented.resource))
+    except (TokenRefused, IssuerFailed, JoseError, ValueError, TypeError, OverflowError) as error:
+        log.info("token of an issuer refused", tenant=presented.tenant, reason=str(error))
+        raise NotTrusted(REFUSAL) from None
+    if record.tenant_status != "active":
+        raise TenantSuspended(REFUSAL)
+    return caller
+
+
+def _said_issuer(token: str) -> str:
+    """Whose token it says to be, which nothing proves yet. Raises TokenRefused, JoseError or ValueError."""
+    if not looks_like_token(token):
+        raise TokenRefused("it is no token")
+    try:
+        claims = msgspec.json.decode(jws.extract_compact(token.encode()).payload, type=dict[str, Any])
+    except (msgspec.MsgspecError, RecursionError):
+        raise TokenRefused("it holds no claims") from None
+    issuer = claims.get("iss")
+    if not isinstance(issuer, str) or not 1 <= len(issuer) <= MAX_ISSUER or "\x00" in issuer:
+        raise TokenRefused("it names no issuer")
+    return issuer
+
+
+def _validated(record: IssuerRecord, header: dict[str, Any], claims: dict[str, Any], resource: str) -> dict[str, Any]:
+    """The claims, if they are for this resource and of now (RFC 9068, 4). Raises JoseError or TokenRefused."""
+    options = {
+        "iss": {"essential": True, "value": record.issuer},
+        "aud": {"essential": True, "value": resource},
+        "sub": {"essential": True},
+        "exp": {"essential": True},
+    }
+    JWTClaims(claims, header, options).validate(leeway=LEEWAY_SECONDS)
+    subject = claims["sub"]
+    if not isinstance(subject, str) or not 1 <= len(subject) <= MAX_SUBJECT or controls(subject):
+        raise TokenRefused("its subject is none")
+    return claims
+
+
+def _caller(record: IssuerRecord, claims: dict[str, Any]) -> Caller:
+    reach = reach_of(record.rules, claims.get(record.claim))
+    return Caller(
+        tenant_id=record.tenant_id,
+        tenant=record.tenant,
+        subject=f"{ISSUER_SUBJECT}{record.id}:{claims['sub']}",
+        scopes=reach.scopes,
+        graphs=reach.graphs,
+        expires_at=datetime.fromtimestamp(claims["exp"], UTC),
+        plan=record.plan,
+        rates=Rates(record.requests_per_minute, record.key_requests_per_minute, record.concurrent_calls),
+    )
+
+
+def _no_issuer() -> NotFound:
+    return NotFound("There is no such issuer.", code=ErrorCode.ISSUER_NOT_FOUND)

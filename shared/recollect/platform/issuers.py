@@ -1,0 +1,241 @@
+"""Issuers of tokens that a tenant chose: what they publish of themselves, and whether a token is really theirs.
+
+An issuer's addresses are a stranger's, so each is asked by `platform.outbound`. What was read is kept for a while, a
+tenant's own: no tenant learns from another's questions. A token that names a key which is not among those kept has the
+documents read anew, since issuers rotate their keys; but only so often, however many such tokens come.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+from uuid import UUID
+
+import msgspec
+import structlog
+from cachetools import TTLCache
+from joserfc import jws, jwt
+from joserfc.errors import JoseError
+from joserfc.jwk import ECKey, RSAKey
+from joserfc.jws import JWSRegistry
+from msgspec import Struct
+
+from recollect.errors import InvalidInput
+from recollect.platform.outbound import Outbound, OutboundFailed
+
+ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512")
+"""Of which a configuration names one: asymmetric all, so that what verifies cannot sign."""
+
+KEPT_SECONDS = 600.0
+"""How long what an issuer publishes is kept."""
+
+PAUSE_SECONDS = 30.0
+"""An issuer is asked anew for a key that nobody knows, or after it did not answer, so long after the last time."""
+
+KEPT_ISSUERS = 1_000
+MAX_KEYS = 50
+"""Keys of one issuer that are looked at."""
+
+MAX_TOKEN = 16 * 1024
+"""Characters of a token."""
+
+LEEWAY_SECONDS = 60
+"""By how much an issuer's clock may differ from ours."""
+
+_MIN_RSA_BITS = 2048
+_MAX_MEMBER = 2_000
+_MEMBERS = {"RSA": ("kty", "n", "e"), "EC": ("kty", "crv", "x", "y")}
+_CURVES = {"ES256": "P-256", "ES384": "P-384", "ES512": "P-521"}
+_WELL_KNOWN = ("/.well-known/openid-configuration", "/.well-known/oauth-authorization-server")
+
+T = TypeVar("T")
+
+log = structlog.get_logger(__name__)
+
+PublicKey = RSAKey | ECKey
+_Key = tuple[UUID, str]
+
+
+class IssuerFailed(Exception):
+    """An issuer cannot be asked, or what it says is not as it should be; the message is for whoever configured it."""
+
+
+class TokenRefused(Exception):
+    """A token is not this issuer's, or does not hold. The message is for the log: whoever brought it is not told."""
+
+
+class IssuerMetadata(Struct, frozen=True):
+    """What an issuer says of itself (OpenID Discovery; RFC 8414): as much of it as we use."""
+
+    issuer: str
+    jwks_uri: str
+    authorization_endpoint: str | None = None
+    token_endpoint: str | None = None
+    token_endpoint_auth_methods_supported: list[str] | None = None
+
+
+class _KeySet(Struct, frozen=True):
+    keys: list[dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Issuer:
+    """What an issuer publishes."""
+
+    metadata: IssuerMetadata
+    keys: tuple[dict[str, Any], ...]
+
+    def key(self, kid: str | None, algorithm: str) -> PublicKey | None:
+        """The key that a token names; the only one that fits, where it names none. None where there is none."""
+        fitting = [each for each in self.keys if _fits(each, algorithm) and kid in (None, each.get("kid"))]
+        return _imported(fitting[0]) if len(fitting) == 1 else None
+
+
+class Issuers:
+    """Asks issuers, and remembers what they said. One for a process."""
+
+    def __init__(self, outbound: Outbound, clock: Callable[[], float] = time.monotonic) -> None:
+        self._outbound = outbound
+        self._kept: TTLCache[_Key, Issuer] = TTLCache(KEPT_ISSUERS, KEPT_SECONDS, timer=clock)
+        self._asked: TTLCache[_Key, bool] = TTLCache(KEPT_ISSUERS, PAUSE_SECONDS, timer=clock)
+        self._reading: dict[_Key, asyncio.Task[Issuer]] = {}
+
+    async def issuer(self, tenant_id: UUID, address: str) -> Issuer:
+        """What the issuer of this address publishes, for a tenant that chose it. Raises IssuerFailed."""
+        return self._kept.get((tenant_id, address)) or await self._read(tenant_id, address)
+
+    async def verified(self, tenant_id: UUID, address: str, token: str, algorithm: str) -> jwt.Token:
+        """A token whose signature is this issuer's, by the one algorithm that may be.
+
+        Its claims are the caller's to check. Raises TokenRefused, or IssuerFailed.
+        """
+        key = await self._key(tenant_id, address, _kid(token, algorithm), algorithm)
+        try:
+            return jwt.decode(token, key, registry=JWSRegistry(algorithms=[algorithm], strict_check_header=False))
+        except (JoseError, ValueError) as error:
+            raise TokenRefused(f"its signature: {error}") from None
+
+    async def _key(self, tenant_id: UUID, address: str, kid: str | None, algorithm: str) -> PublicKey:
+        found = (await self.issuer(tenant_id, address)).key(kid, algorithm)
+        if found is None:
+            found = (await self._read(tenant_id, address)).key(kid, algorithm)
+        if found is None:
+            raise TokenRefused("no key of its issuer fits")
+        return found
+
+    async def _read(self, tenant_id: UUID, address: str) -> Issuer:
+        """Ask the issuer, together with whoever else asks for it now."""
+        key = tenant_id, address
+        reading = self._reading.get(key)
+        if reading is None:
+            if key in self._asked:
+                raise IssuerFailed("It was asked a moment ago, and is not asked again yet.")
+            self._asked[key] = True
+            reading = self._reading[key] = asyncio.create_task(self._fetch(tenant_id, address))
+            reading.add_done_callback(lambda done: self._note(key, done))
+        return await asyncio.shield(reading)
+
+    def _note(self, key: _Key, done: "asyncio.Task[Issuer]") -> None:
+        del self._reading[key]
+        if done.cancelled() or done.exception() is not None:
+            return
+        self._kept[key] = done.result()
+
+    async def _fetch(self, tenant_id: UUID, address: str) -> Issuer:
+        metadata = await self._metadata(tenant_id, address)
+        keys = _decoded(await self._get(tenant_id, metadata.jwks_uri), _KeySet)
+        if keys is None:
+            raise IssuerFailed("At its jwks_uri there is no set of keys.")
+        return Issuer(metadata, tuple(keys.keys[:MAX_KEYS]))
+
+    async def _metadata(self, tenant_id: UUID, address: str) -> IssuerMetadata:
+        for well_known in _WELL_KNOWN:
+            metadata = _decoded(await self._get(tenant_id, _inserted(address, well_known)), IssuerMetadata)
+            if metadata is None:
+                continue
+            if metadata.issuer != address:  # Else one issuer could speak for another (OpenID Discovery, 4.3).
+                raise IssuerFailed("It calls itself by another address than the one that is configured.")
+            self._require_addresses(metadata)
+            return metadata
+        raise IssuerFailed("It does not describe itself at its well-known addresses.")
+
+    async def _get(self, tenant_id: UUID, url: str) -> bytes:
+        """What is at an address; nothing where that is an error."""
+        try:
+            answer = await self._outbound.get(url, asked_by=tenant_id)
+        except OutboundFailed as error:
+            raise IssuerFailed(f"{error}.") from None
+        return answer.body if answer.status == 200 else b""
+
+    def _require_addresses(self, metadata: IssuerMetadata) -> None:
+        for name in ("jwks_uri", "authorization_endpoint", "token_endpoint"):
+            url = getattr(metadata, name)
+            try:
+                if url is not None:
+                    self.require_address(url, path=name)
+            except InvalidInput as error:
+                raise IssuerFailed(f"It names what can be no address of its own: {error}.") from None
+
+    def require_address(self, url: str, *, path: str) -> None:
+        """Raise InvalidInput at `path` for what can be no address of an issuer by its form."""
+        if not url.startswith(("https://", "http://")) or not url.isascii() or not url.isprintable():
+            raise InvalidInput("An address begins with https://", path=path)
+        self._outbound.require_address(url, path=path)
+
+
+def _inserted(address: str, well_known: str) -> str:
+    """Where an issuer describes itself: OpenID appends the well-known path, RFC 8414 inserts it before the issuer's."""
+    if well_known.endswith("openid-configuration"):
+        return address.rstrip("/") + well_known
+    scheme, _, rest = address.partition("://")
+    host, _, path = rest.partition("/")
+    return f"{scheme}://{host}{well_known}" + (f"/{path.rstrip('/')}" if path.strip("/") else "")
+
+
+def _decoded(body: bytes, type_: type[T]) -> T | None:
+    try:
+        return msgspec.json.decode(body, type=type_)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return None
+
+
+def _kid(token: str, algorithm: str) -> str | None:
+    """The key that a token says it is signed with; raises TokenRefused where it is none of ours to look at."""
+    if len(token) > MAX_TOKEN or not token.isascii():
+        raise TokenRefused("it is too long, or no token")
+    try:
+        header = jws.extract_compact(token.encode()).headers()
+    except (JoseError, ValueError) as error:
+        raise TokenRefused(f"it is no token: {error}") from None
+    if header.get("alg") != algorithm:
+        raise TokenRefused("it is not signed by the algorithm that is configured")
+    kid = header.get("kid")
+    if kid is not None and not isinstance(kid, str):
+        raise TokenRefused("it names no key")
+    return kid
+
+
+def _fits(key: dict[str, Any], algorithm: str) -> bool:
+    """Whether a published key is one that verifies this algorithm, as far as it says."""
+    if key.get("use", "sig") != "sig" or key.get("alg", algorithm) != algorithm:
+        return False
+    if algorithm.startswith("ES"):
+        return key.get("kty") == "EC" and key.get("crv") == _CURVES[algorithm]
+    return key.get("kty") == "RSA"
+
+
+def _imported(key: dict[str, Any]) -> PublicKey | None:
+    """The public part of a published key; None for one that is none, or too weak."""
+    members = _MEMBERS[key["kty"]]
+    public: dict[str, Any] = {name: key[name] for name in members if isinstance(key.get(name), str)}
+    if len(public) < len(members) or max(map(len, public.values())) > _MAX_MEMBER:
+        return None
+    try:
+        if key["kty"] == "EC":
+            return ECKey.import_key(public)
+        imported = RSAKey.import_key(public)
+        return imported if imported.public_key.key_size >= _MIN_RSA_BITS else None
+    except (JoseError, ValueError, KeyError, TypeError) as error:
+        log.info("key of an issuer is none", reason=str(error))
+        return None

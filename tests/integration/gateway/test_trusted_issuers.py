@@ -1,0 +1,298 @@
+"""Access tokens of an issuer that a tenant trusts, at its endpoint, over real HTTP to an issuer on loopback."""
+
+import time
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
+from typing import Any
+from uuid import uuid4
+
+import httpx2
+import pytest
+from pydantic import SecretStr
+
+from recollect.accounts.identity.model import operator_caller
+from recollect.caller import Caller
+from recollect.settings import Settings
+from tests.conftest import NewTenant
+from tests.integration.gateway.test_management import done, problem
+from tests.support.gateway import NewApiKey, RunningGateway, answer, rpc_headers, serving
+from tests.support.identity_provider import (
+    Forge,
+    IdentityProviderServer,
+    identity_provider,
+    signed_by_public_key,
+    signed_by_stranger,
+    unsigned,
+)
+
+PATH = "/v1/trusted-issuers"
+LIST_TOOLS = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+
+
+@pytest.fixture(scope="module")
+def gateway(settings: Settings) -> Iterator[RunningGateway]:
+    """A gateway that reaches issuers on this machine."""
+    with serving(settings.model_copy(update={"outbound_networks": ["127.0.0.0/8"]})) as running:
+        yield running
+
+
+@pytest.fixture
+async def idp() -> AsyncIterator[IdentityProviderServer]:
+    async with identity_provider() as server:
+        yield server
+
+
+@pytest.fixture
+async def admin(gateway: RunningGateway, admin_key: str) -> AsyncIterator[httpx2.AsyncClient]:
+    async with gateway.http(admin_key) as client:
+        yield client
+
+
+@pytest.fixture
+async def web(gateway: RunningGateway) -> AsyncIterator[httpx2.AsyncClient]:
+    async with gateway.http() as client:
+        yield client
+
+
+@pytest.fixture
+async def other_caller(new_tenant: NewTenant) -> Caller:
+    return operator_caller(await new_tenant())
+
+
+@dataclass
+class Trust:
+    """A tenant that trusts an issuer, and tokens of that."""
+
+    gateway: RunningGateway
+    tenant: str
+    idp: IdentityProviderServer
+    trusted: dict[str, Any]
+    web: httpx2.AsyncClient
+
+    @property
+    def path(self) -> str:
+        return f"/t/{self.tenant}/mcp"
+
+    def token(self, **claims: Any) -> str:
+        now = int(time.time())
+        said = {
+            "iss": self.idp.issuer,
+            "sub": "agent-7",
+            "aud": self.gateway.url + self.path,
+            "exp": now + 300,
+            "iat": now,
+            "scope": "memory:read memory:write",
+            **claims,
+        }
+        return self.idp.signed({name: value for name, value in said.items() if value is not None}, typ="at+jwt")
+
+    async def status(self, token: str, path: str | None = None) -> int:
+        """Of a request with this token, by default to the tenant's endpoint."""
+        headers = {**rpc_headers(), "Authorization": f"Bearer {token}"}
+        return (await self.web.post(path or self.path, json=LIST_TOOLS, headers=headers)).status_code
+
+
+@pytest.fixture
+async def trust(
+    gateway: RunningGateway,
+    admin: httpx2.AsyncClient,
+    web: httpx2.AsyncClient,
+    caller: Caller,
+    idp: IdentityProviderServer,
+) -> Trust:
+    made = await done(admin, "POST", PATH, name="Acme Tokens", issuer=idp.issuer)
+    return Trust(gateway, caller.tenant, idp, made, web)
+
+
+class TestTokens:
+    async def test_an_agent_works_by_one(self, trust: Trust, admin: httpx2.AsyncClient) -> None:
+        async with trust.gateway.client(trust.token(), trust.path + "/x/agent") as client:
+            await answer(client, "remember", items=[{"text": "The depot in Hull closes at four."}])
+            found = await answer(client, "recall", query="When does the depot close?")
+        assert "Hull" in str(found)
+        assert trust.trusted["resource"] == trust.gateway.url + trust.path
+
+    @pytest.mark.parametrize(
+        "claims",
+        [
+            {"aud": "https://elsewhere.example/mcp"},
+            {"aud": None},
+            {"aud": []},
+            {"iss": "https://issuer.example"},
+            {"iss": None},
+            {"iss": 7},
+            {"exp": 1},
+            {"exp": None},
+            {"exp": "tomorrow"},
+            {"exp": 10**30},
+            {"nbf": 99_999_999_999},
+            {"sub": None},
+            {"sub": ""},
+            {"sub": "a\u202eb"},
+            {"sub": "x" * 300},
+            {"sub": ["agent"]},
+        ],
+        ids=str,
+    )
+    async def test_with_wrong_claims(self, trust: Trust, claims: dict[str, Any]) -> None:
+        assert await trust.status(trust.token()) == 200
+        assert await trust.status(trust.token(**claims)) == 401
+
+    @pytest.mark.parametrize("forge", [unsigned, signed_by_public_key, signed_by_stranger])
+    async def test_with_a_signature_that_is_not_the_issuers(self, trust: Trust, forge: Forge) -> None:
+        right = trust.token()
+        assert await trust.status(forge(trust.idp, right)) == 401
+        assert await trust.status(right) == 200
+
+    @pytest.mark.parametrize("token", ["a.b.c", "e30.e30.e30", "..", "x" * 9_000, "e30." + "A" * 9_000 + ".e30"])
+    async def test_what_is_none(self, trust: Trust, token: str) -> None:
+        assert await trust.status(token) == 401
+        assert trust.idp.server.connections == 0
+
+    async def test_it_is_for_one_resource(self, trust: Trust, admin: httpx2.AsyncClient, other_caller: Caller) -> None:
+        """Not for the endpoint of all, nor beside MCP, nor by an audience of another tenant."""
+        token = trust.token()
+        assert await trust.status(token, "/mcp") == 401
+        assert await trust.status(token, f"/t/{other_caller.tenant}/mcp") == 401
+        assert await trust.status(trust.token(aud=f"{trust.gateway.url}/mcp"), "/mcp") == 401
+        headers = {"Authorization": f"Bearer {token}"}
+        assert (await trust.web.get("/v1/graphs", headers=headers)).status_code == 401
+        headers["X-Recollect-Tenant"] = trust.tenant
+        assert (await trust.web.get("/v1/graphs", headers=headers)).status_code == 401
+        listed = trust.token(aud=["https://elsewhere.example", trust.gateway.url + trust.path])
+        assert await trust.status(listed) == 200
+
+    async def test_failures_are_throttled_like_keys(self, settings: Settings, trust: Trust) -> None:
+        few: dict[str, Any] = {"outbound_networks": ["127.0.0.0/8"], "failed_keys_per_minute": 5}
+        few["key_secret"] = SecretStr(f"counted apart {uuid4()}")
+        with serving(settings.model_copy(update=few)) as gateway:
+            async with gateway.http() as web:
+                told = []
+                for number in range(8):
+                    headers = {**rpc_headers(), "Authorization": f"Bearer {trust.token(aud=str(number))}"}
+                    told.append((await web.post(trust.path, json=LIST_TOOLS, headers=headers)).status_code)
+        assert told[:4] == [401] * 4
+        assert told[-1] == 429
+
+
+class TestReach:
+    async def tools(self, trust: Trust, token: str) -> set[str]:
+        async with trust.gateway.client(token, trust.path + "/x/all") as client:
+            return {tool.name for tool in (await client.list_tools()).tools}
+
+    async def test_scopes_are_those_of_the_rules_that_it_meets(self, trust: Trust) -> None:
+        both, reads = await self.tools(trust, trust.token()), await self.tools(trust, trust.token(scope="memory:read"))
+        assert {"remember", "recall"} <= both
+        assert ("recall" in reads, "remember" in reads) == (True, False)
+        for nothing in ("", "tenant:admin", None, ["memory:write:x"], 7, {"memory:read": 1}, "MEMORY:READ"):
+            assert await self.tools(trust, trust.token(scope=nothing)) == set()
+
+    async def test_a_claim_of_ones_own_maps_to_scopes_and_graphs(self, trust: Trust, admin: httpx2.AsyncClient) -> None:
+        await done(admin, "POST", "/v1/graphs", name="sales")
+        rules = [
+            {"value": "sales-agents", "scopes": ["memory:read", "memory:write"], "graphs": ["sales"]},
+            {"value": "auditors", "scopes": ["memory:read"], "graphs": ["sales", "default"]},
+            {"value": "everything", "scopes": ["memory:read"]},
+        ]
+        await done(admin, "PATCH", f"{PATH}/{trust.trusted['id']}", claim="groups", rules=rules)
+
+        async def graphs(groups: list[str]) -> list[str]:
+            async with trust.gateway.client(trust.token(groups=groups), trust.path + "/x/all") as client:
+                return sorted(each["name"] for each in (await answer(client, "list_graphs"))["graphs"])
+
+        assert await graphs(["sales-agents"]) == ["sales"]
+        assert await graphs(["auditors"]) == ["default", "sales"]
+        assert await graphs(["everything", "strangers"]) == ["default", "sales"]
+        assert await graphs(["sales-agents", "auditors"]) == ["sales"], "to write nowhere that a rule does not say"
+        assert await graphs(["sales-agents", "everything"]) == ["sales"]
+
+    async def test_it_ends_when_the_issuer_is_disabled_changed_or_dropped(
+        self, trust: Trust, admin: httpx2.AsyncClient
+    ) -> None:
+        token, path = trust.token(), f"{PATH}/{trust.trusted['id']}"
+        for change, expected in ((False, 401), (True, 200)):
+            await done(admin, "PATCH", path, enabled=change)
+            assert await trust.status(token) == expected
+        await done(admin, "PATCH", path, algorithm="ES256")
+        assert await trust.status(token) == 401
+        await done(admin, "PATCH", path, algorithm="RS256")
+        assert await trust.status(token) == 200
+        assert (await admin.delete(path)).status_code == 204
+        assert await trust.status(token) == 401
+
+
+class TestMetadata:
+    async def test_the_resource_of_the_tenant_names_it_and_no_other_does(
+        self, trust: Trust, admin: httpx2.AsyncClient, other_caller: Caller
+    ) -> None:
+        own, others = trust.gateway.url, f"/.well-known/oauth-protected-resource/t/{other_caller.tenant}/mcp"
+        described = f"/.well-known/oauth-protected-resource{trust.path}"
+        assert (await trust.web.get(described)).json()["authorization_servers"] == [own, trust.idp.issuer]
+        for path in (others, "/.well-known/oauth-protected-resource/mcp"):
+            assert (await trust.web.get(path)).json()["authorization_servers"] == [own]
+        await done(admin, "PATCH", f"{PATH}/{trust.trusted['id']}", enabled=False)
+        assert (await trust.web.get(described)).json()["authorization_servers"] == [own]
+
+
+class TestManagement:
+    async def test_one_is_trusted_listed_and_dropped(self, trust: Trust, admin: httpx2.AsyncClient) -> None:
+        (listed,) = (await done(admin, "GET", PATH))["items"]
+        assert listed == trust.trusted
+        assert listed["rules"] == [
+            {"value": scope, "scopes": [scope], "graphs": None} for scope in ("memory:read", "memory:write")
+        ]
+        problem(await admin.post(PATH, json={"name": "x", "issuer": trust.idp.issuer}), 409, "issuer_exists")
+        for number in range(4):
+            await done(admin, "POST", PATH, name="x", issuer=f"https://login{number}.example.com")
+        problem(
+            await admin.post(PATH, json={"name": "x", "issuer": "https://more.example.com"}), 409, "too_many_issuers"
+        )
+
+    @pytest.mark.parametrize(
+        ("path", "value"),
+        [
+            ("issuer", "ftp://login.example.com"),
+            ("issuer", "https://login.example.com/?a"),
+            ("algorithm", "HS256"),
+            ("algorithm", "none"),
+            ("claim", ""),
+            ("name", ""),
+            ("rules", []),
+            ("rules.0.scopes.0", [{"value": "x", "scopes": ["memory:all"]}]),
+            ("rules.0.scopes", [{"value": "x", "scopes": []}]),
+            ("rules.0.value", [{"value": "", "scopes": ["memory:read"]}]),
+        ],
+    )
+    async def test_what_cannot_be_is_refused_with_its_path(
+        self, admin: httpx2.AsyncClient, path: str, value: Any
+    ) -> None:
+        body = {"name": "x", "issuer": "https://login.example.com", path.partition(".")[0]: value}
+        assert problem(await admin.post(PATH, json=body), 400)["path"] == path
+        assert (await done(admin, "GET", PATH))["items"] == []
+
+    async def test_another_tenant_finds_none_of_it(self, trust: Trust, issue: NewApiKey, other_caller: Caller) -> None:
+        async with trust.gateway.http((await issue(other_caller, kind="admin")).secret) as other:
+            for method, body in (("PATCH", {"enabled": False}), ("DELETE", None)):
+                strange = await other.request(method, f"{PATH}/{trust.trusted['id']}", json=body)
+                missing = await other.request(method, f"{PATH}/{uuid4()}", json=body)
+                assert (strange.status_code, strange.content) == (missing.status_code, missing.content)
+                problem(strange, 404, "issuer_not_found")
+            assert (await done(other, "GET", PATH))["items"] == []
+            theirs = await done(other, "POST", PATH, name="Also", issuer=trust.idp.issuer)
+            await done(other, "PATCH", f"{PATH}/{theirs['id']}", enabled=False)
+        assert await trust.status(trust.token()) == 200, "each tenant trusts for itself"
+
+    async def test_nobody_trusts_with_more_than_they_have(
+        self, gateway: RunningGateway, issue: NewApiKey, caller: Caller, key: str, admin: httpx2.AsyncClient
+    ) -> None:
+        body = {"name": "x", "issuer": "https://login.example.com"}
+        await done(admin, "POST", "/v1/graphs", name="sales")
+        async with gateway.http(key) as agent:
+            problem(await agent.post(PATH, json=body), 403, "scope_required")
+        narrow = await issue(caller, scopes=frozenset({"tenant:admin", "memory:read"}))
+        async with gateway.http(narrow.secret) as client:
+            problem(await client.post(PATH, json=body), 403, "scope_required")
+            reads = [{"value": "r", "scopes": ["memory:read"]}]
+            made = await done(client, "POST", PATH, **body, rules=reads)
+            more = [{"value": "r", "scopes": ["memory:write"]}]
+            problem(await client.patch(f"{PATH}/{made['id']}", json={"rules": more}), 403, "scope_required")

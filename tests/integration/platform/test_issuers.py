@@ -1,0 +1,169 @@
+"""What issuers publish, as it is kept and asked for anew, against an issuer on loopback that may lie."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from uuid import uuid4
+
+import pytest
+from joserfc.jwk import OctKey
+
+from recollect.errors import InvalidInput
+from recollect.platform.issuers import KEPT_SECONDS, PAUSE_SECONDS, IssuerFailed, Issuers, TokenRefused
+from recollect.platform.outbound import Outbound
+from recollect.settings import Settings
+from tests.support.identity_provider import (
+    Forge,
+    IdentityProviderServer,
+    elliptic_key,
+    identity_provider,
+    signed_by_public_key,
+    signed_by_stranger,
+    unsigned,
+)
+
+TENANT = uuid4()
+
+
+class Clock:
+    """A clock that goes when it is told to."""
+
+    def __init__(self) -> None:
+        self.now = 1_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+async def idp() -> AsyncIterator[IdentityProviderServer]:
+    async with identity_provider() as server:
+        yield server
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def issuers(clock: Clock) -> Issuers:
+    return Issuers(Outbound(Settings(outbound_networks=["127.0.0.0/8"])), clock)
+
+
+async def claims(issuers: Issuers, idp: IdentityProviderServer, token: str, algorithm: str = "RS256") -> object:
+    return (await issuers.verified(TENANT, idp.issuer, token, algorithm)).claims
+
+
+class TestKeys:
+    async def test_they_are_asked_for_once_and_anew_after_a_while(
+        self, issuers: Issuers, idp: IdentityProviderServer, clock: Clock
+    ) -> None:
+        token = idp.signed({"sub": "ada"})
+        assert await asyncio.gather(*(claims(issuers, idp, token) for _ in range(20))) == [{"sub": "ada"}] * 20
+        assert idp.asked("/jwks") == 1
+        clock.now += KEPT_SECONDS
+        await claims(issuers, idp, token)
+        assert idp.asked("/jwks") == 2
+
+    async def test_one_that_is_unknown_is_looked_for_and_the_old_one_is_gone(
+        self, issuers: Issuers, idp: IdentityProviderServer, clock: Clock
+    ) -> None:
+        old = idp.signed({"sub": "ada"})
+        await claims(issuers, idp, old)
+        clock.now += PAUSE_SECONDS
+        idp.rotate()
+        assert await claims(issuers, idp, idp.signed({"sub": "grace"})) == {"sub": "grace"}
+        clock.now += PAUSE_SECONDS
+        with pytest.raises(TokenRefused):
+            await claims(issuers, idp, old)
+
+    async def test_made_up_ones_have_the_issuer_asked_only_so_often(
+        self, issuers: Issuers, idp: IdentityProviderServer, clock: Clock
+    ) -> None:
+        token = idp.signed({"sub": "ada"})
+        await claims(issuers, idp, token)
+        clock.now += PAUSE_SECONDS
+        for number in range(50):
+            with pytest.raises((TokenRefused, IssuerFailed)):
+                await claims(issuers, idp, idp.signed({}, kid=f"made up {number}"))
+        assert idp.asked("/jwks") == 2
+        assert await claims(issuers, idp, token) == {"sub": "ada"}, "those that are known go on"
+
+    async def test_an_issuer_that_is_away_is_not_asked_at_once_again(
+        self, issuers: Issuers, idp: IdentityProviderServer, clock: Clock
+    ) -> None:
+        idp.metadata = {"issuer": "https://issuer.example"}
+        for _ in range(3):
+            with pytest.raises(IssuerFailed):
+                await issuers.issuer(TENANT, idp.issuer)
+        assert idp.asked("/.well-known/openid-configuration") == 1
+        idp.metadata = {}
+        clock.now += PAUSE_SECONDS
+        assert (await issuers.issuer(TENANT, idp.issuer)).metadata.issuer == idp.issuer
+
+    async def test_a_token_that_names_none_is_verified_by_the_only_one(
+        self, issuers: Issuers, idp: IdentityProviderServer, clock: Clock
+    ) -> None:
+        token = idp.signed({"sub": "ada"}, kid=None)
+        idp.keys = [*idp.keys, elliptic_key()]
+        assert await claims(issuers, idp, token) == {"sub": "ada"}, "the other one is of another kind"
+        clock.now += KEPT_SECONDS
+        published = idp.keys[0]
+        idp.rotate()
+        idp.keys = [*idp.keys, published]
+        with pytest.raises((TokenRefused, IssuerFailed)):
+            await claims(issuers, idp, token)
+
+
+class TestSignatures:
+    @pytest.mark.parametrize("forge", [unsigned, signed_by_public_key, signed_by_stranger])
+    async def test_a_forged_one_is_refused(self, issuers: Issuers, idp: IdentityProviderServer, forge: Forge) -> None:
+        with pytest.raises(TokenRefused):
+            await claims(issuers, idp, forge(idp, idp.signed({"sub": "ada"})))
+
+    async def test_the_algorithm_is_the_one_that_is_configured(
+        self, issuers: Issuers, idp: IdentityProviderServer
+    ) -> None:
+        key = elliptic_key()
+        idp.keys, idp.signs_with, idp.algorithm = [*idp.keys, key], key, "ES256"
+        token = idp.signed({"sub": "ada"})
+        assert await claims(issuers, idp, token, "ES256") == {"sub": "ada"}
+        for other in ("RS256", "PS256", "ES384"):
+            with pytest.raises(TokenRefused):
+                await claims(issuers, idp, token, other)
+
+    async def test_a_key_for_other_things_verifies_nothing(self, issuers: Issuers, idp: IdentityProviderServer) -> None:
+        """A secret that is published, a key that is not whole, one for encryption: as if they were not there."""
+
+        class Published:
+            def __init__(self, key: dict[str, str]) -> None:
+                self.key = key
+
+            def as_dict(self, *, private: bool) -> dict[str, str]:
+                return self.key
+
+        right = idp.keys[0].as_dict(private=False)
+        wrong = [{**right, "n": 7}, {**right, "n": "!"}, {**right, "alg": "RS512"}, {"kty": "RSA", "kid": "rsa-0"}]
+        secret = OctKey.generate_key(256, {"kid": "rsa-0"}).as_dict(private=True)
+        token = idp.signed({"sub": "ada"})
+        for key in (*wrong, secret):
+            idp.keys = [Published(key)]
+            with pytest.raises((TokenRefused, IssuerFailed)):
+                await claims(Issuers(Outbound(Settings(outbound_networks=["127.0.0.0/8"]))), idp, token)
+
+    @pytest.mark.parametrize("token", ["", ".", "..", "a.b.c", "e30.e30.e30", "é.e30.", "a" * 20_000])
+    async def test_what_is_no_token_is_refused_without_asking(
+        self, issuers: Issuers, idp: IdentityProviderServer, token: str
+    ) -> None:
+        with pytest.raises(TokenRefused):
+            await claims(issuers, idp, token)
+        assert idp.server.connections == 0
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["ftp://x.example", "https://", "//x", "javascript:alert(1)", "https://x.example/\n", "https://é.example"],
+)
+def test_what_can_be_no_address_of_an_issuer(issuers: Issuers, address: str) -> None:
+    with pytest.raises(InvalidInput):
+        issuers.require_address(address, path="issuer")

@@ -1,0 +1,218 @@
+"""An identity provider on loopback: discovery, keys that rotate, codes, and tokens that may each be wrong.
+
+It shares nothing with what Recollect serves: it signs what a test says, and checks what a provider would check.
+"""
+
+import asyncio
+import base64
+import hashlib
+import hmac
+import html
+import json
+import re
+import secrets
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import parse_qs, unquote, urlsplit
+
+import httpx2
+from joserfc import jwt
+from joserfc.jwk import ECKey, RSAKey
+
+from tests.support.people import send_form
+from tests.support.web_server import Answering, WebServer, plain, web_server
+
+CLIENT_ID = "recollect"
+CLIENT_SECRET = "kept between the two"
+_RSA = [RSAKey.generate_key(2048, {"kid": f"rsa-{number}"}, private=True) for number in range(2)]
+
+
+@dataclass
+class Account:
+    """Somebody at the provider."""
+
+    subject: str = field(default_factory=lambda: f"subject-{secrets.token_hex(8)}")
+    email: str = "nobody@example.com"
+    email_verified: Any = True
+    name: str = "Grace"
+
+
+@dataclass
+class IdentityProviderServer:
+    """A provider that listens. `claims`, `header` and what else is set makes its tokens wrong."""
+
+    server: WebServer
+    account: Account = field(default_factory=Account)
+    keys: list[Any] = field(default_factory=lambda: [_RSA[0]])
+    signs_with: Any = field(default_factory=lambda: _RSA[0])
+    algorithm: str = "RS256"
+    claims: dict[str, Any] = field(default_factory=dict)
+    metadata: dict[str, Any] = field(default_factory=dict)
+    token: str | None = None
+    answers: dict[str, Answering] = field(default_factory=dict)
+    codes: dict[str, dict[str, str]] = field(default_factory=dict)
+    secret: str = CLIENT_SECRET.replace(" ", "-")
+
+    @property
+    def issuer(self) -> str:
+        return f"http://127.0.0.1:{self.server.port}"
+
+    def rotate(self) -> None:
+        """Sign by another key from now on, and publish only that."""
+        self.keys, self.signs_with = [_RSA[1]], _RSA[1]
+
+    def asked(self, path: str) -> int:
+        """How often an address was asked for."""
+        return sum(head.startswith((f"get {path} ", f"post {path} ")) for head in self.server.heads())
+
+    def authorize(self, url: str) -> str:
+        """What a browser does at the provider: somebody signs in, and is sent back to this address."""
+        asked = {name: values[0] for name, values in parse_qs(urlsplit(url).query).items()}
+        assert asked["response_type"] == "code"
+        assert asked["code_challenge_method"] == "S256"
+        assert "openid" in asked["scope"].split()
+        code = secrets.token_urlsafe(16)
+        self.codes[code] = asked
+        return f"{asked['redirect_uri']}?{httpx2.QueryParams({'code': code, 'state': asked['state']})}"
+
+    def signed(self, claims: dict[str, Any], **header: Any) -> str:
+        """A token of these claims."""
+        said = {"alg": self.algorithm, "kid": self.signs_with.kid, **header}
+        told = {name: value for name, value in said.items() if value is not None}
+        return jwt.encode(told, claims, self.signs_with, algorithms=[told["alg"]])
+
+    def id_token(self, asked: dict[str, str]) -> str:
+        now = int(time.time())
+        claims = {
+            "iss": self.issuer,
+            "sub": self.account.subject,
+            "aud": asked["client_id"],
+            "exp": now + 300,
+            "iat": now,
+            "nonce": asked["nonce"],
+            "email": self.account.email,
+            "email_verified": self.account.email_verified,
+            "name": self.account.name,
+        }
+        told = {name: value for name, value in {**claims, **self.claims}.items() if value is not None}
+        return self.signed(told)
+
+    async def answer(self, head: bytes, writer: asyncio.StreamWriter) -> None:
+        path = head.split(b" ", 2)[1].decode()
+        if path in self.answers:
+            return await self.answers[path](head, writer)
+        if path == "/.well-known/openid-configuration":
+            return await _json(self._metadata(), head, writer)
+        if path == "/jwks":
+            keys = [{**key.as_dict(private=False), "use": "sig"} for key in self.keys]
+            return await _json({"keys": keys}, head, writer)
+        if path == "/token":
+            return await self._token(head, writer)
+        return await plain(b"", status="404 Not Found")(head, writer)
+
+    def _metadata(self) -> dict[str, Any]:
+        return {
+            "issuer": self.issuer,
+            "authorization_endpoint": f"{self.issuer}/authorize",
+            "token_endpoint": f"{self.issuer}/token",
+            "jwks_uri": f"{self.issuer}/jwks",
+            **self.metadata,
+        }
+
+    async def _token(self, head: bytes, writer: asyncio.StreamWriter) -> None:
+        asked = self._redeemed(head, self.server.requests[-1][1].decode())
+        if asked is None:
+            return await plain(b'{"error": "invalid_grant"}', status="400 Bad Request")(head, writer)
+        token = self.token or self.id_token(asked)
+        return await _json({"access_token": "opaque", "token_type": "Bearer", "id_token": token}, head, writer)
+
+    def _redeemed(self, head: bytes, body: str) -> dict[str, str] | None:
+        """What a code was given for, once, to its client with the verifier that belongs to it."""
+        told = {name: values[0] for name, values in parse_qs(body).items()}
+        basic = re.search(rb"(?i)authorization: basic (\S+)", head)
+        client = base64.b64decode(basic[1]).decode() if basic else ""
+        asked = self.codes.pop(told.get("code", ""), None)
+        if asked is None or unquote(client) != f"{asked['client_id']}:{self.secret}":
+            return None
+        digest = hashlib.sha256(told.get("code_verifier", "").encode()).digest()
+        challenge = _base64(digest)
+        bound = asked["code_challenge"] == challenge and asked["redirect_uri"] == told.get("redirect_uri")
+        return asked if bound else None
+
+
+@asynccontextmanager
+async def identity_provider(*, host: str = "127.0.0.1") -> AsyncIterator[IdentityProviderServer]:
+    """A provider, for as long as the context lasts."""
+    made: list[IdentityProviderServer] = []
+
+    async def answer(head: bytes, writer: asyncio.StreamWriter) -> None:
+        await made[0].answer(head, writer)
+
+    async with web_server(answer, host=host) as server:
+        made.append(IdentityProviderServer(server))
+        yield made[0]
+
+
+Forge = Callable[[IdentityProviderServer, str], str]
+"""Makes another token of one of a provider."""
+
+
+def unsigned(_: IdentityProviderServer, token: str) -> str:
+    """The same claims under `alg: none`."""
+    header = _base64(b'{"alg":"none"}')
+    return f"{header}.{token.split('.')[1]}."
+
+
+def signed_by_public_key(provider: IdentityProviderServer, token: str) -> str:
+    """The same claims under HS256, whose secret is the provider's public key as everybody can read it."""
+    header = _base64(json.dumps({"alg": "HS256", "kid": provider.signs_with.kid}).encode())
+    signed = f"{header}.{token.split('.')[1]}"
+    return f"{signed}.{_base64(hmac.digest(provider.keys[0].as_pem(private=False), signed.encode(), 'sha256'))}"
+
+
+def signed_by_stranger(_: IdentityProviderServer, token: str) -> str:
+    """The same claims, signed by a key that says to be the provider's."""
+    forged = RSAKey.generate_key(2048, {"kid": "rsa-0"}, private=True)
+    return jwt.encode({"alg": "RS256", "kid": "rsa-0"}, claims_of(token), forged, algorithms=["RS256"])
+
+
+def claims_of(token: str) -> dict[str, Any]:
+    """What a token says, unverified."""
+    part = token.split(".")[1]
+    claims: dict[str, Any] = json.loads(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)))
+    return claims
+
+
+def elliptic_key() -> ECKey:
+    """A key for ES256."""
+    return ECKey.generate_key("P-256", {"kid": "ec"}, private=True)
+
+
+async def to_provider(http: httpx2.AsyncClient, path: str, **fields: str) -> str:
+    """Open one of our pages, press the button of a provider, and say where that leads."""
+    shown = await http.get(path)
+    assert shown.status_code == 200, shown.text
+    forms = re.findall(r'<form method="post" action="/sign-in/provider">(.*?)</form>', shown.text, re.DOTALL)
+    assert forms, shown.text
+    answer = await send_form(http, forms[0], "/sign-in/provider", **fields)
+    assert answer.status_code == 200, answer.text
+    link = re.search(r'<a id="provider" href="([^"]*)"', answer.text)
+    assert link, answer.text
+    return html.unescape(link[1])
+
+
+async def sign_in_by(http: httpx2.AsyncClient, provider: IdentityProviderServer, path: str) -> httpx2.Response:
+    """All the way: our page, the provider, and back; the answer to whoever came back."""
+    landed = provider.authorize(await to_provider(http, path))
+    return await http.get(landed)
+
+
+def _base64(content: bytes) -> str:
+    return base64.urlsafe_b64encode(content).decode().rstrip("=")
+
+
+async def _json(content: Any, head: bytes, writer: asyncio.StreamWriter) -> None:
+    await plain(json.dumps(content).encode(), "Content-Type: application/json")(head, writer)

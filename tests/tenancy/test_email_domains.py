@@ -1,0 +1,77 @@
+"""Claims of domains are a tenant's; what crosses is who has a verified one, and that an old proof gives way."""
+
+from collections.abc import AsyncIterator
+
+import asyncpg
+import pytest
+
+from recollect.platform.db import APP_ROLE, session_settings
+from recollect.settings import Settings
+from tests.tenancy.conftest import Neighbour
+
+Neighbours = tuple[Neighbour, Neighbour]
+DOMAIN = "example.com"
+
+
+@pytest.fixture
+async def attacker(settings: Settings) -> AsyncIterator[asyncpg.Connection]:
+    """Arbitrary SQL as the application."""
+    connection = await asyncpg.connect(settings.database_url, server_settings=session_settings(APP_ROLE, settings))
+    yield connection
+    await connection.close()
+
+
+@pytest.fixture
+async def proven(neighbours: Neighbours, owner: asyncpg.Connection) -> AsyncIterator[Neighbours]:
+    """The second tenant has verified the domain that both claim."""
+    await owner.execute("UPDATE email_domains SET verified_at = NULL")
+    await owner.execute(
+        "UPDATE email_domains SET verified_at = now(), checked_at = now() WHERE tenant_id = $1",
+        neighbours[1].caller.tenant_id,
+    )
+    yield neighbours
+    await owner.execute("UPDATE email_domains SET verified_at = NULL")
+
+
+async def verified(owner: asyncpg.Connection, neighbour: Neighbour) -> bool:
+    asked = "SELECT verified_at IS NOT NULL FROM email_domains WHERE tenant_id = $1"
+    return bool(await owner.fetchval(asked, neighbour.caller.tenant_id))
+
+
+async def test_no_two_tenants_have_one(
+    attacker: asyncpg.Connection, proven: Neighbours, owner: asyncpg.Connection
+) -> None:
+    mine, other = proven
+    await attacker.execute(f"SET recollect.tenant_id = '{mine.caller.tenant_id}'")
+    with pytest.raises(asyncpg.UniqueViolationError):
+        await attacker.execute("UPDATE email_domains SET verified_at = now()")
+    assert await attacker.fetchval("SELECT release_email_domain($1)", DOMAIN) is False
+    assert await verified(owner, other)
+
+
+async def test_only_who_claims_it_has_an_old_proof_give_way(
+    attacker: asyncpg.Connection, proven: Neighbours, owner: asyncpg.Connection
+) -> None:
+    mine, other = proven
+    await owner.execute("UPDATE email_domains SET checked_at = now() - interval '8 days'")
+    for hostile in (DOMAIN, None, "", "%"):
+        await attacker.fetchval("SELECT release_email_domain($1)", hostile)
+    assert await verified(owner, other), "nobody has said who asks"
+    await owner.execute("UPDATE email_domains SET domain = 'mine.example' WHERE tenant_id = $1", mine.caller.tenant_id)
+    await attacker.execute(f"SET recollect.tenant_id = '{mine.caller.tenant_id}'")
+    assert await attacker.fetchval("SELECT release_email_domain($1)", DOMAIN) is False
+    assert await verified(owner, other), "who asks claims another one"
+    await owner.execute("UPDATE email_domains SET domain = $2 WHERE tenant_id = $1", mine.caller.tenant_id, DOMAIN)
+    assert await attacker.fetchval("SELECT release_email_domain($1)", DOMAIN) is True
+    assert not await verified(owner, other)
+
+
+async def test_a_domain_tells_its_tenant_where_it_is_verified(
+    attacker: asyncpg.Connection, proven: Neighbours, owner: asyncpg.Connection
+) -> None:
+    asked = "SELECT tenant FROM recollect.find_email_domain($1)"
+    assert [row[0] for row in await attacker.fetch(asked, DOMAIN)] == [proven[1].caller.tenant]
+    for hostile in (None, "", "%", "EXAMPLE.COM", "com"):
+        assert await attacker.fetch(asked, hostile) == []
+    await owner.execute("UPDATE tenants SET status = 'suspended' WHERE id = $1", proven[1].caller.tenant_id)
+    assert await attacker.fetch(asked, DOMAIN) == []
