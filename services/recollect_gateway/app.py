@@ -46,6 +46,7 @@ from recollect_gateway.management.passages import PassageController
 from recollect_gateway.management.plan import PlanController
 from recollect_gateway.management.transfer import TransferController
 from recollect_gateway.management.usage import UsageController
+from recollect_gateway.management.webhooks import DeliveryController, WebhookController
 from recollect_gateway.mcp_endpoint.endpoint import McpEndpoint
 from recollect_gateway.oauth.authorization import AuthorizationController
 from recollect_gateway.oauth.discovery import DiscoveryController
@@ -107,6 +108,8 @@ def _management_api() -> list[Router]:
             PassageController,
             UsageController,
             PlanController,
+            WebhookController,
+            DeliveryController,
         ],
         middleware=[
             DepartureMiddleware(),
@@ -173,9 +176,9 @@ async def _open(state: State, settings: Settings, stack: AsyncExitStack) -> None
     state.resources = Resources(settings.base_url)
     state.vault = Vault.of(state.pepper)
     state.published_keys = PublishedKeys(state.db)
-    outbound = Outbound(settings)
-    stack.push_async_callback(outbound.close)
-    state.known_clients = KnownClients(state.db, outbound)
+    state.outbound = Outbound(settings)
+    stack.push_async_callback(state.outbound.close)
+    state.known_clients = KnownClients(state.db, state.outbound)
     state.services = Services(state.db, encoder, settings, recall_cache, state.tally)
     state.mcp_endpoint = McpEndpoint(state.services, state.authenticator, state.admission, state.resources)
     await stack.enter_async_context(state.mcp_endpoint.sessions.run())

@@ -341,6 +341,18 @@ class Settings(BaseSettings):
     usage_retention_days: float = Field(
         default=400.0, ge=1, le=36_500, description="How long the usage of tenants is kept, hour by hour."
     )
+    webhook_retention_days: float = Field(
+        default=14.0,
+        ge=5,
+        le=365,
+        description="How long deliveries of webhooks are kept, sent or not: listed, and to be replayed.",
+    )
+    webhook_tenants_at_once: int = Field(
+        default=16,
+        ge=1,
+        le=100,
+        description="Tenants whose webhooks one worker sends at once, up to four requests of each.",
+    )
     compaction_enabled: bool = Field(
         default=True,
         description="Remove by itself what is beyond the retention: the worker looks at every graph once a day. False: "

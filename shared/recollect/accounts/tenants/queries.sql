@@ -61,6 +61,9 @@ SELECT (SELECT count(*) FROM autolinks WHERE tenant_id = :tenant_id) AS autolink
     (SELECT count(*) FROM oauth_access_tokens WHERE tenant_id = :tenant_id) AS oauth_access_tokens,
     (SELECT count(*) FROM oauth_refresh_tokens WHERE tenant_id = :tenant_id) AS oauth_refresh_tokens,
     (SELECT count(*) FROM oauth_grants WHERE tenant_id = :tenant_id) AS oauth_grants,
+    (SELECT count(*) FROM webhook_deliveries WHERE tenant_id = :tenant_id) AS webhook_deliveries,
+    (SELECT count(*) FROM webhook_cursors WHERE tenant_id = :tenant_id) AS webhook_cursors,
+    (SELECT count(*) FROM webhooks WHERE tenant_id = :tenant_id) AS webhooks,
     (SELECT count(*) FROM invitations WHERE tenant_id = :tenant_id) AS invitations,
     (SELECT count(*) FROM members WHERE tenant_id = :tenant_id) AS members,
     (SELECT count(*) FROM usage_hourly WHERE tenant_id = :tenant_id) AS usage_hourly,
@@ -111,6 +114,12 @@ WITH d_autolinks AS (
     DELETE FROM oauth_refresh_tokens WHERE tenant_id = :tenant_id RETURNING 1
 ), d_oauth_grants AS (
     DELETE FROM oauth_grants WHERE tenant_id = :tenant_id RETURNING 1
+), d_webhook_deliveries AS (
+    DELETE FROM webhook_deliveries WHERE tenant_id = :tenant_id RETURNING 1
+), d_webhook_cursors AS (
+    DELETE FROM webhook_cursors WHERE tenant_id = :tenant_id RETURNING 1
+), d_webhooks AS (
+    DELETE FROM webhooks WHERE tenant_id = :tenant_id RETURNING 1
 ), d_invitations AS (
     DELETE FROM invitations WHERE tenant_id = :tenant_id RETURNING 1
 ), d_members AS (
@@ -146,6 +155,9 @@ SELECT (SELECT count(*) FROM d_autolinks) AS autolinks,
     (SELECT count(*) FROM d_oauth_access_tokens) AS oauth_access_tokens,
     (SELECT count(*) FROM d_oauth_refresh_tokens) AS oauth_refresh_tokens,
     (SELECT count(*) FROM d_oauth_grants) AS oauth_grants,
+    (SELECT count(*) FROM d_webhook_deliveries) AS webhook_deliveries,
+    (SELECT count(*) FROM d_webhook_cursors) AS webhook_cursors,
+    (SELECT count(*) FROM d_webhooks) AS webhooks,
     (SELECT count(*) FROM d_invitations) AS invitations,
     (SELECT count(*) FROM d_members) AS members,
     (SELECT count(*) FROM d_usage_hourly) AS usage_hourly,

@@ -1,17 +1,14 @@
 """Signing keys (ES256), and how their private part is kept: encrypted under a key derived from RECOLLECT_KEY_SECRET."""
 
 import hashlib
-import os
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
 import msgspec
-from cryptography.exceptions import InvalidTag
-from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from joserfc.jwk import ECKey
+
+from recollect.platform.encryption import Cipher
 
 ALGORITHM = "ES256"
 ROTATED_AFTER = timedelta(days=30)
@@ -21,7 +18,6 @@ PUBLISHED_BEFORE_USE = timedelta(minutes=5)
 """So long is a new key published before it signs, where there is an older one: verifiers remember what they read."""
 
 ID_TOKEN_LIFETIME = timedelta(minutes=15)
-_NONCE_LENGTH = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,33 +35,30 @@ class StoredKey:
 class Vault:
     """Encrypts and decrypts private parts; made of the secret that keys are hashed with."""
 
-    key: bytes = field(repr=False)
+    cipher: Cipher
 
     @classmethod
     def of(cls, secret: bytes) -> "Vault":
         """The vault of this secret."""
-        derive = HKDF(algorithm=hashes.SHA256(), length=32, salt=None, info=b"recollect signing keys")
-        return cls(derive.derive(secret))
+        return cls(Cipher.of(secret, purpose="signing keys"))
 
     @property
     def fingerprint(self) -> bytes:
         """Which secret it is, without telling anything of it."""
-        return hashlib.sha256(b"recollect fingerprint" + self.key).digest()[:8]
+        return hashlib.sha256(b"recollect fingerprint" + self.cipher.key).digest()[:8]
 
     def new_key(self) -> StoredKey:
         """A new signing key, to be stored."""
         made = ECKey.generate_key("P-256", private=True)
         key_id = made.thumbprint()
-        nonce = os.urandom(_NONCE_LENGTH)
-        encrypted = AESGCM(self.key).encrypt(nonce, msgspec.json.encode(made.as_dict(private=True)), key_id.encode())
+        encrypted = self.cipher.encrypt(msgspec.json.encode(made.as_dict(private=True)), bound_to=key_id)
         public = {**made.as_dict(private=False), "kid": key_id, "use": "sig", "alg": ALGORITHM}
-        return StoredKey(key_id, self.fingerprint, public, nonce + encrypted, datetime.min)
+        return StoredKey(key_id, self.fingerprint, public, encrypted, datetime.min)
 
     def open(self, stored: StoredKey) -> ECKey:
         """The key with its private part. Raises ValueError for one of another secret, or that was tampered with."""
-        nonce, encrypted = stored.private_key[:_NONCE_LENGTH], stored.private_key[_NONCE_LENGTH:]
         try:
-            private = AESGCM(self.key).decrypt(nonce, encrypted, stored.id.encode())
-        except InvalidTag:
+            private = self.cipher.decrypt(stored.private_key, bound_to=stored.id)
+        except ValueError:
             raise ValueError(f"the signing key {stored.id} is not of this secret") from None
         return ECKey.import_key(msgspec.json.decode(private))
