@@ -10,7 +10,6 @@ from cyclopts import App, Parameter
 from recollect.errors import InvalidInput
 from recollect.printable import printable_json
 from recollect.webhooks.deliveries.model import DeliveryStatus
-from recollect.webhooks.events.model import EventType
 from recollect_cli.following import JSON
 from recollect_cli.gateway import ApiKey, Url, connected
 from recollect_cli.tables import show
@@ -95,7 +94,7 @@ def list_webhooks(*, json: AsJson = False, url: Url = None, api_key: ApiKey = No
 def create(
     address: str,
     *,
-    event: list[EventType],
+    event: list[str],
     graph: list[str] | None = None,
     description: str = "",
     json: AsJson = False,

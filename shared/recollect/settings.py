@@ -57,7 +57,8 @@ class Settings(BaseSettings):
     key_secret: SecretStr = Field(
         default=SecretStr(DEVELOPMENT_SECRET),
         description="Keys the hashes under which API keys are stored. Set 32 random bytes or more in production "
-        "and keep them: changing it makes every key void.",
+        "and keep them, alike for gateways and workers: changing it makes every key void, and secrets of webhooks "
+        "unreadable.",
     )
     host: str = Field(default="127.0.0.1", description="Address that the gateway listens on.")
     port: int = Field(default=8787, ge=0, le=65535, description="Port that the gateway listens on.")

@@ -13,6 +13,7 @@ from uuid import UUID
 import structlog
 
 from recollect.accounts.identity.model import worker_caller
+from recollect.platform.metrics import record_webhook_attempt
 from recollect.platform.outbound import AT_ONCE_EACH, OutboundFailed
 from recollect.webhooks.deliveries import service as deliveries
 from recollect.webhooks.deliveries.model import AttemptError, Message, Outcome, outcome_of, signed_headers
@@ -128,6 +129,7 @@ async def _deliver(context: WorkerContext, tenant_id: UUID, message: Message) ->
     told = {"webhook": str(message.delivery.webhook_id), "delivery": str(message.delivery.id)}
     with Attempt("delivery not recorded: it comes back when its lease ends", tenant_id, **told):
         outcome = await attempt(context, tenant_id, message)
+        record_webhook_attempt(str(outcome.error or "delivered"))
         async with context.database.transaction(worker_caller(tenant_id)) as tx:
             disabled = await deliveries.record(tx, message.delivery, outcome)
         if outcome.error is not None:
