@@ -75,6 +75,13 @@ class Gateway:
         with self._answer(request, "application/json") as response:
             return response.read()
 
+    def send(self, method: str, path: str, body: bytes | None = None) -> bytes:
+        """The answer, which is JSON or nothing, to JSON or nothing. Sent once: where no answer comes it may be done."""
+        headers = {} if body is None else {"Content-Type": "application/json"}
+        request = self._client.build_request(method, path, content=body, headers=headers)
+        with self._answer(request, "application/json") as response:
+            return response.read()
+
     @contextmanager
     def download(self, path: str, *, media_type: str) -> Iterator[httpx2.Response]:
         """The answer while it arrives; raises Unavailable if it breaks off."""
@@ -90,7 +97,8 @@ class Gateway:
                 if not response.is_success:
                     response.read()
                     raise refusal(response)
-                if response.headers.get("content-type", "").split(";")[0] != media_type:
+                told = response.headers.get("content-type", "").split(";")[0]
+                if told != media_type and response.status_code != 204:
                     raise InvalidInput(f"{request.url} is no address of a Recollect gateway", path="url")
                 yield response
         except httpx2.TransportError as error:

@@ -17,6 +17,7 @@ COMMANDS = {
     "members": ("members:app", "Invite, list, change and remove a tenant's members."),
     "identity-providers": ("identity_providers:app", "List, set up, disable and delete a tenant's identity providers."),
     "jobs": ("jobs:app", "List, watch and cancel jobs: exports, imports, searches for duplicates."),
+    "webhooks": ("webhooks:app", "List, make and delete webhooks, and replay what was sent to them."),
     "import": ("transfer:import_file", "Import a file into a graph, which is made where it is not there."),
     "export": ("transfer:export_file", "Export a graph: entities, then relations, all as of one moment."),
     "stdio": ("stdio:stdio", "Bridge a local MCP client to a gateway."),

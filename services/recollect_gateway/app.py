@@ -52,6 +52,7 @@ from recollect_gateway.management.plan import PlanController
 from recollect_gateway.management.transfer import TransferController
 from recollect_gateway.management.trusted_issuers import TrustedIssuerController
 from recollect_gateway.management.usage import UsageController
+from recollect_gateway.management.webhooks import DeliveryController, WebhookController
 from recollect_gateway.mcp_endpoint.endpoint import McpEndpoint
 from recollect_gateway.oauth.authorization import AuthorizationController
 from recollect_gateway.oauth.discovery import DiscoveryController
@@ -117,6 +118,8 @@ def _management_api() -> list[Router]:
             PassageController,
             UsageController,
             PlanController,
+            WebhookController,
+            DeliveryController,
         ],
         middleware=[
             DepartureMiddleware(),
@@ -185,7 +188,7 @@ async def _open(state: State, settings: Settings, stack: AsyncExitStack) -> None
     state.limiter = limiter = _rate_limiter(redis, settings)
     stack.push_async_callback(limiter.aclose)
     failed = FailedKeys(limiter, lambda site: limits.of("failed_keys", site, settings.failed_keys_per_minute))
-    outbound = Outbound(settings)
+    state.outbound = outbound = Outbound(settings)
     stack.push_async_callback(outbound.close)
     state.issuers = Issuers(outbound)
     state.authenticator = Authenticator(state.db, state.pepper, state.tally.note_key, failed, state.issuers)

@@ -57,7 +57,8 @@ class Settings(BaseSettings):
     key_secret: SecretStr = Field(
         default=SecretStr(DEVELOPMENT_SECRET),
         description="Keys the hashes under which API keys are stored. Set 32 random bytes or more in production "
-        "and keep them: changing it makes every key void.",
+        "and keep them, alike for gateways and workers: changing it makes every key void, and secrets of webhooks "
+        "unreadable.",
     )
     host: str = Field(default="127.0.0.1", description="Address that the gateway listens on.")
     port: int = Field(default=8787, ge=0, le=65535, description="Port that the gateway listens on.")
@@ -345,6 +346,18 @@ class Settings(BaseSettings):
     )
     usage_retention_days: float = Field(
         default=400.0, ge=1, le=36_500, description="How long the usage of tenants is kept, hour by hour."
+    )
+    webhook_retention_days: float = Field(
+        default=14.0,
+        ge=5,
+        le=365,
+        description="How long deliveries of webhooks are kept, sent or not: listed, and to be replayed.",
+    )
+    webhook_tenants_at_once: int = Field(
+        default=16,
+        ge=1,
+        le=100,
+        description="Tenants whose webhooks one worker sends at once, up to four requests of each.",
     )
     compaction_enabled: bool = Field(
         default=True,

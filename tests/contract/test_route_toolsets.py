@@ -100,6 +100,16 @@ BY_SCOPE = {
     "DELETE /v1/grants/{grant_id}",
     "POST /v1/graphs/{name}/erase",
     "GET /v1/plan",
+    "GET /v1/webhooks",
+    "POST /v1/webhooks",
+    "GET /v1/webhooks/{webhook_id}",
+    "PATCH /v1/webhooks/{webhook_id}",
+    "DELETE /v1/webhooks/{webhook_id}",
+    "POST /v1/webhooks/{webhook_id}/secret",
+    "POST /v1/webhooks/{webhook_id}/test",
+    "POST /v1/webhooks/{webhook_id}/replay",
+    "GET /v1/webhooks/{webhook_id}/deliveries",
+    "POST /v1/webhooks/{webhook_id}/deliveries/{delivery_id}/replay",
 }
 """Routes that do what no tool does, for `tenant:admin` only or (the plan) for every key; named by intent."""
 

@@ -90,7 +90,10 @@ class WorkerProcess:
 def environment(settings: Settings) -> dict[str, str]:
     """The variables that make another process read the same settings."""
     values = settings.model_dump(exclude_defaults=True, mode="json") | {"log_format": "json"}
-    return {f"RECOLLECT_{name.upper()}": str(value) for name, value in values.items()}
+    return {
+        f"RECOLLECT_{name.upper()}": json.dumps(value) if isinstance(value, list) else str(value)
+        for name, value in values.items()
+    }
 
 
 @contextmanager

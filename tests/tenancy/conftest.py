@@ -153,6 +153,17 @@ async def _settled(agent: Agent, owner: asyncpg.Connection) -> Neighbour:
         FROM identity_providers WHERE tenant_id = $1""",
         caller.tenant_id,
     )
+    await owner.execute(
+        """WITH hook AS (INSERT INTO webhooks (tenant_id, id, url, description, event_types, secret, created_by,
+                enabled, disabled_reason, disabled_at)
+            VALUES ($1, gen_random_uuid(), 'https://example.com/', '', '{graph.changed}', 'x', 'key',
+                false, 'asked', now())
+            RETURNING tenant_id, id), cursors AS (
+            INSERT INTO webhook_cursors SELECT h.tenant_id, h.id, g.id, 1 FROM hook h JOIN graphs g USING (tenant_id))
+        INSERT INTO webhook_deliveries (tenant_id, id, webhook_id, event_type, source, occurred_at, data)
+        SELECT tenant_id, gen_random_uuid(), id, 'webhook.test', 'webhook.test', now(), '{}' FROM hook""",
+        caller.tenant_id,
+    )
     await owner.execute("INSERT INTO usage_hourly VALUES ($1, '2026-01-01Z', 'tool', 'recall', 1)", caller.tenant_id)
     async with db.transaction(caller) as tx:
         default = await graphs.get_graph(tx, "default")

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import AsyncIterator
+from datetime import timedelta
 
 import asyncpg
 import pytest
@@ -35,6 +36,9 @@ FUNCTIONS = {
     "tenants_with_purgeable(retention interval)": {"tenant_id"},
     "tenants_with_autolinks()": {"tenant_id"},
     "tenants_with_old_usage(kept interval)": {"tenant_id"},
+    "tenants_with_webhook_news(overlap interval)": {"tenant_id"},
+    "tenants_with_due_deliveries()": {"tenant_id"},
+    "tenants_with_old_deliveries(kept interval)": {"tenant_id"},
     "tenants_with_compaction_to_check()": {"tenant_id"},
     "forget_statistics(among text[])": {"forget_statistics"},
     "find_person(person_email text)": {"id", "email", "name", "password_hash"},
@@ -471,3 +475,95 @@ async def test_whoever_takes_new_statistics_chooses_no_table_and_learns_nothing(
             assert with_warning, "a warning: only the owner may"
         except asyncpg.InsufficientPrivilegeError:
             pass
+
+
+NEWS, DUE_DELIVERIES = "tenants_with_webhook_news(interval '10 minutes')", "tenants_with_due_deliveries()"
+OLD_DELIVERIES = "tenants_with_old_deliveries(interval '14 days')"
+ENABLED = "UPDATE webhooks SET enabled = true, disabled_reason = NULL, disabled_at = NULL WHERE tenant_id = $1"
+OF_WEBHOOKS = """
+    CREATE TEMP TABLE webhooks (tenant_id uuid, id uuid, enabled boolean, event_types text[], graph_ids uuid[],
+        looked_at timestamptz);
+    CREATE TEMP TABLE webhook_deliveries (tenant_id uuid, webhook_id uuid, next_attempt_at timestamptz,
+        claimed_until timestamptz, created_at timestamptz);
+    INSERT INTO pg_temp.webhooks VALUES ('00000000-0000-0000-0000-00000000000a', NULL, true, '{graph.changed}', NULL);
+    INSERT INTO pg_temp.webhook_deliveries
+        SELECT '00000000-0000-0000-0000-00000000000a', NULL, now(), NULL, '2000-01-01';
+"""
+
+
+@pytest.mark.parametrize(
+    ("types", "news", "told"),
+    [
+        ("graph.changed", "SELECT 1 WHERE $1::uuid IS NULL", False),
+        ("graph.changed", "UPDATE graph_heads SET revision = revision + 1 WHERE tenant_id = $1", True),
+        ("graph.created", "UPDATE graph_heads SET revision = revision + 1 WHERE tenant_id = $1", False),
+        ("graph.created", "DELETE FROM webhook_cursors WHERE tenant_id = $1", True),
+        ("graph.deleted", "UPDATE webhook_cursors SET graph_id = gen_random_uuid() WHERE tenant_id = $1", True),
+        ("job.failed", "UPDATE webhooks SET looked_at = now() + interval '1 hour' WHERE tenant_id = $1", False),
+        ("job.failed", "UPDATE webhooks SET looked_at = now() - interval '1 hour' WHERE tenant_id = $1", True),
+        ("key.created", "UPDATE webhooks SET looked_at = now() - interval '1 hour' WHERE tenant_id = $1", True),
+        ("member.joined", "UPDATE webhooks SET looked_at = now() - interval '1 hour' WHERE tenant_id = $1", True),
+    ],
+)
+async def test_tenants_with_news_are_active_ones_with_a_webhook_that_was_not_told(
+    attacker: asyncpg.Connection, neighbours: Neighbours, owner: asyncpg.Connection, types: str, news: str, told: bool
+) -> None:
+    mine, other = (str(neighbour.caller.tenant_id) for neighbour in neighbours)
+    for tenant in (mine, other):
+        await owner.execute(
+            """UPDATE webhook_cursors c SET revision = h.revision FROM graph_heads h
+            WHERE h.tenant_id = c.tenant_id AND h.graph_id = c.graph_id AND c.tenant_id = $1""",
+            tenant,
+        )
+        await owner.execute("UPDATE webhooks SET event_types = $2 WHERE tenant_id = $1", tenant, [types])
+        await owner.execute(news, tenant)
+    await owner.execute(ENABLED, mine)
+    assert {mine, other} & await tenants_in(attacker, NEWS) == ({mine} if told else set()), "the other's is disabled"
+    await attacker.execute(f"SET recollect.tenant_id = '{other}'")
+    await attacker.execute(SHADOWS)
+    await attacker.execute(OF_WEBHOOKS)
+    assert {mine, other} & await tenants_in(attacker, NEWS) == ({mine} if told else set())
+    assert "00000000-0000-0000-0000-00000000000a" not in await tenants_in(attacker, NEWS)
+    await owner.execute("UPDATE tenants SET status = 'suspended' WHERE id = $1", mine)
+    assert mine not in await tenants_in(attacker, NEWS)
+
+
+@pytest.mark.parametrize(
+    ("state", "told"),
+    [
+        ("next_attempt_at = now()", True),
+        ("next_attempt_at = NULL", False),
+        ("next_attempt_at = now() + interval '1 minute'", False),
+        ("lease = gen_random_uuid(), claimed_until = now() + interval '1 minute'", False),
+        ("lease = gen_random_uuid(), claimed_until = now() - interval '1 second'", True),
+    ],
+)
+async def test_tenants_with_due_deliveries_are_active_ones_with_an_enabled_webhook(
+    attacker: asyncpg.Connection, neighbours: Neighbours, owner: asyncpg.Connection, state: str, told: bool
+) -> None:
+    mine, other = (str(neighbour.caller.tenant_id) for neighbour in neighbours)
+    await owner.execute(ENABLED, mine)
+    await owner.execute(f"UPDATE webhook_deliveries SET {state}")
+    assert {mine, other} & await tenants_in(attacker, DUE_DELIVERIES) == ({mine} if told else set())
+    await attacker.execute(f"SET recollect.tenant_id = '{other}'")
+    await attacker.execute(SHADOWS)
+    await attacker.execute(OF_WEBHOOKS)
+    assert {mine, other} & await tenants_in(attacker, DUE_DELIVERIES) == ({mine} if told else set())
+    await owner.execute("UPDATE tenants SET status = 'suspended' WHERE id = $1", mine)
+    assert await tenants_in(attacker, DUE_DELIVERIES) == set()
+
+
+async def test_tenants_with_old_deliveries_are_active_ones_whose_deliveries_are_too_old(
+    attacker: asyncpg.Connection, neighbours: Neighbours, owner: asyncpg.Connection
+) -> None:
+    mine, other = (str(neighbour.caller.tenant_id) for neighbour in neighbours)
+    age = "UPDATE webhook_deliveries SET created_at = now() - $2::interval WHERE tenant_id = $1"
+    await owner.execute(age, mine, timedelta(days=15))
+    await owner.execute(age, other, timedelta(days=13))
+    assert {mine, other} & await tenants_in(attacker, OLD_DELIVERIES) == {mine}
+    await attacker.execute(f"SET recollect.tenant_id = '{other}'")
+    await attacker.execute(SHADOWS)
+    await attacker.execute(OF_WEBHOOKS)
+    assert {mine, other} & await tenants_in(attacker, OLD_DELIVERIES) == {mine}
+    await owner.execute("UPDATE tenants SET status = 'suspended' WHERE id = $1", mine)
+    assert mine not in await tenants_in(attacker, OLD_DELIVERIES)

@@ -12,9 +12,9 @@ from recollect.accounts.people.model import Person
 from recollect.caller import Role
 from recollect.errors import ErrorCode, NotFound
 from recollect.platform.db import APP_ROLE, Database, session_settings
+from recollect.platform.encryption import Cipher
 from recollect.platform.issuers import IssuerFailed, Issuers
 from recollect.platform.outbound import Outbound
-from recollect.platform.sealing import Sealer
 from recollect.settings import Settings
 from tests.support.identity_provider import identity_provider
 from tests.support.people import joined, new_email
@@ -53,20 +53,20 @@ async def test_a_foreign_provider_is_neither_listed_nor_changed(db: Database, ne
 async def test_a_secret_opens_in_its_own_row_alone(
     db: Database, neighbours: Neighbours, owner: asyncpg.Connection
 ) -> None:
-    sealed = []
+    stored = []
     for neighbour in neighbours:
         async with db.transaction(neighbour.caller) as tx:
             new = NewProvider("Login", "https://other.example.com", "recollect", "secret")
             made = await providers.add_provider(tx, new, pepper=PEPPER)
         row = await owner.fetchval("SELECT client_secret FROM identity_providers WHERE id = $1", made.id)
-        sealed.append((f"{neighbour.caller.tenant_id}/{made.id}", row))
-    sealer = Sealer.of(PEPPER, "recollect identity providers")
-    assert sealer.open(sealed[0][1], sealed[0][0]) == b"secret"
-    for place, secret in ((sealed[1][0], sealed[0][1]), (sealed[0][0], sealed[1][1])):
+        stored.append((f"{neighbour.caller.tenant_id}/{made.id}", row))
+    cipher = Cipher.of(PEPPER, purpose="identity providers")
+    assert cipher.decrypt(stored[0][1], bound_to=stored[0][0]) == b"secret"
+    for place, secret in ((stored[1][0], stored[0][1]), (stored[0][0], stored[1][1])):
         with pytest.raises(ValueError, match="not of this secret"):
-            sealer.open(secret, place)
+            cipher.decrypt(secret, bound_to=place)
     with pytest.raises(ValueError, match="not of this secret"):
-        Sealer.of(b"another", "recollect identity providers").open(sealed[0][1], sealed[0][0])
+        Cipher.of(b"another", purpose="identity providers").decrypt(stored[0][1], bound_to=stored[0][0])
 
 
 async def test_pages_tell_the_providers_of_the_tenants_that_they_name(

@@ -11,6 +11,7 @@ from recollect.caller import Caller
 from recollect.jobs.model import Job, StepFunction
 from recollect.platform.db import Database
 from recollect.platform.embedding import Embedder
+from recollect.platform.outbound import Outbound
 from recollect.platform.queue import Wakeups
 from recollect.settings import Settings
 from recollect_workers.backoff import Backoff
@@ -26,7 +27,8 @@ class WorkerContext:
     the embedder of graphs that are not changed over yet; each embedder has a patience of its own, and when a wait for
     either is over, or a wake-up left work to the sweep, `patience.due` is set. `woken` are the tenants whose wake-ups
     are being served, and whether another one came meanwhile. `links_due` is set when facts were embedded that may have
-    to be related.
+    to be related, `webhooks_due` when there may be something to be sent; a worker without `outbound` leaves that to
+    others.
     """
 
     settings: Settings
@@ -41,6 +43,8 @@ class WorkerContext:
     woken: dict[UUID, bool] = field(default_factory=dict)
     previous: Embedder | None = None
     previous_backoff: Backoff = field(default_factory=Backoff)
+    outbound: Outbound | None = None
+    webhooks_due: asyncio.Event = field(default_factory=asyncio.Event)
 
     def __post_init__(self) -> None:
         self.previous_backoff.due = self.backoff.due

@@ -12,6 +12,7 @@ from recollect.errors import RecollectError
 from recollect.platform.cache import connect_redis
 from recollect.platform.db import APP_ROLE, Database
 from recollect.platform.embedding import create_embedder, create_previous_embedder
+from recollect.platform.outbound import Outbound
 from recollect.platform.queue import Wakeups
 from recollect.platform.telemetry import configure_logging, configure_tracing
 from recollect.settings import Settings
@@ -65,8 +66,12 @@ async def run(settings: Settings, stopping: asyncio.Event, more: Mapping[str, Ki
         previous = create_previous_embedder(settings)
         if previous is not None:
             stack.push_async_callback(previous.close)
+        outbound = Outbound(settings)
+        stack.push_async_callback(outbound.close)
         kinds = {**known_kinds(settings), **more}
-        context = WorkerContext(settings, database, embedder, wakeups, stopping, kinds, previous=previous)
+        context = WorkerContext(
+            settings, database, embedder, wakeups, stopping, kinds, previous=previous, outbound=outbound
+        )
         log.info("worker started", embedder=embedder.model)
         # Looking for work is not traced, only the work: jobs start spans of their own.
         with suppress_instrumentation():

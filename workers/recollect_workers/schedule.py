@@ -12,7 +12,17 @@ import structlog
 
 from recollect.errors import RecollectError
 from recollect_workers.context import WorkerContext
-from recollect_workers.jobs import compaction, duplicates, embedding, expiry, linking, runner, usage, vector_indexes
+from recollect_workers.jobs import (
+    compaction,
+    duplicates,
+    embedding,
+    expiry,
+    linking,
+    runner,
+    usage,
+    vector_indexes,
+    webhooks,
+)
 
 PURGE_SECONDS = 600.0
 """Nobody sees what has expired: when it is deleted is not a matter of seconds."""
@@ -36,6 +46,7 @@ class ScheduledJob:
 def scheduled_jobs(context: WorkerContext) -> list[ScheduledJob]:
     """Everything that runs regularly."""
     settings = context.settings
+    sending = ScheduledJob("send webhooks", webhooks.send, settings.sweep_seconds, context.webhooks_due)
     return [
         ScheduledJob("sweep passages", embedding.sweep, settings.sweep_seconds, context.backoff.due),
         ScheduledJob("relate facts", linking.sweep, settings.sweep_seconds, context.links_due),
@@ -45,6 +56,9 @@ def scheduled_jobs(context: WorkerContext) -> list[ScheduledJob]:
         ScheduledJob("delete usage from long ago", usage.forget, PURGE_SECONDS),
         ScheduledJob("compact what is beyond the retention", compaction.schedule, CHECK_SECONDS),
         ScheduledJob("look for duplicates", duplicates.schedule, settings.sweep_seconds),
+        ScheduledJob("look for events of webhooks", webhooks.collect, settings.sweep_seconds),
+        ScheduledJob("delete deliveries from long ago", webhooks.forget, PURGE_SECONDS),
+        *([sending] if context.outbound else []),
         ScheduledJob("tend indexes", vector_indexes.maintain_indexes, settings.index_care_seconds),
     ]
 

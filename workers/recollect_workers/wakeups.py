@@ -17,6 +17,7 @@ from redis.exceptions import RedisError
 
 from recollect.jobs.model import EMBED_PASSAGES, RUN_JOBS
 from recollect.platform.queue import EXPIRES_SECONDS, QUEUE_NAME, arq_redis, decode_job, encode_job
+from recollect.webhooks.deliveries.model import SEND_WEBHOOKS
 from recollect_workers.context import WorkerContext
 from recollect_workers.jobs import embedding
 from recollect_workers.schedule import pause
@@ -54,7 +55,11 @@ async def drop_expired(arq: ArqRedis) -> None:
 def arq_worker(context: WorkerContext, arq: ArqRedis) -> Worker:
     """arq's worker for the jobs that wake-ups may name. No result is kept: it would block the job's id."""
     return Worker(
-        [func(_embed_passages, name=EMBED_PASSAGES), func(_run_jobs, name=RUN_JOBS)],
+        [
+            func(_embed_passages, name=EMBED_PASSAGES),
+            func(_run_jobs, name=RUN_JOBS),
+            func(_send_webhooks, name=SEND_WEBHOOKS),
+        ],
         queue_name=QUEUE_NAME,
         redis_pool=arq,
         ctx={"context": context},
@@ -105,3 +110,8 @@ async def _embed_passages(ctx: dict[Any, Any], tenant_id: str, carrier: dict[str
 async def _run_jobs(ctx: dict[Any, Any], _tenant_id: str, _carrier: dict[str, str]) -> None:
     # Only a word to whoever takes turns: a job of minutes must not hold a place that others' wake-ups wait for.
     ctx["context"].jobs_due.set()
+
+
+async def _send_webhooks(ctx: dict[Any, Any], _tenant_id: str, _carrier: dict[str, str]) -> None:
+    # Likewise: an answer may take its time.
+    ctx["context"].webhooks_due.set()

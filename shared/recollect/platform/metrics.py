@@ -36,6 +36,7 @@ class Instruments:
     rate_fallbacks: Counter
     job_steps: Counter
     job_seconds: Histogram
+    webhook_attempts: Counter
 
 
 @cache
@@ -74,6 +75,7 @@ def _instruments() -> Instruments:
             "How long steps of jobs take",
             explicit_bucket_boundaries_advisory=_STEP_SECONDS,
         ),
+        meter.create_counter("recollect.webhook.attempts", "{attempt}", "Requests to webhooks"),
     )
 
 
@@ -159,3 +161,8 @@ def record_job_step(kind: str, outcome: str, seconds: float) -> None:
     attributes = {"recollect.job.kind": kind, "recollect.job.outcome": outcome}
     _instruments().job_steps.add(1, attributes)
     _instruments().job_seconds.record(seconds, attributes)
+
+
+def record_webhook_attempt(outcome: str) -> None:
+    """One request to a webhook: `delivered`, or the word for why it failed."""
+    _instruments().webhook_attempts.add(1, {"recollect.webhook.outcome": outcome})

@@ -20,7 +20,7 @@ from recollect.errors import ErrorCode, Forbidden, InvalidInput
 from recollect.platform.issuers import ALGORITHMS
 from recollect.printable import controls, printable
 
-SEALED_FOR = "recollect identity providers"
+PURPOSE = "identity providers"
 """What client secrets are encrypted for."""
 
 DEFAULT_ALGORITHM = "RS256"

@@ -14,7 +14,7 @@ from recollect.accounts.identity_providers import store
 from recollect.accounts.identity_providers.model import (
     MAX_PROVIDERS,
     MAX_UNDER_WAY,
-    SEALED_FOR,
+    PURPOSE,
     SIGN_IN_LIFETIME,
     IdentityProvider,
     NewProvider,
@@ -37,7 +37,7 @@ from recollect.caller import Caller, Role
 from recollect.errors import Conflict, ErrorCode, NotFound
 from recollect.ids import new_id
 from recollect.platform.db import Database, Transaction
-from recollect.platform.sealing import Sealer
+from recollect.platform.encryption import Cipher
 from recollect.platform.text_records import TextRecords
 
 SUBJECT = "sign-in"
@@ -73,8 +73,8 @@ async def add_provider(tx: Transaction, new: NewProvider, *, pepper: bytes) -> I
     if len(await store.list_providers(tx)) >= MAX_PROVIDERS:
         raise Conflict(f"A tenant has {MAX_PROVIDERS} providers at most.", code=ErrorCode.TOO_MANY_PROVIDERS)
     provider_id = new_id()
-    sealed = _sealed(tx, provider_id, new.client_secret, pepper)
-    added = await store.insert_provider(tx, provider_id, new, sealed=sealed)
+    encrypted = _encrypted(tx, provider_id, new.client_secret, pepper)
+    added = await store.insert_provider(tx, provider_id, new, encrypted=encrypted)
     if added is None:
         raise Conflict("There is a provider of this issuer already.", code=ErrorCode.PROVIDER_EXISTS, path="issuer")
     return added
@@ -89,8 +89,8 @@ async def change_provider(
     """
     check_fields(change.name, change.client_id, change.client_secret, change.algorithm)
     secret = change.client_secret
-    sealed = None if secret is None else _sealed(tx, provider_id, secret, pepper)
-    changed = await store.change_provider(tx, provider_id, change, sealed=sealed)
+    encrypted = None if secret is None else _encrypted(tx, provider_id, secret, pepper)
+    changed = await store.change_provider(tx, provider_id, change, encrypted=encrypted)
     if changed is None:
         raise _no_provider()
     return changed
@@ -225,17 +225,21 @@ async def _registration(tx: Transaction, provider_id: UUID, pepper: bytes) -> Re
     if found is None:
         raise SignInRefused("This provider signs nobody in any more.")
     try:
-        secret = Sealer.of(pepper, SEALED_FOR).open(found.client_secret, _place(tx, provider_id)).decode()
+        secret = _cipher(pepper).decrypt(found.client_secret, bound_to=_row(tx, provider_id)).decode()
     except ValueError:  # The secret of the deployment is another one.
         raise SignInRefused("This provider has to be set up anew: its secret cannot be read. Tell an admin.") from None
     return Registration(found.id, found.issuer, found.client_id, secret, found.algorithm)
 
 
-def _sealed(tx: Transaction, provider_id: UUID, secret: str, pepper: bytes) -> bytes:
-    return Sealer.of(pepper, SEALED_FOR).seal(secret.encode(), _place(tx, provider_id))
+def _encrypted(tx: Transaction, provider_id: UUID, secret: str, pepper: bytes) -> bytes:
+    return _cipher(pepper).encrypt(secret.encode(), bound_to=_row(tx, provider_id))
 
 
-def _place(tx: Transaction, provider_id: UUID) -> str:
+def _cipher(pepper: bytes) -> Cipher:
+    return Cipher.of(pepper, purpose=PURPOSE)
+
+
+def _row(tx: Transaction, provider_id: UUID) -> str:
     return f"{tx.tenant_id}/{provider_id}"
 
 

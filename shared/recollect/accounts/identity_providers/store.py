@@ -43,7 +43,7 @@ async def lock_providers(tx: Transaction) -> None:
 
 
 async def insert_provider(
-    tx: Transaction, provider_id: UUID, new: NewProvider, *, sealed: bytes
+    tx: Transaction, provider_id: UUID, new: NewProvider, *, encrypted: bytes
 ) -> IdentityProvider | None:
     """Store a provider; None if the tenant has one of this issuer."""
     row = await tx.fetchrow(
@@ -52,7 +52,7 @@ async def insert_provider(
         name=new.name.strip(),
         issuer=new.issuer,
         client_id=new.client_id,
-        client_secret=sealed,
+        client_secret=encrypted,
         algorithm=new.algorithm,
         subject=tx.caller.subject,
     )
@@ -60,7 +60,7 @@ async def insert_provider(
 
 
 async def change_provider(
-    tx: Transaction, provider_id: UUID, change: ProviderChange, *, sealed: bytes | None
+    tx: Transaction, provider_id: UUID, change: ProviderChange, *, encrypted: bytes | None
 ) -> IdentityProvider | None:
     """Change a provider; None if the tenant has no such one."""
     row = await tx.fetchrow(
@@ -68,7 +68,7 @@ async def change_provider(
         id=provider_id,
         name=change.name.strip() if change.name is not None else None,
         client_id=change.client_id,
-        client_secret=sealed,
+        client_secret=encrypted,
         algorithm=change.algorithm,
         enabled=change.enabled,
     )

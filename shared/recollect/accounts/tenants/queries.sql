@@ -66,6 +66,9 @@ SELECT (SELECT count(*) FROM autolinks WHERE tenant_id = :tenant_id) AS autolink
     (SELECT count(*) FROM provider_sign_ins WHERE tenant_id = :tenant_id) AS provider_sign_ins,
     (SELECT count(*) FROM provider_identities WHERE tenant_id = :tenant_id) AS provider_identities,
     (SELECT count(*) FROM identity_providers WHERE tenant_id = :tenant_id) AS identity_providers,
+    (SELECT count(*) FROM webhook_deliveries WHERE tenant_id = :tenant_id) AS webhook_deliveries,
+    (SELECT count(*) FROM webhook_cursors WHERE tenant_id = :tenant_id) AS webhook_cursors,
+    (SELECT count(*) FROM webhooks WHERE tenant_id = :tenant_id) AS webhooks,
     (SELECT count(*) FROM invitations WHERE tenant_id = :tenant_id) AS invitations,
     (SELECT count(*) FROM members WHERE tenant_id = :tenant_id) AS members,
     (SELECT count(*) FROM usage_hourly WHERE tenant_id = :tenant_id) AS usage_hourly,
@@ -126,6 +129,12 @@ WITH d_autolinks AS (
     DELETE FROM provider_identities WHERE tenant_id = :tenant_id RETURNING 1
 ), d_identity_providers AS (
     DELETE FROM identity_providers WHERE tenant_id = :tenant_id RETURNING 1
+), d_webhook_deliveries AS (
+    DELETE FROM webhook_deliveries WHERE tenant_id = :tenant_id RETURNING 1
+), d_webhook_cursors AS (
+    DELETE FROM webhook_cursors WHERE tenant_id = :tenant_id RETURNING 1
+), d_webhooks AS (
+    DELETE FROM webhooks WHERE tenant_id = :tenant_id RETURNING 1
 ), d_invitations AS (
     DELETE FROM invitations WHERE tenant_id = :tenant_id RETURNING 1
 ), d_members AS (
@@ -166,6 +175,9 @@ SELECT (SELECT count(*) FROM d_autolinks) AS autolinks,
     (SELECT count(*) FROM d_provider_sign_ins) AS provider_sign_ins,
     (SELECT count(*) FROM d_provider_identities) AS provider_identities,
     (SELECT count(*) FROM d_identity_providers) AS identity_providers,
+    (SELECT count(*) FROM d_webhook_deliveries) AS webhook_deliveries,
+    (SELECT count(*) FROM d_webhook_cursors) AS webhook_cursors,
+    (SELECT count(*) FROM d_webhooks) AS webhooks,
     (SELECT count(*) FROM d_invitations) AS invitations,
     (SELECT count(*) FROM d_members) AS members,
     (SELECT count(*) FROM d_usage_hourly) AS usage_hourly,

@@ -261,8 +261,14 @@ async def recent_changes(tx: Transaction, name: str | None, *, since: int, limit
     graph = await open_graph(tx, name)
     if graph is None:
         return [], False
-    found = await store.list_changes(tx, graph, since=since, ids=MAX_IDS, limit=limit + 1)
+    found = await store.list_changes(tx, graph.id, since=since, ids=MAX_IDS, limit=limit + 1)
     return found[:limit], len(found) > limit
+
+
+async def changes_of(tx: Transaction, graph_id: UUID, *, since: int, limit: int) -> list[Change]:
+    """The changes of the graph that has this id after a revision, oldest first; raises Forbidden."""
+    tx.caller.require_graph(graph_id)
+    return await store.list_changes(tx, graph_id, since=since, ids=MAX_IDS, limit=limit)
 
 
 async def graph_ids(tx: Transaction, names: Sequence[str]) -> dict[str, UUID]:

@@ -93,9 +93,9 @@ async def find_change(tx: Transaction, graph: Graph, revision: int) -> datetime 
     return at
 
 
-async def list_changes(tx: Transaction, graph: Graph, *, since: int, ids: int, limit: int) -> list[Change]:
+async def list_changes(tx: Transaction, graph_id: UUID, *, since: int, ids: int, limit: int) -> list[Change]:
     """The changes of a graph after a revision, oldest first, each with the first `ids` of its ids."""
-    rows = await tx.fetch(queries.list_changes, graph_id=graph.id, since=since, max_ids=ids, limit=limit)
+    rows = await tx.fetch(queries.list_changes, graph_id=graph_id, since=since, max_ids=ids, limit=limit)
     return [Change(**{**row, "ids": tuple(row["ids"])}) for row in rows]
 
 

@@ -179,6 +179,7 @@ SELECT (SELECT count(*) FROM nodes WHERE tenant_id = :tenant_id AND graph_id = :
     (SELECT count(*) FROM duplicates WHERE tenant_id = :tenant_id AND graph_id = :graph_id) AS duplicates,
     (SELECT count(*) FROM changes WHERE tenant_id = :tenant_id AND graph_id = :graph_id) AS changes,
     (SELECT count(*) FROM jobs WHERE tenant_id = :tenant_id AND graph_id = :graph_id) AS jobs,
+    (SELECT count(*) FROM webhook_deliveries WHERE tenant_id = :tenant_id AND graph_id = :graph_id) AS webhook_deliveries,
     (SELECT count(*) FROM graphs WHERE tenant_id = :tenant_id AND id = :graph_id) AS graphs;
 
 -- name: forget_statistics

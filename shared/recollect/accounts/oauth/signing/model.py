@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 from joserfc.jwk import ECKey
 
-from recollect.platform.sealing import Sealer
+from recollect.platform.encryption import Cipher
 
 ALGORITHM = "ES256"
 ROTATED_AFTER = timedelta(days=30)
@@ -34,26 +34,30 @@ class StoredKey:
 class Vault:
     """Encrypts and decrypts private parts; made of the secret that keys are hashed with."""
 
-    sealer: Sealer
+    cipher: Cipher
 
     @classmethod
     def of(cls, secret: bytes) -> "Vault":
         """The vault of this secret."""
-        return cls(Sealer.of(secret, "recollect signing keys"))
+        return cls(Cipher.of(secret, purpose="signing keys"))
 
     @property
     def fingerprint(self) -> bytes:
         """Which secret it is, without telling anything of it."""
-        return self.sealer.fingerprint
+        return self.cipher.fingerprint
 
     def new_key(self) -> StoredKey:
         """A new signing key, to be stored."""
         made = ECKey.generate_key("P-256", private=True)
         key_id = made.thumbprint()
-        sealed = self.sealer.seal(msgspec.json.encode(made.as_dict(private=True)), key_id)
+        encrypted = self.cipher.encrypt(msgspec.json.encode(made.as_dict(private=True)), bound_to=key_id)
         public = {**made.as_dict(private=False), "kid": key_id, "use": "sig", "alg": ALGORITHM}
-        return StoredKey(key_id, self.fingerprint, public, sealed, datetime.min)
+        return StoredKey(key_id, self.fingerprint, public, encrypted, datetime.min)
 
     def open(self, stored: StoredKey) -> ECKey:
         """The key with its private part. Raises ValueError for one of another secret, or that was tampered with."""
-        return ECKey.import_key(msgspec.json.decode(self.sealer.open(stored.private_key, stored.id)))
+        try:
+            private = self.cipher.decrypt(stored.private_key, bound_to=stored.id)
+        except ValueError:
+            raise ValueError(f"the signing key {stored.id} is not of this secret") from None
+        return ECKey.import_key(msgspec.json.decode(private))

@@ -1,0 +1,216 @@
+"""`recollect webhooks …`: where a tenant is told of events, and what was sent there. An admin's key is needed."""
+
+from datetime import UTC, datetime
+from typing import Annotated
+from uuid import UUID
+
+import msgspec
+from cyclopts import App, Parameter
+
+from recollect.errors import InvalidInput
+from recollect.printable import printable_json
+from recollect.webhooks.deliveries.model import DeliveryStatus
+from recollect_cli.following import JSON
+from recollect_cli.gateway import ApiKey, Url, connected
+from recollect_cli.tables import show
+
+app = App(name="webhooks", help="List, make and delete webhooks, and replay what was sent to them.")
+
+AsJson = Annotated[bool, Parameter(name="--json", help="Print what the gateway answers, as JSON.")]
+
+
+class WebhookView(msgspec.Struct, frozen=True):
+    """What is shown of a webhook."""
+
+    id: UUID
+    url: str
+    events: list[str]
+    enabled: bool
+    disabled_reason: str | None
+    failing_since: datetime | None
+
+    @property
+    def standing(self) -> str:
+        """Whether it is told, in a word or two."""
+        if not self.enabled:
+            return f"disabled: {self.disabled_reason}"
+        return f"failing since {self.failing_since:%Y-%m-%d %H:%M}" if self.failing_since else "enabled"
+
+
+class IssuedWebhookView(msgspec.Struct, frozen=True):
+    """A webhook that was made."""
+
+    id: UUID
+    secret: str
+
+
+class DeliveryView(msgspec.Struct, frozen=True):
+    """What is shown of a delivery."""
+
+    id: UUID
+    event: str
+    status: str
+    attempts: int
+    last_status: int | None
+    last_error: str | None
+    created_at: datetime
+
+
+class WebhookPage(msgspec.Struct, frozen=True):
+    """A page of webhooks."""
+
+    items: list[WebhookView]
+
+
+class DeliveryPage(msgspec.Struct, frozen=True):
+    """A page of deliveries."""
+
+    items: list[DeliveryView]
+
+
+class Replayed(msgspec.Struct, frozen=True):
+    """How many deliveries are sent once more."""
+
+    replayed: int
+    more: bool
+
+
+@app.command(name="list")
+def list_webhooks(*, json: AsJson = False, url: Url = None, api_key: ApiKey = None) -> None:
+    """The tenant's webhooks, oldest first."""
+    with connected(url, api_key) as gateway, gateway.download("/webhooks?limit=200", media_type=JSON) as response:
+        answer = response.read()
+    if json:
+        _print(answer)
+        return
+    found = msgspec.json.decode(answer, type=WebhookPage).items
+    show(
+        ("id", "url", "events", "standing"),
+        [(str(each.id), each.url, " ".join(each.events), each.standing) for each in found],
+    )
+
+
+@app.command
+def create(
+    address: str,
+    *,
+    event: list[str],
+    graph: list[str] | None = None,
+    description: str = "",
+    json: AsJson = False,
+    url: Url = None,
+    api_key: ApiKey = None,
+) -> None:
+    """Make a webhook, and print its id and its secret, which is shown this once.
+
+    Parameters
+    ----------
+    address
+        Where to tell: an address that begins with https://
+    event
+        Repeat for each type of event, such as graph.changed.
+    graph
+        Repeat for each graph, by name or id. Default: all, those to come too.
+    description
+        What it is for.
+    """
+    wanted = {"url": address, "events": event, "graphs": graph, "description": description}
+    with connected(url, api_key) as gateway:
+        answer = gateway.send("POST", "/webhooks", msgspec.json.encode(wanted))
+    if json:
+        _print(answer)
+        return
+    made = msgspec.json.decode(answer, type=IssuedWebhookView)
+    show(("id", "secret"), [(str(made.id), made.secret)])
+
+
+@app.command
+def delete(webhook_id: UUID, *, url: Url = None, api_key: ApiKey = None) -> None:
+    """Delete a webhook with all that was to be sent to it.
+
+    Parameters
+    ----------
+    webhook_id
+        The webhook's id, as `recollect webhooks list` shows it.
+    """
+    with connected(url, api_key) as gateway:
+        gateway.send("DELETE", f"/webhooks/{webhook_id}")
+
+
+@app.command
+def deliveries(
+    webhook_id: UUID,
+    *,
+    status: DeliveryStatus | None = None,
+    limit: int = 50,
+    json: AsJson = False,
+    url: Url = None,
+    api_key: ApiKey = None,
+) -> None:
+    """What a webhook was sent, or is to be, newest first.
+
+    Parameters
+    ----------
+    webhook_id
+        The webhook's id, as `recollect webhooks list` shows it.
+    status
+        Only those that stand so.
+    limit
+        Deliveries at most, 1 to 200.
+    """
+    query = f"limit={limit}" + (f"&status={status}" if status else "")
+    path = f"/webhooks/{webhook_id}/deliveries?{query}"
+    with connected(url, api_key) as gateway, gateway.download(path, media_type=JSON) as response:
+        answer = response.read()
+    if json:
+        _print(answer)
+        return
+    rows = [
+        (
+            str(each.id),
+            each.event,
+            each.status,
+            str(each.attempts),
+            str(each.last_status or "-"),
+            each.last_error or "-",
+            f"{each.created_at:%Y-%m-%d %H:%M:%S}",
+        )
+        for each in msgspec.json.decode(answer, type=DeliveryPage).items
+    ]
+    show(("id", "event", "status", "attempts", "answer", "error", "created"), rows)
+
+
+@app.command
+def replay(
+    webhook_id: UUID,
+    delivery_id: UUID | None = None,
+    *,
+    since: datetime | None = None,
+    url: Url = None,
+    api_key: ApiKey = None,
+) -> None:
+    """Send a delivery once more, or all that were given up since a time, each under its id.
+
+    Parameters
+    ----------
+    webhook_id
+        The webhook's id, as `recollect webhooks list` shows it.
+    delivery_id
+        The delivery's id, as `recollect webhooks deliveries` shows it.
+    since
+        Instead of one: all that were given up of events since then, such as 2027-01-31; UTC unless an offset is given.
+    """
+    if (delivery_id is None) is (since is None):
+        raise InvalidInput("Give the id of a delivery, or --since for all that were given up")
+    with connected(url, api_key) as gateway:
+        if since is None:
+            gateway.send("POST", f"/webhooks/{webhook_id}/deliveries/{delivery_id}/replay")
+            return
+        moment = since if since.tzinfo else since.replace(tzinfo=UTC)
+        answer = gateway.send("POST", f"/webhooks/{webhook_id}/replay", msgspec.json.encode({"since": moment}))
+    done = msgspec.json.decode(answer, type=Replayed)
+    print(f"{done.replayed} are sent once more{'; others may be left, ask again later' if done.more else ''}")
+
+
+def _print(answer: bytes) -> None:
+    print(printable_json(msgspec.json.format(answer, indent=2).decode()))

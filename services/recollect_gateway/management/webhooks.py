@@ -1,0 +1,325 @@
+"""/v1/webhooks: addresses at which the tenant is told of events, and what was sent to them."""
+
+from datetime import datetime, timedelta
+from typing import Annotated, Any, Literal
+from uuid import UUID
+
+from litestar import Controller, Request, delete, get, patch, post
+from litestar.datastructures import State
+from litestar.di import NamedDependency
+from litestar.params import FromPath, FromQuery, JSONBody
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from recollect.caller import Caller
+from recollect.errors import InvalidInput
+from recollect.graph.graphs import service as graphs
+from recollect.platform.db import Database, Transaction
+from recollect.platform.outbound import MAX_URL_LENGTH, Outbound
+from recollect.times import storable
+from recollect.webhooks.deliveries.model import Delivery, DeliveryStatus
+from recollect.webhooks.endpoints import service as webhooks
+from recollect.webhooks.endpoints.model import MAX_DESCRIPTION, MAX_GRAPHS, NewWebhook, Webhook, WebhookPatch
+from recollect.webhooks.events.model import EventType
+from recollect_gateway.errors import RESPONSES
+from recollect_gateway.guards import BY_SCOPE, requires_admin, valid_body
+from recollect_gateway.management.pages import Limit, Page, page_of
+from recollect_gateway.shapes import GraphName
+
+AnyRequest = Request[Caller, Any, State]
+Url = Annotated[str, Meta(min_length=1, max_length=MAX_URL_LENGTH, description="Begins with https://")]
+Description = Annotated[str, Meta(max_length=MAX_DESCRIPTION)]
+Events = Annotated[list[EventType], Meta(min_length=1, max_length=20)]
+Graphs = Annotated[list[GraphName], Meta(min_length=1, max_length=MAX_GRAPHS)]
+
+
+class WebhookBody(Struct, frozen=True):
+    """A webhook as it is listed, without its secret. `graphs` null: of all graphs; ids, since names change.
+
+    `failing_since`: since when no attempt succeeded. Until `previous_secret_ends_at` the secret before signs, too.
+    """
+
+    id: str
+    url: str
+    description: str
+    events: list[str]
+    graphs: list[str] | None
+    enabled: bool
+    disabled_reason: Literal["asked", "gone", "failing"] | None
+    disabled_at: datetime | None
+    failing_since: datetime | None
+    previous_secret_ends_at: datetime | None
+    created_at: datetime
+    created_by: str
+
+
+class IssuedWebhookBody(WebhookBody, frozen=True):
+    """A webhook with its secret, which is shown this once."""
+
+    secret: str
+
+
+class CreateWebhook(Struct, frozen=True, forbid_unknown_fields=True):
+    """Where to tell of which events; `graphs` (names or ids) null: of all graphs, those to come too."""
+
+    url: Url
+    events: Events
+    description: Description = ""
+    graphs: Graphs | None = None
+
+
+class ChangeWebhook(Struct, frozen=True, forbid_unknown_fields=True):
+    """What is to change; what is left out stays. `graphs` null: of all graphs."""
+
+    url: Url | UnsetType = UNSET
+    events: Events | UnsetType = UNSET
+    description: Description | UnsetType = UNSET
+    graphs: Graphs | UnsetType | None = UNSET
+    enabled: bool | UnsetType = UNSET
+
+
+class RotateSecret(Struct, frozen=True, forbid_unknown_fields=True):
+    """How long the secret so far signs beside the new one."""
+
+    overlap_hours: Annotated[float, Meta(ge=0, le=168)] = 24
+
+
+class ReplayFailed(Struct, frozen=True, forbid_unknown_fields=True):
+    """From when on events that were given up are to be sent once more."""
+
+    since: Annotated[datetime, Meta(tz=True)]
+
+
+class ReplayedBody(Struct, frozen=True):
+    """How many are sent once more; `more`: others may be left, for which there was no room."""
+
+    replayed: int
+    more: bool
+
+
+class DeliveryBody(Struct, frozen=True):
+    """An event that was sent, or is to be. Its id is the header `webhook-id`. What an answer said is not kept."""
+
+    id: str
+    event: str
+    status: DeliveryStatus
+    occurred_at: datetime
+    created_at: datetime
+    attempts: int
+    next_attempt_at: datetime | None
+    last_attempt_at: datetime | None
+    last_status: int | None
+    last_error: str | None
+    delivered_at: datetime | None
+
+
+class WebhookController(Controller):
+    """Make, list, change and delete webhooks."""
+
+    path = "/webhooks"
+    tags = ("webhooks",)
+    guards = (requires_admin,)
+    opt = BY_SCOPE
+
+    @get("/", responses=RESPONSES, summary="List webhooks")
+    async def list_webhooks(
+        self,
+        request: AnyRequest,
+        db: NamedDependency[Database],
+        cursor: FromQuery[UUID | None] = None,
+        limit: Limit = 50,
+    ) -> Page[WebhookBody]:
+        """The tenant's webhooks, oldest first, disabled ones too."""
+        async with db.transaction(request.user, read_only=True) as tx:
+            found = await webhooks.list_webhooks(tx, after=cursor, limit=limit + 1)
+        return page_of(found, limit, lambda each: WebhookBody(**_fields(each)), lambda each: str(each.id))
+
+    @post("/", responses=RESPONSES, summary="Make a webhook", before_request=valid_body(CreateWebhook))
+    async def create_webhook(
+        self, request: AnyRequest, db: NamedDependency[Database], state: State, data: JSONBody[CreateWebhook]
+    ) -> IssuedWebhookBody:
+        """A webhook, which is told of what happens from now on; its secret is in this answer and nowhere else."""
+        _require_address(state, data.url)
+        async with db.transaction(request.user) as tx:
+            new = NewWebhook(data.url, tuple(dict.fromkeys(data.events)), data.description, await _ids(tx, data.graphs))
+            issued = await webhooks.create_webhook(tx, new, pepper=state.pepper)
+        return IssuedWebhookBody(**_fields(issued.webhook), secret=issued.secret)
+
+    @get("/{webhook_id:uuid}", responses=RESPONSES, summary="Read a webhook")
+    async def get_webhook(
+        self, request: AnyRequest, db: NamedDependency[Database], webhook_id: FromPath[UUID]
+    ) -> WebhookBody:
+        """One webhook."""
+        async with db.transaction(request.user, read_only=True) as tx:
+            return WebhookBody(**_fields(await webhooks.get_webhook(tx, webhook_id)))
+
+    @patch(
+        "/{webhook_id:uuid}", responses=RESPONSES, summary="Change a webhook", before_request=valid_body(ChangeWebhook)
+    )
+    async def change_webhook(
+        self,
+        request: AnyRequest,
+        db: NamedDependency[Database],
+        state: State,
+        webhook_id: FromPath[UUID],
+        data: JSONBody[ChangeWebhook],
+    ) -> WebhookBody:
+        """Change where it is told, of what, and whether; one that is enabled again is told what happened meanwhile."""
+        if data.url is not UNSET:
+            _require_address(state, data.url)
+        async with db.transaction(request.user) as tx:
+            return WebhookBody(**_fields(await webhooks.change_webhook(tx, webhook_id, await _patch(tx, data))))
+
+    @delete("/{webhook_id:uuid}", responses=RESPONSES, summary="Delete a webhook")
+    async def delete_webhook(
+        self, request: AnyRequest, db: NamedDependency[Database], webhook_id: FromPath[UUID]
+    ) -> None:
+        """Delete a webhook with all that was to be sent to it."""
+        async with db.transaction(request.user) as tx:
+            await webhooks.delete_webhook(tx, webhook_id)
+
+    @post(
+        "/{webhook_id:uuid}/secret",
+        responses=RESPONSES,
+        summary="Rotate a webhook's secret",
+        before_request=valid_body(RotateSecret),
+    )
+    async def rotate_secret(
+        self,
+        request: AnyRequest,
+        db: NamedDependency[Database],
+        state: State,
+        webhook_id: FromPath[UUID],
+        data: JSONBody[RotateSecret],
+    ) -> IssuedWebhookBody:
+        """Another secret; the one so far signs beside it until the overlap ends, the one before that no more."""
+        overlap = timedelta(hours=data.overlap_hours)
+        async with db.transaction(request.user) as tx:
+            issued = await webhooks.rotate_secret(tx, webhook_id, overlap=overlap, pepper=state.pepper)
+        return IssuedWebhookBody(**_fields(issued.webhook), secret=issued.secret)
+
+
+class DeliveryController(Controller):
+    """List what was sent to a webhook, send it again, send a test."""
+
+    path = "/webhooks/{webhook_id:uuid}"
+    tags = ("webhooks",)
+    guards = (requires_admin,)
+    opt = BY_SCOPE
+
+    @post("/test", responses=RESPONSES, summary="Test a webhook", status_code=202)
+    async def test_webhook(
+        self, request: AnyRequest, db: NamedDependency[Database], webhook_id: FromPath[UUID]
+    ) -> DeliveryBody:
+        """Send it an event `webhook.test`, whatever it is told of; 409 `webhook_disabled` where it is disabled."""
+        async with db.transaction(request.user) as tx:
+            return _delivery(await webhooks.test_webhook(tx, webhook_id))
+
+    @get("/deliveries", responses=RESPONSES, summary="List deliveries")
+    async def list_deliveries(
+        self,
+        request: AnyRequest,
+        db: NamedDependency[Database],
+        webhook_id: FromPath[UUID],
+        status: FromQuery[DeliveryStatus | None] = None,
+        cursor: FromQuery[UUID | None] = None,
+        limit: Limit = 50,
+    ) -> Page[DeliveryBody]:
+        """What it was sent, or is to be, newest first."""
+        async with db.transaction(request.user, read_only=True) as tx:
+            found = await webhooks.list_deliveries(tx, webhook_id, status=status, before=cursor, limit=limit + 1)
+        return page_of(found, limit, _delivery, lambda each: str(each.id))
+
+    @post("/deliveries/{delivery_id:uuid}/replay", responses=RESPONSES, summary="Replay a delivery", status_code=202)
+    async def replay(
+        self,
+        request: AnyRequest,
+        db: NamedDependency[Database],
+        webhook_id: FromPath[UUID],
+        delivery_id: FromPath[UUID],
+    ) -> DeliveryBody:
+        """Send a delivery once more under its id, whatever became of it."""
+        async with db.transaction(request.user) as tx:
+            return _delivery(await webhooks.replay(tx, webhook_id, delivery_id))
+
+    @post(
+        "/replay",
+        responses=RESPONSES,
+        summary="Replay what failed",
+        status_code=202,
+        before_request=valid_body(ReplayFailed),
+    )
+    async def replay_failed(
+        self,
+        request: AnyRequest,
+        db: NamedDependency[Database],
+        webhook_id: FromPath[UUID],
+        data: JSONBody[ReplayFailed],
+    ) -> ReplayedBody:
+        """Send once more, each under its id, what was given up of events since a time, the oldest first."""
+        async with db.transaction(request.user) as tx:
+            replayed, more = await webhooks.replay_failed(tx, webhook_id, since=_moment(data.since))
+        return ReplayedBody(replayed, more)
+
+
+def _require_address(state: State, url: str) -> None:
+    outbound: Outbound = state.outbound
+    outbound.require_address(url, path="url")
+
+
+def _moment(since: datetime) -> datetime:
+    try:
+        return storable(since)
+    except OverflowError:
+        raise InvalidInput("Outside the years 1 to 9999", path="since") from None
+
+
+async def _ids(tx: Transaction, names: list[str] | None) -> tuple[UUID, ...] | None:
+    """The ids of the graphs that are named; None for all."""
+    if names is None:
+        return None
+    found = await graphs.graph_ids(tx, names)
+    return tuple(dict.fromkeys(found[name] for name in names))
+
+
+async def _patch(tx: Transaction, data: ChangeWebhook) -> WebhookPatch:
+    return WebhookPatch(
+        url=data.url or None,
+        description=None if data.description is UNSET else data.description,
+        event_types=tuple(dict.fromkeys(data.events)) if data.events else None,
+        graph_ids=await _ids(tx, data.graphs) if data.graphs else None,
+        every_graph=data.graphs is None,
+        enabled=None if data.enabled is UNSET else data.enabled,
+    )
+
+
+def _fields(webhook: Webhook) -> dict[str, Any]:
+    return {
+        "id": str(webhook.id),
+        "url": webhook.url,
+        "description": webhook.description,
+        "events": list(webhook.event_types),
+        "graphs": None if webhook.graph_ids is None else [str(graph_id) for graph_id in webhook.graph_ids],
+        "enabled": webhook.enabled,
+        "disabled_reason": webhook.disabled_reason,
+        "disabled_at": webhook.disabled_at,
+        "failing_since": webhook.failing_since,
+        "previous_secret_ends_at": webhook.previous_secret_ends_at,
+        "created_at": webhook.created_at,
+        "created_by": webhook.created_by,
+    }
+
+
+def _delivery(delivery: Delivery) -> DeliveryBody:
+    return DeliveryBody(
+        id=str(delivery.id),
+        event=delivery.event_type,
+        status=delivery.status,
+        occurred_at=delivery.occurred_at,
+        created_at=delivery.created_at,
+        attempts=delivery.attempts,
+        next_attempt_at=delivery.next_attempt_at,
+        last_attempt_at=delivery.last_attempt_at,
+        last_status=delivery.last_status,
+        last_error=delivery.last_error,
+        delivered_at=delivery.delivered_at,
+    )

@@ -1,0 +1,113 @@
+"""One function per query of `queries.sql`."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from uuid import UUID, uuid4
+
+from recollect.ids import new_id
+from recollect.platform.db import Session, Transaction
+from recollect.platform.sql import Queries
+from recollect.webhooks.deliveries.model import AttemptError, ClaimedDelivery, Delivery, NewDelivery
+
+queries = Queries(__package__)
+
+
+async def tenants_with_due(session: Session) -> list[UUID]:
+    """Tenants that have a delivery to be sent now."""
+    return [row["tenant_id"] for row in await session.fetch(queries.tenants_with_due)]
+
+
+async def tenants_with_old(session: Session, *, kept: timedelta) -> list[UUID]:
+    """Tenants with deliveries that are older than they are kept."""
+    return [row["tenant_id"] for row in await session.fetch(queries.tenants_with_old, kept=kept)]
+
+
+async def count_pending(tx: Transaction, webhook_id: UUID, *, max_pending: int) -> int:
+    """How many deliveries of a webhook are still to be sent; no more than so many are counted."""
+    count: int = await tx.fetchval(queries.count_pending, webhook_id=webhook_id, max_pending=max_pending)
+    return count
+
+
+async def insert_deliveries(tx: Transaction, webhook_id: UUID, new: Sequence[NewDelivery]) -> list[Delivery]:
+    """Store deliveries, but for sources of which the webhook has one; those that were stored."""
+    rows = await tx.fetch(
+        queries.insert_deliveries,
+        webhook_id=webhook_id,
+        ids=[new_id() for _ in new],
+        event_types=[each.event_type for each in new],
+        sources=[each.source for each in new],
+        times=[each.occurred_at for each in new],
+        graph_ids=[each.graph_id for each in new],
+        after_revisions=[each.after_revision for each in new],
+        revisions=[each.revision for each in new],
+        datas=[each.data for each in new],
+    )
+    return [Delivery(**row) for row in rows]
+
+
+async def list_deliveries(
+    tx: Transaction, webhook_id: UUID, *, status: str | None, before: UUID | None, limit: int
+) -> list[Delivery]:
+    """Deliveries of a webhook, newest first."""
+    rows = await tx.fetch(queries.list_deliveries, webhook_id=webhook_id, status=status, before=before, limit=limit)
+    return [Delivery(**row) for row in rows]
+
+
+async def replay_delivery(tx: Transaction, webhook_id: UUID, delivery_id: UUID) -> Delivery | None:
+    """Let a delivery be sent once more; None if the webhook has no such one."""
+    row = await tx.fetchrow(queries.replay_delivery, webhook_id=webhook_id, id=delivery_id)
+    return Delivery(**row) if row else None
+
+
+async def replay_failed(tx: Transaction, webhook_id: UUID, *, since: datetime, limit: int) -> int:
+    """Let deliveries be sent once more that are given up; how many."""
+    return len(await tx.fetch(queries.replay_failed, webhook_id=webhook_id, since=since, limit=limit))
+
+
+async def lock_claims(tx: Transaction) -> None:
+    """Wait until no other worker claims deliveries of the tenant."""
+    await tx.execute(queries.lock_claims)
+
+
+async def claim_deliveries(tx: Transaction, *, lease: timedelta, each: int, limit: int) -> list[ClaimedDelivery]:
+    """Take due deliveries of the tenant for one attempt each."""
+    rows = await tx.fetch(queries.claim_deliveries, lease_id=uuid4(), lease=lease, each=each, limit=limit)
+    return [ClaimedDelivery(**row) for row in rows]
+
+
+async def record_success(tx: Transaction, delivery: ClaimedDelivery, *, status: int) -> bool:
+    """A delivery was taken; False if another worker has it."""
+    recorded = await tx.fetchval(queries.record_success, id=delivery.id, lease_id=delivery.lease, status=status)
+    return recorded is not None
+
+
+async def record_failure(
+    tx: Transaction, delivery: ClaimedDelivery, *, status: int | None, error: AttemptError, wait: timedelta | None
+) -> bool:
+    """An attempt failed; the next one comes after a wait, or none; False if another worker has the delivery."""
+    recorded = await tx.fetchval(
+        queries.record_failure, id=delivery.id, lease_id=delivery.lease, status=status, error=error, wait=wait
+    )
+    return recorded is not None
+
+
+async def note_success(tx: Transaction, webhook_id: UUID) -> None:
+    """An attempt at a webhook succeeded."""
+    await tx.execute(queries.note_success, webhook_id=webhook_id)
+
+
+async def note_failure(tx: Transaction, webhook_id: UUID, *, gone: bool, failing: timedelta) -> str | None:
+    """An attempt at a webhook failed; why it was disabled for that, or None where it was not."""
+    reason: str | None = await tx.fetchval(queries.note_failure, webhook_id=webhook_id, gone=gone, failing=failing)
+    return reason
+
+
+async def remove_old(tx: Transaction, *, kept: timedelta, limit: int) -> bool:
+    """Remove deliveries that are older than they are kept; whether there may be more."""
+    more: bool = await tx.fetchval(queries.remove_old, kept=kept, limit=limit)
+    return more
+
+
+async def remove_surplus(tx: Transaction, webhook_id: UUID, *, max_kept: int) -> None:
+    """Remove deliveries of a webhook beyond so many."""
+    await tx.execute(queries.remove_surplus, webhook_id=webhook_id, max_kept=max_kept)

@@ -1,0 +1,1 @@
+"""Endpoints: the webhooks themselves, with their addresses, filters and secrets."""

@@ -1,0 +1,111 @@
+"""Webhooks as they are asked for, listed and changed."""
+
+import base64
+import secrets
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from recollect.errors import InvalidInput
+from recollect.printable import controls
+from recollect.webhooks.events.model import EventType, known_types
+
+MAX_WEBHOOKS = 20
+"""Webhooks of one tenant, at most (a few more if they are asked for at the same instant)."""
+
+MAX_DESCRIPTION = 500
+MAX_GRAPHS = 200
+"""Graphs that one webhook may be confined to, at most."""
+
+MAX_OVERLAP = timedelta(days=7)
+"""How long a secret may go on signing beside the one that takes its place."""
+
+SECRET_LENGTH = 32
+SECRET_PREFIX = "whsec_"  # noqa: S105 - how a secret begins, as the specification says
+
+
+@dataclass(frozen=True, slots=True)
+class Webhook:
+    """A webhook as it is listed: never its secret.
+
+    `graph_ids` None: of all graphs, those to come too. `disabled_reason`: `asked`, `gone` (it answered 410) or
+    `failing`; None while it is enabled. `failing_since`: since when no attempt succeeded.
+    """
+
+    id: UUID
+    url: str
+    description: str
+    event_types: tuple[str, ...]
+    graph_ids: tuple[UUID, ...] | None
+    enabled: bool
+    disabled_reason: str | None
+    disabled_at: datetime | None
+    failing_since: datetime | None
+    previous_secret_ends_at: datetime | None
+    created_at: datetime
+    created_by: str
+
+
+@dataclass(frozen=True, slots=True)
+class NewWebhook:
+    """What is asked of a new webhook. `graph_ids` None: of all graphs."""
+
+    url: str
+    event_types: tuple[EventType, ...]
+    description: str = ""
+    graph_ids: tuple[UUID, ...] | None = None
+
+    def require_valid(self) -> None:
+        """Raise InvalidInput for what no webhook may be."""
+        require_description(self.description)
+        if not self.event_types:
+            raise InvalidInput("A webhook is told of one type of event at least", path="events")
+
+
+@dataclass(frozen=True, slots=True)
+class WebhookPatch:
+    """What is to change. None leaves a field as it is; `every_graph` takes the confinement to some graphs away."""
+
+    url: str | None = None
+    description: str | None = None
+    event_types: tuple[EventType, ...] | None = None
+    graph_ids: tuple[UUID, ...] | None = None
+    every_graph: bool = False
+    enabled: bool | None = None
+
+    def applied_to(self, webhook: Webhook) -> NewWebhook:
+        """What the webhook is to be told, where and of what."""
+        graph_ids = None if self.every_graph else self.graph_ids or webhook.graph_ids
+        types = tuple(sorted(known_types(webhook.event_types)))
+        return NewWebhook(
+            url=self.url or webhook.url,
+            event_types=types if self.event_types is None else self.event_types,
+            description=webhook.description if self.description is None else self.description,
+            graph_ids=graph_ids,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class IssuedWebhook:
+    """A webhook at the one moment when its secret can be shown."""
+
+    webhook: Webhook
+    secret: str
+
+
+def new_secret() -> bytes:
+    """A new secret: 256 random bits."""
+    return secrets.token_bytes(SECRET_LENGTH)
+
+
+def shown_secret(secret: bytes) -> str:
+    """A secret as the specification writes one: `whsec_…`."""
+    return SECRET_PREFIX + base64.b64encode(secret).decode()
+
+
+def require_description(description: str) -> None:
+    """Raise InvalidInput for a description that is too long or steers a terminal."""
+    if len(description) > MAX_DESCRIPTION:
+        raise InvalidInput(f"A description has {MAX_DESCRIPTION} characters at most", path="description")
+    if controls(description):
+        raise InvalidInput("A description has no control characters, such as ends of lines", path="description")

@@ -1,0 +1,178 @@
+"""Use cases of webhooks: make, list, change and delete them, rotate their secrets, have them tested.
+
+A webhook is the tenant's, as its graphs are, and outlives the credential that made it. So only an admin whom no
+allow-list confines to some graphs makes, sees or changes one.
+"""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+from recollect.caller import Caller
+from recollect.errors import Conflict, ErrorCode, Forbidden, InvalidInput, NotFound
+from recollect.ids import new_id
+from recollect.platform.db import Transaction
+from recollect.platform.encryption import Cipher
+from recollect.webhooks.deliveries import service as deliveries
+from recollect.webhooks.deliveries.model import PURPOSE, Delivery, DeliveryStatus, NewDelivery, secret_binding
+from recollect.webhooks.endpoints import store
+from recollect.webhooks.endpoints.model import (
+    MAX_OVERLAP,
+    MAX_WEBHOOKS,
+    IssuedWebhook,
+    NewWebhook,
+    Webhook,
+    WebhookPatch,
+    new_secret,
+    shown_secret,
+)
+from recollect.webhooks.events import service as events
+from recollect.webhooks.events.model import TEST, known_types
+
+
+async def create_webhook(tx: Transaction, new: NewWebhook, *, pepper: bytes) -> IssuedWebhook:
+    """Make a webhook, which is told of what happens from now on; its secret is in the answer and nowhere else.
+
+    Raises InvalidInput, Conflict where the tenant has as many as it may, Forbidden under an allow-list.
+    """
+    _require_unconfined(tx.caller)
+    new.require_valid()
+    webhook_id, secret = new_id(), new_secret()
+    webhook = await store.insert_webhook(
+        tx, webhook_id, new, secret=_encrypted(tx, webhook_id, secret, pepper), max_webhooks=MAX_WEBHOOKS
+    )
+    if webhook is None:
+        raise Conflict(
+            f"A tenant has {MAX_WEBHOOKS} webhooks at most. Delete one first.", code=ErrorCode.TOO_MANY_WEBHOOKS
+        )
+    await events.begin(tx, webhook_id, new.event_types, new.graph_ids)
+    return IssuedWebhook(webhook, shown_secret(secret))
+
+
+async def list_webhooks(tx: Transaction, *, after: UUID | None = None, limit: int = 50) -> list[Webhook]:
+    """The tenant's webhooks, oldest first, disabled ones too. Raises Forbidden under an allow-list."""
+    _require_unconfined(tx.caller)
+    return await store.list_webhooks(tx, after=after, limit=limit)
+
+
+async def get_webhook(tx: Transaction, webhook_id: UUID) -> Webhook:
+    """A webhook. Raises NotFound, Forbidden under an allow-list."""
+    _require_unconfined(tx.caller)
+    return _found(await store.find_webhook(tx, webhook_id))
+
+
+async def change_webhook(tx: Transaction, webhook_id: UUID, patch: WebhookPatch) -> Webhook:
+    """Change a webhook. Of what it was not told so far it is told from now on; of graphs, from where it was.
+
+    One that is enabled again is told of what happened meanwhile, and what it has pending is sent. Raises NotFound,
+    InvalidInput, Forbidden under an allow-list.
+    """
+    _require_unconfined(tx.caller)
+    webhook = _found(await store.lock_webhook(tx, webhook_id))
+    told = patch.applied_to(webhook)
+    told.require_valid()
+    was = known_types(webhook.event_types)
+    other = frozenset(told.event_types) != was or told.graph_ids != webhook.graph_ids
+    if other:  # What happened before is told as it was to be told.
+        await events.collect(tx, only=webhook_id)
+    changed = await store.update_webhook(tx, webhook_id, told, anew=other)
+    if other:
+        await events.begin(tx, webhook_id, told.event_types, told.graph_ids, was=was)
+    if patch.enabled is None or patch.enabled is webhook.enabled:
+        return changed
+    change = store.enable_webhook if patch.enabled else store.disable_webhook
+    return await change(tx, webhook_id)
+
+
+async def delete_webhook(tx: Transaction, webhook_id: UUID) -> None:
+    """Delete a webhook with all that was to be sent. Raises NotFound, Forbidden under an allow-list."""
+    _require_unconfined(tx.caller)
+    if not await store.delete_webhook(tx, webhook_id):
+        raise _no_webhook()
+
+
+async def rotate_secret(tx: Transaction, webhook_id: UUID, *, overlap: timedelta, pepper: bytes) -> IssuedWebhook:
+    """Give a webhook another secret; the one so far signs, too, until the overlap ends.
+
+    Raises NotFound, InvalidInput for an overlap out of bounds, Forbidden under an allow-list.
+    """
+    _require_unconfined(tx.caller)
+    if not timedelta(0) <= overlap <= MAX_OVERLAP:
+        raise InvalidInput(f"Between 0 and {MAX_OVERLAP.days * 24} hours", path="overlap_hours")
+    secret = new_secret()
+    encrypted = _encrypted(tx, webhook_id, secret, pepper)
+    webhook = _found(await store.replace_secret(tx, webhook_id, secret=encrypted, overlap=overlap))
+    return IssuedWebhook(webhook, shown_secret(secret))
+
+
+async def test_webhook(tx: Transaction, webhook_id: UUID) -> Delivery:
+    """Send a webhook an event that says nothing. Raises NotFound, Conflict, Forbidden under an allow-list."""
+    await _require_enabled(tx, webhook_id)
+    await deliveries.require_room(tx, webhook_id)
+    now = datetime.now(UTC)
+    [delivery] = await deliveries.add(
+        tx, webhook_id, [NewDelivery(TEST, f"{TEST}:{new_id()}", now, {"webhook": webhook_id})]
+    )
+    return delivery
+
+
+async def list_deliveries(
+    tx: Transaction,
+    webhook_id: UUID,
+    *,
+    status: DeliveryStatus | None = None,
+    before: UUID | None = None,
+    limit: int = 50,
+) -> Sequence[Delivery]:
+    """What a webhook was sent, or is to be, newest first. Raises NotFound, Forbidden under an allow-list."""
+    await get_webhook(tx, webhook_id)
+    return await deliveries.list_deliveries(tx, webhook_id, status=status, before=before, limit=limit)
+
+
+async def replay(tx: Transaction, webhook_id: UUID, delivery_id: UUID) -> Delivery:
+    """Send a delivery once more, under its id. Raises NotFound, Conflict, Forbidden under an allow-list."""
+    await _require_enabled(tx, webhook_id)
+    return await deliveries.replay(tx, webhook_id, delivery_id)
+
+
+async def replay_failed(tx: Transaction, webhook_id: UUID, *, since: datetime) -> tuple[int, bool]:
+    """Send once more what was given up of events since a time; how many, and whether more may be left.
+
+    Raises NotFound, Conflict for a webhook that is disabled, Forbidden under an allow-list.
+    """
+    await _require_enabled(tx, webhook_id)
+    return await deliveries.replay_failed(tx, webhook_id, since=since)
+
+
+def cipher_of(pepper: bytes) -> Cipher:
+    """What secrets are encrypted by; made of the secret that keys are hashed with."""
+    return Cipher.of(pepper, purpose=PURPOSE)
+
+
+async def _require_enabled(tx: Transaction, webhook_id: UUID) -> None:
+    webhook = await get_webhook(tx, webhook_id)
+    if not webhook.enabled:
+        raise Conflict("This webhook is disabled. Enable it first.", code=ErrorCode.WEBHOOK_DISABLED)
+
+
+def _encrypted(tx: Transaction, webhook_id: UUID, secret: bytes, pepper: bytes) -> bytes:
+    return cipher_of(pepper).encrypt(secret, bound_to=secret_binding(tx.tenant_id, webhook_id))
+
+
+def _found(webhook: Webhook | None) -> Webhook:
+    if webhook is None:
+        raise _no_webhook()
+    return webhook
+
+
+def _no_webhook() -> NotFound:
+    return NotFound("There is no such webhook.", code=ErrorCode.WEBHOOK_NOT_FOUND)
+
+
+def _require_unconfined(caller: Caller) -> None:
+    """A webhook outlives who made it: one who is confined to some graphs would be told of them for ever after."""
+    if caller.graphs is not None:
+        raise Forbidden(
+            "This credential is confined to some graphs and cannot use webhooks, which are the tenant's. Ask an admin.",
+            code=ErrorCode.GRAPH_NOT_ALLOWED,
+        )

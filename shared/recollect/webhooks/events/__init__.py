@@ -1,0 +1,1 @@
+"""Events: what happened since a webhook was last told, found in what is stored anyway."""

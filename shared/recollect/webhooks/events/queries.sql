@@ -1,0 +1,128 @@
+-- name: tenants_with_news
+-- Tenants that may have something to tell a webhook; asked without a tenant.
+SELECT tenant_id FROM tenants_with_webhook_news(:overlap);
+
+-- name: lock_watches
+-- The webhooks that are told of events, or one of them (:only), which no other worker looks for meanwhile; those that one
+-- has are left to it.
+SELECT id, event_types, graph_ids, greatest(looked_at - :overlap::interval, told_from) AS since,
+    clock_timestamp() AS now
+FROM webhooks
+WHERE tenant_id = :tenant_id AND enabled AND (:only::uuid IS NULL OR id = :only)
+ORDER BY id
+FOR NO KEY UPDATE SKIP LOCKED;
+
+-- name: note_look
+-- All that had happened by a time was told.
+UPDATE webhooks SET looked_at = :looked_at WHERE tenant_id = :tenant_id AND id = :webhook_id AND looked_at < :looked_at;
+
+-- name: add_cursors
+-- Graphs that a webhook does not know, from their first revision on; at most :limit.
+WITH added AS (
+    INSERT INTO webhook_cursors (tenant_id, webhook_id, graph_id, revision)
+    SELECT :tenant_id, :webhook_id, g.id, 0 FROM graphs g
+    WHERE g.tenant_id = :tenant_id AND (:graph_ids::uuid[] IS NULL OR g.id = ANY (:graph_ids::uuid[]))
+        AND NOT EXISTS (
+            SELECT 1 FROM webhook_cursors c
+            WHERE c.tenant_id = :tenant_id AND c.webhook_id = :webhook_id AND c.graph_id = g.id
+        )
+    ORDER BY g.id
+    LIMIT :limit
+    ON CONFLICT (tenant_id, webhook_id, graph_id) DO NOTHING
+    RETURNING graph_id
+)
+SELECT g.id AS graph_id, g.created_at, g.created_by
+FROM added a JOIN graphs g ON g.tenant_id = :tenant_id AND g.id = a.graph_id
+ORDER BY g.id;
+
+-- name: advance_cursors
+-- Revisions of graphs that a webhook was not told of, at most :max_changes of each and :limit graphs, those first that
+-- wait longest; it counts as told of them. Revisions have no gaps, and a head moves with its change. A graph that is being
+-- deleted is left out.
+WITH news AS MATERIALIZED (
+    SELECT c.graph_id, c.revision AS after_revision, least(h.revision, c.revision + :max_changes) AS revision, h.at
+    FROM webhook_cursors c
+    JOIN graph_heads h ON h.tenant_id = :tenant_id AND h.graph_id = c.graph_id AND h.revision > c.revision
+    JOIN graphs g ON g.tenant_id = :tenant_id AND g.id = c.graph_id
+    WHERE c.tenant_id = :tenant_id AND c.webhook_id = :webhook_id
+    ORDER BY h.at
+    LIMIT :limit
+    FOR KEY SHARE OF g SKIP LOCKED
+), told AS (
+    UPDATE webhook_cursors c SET revision = n.revision FROM news n
+    WHERE c.tenant_id = :tenant_id AND c.webhook_id = :webhook_id AND c.graph_id = n.graph_id
+    RETURNING c.graph_id
+)
+SELECT n.graph_id, n.after_revision, n.revision, n.at FROM news n JOIN told t ON t.graph_id = n.graph_id ORDER BY n.at;
+
+-- name: remove_cursors_of_deleted
+-- Graphs that a webhook knows and that are no more; at most :limit.
+DELETE FROM webhook_cursors
+WHERE tenant_id = :tenant_id AND webhook_id = :webhook_id AND graph_id = ANY (ARRAY(
+    SELECT c.graph_id FROM webhook_cursors c
+    WHERE c.tenant_id = :tenant_id AND c.webhook_id = :webhook_id
+        AND NOT EXISTS (SELECT 1 FROM graphs g WHERE g.tenant_id = :tenant_id AND g.id = c.graph_id)
+    LIMIT :limit
+))
+RETURNING graph_id;
+
+-- name: keep_cursors
+-- A webhook knows no graphs but these (:graph_ids, null: all), none where it is told of none (:graphs false).
+DELETE FROM webhook_cursors
+WHERE tenant_id = :tenant_id AND webhook_id = :webhook_id
+    AND (NOT :graphs OR :graph_ids::uuid[] IS NOT NULL AND graph_id <> ALL (:graph_ids::uuid[]));
+
+-- name: set_cursors
+-- A webhook knows these graphs (:graph_ids, null: all) from what they are now on; of graphs that it knows it goes on from
+-- where it was, unless it is to begin anew (:anew).
+INSERT INTO webhook_cursors AS c (tenant_id, webhook_id, graph_id, revision)
+SELECT :tenant_id, :webhook_id, h.graph_id, h.revision FROM graph_heads h
+WHERE h.tenant_id = :tenant_id AND (:graph_ids::uuid[] IS NULL OR h.graph_id = ANY (:graph_ids::uuid[]))
+ORDER BY h.graph_id
+ON CONFLICT (tenant_id, webhook_id, graph_id) DO UPDATE SET revision = EXCLUDED.revision WHERE :anew;
+
+-- name: find_ended_jobs
+-- Jobs that ended since a time, of these graphs (:graph_ids, null: all), of which a webhook was not told; at most :limit.
+SELECT j.id, j.kind, j.graph_id, j.status, j.error_code, j.created_by, j.finished_at
+FROM jobs j
+WHERE j.tenant_id = :tenant_id AND j.finished_at > :since
+    AND CASE WHEN j.status = 'failed' THEN 'job.failed' ELSE 'job.finished' END = ANY (:event_types::text[])
+    AND (:graph_ids::uuid[] IS NULL OR j.graph_id = ANY (:graph_ids::uuid[]))
+    AND NOT EXISTS (
+        SELECT 1 FROM webhook_deliveries d
+        WHERE d.tenant_id = :tenant_id AND d.webhook_id = :webhook_id AND d.source = 'job:' || j.id
+    )
+ORDER BY j.finished_at
+LIMIT :limit;
+
+-- name: find_keys
+-- Keys that were made or revoked since a time, of which a webhook was not told; at most :limit.
+SELECT e.id, e.event_type, e.kind, e.created_by, e.at
+FROM (
+    SELECT id, 'key.created' AS event_type, kind, created_by, created_at AS at FROM api_keys
+    WHERE tenant_id = :tenant_id AND created_at > :since
+    UNION ALL
+    SELECT id, 'key.revoked', kind, created_by, revoked_at FROM api_keys
+    WHERE tenant_id = :tenant_id AND revoked_at > :since
+) AS e
+WHERE e.event_type = ANY (:event_types::text[]) AND NOT EXISTS (
+    SELECT 1 FROM webhook_deliveries d
+    WHERE d.tenant_id = :tenant_id AND d.webhook_id = :webhook_id AND d.source = e.event_type || ':' || e.id
+)
+ORDER BY e.at
+LIMIT :limit;
+
+-- name: find_joined_members
+-- Members who joined since a time, of whom a webhook was not told; at most :limit. Who left and came back joined twice.
+SELECT m.person_id, m.role, m.created_at, m.source
+FROM (
+    SELECT person_id, role, created_at, 'member.joined:' || person_id || ':' || extract(epoch FROM created_at) AS source
+    FROM members
+    WHERE tenant_id = :tenant_id AND created_at > :since
+) AS m
+WHERE NOT EXISTS (
+    SELECT 1 FROM webhook_deliveries d
+    WHERE d.tenant_id = :tenant_id AND d.webhook_id = :webhook_id AND d.source = m.source
+)
+ORDER BY m.created_at
+LIMIT :limit;

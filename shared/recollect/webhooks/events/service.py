@@ -1,0 +1,168 @@
+"""Use cases of events: find what happened since a webhook was last told, and make it deliveries.
+
+Nothing is written for it where something happens. Graphs are told by a cursor, the last revision that a webhook was
+told of: revisions have no gaps, so that none is missed and none is told twice. What else there is carries the time at
+which it happened; that is looked for a little further back each time, and by its source told once.
+"""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from uuid import UUID
+
+from recollect.platform.db import Database, Transaction
+from recollect.webhooks.deliveries import service as deliveries
+from recollect.webhooks.deliveries.model import MAX_CHANGES, NewDelivery
+from recollect.webhooks.events import store
+from recollect.webhooks.events.model import (
+    FOUND_AT_ONCE,
+    GRAPH_EVENTS,
+    JOB_EVENTS,
+    KEY_EVENTS,
+    OVERLAP,
+    EventType,
+    Watch,
+)
+
+
+async def tenants_with_news(db: Database) -> list[UUID]:
+    """Active tenants that may have something to tell a webhook."""
+    async with db.system() as session:
+        return await store.tenants_with_news(session, overlap=OVERLAP)
+
+
+async def collect(tx: Transaction, *, only: UUID | None = None) -> int:
+    """Make deliveries of all that the tenant's webhooks, or one, were not told of, as far as they have room."""
+    added = 0
+    for watch in await store.lock_watches(tx, only=only, overlap=OVERLAP):
+        room = min(await deliveries.room(tx, watch.id), FOUND_AT_ONCE)
+        if room > 0:
+            added += await _collect(tx, watch, room)
+    return added
+
+
+async def begin(
+    tx: Transaction,
+    webhook_id: UUID,
+    event_types: Iterable[EventType],
+    graph_ids: Sequence[UUID] | None,
+    *,
+    was: Iterable[EventType] = (),
+) -> None:
+    """Tell a webhook of graphs from what they are now on; of those that it knows, if it was told of changes, as before.
+
+    `was`: what it was told of so far.
+    """
+    told, known = frozenset(event_types) & GRAPH_EVENTS, frozenset(was)
+    await store.keep_cursors(tx, webhook_id, graph_ids=graph_ids, graphs=bool(told))
+    if told:
+        anew = EventType.GRAPH_CHANGED in told - known
+        await store.set_cursors(tx, webhook_id, graph_ids=graph_ids, anew=anew)
+
+
+async def _collect(tx: Transaction, watch: Watch, room: int) -> int:
+    found: list[NewDelivery] = []
+    complete = True
+    for find in (_graphs_made, _graphs_changed, _graphs_deleted, _jobs, _keys, _members):
+        left = room - len(found)
+        if left <= 0:
+            complete = False
+            break
+        of_kind = await find(tx, watch, left)
+        complete = complete and len(of_kind) < left
+        found += of_kind
+    added = await deliveries.add(tx, watch.id, found)
+    if complete:
+        await store.note_look(tx, watch)
+    return len(added)
+
+
+async def _graphs_made(tx: Transaction, watch: Watch, limit: int) -> list[NewDelivery]:
+    if not watch.wants(*GRAPH_EVENTS):
+        return []
+    made = await store.add_cursors(tx, watch, limit=limit)
+    if not watch.wants(EventType.GRAPH_CREATED):
+        return []
+    return [
+        _event(
+            EventType.GRAPH_CREATED,
+            each.graph_id,
+            each.created_at,
+            {"graph": each.graph_id, "created_by": each.created_by},
+        )
+        for each in made
+    ]
+
+
+async def _graphs_changed(tx: Transaction, watch: Watch, limit: int) -> list[NewDelivery]:
+    if not watch.wants(EventType.GRAPH_CHANGED):
+        return []
+    return [
+        NewDelivery(
+            EventType.GRAPH_CHANGED,
+            f"{EventType.GRAPH_CHANGED}:{news.graph_id}:{news.revision}",
+            news.at,
+            graph_id=news.graph_id,
+            after_revision=news.after_revision,
+            revision=news.revision,
+        )
+        for news in await store.advance_cursors(tx, watch, max_changes=MAX_CHANGES, limit=limit)
+    ]
+
+
+async def _graphs_deleted(tx: Transaction, watch: Watch, limit: int) -> list[NewDelivery]:
+    if not watch.wants(*GRAPH_EVENTS):
+        return []
+    gone = await store.remove_cursors_of_deleted(tx, watch, limit=limit)
+    if not watch.wants(EventType.GRAPH_DELETED):
+        return []
+    return [_event(EventType.GRAPH_DELETED, graph_id, watch.now, {"graph": graph_id}) for graph_id in gone]
+
+
+async def _jobs(tx: Transaction, watch: Watch, limit: int) -> list[NewDelivery]:
+    if not watch.wants(*JOB_EVENTS):
+        return []
+    return [
+        NewDelivery(
+            EventType.JOB_FAILED if job.status == "failed" else EventType.JOB_FINISHED,
+            f"job:{job.id}",
+            job.finished_at,
+            {
+                "job": job.id,
+                "kind": job.kind,
+                "graph": job.graph_id,
+                "status": job.status,
+                "error_code": job.error_code if job.status == "failed" else None,
+                "created_by": job.created_by,
+            },
+        )
+        for job in await store.find_ended_jobs(tx, watch, limit=limit)
+    ]
+
+
+async def _keys(tx: Transaction, watch: Watch, limit: int) -> list[NewDelivery]:
+    if not watch.wants(*KEY_EVENTS):
+        return []
+    return [
+        _event(
+            EventType(key.event_type), key.id, key.at, {"key": key.id, "kind": key.kind, "created_by": key.created_by}
+        )
+        for key in await store.find_keys(tx, watch, limit=limit)
+    ]
+
+
+async def _members(tx: Transaction, watch: Watch, limit: int) -> list[NewDelivery]:
+    if not watch.wants(EventType.MEMBER_JOINED):
+        return []
+    return [
+        NewDelivery(
+            EventType.MEMBER_JOINED,
+            member.source,
+            member.created_at,
+            {"person": member.person_id, "role": member.role},
+        )
+        for member in await store.find_joined_members(tx, watch, limit=limit)
+    ]
+
+
+def _event(event_type: EventType, about: UUID, at: datetime, data: dict[str, object]) -> NewDelivery:
+    return NewDelivery(event_type, f"{event_type}:{about}", at, data)

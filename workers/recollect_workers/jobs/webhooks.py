@@ -1,0 +1,154 @@
+"""Tell webhooks of events: find what is new, send what is due, let go of what is old.
+
+A turn is a few requests of one tenant, sent at once; then the tenant waits behind the others. So a tenant with a
+thousand deliveries, or whose addresses answer slowly, delays no other tenant. No transaction is open while something is
+sent: a delivery is claimed under a lease in one, and how it went is recorded in another. A worker that dies in between
+leaves a delivery that is sent again when its lease ends, under the same id.
+"""
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+import structlog
+
+from recollect.accounts.identity.model import worker_caller
+from recollect.platform.metrics import record_webhook_attempt
+from recollect.platform.outbound import AT_ONCE_EACH, OutboundFailed
+from recollect.webhooks.deliveries import service as deliveries
+from recollect.webhooks.deliveries.model import AttemptError, Message, Outcome, outcome_of, signed_headers
+from recollect.webhooks.endpoints.service import cipher_of
+from recollect.webhooks.events import service as events
+from recollect_workers.attempts import Attempt
+from recollect_workers.context import WorkerContext
+
+MAX_STEPS = 100
+"""Steps of one tenant in one round, at most: what is left waits for the next."""
+
+RECORDING = timedelta(seconds=60)
+"""How long a lease lasts beyond the longest request: for recording how it went."""
+
+Turns = dict[UUID, asyncio.Task[None]]
+
+log = structlog.get_logger(__name__)
+
+
+async def collect(context: WorkerContext) -> None:
+    """Make deliveries of what webhooks were not told of. Raises Unavailable when the database is away.
+
+    Any number of workers do so at once: each takes webhooks that no other has in hand.
+    """
+    for tenant_id in context.until_stopping(await events.tenants_with_news(context.database)):
+        with Attempt("events of webhooks not looked for", tenant_id):
+            async with context.database.transaction(worker_caller(tenant_id)) as tx:
+                found = await events.collect(tx)
+            if found:
+                context.webhooks_due.set()
+
+
+async def send(context: WorkerContext) -> None:
+    """Send due deliveries until none is left. Raises Unavailable when the database is away.
+
+    A worker runs one such sweep at a time, which bounds the number of requests.
+    """
+    under_way: Turns = {}
+    try:
+        while not context.stopping.is_set():
+            context.webhooks_due.clear()
+            if await _start_round(context, under_way):
+                continue
+            if not under_way:
+                return
+            await _wait_for_change(context, under_way)
+    except asyncio.CancelledError:
+        for turn in under_way.values():
+            turn.cancel()
+        raise
+    finally:
+        await asyncio.gather(*under_way.values(), return_exceptions=True)
+
+
+async def forget(context: WorkerContext) -> None:
+    """Delete deliveries that are older than they are kept. Raises Unavailable when the database is away."""
+    kept = timedelta(days=context.settings.webhook_retention_days)
+    for tenant_id in context.until_stopping(await deliveries.tenants_with_old(context.database, kept=kept)):
+        with Attempt("deliveries not deleted", tenant_id):
+            await _forget(context, tenant_id, kept)
+
+
+async def _forget(context: WorkerContext, tenant_id: UUID, kept: timedelta) -> None:
+    for _ in context.until_stopping(range(MAX_STEPS)):
+        async with context.database.transaction(worker_caller(tenant_id)) as tx:
+            if not await deliveries.remove_old(tx, kept=kept):
+                return
+
+
+async def _start_round(context: WorkerContext, under_way: Turns) -> bool:
+    """Begin a turn for each tenant that has something due and no turn; True if there was any."""
+    started = False
+    for tenant_id in await deliveries.tenants_with_due(context.database):
+        while len(under_way) >= context.settings.webhook_tenants_at_once:
+            await asyncio.wait(under_way.values(), return_when=asyncio.FIRST_COMPLETED)
+        if context.stopping.is_set():
+            break
+        if tenant_id in under_way:
+            continue
+        messages = await _claim(context, tenant_id)
+        if messages:
+            turn = asyncio.create_task(_take_turn(context, tenant_id, messages))
+            under_way[tenant_id] = turn
+            turn.add_done_callback(lambda _, ended=tenant_id: under_way.pop(ended))  # type: ignore[misc]
+            started = True
+    return started
+
+
+async def _wait_for_change(context: WorkerContext, under_way: Turns) -> None:
+    """Return when a turn has ended, something may be due, or the worker is to stop."""
+    signals = [asyncio.create_task(event.wait()) for event in (context.stopping, context.webhooks_due)]
+    try:
+        await asyncio.wait({*under_way.values(), *signals}, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for signal in signals:
+            signal.cancel()
+
+
+async def _claim(context: WorkerContext, tenant_id: UUID) -> list[Message]:
+    lease = timedelta(seconds=context.settings.outbound_seconds) + RECORDING
+    with Attempt("deliveries not claimed", tenant_id):
+        async with context.database.transaction(worker_caller(tenant_id)) as tx:
+            return await deliveries.claim(tx, lease=lease, limit=AT_ONCE_EACH)
+    return []
+
+
+async def _take_turn(context: WorkerContext, tenant_id: UUID, messages: list[Message]) -> None:
+    """Send what was claimed, and record how it went. Never raises."""
+    await asyncio.gather(*(_deliver(context, tenant_id, message) for message in messages))
+
+
+async def _deliver(context: WorkerContext, tenant_id: UUID, message: Message) -> None:
+    told = {"webhook": str(message.delivery.webhook_id), "delivery": str(message.delivery.id)}
+    with Attempt("delivery not recorded: it comes back when its lease ends", tenant_id, **told):
+        outcome = await attempt(context, tenant_id, message)
+        record_webhook_attempt(str(outcome.error or "delivered"))
+        async with context.database.transaction(worker_caller(tenant_id)) as tx:
+            disabled = await deliveries.record(tx, message.delivery, outcome)
+        if outcome.error is not None:
+            log.info("webhook not delivered", tenant=str(tenant_id), **told, error=str(outcome.error))
+        if disabled is not None:
+            log.warning("webhook disabled", tenant=str(tenant_id), **told, reason=disabled)
+
+
+async def attempt(context: WorkerContext, tenant_id: UUID, message: Message) -> Outcome:
+    """Send a delivery once; how that ended."""
+    assert context.outbound is not None
+    cipher = cipher_of(context.settings.key_secret.get_secret_value().encode())
+    try:
+        headers = signed_headers(message, cipher, tenant_id, datetime.now(UTC))
+    except ValueError:
+        log.error("webhook's secret is of another RECOLLECT_KEY_SECRET", tenant=str(tenant_id))
+        return Outcome(error=AttemptError.SECRET_UNREADABLE)
+    try:
+        answer = await context.outbound.post(message.delivery.url, message.body, asked_by=tenant_id, headers=headers)
+    except OutboundFailed:
+        return Outcome(error=AttemptError.NO_ANSWER)
+    return outcome_of(answer.status, answer.headers.get("retry-after"))
