@@ -33,6 +33,7 @@ from recollect_gateway.departures import DepartureMiddleware
 from recollect_gateway.errors import problem_response
 from recollect_gateway.failures import FailedKeys
 from recollect_gateway.guards import CallerMiddleware, known_parameters, within_toolsets
+from recollect_gateway.management.audit import AuditController
 from recollect_gateway.management.erasure import ErasureController
 from recollect_gateway.management.grants import GrantController
 from recollect_gateway.management.graph_jobs import GraphJobController
@@ -100,6 +101,7 @@ def _management_api() -> list[Router]:
             MemberController,
             InvitationController,
             GrantController,
+            AuditController,
             MemoryController,
             TransferController,
             JobController,

@@ -5,7 +5,7 @@ header that names one of its person's tenants.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from litestar.connection import ASGIConnection
@@ -22,7 +22,7 @@ from recollect.accounts.people.model import PersonSession
 from recollect.caller import Caller
 from recollect.errors import Unauthenticated
 from recollect.platform.db import Database
-from recollect_gateway.addresses import site_of
+from recollect_gateway.addresses import site_of_client
 from recollect_gateway.failures import FailedKeys
 from recollect_gateway.web.forms import TENANT_HEADER
 from recollect_gateway.web.sessions import member_caller
@@ -51,10 +51,10 @@ class Authenticator:
         Raises Unauthenticated, alike for every reason, TooManyRequests, or Unavailable.
         """
         secret = _secret(connection.headers)
-        caller = await self._looked_up(secret, _site(connection), lambda: self._ask(secret, resource))
+        caller = await self._looked_up(secret, site_of_client(connection), lambda: self._ask(secret, resource))
         if tenant not in (None, caller.tenant):
             raise Unauthenticated(identity.REFUSAL)
-        return caller
+        return replace(caller, address=site_of_client(connection))
 
     async def caller_of_route(self, connection: AnyConnection) -> Caller:
         """The Caller of a request to a route: who holds a key, or a member who is signed in.
@@ -67,7 +67,7 @@ class Authenticator:
         member = await member_caller(connection, tenant)
         if member is None:
             raise Unauthenticated(identity.REFUSAL)
-        return member
+        return replace(member, address=site_of_client(connection))
 
     async def session(self, connection: AnyConnection, secret: str) -> PersonSession | None:
         """Who is signed in with this secret, or None. One that does not hold is a failure of its address, as a key is.
@@ -75,7 +75,7 @@ class Authenticator:
         Raises TooManyRequests, or Unavailable.
         """
         try:
-            return await self._looked_up(secret, _site(connection), lambda: self._session(secret))
+            return await self._looked_up(secret, site_of_client(connection), lambda: self._session(secret))
         except Unauthenticated:
             return None
 
@@ -123,7 +123,3 @@ def _secret(headers: Headers) -> str:
     if scheme.lower() != "bearer" or kind_of(secret) not in (*KIND_SCOPES, ACCESS):
         raise Unauthenticated(identity.REFUSAL)
     return secret
-
-
-def _site(connection: AnyConnection) -> str:
-    return site_of(connection.client.host if connection.client else None)

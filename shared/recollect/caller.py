@@ -55,7 +55,8 @@ class Caller:
     graph stays allowed. `default_graph` is the name that calls without a `graph` argument mean. `expires_at` is when
     the credential ends; None is never. `role` is that of the person who calls; an API key has none. `subject` is the
     credential's own as long as it is there: no two have the same. `plan` is the name of the tenant's; it and `rates`
-    are told by credentials, and empty for the service's own work.
+    are told by credentials, and empty for the service's own work. `address` is where the request came from, as clients
+    are limited by it; None where it came by no network.
     """
 
     tenant_id: UUID
@@ -69,6 +70,7 @@ class Caller:
     role: Role | None = None
     plan: str = ""
     rates: Rates = Rates()
+    address: str | None = None
 
     @property
     def is_operator(self) -> bool:

@@ -341,6 +341,12 @@ class Settings(BaseSettings):
     usage_retention_days: float = Field(
         default=400.0, ge=1, le=36_500, description="How long the usage of tenants is kept, hour by hour."
     )
+    audit_retention_days: float = Field(
+        default=365.0,
+        ge=30,
+        le=36_500,
+        description="How long the audit log of tenants is kept. The database keeps 30 days of it whatever is set.",
+    )
     compaction_enabled: bool = Field(
         default=True,
         description="Remove by itself what is beyond the retention: the worker looks at every graph once a day. False: "

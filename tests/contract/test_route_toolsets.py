@@ -83,6 +83,8 @@ BY_SCOPE = {
     "DELETE /v1/invitations/{invitation_id}",
     "GET /v1/grants",
     "DELETE /v1/grants/{grant_id}",
+    "GET /v1/audit",
+    "GET /v1/audit/export",
     "POST /v1/graphs/{name}/erase",
     "GET /v1/plan",
 }

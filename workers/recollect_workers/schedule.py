@@ -12,7 +12,17 @@ import structlog
 
 from recollect.errors import RecollectError
 from recollect_workers.context import WorkerContext
-from recollect_workers.jobs import compaction, duplicates, embedding, expiry, linking, runner, usage, vector_indexes
+from recollect_workers.jobs import (
+    audit,
+    compaction,
+    duplicates,
+    embedding,
+    expiry,
+    linking,
+    runner,
+    usage,
+    vector_indexes,
+)
 
 PURGE_SECONDS = 600.0
 """Nobody sees what has expired: when it is deleted is not a matter of seconds."""
@@ -43,6 +53,7 @@ def scheduled_jobs(context: WorkerContext) -> list[ScheduledJob]:
         ScheduledJob("archive what has expired", expiry.archive, settings.sweep_seconds),
         ScheduledJob("delete what expired long ago", expiry.purge, PURGE_SECONDS),
         ScheduledJob("delete usage from long ago", usage.forget, PURGE_SECONDS),
+        ScheduledJob("delete audit entries from long ago", audit.forget, PURGE_SECONDS),
         ScheduledJob("compact what is beyond the retention", compaction.schedule, CHECK_SECONDS),
         ScheduledJob("look for duplicates", duplicates.schedule, settings.sweep_seconds),
         ScheduledJob("tend indexes", vector_indexes.maintain_indexes, settings.index_care_seconds),

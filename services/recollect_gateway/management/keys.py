@@ -15,6 +15,7 @@ from recollect.accounts.identity.model import ApiKey, NewKey
 from recollect.caller import Caller, Scope
 from recollect.graph.graphs import service as graphs
 from recollect.platform.db import Database, Transaction
+from recollect_gateway.addresses import site_of_client
 from recollect_gateway.admission import by_address
 from recollect_gateway.errors import RESPONSES
 from recollect_gateway.guards import BY_SCOPE, requires_admin, valid_body
@@ -147,9 +148,9 @@ class KeyController(Controller):
     before_request=valid_body(ReportKey),
     request_max_body_size=MAX_REPORT_BYTES,
 )
-async def report_key(state: State, data: JSONBody[ReportKey]) -> None:
+async def report_key(request: Request[Any, Any, State], state: State, data: JSONBody[ReportKey]) -> None:
     """Revokes the key: to hold it is the proof, and no other credential is asked for. Answers alike for any text."""
-    await identity.report_key(state.db, data.key, pepper=state.pepper)
+    await identity.report_key(state.db, data.key, pepper=state.pepper, address=site_of_client(request))
 
 
 async def _new_key(tx: Transaction, data: CreateKey) -> NewKey:

@@ -186,6 +186,7 @@ class TransferController(Controller):
         only = ExportSelection(kind, tuple(tag or ()), *changed_within(since, until))
         async with db.transaction(request.user, read_only=True) as tx:
             export = await exports.open_export(tx, name, format, only=only, as_of=as_of)
+        await exports.record_export(db, request.user, export)
         headers = {
             REVISION_HEADER: str(export.snapshot.revision),
             FACTS_HEADER: str(export.facts_left_out),
@@ -243,6 +244,7 @@ async def _import(
         imported = await transfer.import_batch(tx, name, items, strategy)
         if strict:
             transfer.require_sound(imported.problems)
+        await transfer.record_import(tx, name, read_as)
     return _answer(ImportResult(problems=tuple(problems)) + imported)
 
 

@@ -2,19 +2,25 @@
 
 from typing import Any
 
+import structlog
 from litestar import Controller, Request, Response, get, post
+from litestar.background_tasks import BackgroundTask
 from litestar.params import FromQuery
 from litestar.response import Redirect
 
 from recollect.accounts.people import service as people
-from recollect.accounts.people.model import PersonSession
-from recollect.errors import InvalidInput, Unauthenticated
+from recollect.accounts.people.model import Browser, PersonSession
+from recollect.errors import InvalidInput, RecollectError, Unauthenticated
+from recollect.platform.db import Database
+from recollect_gateway.addresses import site_of_client
 from recollect_gateway.admission import by_address, take_for_account
 from recollect_gateway.web.forms import field, read_form
 from recollect_gateway.web.pages import go_to, next_place, page
 from recollect_gateway.web.sessions import browser_of, no_session_cookie, session_cookie, signed_in, to_sign_in
 
 AnyRequest = Request[Any, Any, Any]
+
+log = structlog.get_logger(__name__)
 
 
 class SignInController(Controller):
@@ -42,7 +48,9 @@ class SignInController(Controller):
                 state.db, email, field(form, "password"), browser_of(request), pepper=state.pepper
             )
         except Unauthenticated as error:
-            return page(request, "sign_in.html", status=401, next=place, email=email, fault=error.message)
+            refused = page(request, "sign_in.html", status=401, next=place, email=email, fault=error.message)
+            refused.background = BackgroundTask(_note_refused, state.db, email, browser_of(request))
+            return refused
         answer = go_to(place)
         answer.set_cookie(session_cookie(request, issued))
         return answer
@@ -52,7 +60,9 @@ class SignInController(Controller):
         """End the session of this browser."""
         await read_form(request)
         if (session := await signed_in(request)) is not None:
-            await people.end_session(request.app.state.db, session.person_id, session.id)
+            await people.end_session(
+                request.app.state.db, session.person_id, session.id, address=site_of_client(request)
+            )
         answer = go_to("/sign-in")
         answer.set_cookie(no_session_cookie(request))
         return answer
@@ -80,7 +90,11 @@ class AccountController(Controller):
         await take_for_account(request, session.email)
         try:
             await people.change_password(
-                request.app.state.db, session, field(form, "old_password"), field(form, "password")
+                request.app.state.db,
+                session,
+                field(form, "old_password"),
+                field(form, "password"),
+                address=site_of_client(request),
             )
         except InvalidInput as error:
             return await _account(request, session, status=400, fault=error.message)
@@ -92,8 +106,21 @@ class AccountController(Controller):
         await read_form(request)
         session = await signed_in(request)
         if session is not None:
-            await people.end_session(request.app.state.db, session.person_id, request.path_params["session_id"])
+            await people.end_session(
+                request.app.state.db,
+                session.person_id,
+                request.path_params["session_id"],
+                address=site_of_client(request),
+            )
         return go_to("/account")
+
+
+async def _note_refused(db: Database, email: str, browser: Browser) -> None:
+    """The page was answered: what goes wrong now is for the log alone."""
+    try:
+        await people.note_refused_sign_in(db, email, browser)
+    except RecollectError as error:
+        log.warning("a refused sign-in was not recorded", reason=str(error))
 
 
 async def _account(

@@ -254,6 +254,12 @@ class Operator(Session):
             finally:
                 await connection.close()
 
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[None]:
+        """What is done inside is done as one, or not at all."""
+        async with self._connection.transaction():
+            yield
+
 
 @asynccontextmanager
 async def translated_errors() -> AsyncIterator[None]:

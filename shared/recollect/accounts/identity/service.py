@@ -5,6 +5,8 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
+from recollect.accounts.audit import service as audit
+from recollect.accounts.audit.model import Action, named
 from recollect.accounts.identity import model, store
 from recollect.accounts.identity.model import KIND_SCOPES, ApiKey, IssuedKey, NewKey
 from recollect.accounts.identity.store import KeyRecord
@@ -65,6 +67,13 @@ async def create_key(tx: Transaction, new: NewKey, *, pepper: bytes) -> IssuedKe
 
     Raises InvalidInput, or Forbidden where it would reach further than its maker: in scopes, graphs, toolsets or time.
     """
+    issued = await _issue(tx, new, pepper=pepper)
+    key = issued.key
+    await audit.record(tx, Action.KEY_CREATED, named("key", key.id), kind=key.kind, scopes=list(key.scopes))
+    return issued
+
+
+async def _issue(tx: Transaction, new: NewKey, *, pepper: bytes) -> IssuedKey:
     scopes = _scopes(new)
     new = _checked(new)
     for scope in scopes:
@@ -94,18 +103,25 @@ async def rotate_key(tx: Transaction, key_id: UUID, *, overlap: timedelta, peppe
     now = datetime.now(UTC)
     if key.revoked_at is not None or (key.expires_at is not None and key.expires_at <= now):
         raise Conflict("This key holds no more. Make a new one.", code=ErrorCode.KEY_VOID)
-    issued = await create_key(tx, model.alike(key), pepper=pepper)
+    issued = await _issue(tx, model.alike(key), pepper=pepper)
     await store.expire_key(tx, key_id, at=now + overlap)
+    old, new, seconds = named("key", key_id), named("key", issued.key.id), int(overlap.total_seconds())
+    await audit.record(tx, Action.KEY_ROTATED, old, new, overlap_seconds=seconds)
     return issued
 
 
-async def report_key(db: Database, secret: str, *, pepper: bytes) -> None:
-    """Make a key void that somebody found: to hold it is the proof. Nobody is told whether it was one."""
+async def report_key(db: Database, secret: str, *, pepper: bytes, address: str | None = None) -> None:
+    """Make a key void that somebody found: to hold it is the proof. Nobody is told whether it was one.
+
+    `address`: where the report comes from, for the tenant's audit log.
+    """
     record = await _find(db, secret, pepper)
     if record is None:
         return
-    async with db.transaction(Caller(record.tenant_id, record.tenant, REPORTED, frozenset())) as tx:
+    async with db.transaction(Caller(record.tenant_id, record.tenant, REPORTED, frozenset(), address=address)) as tx:
         await store.revoke_key(tx, record.id)
+        was_void = not _holds(record, datetime.now(UTC))
+        await audit.record(tx, Action.KEY_REPORTED, named("key", record.id), was_void=was_void)
 
 
 async def list_keys(tx: Transaction, *, after: UUID | None = None, limit: int = 100) -> list[ApiKey]:
@@ -120,9 +136,12 @@ async def is_default_graph(tx: Transaction, graph_id: UUID) -> bool:
 
 async def revoke_key(tx: Transaction, key_id: UUID) -> ApiKey:
     """Make a key void from now on; doing it twice changes nothing. Raises NotFound."""
+    was = await store.lock_key(tx, key_id)
     key = await store.revoke_key(tx, key_id)
-    if key is None:
+    if was is None or key is None:
         raise _no_key()
+    if was.revoked_at is None:
+        await audit.record(tx, Action.KEY_REVOKED, named("key", key_id))
     return key
 
 

@@ -4,6 +4,8 @@ import secrets
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
+from recollect.accounts.audit import service as audit
+from recollect.accounts.audit.model import Action, named
 from recollect.accounts.identity.model import hash_secret
 from recollect.accounts.members import store
 from recollect.accounts.members.model import (
@@ -42,6 +44,8 @@ async def change_role(tx: Transaction, person_id: UUID, role: Role) -> Member:
     assert member is not None
     if role is not Role.OWNER:
         await _require_owner_left(tx, person_id, was)
+    if was is not role:
+        await audit.record(tx, Action.MEMBER_ROLE_CHANGED, named("person", person_id), was=was, role=role)
     return member
 
 
@@ -56,6 +60,7 @@ async def remove_member(tx: Transaction, person_id: UUID) -> None:
         require_may_give(tx.caller, was)
     await _require_owner_left(tx, person_id, was)
     await store.delete_member(tx, person_id)
+    await audit.record(tx, Action.MEMBER_REMOVED, named("person", person_id), was=was)
 
 
 async def invite(tx: Transaction, email: str, role: Role, *, pepper: bytes) -> IssuedInvitation:
@@ -73,6 +78,7 @@ async def invite(tx: Transaction, email: str, role: Role, *, pepper: bytes) -> I
         secret_hash=hash_secret(secret, pepper),
         expires_at=datetime.now(UTC) + INVITATION_LIFETIME,
     )
+    await audit.record(tx, Action.MEMBER_INVITED, named("invitation", invitation.id), role=role)
     return IssuedInvitation(invitation, secret)
 
 
@@ -83,9 +89,12 @@ async def list_invitations(tx: Transaction, *, after: UUID | None = None, limit:
 
 async def revoke_invitation(tx: Transaction, invitation_id: UUID) -> Invitation:
     """Make an invitation void; doing it twice changes nothing. Raises NotFound."""
+    held = await store.lock_invitation(tx, invitation_id)
     invitation = await store.revoke_invitation(tx, invitation_id)
-    if invitation is None:
+    if held is None or invitation is None:
         raise NotFound("There is no such invitation.", code=ErrorCode.INVITATION_NOT_FOUND)
+    if held.revoked_at is None and invitation.revoked_at is not None:
+        await audit.record(tx, Action.INVITATION_REVOKED, named("invitation", invitation_id))
     return invitation
 
 
@@ -108,8 +117,10 @@ async def open_invitation(db: Database, secret: str, *, pepper: bytes) -> OpenIn
     )
 
 
-async def join(db: Database, invitation: OpenInvitation, person: Person | PersonSession) -> None:
-    """Make who was invited a member, once.
+async def join(
+    db: Database, invitation: OpenInvitation, person: Person | PersonSession, *, address: str | None = None
+) -> None:
+    """Make who was invited a member, once. `address`: where they are, for the tenant's audit log.
 
     Raises Forbidden for a person of another address, NotFound where it was used or revoked meanwhile, Conflict for who
     is a member already: then the invitation is not used up.
@@ -117,12 +128,14 @@ async def join(db: Database, invitation: OpenInvitation, person: Person | Person
     if person.email != invitation.email:
         raise Forbidden(f"This invitation is for {invitation.email}. Sign in with that address.")
     person_id = person.id if isinstance(person, Person) else person.person_id
-    async with db.transaction(_joining(invitation, person_id)) as tx:
+    async with db.transaction(_joining(invitation, person_id, address)) as tx:
         role = await store.accept_invitation(tx, invitation.id)
         if role is None:
             raise _void()
         if not await store.insert_member(tx, person_id, role):
             raise Conflict("You are a member already.", code=ErrorCode.MEMBER_EXISTS)
+        objects = named("person", person_id), named("invitation", invitation.id)
+        await audit.record(tx, Action.MEMBER_JOINED, *objects, role=role)
 
 
 def _void() -> NotFound:
@@ -149,5 +162,6 @@ async def _require_owner_left(tx: Transaction, person_id: UUID, was: Role) -> No
         raise Conflict("This is the last owner. Make somebody else an owner first.", code=ErrorCode.LAST_OWNER)
 
 
-def _joining(invitation: OpenInvitation, person_id: UUID) -> Caller:
-    return Caller(invitation.tenant_id, invitation.tenant, subject_of(person_id), scopes=frozenset({Scope.MEMORY_READ}))
+def _joining(invitation: OpenInvitation, person_id: UUID, address: str | None) -> Caller:
+    scopes = frozenset({Scope.MEMORY_READ})
+    return Caller(invitation.tenant_id, invitation.tenant, subject_of(person_id), scopes=scopes, address=address)

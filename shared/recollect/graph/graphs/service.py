@@ -11,6 +11,8 @@ from dataclasses import replace
 from datetime import datetime
 from uuid import UUID
 
+from recollect.accounts.audit import service as audit
+from recollect.accounts.audit.model import Action, named
 from recollect.accounts.identity import service as identity
 from recollect.accounts.quotas import service as quotas
 from recollect.accounts.quotas.model import TenantTotals
@@ -109,6 +111,7 @@ async def create_graph(tx: Transaction, new: NewGraph) -> Graph:
     if graph is None:
         raise Conflict(f"There is a graph named {new.name!r} already.", code=ErrorCode.GRAPH_EXISTS)
     await quotas.require_room_for_graph(tx)
+    await audit.record(tx, Action.GRAPH_CREATED, named("graph", graph.id))
     return graph
 
 
@@ -153,6 +156,7 @@ async def configure_graph(tx: Transaction, name: str, patch: GraphPatch, operati
             # Writers that wait for the lock have read the old configuration: a new head makes them begin again.
             await store.renew_head(tx, graph)
             revision.touch("graphs_configured", [graph.id])
+            await audit.record(tx, Action.GRAPH_CONFIGURED, named("graph", graph.id))
     return graph
 
 

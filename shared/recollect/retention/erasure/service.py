@@ -5,12 +5,14 @@ held them is deleted, and the planner's statistics are renewed, since they hold 
 ids, and who erased.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 from uuid import UUID
 
+from recollect.accounts.audit import service as audit
+from recollect.accounts.audit.model import Action, named
 from recollect.errors import Conflict, InvalidInput, NotFound
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import Graph, Revision
@@ -63,6 +65,7 @@ async def erase_person(
         revision.touch("relations_erased", [relation.id for relation in targets.relations])
     number = None if revision.is_empty else revision.number
     left_out = () if dry_run else await _end_with_statistics(tx, revision.graph.id)
+    await audit.record(tx, Action.PERSON_ERASED, named("graph", revision.graph.id), erased=_told(erased))
     return Receipt(number, targets.names, erased, {table: count for table, count in kept.items() if count}, left_out)
 
 
@@ -79,6 +82,7 @@ async def erase_graph(tx: Transaction, graph_name: str, *, dry_run: bool = False
     await graphs.delete_graph(tx, graph_name, "erase_graph")
     kept = await store.count_of_graph(tx, graph.id)
     left_out = await _end_with_statistics(tx, None)
+    await audit.record(tx, Action.GRAPH_ERASED, named("graph", graph.id), erased=_told(counts))
     return Receipt(None, (), counts, {table: count for table, count in kept.items() if count}, left_out)
 
 
@@ -151,6 +155,11 @@ async def _take_away(tx: Transaction, revision: Revision, targets: ErasureTarget
     changed = [rewrite for rewrite in rewrites if rewrite.fields != rewrite.head.fields]
     await nodes.rewrite(tx, revision, changed)
     return len(changed)
+
+
+def _told(erased: Mapping[str, int]) -> dict[str, int]:
+    """What was erased, as the audit log tells it: rows by table."""
+    return {table: count for table, count in erased.items() if count}
 
 
 def _pages(ids: Sequence[UUID]) -> list[Sequence[UUID]]:
