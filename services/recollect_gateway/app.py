@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 
 from litestar import Litestar, Router, asgi
 from litestar.datastructures import State
@@ -13,6 +14,7 @@ from litestar.types import Receive, Scope, Send
 from redis.asyncio import Redis
 
 from recollect import __version__
+from recollect.accounts.idempotency.model import AnswerVault
 from recollect.accounts.oauth.signing.model import Vault
 from recollect.accounts.usage.tally import UsageTally
 from recollect.platform.cache import connect_redis
@@ -33,6 +35,7 @@ from recollect_gateway.departures import DepartureMiddleware
 from recollect_gateway.errors import problem_response
 from recollect_gateway.failures import FailedKeys
 from recollect_gateway.guards import CallerMiddleware, known_parameters, within_toolsets
+from recollect_gateway.idempotency import IdempotencyMiddleware, database_of
 from recollect_gateway.management.audit import AuditController
 from recollect_gateway.management.erasure import ErasureController
 from recollect_gateway.management.grants import GrantController
@@ -114,6 +117,7 @@ def _management_api() -> list[Router]:
             DepartureMiddleware(),
             CallerMiddleware(),
             UsageMiddleware(),
+            IdempotencyMiddleware(),
         ],
         guards=[within_toolsets, known_parameters],
         dependencies={
@@ -173,7 +177,7 @@ async def _open(state: State, settings: Settings, stack: AsyncExitStack) -> None
     state.authenticator = Authenticator(state.db, state.pepper, state.tally.note_key, failed)
     state.admission = Admission(limiter, settings)
     state.resources = Resources(settings.base_url)
-    state.vault = Vault.of(state.pepper)
+    state.vault, state.answer_vault = Vault.of(state.pepper), AnswerVault.of(state.pepper)
     state.published_keys = PublishedKeys(state.db)
     outbound = Outbound(settings)
     stack.push_async_callback(outbound.close)
@@ -211,14 +215,13 @@ def _recall_cache(redis: Redis, settings: Settings) -> RecallCache | None:
     return RecallCache(shared)
 
 
-def _db(state: State) -> Database:
-    db: Database = state.db
-    return db
+def _db(scope: Scope) -> Database:
+    return database_of(scope)
 
 
-def _services(state: State) -> Services:
-    services: Services = state.services
-    return services
+def _services(scope: Scope) -> Services:
+    services: Services = scope["litestar_app"].state.services
+    return replace(services, db=database_of(scope))
 
 
 def _openapi() -> OpenAPIConfig:

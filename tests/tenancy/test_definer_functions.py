@@ -89,6 +89,7 @@ FUNCTIONS = {
     "fresh timestamp with time zone)": {"created_at"},
     "touch_oauth_client(client_id text)": {"touch_oauth_client"},
     "tenants_with_old_audit(kept interval)": {"tenant_id"},
+    "tenants_with_expired_idempotency_keys()": {"tenant_id"},
     "forget_audit(kept interval, most bigint)": {"forget_audit"},
     "list_signing_keys()": {"id", "fingerprint", "public_key", "private_key", "created_at"},
     "add_signing_key(key_id text, secret_fingerprint bytea, public_part jsonb, private_part bytea)": {

@@ -14,6 +14,7 @@ from recollect.retention.erasure import service as erasure
 from recollect.retention.erasure.model import Receipt
 from recollect_gateway.errors import RESPONSES
 from recollect_gateway.guards import BY_SCOPE, mirrors, requires_admin, valid_body
+from recollect_gateway.idempotency import KEEPS_NO_ANSWER
 
 AnyRequest = Request[Caller, Any, State]
 DryRun = Annotated[bool, QueryParameter(description="Only say what would be erased")]
@@ -51,7 +52,7 @@ class ErasureController(Controller):
         "/erase",
         responses=RESPONSES,
         summary="Erase a person from a graph",
-        opt=BY_SCOPE,
+        opt=BY_SCOPE | KEEPS_NO_ANSWER,
         status_code=200,
         guards=[requires_admin],
         before_request=valid_body(ErasePerson),

@@ -23,6 +23,7 @@ from recollect.transfer.formats import FormatName
 from recollect.transfer.model import MAX_KIND, ExportSelection, Strategy
 from recollect_gateway.errors import RESPONSES
 from recollect_gateway.guards import held_to, mirrors, valid_body
+from recollect_gateway.idempotency import TAKES_NO_KEY
 from recollect_gateway.management.jobs import JobBody, job_body
 from recollect_gateway.management.transfer import (
     UNREAD,
@@ -159,7 +160,7 @@ class GraphJobController(Controller):
         "/imports",
         responses=RESPONSES | {415: UNREAD},
         summary="Import into a graph by a job",
-        opt=mirrors("import_graph"),
+        opt=mirrors("import_graph") | TAKES_NO_KEY,
         status_code=202,
         operation_class=ImportJobOperation,
         request_max_body_size=None,  # What the tenant's jobs may store bounds it.

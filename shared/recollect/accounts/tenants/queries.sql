@@ -67,6 +67,7 @@ SELECT (SELECT count(*) FROM autolinks WHERE tenant_id = :tenant_id) AS autolink
     (SELECT count(*) FROM oauth_grants WHERE tenant_id = :tenant_id) AS oauth_grants,
     (SELECT count(*) FROM invitations WHERE tenant_id = :tenant_id) AS invitations,
     (SELECT count(*) FROM members WHERE tenant_id = :tenant_id) AS members,
+    (SELECT count(*) FROM idempotency_keys WHERE tenant_id = :tenant_id) AS idempotency_keys,
     (SELECT count(*) FROM audit_log WHERE tenant_id = :tenant_id) AS audit_log,
     (SELECT count(*) FROM usage_hourly WHERE tenant_id = :tenant_id) AS usage_hourly,
     (SELECT count(*) FROM graph_heads WHERE tenant_id = :tenant_id) AS graph_heads,
@@ -120,6 +121,8 @@ WITH d_autolinks AS (
     DELETE FROM invitations WHERE tenant_id = :tenant_id RETURNING 1
 ), d_members AS (
     DELETE FROM members WHERE tenant_id = :tenant_id RETURNING 1
+), d_idempotency_keys AS (
+    DELETE FROM idempotency_keys WHERE tenant_id = :tenant_id RETURNING 1
 ), d_audit_log AS (
     DELETE FROM audit_log WHERE tenant_id = :tenant_id RETURNING 1
 ), d_usage_hourly AS (
@@ -155,6 +158,7 @@ SELECT (SELECT count(*) FROM d_autolinks) AS autolinks,
     (SELECT count(*) FROM d_oauth_grants) AS oauth_grants,
     (SELECT count(*) FROM d_invitations) AS invitations,
     (SELECT count(*) FROM d_members) AS members,
+    (SELECT count(*) FROM d_idempotency_keys) AS idempotency_keys,
     (SELECT count(*) FROM d_audit_log) AS audit_log,
     (SELECT count(*) FROM d_usage_hourly) AS usage_hourly,
     (SELECT count(*) FROM d_graph_heads) AS graph_heads,

@@ -13,6 +13,7 @@ from uuid import UUID
 
 from recollect.accounts.audit import service as audit
 from recollect.accounts.audit.model import Action, named
+from recollect.accounts.idempotency import service as idempotency
 from recollect.errors import Conflict, InvalidInput, NotFound
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import Graph, Revision
@@ -65,6 +66,7 @@ async def erase_person(
         revision.touch("relations_erased", [relation.id for relation in targets.relations])
     number = None if revision.is_empty else revision.number
     left_out = () if dry_run else await _end_with_statistics(tx, revision.graph.id)
+    await idempotency.forget_answers(tx)
     await audit.record(tx, Action.PERSON_ERASED, named("graph", revision.graph.id), erased=_told(erased))
     return Receipt(number, targets.names, erased, {table: count for table, count in kept.items() if count}, left_out)
 
@@ -82,6 +84,7 @@ async def erase_graph(tx: Transaction, graph_name: str, *, dry_run: bool = False
     await graphs.delete_graph(tx, graph_name, "erase_graph")
     kept = await store.count_of_graph(tx, graph.id)
     left_out = await _end_with_statistics(tx, None)
+    await idempotency.forget_answers(tx)
     await audit.record(tx, Action.GRAPH_ERASED, named("graph", graph.id), erased=_told(counts))
     return Receipt(None, (), counts, {table: count for table, count in kept.items() if count}, left_out)
 
