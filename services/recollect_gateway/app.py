@@ -8,7 +8,6 @@ from litestar import Litestar, Router, asgi
 from litestar.datastructures import State
 from litestar.di import Provide
 from litestar.openapi import OpenAPIConfig
-from litestar.openapi.plugins import JsonRenderPlugin
 from litestar.openapi.spec import Components, SecurityScheme
 from litestar.types import Receive, Scope, Send
 from redis.asyncio import Redis
@@ -32,6 +31,7 @@ from recollect_gateway.admission import AddressLimits, Admission, by_address, te
 from recollect_gateway.calls import Services
 from recollect_gateway.credentials import Authenticator
 from recollect_gateway.departures import DepartureMiddleware
+from recollect_gateway.described import DescribedJson
 from recollect_gateway.errors import problem_response
 from recollect_gateway.failures import FailedKeys
 from recollect_gateway.guards import CallerMiddleware, known_parameters, within_toolsets
@@ -236,6 +236,6 @@ def _openapi() -> OpenAPIConfig:
             include_in_schema=False,
             guards=[by_address("openapi", lambda settings: settings.public_requests_per_minute)],
         ),
-        render_plugins=[JsonRenderPlugin(path="/")],
+        render_plugins=[DescribedJson(path="/")],
         components=Components(security_schemes={"apiKey": bearer}),
     )

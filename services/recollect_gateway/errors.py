@@ -82,6 +82,18 @@ RESPONSES = {
 """What every route of the management API may answer instead, for its description."""
 
 
+DOING = RESPONSES | {
+    422: ResponseSpec(Problem, description=TITLES[422], media_type=MEDIA_TYPE, generate_examples=False)
+}
+"""What a route may answer that does something, and so takes an idempotency key."""
+
+CHANGING = DOING | {412: ResponseSpec(Problem, description=TITLES[412], media_type=MEDIA_TYPE, generate_examples=False)}
+"""The same of a route that changes one thing, on the condition that it is as it was."""
+
+TELLING = RESPONSES | {304: ResponseSpec(None, description="Not changed", generate_examples=False)}
+"""What a route may answer that tells one thing, with its entity tag."""
+
+
 def problem_response(error: Exception, request: Request[Any, Any, Any]) -> Response["Problem"]:
     """Any error as problem details; faults of ours are logged whole and told as one plain sentence."""
     match error:

@@ -1,11 +1,15 @@
 """Who is calling: the one value that every request, tool call and job carries."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import TypeVar
 from uuid import UUID
 
 from recollect.errors import ErrorCode, Forbidden
+
+T = TypeVar("T")
 
 
 class Scope(StrEnum):
@@ -18,6 +22,15 @@ class Scope(StrEnum):
 
 OPERATOR = "operator"
 """The subject of operators, who act as the owner of the database. No credential has it."""
+
+
+Check = Callable[[T], None]
+"""Of a use case that changes something: is called with it, as it is and locked, and raises PreconditionFailed where the
+caller would not have it changed."""
+
+
+def unconditional(_: object) -> None:
+    """The check of a caller who sets no condition."""
 
 
 class Role(StrEnum):

@@ -34,7 +34,7 @@ from recollect.transfer.model import (
     Strategy,
 )
 from recollect_gateway.calls import Call, Services
-from recollect_gateway.errors import MEDIA_TYPE, RESPONSES, Problem
+from recollect_gateway.errors import DOING, MEDIA_TYPE, RESPONSES, Problem
 from recollect_gateway.guards import held_to, mirrors
 from recollect_gateway.parsing import check_text, utc, utc_through
 
@@ -129,7 +129,7 @@ class TransferController(Controller):
 
     @post(
         "/import",
-        responses=RESPONSES | {415: UNREAD},
+        responses=DOING | {415: UNREAD},
         summary="Import into a graph",
         opt=mirrors("import_graph"),
         status_code=200,

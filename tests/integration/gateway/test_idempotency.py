@@ -371,3 +371,17 @@ async def test_an_answer_of_any_kind_survives_its_vault(caller: Caller) -> None:
         VAULT.open(VAULT.close(answer, caller.tenant_id, request_of(caller)), caller.tenant_id, request_of(caller))
         == answer
     )
+
+
+async def test_each_route_that_does_something_says_that_it_takes_a_key(http: httpx2.AsyncClient) -> None:
+    document = (await http.get("/v1/openapi.json")).json()
+    without = set()
+    for path, methods in document["paths"].items():
+        for method, told in methods.items():
+            if path.startswith("/v1/") and method in ("post", "put", "patch", "delete"):
+                names = {parameter["name"] for parameter in told.get("parameters", [])}
+                assert ("Idempotency-Key" in names) == ("422" in told["responses"])
+                assert ("If-Match" in names) == ("412" in told["responses"])
+                if "Idempotency-Key" not in names:
+                    without.add(f"{method} {path}")
+    assert without == {"post /v1/keys/report", "post /v1/graphs/{name}/imports", "post /v1/graphs/{name}/recall"}

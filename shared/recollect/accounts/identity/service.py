@@ -10,7 +10,7 @@ from recollect.accounts.audit.model import Action, named
 from recollect.accounts.identity import model, store
 from recollect.accounts.identity.model import KIND_SCOPES, ApiKey, IssuedKey, NewKey
 from recollect.accounts.identity.store import KeyRecord
-from recollect.caller import Caller, Rates, Scope
+from recollect.caller import Caller, Check, Rates, Scope, unconditional
 from recollect.errors import Conflict, ErrorCode, Forbidden, InvalidInput, NotFound, Unauthenticated
 from recollect.platform.db import Database, Transaction
 from recollect.printable import controls
@@ -89,7 +89,17 @@ async def _issue(tx: Transaction, new: NewKey, *, pepper: bytes) -> IssuedKey:
     return IssuedKey(key, secret)
 
 
-async def rotate_key(tx: Transaction, key_id: UUID, *, overlap: timedelta, pepper: bytes) -> IssuedKey:
+async def get_key(tx: Transaction, key_id: UUID) -> ApiKey:
+    """A key of the tenant, a void one too. Raises NotFound."""
+    key = await store.find_key_by_id(tx, key_id)
+    if key is None:
+        raise _no_key()
+    return key
+
+
+async def rotate_key(
+    tx: Transaction, key_id: UUID, *, overlap: timedelta, pepper: bytes, check: Check[ApiKey] = unconditional
+) -> IssuedKey:
     """Make a key that is like another one; that one ends after the overlap, or earlier if it was to.
 
     Raises NotFound, Conflict for a key that holds no more, InvalidInput for an overlap out of bounds, and Forbidden as
@@ -100,6 +110,7 @@ async def rotate_key(tx: Transaction, key_id: UUID, *, overlap: timedelta, peppe
     key = await store.lock_key(tx, key_id)
     if key is None:
         raise _no_key()
+    check(key)
     now = datetime.now(UTC)
     if key.revoked_at is not None or (key.expires_at is not None and key.expires_at <= now):
         raise Conflict("This key holds no more. Make a new one.", code=ErrorCode.KEY_VOID)
@@ -134,9 +145,11 @@ async def is_default_graph(tx: Transaction, graph_id: UUID) -> bool:
     return await store.is_default_graph(tx, graph_id)
 
 
-async def revoke_key(tx: Transaction, key_id: UUID) -> ApiKey:
-    """Make a key void from now on; doing it twice changes nothing. Raises NotFound."""
+async def revoke_key(tx: Transaction, key_id: UUID, *, check: Check[ApiKey] = unconditional) -> ApiKey:
+    """Make a key void from now on; doing it twice changes nothing. Raises NotFound, and as `check` does."""
     was = await store.lock_key(tx, key_id)
+    if was is not None:
+        check(was)
     key = await store.revoke_key(tx, key_id)
     if was is None or key is None:
         raise _no_key()

@@ -17,7 +17,7 @@ from recollect.accounts.members.model import (
     subject_of,
 )
 from recollect.accounts.people.model import Person, PersonSession, normalized_email
-from recollect.caller import Caller, Role, Scope
+from recollect.caller import Caller, Check, Role, Scope, unconditional
 from recollect.errors import Conflict, ErrorCode, Forbidden, NotFound
 from recollect.platform.db import Database, Transaction
 
@@ -31,17 +31,26 @@ async def list_members(tx: Transaction, *, after: UUID | None = None, limit: int
     return await store.list_members(tx, after=after, limit=limit)
 
 
-async def change_role(tx: Transaction, person_id: UUID, role: Role) -> Member:
+async def get_member(tx: Transaction, person_id: UUID) -> Member:
+    """A member of the tenant. Raises NotFound."""
+    member = await store.find_member(tx, person_id)
+    if member is None:
+        raise _no_member()
+    return member
+
+
+async def change_role(tx: Transaction, person_id: UUID, role: Role, *, check: Check[Member] = unconditional) -> Member:
     """Give a member another role.
 
-    Raises NotFound, Forbidden where the caller may not give or take these roles, Conflict for the last owner.
+    Raises what `check` does, NotFound, Forbidden where the caller may not give or take these roles, Conflict for the
+    last owner.
     """
     was = await _held_role(tx, person_id)
+    check(await get_member(tx, person_id))
     require_may_give(tx.caller, was, role)
     if was is not role:
         await store.set_role(tx, person_id, role)
-    member = await store.find_member(tx, person_id)
-    assert member is not None
+    member = await get_member(tx, person_id)
     if role is not Role.OWNER:
         await _require_owner_left(tx, person_id, was)
     if was is not role:
@@ -49,13 +58,14 @@ async def change_role(tx: Transaction, person_id: UUID, role: Role) -> Member:
     return member
 
 
-async def remove_member(tx: Transaction, person_id: UUID) -> None:
+async def remove_member(tx: Transaction, person_id: UUID, *, check: Check[Member] = unconditional) -> None:
     """Let a person be no member any more; what they were granted ends with it.
 
-    Raises NotFound, Forbidden where the caller may not take this role (oneself anybody may remove), Conflict for the
-    last owner.
+    Raises what `check` does, NotFound, Forbidden where the caller may not take this role (oneself anybody may remove),
+    Conflict for the last owner.
     """
     was = await _held_role(tx, person_id)
+    check(await get_member(tx, person_id))
     if tx.caller.subject != subject_of(person_id):
         require_may_give(tx.caller, was)
     await _require_owner_left(tx, person_id, was)
@@ -149,8 +159,12 @@ async def _held_role(tx: Transaction, person_id: UUID) -> Role:
     """A member's role, which nobody changes until the transaction ends; raises NotFound."""
     role = (await store.lock_members(tx, person_id)).get(person_id)
     if role is None:
-        raise NotFound("There is no such member.", code=ErrorCode.MEMBER_NOT_FOUND)
+        raise _no_member()
     return role
+
+
+def _no_member() -> NotFound:
+    return NotFound("There is no such member.", code=ErrorCode.MEMBER_NOT_FOUND)
 
 
 async def _require_owner_left(tx: Transaction, person_id: UUID, was: Role) -> None:

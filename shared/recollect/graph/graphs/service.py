@@ -16,6 +16,7 @@ from recollect.accounts.audit.model import Action, named
 from recollect.accounts.identity import service as identity
 from recollect.accounts.quotas import service as quotas
 from recollect.accounts.quotas.model import TenantTotals
+from recollect.caller import Check, unconditional
 from recollect.errors import Conflict, ErrorCode, Forbidden, InvalidInput, NotFound, Unavailable
 from recollect.graph.graphs import store
 from recollect.graph.graphs.model import (
@@ -160,16 +161,17 @@ async def configure_graph(tx: Transaction, name: str, patch: GraphPatch, operati
     return graph
 
 
-async def delete_graph(tx: Transaction, name: str, operation: str) -> bool:
+async def delete_graph(tx: Transaction, name: str, operation: str, *, check: Check[Graph] = unconditional) -> bool:
     """Delete a graph with all that belongs to it, its history included; whether it was there. Its name is free again.
 
     Edges from other graphs stay and dangle. Raises Forbidden under an allow-list, Conflict while it is the default
-    graph of a key that holds: that key would silently write elsewhere.
+    graph of a key that holds: that key would silently write elsewhere; and as `check` does.
     """
     graph = await open_graph(tx, name)
     _require_unconfined(tx)
     if graph is None or await store.lock_graph(tx, name, operation) is None:
         return False
+    check(await get_graph(tx, name))
     if await identity.is_default_graph(tx, graph.id):
         raise Conflict("Keys have this graph as their default. Revoke them first.", code=ErrorCode.GRAPH_IN_USE)
     await store.plan_checks_once(tx)

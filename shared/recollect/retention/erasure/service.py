@@ -14,6 +14,7 @@ from uuid import UUID
 from recollect.accounts.audit import service as audit
 from recollect.accounts.audit.model import Action, named
 from recollect.accounts.idempotency import service as idempotency
+from recollect.caller import Check, unconditional
 from recollect.errors import Conflict, InvalidInput, NotFound
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import Graph, Revision
@@ -71,17 +72,21 @@ async def erase_person(
     return Receipt(number, targets.names, erased, {table: count for table, count in kept.items() if count}, left_out)
 
 
-async def erase_graph(tx: Transaction, graph_name: str, *, dry_run: bool = False) -> Receipt:
+async def erase_graph(
+    tx: Transaction, graph_name: str, *, dry_run: bool = False, check: Check[Graph] = unconditional
+) -> Receipt:
     """Erase a graph with its history, its log and its jobs. Its name is free afterwards.
 
-    Raises NotFound, Forbidden for a caller with an allow-list, Conflict if it is the default graph of a valid key.
+    Raises NotFound, Forbidden for a caller with an allow-list, Conflict if it is the default graph of a valid key, and
+    what `check` does.
     """
     graph = await graphs.get_graph(tx, graph_name)
     await store.allow_long_statements(tx, LONGEST_STATEMENT)
     counts = await store.count_of_graph(tx, graph.id)
     if dry_run:
+        check(graph)
         return Receipt(None, (), counts)
-    await graphs.delete_graph(tx, graph_name, "erase_graph")
+    await graphs.delete_graph(tx, graph_name, "erase_graph", check=check)
     kept = await store.count_of_graph(tx, graph.id)
     left_out = await _end_with_statistics(tx, None)
     await idempotency.forget_answers(tx)
