@@ -3,6 +3,9 @@
 from collections.abc import Sequence
 from functools import lru_cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+from typing import Any
+
+from litestar.connection import ASGIConnection
 
 UNKNOWN = "unknown"
 """Whoever has no address, or none that can be read."""
@@ -22,6 +25,11 @@ def site_of(host: str | None) -> str:
     if isinstance(address, IPv6Address):
         return str(ip_network((address, _SITE_PREFIX), strict=False))
     return str(address)
+
+
+def site_of_client(connection: ASGIConnection[Any, Any, Any, Any]) -> str:
+    """What counts as one client, of a connection."""
+    return site_of(connection.client.host if connection.client else None)
 
 
 class TrustedProxies:

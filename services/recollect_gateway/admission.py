@@ -24,7 +24,7 @@ from recollect.platform.rate_limits.limiter import RateLimiter
 from recollect.platform.rate_limits.model import RateLimit, RateLimited, Standing
 from recollect.platform.shares import Shares
 from recollect.settings import Settings
-from recollect_gateway.addresses import site_of
+from recollect_gateway.addresses import site_of_client
 from recollect_gateway.web.forms import TENANT_HEADER
 
 CALL_WAIT_SECONDS = 1.0
@@ -116,7 +116,7 @@ def by_address(what: str, per_minute: Callable[[Settings], int]) -> Guard:
     async def within_rate(connection: AnyConnection, _: BaseRouteHandler) -> None:
         state = connection.app.state
         limits: AddressLimits = state.address_limits
-        site = site_of(connection.client.host if connection.client else None)
+        site = site_of_client(connection)
         await take(state.limiter, connection.scope, limits.of(what, site, per_minute(state.settings)))
 
     return within_rate

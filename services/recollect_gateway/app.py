@@ -2,17 +2,18 @@
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 
 from litestar import Litestar, Router, asgi
 from litestar.datastructures import State
 from litestar.di import Provide
 from litestar.openapi import OpenAPIConfig
-from litestar.openapi.plugins import JsonRenderPlugin
 from litestar.openapi.spec import Components, SecurityScheme
 from litestar.types import Receive, Scope, Send
 from redis.asyncio import Redis
 
 from recollect import __version__
+from recollect.accounts.idempotency.model import AnswerVault
 from recollect.accounts.identity_providers.relying_party import RelyingParty
 from recollect.accounts.oauth.signing.model import Vault
 from recollect.accounts.usage.tally import UsageTally
@@ -33,9 +34,12 @@ from recollect_gateway.admission import AddressLimits, Admission, by_address, te
 from recollect_gateway.calls import Services
 from recollect_gateway.credentials import Authenticator
 from recollect_gateway.departures import DepartureMiddleware
+from recollect_gateway.described import DescribedJson
 from recollect_gateway.errors import problem_response
 from recollect_gateway.failures import FailedKeys
 from recollect_gateway.guards import CallerMiddleware, known_parameters, within_toolsets
+from recollect_gateway.idempotency import IdempotencyMiddleware, database_of
+from recollect_gateway.management.audit import AuditController
 from recollect_gateway.management.email_domains import EmailDomainController
 from recollect_gateway.management.erasure import ErasureController
 from recollect_gateway.management.grants import GrantController
@@ -111,6 +115,7 @@ def _management_api() -> list[Router]:
             EmailDomainController,
             GrantController,
             TrustedIssuerController,
+            AuditController,
             MemoryController,
             TransferController,
             JobController,
@@ -125,6 +130,7 @@ def _management_api() -> list[Router]:
             DepartureMiddleware(),
             CallerMiddleware(),
             UsageMiddleware(),
+            IdempotencyMiddleware(),
         ],
         guards=[within_toolsets, known_parameters],
         dependencies={
@@ -194,7 +200,7 @@ async def _open(state: State, settings: Settings, stack: AsyncExitStack) -> None
     state.authenticator = Authenticator(state.db, state.pepper, state.tally.note_key, failed, state.issuers)
     state.admission = Admission(limiter, settings)
     state.resources = Resources(settings.base_url)
-    state.vault = Vault.of(state.pepper)
+    state.vault, state.answer_vault = Vault.of(state.pepper), AnswerVault.of(state.pepper)
     state.published_keys = PublishedKeys(state.db)
     state.known_clients = KnownClients(state.db, outbound)
     state.relying_party = RelyingParty(state.issuers, outbound)
@@ -232,14 +238,13 @@ def _recall_cache(redis: Redis, settings: Settings) -> RecallCache | None:
     return RecallCache(shared)
 
 
-def _db(state: State) -> Database:
-    db: Database = state.db
-    return db
+def _db(scope: Scope) -> Database:
+    return database_of(scope)
 
 
-def _services(state: State) -> Services:
-    services: Services = state.services
-    return services
+def _services(scope: Scope) -> Services:
+    services: Services = scope["litestar_app"].state.services
+    return replace(services, db=database_of(scope))
 
 
 def _openapi() -> OpenAPIConfig:
@@ -254,6 +259,6 @@ def _openapi() -> OpenAPIConfig:
             include_in_schema=False,
             guards=[by_address("openapi", lambda settings: settings.public_requests_per_minute)],
         ),
-        render_plugins=[JsonRenderPlugin(path="/")],
+        render_plugins=[DescribedJson(path="/")],
         components=Components(security_schemes={"apiKey": bearer}),
     )

@@ -5,7 +5,7 @@ together with the header that names one of its person's tenants.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from litestar.connection import ASGIConnection
@@ -26,7 +26,7 @@ from recollect.caller import Caller
 from recollect.errors import Unauthenticated
 from recollect.platform.db import Database
 from recollect.platform.issuers import Issuers
-from recollect_gateway.addresses import site_of
+from recollect_gateway.addresses import site_of_client
 from recollect_gateway.failures import FailedKeys
 from recollect_gateway.web.forms import TENANT_HEADER
 from recollect_gateway.web.sessions import member_caller
@@ -62,10 +62,10 @@ class Authenticator:
         secret = _secret(connection.headers)
         if looks_like_token(secret):
             return await self._foreign(connection, secret, tenant, resource)
-        caller = await self._looked_up(secret, _site(connection), lambda: self._ask(secret, resource))
+        caller = await self._looked_up(secret, site_of_client(connection), lambda: self._ask(secret, resource))
         if tenant not in (None, caller.tenant):
             raise Unauthenticated(identity.REFUSAL)
-        return caller
+        return replace(caller, address=site_of_client(connection))
 
     async def _foreign(
         self, connection: AnyConnection, secret: str, tenant: str | None, resource: str | None
@@ -76,7 +76,7 @@ class Authenticator:
             raise Unauthenticated(identity.REFUSAL)
         presented = PresentedToken(secret, tenant, resource)
         return await self._looked_up(
-            secret, _site(connection), lambda: trusted.authenticate(self.db, issuers, presented)
+            secret, site_of_client(connection), lambda: trusted.authenticate(self.db, issuers, presented)
         )
 
     async def caller_of_route(self, connection: AnyConnection) -> Caller:
@@ -90,7 +90,7 @@ class Authenticator:
         member = await member_caller(connection, tenant)
         if member is None:
             raise Unauthenticated(identity.REFUSAL)
-        return member
+        return replace(member, address=site_of_client(connection))
 
     async def session(self, connection: AnyConnection, secret: str) -> PersonSession | None:
         """Who is signed in with this secret, or None. One that does not hold is a failure of its address, as a key is.
@@ -98,7 +98,7 @@ class Authenticator:
         Raises TooManyRequests, or Unavailable.
         """
         try:
-            return await self._looked_up(secret, _site(connection), lambda: self._session(secret))
+            return await self._looked_up(secret, site_of_client(connection), lambda: self._session(secret))
         except Unauthenticated:
             return None
 
@@ -149,7 +149,3 @@ def _secret(headers: Headers) -> str:
     if scheme.lower() != "bearer" or not could_hold:
         raise Unauthenticated(identity.REFUSAL)
     return secret
-
-
-def _site(connection: AnyConnection) -> str:
-    return site_of(connection.client.host if connection.client else None)

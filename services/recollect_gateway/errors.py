@@ -22,7 +22,10 @@ STATUS = {
     ErrorKind.NOT_FOUND: 404,
     ErrorKind.METHOD_NOT_ALLOWED: 405,
     ErrorKind.CONFLICT: 409,
+    ErrorKind.PRECONDITION_FAILED: 412,
     ErrorKind.TOO_LARGE: 413,
+    ErrorKind.UNPROCESSABLE: 422,
+    ErrorKind.PRECONDITION_REQUIRED: 428,
     ErrorKind.RATE_LIMITED: 429,
     ErrorKind.UNAVAILABLE: 503,
     ErrorKind.INTERNAL: 500,
@@ -35,8 +38,11 @@ TITLES = {
     405: "Method not allowed",
     408: "Timed out",
     409: "Conflict",
+    412: "Precondition failed",
     413: "Too large",
     421: "Misdirected request",
+    422: "Not to be done so",
+    428: "Precondition required",
     429: "Too many requests",
     431: "Headers too large",
     500: "Internal error",
@@ -74,6 +80,18 @@ RESPONSES = {
     for status in (400, 401, 403, 404, 409, 413, 429, 503)
 }
 """What every route of the management API may answer instead, for its description."""
+
+
+DOING = RESPONSES | {
+    422: ResponseSpec(Problem, description=TITLES[422], media_type=MEDIA_TYPE, generate_examples=False)
+}
+"""What a route may answer that does something, and so takes an idempotency key."""
+
+CHANGING = DOING | {412: ResponseSpec(Problem, description=TITLES[412], media_type=MEDIA_TYPE, generate_examples=False)}
+"""The same of a route that changes one thing, on the condition that it is as it was."""
+
+TELLING = RESPONSES | {304: ResponseSpec(None, description="Not changed", generate_examples=False)}
+"""What a route may answer that tells one thing, with its entity tag."""
 
 
 def problem_response(error: Exception, request: Request[Any, Any, Any]) -> Response["Problem"]:

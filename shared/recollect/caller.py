@@ -1,11 +1,15 @@
 """Who is calling: the one value that every request, tool call and job carries."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import TypeVar
 from uuid import UUID
 
 from recollect.errors import ErrorCode, Forbidden
+
+T = TypeVar("T")
 
 
 class Scope(StrEnum):
@@ -18,6 +22,15 @@ class Scope(StrEnum):
 
 OPERATOR = "operator"
 """The subject of operators, who act as the owner of the database. No credential has it."""
+
+
+Check = Callable[[T], None]
+"""Of a use case that changes something: is called with it, as it is and locked, and raises PreconditionFailed where the
+caller would not have it changed."""
+
+
+def unconditional(_: object) -> None:
+    """The check of a caller who sets no condition."""
 
 
 class Role(StrEnum):
@@ -55,7 +68,8 @@ class Caller:
     graph stays allowed. `default_graph` is the name that calls without a `graph` argument mean. `expires_at` is when
     the credential ends; None is never. `role` is that of the person who calls; an API key has none. `subject` is the
     credential's own as long as it is there: no two have the same. `plan` is the name of the tenant's; it and `rates`
-    are told by credentials, and empty for the service's own work.
+    are told by credentials, and empty for the service's own work. `address` is where the request came from, as clients
+    are limited by it; None where it came by no network.
     """
 
     tenant_id: UUID
@@ -69,6 +83,7 @@ class Caller:
     role: Role | None = None
     plan: str = ""
     rates: Rates = Rates()
+    address: str | None = None
 
     @property
     def is_operator(self) -> bool:

@@ -12,6 +12,9 @@ clients may match on; messages may change. The codes are frozen by a snapshot.
       NotFound           not_found        not there, or another tenant's: the two look alike
       MethodNotAllowed   method_not_allowed  the address is right, the HTTP method is not
       Conflict           conflict         the present state does not allow it
+      Unprocessable      unprocessable    understood, and not to be done as it is
+      PreconditionFailed precondition_failed    what was to be changed is not what the caller knows
+      PreconditionRequired precondition_required  the caller must say what they know of what they change
       TooLarge           too_large        the request or the reply is past a bound
       TooManyRequests    rate_limited     too much was asked; try again in `seconds`
       Unavailable        unavailable      something that Recollect needs is away; try again
@@ -31,6 +34,9 @@ class ErrorKind(StrEnum):
     NOT_FOUND = "not_found"
     METHOD_NOT_ALLOWED = "method_not_allowed"
     CONFLICT = "conflict"
+    UNPROCESSABLE = "unprocessable"
+    PRECONDITION_FAILED = "precondition_failed"
+    PRECONDITION_REQUIRED = "precondition_required"
     TOO_LARGE = "too_large"
     RATE_LIMITED = "rate_limited"
     UNAVAILABLE = "unavailable"
@@ -91,6 +97,12 @@ class ErrorCode(StrEnum):
     DELIVERY_NOT_FOUND = "delivery_not_found"
     TOO_MANY_WEBHOOKS = "too_many_webhooks"
     TOO_MANY_DELIVERIES = "too_many_deliveries"
+    IDEMPOTENCY_CONFLICT = "idempotency_conflict"
+    IDEMPOTENCY_DONE = "idempotency_done"
+    IDEMPOTENCY_MISMATCH = "idempotency_mismatch"
+    TOO_MANY_IDEMPOTENCY_KEYS = "too_many_idempotency_keys"
+    PRECONDITION_FAILED = "precondition_failed"
+    PRECONDITION_REQUIRED = "precondition_required"
     KIND_NOT_ALLOWED = "kind_not_allowed"
     REPLY_TOO_LARGE = "reply_too_large"
     REQUEST_TOO_LARGE = "request_too_large"
@@ -202,6 +214,27 @@ class Conflict(RecollectError):
 
     kind = ErrorKind.CONFLICT
     default_code = ErrorCode.GRAPH_EXISTS
+
+
+class Unprocessable(RecollectError):
+    """Understood, and not to be done as it is: an idempotency key that came with another request."""
+
+    kind = ErrorKind.UNPROCESSABLE
+    default_code = ErrorCode.IDEMPOTENCY_MISMATCH
+
+
+class PreconditionFailed(RecollectError):
+    """What was to be changed is not (any more) what the caller knows; nothing was written."""
+
+    kind = ErrorKind.PRECONDITION_FAILED
+    default_code = ErrorCode.PRECONDITION_FAILED
+
+
+class PreconditionRequired(RecollectError):
+    """What replaces something as a whole must say what it replaces."""
+
+    kind = ErrorKind.PRECONDITION_REQUIRED
+    default_code = ErrorCode.PRECONDITION_REQUIRED
 
 
 class TooLarge(RecollectError):

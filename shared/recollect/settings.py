@@ -359,6 +359,12 @@ class Settings(BaseSettings):
         le=100,
         description="Tenants whose webhooks one worker sends at once, up to four requests of each.",
     )
+    audit_retention_days: float = Field(
+        default=365.0,
+        ge=30,
+        le=36_500,
+        description="How long the audit log of tenants is kept. The database keeps 30 days of it whatever is set.",
+    )
     compaction_enabled: bool = Field(
         default=True,
         description="Remove by itself what is beyond the retention: the worker looks at every graph once a day. False: "

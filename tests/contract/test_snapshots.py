@@ -10,6 +10,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 from syrupy.extensions.json import JSONSnapshotExtension
 
+from recollect.accounts.audit.model import Action
 from recollect.errors import ErrorCode
 from recollect.platform.migrate import migrations
 from recollect_gateway.mcp_endpoint.catalogue import CATALOGUE
@@ -41,6 +42,10 @@ def test_dialect(frozen: SnapshotAssertion, tool: ToolSpec) -> None:
 
 def test_error_codes(frozen: SnapshotAssertion) -> None:
     assert sorted(ErrorCode) == frozen
+
+
+def test_audited_actions(frozen: SnapshotAssertion) -> None:
+    assert sorted(Action) == frozen
 
 
 def test_migrations(frozen: SnapshotAssertion) -> None:

@@ -165,6 +165,26 @@ class TestWhileItIsServed:
             await asyncio.gather(asking, return_exceptions=True)
             await eventually(lambda: _as_many_wait(owner, 0))
 
+    async def test_what_has_an_idempotency_key_is_finished_for_who_will_ask_again(
+        self, logged: LoggedGateway, secret: str, owner: asyncpg.Connection, tenant_caller: Caller
+    ) -> None:
+        path, with_key, answers = "/v1/graphs/default/memories", {"Idempotency-Key": "left"}, list[httpx2.Response]()
+
+        async def answered() -> bool:
+            answers.append(await http.post(path, json=FACT, headers=with_key))
+            return answers[-1].status_code != 409
+
+        async with logged.running.http(secret) as http:
+            async with held_graph(owner, tenant_caller):
+                asking = [asyncio.create_task(http.post(path, json=FACT, headers=each)) for each in (with_key, {})]
+                await eventually(lambda: _as_many_wait(owner, 2))
+                for each in asking:
+                    each.cancel()
+                await asyncio.gather(*asking, return_exceptions=True)
+                await eventually(lambda: _as_many_wait(owner, 1))
+            await eventually(answered)
+        assert (answers[-1].is_success, answers[-1].headers.get("idempotency-replayed")) == (True, "true")
+
     @pytest.mark.parametrize("revision", [LEGACY, MODERN])
     async def test_a_computation_ends_with_its_client(self, logged: LoggedGateway, secret: str, revision: str) -> None:
         path, body, headers = call("find_duplicates", {"graph": "alike", "threshold": 0.65}, revision)

@@ -10,7 +10,9 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
+from uuid import UUID
 
+import asyncpg
 import httpx2
 from mcp import Client
 from mcp.client.auth import OAuthClientProvider
@@ -209,3 +211,17 @@ class HandClient:
         assert answer.status_code == 200, answer.text
         issued: dict[str, Any] = answer.json()
         return issued
+
+
+async def granted(owner: asyncpg.Connection, tenant_id: UUID, person_id: UUID | str) -> UUID:
+    """The id of a grant of a member, as it is stored."""
+    grant_id: UUID = await owner.fetchval(
+        """INSERT INTO oauth_grants (tenant_id, id, person_id, client_id, client_name, scopes, resource, created_by,
+            expires_at)
+        VALUES ($1, gen_random_uuid(), $2, 'https://client.example.com/x', 'Client', '{memory:read}',
+            'https://memory.example.com/mcp', 'person', now() + interval '1 hour')
+        RETURNING id""",
+        tenant_id,
+        person_id,
+    )
+    return grant_id

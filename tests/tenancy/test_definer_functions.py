@@ -109,6 +109,9 @@ FUNCTIONS = {
     "keep_oauth_client(client_id text, client_name text, client_uri text, uris text[], may_refresh boolean, "
     "fresh timestamp with time zone)": {"created_at"},
     "touch_oauth_client(client_id text)": {"touch_oauth_client"},
+    "tenants_with_old_audit(kept interval)": {"tenant_id"},
+    "tenants_with_expired_idempotency_keys()": {"tenant_id"},
+    "forget_audit(kept interval, most bigint)": {"forget_audit"},
     "list_signing_keys()": {"id", "fingerprint", "public_key", "private_key", "created_at"},
     "add_signing_key(key_id text, secret_fingerprint bytea, public_part jsonb, private_part bytea)": {
         "add_signing_key"
@@ -119,6 +122,7 @@ FUNCTIONS = {
 WRITING = {
     "forget_statistics": "what the planner knows, and nothing else",
     "keep_oauth_client": "clients, which are nobody's: test_oauth.py",
+    "forget_audit": "entries of the transaction's own tenant that are old: test_audit.py",
     "touch_oauth_client": "when a client was used",
     "release_email_domain": "a claim that another tenant has not proven for a week: test_email_domains.py",
     "add_signing_key": "signing keys, which are nobody's: test_oauth.py",

@@ -184,6 +184,7 @@ OUTCOMES = {
 }
 WITHOUT_RIGHT = {
     "changes": {"move", "take", "update", "delete"},
+    "audit_log": {"move", "take", "update", "delete"},
     "api_keys": {"move", "take", "delete"},
     "invitations": {"move", "take", "delete"},
     "members": {"move", "take"},

@@ -13,10 +13,12 @@ import structlog
 from recollect.errors import RecollectError
 from recollect_workers.context import WorkerContext
 from recollect_workers.jobs import (
+    audit,
     compaction,
     duplicates,
     embedding,
     expiry,
+    idempotency,
     linking,
     runner,
     usage,
@@ -54,6 +56,8 @@ def scheduled_jobs(context: WorkerContext) -> list[ScheduledJob]:
         ScheduledJob("archive what has expired", expiry.archive, settings.sweep_seconds),
         ScheduledJob("delete what expired long ago", expiry.purge, PURGE_SECONDS),
         ScheduledJob("delete usage from long ago", usage.forget, PURGE_SECONDS),
+        ScheduledJob("delete audit entries from long ago", audit.forget, PURGE_SECONDS),
+        ScheduledJob("delete idempotency keys that have expired", idempotency.forget, PURGE_SECONDS),
         ScheduledJob("compact what is beyond the retention", compaction.schedule, CHECK_SECONDS),
         ScheduledJob("look for duplicates", duplicates.schedule, settings.sweep_seconds),
         ScheduledJob("look for events of webhooks", webhooks.collect, settings.sweep_seconds),

@@ -12,8 +12,11 @@ from recollect.caller import Caller
 from recollect.platform.db import Database
 from recollect.retention.erasure import service as erasure
 from recollect.retention.erasure.model import Receipt
-from recollect_gateway.errors import RESPONSES
+from recollect_gateway.errors import CHANGING, DOING
 from recollect_gateway.guards import BY_SCOPE, mirrors, requires_admin, valid_body
+from recollect_gateway.idempotency import KEEPS_NO_ANSWER
+from recollect_gateway.management.graphs import configuration
+from recollect_gateway.preconditions import unchanged
 
 AnyRequest = Request[Caller, Any, State]
 DryRun = Annotated[bool, QueryParameter(description="Only say what would be erased")]
@@ -49,9 +52,9 @@ class ErasureController(Controller):
 
     @post(
         "/erase",
-        responses=RESPONSES,
+        responses=DOING,
         summary="Erase a person from a graph",
-        opt=BY_SCOPE,
+        opt=BY_SCOPE | KEEPS_NO_ANSWER,
         status_code=200,
         guards=[requires_admin],
         before_request=valid_body(ErasePerson),
@@ -69,7 +72,7 @@ class ErasureController(Controller):
 
     @delete(
         "/",
-        responses=RESPONSES,
+        responses=CHANGING,
         summary="Erase a graph",
         opt=mirrors("delete_graph"),
         status_code=200,
@@ -79,8 +82,9 @@ class ErasureController(Controller):
         self, request: AnyRequest, db: NamedDependency[Database], name: FromPath[str], dry_run: DryRun = False
     ) -> ReceiptBody:
         """Delete a graph with its history, its log and its jobs. 409 while a key has it as its default."""
+        check = unchanged(request, configuration)
         async with db.transaction(request.user) if dry_run else db.writing(request.user, name) as tx:
-            return _body(await erasure.erase_graph(tx, name, dry_run=dry_run), dry_run=dry_run)
+            return _body(await erasure.erase_graph(tx, name, dry_run=dry_run, check=check), dry_run=dry_run)
 
 
 def _body(receipt: Receipt, *, dry_run: bool) -> ReceiptBody:

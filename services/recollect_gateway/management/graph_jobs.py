@@ -21,8 +21,9 @@ from recollect.platform.db import Database
 from recollect.transfer import exports, file_jobs
 from recollect.transfer.formats import FormatName
 from recollect.transfer.model import MAX_KIND, ExportSelection, Strategy
-from recollect_gateway.errors import RESPONSES
+from recollect_gateway.errors import DOING, RESPONSES
 from recollect_gateway.guards import held_to, mirrors, valid_body
+from recollect_gateway.idempotency import TAKES_NO_KEY
 from recollect_gateway.management.jobs import JobBody, job_body
 from recollect_gateway.management.transfer import (
     UNREAD,
@@ -82,7 +83,7 @@ class GraphJobController(Controller):
 
     @post(
         "/deduplicate",
-        responses=RESPONSES,
+        responses=DOING,
         summary="Look for duplicates in a graph",
         opt=mirrors("propose_duplicates"),
         status_code=202,
@@ -98,7 +99,7 @@ class GraphJobController(Controller):
 
     @post(
         "/reindex",
-        responses=RESPONSES,
+        responses=DOING,
         summary="Make a graph's search index anew",
         opt=mirrors("reindex"),
         status_code=202,
@@ -111,7 +112,7 @@ class GraphJobController(Controller):
 
     @post(
         "/reembed",
-        responses=RESPONSES,
+        responses=DOING,
         summary="Give a graph vectors of another model",
         opt=mirrors("reembed"),
         status_code=202,
@@ -132,7 +133,7 @@ class GraphJobController(Controller):
 
     @post(
         "/exports",
-        responses=RESPONSES,
+        responses=DOING,
         summary="Export a graph by a job",
         opt=mirrors("start_export"),
         status_code=202,
@@ -159,7 +160,7 @@ class GraphJobController(Controller):
         "/imports",
         responses=RESPONSES | {415: UNREAD},
         summary="Import into a graph by a job",
-        opt=mirrors("import_graph"),
+        opt=mirrors("import_graph") | TAKES_NO_KEY,
         status_code=202,
         operation_class=ImportJobOperation,
         request_max_body_size=None,  # What the tenant's jobs may store bounds it.

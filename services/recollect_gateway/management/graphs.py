@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from litestar import Controller, Request, get, post
+from litestar import Controller, Request, Response, get, post
 from litestar.datastructures import State
 from litestar.di import NamedDependency
 from litestar.params import FromPath, JSONBody, QueryParameter
@@ -14,9 +14,10 @@ from recollect.curation.duplicates import deduplication
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import Graph, GraphHead, NewGraph
 from recollect.platform.db import Database
-from recollect_gateway.errors import RESPONSES
+from recollect_gateway.errors import DOING, RESPONSES, TELLING
 from recollect_gateway.guards import mirrors, requires_admin, valid_body
 from recollect_gateway.management.pages import Limit, Page, page_of
+from recollect_gateway.preconditions import tagged
 from recollect_gateway.shapes import END, GraphName, check_metadata
 
 AnyRequest = Request[Caller, Any, State]
@@ -69,24 +70,23 @@ class GraphController(Controller):
         request.user.require(Scope.MEMORY_READ)
         async with db.transaction(request.user, read_only=True) as tx:
             found = await graphs.list_graphs(tx, after=cursor, limit=limit + 1)
-        return page_of(found, limit, _body, lambda graph: graph.name)
+        return page_of(found, limit, configuration, lambda graph: graph.name)
 
-    @get(
-        "/{name:str}", responses=RESPONSES, summary="Read a graph", opt=mirrors("get_graph", "graph_stats", "get_stats")
-    )
+    @get("/{name:str}", responses=TELLING, summary="Read a graph", opt=mirrors("get_graph", "graph_stats", "get_stats"))
     async def get_graph(
         self, request: AnyRequest, db: NamedDependency[Database], name: FromPath[str]
-    ) -> GraphDetailBody:
-        """One graph with its newest revision and exact counts."""
+    ) -> Response[GraphDetailBody]:
+        """One graph with its newest revision and exact counts, and its ETag."""
         request.user.require(Scope.MEMORY_READ)
         async with db.transaction(request.user, read_only=True) as tx:
             view = await graphs.view(tx, name)
             graphs.require_there(view)
-            return _detail(view.graph, await graphs.head_of(view))
+            graph, head = view.graph, await graphs.head_of(view)
+            return tagged(request, _detail(graph, head), lasting=lambda _: configuration(graph))
 
     @post(
         "/",
-        responses=RESPONSES,
+        responses=DOING,
         summary="Make a graph",
         opt=mirrors("create_graph"),
         guards=[requires_admin],
@@ -101,10 +101,11 @@ class GraphController(Controller):
         whitelist = tuple(data.kind_whitelist or ()) or None
         new = NewGraph(data.name, data.conflict_policy, whitelist, data.metadata)
         async with db.writing(request.user, data.name) as tx:
-            return _body(await graphs.create_graph(tx, new))
+            return configuration(await graphs.create_graph(tx, new))
 
 
-def _body(graph: Graph) -> GraphBody:
+def configuration(graph: Graph) -> GraphBody:
+    """What can be changed of a graph, as it is told."""
     whitelist = None if graph.kind_whitelist is None else list(graph.kind_whitelist)
     return GraphBody(
         str(graph.id), graph.name, graph.conflict_policy, whitelist, graph.metadata, graph.created_at, graph.created_by
@@ -112,7 +113,7 @@ def _body(graph: Graph) -> GraphBody:
 
 
 def _detail(graph: Graph, head: GraphHead) -> GraphDetailBody:
-    body = _body(graph)
+    body = configuration(graph)
     return GraphDetailBody(
         **{field: getattr(body, field) for field in body.__struct_fields__},
         revision=head.revision,

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Annotated, Any
 from uuid import UUID
 
-from litestar import Controller, Request, get, post
+from litestar import Controller, Request, Response, get, post
 from litestar.datastructures import State
 from litestar.di import NamedDependency
 from litestar.openapi.spec import OpenAPIMediaType, OpenAPIResponse, OpenAPIType, Operation, Schema
@@ -21,9 +21,10 @@ from recollect.jobs.model import Job, JobBounds, JobFilter, Status
 from recollect.platform.db import Database
 from recollect.transfer import file_jobs
 from recollect.transfer.formats import FORMATS
-from recollect_gateway.errors import RESPONSES
+from recollect_gateway.errors import DOING, RESPONSES, TELLING
 from recollect_gateway.guards import held_to, mirrors
 from recollect_gateway.management.pages import Limit, Page, page_of
+from recollect_gateway.preconditions import tagged
 from recollect_gateway.shapes import GRAPH_NAME
 
 AnyRequest = Request[Caller, Any, State]
@@ -98,16 +99,16 @@ class JobController(Controller):
             found = await jobs.list_jobs(tx, wanted, before=cursor, limit=limit + 1)
         return page_of(found, limit, job_body, lambda job: str(job.id))
 
-    @get("/{job_id:uuid}", responses=RESPONSES, summary="Read a job", opt=mirrors("get_job"))
-    async def get_job(self, request: AnyRequest, db: NamedDependency[Database], job_id: FromPath[UUID]) -> JobBody:
-        """How far a job is, and what came of it."""
+    @get("/{job_id:uuid}", responses=TELLING, summary="Read a job", opt=mirrors("get_job"))
+    async def get_job(
+        self, request: AnyRequest, db: NamedDependency[Database], job_id: FromPath[UUID]
+    ) -> Response[JobBody]:
+        """How far a job is, and what came of it; with its ETag, to ask only for what has changed."""
         request.user.require(Scope.MEMORY_READ)
         async with db.transaction(request.user, read_only=True) as tx:
-            return job_body(await jobs.get_job(tx, job_id))
+            return tagged(request, job_body(await jobs.get_job(tx, job_id)))
 
-    @post(
-        "/{job_id:uuid}/cancel", responses=RESPONSES, summary="Cancel a job", opt=mirrors("cancel_job"), status_code=200
-    )
+    @post("/{job_id:uuid}/cancel", responses=DOING, summary="Cancel a job", opt=mirrors("cancel_job"), status_code=200)
     async def cancel_job(
         self, request: AnyRequest, db: NamedDependency[Database], state: State, job_id: FromPath[UUID]
     ) -> JobBody:

@@ -4,22 +4,24 @@ from datetime import datetime, timedelta
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
-from litestar import Controller, Request, delete, get, post
+from litestar import Controller, Request, Response, delete, get, post
 from litestar.datastructures import State
 from litestar.di import NamedDependency
 from litestar.params import FromPath, FromQuery, JSONBody
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, structs
 
 from recollect.accounts.identity import service as identity
 from recollect.accounts.identity.model import ApiKey, NewKey
 from recollect.caller import Caller, Scope
 from recollect.graph.graphs import service as graphs
 from recollect.platform.db import Database, Transaction
+from recollect_gateway.addresses import site_of_client
 from recollect_gateway.admission import by_address
-from recollect_gateway.errors import RESPONSES
+from recollect_gateway.errors import CHANGING, DOING, RESPONSES, TELLING
 from recollect_gateway.guards import BY_SCOPE, requires_admin, valid_body
 from recollect_gateway.management.pages import Limit, Page, page_of
 from recollect_gateway.mcp_endpoint.catalogue import known_toolsets
+from recollect_gateway.preconditions import tagged, unchanged
 from recollect_gateway.shapes import GraphName
 
 MAX_REPORT_BYTES = 1024
@@ -106,7 +108,15 @@ class KeyController(Controller):
             found = await identity.list_keys(tx, after=cursor, limit=limit + 1)
         return page_of(found, limit, lambda key: KeyBody(**_fields(key)), lambda key: str(key.id))
 
-    @post("/", responses=RESPONSES, summary="Make a key", before_request=valid_body(CreateKey))
+    @get("/{key_id:uuid}", responses=TELLING, summary="Read a key")
+    async def read_key(
+        self, request: AnyRequest, db: NamedDependency[Database], key_id: FromPath[UUID]
+    ) -> Response[KeyBody]:
+        """One key with its ETag, a void one too."""
+        async with db.transaction(request.user, read_only=True) as tx:
+            return tagged(request, KeyBody(**_fields(await identity.get_key(tx, key_id))), lasting=_lasting)
+
+    @post("/", responses=DOING, summary="Make a key", before_request=valid_body(CreateKey))
     async def create_key(
         self, request: AnyRequest, db: NamedDependency[Database], state: State, data: JSONBody[CreateKey]
     ) -> IssuedKeyBody:
@@ -115,7 +125,7 @@ class KeyController(Controller):
             issued = await identity.create_key(tx, await _new_key(tx, data), pepper=state.pepper)
         return IssuedKeyBody(**_fields(issued.key), secret=issued.secret)
 
-    @post("/{key_id:uuid}/rotate", responses=RESPONSES, summary="Rotate a key", before_request=valid_body(RotateKey))
+    @post("/{key_id:uuid}/rotate", responses=CHANGING, summary="Rotate a key", before_request=valid_body(RotateKey))
     async def rotate_key(
         self,
         request: AnyRequest,
@@ -127,14 +137,17 @@ class KeyController(Controller):
         """A new key that is like this one, which ends after the overlap; 409 `key_void` for one that holds no more."""
         overlap = timedelta(hours=data.overlap_hours)
         async with db.transaction(request.user) as tx:
-            issued = await identity.rotate_key(tx, key_id, overlap=overlap, pepper=state.pepper)
+            issued = await identity.rotate_key(
+                tx, key_id, overlap=overlap, pepper=state.pepper, check=unchanged(request, _lasting_of)
+            )
         return IssuedKeyBody(**_fields(issued.key), secret=issued.secret)
 
-    @delete("/{key_id:uuid}", responses=RESPONSES, summary="Revoke a key", status_code=200)
+    @delete("/{key_id:uuid}", responses=CHANGING, summary="Revoke a key", status_code=200)
     async def revoke_key(self, request: AnyRequest, db: NamedDependency[Database], key_id: FromPath[UUID]) -> KeyBody:
         """Make a key void from now on; doing it twice changes nothing."""
         async with db.transaction(request.user) as tx:
-            return KeyBody(**_fields(await identity.revoke_key(tx, key_id)))
+            key = await identity.revoke_key(tx, key_id, check=unchanged(request, _lasting_of))
+            return KeyBody(**_fields(key))
 
 
 @post(
@@ -147,9 +160,9 @@ class KeyController(Controller):
     before_request=valid_body(ReportKey),
     request_max_body_size=MAX_REPORT_BYTES,
 )
-async def report_key(state: State, data: JSONBody[ReportKey]) -> None:
+async def report_key(request: Request[Any, Any, State], state: State, data: JSONBody[ReportKey]) -> None:
     """Revokes the key: to hold it is the proof, and no other credential is asked for. Answers alike for any text."""
-    await identity.report_key(state.db, data.key, pepper=state.pepper)
+    await identity.report_key(state.db, data.key, pepper=state.pepper, address=site_of_client(request))
 
 
 async def _new_key(tx: Transaction, data: CreateKey) -> NewKey:
@@ -165,6 +178,15 @@ async def _new_key(tx: Transaction, data: CreateKey) -> NewKey:
         toolsets=None if data.toolsets is None else known_toolsets(data.toolsets),
         requests_per_minute=data.requests_per_minute,
     )
+
+
+def _lasting(body: KeyBody) -> KeyBody:
+    """What can be changed of a key: all but when it was used last."""
+    return structs.replace(body, last_used_at=None)
+
+
+def _lasting_of(key: ApiKey) -> KeyBody:
+    return _lasting(KeyBody(**_fields(key)))
 
 
 def _fields(key: ApiKey) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Annotated, Any
 from uuid import UUID
 
-from litestar import Controller, Request, delete, get, patch, post
+from litestar import Controller, Request, Response, delete, get, patch, post
 from litestar.datastructures import State
 from litestar.di import NamedDependency
 from litestar.params import FromPath, FromQuery, JSONBody
@@ -15,9 +15,10 @@ from recollect.accounts.members.model import Invitation, Member
 from recollect.accounts.people.model import MAX_EMAIL
 from recollect.caller import Caller, Role
 from recollect.platform.db import Database
-from recollect_gateway.errors import RESPONSES
+from recollect_gateway.errors import CHANGING, DOING, RESPONSES, TELLING
 from recollect_gateway.guards import BY_SCOPE, requires_admin, valid_body
 from recollect_gateway.management.pages import Limit, Page, page_of
+from recollect_gateway.preconditions import tagged, unchanged
 
 AnyRequest = Request[Caller, Any, State]
 
@@ -85,23 +86,32 @@ class MemberController(Controller):
             found = await members.list_members(tx, after=cursor, limit=limit + 1)
         return page_of(found, limit, _member, lambda member: str(member.person_id))
 
+    @get("/{person_id:uuid}", responses=TELLING, summary="Read a member")
+    async def read_member(
+        self, request: AnyRequest, db: NamedDependency[Database], person_id: FromPath[UUID]
+    ) -> Response[MemberBody]:
+        """One member with its ETag."""
+        async with db.transaction(request.user, read_only=True) as tx:
+            return tagged(request, _member(await members.get_member(tx, person_id)))
+
     @patch(
-        "/{person_id:uuid}", responses=RESPONSES, summary="Change a member's role", before_request=valid_body(RoleBody)
+        "/{person_id:uuid}", responses=CHANGING, summary="Change a member's role", before_request=valid_body(RoleBody)
     )
     async def change_role(
         self, request: AnyRequest, db: NamedDependency[Database], person_id: FromPath[UUID], data: JSONBody[RoleBody]
     ) -> MemberBody:
         """Give a member another role; 409 `last_owner` where no owner would be left."""
         async with db.transaction(request.user) as tx:
-            return _member(await members.change_role(tx, person_id, data.role))
+            check = unchanged(request, _member)
+            return _member(await members.change_role(tx, person_id, data.role, check=check))
 
-    @delete("/{person_id:uuid}", responses=RESPONSES, summary="Remove a member")
+    @delete("/{person_id:uuid}", responses=CHANGING, summary="Remove a member")
     async def remove_member(
         self, request: AnyRequest, db: NamedDependency[Database], person_id: FromPath[UUID]
     ) -> None:
         """Let a person be no member any more; 409 `last_owner` where no owner would be left."""
         async with db.transaction(request.user) as tx:
-            await members.remove_member(tx, person_id)
+            await members.remove_member(tx, person_id, check=unchanged(request, _member))
 
 
 class InvitationController(Controller):
@@ -125,7 +135,7 @@ class InvitationController(Controller):
             found = await members.list_invitations(tx, after=cursor, limit=limit + 1)
         return page_of(found, limit, lambda each: InvitationBody(**_fields(each)), lambda each: str(each.id))
 
-    @post("/", responses=RESPONSES, summary="Invite somebody", before_request=valid_body(InviteBody))
+    @post("/", responses=DOING, summary="Invite somebody", before_request=valid_body(InviteBody))
     async def invite(
         self, request: AnyRequest, db: NamedDependency[Database], state: State, data: JSONBody[InviteBody]
     ) -> IssuedInvitationBody:
@@ -135,7 +145,7 @@ class InvitationController(Controller):
         link = f"{state.settings.base_url}/join/{issued.secret}"
         return IssuedInvitationBody(**_fields(issued.invitation), link=link)
 
-    @delete("/{invitation_id:uuid}", responses=RESPONSES, summary="Revoke an invitation", status_code=200)
+    @delete("/{invitation_id:uuid}", responses=DOING, summary="Revoke an invitation", status_code=200)
     async def revoke_invitation(
         self, request: AnyRequest, db: NamedDependency[Database], invitation_id: FromPath[UUID]
     ) -> InvitationBody:

@@ -9,7 +9,7 @@ from litestar.params import FromPath, JSONBody
 
 from recollect.caller import Caller, Scope
 from recollect_gateway.calls import Call, Services
-from recollect_gateway.errors import RESPONSES
+from recollect_gateway.errors import DOING, RESPONSES
 from recollect_gateway.guards import mirrors, valid_body
 from recollect_gateway.operations import memories
 from recollect_gateway.operations.memories import (
@@ -32,7 +32,7 @@ class MemoryController(Controller):
 
     @post(
         "/memories",
-        responses=RESPONSES,
+        responses=DOING,
         summary="Remember",
         opt=mirrors("remember"),
         status_code=200,

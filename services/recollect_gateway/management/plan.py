@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from litestar import Controller, Request, get
+from litestar import Controller, Request, Response, get
 from litestar.datastructures import State
 from litestar.di import NamedDependency
 from msgspec import Struct
@@ -11,8 +11,9 @@ from msgspec import Struct
 from recollect.accounts.quotas import service as quotas
 from recollect.caller import Caller
 from recollect.platform.db import Database
-from recollect_gateway.errors import RESPONSES
+from recollect_gateway.errors import TELLING
 from recollect_gateway.guards import BY_SCOPE
+from recollect_gateway.preconditions import tagged
 
 
 class QuotaBody(Struct, frozen=True):
@@ -45,14 +46,17 @@ class PlanController(Controller):
     path = "/plan"
     tags = ("usage",)
 
-    @get("/", responses=RESPONSES, summary="Read the plan", opt=BY_SCOPE)
-    async def read_plan(self, request: Request[Caller, Any, State], db: NamedDependency[Database]) -> PlanBody:
+    @get("/", responses=TELLING, summary="Read the plan", opt=BY_SCOPE)
+    async def read_plan(
+        self, request: Request[Caller, Any, State], db: NamedDependency[Database]
+    ) -> Response[PlanBody]:
         """What the plan allows, and how much of it is used now. For every key."""
         async with db.transaction(request.user, read_only=True) as tx:
             plan, found = await quotas.list_use(tx, datetime.now(UTC))
         rates = request.user.rates
-        return PlanBody(
+        body = PlanBody(
             plan,
             [QuotaBody(one.name, one.limit, one.used) for one in found],
             RatesBody(rates.requests_per_minute, rates.key_requests_per_minute, rates.concurrent_calls),
         )
+        return tagged(request, body)

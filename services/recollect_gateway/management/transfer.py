@@ -34,7 +34,7 @@ from recollect.transfer.model import (
     Strategy,
 )
 from recollect_gateway.calls import Call, Services
-from recollect_gateway.errors import MEDIA_TYPE, RESPONSES, Problem
+from recollect_gateway.errors import DOING, MEDIA_TYPE, RESPONSES, Problem
 from recollect_gateway.guards import held_to, mirrors
 from recollect_gateway.parsing import check_text, utc, utc_through
 
@@ -129,7 +129,7 @@ class TransferController(Controller):
 
     @post(
         "/import",
-        responses=RESPONSES | {415: UNREAD},
+        responses=DOING | {415: UNREAD},
         summary="Import into a graph",
         opt=mirrors("import_graph"),
         status_code=200,
@@ -186,6 +186,7 @@ class TransferController(Controller):
         only = ExportSelection(kind, tuple(tag or ()), *changed_within(since, until))
         async with db.transaction(request.user, read_only=True) as tx:
             export = await exports.open_export(tx, name, format, only=only, as_of=as_of)
+        await exports.record_export(db, request.user, export)
         headers = {
             REVISION_HEADER: str(export.snapshot.revision),
             FACTS_HEADER: str(export.facts_left_out),
@@ -243,6 +244,7 @@ async def _import(
         imported = await transfer.import_batch(tx, name, items, strategy)
         if strict:
             transfer.require_sound(imported.problems)
+        await transfer.record_import(tx, name, read_as)
     return _answer(ImportResult(problems=tuple(problems)) + imported)
 
 

@@ -17,6 +17,7 @@ from recollect.accounts.people import service as people
 from recollect.accounts.people.model import Membership, PersonSession
 from recollect.errors import InvalidInput
 from recollect.graph.graphs import service as graphs
+from recollect_gateway.addresses import site_of_client
 from recollect_gateway.admission import by_address
 from recollect_gateway.oauth.authorization_requests import (
     AuthorizationEndpoint,
@@ -108,7 +109,8 @@ async def _asked_of(
         approved = approval(question, form)
     except InvalidInput as error:
         return ask(request, question, fault=error.message)
-    async with state.db.transaction(grants.approving(memberships[0], person.person_id)) as tx:
+    giver = grants.approving(memberships[0], person.person_id, address=site_of_client(request))
+    async with state.db.transaction(giver) as tx:
         code = await grants.approve(tx, approved, pepper=state.pepper)
     await clients.note_used(state.db, asked.client.id)
     return _back(_endpoint(state).approved(asked, code))

@@ -10,6 +10,7 @@ from recollect.accounts.members.model import OpenInvitation
 from recollect.accounts.people import service as people
 from recollect.accounts.people.model import PersonSession
 from recollect.errors import InvalidInput
+from recollect_gateway.addresses import site_of_client
 from recollect_gateway.admission import by_address
 from recollect_gateway.web.forms import field, read_form
 from recollect_gateway.web.pages import go_to, page
@@ -41,13 +42,13 @@ class JoinController(Controller):
         form = await read_form(request)
         invitation, session, state = await _invitation(request), await signed_in(request), request.app.state
         if session is not None:
-            await members.join(state.db, invitation, session)
+            await members.join(state.db, invitation, session, address=site_of_client(request))
             return go_to("/account")
         try:
             person = await people.register(state.db, invitation.email, field(form, "name"), field(form, "password"))
         except InvalidInput as error:
             return await _page(request, invitation, None, status=400, name=field(form, "name"), fault=error.message)
-        await members.join(state.db, invitation, person)
+        await members.join(state.db, invitation, person, address=site_of_client(request))
         answer = go_to("/account")
         issued = await people.begin_session(state.db, person.id, browser_of(request), pepper=state.pepper)
         answer.set_cookie(session_cookie(request, issued))

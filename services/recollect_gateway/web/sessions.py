@@ -13,7 +13,7 @@ from recollect.accounts.members.model import subject_of
 from recollect.accounts.people import service as people
 from recollect.accounts.people.model import Browser, IssuedSession, Membership, PersonSession
 from recollect.caller import ROLE_SCOPES, Caller
-from recollect_gateway.addresses import site_of
+from recollect_gateway.addresses import site_of_client
 from recollect_gateway.web.forms import cookie_name, own_cookie
 from recollect_gateway.web.pages import go_to
 
@@ -76,5 +76,4 @@ def no_session_cookie(request: AnyRequest) -> Cookie:
 
 def browser_of(request: AnyRequest) -> Browser:
     """Where a sign-in comes from."""
-    client = request.client
-    return Browser(request.headers.get("user-agent", ""), site_of(client.host if client else None))
+    return Browser(request.headers.get("user-agent", ""), site_of_client(request))

@@ -2,14 +2,18 @@
 
 from typing import Any
 
+import structlog
 from litestar import Controller, Request, Response, get, post
+from litestar.background_tasks import BackgroundTask
 from litestar.params import FromQuery
 from litestar.response import Redirect
 
 from recollect.accounts.identity_providers import service as providers
 from recollect.accounts.people import service as people
-from recollect.accounts.people.model import MAX_EMAIL, PersonSession
-from recollect.errors import InvalidInput, Unauthenticated
+from recollect.accounts.people.model import MAX_EMAIL, Browser, PersonSession
+from recollect.errors import InvalidInput, RecollectError, Unauthenticated
+from recollect.platform.db import Database
+from recollect_gateway.addresses import site_of_client
 from recollect_gateway.admission import by_address, take_for_account
 from recollect_gateway.web.forms import field, read_form
 from recollect_gateway.web.pages import go_to, next_place, page
@@ -19,6 +23,8 @@ from recollect_gateway.web.sessions import browser_of, no_session_cookie, sessio
 AnyRequest = Request[Any, Any, Any]
 MAX_CONNECTABLE = 50
 """Organisations of a person whose providers the account offers to connect."""
+
+log = structlog.get_logger(__name__)
 
 
 class SignInController(Controller):
@@ -51,7 +57,9 @@ class SignInController(Controller):
                 state.db, email, field(form, "password"), browser_of(request), pepper=state.pepper
             )
         except Unauthenticated as error:
-            return await _form(request, place, status=401, email=email, fault=error.message)
+            refused = await _form(request, place, status=401, email=email, fault=error.message)
+            refused.background = BackgroundTask(_note_refused, state.db, email, browser_of(request))
+            return refused
         answer = go_to(place)
         answer.set_cookie(session_cookie(request, issued))
         return answer
@@ -61,7 +69,13 @@ class SignInController(Controller):
         """End the session of this browser."""
         await read_form(request)
         if (session := await signed_in(request)) is not None:
-            await people.end_session(request.app.state.db, session.person_id, session.id, within=session.confined_to)
+            await people.end_session(
+                request.app.state.db,
+                session.person_id,
+                session.id,
+                within=session.confined_to,
+                address=site_of_client(request),
+            )
         answer = go_to("/sign-in")
         answer.set_cookie(no_session_cookie(request))
         return answer
@@ -89,7 +103,11 @@ class AccountController(Controller):
         await take_for_account(request, session.email)
         try:
             await people.change_password(
-                request.app.state.db, session, field(form, "old_password"), field(form, "password")
+                request.app.state.db,
+                session,
+                field(form, "old_password"),
+                field(form, "password"),
+                address=site_of_client(request),
             )
         except InvalidInput as error:
             return await _account(request, session, status=400, fault=error.message)
@@ -101,8 +119,13 @@ class AccountController(Controller):
         await read_form(request)
         session = await signed_in(request)
         if session is not None:
-            session_id = request.path_params["session_id"]
-            await people.end_session(request.app.state.db, session.person_id, session_id, within=session.confined_to)
+            await people.end_session(
+                request.app.state.db,
+                session.person_id,
+                request.path_params["session_id"],
+                within=session.confined_to,
+                address=site_of_client(request),
+            )
         return go_to("/account")
 
 
@@ -126,6 +149,14 @@ async def _form(
         organization=(organization or meant)[:MAX_EMAIL],
         providers=await offered_to(request, meant),
     )
+
+
+async def _note_refused(db: Database, email: str, browser: Browser) -> None:
+    """The page was answered: what goes wrong now is for the log alone."""
+    try:
+        await people.note_refused_sign_in(db, email, browser)
+    except RecollectError as error:
+        log.warning("a refused sign-in was not recorded", reason=str(error))
 
 
 async def _account(

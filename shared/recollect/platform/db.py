@@ -5,11 +5,12 @@ is the only way to the tables. Nobody commits inside, and no network call happen
 """
 
 import asyncio
+import copy
 import math
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from typing import Any
+from typing import Any, Protocol
 from uuid import UUID
 
 import anyio
@@ -123,6 +124,16 @@ RESERVED_CONNECTIONS = 2
 """Connections of a process beside its pool, for what asks before a tenant is known: no tenant's work delays a key."""
 
 
+class Participant(Protocol):
+    """What takes part in the transactions of one request that write and are kept."""
+
+    async def begin(self, tx: Transaction) -> None:
+        """A transaction has begun; what this raises ends it."""
+
+    def commit(self) -> None:
+        """It has committed."""
+
+
 class Database:
     """A pool of connections that act as one role. No tenant holds more than its share of them."""
 
@@ -139,6 +150,7 @@ class Database:
         self._on_commit = on_commit
         self._tenants = Shares(math.ceil(settings.database_pool_size * settings.database_tenant_share))
         self._writers = Shares(MAX_WRITERS)
+        self._participant: Participant | None = None
 
     @classmethod
     @asynccontextmanager
@@ -163,6 +175,12 @@ class Database:
         async with pool_of(settings.database_pool_size) as pool, pool_of(RESERVED_CONNECTIONS) as reserved:
             yield cls(pool, settings, on_commit, reserved=reserved)
 
+    def taking_part(self, participant: Participant) -> "Database":
+        """The same database, for one request: the participant takes part in what writes and is kept."""
+        database = copy.copy(self)
+        database._participant = participant
+        return database
+
     @asynccontextmanager
     async def transaction(
         self, caller: Caller, *, read_only: bool = False, keep: bool = True, reply_bytes: int | None = None
@@ -173,11 +191,14 @@ class Database:
         Reads are REPEATABLE READ, READ ONLY: one call sees one state, and cannot write. `reply_bytes` as in
         Transaction. Raises Unavailable when PostgreSQL is away or busy, or the tenant's share of the connections is.
         """
+        participant = self._participant if keep and not read_only else None
         async with self._connection_of(caller.tenant_id) as connection:
             transaction = Transaction(connection, caller, reply_bytes)
             try:
                 # Inside: whoever leaves while it begins or ends leaves no transaction open behind.
                 await connection.execute(_begin(caller.tenant_id, read_only))
+                if participant is not None:
+                    await participant.begin(transaction)
                 yield transaction
                 ended = await connection.execute("COMMIT" if keep else "ROLLBACK")
             except BaseException:
@@ -187,6 +208,8 @@ class Database:
                 return
             if ended != "COMMIT":  # An error was swallowed: PostgreSQL rolled back.
                 raise asyncpg.InFailedSQLTransactionError("a statement failed inside the transaction")
+            if participant is not None:
+                participant.commit()
         if transaction.jobs and self._on_commit:
             self._on_commit(caller.tenant_id, frozenset(transaction.jobs))
 
@@ -253,6 +276,12 @@ class Operator(Session):
                 yield cls(connection)
             finally:
                 await connection.close()
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[None]:
+        """What is done inside is done as one, or not at all."""
+        async with self._connection.transaction():
+            yield
 
 
 @asynccontextmanager

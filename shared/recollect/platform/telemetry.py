@@ -120,6 +120,12 @@ def continued_span(name: str, carrier: Mapping[str, str]) -> Iterator[trace.Span
         context.detach(token)
 
 
+def current_trace_id() -> str | None:
+    """The id of the trace that this is part of, 32 hexadecimal digits; None outside one."""
+    span = trace.get_current_span().get_span_context()
+    return trace.format_trace_id(span.trace_id) if span.is_valid else None
+
+
 def _add_trace(_: Any, __: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
     """structlog processor: where in which trace the line was written."""
     span = trace.get_current_span().get_span_context()

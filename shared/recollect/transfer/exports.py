@@ -10,6 +10,8 @@ from uuid import UUID
 
 import msgspec
 
+from recollect.accounts.audit import service as audit
+from recollect.accounts.audit.model import Action, named
 from recollect.caller import Caller
 from recollect.graph.graphs import service as graphs
 from recollect.platform.db import Database, Transaction
@@ -81,6 +83,12 @@ async def open_export(
         head = await graphs.head_of(view)
         snapshot = Snapshot(graph.id, at.revision, at.at, head.entities, head.facts, head.placeholders, head.relations)
     return Export(snapshot, format_name, only or ExportSelection())
+
+
+async def record_export(db: Database, caller: Caller, export: Export) -> None:
+    """Record that the caller takes this export, before the first of it is read."""
+    async with db.transaction(caller) as tx:
+        await audit.record(tx, Action.GRAPH_EXPORTED, named("graph", export.snapshot.graph_id), format=export.format)
 
 
 async def export_step(

@@ -8,6 +8,8 @@ from dataclasses import replace
 
 import msgspec
 
+from recollect.accounts.audit import service as audit
+from recollect.accounts.audit.model import Action, named
 from recollect.errors import InvalidInput
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import Graph
@@ -35,6 +37,8 @@ async def start_export(tx: Transaction, export: Export, bounds: JobBounds) -> Jo
     job = await jobs.schedule(tx, new)
     if job.input_bytes:
         return job
+    objects = named("graph", export.snapshot.graph_id), named("job", job.id)
+    await audit.record(tx, Action.GRAPH_EXPORTED, *objects, format=export.format)
     await jobs.append_input(tx, job.id, [msgspec.json.encode(export)], bounds)
     return await jobs.start(tx, job.id)
 
@@ -59,7 +63,11 @@ async def hold_import(
     graph = await (graphs.open_graph if check else _graph)(tx, graph_name)
     arguments: dict[str, object] = {"format": format_name, "strategy": str(strategy)}
     arguments |= {name: True for name, given in (("strict", strict), ("check", check)) if given}
-    return await jobs.schedule(tx, NewJob(IMPORT_GRAPH, graph.id if graph else None, arguments, held=True))
+    job = await jobs.schedule(tx, NewJob(IMPORT_GRAPH, graph.id if graph else None, arguments, held=True))
+    if graph is not None and not check:
+        objects = named("graph", graph.id), named("job", job.id)
+        await audit.record(tx, Action.GRAPH_IMPORTED, *objects, format=format_name)
+    return job
 
 
 def needs_dry_run(job: Job) -> bool:

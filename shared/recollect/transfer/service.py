@@ -6,6 +6,8 @@ from datetime import datetime, timedelta
 
 from msgspec import structs
 
+from recollect.accounts.audit import service as audit
+from recollect.accounts.audit.model import Action, named
 from recollect.errors import InvalidInput
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import Graph, Revision
@@ -50,6 +52,13 @@ async def import_items(
     if parts[Placement]:
         imported += await import_placements(tx, revision, parts[Placement], strategy, left=left)
     return replace(imported, problems=(*problems, *imported.problems))
+
+
+async def record_import(tx: Transaction, graph_name: str, format_name: str) -> None:
+    """Record that the caller has imported a file into a graph, which is there."""
+    graph = await graphs.open_graph(tx, graph_name)
+    if graph is not None:
+        await audit.record(tx, Action.GRAPH_IMPORTED, named("graph", graph.id), format=format_name)
 
 
 def require_sound(problems: Sequence[ImportProblem], *, field: str | None = None) -> None:

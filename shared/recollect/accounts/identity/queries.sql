@@ -26,6 +26,12 @@ WHERE tenant_id = :tenant_id AND (:after::uuid IS NULL OR id > :after)
 ORDER BY id
 LIMIT :limit;
 
+-- name: find_key_by_id
+-- One key.
+SELECT -- include: key
+FROM api_keys
+WHERE tenant_id = :tenant_id AND id = :key_id;
+
 -- name: lock_api_key
 -- One key, which nobody changes until this transaction ends.
 SELECT -- include: key

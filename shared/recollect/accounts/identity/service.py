@@ -5,10 +5,12 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
+from recollect.accounts.audit import service as audit
+from recollect.accounts.audit.model import Action, named
 from recollect.accounts.identity import model, store
 from recollect.accounts.identity.model import KIND_SCOPES, ApiKey, IssuedKey, NewKey
 from recollect.accounts.identity.store import KeyRecord
-from recollect.caller import Caller, Rates, Scope
+from recollect.caller import Caller, Check, Rates, Scope, unconditional
 from recollect.errors import Conflict, ErrorCode, Forbidden, InvalidInput, NotFound, Unauthenticated
 from recollect.platform.db import Database, Transaction
 from recollect.printable import controls
@@ -67,6 +69,13 @@ async def create_key(tx: Transaction, new: NewKey, *, pepper: bytes) -> IssuedKe
 
     Raises InvalidInput, or Forbidden where it would reach further than its maker: in scopes, graphs, toolsets or time.
     """
+    issued = await _issue(tx, new, pepper=pepper)
+    key = issued.key
+    await audit.record(tx, Action.KEY_CREATED, named("key", key.id), kind=key.kind, scopes=list(key.scopes))
+    return issued
+
+
+async def _issue(tx: Transaction, new: NewKey, *, pepper: bytes) -> IssuedKey:
     scopes = _scopes(new)
     new = _checked(new)
     for scope in scopes:
@@ -82,7 +91,17 @@ async def create_key(tx: Transaction, new: NewKey, *, pepper: bytes) -> IssuedKe
     return IssuedKey(key, secret)
 
 
-async def rotate_key(tx: Transaction, key_id: UUID, *, overlap: timedelta, pepper: bytes) -> IssuedKey:
+async def get_key(tx: Transaction, key_id: UUID) -> ApiKey:
+    """A key of the tenant, a void one too. Raises NotFound."""
+    key = await store.find_key_by_id(tx, key_id)
+    if key is None:
+        raise _no_key()
+    return key
+
+
+async def rotate_key(
+    tx: Transaction, key_id: UUID, *, overlap: timedelta, pepper: bytes, check: Check[ApiKey] = unconditional
+) -> IssuedKey:
     """Make a key that is like another one; that one ends after the overlap, or earlier if it was to.
 
     Raises NotFound, Conflict for a key that holds no more, InvalidInput for an overlap out of bounds, and Forbidden as
@@ -93,21 +112,29 @@ async def rotate_key(tx: Transaction, key_id: UUID, *, overlap: timedelta, peppe
     key = await store.lock_key(tx, key_id)
     if key is None:
         raise _no_key()
+    check(key)
     now = datetime.now(UTC)
     if key.revoked_at is not None or (key.expires_at is not None and key.expires_at <= now):
         raise Conflict("This key holds no more. Make a new one.", code=ErrorCode.KEY_VOID)
-    issued = await create_key(tx, model.alike(key), pepper=pepper)
+    issued = await _issue(tx, model.alike(key), pepper=pepper)
     await store.expire_key(tx, key_id, at=now + overlap)
+    old, new, seconds = named("key", key_id), named("key", issued.key.id), int(overlap.total_seconds())
+    await audit.record(tx, Action.KEY_ROTATED, old, new, overlap_seconds=seconds)
     return issued
 
 
-async def report_key(db: Database, secret: str, *, pepper: bytes) -> None:
-    """Make a key void that somebody found: to hold it is the proof. Nobody is told whether it was one."""
+async def report_key(db: Database, secret: str, *, pepper: bytes, address: str | None = None) -> None:
+    """Make a key void that somebody found: to hold it is the proof. Nobody is told whether it was one.
+
+    `address`: where the report comes from, for the tenant's audit log.
+    """
     record = await _find(db, secret, pepper)
     if record is None:
         return
-    async with db.transaction(Caller(record.tenant_id, record.tenant, REPORTED, frozenset())) as tx:
+    async with db.transaction(Caller(record.tenant_id, record.tenant, REPORTED, frozenset(), address=address)) as tx:
         await store.revoke_key(tx, record.id)
+        was_void = not _holds(record, datetime.now(UTC))
+        await audit.record(tx, Action.KEY_REPORTED, named("key", record.id), was_void=was_void)
 
 
 async def list_keys(tx: Transaction, *, after: UUID | None = None, limit: int = 100) -> list[ApiKey]:
@@ -120,11 +147,16 @@ async def is_default_graph(tx: Transaction, graph_id: UUID) -> bool:
     return await store.is_default_graph(tx, graph_id)
 
 
-async def revoke_key(tx: Transaction, key_id: UUID) -> ApiKey:
-    """Make a key void from now on; doing it twice changes nothing. Raises NotFound."""
+async def revoke_key(tx: Transaction, key_id: UUID, *, check: Check[ApiKey] = unconditional) -> ApiKey:
+    """Make a key void from now on; doing it twice changes nothing. Raises NotFound, and as `check` does."""
+    was = await store.lock_key(tx, key_id)
+    if was is not None:
+        check(was)
     key = await store.revoke_key(tx, key_id)
-    if key is None:
+    if was is None or key is None:
         raise _no_key()
+    if was.revoked_at is None:
+        await audit.record(tx, Action.KEY_REVOKED, named("key", key_id))
     return key
 
 

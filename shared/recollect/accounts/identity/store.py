@@ -69,6 +69,12 @@ async def list_keys(tx: Transaction, *, after: UUID | None, limit: int) -> list[
     return [_key(row) for row in await tx.fetch(queries.list_api_keys, after=after, limit=limit)]
 
 
+async def find_key_by_id(tx: Transaction, key_id: UUID) -> ApiKey | None:
+    """A key; None if the tenant has no such key."""
+    row = await tx.fetchrow(queries.find_key_by_id, key_id=key_id)
+    return _key(row) if row else None
+
+
 async def lock_key(tx: Transaction, key_id: UUID) -> ApiKey | None:
     """A key, which nobody changes until the transaction ends; None if the tenant has no such key."""
     row = await tx.fetchrow(queries.lock_api_key, key_id=key_id)

@@ -51,6 +51,13 @@ WHERE tenant_id = :tenant_id AND (:after::uuid IS NULL OR id > :after)
 ORDER BY id
 LIMIT :limit;
 
+-- name: lock_invitation
+-- One invitation, which nobody changes until this transaction ends.
+SELECT id, email, role, created_at, created_by, expires_at, accepted_at, revoked_at
+FROM invitations
+WHERE tenant_id = :tenant_id AND id = :id
+FOR UPDATE;
+
 -- name: revoke_invitation
 -- Make an invitation void; one that is void or accepted stays as it is.
 UPDATE invitations

@@ -4,6 +4,8 @@ import secrets
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
+from recollect.accounts.audit import service as audit
+from recollect.accounts.audit.model import Action, named
 from recollect.accounts.identity.model import hash_secret
 from recollect.accounts.members import store
 from recollect.accounts.members.model import (
@@ -15,7 +17,7 @@ from recollect.accounts.members.model import (
     subject_of,
 )
 from recollect.accounts.people.model import Person, PersonSession, normalized_email
-from recollect.caller import Caller, Role, Scope
+from recollect.caller import Caller, Check, Role, Scope, unconditional
 from recollect.errors import Conflict, ErrorCode, Forbidden, NotFound
 from recollect.platform.db import Database, Transaction
 
@@ -29,33 +31,46 @@ async def list_members(tx: Transaction, *, after: UUID | None = None, limit: int
     return await store.list_members(tx, after=after, limit=limit)
 
 
-async def change_role(tx: Transaction, person_id: UUID, role: Role) -> Member:
-    """Give a member another role.
-
-    Raises NotFound, Forbidden where the caller may not give or take these roles, Conflict for the last owner.
-    """
-    was = await _held_role(tx, person_id)
-    require_may_give(tx.caller, was, role)
-    if was is not role:
-        await store.set_role(tx, person_id, role)
+async def get_member(tx: Transaction, person_id: UUID) -> Member:
+    """A member of the tenant. Raises NotFound."""
     member = await store.find_member(tx, person_id)
-    assert member is not None
-    if role is not Role.OWNER:
-        await _require_owner_left(tx, person_id, was)
+    if member is None:
+        raise _no_member()
     return member
 
 
-async def remove_member(tx: Transaction, person_id: UUID) -> None:
-    """Let a person be no member any more; what they were granted ends with it.
+async def change_role(tx: Transaction, person_id: UUID, role: Role, *, check: Check[Member] = unconditional) -> Member:
+    """Give a member another role.
 
-    Raises NotFound, Forbidden where the caller may not take this role (oneself anybody may remove), Conflict for the
+    Raises what `check` does, NotFound, Forbidden where the caller may not give or take these roles, Conflict for the
     last owner.
     """
     was = await _held_role(tx, person_id)
+    check(await get_member(tx, person_id))
+    require_may_give(tx.caller, was, role)
+    if was is not role:
+        await store.set_role(tx, person_id, role)
+    member = await get_member(tx, person_id)
+    if role is not Role.OWNER:
+        await _require_owner_left(tx, person_id, was)
+    if was is not role:
+        await audit.record(tx, Action.MEMBER_ROLE_CHANGED, named("person", person_id), was=was, role=role)
+    return member
+
+
+async def remove_member(tx: Transaction, person_id: UUID, *, check: Check[Member] = unconditional) -> None:
+    """Let a person be no member any more; what they were granted ends with it.
+
+    Raises what `check` does, NotFound, Forbidden where the caller may not take this role (oneself anybody may remove),
+    Conflict for the last owner.
+    """
+    was = await _held_role(tx, person_id)
+    check(await get_member(tx, person_id))
     if tx.caller.subject != subject_of(person_id):
         require_may_give(tx.caller, was)
     await _require_owner_left(tx, person_id, was)
     await store.delete_member(tx, person_id)
+    await audit.record(tx, Action.MEMBER_REMOVED, named("person", person_id), was=was)
 
 
 async def invite(tx: Transaction, email: str, role: Role, *, pepper: bytes) -> IssuedInvitation:
@@ -73,6 +88,7 @@ async def invite(tx: Transaction, email: str, role: Role, *, pepper: bytes) -> I
         secret_hash=hash_secret(secret, pepper),
         expires_at=datetime.now(UTC) + INVITATION_LIFETIME,
     )
+    await audit.record(tx, Action.MEMBER_INVITED, named("invitation", invitation.id), role=role)
     return IssuedInvitation(invitation, secret)
 
 
@@ -83,9 +99,12 @@ async def list_invitations(tx: Transaction, *, after: UUID | None = None, limit:
 
 async def revoke_invitation(tx: Transaction, invitation_id: UUID) -> Invitation:
     """Make an invitation void; doing it twice changes nothing. Raises NotFound."""
+    held = await store.lock_invitation(tx, invitation_id)
     invitation = await store.revoke_invitation(tx, invitation_id)
-    if invitation is None:
+    if held is None or invitation is None:
         raise NotFound("There is no such invitation.", code=ErrorCode.INVITATION_NOT_FOUND)
+    if held.revoked_at is None and invitation.revoked_at is not None:
+        await audit.record(tx, Action.INVITATION_REVOKED, named("invitation", invitation_id))
     return invitation
 
 
@@ -108,8 +127,10 @@ async def open_invitation(db: Database, secret: str, *, pepper: bytes) -> OpenIn
     )
 
 
-async def join(db: Database, invitation: OpenInvitation, person: Person | PersonSession) -> None:
-    """Make who was invited a member, once.
+async def join(
+    db: Database, invitation: OpenInvitation, person: Person | PersonSession, *, address: str | None = None
+) -> None:
+    """Make who was invited a member, once. `address`: where they are, for the tenant's audit log.
 
     Raises Forbidden for a person of another address, NotFound where it was used or revoked meanwhile, Conflict for who
     is a member already: then the invitation is not used up.
@@ -119,7 +140,7 @@ async def join(db: Database, invitation: OpenInvitation, person: Person | Person
     if isinstance(person, PersonSession) and person.confined_to is not None:
         raise Forbidden("You signed in by an organisation's provider, which is good for that organisation only.")
     person_id = person.id if isinstance(person, Person) else person.person_id
-    async with db.transaction(_joining(invitation, person_id)) as tx:
+    async with db.transaction(_joining(invitation, person_id, address)) as tx:
         await _accept(tx, invitation.id, person_id)
 
 
@@ -135,7 +156,8 @@ async def accept_for(tx: Transaction, invitation_id: UUID, person_id: UUID, emai
 
 async def add_member(tx: Transaction, person_id: UUID, role: Role) -> None:
     """Make a person a member, for whom the tenant has decided it already; nothing where they are one."""
-    await store.insert_member(tx, person_id, role)
+    if await store.insert_member(tx, person_id, role):
+        await audit.record(tx, Action.MEMBER_JOINED, named("person", person_id), role=role)
 
 
 async def is_member(tx: Transaction, person_id: UUID) -> bool:
@@ -149,6 +171,8 @@ async def _accept(tx: Transaction, invitation_id: UUID, person_id: UUID) -> None
         raise _void()
     if not await store.insert_member(tx, person_id, role):
         raise Conflict("You are a member already.", code=ErrorCode.MEMBER_EXISTS)
+    objects = named("person", person_id), named("invitation", invitation_id)
+    await audit.record(tx, Action.MEMBER_JOINED, *objects, role=role)
 
 
 def _void() -> NotFound:
@@ -162,8 +186,12 @@ async def _held_role(tx: Transaction, person_id: UUID) -> Role:
     """A member's role, which nobody changes until the transaction ends; raises NotFound."""
     role = (await store.lock_members(tx, person_id)).get(person_id)
     if role is None:
-        raise NotFound("There is no such member.", code=ErrorCode.MEMBER_NOT_FOUND)
+        raise _no_member()
     return role
+
+
+def _no_member() -> NotFound:
+    return NotFound("There is no such member.", code=ErrorCode.MEMBER_NOT_FOUND)
 
 
 async def _require_owner_left(tx: Transaction, person_id: UUID, was: Role) -> None:
@@ -175,5 +203,6 @@ async def _require_owner_left(tx: Transaction, person_id: UUID, was: Role) -> No
         raise Conflict("This is the last owner. Make somebody else an owner first.", code=ErrorCode.LAST_OWNER)
 
 
-def _joining(invitation: OpenInvitation, person_id: UUID) -> Caller:
-    return Caller(invitation.tenant_id, invitation.tenant, subject_of(person_id), scopes=frozenset({Scope.MEMORY_READ}))
+def _joining(invitation: OpenInvitation, person_id: UUID, address: str | None) -> Caller:
+    scopes = frozenset({Scope.MEMORY_READ})
+    return Caller(invitation.tenant_id, invitation.tenant, subject_of(person_id), scopes=scopes, address=address)

@@ -85,6 +85,12 @@ async def list_invitations(tx: Transaction, *, after: UUID | None, limit: int) -
     return [_invitation(row) for row in await tx.fetch(queries.list_invitations, after=after, limit=limit)]
 
 
+async def lock_invitation(tx: Transaction, invitation_id: UUID) -> Invitation | None:
+    """An invitation, which nobody changes until the transaction ends; None if the tenant has no such one."""
+    row = await tx.fetchrow(queries.lock_invitation, id=invitation_id)
+    return _invitation(row) if row else None
+
+
 async def revoke_invitation(tx: Transaction, invitation_id: UUID) -> Invitation | None:
     """Make an invitation void; None if the tenant has no such one."""
     row = await tx.fetchrow(queries.revoke_invitation, id=invitation_id)

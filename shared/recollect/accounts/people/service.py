@@ -7,6 +7,8 @@ import secrets
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
+from recollect.accounts.audit import service as audit
+from recollect.accounts.audit.model import UNKNOWN, Action, named
 from recollect.accounts.identity.model import hash_secret
 from recollect.accounts.people import passwords, store
 from recollect.accounts.people.model import (
@@ -23,7 +25,7 @@ from recollect.accounts.people.model import (
 )
 from recollect.errors import Conflict, ErrorCode, Forbidden, InvalidInput, NotFound, Unauthenticated
 from recollect.ids import new_id
-from recollect.platform.db import Database
+from recollect.platform.db import Database, Session
 from recollect.printable import printable
 
 SESSION_LIFETIME = timedelta(days=30)
@@ -90,7 +92,26 @@ async def begin_session(
             browser=shown,
             confinement=confinement,
         )
+        objects, within = (named("session", session_id),), confinement.tenant_id if confinement else None
+        await _record(session, person_id, Action.SESSION_STARTED, browser.address, *objects, within=within)
     return IssuedSession(session_id, person_id, secret, expires_at)
+
+
+async def note_refused_sign_in(db: Database, email: str, browser: Browser) -> None:
+    """Record a sign-in that was refused, where the address is somebody's, in the log of each of their tenants.
+
+    Call it after the answer: that there is something to record must not be told by how long it takes.
+    """
+    try:
+        email = normalized_email(email)
+    except InvalidInput:
+        return
+    async with db.system() as session:
+        found = await store.find_credentials(session, email)
+    if found is None:
+        return
+    async with db.personal(found.id) as session:
+        await _record(session, found.id, Action.SESSION_REFUSED, browser.address, actor=UNKNOWN)
 
 
 async def session_of(db: Database, secret: str, *, pepper: bytes) -> PersonSession | None:
@@ -128,17 +149,26 @@ async def list_sessions(db: Database, person_id: UUID, *, within: UUID | None) -
         return await store.list_sessions(session, person_id, within=within, limit=MAX_SESSIONS)
 
 
-async def end_session(db: Database, person_id: UUID, session_id: UUID, *, within: UUID | None) -> ListedSession:
-    """End one of a person's sessions; doing it twice changes nothing. `within` as above. Raises NotFound."""
+async def end_session(
+    db: Database, person_id: UUID, session_id: UUID, *, within: UUID | None, address: str | None = None
+) -> ListedSession:
+    """End one of a person's sessions; doing it twice changes nothing.
+
+    `within` as above; `address`: where they are. Raises NotFound.
+    """
     async with db.personal(person_id) as session:
         ended = await store.revoke_session(session, person_id, session_id, within=within)
-    if ended is None:
-        raise NotFound("There is no such session.", code=ErrorCode.SESSION_NOT_FOUND)
+        if ended is None:
+            raise NotFound("There is no such session.", code=ErrorCode.SESSION_NOT_FOUND)
+        objects = (named("session", session_id),)
+        await _record(session, person_id, Action.SESSION_ENDED, address, *objects, within=within)
     return ended
 
 
-async def change_password(db: Database, signed_in: PersonSession, old: str, new: str) -> None:
-    """Take another password, and end the person's other sessions.
+async def change_password(
+    db: Database, signed_in: PersonSession, old: str, new: str, *, address: str | None = None
+) -> None:
+    """Take another password, and end the person's other sessions. `address`: where they are.
 
     Raises InvalidInput, or Forbidden for who signed in by a tenant's provider, which says nothing of passwords.
     """
@@ -153,6 +183,7 @@ async def change_password(db: Database, signed_in: PersonSession, old: str, new:
     async with db.personal(signed_in.person_id) as session:
         await store.set_password(session, signed_in.person_id, password_hash)
         await store.revoke_other_sessions(session, signed_in.person_id, kept=signed_in.id)
+        await _record(session, signed_in.person_id, Action.PASSWORD_CHANGED, address)
 
 
 async def list_memberships(db: Database, person_id: UUID, *, within: UUID | None) -> list[Membership]:
@@ -160,3 +191,22 @@ async def list_memberships(db: Database, person_id: UUID, *, within: UUID | None
     async with db.personal(person_id) as session:
         found = await store.list_memberships(session)
     return [each for each in found if within in (None, each.tenant_id)]
+
+
+async def _record(
+    session: Session,
+    person_id: UUID,
+    action: Action,
+    address: str | None,
+    *objects: str,
+    actor: str | None = None,
+    within: UUID | None = None,
+) -> None:
+    """Record what a person does in the log of each of their tenants, or of the one to which a session is confined.
+
+    `actor` None is the person.
+    """
+    subject = named("person", person_id)
+    memberships = await store.list_memberships(session)
+    tenants = [each.tenant_id for each in memberships if within in (None, each.tenant_id)]
+    await audit.record_of_person(session, tenants, action, subject, *objects, actor=actor or subject, address=address)

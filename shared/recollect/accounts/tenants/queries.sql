@@ -35,6 +35,10 @@ UPDATE tenants SET plan = :plan WHERE slug = :slug RETURNING id, slug, name, sta
 -- once, not for every row: a fifth of the time (measured).
 SELECT set_config('statement_timeout', '0', false), set_config('plan_cache_mode', 'auto', false) AS plan_cache_mode;
 
+-- name: allow_audit_removal
+-- Entries of the audit log may be deleted in this transaction.
+SELECT set_config('recollect.audit_removal', 'on', true);
+
 -- name: forget_statistics
 -- Take new statistics of every table that holds what people wrote; those of which it could not.
 SELECT forget_statistics(NULL) AS left_out;
@@ -71,6 +75,8 @@ SELECT (SELECT count(*) FROM autolinks WHERE tenant_id = :tenant_id) AS autolink
     (SELECT count(*) FROM webhooks WHERE tenant_id = :tenant_id) AS webhooks,
     (SELECT count(*) FROM invitations WHERE tenant_id = :tenant_id) AS invitations,
     (SELECT count(*) FROM members WHERE tenant_id = :tenant_id) AS members,
+    (SELECT count(*) FROM idempotency_keys WHERE tenant_id = :tenant_id) AS idempotency_keys,
+    (SELECT count(*) FROM audit_log WHERE tenant_id = :tenant_id) AS audit_log,
     (SELECT count(*) FROM usage_hourly WHERE tenant_id = :tenant_id) AS usage_hourly,
     (SELECT count(*) FROM graph_heads WHERE tenant_id = :tenant_id) AS graph_heads,
     (SELECT count(*) FROM graph_indexes WHERE tenant_id = :tenant_id) AS graph_indexes,
@@ -139,6 +145,10 @@ WITH d_autolinks AS (
     DELETE FROM invitations WHERE tenant_id = :tenant_id RETURNING 1
 ), d_members AS (
     DELETE FROM members WHERE tenant_id = :tenant_id RETURNING 1
+), d_idempotency_keys AS (
+    DELETE FROM idempotency_keys WHERE tenant_id = :tenant_id RETURNING 1
+), d_audit_log AS (
+    DELETE FROM audit_log WHERE tenant_id = :tenant_id RETURNING 1
 ), d_usage_hourly AS (
     DELETE FROM usage_hourly WHERE tenant_id = :tenant_id RETURNING 1
 ), d_graph_heads AS (
@@ -180,6 +190,8 @@ SELECT (SELECT count(*) FROM d_autolinks) AS autolinks,
     (SELECT count(*) FROM d_webhooks) AS webhooks,
     (SELECT count(*) FROM d_invitations) AS invitations,
     (SELECT count(*) FROM d_members) AS members,
+    (SELECT count(*) FROM d_idempotency_keys) AS idempotency_keys,
+    (SELECT count(*) FROM d_audit_log) AS audit_log,
     (SELECT count(*) FROM d_usage_hourly) AS usage_hourly,
     (SELECT count(*) FROM d_graph_heads) AS graph_heads,
     (SELECT count(*) FROM d_graph_indexes) AS graph_indexes,

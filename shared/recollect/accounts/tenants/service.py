@@ -1,5 +1,7 @@
 """Use cases of operators: create, list, suspend and resume tenants, and give them plans."""
 
+from recollect.accounts.audit import service as audit
+from recollect.accounts.audit.model import Action, named
 from recollect.accounts.plans import service as plans
 from recollect.accounts.plans.model import UNLIMITED
 from recollect.accounts.tenants import store
@@ -18,9 +20,11 @@ async def create_tenant(operator: Operator, slug: str, name: str, *, plan: str =
     if controls(name):
         raise InvalidInput("A tenant's name has no control characters, such as tabs or ends of lines", path="name")
     await plans.require_plan(operator, plan)
-    tenant = await store.insert_tenant(operator, tenant_slug(slug), name, plan=plan)
-    if tenant is None:
-        raise Conflict(f"There is a tenant {slug!r} already.", code=ErrorCode.TENANT_EXISTS)
+    async with operator.transaction():
+        tenant = await store.insert_tenant(operator, tenant_slug(slug), name, plan=plan)
+        if tenant is None:
+            raise Conflict(f"There is a tenant {slug!r} already.", code=ErrorCode.TENANT_EXISTS)
+        await _record(operator, tenant, Action.TENANT_CREATED, plan=plan)
     return tenant
 
 
@@ -37,17 +41,20 @@ async def list_tenants(operator: Operator, *, after: str = "", limit: int = 1000
 async def set_plan(operator: Operator, slug: str, plan: str) -> Tenant:
     """Give a tenant another plan, in force with its next call: what it has stays, also beyond it. Raises NotFound."""
     await plans.require_plan(operator, plan)
-    return _found(await store.set_plan(operator, slug, plan), slug)
+    async with operator.transaction():
+        tenant = _found(await store.set_plan(operator, slug, plan), slug)
+        await _record(operator, tenant, Action.TENANT_PLAN_CHANGED, plan=plan)
+    return tenant
 
 
 async def suspend_tenant(operator: Operator, slug: str) -> Tenant:
     """From now on none of the tenant's credentials is accepted; its data stays. Raises NotFound."""
-    return _found(await store.set_status(operator, slug, "suspended"), slug)
+    return await _set_status(operator, slug, "suspended", Action.TENANT_SUSPENDED)
 
 
 async def resume_tenant(operator: Operator, slug: str) -> Tenant:
     """Accept the tenant's credentials again. Raises NotFound."""
-    return _found(await store.set_status(operator, slug, "active"), slug)
+    return await _set_status(operator, slug, "active", Action.TENANT_RESUMED)
 
 
 async def erase_tenant(operator: Operator, slug: str, *, dry_run: bool = False) -> dict[str, int]:
@@ -59,8 +66,10 @@ async def erase_tenant(operator: Operator, slug: str, *, dry_run: bool = False) 
     await store.allow_long_statements(operator)
     if dry_run:
         return await store.count_of_tenant(operator, tenant)
-    await suspend_tenant(operator, slug)
-    return await store.erase_tenant(operator, tenant)
+    await store.set_status(operator, slug, "suspended")  # No entry in a log that is about to go.
+    async with operator.transaction():
+        await store.allow_audit_removal(operator)
+        return await store.erase_tenant(operator, tenant)
 
 
 async def forget_statistics(operator: Operator) -> list[str]:
@@ -69,6 +78,17 @@ async def forget_statistics(operator: Operator) -> list[str]:
     The tables of which that could not be done, since others are analysing or vacuuming them.
     """
     return await store.forget_statistics(operator)
+
+
+async def _set_status(operator: Operator, slug: str, status: str, action: Action) -> Tenant:
+    async with operator.transaction():
+        tenant = _found(await store.set_status(operator, slug, status), slug)
+        await _record(operator, tenant, action)
+    return tenant
+
+
+async def _record(operator: Operator, tenant: Tenant, action: Action, **details: str) -> None:
+    await audit.record_of_operator(operator, tenant.id, action, named("tenant", tenant.id), **details)
 
 
 def _found(tenant: Tenant | None, slug: str) -> Tenant:

@@ -32,6 +32,11 @@ async def allow_long_statements(operator: Operator) -> None:
     await operator.execute(queries.allow_long_statements)
 
 
+async def allow_audit_removal(operator: Operator) -> None:
+    """Let this transaction delete entries of the audit log."""
+    await operator.execute(queries.allow_audit_removal)
+
+
 async def count_of_tenant(operator: Operator, tenant: Tenant) -> dict[str, int]:
     """How many rows of each table are a tenant's."""
     return dict(await operator.fetchrow(queries.count_of_tenant, tenant_id=tenant.id) or {})

@@ -11,9 +11,12 @@ from dataclasses import replace
 from datetime import datetime
 from uuid import UUID
 
+from recollect.accounts.audit import service as audit
+from recollect.accounts.audit.model import Action, named
 from recollect.accounts.identity import service as identity
 from recollect.accounts.quotas import service as quotas
 from recollect.accounts.quotas.model import TenantTotals
+from recollect.caller import Check, unconditional
 from recollect.errors import Conflict, ErrorCode, Forbidden, InvalidInput, NotFound, Unavailable
 from recollect.graph.graphs import store
 from recollect.graph.graphs.model import (
@@ -109,6 +112,7 @@ async def create_graph(tx: Transaction, new: NewGraph) -> Graph:
     if graph is None:
         raise Conflict(f"There is a graph named {new.name!r} already.", code=ErrorCode.GRAPH_EXISTS)
     await quotas.require_room_for_graph(tx)
+    await audit.record(tx, Action.GRAPH_CREATED, named("graph", graph.id))
     return graph
 
 
@@ -153,19 +157,21 @@ async def configure_graph(tx: Transaction, name: str, patch: GraphPatch, operati
             # Writers that wait for the lock have read the old configuration: a new head makes them begin again.
             await store.renew_head(tx, graph)
             revision.touch("graphs_configured", [graph.id])
+            await audit.record(tx, Action.GRAPH_CONFIGURED, named("graph", graph.id))
     return graph
 
 
-async def delete_graph(tx: Transaction, name: str, operation: str) -> bool:
+async def delete_graph(tx: Transaction, name: str, operation: str, *, check: Check[Graph] = unconditional) -> bool:
     """Delete a graph with all that belongs to it, its history included; whether it was there. Its name is free again.
 
     Edges from other graphs stay and dangle. Raises Forbidden under an allow-list, Conflict while it is the default
-    graph of a key that holds: that key would silently write elsewhere.
+    graph of a key that holds: that key would silently write elsewhere; and as `check` does.
     """
     graph = await open_graph(tx, name)
     _require_unconfined(tx)
     if graph is None or await store.lock_graph(tx, name, operation) is None:
         return False
+    check(await get_graph(tx, name))
     if await identity.is_default_graph(tx, graph.id):
         raise Conflict("Keys have this graph as their default. Revoke them first.", code=ErrorCode.GRAPH_IN_USE)
     await store.plan_checks_once(tx)

@@ -5,12 +5,16 @@ held them is deleted, and the planner's statistics are renewed, since they hold 
 ids, and who erased.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 from uuid import UUID
 
+from recollect.accounts.audit import service as audit
+from recollect.accounts.audit.model import Action, named
+from recollect.accounts.idempotency import service as idempotency
+from recollect.caller import Check, unconditional
 from recollect.errors import Conflict, InvalidInput, NotFound
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import Graph, Revision
@@ -63,22 +67,30 @@ async def erase_person(
         revision.touch("relations_erased", [relation.id for relation in targets.relations])
     number = None if revision.is_empty else revision.number
     left_out = () if dry_run else await _end_with_statistics(tx, revision.graph.id)
+    await idempotency.forget_answers(tx)
+    await audit.record(tx, Action.PERSON_ERASED, named("graph", revision.graph.id), erased=_told(erased))
     return Receipt(number, targets.names, erased, {table: count for table, count in kept.items() if count}, left_out)
 
 
-async def erase_graph(tx: Transaction, graph_name: str, *, dry_run: bool = False) -> Receipt:
+async def erase_graph(
+    tx: Transaction, graph_name: str, *, dry_run: bool = False, check: Check[Graph] = unconditional
+) -> Receipt:
     """Erase a graph with its history, its log and its jobs. Its name is free afterwards.
 
-    Raises NotFound, Forbidden for a caller with an allow-list, Conflict if it is the default graph of a valid key.
+    Raises NotFound, Forbidden for a caller with an allow-list, Conflict if it is the default graph of a valid key, and
+    what `check` does.
     """
     graph = await graphs.get_graph(tx, graph_name)
     await store.allow_long_statements(tx, LONGEST_STATEMENT)
     counts = await store.count_of_graph(tx, graph.id)
     if dry_run:
+        check(graph)
         return Receipt(None, (), counts)
-    await graphs.delete_graph(tx, graph_name, "erase_graph")
+    await graphs.delete_graph(tx, graph_name, "erase_graph", check=check)
     kept = await store.count_of_graph(tx, graph.id)
     left_out = await _end_with_statistics(tx, None)
+    await idempotency.forget_answers(tx)
+    await audit.record(tx, Action.GRAPH_ERASED, named("graph", graph.id), erased=_told(counts))
     return Receipt(None, (), counts, {table: count for table, count in kept.items() if count}, left_out)
 
 
@@ -151,6 +163,11 @@ async def _take_away(tx: Transaction, revision: Revision, targets: ErasureTarget
     changed = [rewrite for rewrite in rewrites if rewrite.fields != rewrite.head.fields]
     await nodes.rewrite(tx, revision, changed)
     return len(changed)
+
+
+def _told(erased: Mapping[str, int]) -> dict[str, int]:
+    """What was erased, as the audit log tells it: rows by table."""
+    return {table: count for table, count in erased.items() if count}
 
 
 def _pages(ids: Sequence[UUID]) -> list[Sequence[UUID]]:

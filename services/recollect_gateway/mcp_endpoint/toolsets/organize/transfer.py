@@ -125,6 +125,7 @@ async def export_graph(call: Call, arguments: ExportGraph) -> Reply:
             f"(it stands in the toolsets organize and admin). Outside of MCP: `recollect export --graph {name} "
             f"--format {arguments.format}`, GET /v1/graphs/{name}/export?format={arguments.format}"
         )
+    await exports.record_export(call.services.db, call.caller, export)
     return _exported(arguments.format, text, export.snapshot.revision, export.facts_left_out)
 
 
@@ -160,6 +161,7 @@ async def import_graph(call: Call, arguments: ImportGraph) -> Reply:
         imported += await transfer.import_items(tx, revision, items, Strategy(arguments.merge_strategy))
         if not arguments.dry_run:
             transfer.require_sound(imported.problems, field="data")
+        await transfer.record_import(tx, revision.graph.name, arguments.format)
     return Reply(_imported(imported, arguments.dry_run))
 
 

@@ -29,7 +29,8 @@ WHERE tenant_id = :tenant_id AND id IN (
     WHERE tenant_id = :tenant_id AND person_id = :person_id AND revoked_at IS NULL AND expires_at > clock_timestamp()
     ORDER BY coalesce(last_used_at, created_at) DESC, id DESC
     OFFSET :kept
-);
+)
+RETURNING id;
 
 -- name: insert_code
 -- The code of a grant.
@@ -125,11 +126,17 @@ UPDATE oauth_access_tokens SET revoked_at = coalesce(revoked_at, clock_timestamp
 WHERE tenant_id = :tenant_id AND id = :id;
 
 -- name: revoke_grant
--- A grant, with all its tokens, is void from now on; one that is void keeps its first time. Its id, if there is one.
-UPDATE oauth_grants SET revoked_at = coalesce(revoked_at, clock_timestamp()),
-    revoked_by = CASE WHEN revoked_at IS NULL THEN :revoked_by ELSE revoked_by END
-WHERE tenant_id = :tenant_id AND id = :grant_id
-RETURNING id;
+-- A grant, with all its tokens, is void from now on; one that is void keeps its first time. Whether it was not void.
+WITH held AS (
+    SELECT id, revoked_at IS NULL AS was_held FROM oauth_grants
+    WHERE tenant_id = :tenant_id AND id = :grant_id
+    FOR UPDATE
+)
+UPDATE oauth_grants g SET revoked_at = coalesce(g.revoked_at, clock_timestamp()),
+    revoked_by = CASE WHEN h.was_held THEN :revoked_by ELSE g.revoked_by END
+FROM held h
+WHERE g.tenant_id = :tenant_id AND g.id = h.id
+RETURNING h.was_held;
 
 -- fragment: grant_fields
 -- A grant as it is listed, and whose it is: Grant.

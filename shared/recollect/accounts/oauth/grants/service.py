@@ -9,6 +9,8 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
+from recollect.accounts.audit import service as audit
+from recollect.accounts.audit.model import Action, named
 from recollect.accounts.identity.model import generate_secret, hash_secret, kind_of
 from recollect.accounts.identity.service import GRANT_SUBJECT, REFUSAL, TenantSuspended
 from recollect.accounts.members.model import subject_of
@@ -39,7 +41,7 @@ from recollect.caller import ROLE_SCOPES, Caller, Rates
 from recollect.errors import ErrorCode, NotFound, Unauthenticated
 from recollect.platform.db import Database, Transaction
 
-REUSE, CLIENT = "reuse", "client"
+REUSE, CLIENT, LIMIT = "reuse", "client", "limit"
 """Who revoked a grant, where it was neither a person nor a key."""
 
 
@@ -47,14 +49,15 @@ class WrongResource(Unauthenticated):
     """The token holds, elsewhere. Nobody is told the difference."""
 
 
-def approving(membership: Membership, person_id: UUID) -> Caller:
-    """A member who gives a grant: reaches every graph of the tenant that it may name."""
+def approving(membership: Membership, person_id: UUID, *, address: str | None = None) -> Caller:
+    """A member who gives a grant: reaches every graph of the tenant that it may name. `address`: where they are."""
     return Caller(
         membership.tenant_id,
         membership.tenant,
         subject=subject_of(person_id),
         scopes=ROLE_SCOPES[membership.role],
         role=membership.role,
+        address=address,
     )
 
 
@@ -67,7 +70,10 @@ async def approve(tx: Transaction, approval: Approval, *, pepper: bytes) -> str:
     await store.forget_grants(tx, approval.person_id)
     grant_id = await store.insert_grant(tx, approval, lifetime=CODE_LIFETIME)
     await store.insert_code(tx, grant_id, approval, code_hash=hash_secret(code, pepper), lifetime=CODE_LIFETIME)
-    await store.revoke_oldest_grants(tx, approval.person_id, kept=MAX_GRANTS)
+    await audit.record(tx, Action.GRANT_GIVEN, named("grant", grant_id), scopes=list(approval.scopes))
+    beyond = await store.revoke_oldest_grants(tx, approval.person_id, kept=MAX_GRANTS)
+    if beyond:
+        await audit.record(tx, Action.GRANT_ENDED, *(named("grant", each) for each in beyond), revoked_by=LIMIT)
     return code
 
 
@@ -89,7 +95,7 @@ async def present_code(tx: Transaction, code: str, client_id: str, *, pepper: by
         return None
     standing = record.presented.standing
     if record.used:
-        await store.revoke_grant(tx, standing.grant_id, revoked_by=REUSE)
+        await _end_reused(tx, standing.grant_id)
         return None
     return record.presented if standing.holds and not record.ended else None
 
@@ -114,7 +120,7 @@ async def present_refresh(
     if record is None or record.standing.client_id != client_id:
         return None
     if record.late:
-        await store.revoke_grant(tx, record.standing.grant_id, revoked_by=REUSE)
+        await _end_reused(tx, record.standing.grant_id)
         return None
     return _presented(record) if record.standing.holds and not record.ended else None
 
@@ -160,7 +166,7 @@ async def give_back(tx: Transaction, facts: TokenFacts) -> None:
     if facts.kind is TokenKind.ACCESS:
         await store.revoke_access_token(tx, facts.id)
     else:
-        await store.revoke_grant(tx, facts.grant_id, revoked_by=CLIENT)
+        await _end(tx, facts.grant_id, revoked_by=CLIENT)
 
 
 async def list_grants(
@@ -172,11 +178,21 @@ async def list_grants(
 
 async def revoke_grant(tx: Transaction, grant_id: UUID) -> Grant:
     """Make a grant and all its tokens void from now on; doing it twice changes nothing. Raises NotFound."""
-    await store.revoke_grant(tx, grant_id, revoked_by=tx.caller.subject)
+    await _end(tx, grant_id, revoked_by=tx.caller.subject)
     grant = await store.get_grant(tx, grant_id)
     if grant is None:
         raise NotFound("There is no such grant.", code=ErrorCode.GRANT_NOT_FOUND)
     return grant
+
+
+async def _end(tx: Transaction, grant_id: UUID, *, revoked_by: str) -> None:
+    if await store.revoke_grant(tx, grant_id, revoked_by=revoked_by):
+        await audit.record(tx, Action.GRANT_ENDED, named("grant", grant_id), revoked_by=revoked_by)
+
+
+async def _end_reused(tx: Transaction, grant_id: UUID) -> None:
+    if await store.revoke_grant(tx, grant_id, revoked_by=REUSE):
+        await audit.record(tx, Action.GRANT_REUSE_DETECTED, named("grant", grant_id))
 
 
 async def _issue(

@@ -95,9 +95,9 @@ async def forget_grants(tx: Transaction, person_id: UUID) -> None:
     await tx.execute(queries.forget_grants, person_id=person_id)
 
 
-async def revoke_oldest_grants(tx: Transaction, person_id: UUID, *, kept: int) -> None:
-    """End a person's grants beyond so many."""
-    await tx.execute(queries.revoke_oldest_grants, person_id=person_id, kept=kept)
+async def revoke_oldest_grants(tx: Transaction, person_id: UUID, *, kept: int) -> list[UUID]:
+    """End a person's grants beyond so many; which."""
+    return [row["id"] for row in await tx.fetch(queries.revoke_oldest_grants, person_id=person_id, kept=kept)]
 
 
 async def insert_code(
@@ -208,8 +208,9 @@ async def revoke_access_token(tx: Transaction, token_id: UUID) -> None:
 
 
 async def revoke_grant(tx: Transaction, grant_id: UUID, *, revoked_by: str) -> bool:
-    """Make a grant void, and so all its tokens; False if the tenant has no such grant."""
-    return await tx.fetchval(queries.revoke_grant, grant_id=grant_id, revoked_by=revoked_by) is not None
+    """Make a grant void, and so all its tokens; whether it was not void before. False if there is no such grant."""
+    was_held: bool | None = await tx.fetchval(queries.revoke_grant, grant_id=grant_id, revoked_by=revoked_by)
+    return bool(was_held)
 
 
 async def get_grant(tx: Transaction, grant_id: UUID) -> Grant | None:

@@ -1,0 +1,155 @@
+"""/v1/audit: who administered what of the tenant, and when."""
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Annotated, Any
+from uuid import UUID
+
+import msgspec
+from litestar import Controller, Request, get
+from litestar.datastructures import State
+from litestar.di import NamedDependency
+from litestar.openapi.spec import OpenAPIMediaType, OpenAPIResponse, OpenAPIType, Operation, Schema
+from litestar.params import FromQuery, QueryParameter
+from litestar.response import Stream
+from msgspec import Struct
+
+from recollect.accounts.audit import service as audit
+from recollect.accounts.audit.model import Action, AuditEntry, AuditFilter
+from recollect.caller import Caller
+from recollect.errors import InvalidInput
+from recollect.platform.db import Database
+from recollect.times import NEEDED
+from recollect_gateway.errors import RESPONSES
+from recollect_gateway.guards import BY_SCOPE, held_to, requires_admin
+from recollect_gateway.management.pages import Limit, Page, page_of
+from recollect_gateway.parsing import check_text, utc
+
+NDJSON = "application/x-ndjson"
+
+AnyRequest = Request[Caller, Any, State]
+ByActor = Annotated[
+    str | None,
+    QueryParameter(name="actor", max_length=200, description="Only acts of this subject: `key:…`, `person:…`"),
+]
+OnObject = Annotated[
+    str | None, QueryParameter(name="object", max_length=200, description="Only acts on this: `key:…`, `graph:…`")
+]
+Since = Annotated[datetime | None, QueryParameter(name="since", description="Only acts at this time or later")]
+Until = Annotated[datetime | None, QueryParameter(name="until", description="Only acts before this time")]
+OfAction = Annotated[Action | None, QueryParameter(name="action", description="Only acts of this kind")]
+
+
+class AuditEntryBody(Struct, frozen=True):
+    """One act. `actor`: a key, person or grant by its subject, `operator`, `worker`, `oauth`, `reported` or `unknown`.
+
+    `objects`: what it was on, each as `kind:id`. `address`: the client's. `details`: words of ours and numbers.
+    """
+
+    id: str
+    at: datetime
+    actor: str
+    action: Action
+    objects: list[str]
+    address: str | None
+    trace_id: str | None
+    details: dict[str, Any]
+
+
+@dataclass
+class AuditExportOperation(Operation):
+    """Tells OpenAPI that lines are answered."""
+
+    def __post_init__(self) -> None:
+        """Add the media type."""
+        schema = Schema(type=OpenAPIType.STRING, description="A JSON object a line, as an item of `GET /v1/audit`")
+        answer = (self.responses or {}).get("200")
+        if isinstance(answer, OpenAPIResponse):
+            answer.content = {NDJSON: OpenAPIMediaType(schema=schema)}
+
+
+class AuditController(Controller):
+    """Read and export the audit log."""
+
+    path = "/audit"
+    tags = ("audit",)
+    guards = (requires_admin,)
+    opt = BY_SCOPE
+
+    @get("/", responses=RESPONSES, summary="Read the audit log")
+    async def list_entries(
+        self,
+        request: AnyRequest,
+        db: NamedDependency[Database],
+        actor: ByActor = None,
+        action: OfAction = None,
+        on: OnObject = None,
+        since: Since = None,
+        until: Until = None,
+        cursor: FromQuery[UUID | None] = None,
+        limit: Limit = 50,
+    ) -> Page[AuditEntryBody]:
+        """Acts of administration, newest first."""
+        only = _filter(actor, action, on, since, until)
+        async with db.transaction(request.user, read_only=True) as tx:
+            found = await audit.list_entries(tx, only, before=cursor, limit=limit + 1)
+        return page_of(found, limit, _body, lambda entry: str(entry.id))
+
+    @get(
+        "/export",
+        responses=RESPONSES,
+        summary="Export the audit log",
+        operation_class=AuditExportOperation,
+    )
+    async def export_entries(
+        self,
+        request: AnyRequest,
+        db: NamedDependency[Database],
+        actor: ByActor = None,
+        action: OfAction = None,
+        on: OnObject = None,
+        since: Since = None,
+        until: Until = None,
+    ) -> Stream:
+        """All of it, or what is asked for, newest first, a JSON object a line. The export is an act of its own.
+
+        An answer that ends before its last chunk is not whole.
+        """
+        only = _filter(actor, action, on, since, until)
+        async with db.transaction(request.user) as tx:
+            await audit.record(tx, Action.AUDIT_EXPORTED)
+        parts = held_to(request, _lines(db, request.user, only))
+        headers = {"Content-Disposition": 'attachment; filename="audit.jsonl"', "X-Content-Type-Options": "nosniff"}
+        return Stream(parts, media_type=NDJSON, headers=headers)
+
+
+async def _lines(db: Database, caller: Caller, only: AuditFilter) -> AsyncIterator[bytes]:
+    async for entries in audit.export_entries(db, caller, only):
+        yield msgspec.json.Encoder().encode_lines([_body(entry) for entry in entries])
+
+
+def _filter(
+    actor: str | None, action: Action | None, on: str | None, since: datetime | None, until: datetime | None
+) -> AuditFilter:
+    check_text({"actor": actor, "object": on})
+    return AuditFilter(actor, action, on, _time(since, "since"), _time(until, "until"))
+
+
+def _time(given: datetime | None, name: str) -> datetime | None:
+    if given is not None and given.tzinfo is None:
+        raise InvalidInput(NEEDED, path=name)
+    return utc(given, name)
+
+
+def _body(entry: AuditEntry) -> AuditEntryBody:
+    return AuditEntryBody(
+        str(entry.id),
+        entry.at,
+        entry.actor,
+        Action(entry.action),
+        list(entry.objects),
+        entry.address,
+        entry.trace_id,
+        entry.details,
+    )

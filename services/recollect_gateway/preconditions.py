@@ -1,0 +1,93 @@
+"""Entity tags: to ask only for what has changed, and to change only what one has seen (RFC 9110, section 13).
+
+A tag is strong and has two halves: of what can be changed, and of all that is told, such as when a key was used last or
+what a graph holds by now. `If-None-Match` compares both. `If-Match` compares the first: it asks whether somebody else
+changed what one is about to change, and a key that is used meanwhile is still the same.
+
+A route that tells one thing answers with `tagged`. One that changes it hands `unchanged` to the use case, which calls
+it with the thing once its row is locked, in the transaction that changes it:
+
+    async with db.transaction(request.user, read_only=True) as tx:
+        return tagged(request, _body(await identity.get_key(tx, key_id)), lasting=_lasting)
+
+    async with db.transaction(request.user) as tx:
+        return _body(await identity.revoke_key(tx, key_id, check=unchanged(request, lambda key: _lasting(_body(key)))))
+
+`needed=True` is for routes that replace a configuration as a whole: without `If-Match` they answer 428.
+"""
+
+import hashlib
+import re
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import msgspec
+from litestar import Request, Response
+from msgspec import Struct
+
+from recollect.caller import Caller
+from recollect.errors import InvalidInput, PreconditionFailed, PreconditionRequired
+
+T = TypeVar("T")
+B = TypeVar("B", bound=Struct)
+AnyRequest = Request[Caller, Any, Any]
+
+MAX_TAGS = 50
+"""Tags of one header."""
+
+_TAG = re.compile(r'[ \t]*(W/)?"([\x21\x23-\x7e\x80-\xff]*)"[ \t]*(?:,|$)')
+
+
+def tagged(request: AnyRequest, body: B, *, lasting: Callable[[B], Struct] | None = None) -> Response[B]:
+    """The answer that tells one thing with its tag, or 304 where the client has it as it is.
+
+    `lasting`: of what is told, what can be changed; None is all of it.
+    """
+    tag = _tag(request, body, lasting)
+    known = _told(request, "if-none-match", weak=True) if "if-none-match" in request.headers else set[str]()
+    if known is None or tag in known:
+        return Response(None, status_code=304, headers={"ETag": f'"{tag}"'})  # type: ignore[arg-type]  # no body
+    return Response(body, headers={"ETag": f'"{tag}"'})
+
+
+def unchanged(request: AnyRequest, lasting: Callable[[T], Struct], *, needed: bool = False) -> Callable[[T], None]:
+    """What a use case calls with what it is about to change, once that is locked: it raises PreconditionFailed.
+
+    `lasting` gives of it what it gives to `tagged`. Raises PreconditionRequired where `needed` and nothing is said.
+    """
+    if "if-match" not in request.headers:
+        if needed:
+            raise PreconditionRequired("Say by If-Match what is replaced: the ETag of the answer that tells it")
+        return lambda _: None
+    known = _told(request, "if-match", weak=False)
+
+    def check(thing: T) -> None:
+        if known is not None and _half(request, lasting(thing)) not in {tag.partition("-")[0] for tag in known}:
+            raise PreconditionFailed("This was changed since. Read it again, and decide anew.")
+
+    return check
+
+
+def _tag(request: AnyRequest, body: B, lasting: Callable[[B], Struct] | None) -> str:
+    return f"{_half(request, lasting(body) if lasting else body)}-{_half(request, body)}"
+
+
+def _half(request: AnyRequest, body: Struct) -> str:
+    """A hash of what is told, which differs between tenants also where they tell the same."""
+    hashed = hashlib.blake2b(msgspec.json.encode(body), key=request.user.tenant_id.bytes, digest_size=12)
+    return hashed.hexdigest()
+
+
+def _told(request: AnyRequest, header: str, *, weak: bool) -> set[str] | None:
+    """The tags of a header; None is any (`*`). Weak ones match nothing, unless `weak`. Raises InvalidInput."""
+    given, at, tags = ",".join(request.headers.getall(header)), 0, set[str]()
+    if given.strip() == "*":
+        return None
+    while at < len(given):
+        tag = _TAG.match(given, at)
+        if tag is None or len(tags) >= MAX_TAGS:
+            raise InvalidInput(f"Up to {MAX_TAGS} entity tags, each in quotes, or *", path=header)
+        if weak or not tag[1]:
+            tags.add(tag[2])
+        at = tag.end()
+    return tags

@@ -1,0 +1,83 @@
+"""Use cases of the audit log: record an act, in the transaction of the act; read what was done; let old entries go."""
+
+from collections.abc import AsyncIterator, Sequence
+from datetime import timedelta
+from uuid import UUID
+
+from recollect.accounts.audit import store
+from recollect.accounts.audit.model import Action, AuditEntry, AuditFilter, Detail
+from recollect.caller import OPERATOR, Caller
+from recollect.platform.db import Database, Operator, Session, Transaction
+
+FORGOTTEN_AT_ONCE = 1_000
+"""Entries that one transaction deletes, at most."""
+
+EXPORTED_AT_ONCE = 500
+"""Entries that a step of an export reads: 2 MB at most."""
+
+
+async def record(tx: Transaction, action: Action, *objects: str, **details: Detail) -> None:
+    """Record that the caller does this, if the transaction commits. `objects`: what it is on, each by `named`."""
+    await store.insert_entry(
+        tx,
+        tx.tenant_id,
+        action,
+        actor=tx.caller.subject,
+        objects=objects,
+        address=tx.caller.address,
+        details=details,
+    )
+
+
+async def record_of_operator(
+    operator: Operator, tenant_id: UUID, action: Action, *objects: str, **details: Detail
+) -> None:
+    """Record that an operator does this with a tenant. Call it inside `operator.transaction()`."""
+    await store.insert_entry(
+        operator, tenant_id, action, actor=OPERATOR, objects=objects, address=None, details=details
+    )
+
+
+async def record_of_person(
+    session: Session, tenant_ids: Sequence[UUID], action: Action, *objects: str, actor: str, address: str | None
+) -> None:
+    """Record what somebody does who has signed in, in the log of each tenant of which they are a member.
+
+    Call it inside `db.personal()` of that person: the database takes nothing of another.
+    """
+    if tenant_ids:
+        await store.insert_entries_of_person(session, tenant_ids, action, actor=actor, objects=objects, address=address)
+
+
+async def list_entries(
+    tx: Transaction, only: AuditFilter, *, before: UUID | None = None, limit: int = 100
+) -> list[AuditEntry]:
+    """The tenant's entries, newest first."""
+    return await store.list_entries(tx, only, before=before, limit=limit)
+
+
+async def export_entries(db: Database, caller: Caller, only: AuditFilter) -> AsyncIterator[list[AuditEntry]]:
+    """All entries of the tenant, newest first, in steps of one short transaction each.
+
+    What is recorded meanwhile is newer than what is read, and not part of it.
+    """
+    before = None
+    while True:
+        async with db.transaction(caller, read_only=True) as tx:
+            found = await store.list_entries(tx, only, before=before, limit=EXPORTED_AT_ONCE)
+        if found:
+            yield found
+        if len(found) < EXPORTED_AT_ONCE:
+            return
+        before = found[-1].id
+
+
+async def tenants_with_old_audit(db: Database, *, kept: timedelta) -> list[UUID]:
+    """Active tenants with entries that are older than they are kept."""
+    async with db.system() as session:
+        return await store.tenants_with_old_audit(session, kept=kept)
+
+
+async def forget_old(tx: Transaction, *, kept: timedelta, limit: int = FORGOTTEN_AT_ONCE) -> bool:
+    """Delete entries that are older than they are kept: one step; whether another may find more."""
+    return await store.forget_audit(tx, kept=kept, limit=limit) == limit

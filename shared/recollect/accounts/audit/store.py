@@ -1,0 +1,87 @@
+"""One function per query of `queries.sql`."""
+
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from uuid import UUID
+
+import msgspec
+
+from recollect.accounts.audit.model import Action, AuditEntry, AuditFilter, Detail
+from recollect.ids import new_id
+from recollect.platform.db import Operator, Session, Transaction
+from recollect.platform.sql import Queries
+from recollect.platform.telemetry import current_trace_id
+
+queries = Queries(__package__)
+
+
+async def insert_entry(
+    tx: Transaction | Operator,
+    tenant_id: UUID,
+    action: Action,
+    *,
+    actor: str,
+    objects: Sequence[str],
+    address: str | None,
+    details: Mapping[str, Detail],
+) -> None:
+    """Store an act of a tenant; `tenant_id` counts for operators, and is the caller's in a transaction."""
+    await tx.execute(
+        queries.insert_entry,
+        tenant_id=tenant_id,
+        id=new_id(),
+        actor=actor,
+        action=action,
+        objects=list(objects),
+        address=address,
+        trace_id=current_trace_id(),
+        details=msgspec.json.encode(details).decode(),
+    )
+
+
+async def insert_entries_of_person(
+    session: Session,
+    tenant_ids: Sequence[UUID],
+    action: Action,
+    *,
+    actor: str,
+    objects: Sequence[str],
+    address: str | None,
+) -> None:
+    """Store an act of a person in the log of each of these tenants, of which they are a member."""
+    await session.execute(
+        queries.insert_entries_of_person,
+        tenant_ids=list(tenant_ids),
+        ids=[new_id() for _ in tenant_ids],
+        actor=actor,
+        action=action,
+        objects=list(objects),
+        address=address,
+        trace_id=current_trace_id(),
+    )
+
+
+async def list_entries(tx: Transaction, only: AuditFilter, *, before: UUID | None, limit: int) -> list[AuditEntry]:
+    """Entries before an id, newest first."""
+    rows = await tx.fetch(
+        queries.list_entries,
+        before=before,
+        actor=only.actor,
+        action=only.action,
+        object=only.object,
+        since=only.since,
+        until=only.until,
+        limit=limit,
+    )
+    return [AuditEntry(**{**row, "objects": tuple(row["objects"])}) for row in rows]
+
+
+async def tenants_with_old_audit(session: Session, *, kept: timedelta) -> list[UUID]:
+    """Active tenants with entries that are older than they are kept."""
+    return [row["tenant_id"] for row in await session.fetch(queries.tenants_with_old_audit, kept=kept)]
+
+
+async def forget_audit(tx: Transaction, *, kept: timedelta, limit: int) -> int:
+    """Delete the oldest entries that are older than they are kept; how many."""
+    gone: int = await tx.fetchval(queries.forget_audit, kept=kept, limit=limit)
+    return gone

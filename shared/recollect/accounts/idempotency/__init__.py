@@ -1,0 +1,1 @@
+"""Idempotency keys: a request that is sent again is done once."""

@@ -1,0 +1,124 @@
+"""Requests that may be sent again, and answers that are kept for that: hashed and encrypted."""
+
+import hashlib
+import hmac
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import timedelta
+from uuid import UUID
+
+import msgspec
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+from recollect.caller import Caller
+from recollect.errors import InvalidInput
+
+KEPT = timedelta(hours=24)
+"""How long a key is known, and so how long a repeat is one."""
+
+ANSWER_AWAITED = timedelta(minutes=1)
+"""How long after its act an answer may still be under way; later it is lost."""
+
+MAX_KEY = 255
+"""Characters of a key."""
+
+MAX_KEYS = 10_000
+"""Keys that a tenant may have at a time."""
+
+MAX_ANSWER_BYTES = 64 * 1024
+"""Of an answer that is kept. With MAX_KEYS this bounds what a tenant's answers take."""
+
+NOT_KEPT = b""
+"""Stored where an answer is not kept: too large, not to be kept, or let go by an erasure."""
+
+_NONCE_LENGTH = 12
+
+
+class KeptAnswer(msgspec.Struct, frozen=True):
+    """An answer as it is repeated: status, the headers that say what the body is, and the body."""
+
+    status: int
+    headers: list[tuple[str, str]]
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class IdempotentRequest:
+    """A request that came with a key. Each hash has 32 bytes and tells nothing without the service's secret.
+
+    `key`: the key together with its tenant and whose it is; `content`: what is asked; `rights`: what its sender may.
+    """
+
+    key: bytes
+    content: bytes
+    rights: bytes
+
+    @classmethod
+    def of(
+        cls, caller: Caller, key: str, method: str, target: str, body: bytes, *, pepper: bytes
+    ) -> "IdempotentRequest":
+        """The request of this caller. `target`: path and query."""
+        whose = str(caller.tenant_id).encode(), caller.subject.encode()
+        return cls(
+            _hash(pepper, b"key", [*whose, key.encode()]),
+            _hash(pepper, b"content", [*whose, method.encode(), target.encode(), body]),
+            _hash(pepper, b"rights", [*whose, *_rights(caller)]),
+        )
+
+    @property
+    def lock(self) -> int:
+        """The number that is locked while the request is under way."""
+        return int.from_bytes(self.key[:8], "big", signed=True)
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerVault:
+    """Encrypts answers: some hold secrets that are shown once."""
+
+    key: bytes = field(repr=False)
+
+    @classmethod
+    def of(cls, secret: bytes) -> "AnswerVault":
+        """The vault of this secret."""
+        return cls(HKDF(hashes.SHA256(), length=32, salt=None, info=b"recollect idempotent answers").derive(secret))
+
+    def close(self, answer: KeptAnswer, tenant_id: UUID, request: IdempotentRequest) -> bytes:
+        """The answer, encrypted for this request of this tenant."""
+        nonce = os.urandom(_NONCE_LENGTH)
+        return nonce + AESGCM(self.key).encrypt(nonce, msgspec.msgpack.encode(answer), tenant_id.bytes + request.key)
+
+    def open(self, stored: bytes, tenant_id: UUID, request: IdempotentRequest) -> KeptAnswer | None:
+        """The answer; None where it is another request's, or was stored under another secret."""
+        nonce, encrypted = stored[:_NONCE_LENGTH], stored[_NONCE_LENGTH:]
+        try:
+            told = AESGCM(self.key).decrypt(nonce, encrypted, tenant_id.bytes + request.key)
+        except InvalidTag:
+            return None
+        return msgspec.msgpack.decode(told, type=KeptAnswer)
+
+
+def idempotency_key(given: str) -> str:
+    """The key that a header says, plain or as a string of structured fields (in quotes). Raises InvalidInput."""
+    key = given[1:-1] if len(given) > 1 and given[0] == given[-1] == '"' else given
+    if not 1 <= len(key) <= MAX_KEY or not (key.isascii() and key.isprintable()):
+        raise InvalidInput(f"A key has 1 to {MAX_KEY} printable ASCII characters", path="Idempotency-Key")
+    return key
+
+
+def _rights(caller: Caller) -> list[bytes]:
+    def told(values: Iterable[object] | None) -> bytes:
+        return b"*" if values is None else ",".join(sorted(map(str, values))).encode()
+
+    return [str(caller.role).encode(), told(caller.scopes), told(caller.graphs), told(caller.toolsets)]
+
+
+def _hash(pepper: bytes, purpose: bytes, parts: list[bytes]) -> bytes:
+    """A keyed hash of parts, each with its length before it, so that none runs into the next."""
+    hashed = hmac.new(pepper, b"recollect idempotency " + purpose, hashlib.sha256)
+    for part in parts:
+        hashed.update(len(part).to_bytes(8, "big") + part)
+    return hashed.digest()

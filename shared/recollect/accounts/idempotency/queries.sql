@@ -1,0 +1,50 @@
+-- name: find_key
+-- What is stored of a key that has not expired.
+SELECT request_hash, rights_hash, created_at, answer FROM idempotency_keys
+WHERE tenant_id = :tenant_id AND key_hash = :key_hash AND expires_at > clock_timestamp();
+
+-- name: claim_key
+-- A key, unless it is there and has not expired, another request is under way with it (held false), or the tenant has :most.
+WITH locked AS MATERIALIZED (
+    SELECT pg_try_advisory_xact_lock(:lock) AS held
+), room AS MATERIALIZED (
+    SELECT count(*) < :most::bigint AS is_there
+    FROM (SELECT 1 FROM idempotency_keys WHERE tenant_id = :tenant_id LIMIT :most::bigint) AS k
+), claimed AS (
+    INSERT INTO idempotency_keys AS k (tenant_id, key_hash, request_hash, rights_hash, expires_at)
+    SELECT :tenant_id, :key_hash, :request_hash, :rights_hash, clock_timestamp() + :kept::interval
+    FROM locked, room WHERE held AND is_there
+    ON CONFLICT (tenant_id, key_hash) DO UPDATE
+    SET request_hash = EXCLUDED.request_hash, rights_hash = EXCLUDED.rights_hash, created_at = clock_timestamp(),
+        expires_at = EXCLUDED.expires_at, answer = NULL
+    WHERE k.expires_at <= clock_timestamp()
+    RETURNING 1
+)
+SELECT held, is_there, EXISTS (SELECT 1 FROM claimed) AS claimed FROM locked, room;
+
+-- name: keep_answer
+-- The answer to the request that claimed a key, or that it is not kept.
+UPDATE idempotency_keys SET answer = :answer
+WHERE tenant_id = :tenant_id AND key_hash = :key_hash AND request_hash = :request_hash AND answer IS NULL;
+
+-- name: forget_answers
+-- Keep no answer of those that are or would be kept; that their acts are done stays known.
+UPDATE idempotency_keys SET answer = '' WHERE tenant_id = :tenant_id AND answer IS DISTINCT FROM '';
+
+-- name: tenants_with_expired_keys
+-- Active tenants with keys that have expired.
+SELECT tenant_id FROM tenants_with_expired_idempotency_keys();
+
+-- name: forget_expired
+-- Delete keys that have expired, the oldest first: :limit at most. How many.
+WITH old AS (
+    SELECT key_hash FROM idempotency_keys
+    WHERE tenant_id = :tenant_id AND expires_at <= statement_timestamp()
+    ORDER BY expires_at
+    LIMIT :limit
+    FOR UPDATE SKIP LOCKED
+), gone AS (
+    DELETE FROM idempotency_keys k USING old o WHERE k.tenant_id = :tenant_id AND k.key_hash = o.key_hash
+    RETURNING 1
+)
+SELECT count(*) FROM gone;

@@ -1,0 +1,110 @@
+"""Use cases of idempotency keys: find what a key stands for, claim it with the act, keep the answer, let old ones go.
+
+The row of a key is inserted by the transaction of the act. So an act is done if and only if its key is there, whatever
+dies when; only the answer, which is stored right after, may be missing.
+"""
+
+from datetime import UTC, datetime
+from uuid import UUID
+
+from recollect.accounts.idempotency import store
+from recollect.accounts.idempotency.model import (
+    ANSWER_AWAITED,
+    KEPT,
+    MAX_ANSWER_BYTES,
+    MAX_KEYS,
+    NOT_KEPT,
+    AnswerVault,
+    IdempotentRequest,
+    KeptAnswer,
+)
+from recollect.accounts.idempotency.store import KeyRecord
+from recollect.caller import Caller
+from recollect.errors import Conflict, ErrorCode, TooManyRequests, Unprocessable
+from recollect.platform.db import Database, Transaction
+
+FORGOTTEN_AT_ONCE = 1_000
+"""Keys that one transaction deletes, at most."""
+
+
+async def find_answer(
+    db: Database, caller: Caller, request: IdempotentRequest, vault: AnswerVault
+) -> KeptAnswer | None:
+    """The answer to a request whose act is done; None where it is not done.
+
+    Raises Unprocessable where the key is another request's, Conflict where there is no answer (any more).
+    """
+    async with db.transaction(caller, read_only=True) as tx:
+        record = await store.find_key(tx, request)
+    return None if record is None else _answer(record, caller, request, vault)
+
+
+async def claim(tx: Transaction, request: IdempotentRequest, vault: AnswerVault) -> KeptAnswer | None:
+    """Claim a request's key in the transaction of its act; the answer where the act was done meanwhile.
+
+    Raises as `find_answer` does, and Conflict while another request is under way with the key, TooManyRequests where
+    the tenant has too many keys.
+    """
+    outcome = await store.claim_key(tx, request, kept=KEPT, most=MAX_KEYS)
+    if outcome.claimed:
+        return None
+    if not outcome.held:
+        raise _under_way()
+    record = await store.find_key(tx, request)
+    if record is not None:
+        return _answer(record, tx.caller, request, vault)
+    raise TooManyRequests(
+        f"This tenant has {MAX_KEYS} idempotency keys, which are kept for a day. Send requests without one.",
+        code=ErrorCode.TOO_MANY_IDEMPOTENCY_KEYS,
+        seconds=600,
+    )
+
+
+async def keep_answer(
+    db: Database, caller: Caller, request: IdempotentRequest, answer: KeptAnswer | None, vault: AnswerVault
+) -> None:
+    """Store the answer to a request whose act is done; None, and one that is too large, is not kept."""
+    kept = answer is not None and len(answer.body) <= MAX_ANSWER_BYTES
+    stored = vault.close(answer, caller.tenant_id, request) if answer is not None and kept else NOT_KEPT
+    async with db.transaction(caller) as tx:
+        await store.keep_answer(tx, request, stored)
+
+
+async def forget_answers(tx: Transaction) -> None:
+    """Let all answers of the tenant go, for they may hold what is being erased. No act is done again for that."""
+    await store.forget_answers(tx)
+
+
+async def tenants_with_expired_keys(db: Database) -> list[UUID]:
+    """Active tenants with keys that have expired."""
+    async with db.system() as session:
+        return await store.tenants_with_expired_keys(session)
+
+
+async def forget_expired(tx: Transaction, *, limit: int = FORGOTTEN_AT_ONCE) -> bool:
+    """Delete keys that have expired: one step; whether another may find more."""
+    return await store.forget_expired(tx, limit=limit) == limit
+
+
+def _answer(record: KeyRecord, caller: Caller, request: IdempotentRequest, vault: AnswerVault) -> KeptAnswer:
+    if record.request_hash != request.content:
+        raise Unprocessable(
+            "This key came with another request. Take a new key for each act, and send an act again as it was.",
+            path="Idempotency-Key",
+        )
+    if record.answer is None and record.created_at > datetime.now(UTC) - ANSWER_AWAITED:
+        raise _under_way()
+    answer = vault.open(record.answer, caller.tenant_id, request) if record.answer else None
+    if answer is None or record.rights_hash != request.rights:
+        raise Conflict(
+            "This act is done, and is not done again. Its answer is not kept: read what came of it.",
+            code=ErrorCode.IDEMPOTENCY_DONE,
+        )
+    return answer
+
+
+def _under_way() -> Conflict:
+    return Conflict(
+        "A request with this key is under way. Send it again in a moment to have its answer.",
+        code=ErrorCode.IDEMPOTENCY_CONFLICT,
+    )

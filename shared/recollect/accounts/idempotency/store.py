@@ -1,0 +1,72 @@
+"""One function per query of `queries.sql`."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from recollect.accounts.idempotency.model import IdempotentRequest
+from recollect.platform.db import Session, Transaction
+from recollect.platform.sql import Queries
+
+queries = Queries(__package__)
+
+
+@dataclass(frozen=True, slots=True)
+class KeyRecord:
+    """What is stored of a key. `answer` None: none yet; empty: not kept."""
+
+    request_hash: bytes
+    rights_hash: bytes
+    created_at: datetime
+    answer: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimOutcome:
+    """What came of a claim. `held` False: another request is under way with the key; `is_there`: room for one more."""
+
+    held: bool
+    is_there: bool
+    claimed: bool
+
+
+async def find_key(tx: Transaction, request: IdempotentRequest) -> KeyRecord | None:
+    """What is stored of a request's key, or None."""
+    row = await tx.fetchrow(queries.find_key, key_hash=request.key)
+    return KeyRecord(**row) if row else None
+
+
+async def claim_key(tx: Transaction, request: IdempotentRequest, *, kept: timedelta, most: int) -> ClaimOutcome:
+    """Claim a request's key for this transaction."""
+    row = await tx.fetchrow(
+        queries.claim_key,
+        key_hash=request.key,
+        request_hash=request.content,
+        rights_hash=request.rights,
+        lock=request.lock,
+        kept=kept,
+        most=most,
+    )
+    assert row is not None
+    return ClaimOutcome(**row)
+
+
+async def keep_answer(tx: Transaction, request: IdempotentRequest, answer: bytes) -> None:
+    """Store the answer to the request that claimed its key."""
+    await tx.execute(queries.keep_answer, key_hash=request.key, request_hash=request.content, answer=answer)
+
+
+async def forget_answers(tx: Transaction) -> None:
+    """Keep none of the tenant's answers."""
+    await tx.execute(queries.forget_answers)
+
+
+async def tenants_with_expired_keys(session: Session) -> list[UUID]:
+    """Active tenants with keys that have expired."""
+    return [row["tenant_id"] for row in await session.fetch(queries.tenants_with_expired_keys)]
+
+
+async def forget_expired(tx: Transaction, *, limit: int) -> int:
+    """Delete keys that have expired; how many."""
+    gone: int = await tx.fetchval(queries.forget_expired, limit=limit)
+    return gone

@@ -1,0 +1,35 @@
+-- Idempotency keys: by which a client may send a request again and have its act done once.
+
+-- key_hash, request_hash, rights_hash: keyed hashes of the key with whose it is, of the request, and of what its sender may.
+-- answer: encrypted; null as long as there is none, empty where it is not kept. A row is inserted in the transaction of the
+-- act: where there is a row, the act is done.
+CREATE TABLE idempotency_keys (
+    tenant_id uuid NOT NULL REFERENCES tenants (id),
+    key_hash bytea NOT NULL CHECK (octet_length(key_hash) = 32),
+    request_hash bytea NOT NULL CHECK (octet_length(request_hash) = 32),
+    rights_hash bytea NOT NULL CHECK (octet_length(rights_hash) = 32),
+    created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    expires_at timestamptz NOT NULL,
+    answer bytea,
+    PRIMARY KEY (tenant_id, key_hash)
+);
+CREATE INDEX idempotency_keys_expiry ON idempotency_keys (tenant_id, expires_at);
+
+ALTER TABLE idempotency_keys ENABLE ROW LEVEL SECURITY;
+CREATE POLICY tenant_isolation ON idempotency_keys
+    USING (tenant_id = (SELECT nullif(current_setting('recollect.tenant_id', true), '')::uuid));
+GRANT SELECT, INSERT, UPDATE, DELETE ON idempotency_keys TO recollect_app;
+
+-- Active tenants with keys that have expired, ids only.
+CREATE FUNCTION tenants_with_expired_idempotency_keys()
+RETURNS TABLE (tenant_id uuid)
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = recollect, pg_temp
+AS $$
+    SELECT t.id FROM tenants t
+    WHERE t.status = 'active' AND EXISTS (
+        SELECT 1 FROM idempotency_keys k WHERE k.tenant_id = t.id AND k.expires_at <= statement_timestamp()
+    )
+$$;
+
+REVOKE ALL ON FUNCTION tenants_with_expired_idempotency_keys() FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION tenants_with_expired_idempotency_keys() TO recollect_app;

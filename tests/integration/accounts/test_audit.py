@@ -1,0 +1,237 @@
+"""The audit log: written with the act, by nobody changed, kept so long."""
+
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+import asyncpg
+import pytest
+
+from recollect.accounts.audit import service as audit
+from recollect.accounts.audit.model import OF_PERSONS, Action, AuditFilter
+from recollect.accounts.identity import service as identity
+from recollect.accounts.identity.model import NewKey, operator_caller
+from recollect.accounts.members import service as members
+from recollect.accounts.people import service as people
+from recollect.accounts.people.model import Browser
+from recollect.accounts.tenants import service as tenants
+from recollect.accounts.tenants.model import Tenant
+from recollect.caller import Caller, Role
+from recollect.errors import Forbidden
+from recollect.platform.db import Database, Operator
+from recollect.platform.sql import Query
+from recollect.settings import Settings
+from recollect_workers.jobs import audit as retention
+from tests.conftest import NewTenant
+from tests.support.jobs import employed
+from tests.support.people import BROWSER, PASSWORD, joined
+
+PEPPER = b"pepper"
+THERE = Browser("tests", "192.0.2.7")
+
+
+async def entries(db: Database, caller: Caller, **only: Any) -> list[tuple[str, str]]:
+    """Action and actor, oldest first."""
+    async with db.transaction(caller, read_only=True) as tx:
+        found = await audit.list_entries(tx, AuditFilter(**only), limit=200)
+    return [(entry.action, entry.actor) for entry in reversed(found)]
+
+
+class TestEntries:
+    async def test_one_is_written_with_its_act_or_not_at_all(self, db: Database, caller: Caller) -> None:
+        async with db.transaction(caller, keep=False) as tx:
+            await identity.create_key(tx, NewKey("laptop"), pepper=PEPPER)
+            assert len(await audit.list_entries(tx, AuditFilter())) == 2
+        assert await entries(db, caller) == [("tenant.created", "operator")]
+
+    async def test_it_says_who_did_what_on_what_from_where(self, db: Database, caller: Caller) -> None:
+        maker = Caller(caller.tenant_id, caller.tenant, "key:x", caller.scopes, address="192.0.2.7")
+        async with db.transaction(maker) as tx:
+            issued = await identity.create_key(tx, NewKey("a name of somebody"), pepper=PEPPER)
+            [entry] = await audit.list_entries(tx, AuditFilter(actor="key:x"))
+        assert (entry.action, entry.objects) == (Action.KEY_CREATED, (f"key:{issued.key.id}",))
+        assert (entry.address, entry.trace_id) == ("192.0.2.7", None)
+        assert entry.details == {"kind": "agent", "scopes": ["memory:read", "memory:write"]}
+        assert "somebody" not in repr(entry)
+        assert issued.secret not in repr(entry)
+
+    async def test_what_changes_nothing_has_none(self, db: Database, caller: Caller) -> None:
+        person = await joined(db, caller, Role.MEMBER, pepper=PEPPER)
+        async with db.transaction(caller) as tx:
+            issued = await identity.create_key(tx, NewKey("laptop"), pepper=PEPPER)
+            invited = await members.invite(tx, "grace@example.com", Role.MEMBER, pepper=PEPPER)
+            for _ in range(3):
+                await identity.revoke_key(tx, issued.key.id)
+                await members.revoke_invitation(tx, invited.invitation.id)
+                await members.change_role(tx, person.id, Role.ADMIN)
+        actions = [action for action, _ in await entries(db, caller)]
+        for action in ("key.revoked", "invitation.revoked", "member.role_changed"):
+            assert actions.count(action) == 1
+
+    async def test_what_is_refused_has_none(self, db: Database, caller: Caller) -> None:
+        member = Caller(caller.tenant_id, caller.tenant, "key:x", caller.scopes)
+        with pytest.raises(Forbidden):
+            async with db.transaction(member) as tx:
+                await members.invite(tx, "grace@example.com", Role.OWNER, pepper=PEPPER)
+        assert await entries(db, caller, actor="key:x") == []
+
+    async def test_they_are_found_by_what_is_asked_for(self, db: Database, caller: Caller) -> None:
+        async with db.transaction(caller) as tx:
+            one, other = [await identity.create_key(tx, NewKey("laptop"), pepper=PEPPER) for _ in range(2)]
+            await identity.rotate_key(tx, one.key.id, overlap=timedelta(0), pepper=PEPPER)
+        on_one = await entries(db, caller, object=f"key:{one.key.id}")
+        assert [action for action, _ in on_one] == ["key.created", "key.rotated"]
+        assert await entries(db, caller, object=f"key:{other.key.id}") == [("key.created", "operator")]
+        assert len(await entries(db, caller, action=Action.KEY_CREATED)) == 2
+        assert await entries(db, caller, actor="key:x") == []
+        async with db.transaction(caller, read_only=True) as tx:
+            [newest, before, *_] = await audit.list_entries(tx, AuditFilter())
+        assert newest.action == "key.rotated"
+        assert (await entries(db, caller, since=newest.at))[0][0] == "key.rotated"
+        assert len(await entries(db, caller, until=newest.at, since=before.at)) == 1
+
+
+class TestPeople:
+    async def test_sign_ins_stand_in_the_log_of_each_tenant_of_the_person_and_of_no_other(
+        self, db: Database, caller: Caller, new_tenant: NewTenant
+    ) -> None:
+        second, third = [operator_caller(await new_tenant()) for _ in range(2)]
+        person = await joined(db, caller, Role.MEMBER, pepper=PEPPER)
+        async with db.transaction(second) as tx:
+            invited = await members.invite(tx, person.email, Role.READER, pepper=PEPPER)
+        await members.join(db, await members.open_invitation(db, invited.secret, pepper=PEPPER), person)
+        issued = await people.sign_in(db, person.email, PASSWORD, THERE, pepper=PEPPER)
+        await people.end_session(db, person.id, issued.id, address=THERE.address, within=None)
+        me = f"person:{person.id}"
+        for each in (caller, second):
+            assert (await entries(db, each))[-2:] == [("session.started", me), ("session.ended", me)]
+            async with db.transaction(each, read_only=True) as tx:
+                [entry] = await audit.list_entries(tx, AuditFilter(action=Action.SESSION_STARTED))
+            assert (entry.objects, entry.address) == ((me, f"session:{issued.id}"), THERE.address)
+        assert await entries(db, third) == [("tenant.created", "operator")]
+
+    async def test_a_refused_one_is_nobodys_act(self, db: Database, caller: Caller) -> None:
+        person = await joined(db, caller, Role.MEMBER, pepper=PEPPER)
+        for email in (person.email, person.email.upper(), "nobody@example.com", "no address"):
+            await people.note_refused_sign_in(db, email, THERE)
+        refused = await entries(db, caller, action=Action.SESSION_REFUSED)
+        assert refused == [("session.refused", "unknown")] * 2
+
+    async def test_another_password_is_an_act(self, db: Database, caller: Caller) -> None:
+        person = await joined(db, caller, Role.MEMBER, pepper=PEPPER)
+        issued = await people.begin_session(db, person.id, BROWSER, pepper=PEPPER)
+        session = await people.session_of(db, issued.secret, pepper=PEPPER)
+        assert session is not None
+        await people.change_password(db, session, PASSWORD, "orange ladder beside rivers")
+        assert (await entries(db, caller))[-1] == ("person.password_changed", f"person:{person.id}")
+
+    async def test_the_database_takes_those_acts_of_oneself_only(self, db: Database, caller: Caller) -> None:
+        person = await joined(db, caller, Role.MEMBER, pepper=PEPPER)
+        stranger = await people.register(db, "stranger@example.com", "Eve", PASSWORD)
+
+        async def forge(person_id: UUID, action: str) -> None:
+            insert = f"INSERT INTO audit_log (tenant_id, id, actor, action, objects) VALUES ('{caller.tenant_id}', "
+            async with db.personal(person_id) as session:
+                await session.execute(Query.compile(f"{insert} gen_random_uuid(), 'x', '{action}', '{{}}')"))
+
+        for action in sorted(OF_PERSONS):
+            await forge(person.id, action)
+            with pytest.raises(asyncpg.InsufficientPrivilegeError):
+                await forge(stranger.id, action)
+        for action in sorted(set(Action) - OF_PERSONS):
+            with pytest.raises(asyncpg.InsufficientPrivilegeError):
+                await forge(person.id, action)
+
+
+class TestOperators:
+    async def test_what_they_do_with_a_tenant_stands_in_its_log(
+        self, db: Database, operator: Operator, tenant: Tenant, caller: Caller
+    ) -> None:
+        await tenants.suspend_tenant(operator, tenant.slug)
+        await tenants.resume_tenant(operator, tenant.slug)
+        await tenants.set_plan(operator, tenant.slug, "unlimited")
+        acts = ["tenant.created", "tenant.suspended", "tenant.resumed", "tenant.plan_changed"]
+        assert await entries(db, caller) == [(act, "operator") for act in acts]
+
+    async def test_an_erasure_takes_the_log_along_and_counts_it(
+        self, operator: Operator, tenant: Tenant, owner: asyncpg.Connection
+    ) -> None:
+        assert (await tenants.erase_tenant(operator, tenant.slug, dry_run=True))["audit_log"] == 1
+        assert (await tenants.erase_tenant(operator, tenant.slug))["audit_log"] == 1
+        assert await owner.fetchval("SELECT count(*) FROM audit_log WHERE tenant_id = $1", tenant.id) == 0
+
+
+class TestAppendOnly:
+    @pytest.mark.parametrize("statement", ["UPDATE audit_log SET actor = 'me'", "DELETE FROM audit_log"])
+    async def test_the_application_has_no_right_to_change_it(
+        self, db: Database, caller: Caller, statement: str
+    ) -> None:
+        with pytest.raises(asyncpg.InsufficientPrivilegeError, match="permission denied"):
+            async with db.transaction(caller) as tx:
+                await tx.execute(Query.compile(f"{statement} WHERE tenant_id = :tenant_id"))
+
+    @pytest.mark.parametrize("statement", ["UPDATE audit_log SET actor = 'me'", "DELETE FROM audit_log"])
+    async def test_nor_does_the_owner_by_mistake(
+        self, owner: asyncpg.Connection, tenant: Tenant, statement: str
+    ) -> None:
+        with pytest.raises(asyncpg.InsufficientPrivilegeError, match="append-only"):
+            await owner.execute(f"{statement} WHERE tenant_id = $1", tenant.id)
+
+    async def test_the_setting_that_erasure_has_does_not_let_anybody_update(
+        self, owner: asyncpg.Connection, tenant: Tenant
+    ) -> None:
+        async with owner.transaction():
+            await owner.execute("SELECT set_config('recollect.audit_removal', 'on', true)")
+            with pytest.raises(asyncpg.InsufficientPrivilegeError, match="append-only"):
+                async with owner.transaction():
+                    await owner.execute("UPDATE audit_log SET actor = 'me' WHERE tenant_id = $1", tenant.id)
+
+
+class TestRetention:
+    async def test_what_is_older_than_it_is_kept_goes_of_each_tenant(
+        self, db: Database, settings: Settings, caller: Caller, new_tenant: NewTenant, owner: asyncpg.Connection
+    ) -> None:
+        other = operator_caller(await new_tenant())
+        for each in (caller, other):
+            await grown(owner, each, days=range(100, 500, 10))
+        kept = settings.model_copy(update={"audit_retention_days": 365})
+        async with employed(kept, db) as context:
+            await retention.forget(context)
+        for each in (caller, other):
+            oldest = "SELECT min(at) > now() - interval '365 days' FROM audit_log WHERE tenant_id = $1"
+            assert await owner.fetchval(oldest, each.tenant_id)
+            assert len(await entries(db, each)) == 1 + 27
+
+    async def test_thirty_days_are_kept_whatever_is_asked_and_other_tenants_whoever_asks(
+        self, db: Database, caller: Caller, new_tenant: NewTenant, owner: asyncpg.Connection
+    ) -> None:
+        other = operator_caller(await new_tenant())
+        for each in (caller, other):
+            await grown(owner, each, days=range(10, 60, 10))
+        async with db.transaction(caller) as tx:
+            await audit.forget_old(tx, kept=timedelta(0))
+        assert len(await entries(db, caller)) == 1 + 2
+        assert len(await entries(db, other)) == 1 + 5
+
+    async def test_a_step_is_bounded(self, db: Database, caller: Caller, owner: asyncpg.Connection) -> None:
+        await grown(owner, caller, days=range(400, 405))
+        async with db.transaction(caller) as tx:
+            assert await audit.forget_old(tx, kept=timedelta(days=365), limit=3)
+            assert not await audit.forget_old(tx, kept=timedelta(days=365), limit=3)
+        assert len(await entries(db, caller)) == 1
+
+    async def test_what_may_be_deleted_ends_with_the_function(
+        self, db: Database, caller: Caller, owner: asyncpg.Connection
+    ) -> None:
+        async with db.transaction(caller) as tx:
+            await audit.forget_old(tx, kept=timedelta(days=365))
+            assert not await tx.fetchval(Query.compile("SELECT current_setting('recollect.audit_removal', true)"))
+
+
+async def grown(owner: asyncpg.Connection, caller: Caller, days: range) -> None:
+    """Entries of so many days ago."""
+    await owner.executemany(
+        "INSERT INTO audit_log (tenant_id, id, at, actor, action, objects) "
+        "VALUES ($1, gen_random_uuid(), now() - $2 * interval '1 day', 'x', 'key.created', '{}')",
+        [(caller.tenant_id, float(day)) for day in days],
+    )

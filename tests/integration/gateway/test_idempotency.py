@@ -1,0 +1,387 @@
+"""Requests with an idempotency key, over real HTTP: done once, answered alike."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from datetime import timedelta
+from typing import Any
+
+import asyncpg
+import httpx2
+import pytest
+
+from recollect.accounts.audit.model import Action
+from recollect.accounts.idempotency import service as idempotency
+from recollect.accounts.idempotency.model import (
+    MAX_ANSWER_BYTES,
+    MAX_KEYS,
+    AnswerVault,
+    IdempotentRequest,
+    KeptAnswer,
+    idempotency_key,
+)
+from recollect.accounts.identity import service as identity
+from recollect.accounts.identity.model import NewKey, operator_caller
+from recollect.accounts.members import service as members
+from recollect.caller import Caller, Role
+from recollect.errors import Conflict, InvalidInput
+from recollect.platform.db import Database
+from recollect.settings import Settings
+from recollect_gateway.idempotency import Claim
+from recollect_gateway.web.forms import TENANT_HEADER
+from recollect_workers.jobs import idempotency as retention
+from tests.conftest import NewTenant
+from tests.support.gateway import RunningGateway
+from tests.support.jobs import employed
+from tests.support.people import browser, joined, sign_in
+
+PEPPER = b"pepper"
+VAULT = AnswerVault.of(PEPPER)
+KEYS = "SELECT count(*) FROM api_keys WHERE tenant_id = $1"
+REPLAYED = "idempotency-replayed"
+
+
+@pytest.fixture
+async def http(gateway: RunningGateway, admin_key: str) -> AsyncIterator[httpx2.AsyncClient]:
+    async with gateway.http(admin_key) as client:
+        yield client
+
+
+async def make_key(http: httpx2.AsyncClient, key: str = "one", name: str = "laptop", **headers: str) -> httpx2.Response:
+    return await http.post("/v1/keys", json={"name": name}, headers={"Idempotency-Key": key} | headers)
+
+
+def refused(response: httpx2.Response, status: int, code: str) -> None:
+    assert (response.status_code, response.json()["code"]) == (status, code), response.text
+    assert response.headers["content-type"].startswith("application/problem+json")
+    assert REPLAYED not in response.headers
+
+
+def request_of(caller: Caller, key: str = "one", body: bytes = b"{}") -> IdempotentRequest:
+    return IdempotentRequest.of(caller, key, "POST", "/v1/keys?", body, pepper=PEPPER)
+
+
+class TestRepeats:
+    async def test_a_repeat_is_answered_as_the_first_and_does_nothing(
+        self, http: httpx2.AsyncClient, owner: asyncpg.Connection, caller: Caller
+    ) -> None:
+        before = await owner.fetchval(KEYS, caller.tenant_id)
+        first = await make_key(http)
+        again = [await make_key(http) for _ in range(2)]
+        assert (first.status_code, first.headers.get(REPLAYED)) == (201, None)
+        for each in again:
+            assert (each.status_code, each.content, each.headers[REPLAYED]) == (201, first.content, "true")
+            assert each.headers["content-type"] == first.headers["content-type"]
+        assert await owner.fetchval(KEYS, caller.tenant_id) == before + 1
+
+    async def test_it_is_an_act_once(self, http: httpx2.AsyncClient) -> None:
+        for _ in range(3):
+            await make_key(http)
+        listed = (await http.get("/v1/audit", params={"action": Action.KEY_CREATED})).json()["items"]
+        assert len(listed) == 2  # The key of this client, and the one that was made.
+
+    async def test_without_the_header_each_is_done(
+        self, http: httpx2.AsyncClient, owner: asyncpg.Connection, caller: Caller
+    ) -> None:
+        for _ in range(2):
+            assert REPLAYED not in (await http.post("/v1/keys", json={"name": "laptop"})).headers
+        assert await owner.fetchval(KEYS, caller.tenant_id) == 3
+
+    async def test_another_key_is_another_act(
+        self, http: httpx2.AsyncClient, owner: asyncpg.Connection, caller: Caller
+    ) -> None:
+        assert (await make_key(http, "one")).json()["id"] != (await make_key(http, "two")).json()["id"]
+
+    @pytest.mark.parametrize("quoted", ['"one"', "one"])
+    async def test_a_key_in_quotes_is_the_same(self, http: httpx2.AsyncClient, quoted: str) -> None:
+        first = await make_key(http, "one")
+        assert (await make_key(http, quoted)).content == first.content
+
+    async def test_acts_by_other_methods_are_done_once_too(self, http: httpx2.AsyncClient) -> None:
+        made = (await make_key(http)).json()
+        answers = [await http.delete(f"/v1/keys/{made['id']}", headers={"Idempotency-Key": "two"}) for _ in range(2)]
+        assert answers[0].content == answers[1].content
+        assert [each.headers.get(REPLAYED) for each in answers] == [None, "true"]
+
+    async def test_an_answer_without_a_body_is_repeated(
+        self, http: httpx2.AsyncClient, db: Database, caller: Caller
+    ) -> None:
+        person = await joined(db, caller, Role.MEMBER, pepper=PEPPER)
+        answers = [await http.delete(f"/v1/members/{person.id}", headers={"Idempotency-Key": "one"}) for _ in range(2)]
+        assert [(each.status_code, each.content) for each in answers] == [(204, b"")] * 2
+
+    async def test_memories_are_kept_once(self, http: httpx2.AsyncClient) -> None:
+        for _ in range(2):
+            answer = await http.post(
+                "/v1/graphs/default/memories",
+                json={"items": [{"text": "tea is hot"}]},
+                headers={"Idempotency-Key": "one"},
+            )
+            assert answer.is_success, answer.text
+        assert answer.headers[REPLAYED] == "true"
+        assert (await http.get("/v1/graphs/default")).json()["revision"] == 1
+
+    async def test_what_only_reads_is_asked_again(self, http: httpx2.AsyncClient) -> None:
+        for _ in range(2):
+            answer = await http.post(
+                "/v1/graphs/default/recall", json={"query": "tea"}, headers={"Idempotency-Key": "one"}
+            )
+            assert answer.is_success
+            assert REPLAYED not in answer.headers
+
+
+class TestRefusals:
+    async def test_a_key_of_another_request_is_refused(self, http: httpx2.AsyncClient) -> None:
+        await make_key(http)
+        refused(await make_key(http, name="another"), 422, "idempotency_mismatch")
+        elsewhere = await http.post("/v1/invitations", json={"name": "laptop"}, headers={"Idempotency-Key": "one"})
+        refused(elsewhere, 422, "idempotency_mismatch")
+        refused(await http.request("DELETE", "/v1/keys/x", headers={"Idempotency-Key": "one"}), 404, "not_found")
+
+    async def test_what_failed_wrote_nothing_and_may_be_tried_again(self, http: httpx2.AsyncClient) -> None:
+        for _ in range(2):
+            answer = await http.post("/v1/graphs", json={"name": "default"}, headers={"Idempotency-Key": "one"})
+            refused(answer, 409, "graph_exists")
+        made = await http.post("/v1/graphs", json={"name": "notes"}, headers={"Idempotency-Key": "one"})
+        assert made.status_code == 201
+
+    @pytest.mark.parametrize("key", ["", '""', "x" * 256, "é"])
+    async def test_a_key_that_is_none_is_refused(self, http: httpx2.AsyncClient, key: str) -> None:
+        headers = [(b"idempotency-key", key.encode()), (b"content-type", b"application/json")]
+        answer = await http.post("/v1/keys", content=b'{"name": "laptop"}', headers=headers)
+        refused(answer, 400, "invalid_input")
+        assert answer.json()["path"] == "Idempotency-Key"
+
+    async def test_several_keys_are_refused(self, http: httpx2.AsyncClient) -> None:
+        headers = [("Idempotency-Key", "one"), ("Idempotency-Key", "two")]
+        refused(await http.post("/v1/keys", json={"name": "laptop"}, headers=headers), 400, "invalid_input")
+
+    async def test_a_route_that_takes_any_length_takes_no_key(self, http: httpx2.AsyncClient) -> None:
+        headers = {"Idempotency-Key": "one", "Content-Type": "application/x-ndjson"}
+        answer = await http.post("/v1/graphs/default/imports", content=b"{}", headers=headers)
+        refused(answer, 400, "invalid_input")
+
+    async def test_a_body_beyond_the_bound_is_refused(self, http: httpx2.AsyncClient, settings: Settings) -> None:
+        body = b'{"name": "' + b"x" * settings.max_request_bytes + b'"}'
+        headers = {"Idempotency-Key": "one", "Content-Type": "application/json"}
+        refused(await http.post("/v1/keys", content=body, headers=headers), 413, "request_too_large")
+
+    async def test_who_may_less_than_then_gets_no_answer_and_nothing_is_done_again(
+        self, gateway: RunningGateway, db: Database, caller: Caller, settings: Settings, owner: asyncpg.Connection
+    ) -> None:
+        pepper = settings.key_secret.get_secret_value().encode()
+        await joined(db, caller, Role.OWNER, pepper=pepper)
+        person = await joined(db, caller, Role.ADMIN, pepper=pepper)
+        async with browser(gateway) as http:
+            await sign_in(http, person.email)
+            as_member = {TENANT_HEADER: caller.tenant}
+            assert (await make_key(http, **as_member)).status_code == 201
+            for role in (Role.READER, Role.OWNER):
+                async with db.transaction(caller) as tx:
+                    await members.change_role(tx, person.id, role)
+                refused(await make_key(http, **as_member), 409, "idempotency_done")
+        assert await owner.fetchval(KEYS, caller.tenant_id) == 1
+
+
+class TestAtomicity:
+    async def test_of_requests_at_once_one_is_done(
+        self, http: httpx2.AsyncClient, owner: asyncpg.Connection, caller: Caller
+    ) -> None:
+        answers = await asyncio.gather(*(make_key(http) for _ in range(8)))
+        done = [each for each in answers if each.status_code == 201]
+        assert len({each.content for each in done}) == 1
+        for each in answers:
+            if each.status_code != 201:
+                refused(each, 409, "idempotency_conflict")
+        assert await owner.fetchval(KEYS, caller.tenant_id) == 2
+
+    async def test_while_the_first_is_under_way_a_repeat_is_told_so(self, db: Database, caller: Caller) -> None:
+        first, second = (db.taking_part(Claim(request_of(caller), VAULT)) for _ in range(2))
+        async with first.transaction(caller) as tx:
+            await identity.create_key(tx, NewKey("laptop"), pepper=PEPPER)
+            with pytest.raises(Conflict) as error:
+                async with second.transaction(caller):
+                    pytest.fail("it began")
+        assert error.value.code == "idempotency_conflict"
+
+    async def test_an_act_whose_process_died_before_its_answer_was_stored_is_never_done_again(
+        self, http: httpx2.AsyncClient, owner: asyncpg.Connection, caller: Caller
+    ) -> None:
+        """The row is the act's: what is there after the commit, and before the answer."""
+        await make_key(http)
+        died = "UPDATE idempotency_keys SET answer = NULL, created_at = now() - $2::interval WHERE tenant_id = $1"
+        await owner.execute(died, caller.tenant_id, timedelta(0))
+        refused(await make_key(http), 409, "idempotency_conflict")
+        await owner.execute(died, caller.tenant_id, timedelta(minutes=2))
+        refused(await make_key(http), 409, "idempotency_done")
+        assert await owner.fetchval(KEYS, caller.tenant_id) == 2
+
+    async def test_a_key_is_claimed_if_and_only_if_the_act_commits(self, db: Database, caller: Caller) -> None:
+        claim = Claim(request_of(caller), VAULT)
+        database = db.taking_part(claim)
+        with pytest.raises(InvalidInput):
+            async with database.transaction(caller) as tx:
+                await identity.create_key(tx, NewKey(""), pepper=PEPPER)
+        assert not claim.is_committed
+        assert await idempotency.find_answer(db, caller, claim.request, VAULT) is None
+        async with database.transaction(caller, keep=False), database.transaction(caller, read_only=True):
+            pass
+        assert await idempotency.find_answer(db, caller, claim.request, VAULT) is None
+        async with database.transaction(caller) as tx:
+            await identity.create_key(tx, NewKey("laptop"), pepper=PEPPER)
+        with pytest.raises(Conflict):
+            await idempotency.find_answer(db, caller, claim.request, VAULT)
+
+    async def test_an_act_of_several_transactions_claims_in_the_first(self, db: Database, caller: Caller) -> None:
+        claim = Claim(request_of(caller), VAULT)
+        database = db.taking_part(claim)
+        for _ in range(3):
+            async with database.transaction(caller) as tx:
+                await identity.create_key(tx, NewKey("laptop"), pepper=PEPPER)
+        with pytest.raises(Conflict):
+            async with db.taking_part(Claim(request_of(caller), VAULT)).transaction(caller):
+                pytest.fail("it began")
+
+    async def test_a_claim_that_finds_the_act_done_has_its_answer(self, db: Database, caller: Caller) -> None:
+        request, answer = request_of(caller), KeptAnswer(201, [("content-type", "application/json")], b"{}")
+        async with db.taking_part(Claim(request, VAULT)).transaction(caller):
+            pass
+        await idempotency.keep_answer(db, caller, request, answer, VAULT)
+        late = Claim(request, VAULT)
+        with pytest.raises(Conflict):
+            async with db.taking_part(late).transaction(caller):
+                pytest.fail("it began")
+        assert late.found == answer
+
+
+class TestAnswers:
+    async def test_secrets_are_stored_encrypted(
+        self, http: httpx2.AsyncClient, owner: asyncpg.Connection, caller: Caller
+    ) -> None:
+        made = (await make_key(http)).json()
+        invited = await http.post(
+            "/v1/invitations", json={"email": "grace@example.com"}, headers={"Idempotency-Key": "two"}
+        )
+        stored = await owner.fetch(
+            "SELECT i.*, i::text AS told FROM idempotency_keys i WHERE tenant_id = $1", caller.tenant_id
+        )
+        assert len(stored) == 2
+        for row in stored:
+            told = row["told"].encode() + row["answer"] + row["key_hash"] + row["request_hash"]
+            for secret in (made["secret"], invited.json()["link"].rpartition("/")[2], "laptop", "grace"):
+                assert secret.encode() not in told
+                assert secret.encode().hex().encode() not in told
+
+    async def test_one_is_of_no_use_for_another_request(self, caller: Caller, new_tenant: NewTenant) -> None:
+        other = operator_caller(await new_tenant())
+        closed = VAULT.close(KeptAnswer(200, [], b"secret"), caller.tenant_id, request_of(caller))
+        assert VAULT.open(closed, caller.tenant_id, request_of(caller)) == KeptAnswer(200, [], b"secret")
+        assert VAULT.open(closed, caller.tenant_id, request_of(caller, "two")) is None
+        assert VAULT.open(closed, other.tenant_id, request_of(caller)) is None
+        assert AnswerVault.of(b"another").open(closed, caller.tenant_id, request_of(caller)) is None
+
+    async def test_one_that_is_too_large_is_not_kept(
+        self, db: Database, caller: Caller, owner: asyncpg.Connection
+    ) -> None:
+        for size, kept in ((MAX_ANSWER_BYTES, True), (MAX_ANSWER_BYTES + 1, False)):
+            request = request_of(caller, f"{size}")
+            async with db.taking_part(Claim(request, VAULT)).transaction(caller):
+                pass
+            await idempotency.keep_answer(db, caller, request, KeptAnswer(200, [], b"x" * size), VAULT)
+            if kept:
+                assert await idempotency.find_answer(db, caller, request, VAULT) is not None
+            else:
+                with pytest.raises(Conflict, match="Its answer is not kept"):
+                    await idempotency.find_answer(db, caller, request, VAULT)
+
+    async def test_what_is_erased_stays_in_none(
+        self, http: httpx2.AsyncClient, owner: asyncpg.Connection, caller: Caller
+    ) -> None:
+        body = {"items": [{"text": "likes tea", "about": ["Ada"]}]}
+        kept = await http.post("/v1/graphs/default/memories", json=body, headers={"Idempotency-Key": "one"})
+        assert kept.is_success
+        for again in (False, True):
+            erased = await http.post(
+                "/v1/graphs/default/erase", json={"name": "Ada"}, headers={"Idempotency-Key": "two"}
+            )
+            if again:
+                refused(erased, 409, "idempotency_done")
+            else:
+                assert erased.is_success, erased.text
+        answers = await owner.fetch("SELECT answer FROM idempotency_keys WHERE tenant_id = $1", caller.tenant_id)
+        assert [row["answer"] for row in answers] == [b"", b""]
+        repeat = await http.post("/v1/graphs/default/memories", json=body, headers={"Idempotency-Key": "one"})
+        refused(repeat, 409, "idempotency_done")
+
+
+class TestBounds:
+    async def test_a_tenant_has_so_many_keys(
+        self, http: httpx2.AsyncClient, owner: asyncpg.Connection, caller: Caller
+    ) -> None:
+        first = await make_key(http)
+        await owner.execute(
+            "INSERT INTO idempotency_keys (tenant_id, key_hash, request_hash, rights_hash, expires_at) "
+            "SELECT $1, sha256(n::text::bytea), sha256('x'), sha256('x'), now() + interval '1 hour' "
+            "FROM generate_series(1, $2 - 1) AS n",
+            caller.tenant_id,
+            MAX_KEYS,
+        )
+        refused(await make_key(http, "two"), 429, "too_many_idempotency_keys")
+        assert (await make_key(http)).content == first.content
+        assert (await http.post("/v1/keys", json={"name": "laptop"})).status_code == 201
+
+    async def test_one_that_has_expired_is_new_and_the_worker_deletes_it(
+        self,
+        http: httpx2.AsyncClient,
+        owner: asyncpg.Connection,
+        caller: Caller,
+        settings: Settings,
+        db: Database,
+    ) -> None:
+        expire = "UPDATE idempotency_keys SET expires_at = now() WHERE tenant_id = $1"
+        first = await make_key(http)
+        await owner.execute(expire, caller.tenant_id)
+        second = await make_key(http)
+        assert first.json()["id"] != second.json()["id"]
+        assert (await make_key(http)).content == second.content
+        left = "SELECT count(*) FROM idempotency_keys WHERE tenant_id = $1"
+        async with employed(settings, db) as context:
+            await retention.forget(context)
+            assert await owner.fetchval(left, caller.tenant_id) == 1
+            await owner.execute(expire, caller.tenant_id)
+            await retention.forget(context)
+        assert await owner.fetchval(left, caller.tenant_id) == 0
+
+
+def test_what_may_be_a_key() -> None:
+    assert idempotency_key("x" * 255) == "x" * 255
+    assert idempotency_key('"a b"') == "a b"
+    for given in ("", '""', '"', "x" * 256, "a\tb", "\x7f", "ü"):
+        if given == '"':
+            assert idempotency_key(given) == '"'
+        else:
+            with pytest.raises(InvalidInput):
+                idempotency_key(given)
+
+
+async def test_an_answer_of_any_kind_survives_its_vault(caller: Caller) -> None:
+    headers: list[tuple[str, Any]] = [("etag", '"x"'), ("content-type", "application/json")]
+    answer = KeptAnswer(201, headers, json.dumps({"ä": "\x00"}).encode())
+    assert (
+        VAULT.open(VAULT.close(answer, caller.tenant_id, request_of(caller)), caller.tenant_id, request_of(caller))
+        == answer
+    )
+
+
+async def test_each_route_that_does_something_says_that_it_takes_a_key(http: httpx2.AsyncClient) -> None:
+    document = (await http.get("/v1/openapi.json")).json()
+    without = set()
+    for path, methods in document["paths"].items():
+        for method, told in methods.items():
+            if path.startswith("/v1/") and method in ("post", "put", "patch", "delete"):
+                names = {parameter["name"] for parameter in told.get("parameters", [])}
+                assert ("Idempotency-Key" in names) == ("422" in told["responses"])
+                assert ("If-Match" in names) == ("412" in told["responses"])
+                if "Idempotency-Key" not in names:
+                    without.add(f"{method} {path}")
+    assert without == {"post /v1/keys/report", "post /v1/graphs/{name}/imports", "post /v1/graphs/{name}/recall"}
