@@ -359,7 +359,7 @@ class TestRefusals:
         [
             ("PUT", "/v1/graphs", "GET, OPTIONS, POST"),
             ("PATCH", "/v1/graphs/default", "DELETE, GET, OPTIONS"),
-            ("GET", "/v1/keys/00000000-0000-0000-0000-000000000000", "DELETE, OPTIONS"),
+            ("PATCH", "/v1/keys/00000000-0000-0000-0000-000000000000", "DELETE, GET, OPTIONS"),
             ("POST", "/health/live", "GET, OPTIONS"),
         ],
     )
