@@ -36,29 +36,24 @@ async def test_they_are_made_listed_replayed_and_deleted(
             webhook_id, secret = made.out.decode().strip().split("\t")
             await desk.write("Ada")
             await desk.tell()
-            listed = await shell.run("webhooks", "list")
-            assert listed.out.decode() == f"{webhook_id}\t{receiver.url}\tgraph.changed\tenabled\n"
             sent = (await shell.run("webhooks", "deliveries", webhook_id, "--status", "delivered")).out.decode()
             delivery_id, event, status, attempts, answer, error, _ = sent.strip().split("\t")
             assert (event, status, attempts, answer, error) == ("graph.changed", "delivered", "1", "200", "-")
             assert (await shell.run("webhooks", "replay", webhook_id, delivery_id)).code == 0
             await desk.tell()
             assert [event["type"] for event in receiver.events(secret)] == ["graph.changed"] * 2
-            assert b"disabled: gone" in (await shell.run("webhooks", "list")).out
-            refused = await shell.run("webhooks", "replay", webhook_id, "--since", "2026-01-01")
-            assert (refused.code, "disabled" in refused.err) == (1, True)
+            listed = await shell.run("webhooks", "list")
+            assert listed.out.decode() == f"{webhook_id}\t{receiver.url}\tgraph.changed\tdisabled: gone\n"
             await desk.owner.execute("UPDATE webhooks SET enabled = true, disabled_reason = NULL, disabled_at = NULL")
             again = await shell.run("webhooks", "replay", webhook_id, "--since", "2026-01-01")
             assert again.out == b"1 are sent once more\n"
         assert (await shell.run("webhooks", "delete", webhook_id)).code == 0
-        assert (await shell.run("webhooks", "list")).out == b""
+        assert await desk.owner.fetchval("SELECT count(*) FROM webhooks") == 0
 
 
 async def test_what_makes_no_sense_is_told(gateway: RunningGateway, admin_key: str, tmp_path: Path) -> None:
     shell = Shell(tmp_path, {"RECOLLECT_URL": gateway.url, "RECOLLECT_API_KEY": admin_key})
-    plain_http = await shell.run("webhooks", "create", "http://example.com/", "--event", "graph.changed")
-    assert (plain_http.code, "https://" in plain_http.err) == (1, True)
+    odd = await shell.run("webhooks", "create", "https://example.com/", "--event", "graph.painted")
+    assert (odd.code, "graph.painted" in odd.err) == (1, True)
     both = await shell.run("webhooks", "replay", str(uuid4()))
     assert (both.code, "--since" in both.err) == (1, True)
-    unknown = await shell.run("webhooks", "delete", str(uuid4()))
-    assert (unknown.code, "no such webhook" in unknown.err) == (1, True)

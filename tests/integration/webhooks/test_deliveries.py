@@ -206,6 +206,7 @@ class TestDisabling:
         assert webhook.disabled_at
         await desk.wait_no_longer()
         await desk.tell()
+        assert await worker._claim(desk.worker, desk.caller.tenant_id) == [], "also where it was found due before"
         assert len(receiver.ids) == 3, "nothing more is sent"
         again = await desk.change(made.webhook.id, enabled=True)
         assert (again.enabled, again.disabled_reason, again.disabled_at, again.failing_since) == (

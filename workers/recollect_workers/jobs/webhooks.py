@@ -127,7 +127,7 @@ async def _take_turn(context: WorkerContext, tenant_id: UUID, messages: list[Mes
 
 async def _deliver(context: WorkerContext, tenant_id: UUID, message: Message) -> None:
     told = {"webhook": str(message.delivery.webhook_id), "delivery": str(message.delivery.id)}
-    with Attempt("delivery not recorded: it comes back when its lease ends", tenant_id, **told):
+    with Attempt("attempt of a delivery not recorded", tenant_id, **told):
         outcome = await attempt(context, tenant_id, message)
         record_webhook_attempt(str(outcome.error or "delivered"))
         async with context.database.transaction(worker_caller(tenant_id)) as tx:
