@@ -9,40 +9,53 @@ ARGS ?=
 # reported, which takes half as much processor time again: there it is measured when asked for (COVERAGE=--cov).
 COVERAGE ?= $(shell $(BIN)/python -c 'import sys; print("--cov" if sys.version_info >= (3, 12) else "")')
 
+# Where the environment asks for no bytecode, each process that tests start would compile our sources, and each run of
+# pytest all tests with their assertions. It is kept in __pycache__, which git ignores.
+export PYTHONDONTWRITEBYTECODE :=
+
 .DEFAULT_GOAL := help
-.PHONY: help setup run test verify soak lint format bench quality lock clean
+.PHONY: help setup run test verify soak lint style types format bench quality lock clean
 
 help: ## Show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: $(STAMP) ## Make .venv with the locked dependencies (the other targets call it)
 
+# The lock names all there is to install, so pip resolves nothing; and it would compile on one core.
 $(STAMP): pyproject.toml infra/locks/dev.txt
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' \
 		|| { echo "Recollect needs Python 3.11, 3.12 or 3.13, for which its dependencies have wheels;" \
 		"$(PYTHON) is $$($(PYTHON) -V 2>&1). Try: make PYTHON=python3.12"; exit 1; }
 	@test -d $(VENV) || { echo "Making $(VENV)"; $(PYTHON) -m venv $(VENV); }
 	@echo "Installing the locked dependencies (once; about two minutes, more where nothing is cached and the network is slow)"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r infra/locks/dev.txt
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps --no-compile -r infra/locks/dev.txt
+	@$(BIN)/python -m compileall -qq -j 0 $(VENV)/lib || true # what does not compile is nothing that Python imports
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $(STAMP)
 
 run: setup ## Start everything on this machine and print what to paste into an MCP client
 	@exec $(BIN)/recollect local $(ARGS)
 
-lint: setup ## Style, types, import rules and migrations
+lint: style types ## Style, types, import rules and migrations
+
+style: setup # What takes seconds
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/squawk shared/recollect/migrations/*.sql
+
+types: setup
+	$(BIN)/mypy
 
 format: setup ## Rewrite the sources in the house style
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-test: lint ## Lint, then every test that needs Python only; ends with the lines that no test ran
-	$(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder $(COVERAGE) $(ARGS)
+# Types are checked beside the tests, which wait for servers and processes now and then: half a minute on one core.
+test: style ## Lint, and every test that needs Python only; ends with the lines that no test ran
+	$(BIN)/mypy & types=$$!; \
+	$(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder $(COVERAGE) $(ARGS); tested=$$?; \
+	wait $$types && exit $$tested
 	@test -n "$(COVERAGE)" || echo "Coverage is measured from Python 3.12 on; here by: make test COVERAGE=--cov"
 
 # Tools first: one that is missing fails at once, not after ten minutes of tests.
