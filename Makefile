@@ -69,11 +69,12 @@ $(NODE_STAMP): tests/verify/package.json tests/verify/package-lock.json
 	@npm ci --prefix tests/verify --ignore-scripts --no-audit --no-fund --loglevel=error
 	@touch $@
 
-# Forty rounds of each test that kills workers and servers at random moments, where `make test` runs two; and twenty times
+# Forty rounds of each test that kills workers and servers at random moments, where `make test` runs two; and forty times
 # as many examples of each property test, new ones each time, where `make test` tries the same ones.
 soak: setup ## The long rounds of fault tests and property tests: about two hours on two cores
 	$(BIN)/pytest -n auto --dist load $(ARGS) tests/faults --soak
 	$(BIN)/pytest -n auto --dist load $(ARGS) -m hypothesis --soak
+	$(BIN)/pytest -n auto --dist load $(ARGS) -m "not hypothesis" --soak tests/contract/test_fuzz.py
 
 bench: setup ## Measure, as ratios inside one run
 	$(BIN)/python -m tests.benchmarks $(ARGS)

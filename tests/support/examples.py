@@ -7,7 +7,7 @@ new ones, SOAK_FACTOR times as many: it is there to find what nobody thought of.
 import hypothesis
 from hypothesis import HealthCheck, Phase
 
-SOAK_FACTOR = 20
+SOAK_FACTOR = 40
 
 _factor = 1
 
@@ -35,3 +35,8 @@ def choose_profile(*, soak: bool) -> None:
 def examples(count: int) -> hypothesis.settings:
     """Decorate a property test: how many examples it tries in `make test`."""
     return hypothesis.settings(max_examples=count * _factor)
+
+
+def one_in(count: int) -> int:
+    """How many cases there are for each one that is tried: `count` in `make test`; `make soak` tries all."""
+    return 1 if _factor > 1 else count

@@ -136,7 +136,7 @@ async def state(agent: Agent, as_of: int | None = None) -> Any:
     return entities, told, *rows, sorted(triples(shown))
 
 
-@examples(30)
+@examples(15)
 @given(before=HISTORIES, after=st.lists(ANY, min_size=1, max_size=10), manual=st.booleans())
 async def test_what_one_wrote_alone_leaves_nothing_behind(
     writing: Agent, before: Any, after: Any, manual: bool
@@ -159,7 +159,7 @@ async def test_what_one_wrote_alone_leaves_nothing_behind(
     assert (await revision_of(agent), await state(agent)) == (undone, was), again
 
 
-@examples(30)
+@examples(15)
 @given(before=HISTORIES, after=st.lists(st.tuples(st.booleans(), ANY), min_size=2, max_size=12))
 async def test_what_others_wrote_meanwhile_stays(
     writing: Agent, owner: asyncpg.Connection, before: Any, after: Any
@@ -175,7 +175,7 @@ async def test_what_others_wrote_meanwhile_stays(
     await assert_laws(agent)
 
 
-@examples(20)
+@examples(10)
 @given(before=HISTORIES, after=st.lists(ANY, min_size=1, max_size=10), manual=st.booleans())
 async def test_undoing_is_undone(writing: Agent, before: Any, after: Any, manual: bool) -> None:
     agent = await history_of(writing, before, manual=manual)

@@ -86,7 +86,7 @@ class HierarchyReader:
 Moves = list[tuple[str, str | None]]
 
 
-@examples(60)
+@examples(30)
 @given(moves=st.lists(st.tuples(st.sampled_from(NAMES), st.one_of(st.none(), st.sampled_from(NAMES))), max_size=16))
 async def test_any_moves_leave_the_tree_that_the_model_says(moving: Agent, moves: Moves) -> None:
     agent = replace(moving, graph=f"tree-{next(_graphs)}")

@@ -190,7 +190,7 @@ async def replaying(db: Database, new_tenant: NewTenant) -> AsyncIterator[Agent]
         yield agent
 
 
-@examples(50)
+@examples(25)
 @given(operations=st.lists(OPERATIONS, min_size=1, max_size=12))
 @example(operations=[("relate", ([("Ada", "Ada", "knows"), EDGE, ("Ada", "Ada", "knows")],))])
 @example(
@@ -251,7 +251,7 @@ async def _assert_reads_alike(agent: Agent, official: OfficialServer, revision: 
     assert head.revision == revision
 
 
-@examples(60)
+@examples(30)
 @given(policy=st.sampled_from(["lww", "manual"]), history=HISTORIES)
 async def test_the_laws_hold_after_every_write_of_any_history(
     replaying: Agent, policy: str, history: list[Any]

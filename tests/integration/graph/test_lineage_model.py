@@ -127,7 +127,7 @@ STEPS = st.one_of(
 )
 
 
-@examples(50)
+@examples(25)
 @given(policy=st.sampled_from(["lww", "manual"]), steps=st.lists(STEPS, min_size=3, max_size=14))
 async def test_lineages_are_as_the_model_says(
     replaying: Agent, policy: str, steps: list[tuple[str, int | None, int | None]]

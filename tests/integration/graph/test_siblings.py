@@ -114,7 +114,7 @@ STEPS = st.lists(
 @given(STEPS, st.booleans())
 @example([("put", 1), ("put", 1), ("put", 2), ("reindex", None), ("undo", 2), ("put", None)], True)
 @example([("put", 1), ("put", 1), ("again", None)], False)
-@examples(25)
+@examples(12)
 async def test_whatever_becomes_of_it_passages_are_those_of_the_heads(
     agent: Agent, owner: asyncpg.Connection, steps: list[tuple[str, int | None]], compacted: bool
 ) -> None:

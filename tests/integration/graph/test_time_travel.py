@@ -99,7 +99,7 @@ async def _seen(agent: Agent, as_of: str | None = None) -> dict[str, Any]:
         return {name: await read(await graphs.view(tx, agent.graph, as_of)) for name, read in READINGS.items()}
 
 
-@examples(25)
+@examples(12)
 @given(policy=_policies, history=HISTORIES)
 async def test_every_past_revision_reads_as_it_was_seen(replaying: Agent, policy: str, history: list[Any]) -> None:
     agent = replace(replaying, graph=f"past-{next(_graphs)}")

@@ -108,7 +108,7 @@ def model(drawing: Map, triples: Iterable[tuple[str, str, str]], walk: Walk) -> 
     return graph
 
 
-@examples(60)
+@examples(30)
 @given(triples=TRIPLES, walk=WALKS, depth=st.integers(1, 5), ends=st.permutations(NAMES))
 async def test_ways_are_those_that_networkx_finds(
     walking: Agent, triples: list[tuple[str, str, str]], walk: Walk, depth: int, ends: list[str]

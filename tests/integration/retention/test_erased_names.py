@@ -62,7 +62,7 @@ async def test_many_long_names_are_one_pattern(owner: asyncpg.Connection) -> Non
     assert await owner.fetchval("SELECT $1 ~ $2", f"so {names[-1].upper()}", pattern_of(names)) is True
 
 
-@examples(60)
+@examples(30)
 @given(names=st.lists(texts.filter(str.strip), min_size=1, max_size=3), given_texts=st.lists(texts, max_size=20))
 async def test_postgresql_and_python_find_the_same(
     owner: asyncpg.Connection, names: list[str], given_texts: list[str]

@@ -67,7 +67,7 @@ ENTITIES = st.lists(
 FILTERS = st.fixed_dictionaries(
     {}, optional={"tags": TAGS, "min_importance": IMPORTANCES, "max_importance": IMPORTANCES, "kind": st.just("tea")}
 )
-PROPERTY = examples(60)
+PROPERTY = examples(30)
 
 
 @pytest.fixture(scope="module")

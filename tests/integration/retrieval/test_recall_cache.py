@@ -61,7 +61,7 @@ async def stacks(own: Settings) -> AsyncIterator[list[RecallStack]]:
 
 class TestEqualsTheSearch:
     @given(history=HISTORIES, embed=st.lists(st.booleans(), min_size=13, max_size=13))
-    @examples(12)
+    @examples(6)
     async def test_after_each_write_of_any_history_on_two_gateways(
         self, stacks: list[RecallStack], db: Database, new_tenant: NewTenant, history: Any, embed: list[bool]
     ) -> None:

@@ -29,7 +29,7 @@ from tests.support.memories import Agent, at_work, count_words, embedder
 from tests.support.windows import assert_windows
 
 MONDAY = datetime(2026, 3, 2, 9, tzinfo=UTC)
-EXAMPLES = 40
+EXAMPLES = 20
 
 _graphs = itertools.count(1)
 

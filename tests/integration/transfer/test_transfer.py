@@ -160,7 +160,7 @@ some_items: st.SearchStrategy[Said] = st.builds(
 
 
 @given(items=st.lists(some_items, max_size=12), split=st.integers(0, 12))
-@examples(25)
+@examples(12)
 async def test_export_import_export_is_the_same(new_graph: Callable[[], Agent], items: list[Said], split: int) -> None:
     """However the lines came: in one chunk or two, entities after the relations that name them."""
     first, second = new_graph(), new_graph()
