@@ -9,8 +9,8 @@ ARGS ?=
 # reported, which takes half as much processor time again: there it is measured when asked for (COVERAGE=--cov).
 COVERAGE ?= $(shell $(BIN)/python -c 'import sys; print("--cov" if sys.version_info >= (3, 12) else "")')
 
-# Where the environment asks for no bytecode, each process that tests start would compile all it imports: seconds of a core.
-# It is kept in __pycache__, which git ignores.
+# Where the environment asks for no bytecode, each process that tests start would compile our sources, and each run of
+# pytest all tests with their assertions. It is kept in __pycache__, which git ignores.
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help

@@ -60,7 +60,7 @@ CallTwice = Callable[[ToolSpec], Awaitable[CalledTwice]]
 def twice(gateway: RunningGateway, db: Database, new_tenant: NewTenant, issue: NewApiKey) -> CallTwice:
     """Calls a tool's example twice, where every example finds what it needs; several tests look at what came back.
 
-    Tools that only read share such a graph, the others have each their own: to fill one takes forty calls.
+    Tools that only read share such a graph, the others have each their own: to fill one takes 27 calls.
     """
     shared: list[tuple[Caller, str, Played]] = []
     called: dict[ToolSpec, CalledTwice] = {}

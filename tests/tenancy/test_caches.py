@@ -29,6 +29,7 @@ CACHES = {
     "recollect_gateway.failures": "hashes of keys, of which nothing is told: tests/faults/test_made_up_keys.py",
     "recollect_gateway.addresses": "texts of addresses: nothing of a tenant's",
     "recollect_gateway.guards": "parameters of routes: nothing of a tenant's",
+    "recollect_gateway.mcp_endpoint.schema": "schemas of tools: nothing of a tenant's",
     "recollect.retention.erasure.name_patterns": "tables of letters: nothing of a tenant's",
     "recollect_gateway.web.pages": "templates: nothing of a tenant's",
     "recollect_gateway.web.styles": "a style sheet: nothing of a tenant's",
