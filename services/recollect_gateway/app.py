@@ -42,8 +42,10 @@ from recollect_gateway.management.jobs import JobController
 from recollect_gateway.management.keys import KeyController, report_key
 from recollect_gateway.management.members import InvitationController, MemberController
 from recollect_gateway.management.memories import MemoryController
+from recollect_gateway.management.nodes import NodeController
 from recollect_gateway.management.passages import PassageController
 from recollect_gateway.management.plan import PlanController
+from recollect_gateway.management.searching import SearchController
 from recollect_gateway.management.transfer import TransferController
 from recollect_gateway.management.usage import UsageController
 from recollect_gateway.mcp_endpoint.endpoint import McpEndpoint
@@ -100,6 +102,8 @@ def _management_api() -> list[Router]:
             MemberController,
             InvitationController,
             GrantController,
+            NodeController,
+            SearchController,
             MemoryController,
             TransferController,
             JobController,
