@@ -46,6 +46,8 @@ from recollect_gateway.management.nodes import NodeController
 from recollect_gateway.management.passages import PassageController
 from recollect_gateway.management.plan import PlanController
 from recollect_gateway.management.searching import SearchController
+from recollect_gateway.management.sessions import SessionController
+from recollect_gateway.management.tenant import TenantController
 from recollect_gateway.management.transfer import TransferController
 from recollect_gateway.management.usage import UsageController
 from recollect_gateway.mcp_endpoint.endpoint import McpEndpoint
@@ -99,6 +101,8 @@ def _management_api() -> list[Router]:
             GraphController,
             ErasureController,
             KeyController,
+            TenantController,
+            SessionController,
             MemberController,
             InvitationController,
             GrantController,

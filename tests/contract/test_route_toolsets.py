@@ -85,8 +85,13 @@ BY_SCOPE = {
     "DELETE /v1/grants/{grant_id}",
     "POST /v1/graphs/{name}/erase",
     "GET /v1/plan",
+    "GET /v1/tenant",
+    "PATCH /v1/tenant",
+    "GET /v1/sessions",
+    "DELETE /v1/sessions/{session_id}",
 }
-"""Routes that do what no tool does, for `tenant:admin` only or (the plan) for every key; named by intent."""
+"""Routes that do what no tool does, for `tenant:admin` only or (plan, tenant, one's own sessions) for every credential;
+named by intent."""
 
 DOES_AS = {
     "GET /v1/graphs": ("list_graphs",),
@@ -114,6 +119,7 @@ DOES_AS = {
     "GET /v1/jobs/{job_id}/output": ("get_job",),
     "POST /v1/jobs/{job_id}/cancel": ("cancel_job",),
     "GET /v1/usage": ("usage",),
+    "GET /v1/usage/series": ("usage",),
     "GET /v1/usage/stored": ("usage",),
 }
 """Which tools do what a route does, as docs/keys.md says."""
