@@ -6,13 +6,9 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from litestar import Litestar, Router, asgi
 from litestar.datastructures import State
 from litestar.di import Provide
-from litestar.openapi import OpenAPIConfig
-from litestar.openapi.plugins import JsonRenderPlugin
-from litestar.openapi.spec import Components, SecurityScheme
 from litestar.types import Receive, Scope, Send
 from redis.asyncio import Redis
 
-from recollect import __version__
 from recollect.accounts.oauth.signing.model import Vault
 from recollect.accounts.usage.tally import UsageTally
 from recollect.platform.cache import connect_redis
@@ -32,7 +28,9 @@ from recollect_gateway.credentials import Authenticator
 from recollect_gateway.departures import DepartureMiddleware
 from recollect_gateway.errors import problem_response
 from recollect_gateway.failures import FailedKeys
-from recollect_gateway.guards import CallerMiddleware, known_parameters, within_toolsets
+from recollect_gateway.guards import CallerMiddleware, known_parameters, within_scope, within_toolsets
+from recollect_gateway.management.document import document_config
+from recollect_gateway.management.documentation import documentation_router
 from recollect_gateway.management.erasure import ErasureController
 from recollect_gateway.management.grants import GrantController
 from recollect_gateway.management.graph_jobs import GraphJobController
@@ -88,13 +86,13 @@ def create_app(settings: Settings, *, on_start: Callable[[], None] | None = None
         exception_handlers={Exception: lambda request, error: problem_response(error, request)},
         before_send=[tell_limits],
         request_max_body_size=settings.max_request_bytes,
-        openapi_config=_openapi(),
+        openapi_config=document_config(),
         logging_config=None,
     )
 
 
 def _management_api() -> list[Router]:
-    """/v1, and the one route of it that asks for no credential."""
+    """/v1, and the routes of it that ask for no credential."""
     v1 = Router(
         "/v1",
         route_handlers=[
@@ -121,14 +119,15 @@ def _management_api() -> list[Router]:
             CallerMiddleware(),
             UsageMiddleware(),
         ],
-        guards=[within_toolsets, known_parameters],
+        guards=[within_toolsets, within_scope, known_parameters],
         dependencies={
             "db": Provide(_db, sync_to_thread=False),
             "services": Provide(_services, sync_to_thread=False),
         },
-        security=[{"apiKey": []}],
+        security=[{"apiKey": []}, {"session": [], "tenant": []}],
     )
-    return [v1, Router("/v1", route_handlers=[report_key], guards=[known_parameters], security=[{}])]
+    open_to_all = Router("/v1", route_handlers=[report_key], guards=[known_parameters], security=[{}])
+    return [v1, open_to_all, documentation_router()]
 
 
 def _pages() -> Router:
@@ -225,20 +224,3 @@ def _db(state: State) -> Database:
 def _services(state: State) -> Services:
     services: Services = state.services
     return services
-
-
-def _openapi() -> OpenAPIConfig:
-    bearer = SecurityScheme(type="http", scheme="bearer", description="An API key: rcl_…")
-    return OpenAPIConfig(
-        title="Recollect management API",
-        version=__version__,
-        # Below its path the framework answers 404 in HTML: the path is the document's own.
-        openapi_router=Router(
-            "/v1/openapi.json",
-            route_handlers=[],
-            include_in_schema=False,
-            guards=[by_address("openapi", lambda settings: settings.public_requests_per_minute)],
-        ),
-        render_plugins=[JsonRenderPlugin(path="/")],
-        components=Components(security_schemes={"apiKey": bearer}),
-    )

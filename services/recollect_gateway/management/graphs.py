@@ -139,7 +139,6 @@ class GraphController(Controller):
 
         409 if the name is taken. For credentials that no allow-list confines to some graphs.
         """
-        request.user.require(Scope.MEMORY_WRITE)
         wanted = _patch(data)
         check_metadata(wanted.metadata, "metadata", state.settings.max_metadata_size)
         deduplication.require_readable(wanted.metadata or {})

@@ -10,7 +10,7 @@ from litestar.di import NamedDependency
 from litestar.params import FromPath, QueryParameter
 from msgspec import Struct
 
-from recollect.caller import Caller, Scope
+from recollect.caller import Caller
 from recollect.graph.graphs import service as graphs
 from recollect.graph.lineages import service as lineages
 from recollect.graph.lineages.model import Version, VersionFilter
@@ -92,7 +92,6 @@ class NodeController(Controller):
         limit: Limit = 50,
     ) -> Page[NodeItemBody]:
         """Entities and facts, oldest first, those that pass every filter. Of a node in conflict, each version."""
-        request.user.require(Scope.MEMORY_READ)
         check_text({"kind": kind, "tag": tag, "prefix": prefix, "as_of": as_of})
         place = place_of(cursor, _node_place)
         only = VersionFilter(tuple(kind or ()), tuple(tag or ()), limit, 0, status, prefix, place)
@@ -114,7 +113,6 @@ class NodeController(Controller):
 
         What is written like an id is one. A name that holds a `/` is no part of an address: list nodes by `prefix`.
         """
-        request.user.require(Scope.MEMORY_READ)
         check_text({"node": node, "as_of": as_of})
         async with _call(request, services, "get_node").reading(name, as_of) as view:
             graphs.require_there(view)
@@ -132,7 +130,6 @@ class NodeController(Controller):
         limit: Limit = 50,
     ) -> Page[VersionBody]:
         """What a node was, newest first. One that was deleted is addressed by its id."""
-        request.user.require(Scope.MEMORY_READ)
         check_text({"node": node})
         before = place_of(cursor, counted)
         async with _call(request, services, "history").reading(name) as view:
@@ -160,7 +157,6 @@ class NodeController(Controller):
         limit: Limit = 50,
     ) -> Page[RelationBody]:
         """What starts or ends at a node, by ordinal and age, with relations of other graphs that the key reaches."""
-        request.user.require(Scope.MEMORY_READ)
         check_text({"node": node, "type": type, "as_of": as_of})
         place = place_of(cursor, _edge_place)
         async with _call(request, services, "relations").reading(name, as_of) as view:

@@ -9,7 +9,7 @@ from litestar.di import NamedDependency
 from litestar.params import FromPath, QueryParameter
 from msgspec import Struct
 
-from recollect.caller import Caller, Scope
+from recollect.caller import Caller
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import Change
 from recollect.memory import searching
@@ -81,7 +81,6 @@ class SearchController(Controller):
         limit: Limit = 20,
     ) -> Page[FoundNodeBody]:
         """Entities and facts that answer, best first, by words, meaning and name; about a hundred on all pages."""
-        request.user.require(Scope.MEMORY_READ)
         check_text({"q": q, "kind": kind, "tag": tag, "as_of": as_of})
         begin = place_of(cursor, counted) or 0
         only = RecallFilter(
@@ -113,7 +112,6 @@ class SearchController(Controller):
         Revisions have no gaps and never change, so that whoever goes on after the last one misses nothing and gets
         nothing twice.
         """
-        request.user.require(Scope.MEMORY_READ)
         after = place_of(cursor, _revision)
         since = after_revision if after is None else after
         async with Call(request.user, services, "changes", read_only=True).transaction() as tx:
