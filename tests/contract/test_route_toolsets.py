@@ -120,6 +120,7 @@ DOES_AS = {
     "GET /v1/jobs": ("list_jobs",),
     "GET /v1/jobs/{job_id}": ("get_job",),
     "GET /v1/jobs/{job_id}/output": ("get_job",),
+    "DELETE /v1/jobs/{job_id}/output": ("get_job",),
     "POST /v1/jobs/{job_id}/cancel": ("cancel_job",),
     "GET /v1/usage": ("usage",),
     "GET /v1/usage/series": ("usage",),
