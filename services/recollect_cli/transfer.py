@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from io import BufferedReader
 from pathlib import Path
 from typing import Annotated, BinaryIO
@@ -10,7 +11,7 @@ from uuid import UUID
 import msgspec
 from cyclopts import Parameter
 
-from recollect.errors import InvalidInput, Unavailable
+from recollect.errors import InvalidInput, RecollectError, Unavailable
 from recollect.graph.graphs.model import graph_name
 from recollect.printable import printable
 from recollect.transfer.formats import FORMATS, IMPORTED, Format, FormatName, ReadableName, format_named
@@ -110,8 +111,7 @@ def export_file(
 ) -> None:
     """Export a graph: entities, then relations, all as of one moment.
 
-    A job makes the file, which this command follows and fetches; Ctrl-C cancels it. The key needs the scope
-    memory:write, since the gateway keeps the file for a while.
+    A job makes the file, which this command follows and fetches, and then deletes there; Ctrl-C cancels it.
 
     Parameters
     ----------
@@ -126,10 +126,12 @@ def export_file(
     """
     kind = _format(file, format, tuple(FORMATS))
     asked = msgspec.json.encode({"format": kind.name} | ({"as_of": as_of} if as_of else {}))
-    with connected(url, api_key) as gateway, created(file) as target:
-        answer = gateway.post(f"/graphs/{graph_name(graph)}/exports", asked, media_type=JSON)
-        job = follow(gateway, msgspec.json.decode(answer, type=JobView).id, EXPORT)
-        _fetch(gateway, job, kind.media_type, target)
+    with connected(url, api_key) as gateway:
+        with created(file) as target:
+            answer = gateway.post(f"/graphs/{graph_name(graph)}/exports", asked, media_type=JSON)
+            job = follow(gateway, msgspec.json.decode(answer, type=JobView).id, EXPORT)
+            _fetch(gateway, job, kind.media_type, target)
+        _tidy_up(gateway, job)
     if facts := int(bytes((job.result or {}).get("facts_left_out", b"0"))):
         left_out = "1 fact was" if facts == 1 else f"{facts} facts were"
         print(f"{left_out} left out: this format holds entities", file=sys.stderr)
@@ -195,6 +197,12 @@ def _tell_problems(gateway: Gateway, job: JobView, broken: int) -> None:
             told += 1
     if broken > told:
         print(f"and {broken - told} more", file=sys.stderr)
+
+
+def _tidy_up(gateway: Gateway, job: JobView) -> None:
+    """Delete what the job left, which is here now. Where that is refused, or no answer comes, its time ends it."""
+    with suppress(RecollectError):
+        gateway.delete(f"/jobs/{job.id}/output")
 
 
 def _fetch(gateway: Gateway, job: JobView, media_type: str, target: BinaryIO) -> None:

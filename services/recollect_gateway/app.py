@@ -7,12 +7,9 @@ from dataclasses import replace
 from litestar import Litestar, Router, asgi
 from litestar.datastructures import State
 from litestar.di import Provide
-from litestar.openapi import OpenAPIConfig
-from litestar.openapi.spec import Components, SecurityScheme
 from litestar.types import Receive, Scope, Send
 from redis.asyncio import Redis
 
-from recollect import __version__
 from recollect.accounts.idempotency.model import AnswerVault
 from recollect.accounts.identity_providers.relying_party import RelyingParty
 from recollect.accounts.oauth.signing.model import Vault
@@ -34,12 +31,13 @@ from recollect_gateway.admission import AddressLimits, Admission, by_address, te
 from recollect_gateway.calls import Services
 from recollect_gateway.credentials import Authenticator
 from recollect_gateway.departures import DepartureMiddleware
-from recollect_gateway.described import DescribedJson
 from recollect_gateway.errors import problem_response
 from recollect_gateway.failures import FailedKeys
-from recollect_gateway.guards import CallerMiddleware, known_parameters, within_toolsets
+from recollect_gateway.guards import CallerMiddleware, known_parameters, within_scope, within_toolsets
 from recollect_gateway.idempotency import IdempotencyMiddleware, database_of
 from recollect_gateway.management.audit import AuditController
+from recollect_gateway.management.document import document_config
+from recollect_gateway.management.documentation import documentation_router
 from recollect_gateway.management.email_domains import EmailDomainController
 from recollect_gateway.management.erasure import ErasureController
 from recollect_gateway.management.grants import GrantController
@@ -51,8 +49,12 @@ from recollect_gateway.management.jobs import JobController
 from recollect_gateway.management.keys import KeyController, report_key
 from recollect_gateway.management.members import InvitationController, MemberController
 from recollect_gateway.management.memories import MemoryController
+from recollect_gateway.management.nodes import NodeController
 from recollect_gateway.management.passages import PassageController
 from recollect_gateway.management.plan import PlanController
+from recollect_gateway.management.searching import SearchController
+from recollect_gateway.management.sessions import SessionController
+from recollect_gateway.management.tenant import TenantController
 from recollect_gateway.management.transfer import TransferController
 from recollect_gateway.management.trusted_issuers import TrustedIssuerController
 from recollect_gateway.management.usage import UsageController
@@ -96,19 +98,21 @@ def create_app(settings: Settings, *, on_start: Callable[[], None] | None = None
         exception_handlers={Exception: lambda request, error: problem_response(error, request)},
         before_send=[tell_limits],
         request_max_body_size=settings.max_request_bytes,
-        openapi_config=_openapi(),
+        openapi_config=document_config(),
         logging_config=None,
     )
 
 
 def _management_api() -> list[Router]:
-    """/v1, and the one route of it that asks for no credential."""
+    """/v1, and the routes of it that ask for no credential."""
     v1 = Router(
         "/v1",
         route_handlers=[
             GraphController,
             ErasureController,
             KeyController,
+            TenantController,
+            SessionController,
             MemberController,
             InvitationController,
             IdentityProviderController,
@@ -116,6 +120,8 @@ def _management_api() -> list[Router]:
             GrantController,
             TrustedIssuerController,
             AuditController,
+            NodeController,
+            SearchController,
             MemoryController,
             TransferController,
             JobController,
@@ -132,14 +138,15 @@ def _management_api() -> list[Router]:
             UsageMiddleware(),
             IdempotencyMiddleware(),
         ],
-        guards=[within_toolsets, known_parameters],
+        guards=[within_toolsets, within_scope, known_parameters],
         dependencies={
             "db": Provide(_db, sync_to_thread=False),
             "services": Provide(_services, sync_to_thread=False),
         },
-        security=[{"apiKey": []}],
+        security=[{"apiKey": []}, {"session": [], "tenant": []}],
     )
-    return [v1, Router("/v1", route_handlers=[report_key], guards=[known_parameters], security=[{}])]
+    open_to_all = Router("/v1", route_handlers=[report_key], guards=[known_parameters], security=[{}])
+    return [v1, open_to_all, documentation_router()]
 
 
 def _pages() -> Router:
@@ -245,20 +252,3 @@ def _db(scope: Scope) -> Database:
 def _services(scope: Scope) -> Services:
     services: Services = scope["litestar_app"].state.services
     return replace(services, db=database_of(scope))
-
-
-def _openapi() -> OpenAPIConfig:
-    bearer = SecurityScheme(type="http", scheme="bearer", description="An API key: rcl_…")
-    return OpenAPIConfig(
-        title="Recollect management API",
-        version=__version__,
-        # Below its path the framework answers 404 in HTML: the path is the document's own.
-        openapi_router=Router(
-            "/v1/openapi.json",
-            route_handlers=[],
-            include_in_schema=False,
-            guards=[by_address("openapi", lambda settings: settings.public_requests_per_minute)],
-        ),
-        render_plugins=[DescribedJson(path="/")],
-        components=Components(security_schemes={"apiKey": bearer}),
-    )

@@ -75,11 +75,41 @@ class Problem(Struct, omit_defaults=True, frozen=True):
     path: str | None = None
 
 
+DESCRIPTIONS = {
+    400: "What was sent cannot be accepted, and nothing was done. `path` names the place in it, where there is one.",
+    401: "No credential, or one that does not hold; never told which.",
+    403: "The credential holds and does not reach so far: its scopes, graphs or toolsets, or the tenant's plan.",
+    404: "Not there, or another tenant's: the two look alike.",
+    409: "What is there now does not allow it.",
+    413: "The request, or what would be answered, is larger than it may be.",
+    429: "Asked too often, or too much at once. `Retry-After` says in how many seconds there may be room again.",
+    503: "Something that Recollect needs is away or busy. The same request may be tried again after `Retry-After`.",
+}
 RESPONSES = {
-    status: ResponseSpec(Problem, description=TITLES[status], media_type=MEDIA_TYPE, generate_examples=False)
-    for status in (400, 401, 403, 404, 409, 413, 429, 503)
+    status: ResponseSpec(Problem, description=said, media_type=MEDIA_TYPE, generate_examples=False)
+    for status, said in DESCRIPTIONS.items()
 }
 """What every route of the management API may answer instead, for its description."""
+
+_SAID: dict[int, tuple[ErrorCode, str]] = {
+    400: (ErrorCode.INVALID_INPUT, "Expected `str` of length <= 128"),
+    401: (ErrorCode.UNAUTHENTICATED, "A valid API key is needed: Authorization: Bearer rcl_…"),
+    403: (
+        ErrorCode.SCOPE_REQUIRED,
+        "This credential lacks the scope memory:write. Ask an admin for a key that has it.",
+    ),
+    404: (ErrorCode.GRAPH_NOT_FOUND, "There is no graph named 'people'."),
+    409: (ErrorCode.GRAPH_EXISTS, "There is a graph named 'people' already."),
+    413: (ErrorCode.REQUEST_TOO_LARGE, "A request holds 200000 values at most, all those in its lists and objects."),
+    429: (ErrorCode.RATE_LIMITED, "This key may make 300 requests in a minute. Try again in 4 seconds."),
+    503: (ErrorCode.DATABASE_UNAVAILABLE, "The database is away. Try again."),
+}
+EXAMPLES = {
+    str(status): {"type": "about:blank", "title": TITLES[status], "status": status, "detail": detail, "code": str(code)}
+    | ({"path": "name"} if status == 400 else {})
+    for status, (code, detail) in _SAID.items()
+}
+"""A problem of each of these statuses, for their description."""
 
 
 DOING = RESPONSES | {

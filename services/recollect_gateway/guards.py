@@ -1,7 +1,8 @@
 """Guards of the management API: who calls, whether they may, and whether what they send can be kept.
 
 A key may be confined to some toolsets. So that no plain route does what no tool of theirs does, each route under /v1
-says as its `opt` where it belongs: `mirrors` tools, `belongs_to` a toolset, or goes `BY_SCOPE` alone.
+says as its `opt` where it belongs: `mirrors` tools, `belongs_to` a toolset, or goes `BY_SCOPE` alone. That gives it its
+scope as well (`needed_scope`), which is asked for before anything else of the request is looked at.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -17,7 +18,7 @@ from litestar.middleware import ASGIMiddleware
 from litestar.types import ASGIApp, Receive, Send
 from litestar.types import Scope as ASGIScope
 
-from recollect.caller import Caller, Scope
+from recollect.caller import ROLE_SCOPES, Caller, Role, Scope
 from recollect.errors import InvalidInput
 from recollect_gateway.admission import Admission
 from recollect_gateway.bodies import LARGE, require_few_values
@@ -31,18 +32,35 @@ MAX_NAME = 100
 """Characters of a parameter's name that an error repeats, at most."""
 
 TOOLSETS_OPT = "toolsets"
-BY_SCOPE: dict[str, frozenset[str] | None] = {TOOLSETS_OPT: None}
+SCOPE_OPT = "scope"
+BY_SCOPE: dict[str, Any] = {TOOLSETS_OPT: None}
 """Of a route that manages what no tool does, such as keys: its scope alone says who may."""
 
 
-def mirrors(*tools: str) -> dict[str, frozenset[str] | None]:
+def mirrors(*tools: str) -> dict[str, Any]:
     """Of a route that does what each of these tools does: whoever may use a toolset of one may use the route."""
-    return belongs_to(*(toolset for tool in tools for toolset in TOOLS[tool].toolsets))
+    toolsets = [toolset for tool in tools for toolset in TOOLS[tool].toolsets]
+    (scope,) = {TOOLS[tool].scope for tool in tools}
+    return belongs_to(*toolsets, scope=scope)
 
 
-def belongs_to(*toolsets: str) -> dict[str, frozenset[str] | None]:
-    """Of a route that no tool mirrors, for whoever may use one of these toolsets."""
-    return {TOOLSETS_OPT: frozenset(toolsets)}
+def belongs_to(*toolsets: str, scope: Scope = Scope.MEMORY_READ) -> dict[str, Any]:
+    """Of a route that no tool mirrors, for whoever may use one of these toolsets and has the scope."""
+    return {TOOLSETS_OPT: frozenset(toolsets), SCOPE_OPT: scope}
+
+
+def needed_scope(handler: BaseRouteHandler) -> Scope | None:
+    """The scope that a route asks for, as its description tells; None: any credential of the tenant."""
+    if requires_admin in [getattr(guard, "func", guard) for guard in handler.resolve_guards()]:
+        return Scope.TENANT_ADMIN
+    scope: Scope | None = handler.opt.get(SCOPE_OPT)
+    return scope
+
+
+def least_role(scope: Scope | None) -> Role:
+    """The lowest role of which a person has this scope, or is a member at all."""
+    upwards = (Role.READER, Role.MEMBER, Role.ADMIN, Role.OWNER)
+    return next(role for role in upwards if scope is None or scope in ROLE_SCOPES[role])
 
 
 class CallerMiddleware(ASGIMiddleware):
@@ -75,6 +93,13 @@ def within_toolsets(connection: ASGIConnection[Any, Caller, Any, Any], handler: 
     toolsets = handler.opt.get(TOOLSETS_OPT, frozenset())
     if toolsets is not None:
         connection.user.require_toolset(toolsets)
+
+
+def within_scope(connection: ASGIConnection[Any, Caller, Any, Any], handler: BaseRouteHandler) -> None:
+    """Only credentials that have the scope which the route's description tells."""
+    scope = needed_scope(handler)
+    if scope is not None and connection.scope.get("method") != "OPTIONS":
+        connection.user.require(scope)
 
 
 def known_parameters(connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRouteHandler) -> None:

@@ -126,14 +126,14 @@ def _faults_of_fields(type_: type[msgspec.Struct], value: dict[str, Any], path: 
 
 
 def _unwrapped(type_: Any) -> tuple[Any, list[Any]]:
-    """A type without its annotations and without null, and its annotations."""
+    """A type without its annotations and without null and what was not given, and its annotations."""
     bounds: list[Any] = []
     while True:
         if get_origin(type_) is Annotated:
             type_, *more = get_args(type_)
             bounds += more
         elif get_origin(type_) in (Union, UnionType):
-            others = [option for option in get_args(type_) if option is not NoneType]
+            others = [option for option in get_args(type_) if option not in (NoneType, msgspec.UnsetType)]
             if len(others) != 1:
                 return type_, bounds
             type_ = others[0]

@@ -43,7 +43,7 @@ def cases(method: str, path: str, mode: GenerationMode, **path_parameters: str) 
 
 def named(path: str) -> dict[str, str]:
     """Names that are made up are refused, some as no part of a path, and nothing else is tried."""
-    return {"name": "default"} if "{name}" in path else {}
+    return {name: known for name, known in (("name", "default"), ("node", "Ada")) if f"{{{name}}}" in path}
 
 
 def send(gateway: RunningGateway, case: Case[Any], checks: list[CheckFunction], key: str | None = None) -> int:

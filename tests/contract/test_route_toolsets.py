@@ -66,6 +66,9 @@ OPEN = {
     DESCRIPTION,
     f"{DESCRIPTION}/openapi.json",
     f"{DESCRIPTION}/{{path}}",
+    "GET /v1/docs",
+    "GET /v1/docs/begin.js",
+    "GET /v1/docs/scalar.js",
     "POST /v1/keys/report",
     *PAGES,
     *OAUTH,
@@ -114,14 +117,26 @@ BY_SCOPE = {
     "POST /v1/webhooks/{webhook_id}/replay",
     "GET /v1/webhooks/{webhook_id}/deliveries",
     "POST /v1/webhooks/{webhook_id}/deliveries/{delivery_id}/replay",
+    "GET /v1/tenant",
+    "PATCH /v1/tenant",
+    "GET /v1/sessions",
+    "DELETE /v1/sessions/{session_id}",
 }
-"""Routes that do what no tool does, for `tenant:admin` only or (the plan) for every key; named by intent."""
+"""Routes that do what no tool does, for `tenant:admin` only or (plan, tenant, one's own sessions) for every credential;
+named by intent."""
 
 DOES_AS = {
     "GET /v1/graphs": ("list_graphs",),
     "GET /v1/graphs/{name}": ("get_graph", "graph_stats", "get_stats"),
     "POST /v1/graphs": ("create_graph",),
     "DELETE /v1/graphs/{name}": ("delete_graph",),
+    "PATCH /v1/graphs/{name}": ("update_graph_config",),
+    "GET /v1/graphs/{name}/nodes": ("list_nodes",),
+    "GET /v1/graphs/{name}/nodes/{node}": ("get_node", "get_node_by_lineage"),
+    "GET /v1/graphs/{name}/nodes/{node}/history": ("history",),
+    "GET /v1/graphs/{name}/nodes/{node}/relations": ("outgoing", "incoming"),
+    "GET /v1/graphs/{name}/search": ("search",),
+    "GET /v1/graphs/{name}/changes": ("recent_changes",),
     "POST /v1/graphs/{name}/memories": ("remember",),
     "POST /v1/graphs/{name}/recall": ("recall",),
     "POST /v1/graphs/{name}/import": ("import_graph",),
@@ -134,8 +149,10 @@ DOES_AS = {
     "GET /v1/jobs": ("list_jobs",),
     "GET /v1/jobs/{job_id}": ("get_job",),
     "GET /v1/jobs/{job_id}/output": ("get_job",),
+    "DELETE /v1/jobs/{job_id}/output": ("get_job",),
     "POST /v1/jobs/{job_id}/cancel": ("cancel_job",),
     "GET /v1/usage": ("usage",),
+    "GET /v1/usage/series": ("usage",),
     "GET /v1/usage/stored": ("usage",),
 }
 """Which tools do what a route does, as docs/keys.md says."""

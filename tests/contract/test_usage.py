@@ -298,3 +298,57 @@ class TestStored:
 def test_rows_are_of_the_past() -> None:
     """So that nothing of them is swept or counted while a test looks."""
     assert all(datetime.fromisoformat(row[0]) < datetime.now(UTC) for row in ROWS)
+
+
+@pytest.mark.usefixtures("past")
+class TestSeries:
+    async def series(self, http: httpx2.AsyncClient, **query: str) -> list[tuple[str, int, int, int, int]]:
+        response = await http.get("/v1/usage/series", params=query)
+        assert response.status_code == 200, response.text
+        points = response.json()["points"]
+        return [(p["since"], p["calls"], p["errors"], p["passages"], p["bytes_received"]) for p in points]
+
+    async def test_each_hour_has_a_point_also_where_nothing_was_called(self, http: httpx2.AsyncClient) -> None:
+        asked = {"from": "2026-01-01T09:30:00Z", "to": "2026-01-01T12:00:00Z"}
+        assert await self.series(http, **asked) == [
+            ("2026-01-01T09:00:00Z", 0, 0, 0, 0),
+            ("2026-01-01T10:00:00Z", 5, 1, 0, 50),
+            ("2026-01-01T11:00:00Z", 4, 0, 0, 40),
+        ]
+        assert [point[1] for point in await self.series(http, **asked, name="recall", kind="tool")] == [0, 3, 4]
+        assert [point[1] for point in await self.series(http, **asked, kind="work")] == [0, 0, 0]
+
+    async def test_days_are_those_of_utc_and_the_sums_are_those_of_the_list(self, http: httpx2.AsyncClient) -> None:
+        days = await self.series(http, **{"from": JANUARY, "to": MARCH, "per": "day"})
+        assert len(days) == 59
+        assert {day[0]: day[1] for day in days if day[1]} == {
+            "2026-01-01T00:00:00Z": 9,
+            "2026-01-02T00:00:00Z": 5,
+            "2026-02-28T00:00:00Z": 1,
+        }
+        listed = (await http.get("/v1/usage", params={"from": JANUARY, "to": MARCH, "per": "all"})).json()["items"]
+        assert sum(day[1] for day in days) == sum(row["calls"] for row in listed)
+
+    async def test_it_is_bounded(self, http: httpx2.AsyncClient) -> None:
+        for query in (
+            {"from": JANUARY, "to": MARCH},
+            {"from": "2024-01-01T00:00:00Z", "to": MARCH, "per": "day"},
+            {"from": MARCH, "to": JANUARY},
+            {"per": "month"},
+        ):
+            response = await http.get("/v1/usage/series", params=query)
+            assert (response.status_code, response.json()["code"]) == (400, "invalid_input"), query
+        assert len(await self.series(http, **{"from": JANUARY, "to": "2026-02-01T00:00:00Z"})) == 744
+        assert len(await self.series(http, per="day")) in (30, 31)
+
+    async def test_another_tenants_calls_and_a_confined_keys_question(
+        self, gateway: RunningGateway, issue: NewApiKey, caller: Caller, new_tenant: NewTenant
+    ) -> None:
+        asked = {"from": JANUARY, "to": MARCH, "per": "day"}
+        other = await issue(operator_caller(await new_tenant()), kind="admin")
+        async with gateway.http(other.secret) as http:
+            assert {point[1] for point in await self.series(http, **asked)} == {0}
+        confined = await issue(caller, graph_ids=())
+        async with gateway.http(confined.secret) as http:
+            response = await http.get("/v1/usage/series", params=asked)
+            assert (response.status_code, response.json()["code"]) == (403, "graph_not_allowed")

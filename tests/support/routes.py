@@ -8,6 +8,6 @@ OPEN_TO_ALL = {"/v1/keys/report"}
 
 
 def stand_ins(path: str, *, graph: str = "nowhere", id_: UUID | str | None = None) -> dict[str, str]:
-    """What a path names: a graph, and an id (by default one that nobody has) wherever it has one."""
+    """What a path names: a graph, and an id (by default one that nobody has) wherever it has one, a node's too."""
     ids = {name: str(id_ or uuid4()) for name in re.findall(r"\{(\w+_id)\}", path)}
-    return {"name": graph, **ids}
+    return {"name": graph, "node": str(id_ or "nobody"), **ids}

@@ -350,11 +350,29 @@ async def test_tenants_to_purge_are_active_ones_with_something_archived_long_ago
     await owner.execute("UPDATE nodes SET status = 'archived' WHERE tenant_id = ANY ($1::uuid[])", [mine, other])
     await owner.execute("UPDATE nodes SET expires_at = now() - interval '29 days' WHERE tenant_id = $1", other)
     assert {mine, other} & await tenants_in(attacker, PURGEABLE) == {mine}
+    await owner.execute("UPDATE tenants SET retention_days = 28 WHERE id = $1", other)
+    assert {mine, other} <= await tenants_in(attacker, PURGEABLE), "it keeps less long"
+    await owner.execute("UPDATE tenants SET retention_days = 32 WHERE id = $1", mine)
+    assert {mine, other} & await tenants_in(attacker, PURGEABLE) == {other}, "it keeps longer"
+    await owner.execute("UPDATE tenants SET retention_days = NULL")
     await attacker.execute(f"SET recollect.tenant_id = '{other}'")
     await attacker.execute(SHADOWS)
     assert {mine, other} & await tenants_in(attacker, PURGEABLE) == {mine}
     await owner.execute("UPDATE tenants SET status = 'suspended' WHERE id = $1", mine)
     assert {mine, other}.isdisjoint(await tenants_in(attacker, PURGEABLE))
+
+
+async def test_a_tenant_changes_its_name_and_retention_and_no_more(
+    attacker: asyncpg.Connection, neighbours: Neighbours
+) -> None:
+    """What the application may not by its grants, no fault of its queries gives away."""
+    mine = neighbours[0].caller.tenant_id
+    await attacker.execute("SELECT set_config('recollect.tenant_id', $1, false)", str(mine))
+    for column, value in (("plan", "unlimited"), ("slug", "mine"), ("status", "suspended")):
+        with pytest.raises(asyncpg.InsufficientPrivilegeError):
+            await attacker.execute(f"UPDATE tenants SET {column} = '{value}'")
+    assert await attacker.execute("UPDATE tenants SET name = 'theirs' WHERE id <> $1", mine) == "UPDATE 0"
+    assert await attacker.execute("UPDATE tenants SET name = 'mine', retention_days = 7") == "UPDATE 1"
 
 
 HOSTILE = ['"x"', "[]", "null", '{"mode": 1}', '{"mode": ["merge"]}']

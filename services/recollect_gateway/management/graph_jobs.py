@@ -22,7 +22,7 @@ from recollect.transfer import exports, file_jobs
 from recollect.transfer.formats import FormatName
 from recollect.transfer.model import MAX_KIND, ExportSelection, Strategy
 from recollect_gateway.errors import DOING, RESPONSES
-from recollect_gateway.guards import held_to, mirrors, valid_body
+from recollect_gateway.guards import SCOPE_OPT, held_to, mirrors, valid_body
 from recollect_gateway.idempotency import TAKES_NO_KEY
 from recollect_gateway.management.jobs import JobBody, job_body
 from recollect_gateway.management.transfer import (
@@ -135,7 +135,7 @@ class GraphJobController(Controller):
         "/exports",
         responses=DOING,
         summary="Export a graph by a job",
-        opt=mirrors("start_export"),
+        opt=mirrors("start_export") | {SCOPE_OPT: Scope.MEMORY_READ},
         status_code=202,
         before_request=valid_body(StartExportBody),
     )
@@ -147,9 +147,11 @@ class GraphJobController(Controller):
         name: FromPath[str],
         data: JSONBody[StartExportBody],
     ) -> JobBody:
-        """A job that writes the graph, as it is now (or was, `as_of`), to a file: `GET /v1/jobs/{id}/output`."""
-        # Reading is not enough: it is stored, and counts against what the tenant's jobs may store.
-        request.user.require(Scope.MEMORY_WRITE)
+        """A job that writes the graph, as it is now (or was, `as_of`), to a file: `GET /v1/jobs/{id}/output`.
+
+        The file counts against what the tenant's jobs may store, until it is deleted. A credential that may not write
+        has two at once (409 `too_many_jobs`).
+        """
         async with db.transaction(request.user) as tx:
             export = await exports.open_export(
                 tx, name, data.format, only=_only(data.filter or ExportFilterBody()), as_of=data.as_of

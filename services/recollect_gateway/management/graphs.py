@@ -3,21 +3,22 @@
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from litestar import Controller, Request, Response, get, post
+from litestar import Controller, Request, Response, get, patch, post
 from litestar.datastructures import State
 from litestar.di import NamedDependency
 from litestar.params import FromPath, JSONBody, QueryParameter
-from msgspec import Meta, Struct
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from recollect.caller import Caller, Scope
 from recollect.curation.duplicates import deduplication
 from recollect.graph.graphs import service as graphs
-from recollect.graph.graphs.model import Graph, GraphHead, NewGraph
+from recollect.graph.graphs.model import Graph, GraphHead, GraphPatch, NewGraph
 from recollect.platform.db import Database
-from recollect_gateway.errors import DOING, RESPONSES, TELLING
+from recollect_gateway.errors import CHANGING, DOING, RESPONSES, TELLING
 from recollect_gateway.guards import mirrors, requires_admin, valid_body
-from recollect_gateway.management.pages import Limit, Page, page_of
-from recollect_gateway.preconditions import tagged
+from recollect_gateway.management.pages import AsOf, Limit, Page, page_of
+from recollect_gateway.parsing import check_text
+from recollect_gateway.preconditions import tagged, unchanged
 from recollect_gateway.shapes import END, GraphName, check_metadata
 
 AnyRequest = Request[Caller, Any, State]
@@ -47,17 +48,37 @@ class GraphDetailBody(GraphBody, frozen=True):
     relations: int
 
 
+Whitelist = Annotated[list[Annotated[str, Meta(max_length=256)]], Meta(max_length=200)]
+
+
 class CreateGraphBody(Struct, frozen=True, forbid_unknown_fields=True):
     """A graph to make. `kind_whitelist` null or empty allows every kind."""
 
     name: GraphName
     conflict_policy: Literal["lww", "manual"] = "lww"
-    kind_whitelist: Annotated[list[Annotated[str, Meta(max_length=256)]], Meta(max_length=200)] | None = None
+    kind_whitelist: Whitelist | None = None
     metadata: dict[str, Any] = {}
 
 
+class ConfigureGraphBody(Struct, frozen=True, forbid_unknown_fields=True):
+    """What of a graph is to change; what is left out stays. `metadata` takes the place of all that there was.
+
+    `kind_whitelist` null or empty allows every kind; what is there of other kinds stays. `name`: its id stays.
+    """
+
+    name: GraphName | UnsetType = UNSET
+    conflict_policy: Literal["lww", "manual"] | UnsetType = UNSET
+    kind_whitelist: Whitelist | UnsetType | None = UNSET
+    metadata: dict[str, Any] | UnsetType = UNSET
+
+    @property
+    def replaces(self) -> bool:
+        """Whether it takes the place of what others may have put there."""
+        return self.metadata is not UNSET or self.kind_whitelist is not UNSET
+
+
 class GraphController(Controller):
-    """List, read and make graphs."""
+    """List, read, make and configure graphs."""
 
     path = "/graphs"
     tags = ("graphs",)
@@ -74,12 +95,16 @@ class GraphController(Controller):
 
     @get("/{name:str}", responses=TELLING, summary="Read a graph", opt=mirrors("get_graph", "graph_stats", "get_stats"))
     async def get_graph(
-        self, request: AnyRequest, db: NamedDependency[Database], name: FromPath[str]
+        self, request: AnyRequest, db: NamedDependency[Database], name: FromPath[str], as_of: AsOf = None
     ) -> Response[GraphDetailBody]:
-        """One graph with its newest revision and exact counts, and its ETag."""
+        """One graph with its newest revision and exact counts, and its ETag; with `as_of`, the counts of then.
+
+        It is configured as now.
+        """
         request.user.require(Scope.MEMORY_READ)
+        check_text({"as_of": as_of})
         async with db.transaction(request.user, read_only=True) as tx:
-            view = await graphs.view(tx, name)
+            view = await graphs.view(tx, name, as_of)
             graphs.require_there(view)
             graph, head = view.graph, await graphs.head_of(view)
             return tagged(request, _detail(graph, head), lasting=lambda _: configuration(graph))
@@ -102,6 +127,40 @@ class GraphController(Controller):
         new = NewGraph(data.name, data.conflict_policy, whitelist, data.metadata)
         async with db.writing(request.user, data.name) as tx:
             return configuration(await graphs.create_graph(tx, new))
+
+    @patch(
+        "/{name:str}",
+        responses=CHANGING,
+        summary="Configure or rename a graph",
+        opt=mirrors("update_graph_config"),
+        before_request=valid_body(ConfigureGraphBody),
+    )
+    async def configure_graph(
+        self,
+        request: AnyRequest,
+        db: NamedDependency[Database],
+        state: State,
+        name: FromPath[str],
+        data: JSONBody[ConfigureGraphBody],
+    ) -> GraphBody:
+        """Change a graph's configuration, as one revision of it; nothing where it is so already.
+
+        `metadata` and `kind_whitelist` take the place of what was there, so whoever sends one says by `If-Match` what
+        they saw (428 without). 409 if the name is taken. For credentials that no allow-list confines to some graphs.
+        """
+        check = unchanged(request, configuration, needed=data.replaces)
+        wanted = _patch(data)
+        check_metadata(wanted.metadata, "metadata", state.settings.max_metadata_size)
+        deduplication.require_readable(wanted.metadata or {})
+        async with db.writing(request.user, name) as tx:
+            return configuration(await graphs.configure_graph(tx, name, wanted, "update_graph_config", check=check))
+
+
+def _patch(data: ConfigureGraphBody) -> GraphPatch:
+    given = {field: value for field in data.__struct_fields__ if (value := getattr(data, field)) is not UNSET}
+    if "kind_whitelist" in given:
+        given["kind_whitelist"] = tuple(given["kind_whitelist"] or ())
+    return GraphPatch(**given)
 
 
 def configuration(graph: Graph) -> GraphBody:

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Annotated, Any
 from uuid import UUID
 
-from litestar import Controller, Request, Response, get, post
+from litestar import Controller, Request, Response, delete, get, post
 from litestar.datastructures import State
 from litestar.di import NamedDependency
 from litestar.openapi.spec import OpenAPIMediaType, OpenAPIResponse, OpenAPIType, Operation, Schema
@@ -72,10 +72,11 @@ class JobBody(Struct, frozen=True):
     started_at: datetime | None
     finished_at: datetime | None
     expires_at: datetime | None
+    output_deleted: bool
 
 
 class JobController(Controller):
-    """List, read and cancel jobs, and fetch what they left."""
+    """List, read and cancel jobs, fetch what they left, and delete it."""
 
     path = "/jobs"
     tags = ("jobs",)
@@ -139,6 +140,23 @@ class JobController(Controller):
         parts = held_to(request, jobs.read_output(db, request.user, job))
         return Stream(parts, media_type=media_type, headers=headers)
 
+    @delete(
+        "/{job_id:uuid}/output",
+        responses=DOING,
+        summary="Delete a job's output",
+        opt=mirrors("get_job"),
+        status_code=200,
+    )
+    async def delete_output(
+        self, request: AnyRequest, db: NamedDependency[Database], job_id: FromPath[UUID]
+    ) -> JobBody:
+        """Delete what a job left, once it was fetched, so that others have room; doing it twice changes nothing.
+
+        One's own, or with `memory:write` any. 409 while the job has not succeeded. The job itself stays.
+        """
+        async with db.transaction(request.user) as tx:
+            return job_body(await jobs.delete_output(tx, job_id))
+
 
 def job_body(job: Job) -> JobBody:
     """A job as the API tells it."""
@@ -158,4 +176,5 @@ def job_body(job: Job) -> JobBody:
         job.started_at,
         job.finished_at,
         job.expires_at,
+        job.output_deleted,
     )

@@ -6,10 +6,17 @@ from typing import Annotated, Generic, TypeVar
 from litestar.params import QueryParameter
 from msgspec import Struct
 
+from recollect.errors import InvalidInput
+
 R = TypeVar("R")
 T = TypeVar("T")
 
 Limit = Annotated[int, QueryParameter(ge=1, le=200, description="Entries at most")]
+Cursor = Annotated[str | None, QueryParameter(max_length=300, description="`next_cursor` of the page before")]
+AsOf = Annotated[
+    str | None,
+    QueryParameter(max_length=40, description="Read the graph as it was: a revision, or a time. Default: as it is"),
+]
 
 
 class Page(Struct, Generic[T], frozen=True):
@@ -23,3 +30,20 @@ def page_of(found: Sequence[R], limit: int, body: Callable[[R], T], cursor: Call
     """The page of what was found when one more than `limit` was asked for; `cursor` says where the last stands."""
     page = found[:limit]
     return Page([body(each) for each in page], cursor(page[-1]) if len(found) > limit else None)
+
+
+def place_of(cursor: str | None, read: Callable[[str], R]) -> R | None:
+    """Where a page goes on, None for the first; raises InvalidInput for a cursor that `read` cannot (ValueError)."""
+    if cursor is None:
+        return None
+    try:
+        return read(cursor)
+    except ValueError:
+        raise InvalidInput("This is no cursor that an earlier page returned", path="cursor") from None
+
+
+def counted(cursor: str) -> int:
+    """A cursor that is a number which PostgreSQL knows as an integer; raises ValueError."""
+    if not cursor.isascii() or not cursor.isdecimal() or len(cursor) > 10 or int(cursor) >= 2**31:
+        raise ValueError(cursor)
+    return int(cursor)

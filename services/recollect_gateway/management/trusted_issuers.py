@@ -30,7 +30,7 @@ from recollect.accounts.oauth.issuers.model import (
 from recollect.caller import Caller, Scope
 from recollect.graph.graphs import service as graphs
 from recollect.platform.db import Database, Transaction
-from recollect_gateway.errors import RESPONSES
+from recollect_gateway.errors import DOING, RESPONSES
 from recollect_gateway.guards import BY_SCOPE, requires_admin, valid_body
 from recollect_gateway.management.pages import Page
 from recollect_gateway.shapes import GraphName
@@ -112,7 +112,7 @@ class TrustedIssuerController(Controller):
         async with db.transaction(request.user, read_only=True) as tx:
             return Page([_body(each, request.user, state) for each in await trusted.list_issuers(tx)], None)
 
-    @post("/", responses=RESPONSES, summary="Trust an issuer", before_request=valid_body(TrustIssuer))
+    @post("/", responses=DOING, summary="Trust an issuer", before_request=valid_body(TrustIssuer))
     async def trust_issuer(
         self, request: AnyRequest, db: NamedDependency[Database], state: State, data: JSONBody[TrustIssuer]
     ) -> IssuerBody:
@@ -125,7 +125,7 @@ class TrustedIssuerController(Controller):
 
     @patch(
         "/{issuer_id:uuid}",
-        responses=RESPONSES,
+        responses=DOING,
         summary="Change a trusted issuer",
         before_request=valid_body(ChangeIssuer),
     )
@@ -143,7 +143,7 @@ class TrustedIssuerController(Controller):
             change = IssuerChange(data.name, data.algorithm, data.claim, rules, data.enabled)
             return _body(await trusted.change_issuer(tx, issuer_id, change), request.user, state)
 
-    @delete("/{issuer_id:uuid}", responses=RESPONSES, summary="Drop a trusted issuer")
+    @delete("/{issuer_id:uuid}", responses=DOING, summary="Drop a trusted issuer")
     async def delete_issuer(
         self, request: AnyRequest, db: NamedDependency[Database], issuer_id: FromPath[UUID]
     ) -> None:

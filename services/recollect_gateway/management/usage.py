@@ -1,22 +1,34 @@
-"""/v1/usage: what the tenant called, hour by hour, and what its graphs hold."""
+"""/v1/usage: what the tenant called, hour by hour and in series for charts, and what its graphs hold."""
 
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from litestar import Controller, Request, get
 from litestar.datastructures import State
 from litestar.di import NamedDependency
 from litestar.params import QueryParameter
+from msgspec import Struct
 
 from recollect.accounts.usage import service as usage
-from recollect.accounts.usage.model import Per, cursor_of, usage_span
+from recollect.accounts.usage.model import (
+    Kind,
+    Per,
+    StoredCounts,
+    UsagePoint,
+    UsageRow,
+    cursor_of,
+    series_span,
+    usage_span,
+)
 from recollect.caller import Caller, Scope
+from recollect.errors import InvalidInput
 from recollect.platform.db import Database
+from recollect.times import NEEDED
 from recollect_gateway.errors import RESPONSES
 from recollect_gateway.guards import mirrors
 from recollect_gateway.management.graphs import Cursor
 from recollect_gateway.management.pages import Limit, Page
-from recollect_gateway.operations.usage import StoredBody, UsageBody, stored_body, usage_body
+from recollect_gateway.parsing import check_text
 
 AnyRequest = Request[Caller, Any, State]
 Since = Annotated[
@@ -26,6 +38,30 @@ Since = Annotated[
 Until = Annotated[datetime | None, QueryParameter(name="to", description="Hours that begin before this. Default: now")]
 Sums = Annotated[Per, QueryParameter(description="Sums of each `hour`, `day`, `month`, or of `all` that is asked for")]
 After = Annotated[str | None, QueryParameter(max_length=300, description="`next_cursor` of the page before")]
+
+
+OfKind = Annotated[Kind | None, QueryParameter(description="Only tools, resources, routes, or work of the worker")]
+OfName = Annotated[str | None, QueryParameter(max_length=200, description="Only what is called so, such as `recall`")]
+
+
+Steps = Annotated[Literal["hour", "day"], QueryParameter(description="A point for each `hour` or `day`")]
+
+
+class UsageSeries(Struct, frozen=True):
+    """What was counted from `since` up to `until`, a point for each hour or day, in which nothing was counted, too."""
+
+    since: datetime
+    until: datetime
+    per: Literal["hour", "day"]
+    points: list[UsagePoint]
+
+
+def _require_written_times(request: AnyRequest) -> None:
+    """Raise InvalidInput for a bound that is a number: the framework would read it as seconds since 1970."""
+    for name in ("from", "to"):
+        told = request.query_params.get(name, "")
+        if told and not told[4:5] == "-":
+            raise InvalidInput(NEEDED, path=name)
 
 
 class UsageController(Controller):
@@ -44,20 +80,39 @@ class UsageController(Controller):
         per: Sums = "hour",
         cursor: After = None,
         limit: Limit = 50,
-    ) -> Page[UsageBody]:
+    ) -> Page[UsageRow]:
         """Oldest first; 366 days at most. What was called within the last seconds may not be there yet."""
         request.user.require(Scope.MEMORY_READ)
+        _require_written_times(request)
         span = usage_span(since, until, per, now=datetime.now(UTC), cursor=cursor)
         async with db.transaction(request.user, read_only=True) as tx:
             found, more = await usage.read_usage(tx, span, limit=limit)
-        return Page([*map(usage_body, found)], cursor_of(span, found[-1]) if more else None)
+        return Page(found, cursor_of(span, found[-1]) if more else None)
+
+    @get("/series", responses=RESPONSES, summary="Read a series of usage", opt=mirrors("usage"))
+    async def read_series(
+        self,
+        request: AnyRequest,
+        db: NamedDependency[Database],
+        since: Since = None,
+        until: Until = None,
+        per: Steps = "hour",
+        kind: OfKind = None,
+        name: OfName = None,
+    ) -> UsageSeries:
+        """For charts: sums of all calls, or of one kind or name. By hour 31 days at most, by day 366."""
+        check_text({"name": name})
+        _require_written_times(request)
+        span = series_span(since, until, per, now=datetime.now(UTC))
+        async with db.transaction(request.user, read_only=True) as tx:
+            return UsageSeries(span.since, span.until, per, await usage.read_series(tx, span, kind=kind, name=name))
 
     @get("/stored", responses=RESPONSES, summary="Read what is stored", opt=mirrors("usage"))
     async def list_stored(
         self, request: AnyRequest, db: NamedDependency[Database], cursor: Cursor = "", limit: Limit = 50
-    ) -> Page[StoredBody]:
+    ) -> Page[StoredCounts]:
         """Graphs that the credential reaches, by name, with what has expired and waits to be purged."""
         request.user.require(Scope.MEMORY_READ)
         async with db.transaction(request.user, read_only=True) as tx:
             found, more = await usage.list_stored(tx, after=cursor, limit=limit)
-        return Page([*map(stored_body, found)], found[-1].graph if more else None)
+        return Page(found, found[-1].graph if more else None)

@@ -70,6 +70,7 @@ class Job:
     started_at: datetime | None
     finished_at: datetime | None
     expires_at: datetime | None
+    output_deleted: bool
 
     @property
     def is_finished(self) -> bool:

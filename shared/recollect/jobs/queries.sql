@@ -22,7 +22,7 @@ RETURNING id;
 -- A job that the caller may see. :allowed_graphs: only of these graphs, where it is not null.
 SELECT j.id, j.graph_id, g.name AS graph, j.kind, j.arguments, j.cursor, j.result, j.status, j.done, j.total,
     j.error_code, j.error_message, j.attempts, j.cancel_requested, j.lease, j.input_bytes, j.output_bytes,
-    j.traceparent, j.created_by, j.created_at, j.started_at, j.finished_at, j.expires_at
+    j.traceparent, j.created_by, j.created_at, j.started_at, j.finished_at, j.expires_at, j.output_deleted
 FROM jobs j
 LEFT JOIN graphs g ON g.tenant_id = :tenant_id AND g.id = j.graph_id
 WHERE j.tenant_id = :tenant_id AND j.id = :job_id
@@ -32,7 +32,7 @@ WHERE j.tenant_id = :tenant_id AND j.id = :job_id
 -- Jobs that the caller may see, newest first, before the id :before; at most :limit. Null leaves a condition out.
 SELECT j.id, j.graph_id, g.name AS graph, j.kind, j.arguments, j.cursor, j.result, j.status, j.done, j.total,
     j.error_code, j.error_message, j.attempts, j.cancel_requested, j.lease, j.input_bytes, j.output_bytes,
-    j.traceparent, j.created_by, j.created_at, j.started_at, j.finished_at, j.expires_at
+    j.traceparent, j.created_by, j.created_at, j.started_at, j.finished_at, j.expires_at, j.output_deleted
 FROM jobs j
 LEFT JOIN graphs g ON g.tenant_id = :tenant_id AND g.id = j.graph_id
 WHERE j.tenant_id = :tenant_id AND (:before::uuid IS NULL OR j.id < :before)
@@ -189,6 +189,20 @@ WITH inputs AS (
 )
 UPDATE jobs SET input_bytes = 0, output_bytes = CASE WHEN :output THEN 0 ELSE output_bytes END
 WHERE tenant_id = :tenant_id AND id = :job_id;
+
+-- name: delete_output
+-- Delete what a job that succeeded left to be fetched; the job stays.
+WITH gone AS (
+    DELETE FROM job_outputs WHERE tenant_id = :tenant_id AND job_id = :job_id
+)
+UPDATE jobs SET output_bytes = 0, output_deleted = true
+WHERE tenant_id = :tenant_id AND id = :job_id AND status = 'succeeded';
+
+-- name: count_kept_files
+-- How many jobs of a kind the caller started that are under way or keep a file.
+SELECT count(*) FROM jobs
+WHERE tenant_id = :tenant_id AND created_by = :subject AND kind = :kind
+    AND (finished_at IS NULL OR output_bytes > 0);
 
 -- name: remove_expired
 -- Remove up to :limit jobs whose time is over, with what they stored.

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from itertools import count
 from uuid import UUID
 
-from recollect.caller import Caller
+from recollect.caller import Caller, Scope
 from recollect.errors import Conflict, ErrorCode, NotFound, TooLarge
 from recollect.jobs import store
 from recollect.jobs.model import MAX_CHUNK, MAX_PENDING, RUN_JOBS, Job, JobBounds, JobFilter, NewJob
@@ -94,9 +94,35 @@ async def open_output(tx: Transaction, job_id: UUID, *, files: Collection[str] =
     job = await get_job(tx, job_id)
     if job.status != "succeeded":
         raise Conflict(f"This job is {job.status}: there is nothing to fetch.", code=ErrorCode.JOB_NOT_FINISHED)
+    if job.output_deleted:
+        raise NotFound("What this job left was deleted. Start another.", code=ErrorCode.JOB_HAS_NO_OUTPUT)
     if not job.output_bytes and job.kind not in files:
         raise NotFound("This job left nothing to be fetched.", code=ErrorCode.JOB_HAS_NO_OUTPUT)
     return job
+
+
+async def delete_output(tx: Transaction, job_id: UUID) -> Job:
+    """Delete what a job left to be fetched, before its time; doing it twice changes nothing.
+
+    Who started the job may, and whoever may write memory. Raises NotFound, Forbidden, or Conflict if it has not
+    succeeded.
+    """
+    job = await get_job(tx, job_id)
+    if job.created_by != tx.caller.subject:
+        tx.caller.require(Scope.MEMORY_WRITE)
+    if job.status != "succeeded":
+        raise Conflict(f"This job is {job.status}: there is nothing to delete.", code=ErrorCode.JOB_NOT_FINISHED)
+    await store.delete_output(tx, job_id)
+    return await get_job(tx, job_id)
+
+
+async def require_few_kept(tx: Transaction, kind: str, most: int) -> None:
+    """Raise Conflict where the caller started as many jobs of a kind that are under way or keep a file."""
+    if await store.count_kept_files(tx, kind) >= most:
+        raise Conflict(
+            f"{most} of your jobs of this kind are under way or keep a file. Delete what they left, or wait.",
+            code=ErrorCode.TOO_MANY_JOBS,
+        )
 
 
 async def read_output(db: Database, caller: Caller, job: Job) -> AsyncIterator[bytes]:

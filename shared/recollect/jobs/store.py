@@ -184,6 +184,17 @@ async def count_stored(tx: Transaction) -> int:
     return size
 
 
+async def delete_output(tx: Transaction, job_id: UUID) -> None:
+    """Delete what a job that succeeded left to be fetched."""
+    await tx.execute(queries.delete_output, job_id=job_id)
+
+
+async def count_kept_files(tx: Transaction, kind: str) -> int:
+    """How many jobs of a kind the caller started that are under way or keep a file."""
+    number: int = await tx.fetchval(queries.count_kept_files, subject=tx.caller.subject, kind=kind)
+    return number
+
+
 async def drop_stored(tx: Transaction, job_id: UUID, *, output: bool) -> None:
     """Remove a job's input and, if `output`, its output."""
     await tx.execute(queries.drop_stored, job_id=job_id, output=output)

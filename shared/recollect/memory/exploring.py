@@ -14,7 +14,7 @@ from recollect.graph.nodes import service as nodes
 from recollect.graph.nodes.model import EntityNotFound, unique
 from recollect.graph.observations import service as observations
 from recollect.graph.relations import service as relations
-from recollect.graph.relations.model import Edge, Walk
+from recollect.graph.relations.model import Edge, EdgePlace, Walk
 from recollect.graph.traversal import service as traversal
 from recollect.graph.traversal.model import MAX_PATH_DEPTH, Paths, PathSearch
 from recollect.memory.model import (
@@ -90,14 +90,16 @@ async def traced(tx: Transaction, searched: PathSearch, found: Paths) -> Neighbo
     return Neighbourhood(met, found.edges, found.paths, found.cut)
 
 
-async def edges_at(view: GraphView, node_id: UUID, walk: Walk, *, offset: int = 0, limit: int) -> EdgePage:
+async def edges_at(
+    view: GraphView, node_id: UUID, walk: Walk, *, after: EdgePlace | None = None, offset: int = 0, limit: int
+) -> EdgePage:
     """A page of the edges at a node, by ordinal and age, with those of other graphs that the caller may use.
 
     The past knows the edges of the node's own graph only. Raises NotFound for the node.
     """
     await require_nodes(view, [node_id])
     allowed = None if view.tx.caller.graphs is None else list(view.tx.caller.graphs)
-    found = await relations.edges_of(view, [node_id], walk, within=allowed, offset=offset, limit=limit + 1)
+    found = await relations.edges_of(view, [node_id], walk, within=allowed, after=after, offset=offset, limit=limit + 1)
     links = await _links(view, found[:limit], await _names(view, found))
     return EdgePage(links, more=len(found) > limit)
 

@@ -8,10 +8,12 @@ from recollect.errors import TooLarge
 from recollect.graph.entities import service as entities
 from recollect.graph.entities.model import Entity
 from recollect.graph.graphs import service as graphs
-from recollect.graph.graphs.model import Graph, GraphHead
+from recollect.graph.graphs.model import Graph, GraphHead, spelled_id
 from recollect.graph.graphs.view import GraphView
 from recollect.graph.lineages import service as lineages
 from recollect.graph.lineages.model import Version, not_found
+from recollect.graph.nodes import service as nodes
+from recollect.graph.nodes.model import EntityNotFound
 from recollect.graph.passages import service as passages
 from recollect.graph.relations import service as relations
 from recollect.graph.relations.model import Subgraph
@@ -80,9 +82,28 @@ async def get_node(view: GraphView, node_id: UUID) -> tuple[Version, tuple[str, 
     return found[0], said.get(node_id, ())
 
 
-async def history(view: GraphView, node_id: UUID, *, offset: int, limit: int) -> tuple[list[Version], bool]:
-    """Versions of a node, newest first, of a deleted one too, and whether more follow; raises NotFound."""
-    found = await lineages.history(view.tx, view.graph, node_id, offset=offset, limit=limit + 1)
+async def node_called(view: GraphView, called: str) -> UUID:
+    """The id of the node that is meant, by its id or, for an entity, by its name; raises NotFound for the name.
+
+    What is written like an id is one, whether or not there is such a node.
+    """
+    node_id = spelled_id(called)
+    if node_id is not None:
+        return node_id
+    named = (await nodes.find_named(view, [called])).get(called)
+    if named is None or named.placeholder:
+        raise EntityNotFound(called)
+    return named.id
+
+
+async def history(
+    view: GraphView, node_id: UUID, *, before: int | None = None, offset: int = 0, limit: int
+) -> tuple[list[Version], bool]:
+    """Versions of a node, newest first, of a deleted one too, and whether more follow; raises NotFound.
+
+    `before`: only versions with a lower number.
+    """
+    found = await lineages.history(view.tx, view.graph, node_id, before=before, offset=offset, limit=limit + 1)
     return found[:limit], len(found) > limit
 
 

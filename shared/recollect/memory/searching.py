@@ -79,7 +79,7 @@ async def find(
     found = [
         _found(node, hits.get(node.node_id, []), node.node_id in named)
         for node in await lineages.get_nodes(view, ranked)
-        if _has_status(node, only)
+        if _has_status(node, only) and (node.node_id in hits or _is_of(node, only))
     ]
     return [one for one in found if threshold is None or one.similarity >= threshold][:limit]
 
@@ -165,6 +165,14 @@ def _has_status(node: Version, only: RecallFilter) -> bool:
     if only.status is not None:
         return node.status == only.status
     return node.status == "active" or (node.status == "outdated" and only.include_outdated)
+
+
+def _is_of(node: Version, only: RecallFilter) -> bool:
+    """Whether a node has the kind and a tag that are asked for: recall filters what it finds, not what is named."""
+    tags = {tag.casefold() for tag in node.tags}
+    return (not only.kinds or node.kind in only.kinds) and (
+        not only.tags or any(tag.casefold() in tags for tag in only.tags)
+    )
 
 
 async def _ranked(

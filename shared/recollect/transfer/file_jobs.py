@@ -10,6 +10,7 @@ import msgspec
 
 from recollect.accounts.audit import service as audit
 from recollect.accounts.audit.model import Action, named
+from recollect.caller import Scope
 from recollect.errors import InvalidInput
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import Graph
@@ -21,6 +22,9 @@ from recollect.transfer.exports import Cursor, Export
 from recollect.transfer.formats import FORMATS, IMPORTED
 from recollect.transfer.model import PROBLEMS_TYPE, Strategy
 
+MAX_READERS_FILES = 2
+"""Exports under way or kept, at most, of a credential that may read and not write."""
+
 FILES = frozenset({EXPORT_GRAPH, IMPORT_GRAPH})
 """The kinds that always leave a file. It may be empty: for an empty graph, or an import without problems."""
 
@@ -30,7 +34,12 @@ async def start_export(tx: Transaction, export: Export, bounds: JobBounds) -> Jo
 
     An equal job (same revision, format and filter) that is under way is returned instead. Raises Forbidden, Conflict
     for too many jobs, TooLarge if the jobs of the tenant store too much already.
+
+    To read is enough, but a file is stored: who may not write has few at once, so that nobody who only reads fills what
+    imports need.
     """
+    if not tx.caller.may(Scope.MEMORY_WRITE):
+        await jobs.require_few_kept(tx, EXPORT_GRAPH, MAX_READERS_FILES)
     arguments = {"format": export.format, "revision": export.snapshot.revision}
     asked = msgspec.json.encode(replace(export.only, tags=tuple(sorted({tag.casefold() for tag in export.only.tags}))))
     new = NewJob(EXPORT_GRAPH, export.snapshot.graph_id, arguments, total=total_of(export), held=True, asked=asked)

@@ -263,7 +263,7 @@ class TestRefusals:
             ("GET", "/v1/nothing", 404),
             ("GET", "/", 404),
             ("PUT", "/v1/graphs", 405),
-            ("PATCH", "/v1/graphs/default", 405),
+            ("PUT", "/v1/graphs/default", 405),
             ("GET", "/v1/graphs?limit=0", 400),
             ("GET", "/v1/graphs?limit=201", 400),
             ("GET", "/v1/graphs?limit=many", 400),
@@ -358,8 +358,8 @@ class TestRefusals:
         ("method", "path", "allowed"),
         [
             ("PUT", "/v1/graphs", "GET, OPTIONS, POST"),
-            ("PATCH", "/v1/graphs/default", "DELETE, GET, OPTIONS"),
-            ("PATCH", "/v1/keys/00000000-0000-0000-0000-000000000000", "DELETE, GET, OPTIONS"),
+            ("PUT", "/v1/graphs/default", "DELETE, GET, OPTIONS, PATCH"),
+            ("PUT", "/v1/keys/00000000-0000-0000-0000-000000000000", "DELETE, GET, OPTIONS"),
             ("POST", "/health/live", "GET, OPTIONS"),
         ],
     )
@@ -392,6 +392,6 @@ class TestOpenAPI:
             for path, operations in document["paths"].items():
                 for method, operation in operations.items():
                     if path.startswith("/v1/") and path not in OPEN_TO_ALL:
-                        assert operation["security"] == [{"apiKey": []}]
+                        assert operation["security"] == [{"apiKey": []}, {"session": [], "tenant": []}]
                         address = re.sub(r"\{[a-z]+_id\}", str(uuid4()), path.replace("{name}", "default"))
                         problem(await http.request(method, address, json={}), 401)

@@ -8,6 +8,8 @@ import asyncpg
 import msgspec
 import pytest
 
+from recollect.accounts.tenants import service as tenants
+from recollect.accounts.tenants.model import TenantPatch
 from recollect.curation.labels import service as labels
 from recollect.graph.entities.model import NewEntity
 from recollect.graph.graphs import service as graphs
@@ -257,3 +259,27 @@ async def test_a_look_reads_indexes_only(agent: Agent, owner: asyncpg.Connection
         )  # A table of a few rows is read from end to end, rightly.
         told = await tx.fetchval(query, retention=timedelta(days=DAYS), limit=100)
     assert looked_at(msgspec.json.decode(told)[0]["Plan"]) <= 100
+
+
+async def test_a_tenants_own_retention_goes_before_the_deployments(agent: Agent, owner: asyncpg.Connection) -> None:
+    await write_and_delete(agent)
+    await age(owner, agent, days=10)
+    assert (await check(agent)).started == 0
+    async with agent.db.transaction(agent.caller) as tx:
+        await tenants.change_own_tenant(tx, TenantPatch(sets_retention=True, retention_days=7))
+    await come_round(owner, agent)
+    assert (await check(agent)).started == 1
+    (job,) = await jobs_of(agent)
+    assert job.arguments == {"retention_days": 7}
+
+
+async def test_a_tenant_that_keeps_longer_keeps(agent: Agent, owner: asyncpg.Connection) -> None:
+    await write_and_delete(agent)
+    await age(owner, agent, days=40)
+    async with agent.db.transaction(agent.caller) as tx:
+        await tenants.change_own_tenant(tx, TenantPatch(sets_retention=True, retention_days=50))
+    assert (await check(agent)).started == 0
+    async with agent.db.transaction(agent.caller) as tx:
+        await tenants.change_own_tenant(tx, TenantPatch(sets_retention=True, retention_days=None))
+    await come_round(owner, agent)
+    assert (await check(agent)).started == 1

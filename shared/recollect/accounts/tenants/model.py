@@ -6,13 +6,20 @@ from datetime import datetime
 from uuid import UUID
 
 from recollect.errors import InvalidInput
+from recollect.printable import controls
+
+MAX_NAME = 200
+MAX_RETENTION_DAYS = 3650
 
 SLUG = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 
 
 @dataclass(frozen=True, slots=True)
 class Tenant:
-    """One organisation. `slug` is its place in addresses (`/t/{slug}/mcp`); `status` is active or suspended."""
+    """One organisation. `slug` is its place in addresses (`/t/{slug}/mcp`); `status` is active or suspended.
+
+    `retention_days`: how long what was deleted or superseded is kept; None is as the deployment has it.
+    """
 
     id: UUID
     slug: str
@@ -20,6 +27,25 @@ class Tenant:
     status: str
     plan: str
     created_at: datetime
+    retention_days: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class TenantPatch:
+    """What of a tenant is to change. `name` None leaves it; `sets_retention`: `retention_days` takes its place."""
+
+    name: str | None = None
+    sets_retention: bool = False
+    retention_days: float | None = None
+
+
+def tenant_name(name: str) -> str:
+    """The name, if a tenant may be called so; raises InvalidInput."""
+    if not 1 <= len(name) <= MAX_NAME:
+        raise InvalidInput(f"A tenant's name has 1 to {MAX_NAME} characters", path="name")
+    if controls(name):
+        raise InvalidInput("A tenant's name has no control characters, such as tabs or ends of lines", path="name")
+    return name
 
 
 def tenant_slug(slug: str) -> str:

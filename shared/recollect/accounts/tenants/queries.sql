@@ -12,23 +12,34 @@ WITH tenant AS (
 ), indexes AS (
     INSERT INTO graph_indexes (tenant_id, graph_id) SELECT tenant_id, id FROM graph
 )
-SELECT id, slug, name, status, plan, created_at FROM tenant;
+SELECT id, slug, name, status, plan, created_at, retention_days FROM tenant;
 
 -- name: find_tenant
 -- The tenant of that slug.
-SELECT id, slug, name, status, plan, created_at FROM tenants WHERE slug = :slug;
+SELECT id, slug, name, status, plan, created_at, retention_days FROM tenants WHERE slug = :slug;
 
 -- name: list_tenants
 -- Tenants after a slug, by slug; at most :limit.
-SELECT id, slug, name, status, plan, created_at FROM tenants WHERE slug > :after ORDER BY slug LIMIT :limit;
+SELECT id, slug, name, status, plan, created_at, retention_days FROM tenants WHERE slug > :after ORDER BY slug LIMIT :limit;
+
+-- name: own_tenant
+-- The tenant of the caller.
+SELECT id, slug, name, status, plan, created_at, retention_days FROM tenants WHERE id = :tenant_id;
+
+-- name: update_own_tenant
+-- Another name, where :name is not null, and another retention, where :sets_retention.
+UPDATE tenants SET name = coalesce(:name, name),
+    retention_days = CASE WHEN :sets_retention THEN :retention_days::double precision ELSE retention_days END
+WHERE id = :tenant_id
+RETURNING id, slug, name, status, plan, created_at, retention_days;
 
 -- name: set_tenant_status
 -- Suspend or resume a tenant.
-UPDATE tenants SET status = :status WHERE slug = :slug RETURNING id, slug, name, status, plan, created_at;
+UPDATE tenants SET status = :status WHERE slug = :slug RETURNING id, slug, name, status, plan, created_at, retention_days;
 
 -- name: set_tenant_plan
 -- Give a tenant another plan.
-UPDATE tenants SET plan = :plan WHERE slug = :slug RETURNING id, slug, name, status, plan, created_at;
+UPDATE tenants SET plan = :plan WHERE slug = :slug RETURNING id, slug, name, status, plan, created_at, retention_days;
 
 -- name: allow_long_statements
 -- No statement of this session is cut off; and what refers to a row that is deleted is looked for by a plan that is made

@@ -1,24 +1,20 @@
-"""Use cases of operators: create, list, suspend and resume tenants, and give them plans."""
+"""Use cases of tenants: operators create, list, suspend and resume them; a tenant reads and changes itself."""
+
+from datetime import timedelta
 
 from recollect.accounts.audit import service as audit
 from recollect.accounts.audit.model import Action, named
 from recollect.accounts.plans import service as plans
 from recollect.accounts.plans.model import UNLIMITED
 from recollect.accounts.tenants import store
-from recollect.accounts.tenants.model import Tenant, tenant_slug
+from recollect.accounts.tenants.model import MAX_RETENTION_DAYS, Tenant, TenantPatch, tenant_name, tenant_slug
 from recollect.errors import Conflict, ErrorCode, InvalidInput, NotFound
-from recollect.platform.db import Operator
-from recollect.printable import controls
-
-MAX_NAME = 200
+from recollect.platform.db import Operator, Transaction
 
 
 async def create_tenant(operator: Operator, slug: str, name: str, *, plan: str = UNLIMITED) -> Tenant:
     """Make a tenant with its graph `default`; raises Conflict if the slug is taken, NotFound for the plan."""
-    if not 1 <= len(name) <= MAX_NAME:
-        raise InvalidInput(f"A tenant's name has 1 to {MAX_NAME} characters", path="name")
-    if controls(name):
-        raise InvalidInput("A tenant's name has no control characters, such as tabs or ends of lines", path="name")
+    name = tenant_name(name)
     await plans.require_plan(operator, plan)
     async with operator.transaction():
         tenant = await store.insert_tenant(operator, tenant_slug(slug), name, plan=plan)
@@ -36,6 +32,26 @@ async def find_tenant(operator: Operator, slug: str) -> Tenant:
 async def list_tenants(operator: Operator, *, after: str = "", limit: int = 1000) -> list[Tenant]:
     """Tenants by slug, after the slug `after`."""
     return await store.list_tenants(operator, after=after, limit=limit)
+
+
+async def own_tenant(tx: Transaction) -> Tenant:
+    """The tenant of the caller."""
+    return await store.own_tenant(tx)
+
+
+async def change_own_tenant(tx: Transaction, patch: TenantPatch) -> Tenant:
+    """Give the caller's tenant another name or retention; raises InvalidInput."""
+    if patch.name is not None:
+        tenant_name(patch.name)
+    if patch.retention_days is not None and not 1 <= patch.retention_days <= MAX_RETENTION_DAYS:
+        raise InvalidInput(f"A retention has 1 to {MAX_RETENTION_DAYS} days", path="settings.retention_days")
+    return await store.update_own_tenant(tx, patch)
+
+
+async def retention_of(tx: Transaction, default: timedelta) -> timedelta:
+    """How long the caller's tenant keeps what was deleted or superseded; `default` where it does not say."""
+    days = (await store.own_tenant(tx)).retention_days
+    return default if days is None else timedelta(days=days)
 
 
 async def set_plan(operator: Operator, slug: str, plan: str) -> Tenant:

@@ -1,8 +1,14 @@
-"""One function per query of `queries.sql`. Tenants are an operator's: these run as the owner, not as the gateway."""
+"""One function per query of `queries.sql`.
 
-from recollect.accounts.tenants.model import Tenant
+Tenants are an operator's: these run as the owner, not as the gateway, but for those of a tenant's own.
+"""
+
+import asyncpg
+
+from recollect.accounts.tenants.model import Tenant, TenantPatch
+from recollect.errors import ErrorCode, NotFound
 from recollect.ids import new_id
-from recollect.platform.db import Operator
+from recollect.platform.db import Operator, Transaction
 from recollect.platform.sql import Queries
 
 queries = Queries(__package__)
@@ -20,6 +26,23 @@ async def find_tenant(operator: Operator, slug: str) -> Tenant | None:
     """The tenant of that slug, or None."""
     row = await operator.fetchrow(queries.find_tenant, slug=slug)
     return Tenant(**row) if row else None
+
+
+async def own_tenant(tx: Transaction) -> Tenant:
+    """The tenant of the caller; raises NotFound for one that was erased meanwhile."""
+    return _own(await tx.fetchrow(queries.own_tenant))
+
+
+async def update_own_tenant(tx: Transaction, patch: TenantPatch) -> Tenant:
+    """Change what a tenant may change of itself; raises NotFound for one that was erased meanwhile."""
+    return _own(
+        await tx.fetchrow(
+            queries.update_own_tenant,
+            name=patch.name,
+            sets_retention=patch.sets_retention,
+            retention_days=patch.retention_days,
+        )
+    )
 
 
 async def list_tenants(operator: Operator, *, after: str, limit: int) -> list[Tenant]:
@@ -63,3 +86,9 @@ async def set_status(operator: Operator, slug: str, status: str) -> Tenant | Non
     """Suspend or resume; None if there is no such tenant."""
     row = await operator.fetchrow(queries.set_tenant_status, slug=slug, status=status)
     return Tenant(**row) if row else None
+
+
+def _own(row: asyncpg.Record | None) -> Tenant:
+    if row is None:
+        raise NotFound("This tenant was erased.", code=ErrorCode.TENANT_NOT_FOUND)
+    return Tenant(**row)

@@ -13,7 +13,10 @@ Per = Literal["hour", "day", "month", "all"]
 
 HOUR_SECONDS = 3600
 DEFAULT_SPAN = timedelta(days=1)
+DEFAULT_DAYS = timedelta(days=30)
 MAX_SPAN = timedelta(days=366)
+MAX_HOURS = 31 * 24
+"""Hours that a series is told of one by one, at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +62,25 @@ class TenantUsage:
 
 @dataclass(frozen=True, slots=True)
 class UsageRow:
-    """What was counted in the hour, day or month that began at `since`, or in all that was asked for."""
+    """What was counted from `since` on, for an hour, a day, a month or all.
+
+    `kind` is `tool`, `resource`, `route` or `work` (of the worker). `passages`: given their vectors.
+    """
 
     since: datetime
     kind: str
     name: str
+    calls: int
+    errors: int
+    passages: int
+    bytes_received: int
+
+
+@dataclass(frozen=True, slots=True)
+class UsagePoint:
+    """What was counted in the hour or day that began at `since`, of all that was asked for together; also nothing."""
+
+    since: datetime
     calls: int
     errors: int
     passages: int
@@ -87,7 +104,7 @@ class UsageSpan:
 class StoredCounts:
     """What a graph holds now, what has expired and waits to be purged included.
 
-    `passage_bytes`: about what its live passages take with their vectors, by a sample of them.
+    `passage_bytes`: what its live passages take with their vectors; about right, by a sample of them.
     """
 
     graph: str
@@ -116,6 +133,19 @@ def usage_span(
     if until - since > MAX_SPAN:
         raise InvalidInput(f"More than {MAX_SPAN.days} days lie between from and to", path="from")
     return UsageSpan(since, until, per)
+
+
+def series_span(
+    since: datetime | None, until: datetime | None, per: Literal["hour", "day"], *, now: datetime
+) -> UsageSpan:
+    """What a series is of: by default the last day, or the last 30 where it is told by days. Raises InvalidInput."""
+    until = now if until is None else _utc(until, "to")
+    if since is None and per == "day":
+        since = max(until, datetime.min.replace(tzinfo=UTC) + DEFAULT_DAYS) - DEFAULT_DAYS
+    span = usage_span(since, until, per, now=now)
+    if per == "hour" and span.until - span.since > timedelta(hours=MAX_HOURS):
+        raise InvalidInput(f"More than {MAX_HOURS} hours lie between from and to: ask by day", path="from")
+    return span
 
 
 def _utc(time: datetime, path: str) -> datetime:

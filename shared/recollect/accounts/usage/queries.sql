@@ -28,6 +28,24 @@ GROUP BY p.since, u.kind, u.name
 ORDER BY p.since, u.kind, u.name
 LIMIT :limit;
 
+-- name: read_series
+-- What was counted from :since up to :until in each hour or day (:per), those in which nothing was, too; only of :kind and
+-- of :name, where they are not null.
+WITH counted AS (
+    SELECT date_trunc(:per, u.hour, 'UTC') AS since, sum(u.calls)::bigint AS calls, sum(u.errors)::bigint AS errors,
+        sum(u.passages)::bigint AS passages, sum(u.bytes_received)::bigint AS bytes_received
+    FROM usage_hourly u
+    WHERE u.tenant_id = :tenant_id AND u.hour >= :since AND u.hour < :until
+        AND (:kind::text IS NULL OR u.kind = :kind) AND (:name::text IS NULL OR u.name = :name)
+    GROUP BY 1
+)
+SELECT p.since, coalesce(c.calls, 0) AS calls, coalesce(c.errors, 0) AS errors, coalesce(c.passages, 0) AS passages,
+    coalesce(c.bytes_received, 0) AS bytes_received
+FROM generate_series(date_trunc(:per, :since::timestamptz, 'UTC'), :until::timestamptz - interval '1 microsecond',
+    CASE WHEN :per::text = 'day' THEN interval '24 hours' ELSE interval '1 hour' END) AS p (since)
+LEFT JOIN counted c ON c.since = p.since
+ORDER BY p.since;
+
 -- name: list_stored
 -- What graphs hold, by name after :after, at most :limit; :allowed: only these ids, where it is not null; :graph_id: only
 -- this one, likewise. The heads know most of it. Passages are counted from their index in one pass, and weighed by a

@@ -20,6 +20,7 @@ from recollect.accounts.usage.model import (
     Counts,
     StoredCounts,
     TenantUsage,
+    UsagePoint,
     UsageRow,
     UsageSpan,
 )
@@ -65,13 +66,20 @@ async def read_usage(tx: Transaction, span: UsageSpan, *, limit: int) -> tuple[l
 
     Raises Forbidden for a credential that is confined to some graphs: calls are counted for the tenant, not by graph.
     """
-    if tx.caller.graphs is not None:
-        raise Forbidden(
-            "This credential is confined to some graphs, and usage is of the whole tenant. Ask an admin.",
-            code=ErrorCode.GRAPH_NOT_ALLOWED,
-        )
+    _require_unconfined(tx)
     found = await store.read_usage(tx, span, limit=limit + 1)
     return found[:limit], len(found) > limit
+
+
+async def read_series(
+    tx: Transaction, span: UsageSpan, *, kind: str | None = None, name: str | None = None
+) -> list[UsagePoint]:
+    """What was counted hour by hour or day by day, of one kind or name where it is given: a point also for nothing.
+
+    Raises Forbidden as `read_usage` does.
+    """
+    _require_unconfined(tx)
+    return await store.read_series(tx, span, kind=kind, name=name)
 
 
 async def list_stored(
@@ -91,6 +99,14 @@ async def tenants_with_old_usage(db: Database, *, kept: timedelta) -> list[UUID]
 async def forget_old(tx: Transaction, *, kept: timedelta, limit: int = FORGOTTEN_AT_ONCE) -> bool:
     """Delete usage that is older than it is kept: one step; whether another may find more."""
     return await store.forget_usage(tx, kept=kept, limit=limit) == limit
+
+
+def _require_unconfined(tx: Transaction) -> None:
+    if tx.caller.graphs is not None:
+        raise Forbidden(
+            "This credential is confined to some graphs, and usage is of the whole tenant. Ask an admin.",
+            code=ErrorCode.GRAPH_NOT_ALLOWED,
+        )
 
 
 async def _flush_tenant(db: Database, tally: UsageTally, tenant_id: UUID) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import timedelta
 from uuid import UUID
 
-from recollect.accounts.usage.model import Counter, Counts, StoredCounts, UsageRow, UsageSpan
+from recollect.accounts.usage.model import Counter, Counts, StoredCounts, UsagePoint, UsageRow, UsageSpan
 from recollect.platform.db import Session, Transaction
 from recollect.platform.sql import Queries
 
@@ -40,6 +40,12 @@ async def read_usage(tx: Transaction, span: UsageSpan, *, limit: int) -> list[Us
         limit=limit,
     )
     return [UsageRow(**row) for row in rows]
+
+
+async def read_series(tx: Transaction, span: UsageSpan, *, kind: str | None, name: str | None) -> list[UsagePoint]:
+    """What was counted of the tenant in each hour or day, oldest first; of one kind or name, or of any (None)."""
+    rows = await tx.fetch(queries.read_series, since=span.since, until=span.until, per=span.per, kind=kind, name=name)
+    return [UsagePoint(**row) for row in rows]
 
 
 async def list_stored(

@@ -140,16 +140,19 @@ async def provide_graph(tx: Transaction, name: str) -> Graph:
     return revision.graph
 
 
-async def configure_graph(tx: Transaction, name: str, patch: GraphPatch, operation: str) -> Graph:
+async def configure_graph(
+    tx: Transaction, name: str, patch: GraphPatch, operation: str, *, check: Check[Graph] = unconditional
+) -> Graph:
     """Change a graph's configuration, as one revision of it; nothing where it is so already.
 
-    Raises NotFound, Conflict for a name that is taken, Forbidden under an allow-list.
+    Raises NotFound, Conflict for a name that is taken, Forbidden under an allow-list; and as `check` does.
     """
     graph = await get_graph(tx, name)
     if patch.name not in (None, graph.name):
         new_graph_name(patch.name, path="name")
     _require_unconfined(tx)
     async with write_graph(tx, name, operation) as revision:
+        check(revision.graph)
         graph = patch.applied_to(revision.graph)
         if graph != revision.graph:
             if not await store.update_graph(tx, graph):

@@ -104,12 +104,19 @@ class PutOutcome:
 
 @dataclass(frozen=True, slots=True)
 class VersionFilter:
-    """What listed nodes must be. Empty tuples filter nothing; any of the kinds, any of the tags."""
+    """What listed nodes must be. Empty tuples filter nothing; any of the kinds, any of the tags.
+
+    `prefix`: how the names of entities begin, whatever their case; facts have none. `after`: the lineage and the number
+    of the version that the page before ended with.
+    """
 
     kinds: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
     limit: int = 100
     offset: int = 0
+    status: str | None = None
+    prefix: str = ""
+    after: tuple[UUID, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,13 @@
 -- fragment: fits
--- Whether a node n passes the filters: :kinds kinds, :tags tags (any of them, whatever their case); none filter nothing.
+-- Whether a node n passes the filters: :kinds kinds, :tags tags (any of them, whatever their case), :status, :prefix of its
+-- name; none filter nothing. It stands behind the version :after_version of the node :after_node, where that is not null.
 (cardinality(:kinds::text[]) = 0 OR n.kind = ANY (:kinds))
     AND (cardinality(:tags::text[]) = 0 OR EXISTS (
-        SELECT 1 FROM unnest(n.tags) AS t (tag) JOIN unnest(:tags::text[]) AS w (tag) ON lower(t.tag) = lower(w.tag)));
+        SELECT 1 FROM unnest(n.tags) AS t (tag) JOIN unnest(:tags::text[]) AS w (tag) ON lower(t.tag) = lower(w.tag)))
+    AND (:status::text IS NULL OR n.status = :status)
+    AND (:prefix::text = '' OR starts_with(lower(n.name), lower(:prefix)))
+    AND (:after_node::uuid IS NULL OR n.node_id >= :after_node
+        AND (n.node_id > :after_node OR n.version < :after_version::integer));
 
 -- fragment: living
 -- The live nodes of a graph; :as_of_revision, :as_of_time: those that lived at that revision and its time, where they are
@@ -30,9 +35,11 @@ ORDER BY wanted.place;
 SELECT * FROM versions WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND node_id = :node_id AND version = :number;
 
 -- name: list_versions
--- Every version of a node, newest first, since it is no placeholder.
+-- Every version of a node, newest first, since it is no placeholder; only those before the number :before, where it is not
+-- null.
 SELECT * FROM versions
 WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND node_id = :node_id AND NOT placeholder
+    AND (:before::integer IS NULL OR version < :before)
 ORDER BY version DESC
 OFFSET :offset
 LIMIT :limit;
@@ -61,11 +68,11 @@ ORDER BY wanted.place;
 -- The heads of live nodes, the siblings among them, that pass a filter: oldest node first, of each the newest first.
 SELECT n.version_id
 FROM (
-    SELECT id AS node_id, version, version_id, kind, tags FROM nodes
+    SELECT id AS node_id, version, version_id, kind, tags, status, name FROM nodes
     WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND removed_revision IS NULL AND NOT placeholder
         AND (expires_at IS NULL OR expires_at > statement_timestamp())
     UNION ALL
-    SELECT v.node_id, v.version, v.id, v.kind, v.tags FROM node_versions v
+    SELECT v.node_id, v.version, v.id, v.kind, v.tags, v.status, v.name FROM node_versions v
     JOIN nodes h ON h.tenant_id = :tenant_id AND h.id = v.node_id
         AND (h.expires_at IS NULL OR h.expires_at > statement_timestamp())
     WHERE v.tenant_id = :tenant_id AND v.graph_id = :graph_id AND v.sibling AND v.superseded_revision IS NULL
@@ -89,9 +96,9 @@ WITH living AS MATERIALIZED (
 )
 SELECT n.id AS version_id
 FROM (
-    SELECT id, node_id, version, kind, tags FROM living
+    SELECT id, node_id, version, kind, tags, status, name FROM living
     UNION ALL
-    SELECT v.id, v.node_id, v.version, v.kind, v.tags FROM node_versions v
+    SELECT v.id, v.node_id, v.version, v.kind, v.tags, v.status, v.name FROM node_versions v
     JOIN living h ON h.node_id = v.node_id AND v.version < h.version
     WHERE v.tenant_id = :tenant_id AND v.graph_id = :graph_id AND v.sibling
         AND (v.superseded_revision IS NULL OR v.superseded_revision > :as_of_revision)

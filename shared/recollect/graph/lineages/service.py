@@ -148,9 +148,14 @@ async def get_numbered(tx: Transaction, graph: Graph, node_id: UUID, number: int
     return _found(version, node_id)
 
 
-async def history(tx: Transaction, graph: Graph, node_id: UUID, *, offset: int = 0, limit: int = 100) -> list[Version]:
-    """Versions of a node, newest first, of a deleted one too; raises NotFound."""
-    found = await store.list_versions(tx, graph, node_id, offset=offset, limit=limit)
+async def history(
+    tx: Transaction, graph: Graph, node_id: UUID, *, before: int | None = None, offset: int = 0, limit: int = 100
+) -> list[Version]:
+    """Versions of a node, newest first, of a deleted one too; raises NotFound.
+
+    `before`: only versions with a lower number.
+    """
+    found = await store.list_versions(tx, graph, node_id, before=before, offset=offset, limit=limit)
     if not found and not await store.lineage_exists(tx, graph, node_id):
         raise not_found(node_id)
     return found

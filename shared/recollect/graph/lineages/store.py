@@ -30,10 +30,14 @@ async def past_versions(view: GraphView, node_ids: Sequence[UUID], *, placeholde
     return _versions(await view.fetch(queries.past_versions, node_ids=node_ids, placeholders=placeholders))
 
 
-async def list_versions(tx: Transaction, graph: Graph, node_id: UUID, *, offset: int, limit: int) -> list[Version]:
-    """Versions of a node, newest first."""
+async def list_versions(
+    tx: Transaction, graph: Graph, node_id: UUID, *, before: int | None, offset: int, limit: int
+) -> list[Version]:
+    """Versions of a node, newest first; only those before the number `before`, where it is not None."""
     return _versions(
-        await tx.fetch(queries.list_versions, graph_id=graph.id, node_id=node_id, offset=offset, limit=limit)
+        await tx.fetch(
+            queries.list_versions, graph_id=graph.id, node_id=node_id, before=before, offset=offset, limit=limit
+        )
     )
 
 
@@ -48,8 +52,17 @@ async def current_versions(
 
 async def list_heads(view: GraphView, only: VersionFilter) -> list[UUID]:
     """Heads of live nodes that pass a filter, by their own ids, oldest node first; up to one more than its limit."""
+    after_node, after_version = only.after or (None, None)
     rows = await view.fetch(
-        queries.list_heads, kinds=only.kinds, tags=any_case(only.tags), offset=only.offset, limit=only.limit + 1
+        queries.list_heads,
+        kinds=only.kinds,
+        tags=any_case(only.tags),
+        status=only.status,
+        prefix=only.prefix,
+        after_node=after_node,
+        after_version=after_version,
+        offset=only.offset,
+        limit=only.limit + 1,
     )
     return [row["version_id"] for row in rows]
 

@@ -82,6 +82,10 @@ class Edge:
         return self.graph_id != self.to_graph
 
 
+EdgePlace = tuple[int | None, UUID]
+"""Where an edge stands among those of its nodes: its ordinal, None behind all that have one, and its id."""
+
+
 @dataclass(frozen=True, slots=True)
 class EdgeUpsert:
     """An edge after a write, which created it, updated its properties, or (neither) found it as it should be."""

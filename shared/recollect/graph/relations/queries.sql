@@ -196,10 +196,15 @@ WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND from_node = :from_node
     AND removed_revision IS NULL
     AND (:type::text IS NULL OR type = :type);
 
+-- fragment: behind
+-- Whether an edge stands behind the edge :after_id with :after_ordinal, in the order of ordinal and age; null: any does.
+(:after_id::uuid IS NULL OR (coalesce(ordinal, 2147483648), id)
+    > (coalesce(:after_ordinal::bigint, 2147483648), :after_id));
+
 -- name: edges_of
 -- Live edges that start (:outgoing) or end (:incoming) at one of these nodes, in the order of ordinal and age; at most
--- :limit after :offset. :types: only these types; empty: any. :within: only edges with both ends in these graphs and a
--- target that lives; null: any.
+-- :limit after :offset, behind the edge :after_id with :after_ordinal, where that is not null. :types: only these types;
+-- empty: any. :within: only edges with both ends in these graphs and a target that lives; null: any.
 SELECT id, graph_id, from_node, to_graph, to_node, type, metadata, ordinal, created_at, created_by,
     coalesce(updated_at, created_at) AS updated_at
 FROM (
@@ -210,7 +215,8 @@ FROM (
     WHERE :incoming AND r.tenant_id = :tenant_id AND r.to_node = ANY (:node_ids::uuid[]) AND r.removed_revision IS NULL
         AND NOT (:outgoing AND r.from_node = ANY (:node_ids::uuid[]))
 ) AS r
-WHERE (cardinality(:types::text[]) = 0 OR type = ANY (:types)) AND (:within::uuid[] IS NULL OR (
+WHERE (cardinality(:types::text[]) = 0 OR type = ANY (:types)) AND -- include: behind
+    AND (:within::uuid[] IS NULL OR (
         graph_id = ANY (:within) AND to_graph = ANY (:within) AND (to_graph = graph_id OR EXISTS (
             SELECT 1 FROM nodes t WHERE t.tenant_id = :tenant_id AND t.id = to_node AND t.removed_revision IS NULL))))
     AND from_node NOT IN (SELECT id FROM nodes WHERE tenant_id = :tenant_id AND expires_at <= statement_timestamp())
@@ -230,7 +236,7 @@ FROM (
     SELECT * FROM relations_at(:tenant_id, :graph_id, :as_of_revision) r
     WHERE :incoming AND r.to_node = ANY (:node_ids::uuid[]) AND NOT (:outgoing AND r.from_node = ANY (:node_ids::uuid[]))
 ) AS r
-WHERE (cardinality(:types::text[]) = 0 OR type = ANY (:types))
+WHERE (cardinality(:types::text[]) = 0 OR type = ANY (:types)) AND -- include: behind
     AND (:within::uuid[] IS NULL OR graph_id = ANY (:within) AND to_graph = ANY (:within))
     AND from_node NOT IN (SELECT node_id FROM nodes_at(:tenant_id, :graph_id,
     :as_of_revision) WHERE expires_at <= :as_of_time)

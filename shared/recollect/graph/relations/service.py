@@ -14,6 +14,7 @@ from recollect.graph.nodes.model import occurrences, unique, unique_by
 from recollect.graph.relations import store
 from recollect.graph.relations.model import (
     Edge,
+    EdgePlace,
     EdgeUpsert,
     NewEdge,
     NewRelation,
@@ -145,10 +146,17 @@ async def edges_by_id(view: GraphView, edge_ids: Sequence[UUID]) -> list[Edge]:
 
 
 async def edges_of(
-    view: GraphView, node_ids: Sequence[UUID], walk: Walk, *, within: Sequence[UUID] | None, offset: int = 0, limit: int
+    view: GraphView,
+    node_ids: Sequence[UUID],
+    walk: Walk,
+    *,
+    within: Sequence[UUID] | None,
+    after: EdgePlace | None = None,
+    offset: int = 0,
+    limit: int,
 ) -> list[Edge]:
     """The edges of these nodes that a walk may follow, inside the graphs `within` (None: any); one page."""
-    return await store.edges_of(view, node_ids, walk, within=within, offset=offset, limit=limit)
+    return await store.edges_of(view, node_ids, walk, within=within, after=after, offset=offset, limit=limit)
 
 
 async def search_relations(

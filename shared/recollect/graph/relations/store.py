@@ -9,7 +9,16 @@ import asyncpg
 
 from recollect.graph.graphs.model import Graph, Revision
 from recollect.graph.graphs.view import GraphView
-from recollect.graph.relations.model import Direction, Edge, NewEdge, Relation, RelationFilter, Symlink, Walk
+from recollect.graph.relations.model import (
+    Direction,
+    Edge,
+    EdgePlace,
+    NewEdge,
+    Relation,
+    RelationFilter,
+    Symlink,
+    Walk,
+)
 from recollect.ids import new_id
 from recollect.platform.computing import each
 from recollect.platform.db import Transaction
@@ -135,9 +144,19 @@ async def edges_between(tx: Transaction, graph: Graph, from_node: UUID, to_node:
 
 
 async def edges_of(
-    view: GraphView, node_ids: Sequence[UUID], walk: Walk, *, within: Sequence[UUID] | None, offset: int, limit: int
+    view: GraphView,
+    node_ids: Sequence[UUID],
+    walk: Walk,
+    *,
+    within: Sequence[UUID] | None,
+    after: EdgePlace | None,
+    offset: int,
+    limit: int,
 ) -> list[Edge]:
-    """Edges at these nodes that a walk may follow, within these graphs (None: any)."""
+    """Edges at these nodes that a walk may follow, within these graphs (None: any), behind a place (None: from the
+    first).
+    """
+    after_ordinal, after_id = after or (None, None)
     rows = await view.fetch(
         queries.edges_of,
         node_ids=node_ids,
@@ -145,6 +164,8 @@ async def edges_of(
         incoming=walk.direction != Direction.OUTGOING,
         types=walk.types,
         within=within,
+        after_ordinal=after_ordinal,
+        after_id=after_id,
         offset=offset,
         limit=limit,
     )

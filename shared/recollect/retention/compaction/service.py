@@ -11,6 +11,7 @@ from dataclasses import asdict
 from datetime import datetime, timedelta
 from uuid import UUID
 
+from recollect.accounts.tenants import service as tenants
 from recollect.errors import Conflict
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import Graph, Revision
@@ -68,13 +69,14 @@ async def check_graphs(tx: Transaction, *, retention_days: float, limit: int = C
     """Check graphs of the tenant that are due, and start a job for each that has something to remove.
 
     Up to `limit` graphs, longest waiting first; those that another worker checks now are left out. Once the tenant has
-    MAX_PENDING_FOR_SWEEPS jobs, the other graphs wait.
+    MAX_PENDING_FOR_SWEEPS jobs, the other graphs wait. `retention_days`: where the tenant does not say.
     """
-    found = await store.list_to_check(tx, retention=timedelta(days=retention_days), limit=limit)
+    retention = await tenants.retention_of(tx, timedelta(days=retention_days))
+    found = await store.list_to_check(tx, retention=retention, limit=limit)
     seen, started = [], 0
     for graph_id, due in found:
         if due:
-            new = NewJob(COMPACT_GRAPH, graph_id, {"retention_days": retention_days})
+            new = NewJob(COMPACT_GRAPH, graph_id, {"retention_days": retention / timedelta(days=1)})
             try:
                 await jobs.schedule(tx, new, most_pending=MAX_PENDING_FOR_SWEEPS)
             except Conflict:

@@ -7,6 +7,7 @@ named says more than a number of days, which may be a default.
 from datetime import datetime, timedelta
 from uuid import UUID
 
+from recollect.accounts.tenants import service as tenants
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import ARCHIVE_EXPIRED
 from recollect.graph.nodes import service as nodes
@@ -35,13 +36,17 @@ async def graphs_with_expired(tx: Transaction) -> list[UUID]:
 
 
 async def tenants_with_purgeable(db: Database, *, retention: timedelta) -> list[UUID]:
-    """Active tenants with something archived that expired longer ago than the retention."""
+    """Active tenants with something archived that expired longer ago than their retention, or this by default."""
     async with db.system() as session:
         return await store.tenants_with_purgeable(session, retention=retention)
 
 
 async def graphs_with_purgeable(tx: Transaction, *, retention: timedelta) -> list[UUID]:
-    """The tenant's graphs that have something to purge, up to MAX_GRAPHS."""
+    """The tenant's graphs that have something to purge, up to MAX_GRAPHS.
+
+    `retention`: where the tenant does not say.
+    """
+    retention = await tenants.retention_of(tx, retention)
     return await store.graphs_with_purgeable(tx, retention=retention, limit=graphs.MAX_GRAPHS)
 
 
@@ -61,8 +66,10 @@ async def purge_expired(tx: Transaction, graph_id: UUID, *, retention: timedelta
     """Delete nodes of a graph that expired longer ago than the retention, as one revision: one step, up to `limit`.
 
     Only archived nodes are deleted, and none that has a relation with a live node: such a node stays archived. Their
-    history goes with the next compaction. Raises the errors of `archive_expired`.
+    history goes with the next compaction. `retention`: where the tenant does not say. Raises the errors of
+    `archive_expired`.
     """
+    retention = await tenants.retention_of(tx, retention)
     async with graphs.write_graph_of(tx, graph_id, PURGE_EXPIRED) as revision:
         before: datetime = revision.at - retention
         purged = await store.find_purgeable(tx, revision.graph, before=before, limit=limit)

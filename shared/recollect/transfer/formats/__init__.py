@@ -27,13 +27,13 @@ from recollect.transfer.formats.mermaid import MermaidWriter
 from recollect.transfer.formats.writer import Writer
 
 ReadableName = Literal["json", "jsonl", "csv", "graphml"]
-"""Names of those that can be imported, for whoever declares an argument."""
+"""The names of the formats that can be imported, as the type of an argument."""
 FormatName = Literal[ReadableName, "gexf", "dot", "markdown", "mermaid"]
 
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """One format. `suffixes` of its files, the usual one first; `read` None: it cannot be imported.
+    """One format. `suffixes` are those of its files, the usual one first. `read` None: it cannot be imported.
 
     `by_line`: each line is decoded by itself, so that one that is not UTF-8 breaks no other.
     """
@@ -58,9 +58,9 @@ _ALL = (
 )
 
 FORMATS = {format_.name: format_ for format_ in _ALL}
-"""By name."""
+"""Every format by its name."""
 IMPORTED = tuple(format_.name for format_ in _ALL if format_.read)
-"""Names of those that can be read."""
+"""The names of the formats that can be imported."""
 
 
 def format_named(name: str) -> Format:

@@ -31,7 +31,7 @@ COLUMNS: dict[Stage, tuple[str, ...]] = {
         *("fromFact", "toFact"),
     ),
 }
-"""By table. The enhanced memory server's columns come first."""
+"""The columns of each table. Those of the enhanced memory server come first."""
 
 TYPES: dict[Stage, type[AnyRecord]] = {
     Stage.ENTITIES: EntityRecord,

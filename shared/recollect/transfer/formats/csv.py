@@ -30,7 +30,7 @@ from recollect.transfer.records import AnyRecord
 MARKS = {f"# {stage.upper()}": stage for stage in Stage}
 
 _FORMULA = re.compile(r"'*[=+\-@\t\r\n＝＋－＠]")
-"""How what a spreadsheet may take for a formula begins, with the quotes that an export put before it."""
+"""Matches a cell that a spreadsheet may read as a formula, also with the quotes that an export put before it."""
 
 
 class CsvWriter(Writer):
@@ -39,15 +39,15 @@ class CsvWriter(Writer):
     holds_facts = True
 
     def opening(self, stage: Stage) -> str:
-        """The table's name and its columns."""
+        """Write the name of the table and its columns."""
         return f"# {stage.upper()}\r\n" + _rows([COLUMNS[stage]])
 
     def nodes(self, nodes: Sequence[ExportedNode], *, first: bool) -> str:
-        """A row each."""
+        """Write a row for each."""
         return _rows([_cells(node.record) for node in nodes if node.record])
 
     def edges(self, edges: Sequence[ExportedEdge], *, first: bool) -> str:
-        """A row each."""
+        """Write a row for each."""
         return _rows([_cells(edge.record) for edge in edges])
 
 
@@ -83,7 +83,7 @@ def read(texts: Iterator[str]) -> Read:
 
 
 class _RowLines:
-    """Lines, a row's at most so many characters: a quoted cell goes over many, and the parser keeps what a row has."""
+    """Yields lines and bounds the characters of one row: a quoted cell may span many lines, which the parser keeps."""
 
     def __init__(self, lines: Iterator[str]) -> None:
         self._lines = lines

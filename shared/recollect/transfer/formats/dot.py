@@ -6,20 +6,20 @@ from recollect.transfer.formats.writer import ExportedEdge, ExportedNode, Stage,
 
 
 class DotWriter(Writer):
-    """Writes one digraph."""
+    """Writes one directed graph."""
 
     holds_placeholders = True
 
     def opening(self, stage: Stage) -> str:
-        """The head, once."""
+        """Write the head of the file, once."""
         return "digraph G {\n" if stage is Stage.ENTITIES else ""
 
     def nodes(self, nodes: Sequence[ExportedNode], *, first: bool) -> str:
-        """A node a line."""
+        """Write each node on a line."""
         return "".join(f"  {self.mark(node.id)} [label={_quoted(node.name or '')}];\n" for node in nodes)
 
     def edges(self, edges: Sequence[ExportedEdge], *, first: bool) -> str:
-        """An edge a line."""
+        """Write each edge on a line."""
         return "".join(
             f"  {self.mark(edge.from_node)} -> {self.mark(edge.to_node)} "
             f"[label={_quoted(edge.record.relation_type)}];\n"
@@ -27,7 +27,7 @@ class DotWriter(Writer):
         )
 
     def closing(self, stage: Stage) -> str:
-        """The tail, once."""
+        """Write the end of the file, once."""
         return "}\n" if stage is Stage.RELATIONS else ""
 
 

@@ -14,7 +14,7 @@ from recollect.transfer.records import End, EntityRecord, FactRecord
 _NODE_ATTRIBUTES = ("entityType", "observations", "createdAt", "lastModified", "tags", "importance", "parentId", "text")
 _EDGE_ATTRIBUTES = ("relationType", "createdAt", "metadata")
 _LABEL = 80
-"""Characters of a fact that stand as its node's label."""
+"""The number of characters of a fact that label its node."""
 
 
 class GexfWriter(Writer):
@@ -24,19 +24,19 @@ class GexfWriter(Writer):
     holds_placeholders = True
 
     def opening(self, stage: Stage) -> str:
-        """The head before the nodes, and what parts them from the edges."""
+        """Write the head before the nodes, and the separator before the edges."""
         return {Stage.ENTITIES: _HEAD, Stage.FACTS: "", Stage.RELATIONS: "</nodes>\n<edges>\n"}[stage]
 
     def nodes(self, nodes: Sequence[ExportedNode], *, first: bool) -> str:
-        """A node a line."""
+        """Write each node on a line."""
         return "".join(map(_node, nodes))
 
     def edges(self, edges: Sequence[ExportedEdge], *, first: bool) -> str:
-        """An edge a line."""
+        """Write each edge on a line."""
         return "".join(map(_edge, edges))
 
     def closing(self, stage: Stage) -> str:
-        """The tail, once."""
+        """Write the end of the file, once."""
         return "</edges>\n</graph>\n</gexf>\n" if stage is Stage.RELATIONS else ""
 
 

@@ -26,11 +26,11 @@ from recollect.transfer.records import End, FactKey, FactRecord
 MAX_DEPTH = 8
 MAX_FACTS = 64 * 1024 * 1024
 MAX_ENDS = 600_000
-"""Characters and number of facts that a reader keeps, since edges mean them by their ids."""
+"""Most characters and most facts that a reader keeps, because edges refer to facts by id."""
 MAX_TAG = 1024 * 1024
-"""Characters of a tag or comment, about: the parser keeps one until it is whole. What is long is data, between tags."""
+"""Most characters of a tag or comment, roughly: the parser keeps one until it is complete. Long text is data."""
 MAX_NAMES = 1_000
-"""Different names of elements, attributes and keys, which are kept until the file's end."""
+"""Most different names of elements, attributes and keys: they are kept until the end of the file."""
 
 _PLACEHOLDER = "placeholder"
 _NODE_KEYS = tuple(dict.fromkeys([*COLUMNS[Stage.ENTITIES][1:], *COLUMNS[Stage.FACTS], _PLACEHOLDER]))
@@ -45,19 +45,19 @@ class GraphmlWriter(Writer):
     holds_placeholders = True
 
     def opening(self, stage: Stage) -> str:
-        """The head, once."""
+        """Write the head of the file, once."""
         return _HEAD if stage is Stage.ENTITIES else ""
 
     def nodes(self, nodes: Sequence[ExportedNode], *, first: bool) -> str:
-        """A node a line."""
+        """Write each node on a line."""
         return "".join(map(_node, nodes))
 
     def edges(self, edges: Sequence[ExportedEdge], *, first: bool) -> str:
-        """An edge a line."""
+        """Write each edge on a line."""
         return "".join(map(_edge, edges))
 
     def closing(self, stage: Stage) -> str:
-        """The tail, once."""
+        """Write the end of the file, once."""
         return "</graph>\n</graphml>\n" if stage is Stage.RELATIONS else ""
 
 
@@ -100,7 +100,7 @@ def _data(of: str, names: Sequence[str], fields: Mapping[str, Any]) -> str:
 
 
 def read(texts: Iterator[str]) -> Read:
-    """The nodes and edges in their order. Raises InvalidInput for what is not GraphML, or refused."""
+    """Yield the nodes and edges in order. Raises InvalidInput for a file that is not GraphML or is refused."""
     # An incremental parser: what a piece of text completes is handed on before the next is read.
     parser = DefusedExpatParser(forbid_dtd=True, forbid_entities=True, forbid_external=True)
     handler = _GraphmlHandler(parser)
@@ -152,12 +152,12 @@ class _GraphmlHandler(ContentHandler):
         self._held = 0
 
     def taken(self) -> list[ParsedRecord | ImportProblem]:
-        """What was read since it was last asked for."""
+        """Return the items that were read since the last call."""
         items, self._items = self._items, []
         return items
 
     def startElement(self, name: str, attrs: AttributesImpl) -> None:
-        """An element begins."""
+        """Handle the start of an element."""
         self._know(name, *attrs.keys())
         local = name.rpartition(":")[2]
         if len(self._open) >= MAX_DEPTH or self._open[-1:] not in _INSIDE.get(local, ()):
@@ -174,11 +174,11 @@ class _GraphmlHandler(ContentHandler):
             self._said = []
 
     def processingInstruction(self, target: str, data: str) -> None:
-        """What is said to other programs."""
+        """Count a processing instruction; its content is ignored."""
         self._know(target)
 
     def characters(self, content: str) -> None:
-        """Text."""
+        """Handle text."""
         self.heard = True
         if self._open[-1:] == ["data"]:
             self._size += len(content)
@@ -187,7 +187,7 @@ class _GraphmlHandler(ContentHandler):
             self._said.append(content)
 
     def endElement(self, name: str) -> None:
-        """An element ends."""
+        """Handle the end of an element."""
         self.heard = True
         match self._open.pop():
             case "data" if self._open[-1] in ("node", "edge"):
@@ -253,7 +253,7 @@ class _GraphmlHandler(ContentHandler):
         self._keys[given.get("id", "")] = name
 
     def _know(self, *names: str) -> None:
-        """Take note of names; refuses too many."""
+        """Remember names. Raises InvalidInput for too many."""
         self.heard = True
         self._names.update(names)
         if len(self._names) > MAX_NAMES:
@@ -280,4 +280,4 @@ _INSIDE: dict[str, tuple[list[str], ...]] = {
     "edge": (["graph"],),
     "data": (["node"], ["edge"]),
 }
-"""Which element each may stand in. What GraphML has beside these (ports, hyperedges, graphs in nodes) is not taken."""
+"""The parents that each element may have. Other elements of GraphML (ports, hyperedges, nested graphs) are refused."""

@@ -39,24 +39,24 @@ class JsonWriter(Writer):
     holds_facts = True
 
     def opening(self, stage: Stage) -> str:
-        """The name of the part, after what ended the one before."""
+        """Write the end of the previous part and the name of this one."""
         return f'{"{" if stage is Stage.ENTITIES else ","}"{stage}":['
 
     def nodes(self, nodes: Sequence[ExportedNode], *, first: bool) -> str:
-        """Items, a line each."""
+        """Write each item on a line."""
         return _lines([node.record for node in nodes if node.record], first)
 
     def edges(self, edges: Sequence[ExportedEdge], *, first: bool) -> str:
-        """Items, a line each."""
+        """Write each item on a line."""
         return _lines([edge.record for edge in edges], first)
 
     def closing(self, stage: Stage) -> str:
-        """The end of the list and, after the last, of the object."""
+        """Write the end of the list and, after the last, the end of the object."""
         return "\n]}\n" if stage is Stage.RELATIONS else "\n]"
 
 
 def read(texts: Iterator[str]) -> Read:
-    """The items of every part, in their order. Raises InvalidInput for what is not a JSON object of lists."""
+    """Yield the items of every part in order. Raises InvalidInput for a file that is not a JSON object of lists."""
     source = _JsonStream(texts)
     for part in source.names():
         if part == "type":
@@ -93,11 +93,11 @@ class _JsonStream:
 
     @property
     def place(self) -> str:
-        """The line that was reached, for an error's path."""
+        """The current line, for the path of an error."""
         return f"line {self._line + self._text.count(chr(10), 0, self._at)}"
 
     def names(self) -> Iterator[str]:
-        """The names in the object; each list is to be read before the next."""
+        """Yield the names in the object. The caller reads each list before it asks for the next name."""
         self._take("{")
         if self._peek() == "}":
             self._at += 1
@@ -112,7 +112,7 @@ class _JsonStream:
                 return
 
     def values(self) -> Iterator[Any]:
-        """The items of a list."""
+        """Yield the items of a list."""
         self._take("[")
         if self._peek() == "]":
             self._at += 1
@@ -123,7 +123,7 @@ class _JsonStream:
                 return
 
     def end(self) -> None:
-        """Refuse what follows the object."""
+        """Raise InvalidInput for text after the object."""
         if self._peek():
             self._refuse()
 
@@ -164,7 +164,7 @@ class _JsonStream:
         return error.msg.startswith("Unterminated string") or error.pos >= len(self._text) - 16
 
     def _more(self, *, double: bool = False) -> bool:
-        """Read on, as much again as there is (so that a long item is not decoded once for each piece), to its bound."""
+        """Double the buffer, up to its bound, so that a long item is not decoded again for each piece."""
         rest = self._text[self._at :]
         self._line += self._text.count("\n", 0, self._at)
         if len(rest) > MAX_CELL:

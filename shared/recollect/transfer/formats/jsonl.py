@@ -35,11 +35,11 @@ from recollect.transfer.records import (
 MEDIA_TYPE = "application/x-ndjson"
 
 Said = NewEntity | NewRelation
-"""What one line says."""
+"""The item of one line."""
 
 
 class EntityLine(Struct, tag_field="type", tag="entity", rename="camel", frozen=True):
-    """A line that says what an entity is."""
+    """A line that describes an entity."""
 
     name: Name
     entity_type: Kind
@@ -47,7 +47,7 @@ class EntityLine(Struct, tag_field="type", tag="entity", rename="camel", frozen=
 
 
 class RelationLine(Struct, tag_field="type", tag="relation", rename="camel", frozen=True):
-    """A line that says how two entities are related; either may be missing from the file."""
+    """A line that describes a relation. Either entity may be missing from the file."""
 
     from_: Name = field(name="from")
     to: Name
@@ -55,18 +55,18 @@ class RelationLine(Struct, tag_field="type", tag="relation", rename="camel", fro
 
 
 class JsonlWriter(Writer):
-    """Writes an item a line, as the official server does: a line's end between any two, and none after the last."""
+    """Writes each item on a line, as the official server does: a newline between two items, none after the last."""
 
     is_one_list = True
 
     def nodes(self, nodes: Sequence[ExportedNode], *, first: bool) -> str:
-        """Entities. An observation from two threads is written once; outdated ones are left out."""
+        """Write entities. An observation from two threads is written once; outdated observations are left out."""
         entities = [node.record for node in nodes if isinstance(node.record, EntityRecord)]
         said = [NewEntity(e.name, e.entity_type, tuple(unique(e.told))) for e in entities]
         return _lines(said, first)
 
     def edges(self, edges: Sequence[ExportedEdge], *, first: bool) -> str:
-        """Relations."""
+        """Write relations."""
         relations = [edge.record for edge in edges]
         said = [NewRelation(str(r.from_), str(r.to), r.relation_type) for r in relations]
         return _lines(said, first)
@@ -76,12 +76,12 @@ _FIRST_LINE = re.compile(rb"""(\xef\xbb\xbf)?\s*\{\s*"type"\s*:\s*"(entity|relat
 
 
 def begins_with_lines(head: bytes) -> bool:
-    """Whether a file that begins so holds these lines, as the official server's `memory.json` did before 2025."""
+    """Whether a file with this beginning holds JSON lines, as the official server's `memory.json` did before 2025."""
     return _FIRST_LINE.match(head) is not None
 
 
 def read(texts: Iterator[str]) -> Read:
-    """The item of each line, and problems for broken ones; empty lines are skipped."""
+    """Yield the item of each line, or the problem of a broken line. Empty lines are skipped."""
     for number, line in enumerate(whole_lines(texts), 1):
         where, raw = f"line {number}", line.encode(errors=BROKEN_BYTES).strip()
         try:
@@ -110,7 +110,7 @@ def read_line(raw: bytes) -> Said:
 
 
 def read_kept(raw: bytes, where: str) -> tuple[Said, list[ImportProblem]]:
-    """The item of a line without the observations that cannot be stored, and the problems of these."""
+    """Return the item of a line without the observations that cannot be stored, and their problems."""
     try:
         return read_line(raw), []
     except UnreadableLine as error:

@@ -7,7 +7,7 @@ from recollect.transfer.formats.decoding import MAX_CELL
 
 
 def whole_lines(texts: Iterator[str]) -> Iterator[str]:
-    """Lines with the end that they have; only `\\n` ends one. Raises InvalidInput for one that is too long."""
+    """Yield lines with their ends; only `\\n` ends a line. Raises InvalidInput for a line that is too long."""
     pieces: list[str] = []
     held, number = 0, 1
     for text in texts:

@@ -21,23 +21,23 @@ class MarkdownWriter(Writer):
     holds_facts = True
 
     def opening(self, stage: Stage) -> str:
-        """A heading."""
+        """Write a heading."""
         return _HEADINGS[stage]
 
     def nodes(self, nodes: Sequence[ExportedNode], *, first: bool) -> str:
-        """A section for each entity, a point for each fact."""
+        """Write a section for each entity and a list item for each fact."""
         return "".join(
             _fact(n.record) if isinstance(n.record, FactRecord) else _entity(n.record) for n in nodes if n.record
         )
 
     def edges(self, edges: Sequence[ExportedEdge], *, first: bool) -> str:
-        """A point each."""
+        """Write a list item for each relation."""
         relations = [edge.record for edge in edges]
         return "".join(f"- {_end(r.from_)} → *{plain(r.relation_type)}* → {_end(r.to)}\n" for r in relations)
 
 
 def plain(text: str) -> str:
-    """A text in one line that means nothing to Markdown: every mark of punctuation has a backslash before it.
+    """A text on one line without meaning to Markdown: every punctuation mark has a backslash before it.
 
     No HTML, link, image, code or emphasis comes of it; whatever stands between words is one space.
     """

@@ -37,15 +37,15 @@ class MermaidWriter(Writer):
     holds_placeholders = True
 
     def opening(self, stage: Stage) -> str:
-        """The head, once."""
+        """Write the head of the file, once."""
         return "graph LR\n" if stage is Stage.ENTITIES else ""
 
     def nodes(self, nodes: Sequence[ExportedNode], *, first: bool) -> str:
-        """A node a line."""
+        """Write each node on a line."""
         return "".join(f"  {self.mark(node.id)}[{_quoted(node.name or '')}]\n" for node in nodes)
 
     def edges(self, edges: Sequence[ExportedEdge], *, first: bool) -> str:
-        """An edge a line."""
+        """Write each edge on a line."""
         return "".join(
             f"  {self.mark(edge.from_node)} -->|{_label(edge.record.relation_type)}| {self.mark(edge.to_node)}\n"
             for edge in edges

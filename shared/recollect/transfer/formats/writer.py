@@ -1,4 +1,4 @@
-"""The interface of the writers of formats, and what they are given."""
+"""The interface of the writers of formats, and the values that they write."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
@@ -19,7 +19,7 @@ class Stage(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ExportedNode:
-    """A node with its lineage's id. `record` None: a placeholder, of which there is but the name."""
+    """A node and the id of its lineage. `record` None: a placeholder, which has only a name."""
 
     id: UUID
     name: str | None
@@ -28,7 +28,7 @@ class ExportedNode:
 
 @dataclass(frozen=True, slots=True)
 class ExportedEdge:
-    """A relation with its id and those of the lineages at its ends."""
+    """A relation, its id, and the ids of the lineages at its ends."""
 
     id: UUID
     from_node: UUID
@@ -37,11 +37,11 @@ class ExportedEdge:
 
 
 class Writer(ABC):
-    """A format, a piece at a time. It keeps nothing between pieces, so that an export may go on in another process.
+    """Writes a format piece by piece. It keeps no state between pieces, so that another process may continue an export.
 
-    But for `marks`, how drawings mean nodes: Numbers serve a file that is made whole in one go.
-    `holds_facts`: nodes without a name, and their relations. `holds_placeholders`: names that only relations know.
-    `is_one_list`: nothing parts its stages, so that its `first` item is that of the file.
+    The exception is `marks`, which names nodes in drawings: Numbers is for a file that is written in one go.
+    `holds_facts`: the format has facts and their relations. `holds_placeholders`: it has names that only relations use.
+    `is_one_list`: nothing separates the stages, so that `first` is true once for the file and not once for each stage.
     """
 
     holds_facts = False
@@ -52,33 +52,33 @@ class Writer(ABC):
         self.mark = marks or mark
 
     def opening(self, stage: Stage) -> str:
-        """What stands before a stage."""
+        """Write the text before a stage."""
         return ""
 
     @abstractmethod
     def nodes(self, nodes: Sequence[ExportedNode], *, first: bool) -> str:
-        """A page of entities or facts; `first`: of its stage, or of the file where it is one list."""
+        """Write a page of entities or facts. `first`: it is the first of its stage, or of a file that is one list."""
 
     @abstractmethod
     def edges(self, edges: Sequence[ExportedEdge], *, first: bool) -> str:
-        """A page of relations."""
+        """Write a page of relations. `first` as in `nodes`."""
 
     def closing(self, stage: Stage) -> str:
-        """What stands after a stage."""
+        """Write the text after a stage."""
         return ""
 
 
 class Numbers:
-    """How the mcp-memory crate's drawings mean nodes: n0, n1, … in the order in which they come."""
+    """Names nodes as the mcp-memory crate does in drawings: n0, n1, … in order of appearance."""
 
     def __init__(self) -> None:
         self._numbers: dict[UUID, str] = {}
 
     def __call__(self, node_id: UUID) -> str:
-        """The node's number as a word."""
+        """Return the name of a node, such as `n3`."""
         return self._numbers.setdefault(node_id, f"n{len(self._numbers)}")
 
 
 def mark(node_id: UUID) -> str:
-    """How drawings mean a node: by its id, which needs nothing kept, as a word that begins with a letter."""
+    """The name of a node in drawings, made of its id alone: a word that begins with a letter."""
     return f"n{node_id.hex}"

@@ -8,7 +8,7 @@ import re
 from xml.sax.saxutils import escape, quoteattr  # writing only
 
 FACT = "fact:"
-"""Ids of facts begin so; an entity whose name does has its first letter escaped."""
+"""The prefix of the ids of facts. An entity whose name has it gets its first letter escaped."""
 
 _ILLEGAL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 _LOOKS_SO = re.compile(r"_(?=x[0-9A-F]{4}_)")
@@ -16,17 +16,17 @@ _ESCAPED = re.compile(r"_x(00[01][0-9A-F]|005F|0066|FFF[EF])_")
 
 
 def xml_text(text: str) -> str:
-    """A text between tags."""
+    """A text as it is written between tags."""
     return escape(_legal(text), {"\r": "&#13;"})
 
 
 def xml_attribute(text: str) -> str:
-    """A text as an attribute's value, in its quotes."""
+    """A text as the value of an attribute, with its quotes."""
     return quoteattr(_legal(text))
 
 
 def entity_id(name: str) -> str:
-    """An entity's name as a node's id."""
+    """The id of an entity's node, made of its name."""
     legal = _legal(name)
     return quoteattr(f"_x0066_{legal[1:]}" if legal.startswith(FACT) else legal)
 

@@ -5,6 +5,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
+from recollect.accounts.tenants import service as tenants
 from recollect.graph.graphs import service as graphs
 from recollect.jobs import service as jobs
 from recollect.jobs.kinds import COMPACT_GRAPH
@@ -44,16 +45,16 @@ class Compacted(Struct, frozen=True):
 
 async def compact(call: Call, arguments: Compact) -> Reply:
     """Remove what was deleted or superseded beyond the retention; what is too much for one call follows as a job."""
-    days = call.settings.retention_days
-    before = datetime.now(UTC) - timedelta(days=days)
     async with call.transaction() if arguments.dry_run else call.changing(arguments.graph) as tx:
         graph = await graphs.open_graph(tx, arguments.graph)
         if graph is None:
             return Reply(_compacted(arguments, Compaction(None, FreedRows())))
+        retention = await tenants.retention_of(tx, timedelta(days=call.settings.retention_days))
+        before = datetime.now(UTC) - retention
         if arguments.dry_run:
             return Reply(_compacted(arguments, await compaction.preview(tx, graph, before=before)))
         done = await compaction.compact(tx, graph.id, before=before)
-        new = NewJob(COMPACT_GRAPH, graph.id, {"retention_days": days})
+        new = NewJob(COMPACT_GRAPH, graph.id, {"retention_days": retention / timedelta(days=1)})
         job = await jobs.schedule(tx, new) if done.more else None
     note = "This is the beginning: the job does the rest." if job else None
     return Reply(_compacted(arguments, done, str(job.id) if job else None), note=note)

@@ -7,12 +7,11 @@ import msgspec
 from msgspec import Meta, Struct
 
 from recollect.accounts.usage import service as usage
-from recollect.accounts.usage.model import Per, StoredCounts, cursor_of, usage_span
+from recollect.accounts.usage.model import Per, StoredCounts, UsageRow, cursor_of, usage_span
 from recollect.graph.graphs import service as graphs
 from recollect.platform.db import Transaction
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.tool import Arguments, Reply
-from recollect_gateway.operations.usage import StoredBody, UsageBody, stored_body, usage_body
 
 MAX_STORED = 100
 """Graphs whose contents are told, at most; `GET /v1/usage/stored` has pages."""
@@ -37,9 +36,9 @@ class Usage(Arguments, frozen=True, rename=None):
 class UsageReport(Struct, frozen=True):
     """Result of `usage`, oldest first. `stored` is there on the first page; `stored_more`: of other graphs, too."""
 
-    usage: list[UsageBody]
+    usage: list[UsageRow]
     next_cursor: str | None
-    stored: list[StoredBody]
+    stored: list[StoredCounts]
     stored_more: bool
 
 
@@ -53,7 +52,7 @@ async def read_usage(call: Call, arguments: Usage) -> Reply:
         if cursor is None:
             stored, others = await _stored(tx, arguments.graph)
     following = cursor_of(span, found[-1]) if more else None
-    return Reply(UsageReport([*map(usage_body, found)], following, [*map(stored_body, stored)], others))
+    return Reply(UsageReport(found, following, stored, others))
 
 
 async def _stored(tx: Transaction, graph: str | None) -> tuple[list[StoredCounts], bool]:

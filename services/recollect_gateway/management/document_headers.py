@@ -5,9 +5,6 @@ Which routes take one is told by what they may answer: 304, 412 and 422 come wit
 
 from typing import Any
 
-from litestar import Request
-from litestar.openapi.plugins import JsonRenderPlugin
-
 from recollect.accounts.idempotency.model import MAX_KEY
 from recollect_gateway.idempotency import HEADER
 
@@ -24,24 +21,8 @@ HEADERS = {
 """By the status that comes with it: a header, what it does, and what bounds it."""
 
 
-class DescribedJson(JsonRenderPlugin):
-    """The OpenAPI document with these headers."""
-
-    def render(self, request: Request[Any, Any, Any], openapi_schema: dict[str, Any]) -> bytes:
-        """The document."""
-        return super().render(request, described(openapi_schema))
-
-
-def described(document: dict[str, Any]) -> dict[str, Any]:
-    """The document with the headers that its operations take."""
-    paths = {
-        path: {method: _operation(told) if "responses" in told else told for method, told in item.items()}
-        for path, item in document["paths"].items()
-    }
-    return {**document, "paths": paths}
-
-
-def _operation(told: dict[str, Any]) -> dict[str, Any]:
+def with_headers(told: dict[str, Any]) -> dict[str, Any]:
+    """An operation with the headers that it takes."""
     headers = [_parameter(*header) for status, header in HEADERS.items() if status in told["responses"]]
     return {**told, "parameters": [*told.get("parameters", []), *headers]} if headers else told
 

@@ -1,0 +1,134 @@
+"""Nodes as the API tells them: in a list, one by itself, and one of its versions."""
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import Any
+
+from msgspec import Struct
+
+from recollect.graph.lineages.model import Version
+
+EXCERPT = 500
+"""Characters of a node's text that a list tells, at most."""
+
+
+class NodeItemBody(Struct, frozen=True, kw_only=True):
+    """A node as it is listed: an entity, or a fact where `name` is null.
+
+    `text` is its summary, else the beginning of its content; `text_cut` tells that there is more. `stale`: its
+    freshness has run out. `conflicts`: ids of other versions that stand beside this one, unsettled.
+    """
+
+    id: str
+    name: str | None
+    kind: str | None
+    text: str
+    text_cut: bool
+    tags: list[str]
+    importance: float | None
+    status: str
+    stale: bool
+    version: int
+    conflicts: list[str]
+    created_at: datetime
+    updated_at: datetime
+    updated_by: str
+
+
+class VersionBody(Struct, frozen=True, kw_only=True):
+    """One version of a node. `version_id` is its own, `id` the node's. `superseded_by`: the version that ended it.
+
+    `reason`: why it was changed, where that was told. `based_on`: the version that its writer had read.
+    """
+
+    id: str
+    version_id: str
+    version: int
+    name: str | None
+    kind: str | None
+    content: str | None
+    summary: str | None
+    tags: list[str]
+    importance: float | None
+    metadata: dict[str, Any]
+    parent_id: str | None
+    status: str
+    source: str | None
+    thread: str | None
+    said_at: datetime | None
+    freshness_at: datetime | None
+    ttl_days: float | None
+    expires_at: datetime | None
+    revision: int
+    written_at: datetime
+    written_by: str
+    reason: str | None
+    based_on: int | None
+    superseded_by: str | None
+    deleted: bool
+    conflicts: list[str]
+
+
+class NodeBody(VersionBody, frozen=True, kw_only=True):
+    """A node with its newest version, and what is said of an entity, oldest first.
+
+    `created_at`: when its first version was written.
+    """
+
+    created_at: datetime
+    stale: bool
+    observations: list[str]
+
+
+def node_item(node: Version) -> NodeItemBody:
+    """A node as it is listed."""
+    text = node.summary or node.content or ""
+    return NodeItemBody(
+        id=str(node.node_id),
+        name=node.name,
+        kind=node.kind,
+        text=text[:EXCERPT],
+        text_cut=len(text) > EXCERPT or bool(node.summary and node.content),
+        tags=list(node.tags),
+        importance=node.importance,
+        status=node.status,
+        stale=node.is_stale(datetime.now(UTC)),
+        version=node.version,
+        conflicts=[str(other) for other in node.conflicts],
+        created_at=node.began_at,
+        updated_at=node.created_at,
+        updated_by=node.created_by,
+    )
+
+
+def node_body(node: Version, observations: Iterable[str]) -> NodeBody:
+    """A node by itself."""
+    return NodeBody(
+        **_fields(node),
+        created_at=node.began_at,
+        stale=node.is_stale(datetime.now(UTC)),
+        observations=list(observations),
+    )
+
+
+def version_body(version: Version) -> VersionBody:
+    """One version of a node."""
+    return VersionBody(**_fields(version))
+
+
+def _fields(version: Version) -> dict[str, Any]:
+    same = (
+        "version name kind content summary importance metadata status source thread said_at freshness_at ttl_days "
+        "expires_at reason based_on deleted"
+    )
+    return {name: getattr(version, name) for name in same.split()} | {
+        "id": str(version.node_id),
+        "version_id": str(version.id),
+        "tags": list(version.tags),
+        "parent_id": None if version.parent_id is None else str(version.parent_id),
+        "revision": version.added_revision,
+        "written_at": version.created_at,
+        "written_by": version.created_by,
+        "superseded_by": None if version.superseded_by is None else str(version.superseded_by),
+        "conflicts": [str(other) for other in version.conflicts],
+    }

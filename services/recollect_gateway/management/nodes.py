@@ -1,0 +1,213 @@
+"""/v1/graphs/{name}/nodes: look at the entities and facts of a graph, their versions, and what they are tied to."""
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+from uuid import UUID
+
+from litestar import Controller, Request, get
+from litestar.datastructures import State
+from litestar.di import NamedDependency
+from litestar.params import FromPath, QueryParameter
+from msgspec import Struct
+
+from recollect.caller import Caller
+from recollect.graph.graphs import service as graphs
+from recollect.graph.lineages import service as lineages
+from recollect.graph.lineages.model import Version, VersionFilter
+from recollect.graph.nodes import service as nodes
+from recollect.graph.relations.model import Direction, EdgePlace, Walk
+from recollect.memory import exploring, reading
+from recollect.memory.model import NamedEdge
+from recollect_gateway.calls import Call, Services
+from recollect_gateway.errors import RESPONSES
+from recollect_gateway.guards import mirrors
+from recollect_gateway.management.node_bodies import (
+    NodeBody,
+    NodeItemBody,
+    VersionBody,
+    node_body,
+    node_item,
+    version_body,
+)
+from recollect_gateway.management.pages import AsOf, Cursor, Limit, Page, counted, place_of
+from recollect_gateway.parsing import check_text
+
+AnyRequest = Request[Caller, Any, State]
+Kinds = Annotated[list[str] | None, QueryParameter(max_items=50, description="Only of one of these kinds")]
+Tags = Annotated[
+    list[str] | None, QueryParameter(max_items=50, description="Only with one of these tags, whatever their case")
+]
+StatusFilter = Annotated[
+    Literal["active", "outdated", "archived"] | None, QueryParameter(description="Only of this status")
+]
+Prefix = Annotated[
+    str, QueryParameter(max_length=512, description="Only entities whose name begins so, whatever its case")
+]
+Types = Annotated[list[str] | None, QueryParameter(max_items=50, description="Only relations of one of these types")]
+Ways = Annotated[Direction, QueryParameter(description="Only relations that start here, or that end here")]
+
+
+class RelationEndBody(Struct, frozen=True):
+    """One end of a relation. `name` null: a fact, or gone. `graph` null: gone, or not the credential's to reach."""
+
+    id: str
+    name: str | None
+    graph: str | None
+
+
+class RelationBody(Struct, frozen=True, kw_only=True):
+    """A relation, as seen from the node that was asked about. `dangling`: nothing lives at its target any more."""
+
+    id: str
+    type: str
+    direction: Literal["outgoing", "incoming"]
+    source: RelationEndBody
+    target: RelationEndBody
+    metadata: dict[str, Any]
+    ordinal: int | None
+    dangling: bool
+    created_at: datetime
+    created_by: str
+    updated_at: datetime
+
+
+class NodeController(Controller):
+    """List and read nodes. A node is addressed by its id or, an entity, by its name."""
+
+    path = "/graphs/{name:str}/nodes"
+    tags = ("nodes",)
+
+    @get("/", responses=RESPONSES, summary="List nodes", opt=mirrors("list_nodes"))
+    async def list_nodes(
+        self,
+        request: AnyRequest,
+        services: NamedDependency[Services],
+        name: FromPath[str],
+        kind: Kinds = None,
+        tag: Tags = None,
+        status: StatusFilter = None,
+        prefix: Prefix = "",
+        as_of: AsOf = None,
+        cursor: Cursor = None,
+        limit: Limit = 50,
+    ) -> Page[NodeItemBody]:
+        """Entities and facts, oldest first, those that pass every filter. Of a node in conflict, each version."""
+        check_text({"kind": kind, "tag": tag, "prefix": prefix, "as_of": as_of})
+        place = place_of(cursor, _node_place)
+        only = VersionFilter(tuple(kind or ()), tuple(tag or ()), limit, 0, status, prefix, place)
+        async with _call(request, services, "list_nodes").reading(name, as_of) as view:
+            graphs.require_there(view)
+            found, more = await lineages.list_nodes(view, only)
+        return Page([node_item(node) for node in found], _behind_node(found[-1]) if more else None)
+
+    @get("/{node:str}", responses=RESPONSES, summary="Read a node", opt=mirrors("get_node", "get_node_by_lineage"))
+    async def get_node(
+        self,
+        request: AnyRequest,
+        services: NamedDependency[Services],
+        name: FromPath[str],
+        node: FromPath[str],
+        as_of: AsOf = None,
+    ) -> NodeBody:
+        """One node with its content and, of an entity, what is said of it.
+
+        What is written like an id is one. A name that holds a `/` is no part of an address: list nodes by `prefix`.
+        """
+        check_text({"node": node, "as_of": as_of})
+        async with _call(request, services, "get_node").reading(name, as_of) as view:
+            graphs.require_there(view)
+            found, said = await reading.get_node(view, await reading.node_called(view, node))
+        return node_body(found, said)
+
+    @get("/{node:str}/history", responses=RESPONSES, summary="List a node's versions", opt=mirrors("history"))
+    async def list_versions(
+        self,
+        request: AnyRequest,
+        services: NamedDependency[Services],
+        name: FromPath[str],
+        node: FromPath[str],
+        cursor: Cursor = None,
+        limit: Limit = 50,
+    ) -> Page[VersionBody]:
+        """What a node was, newest first. One that was deleted is addressed by its id."""
+        check_text({"node": node})
+        before = place_of(cursor, counted)
+        async with _call(request, services, "history").reading(name) as view:
+            graphs.require_there(view)
+            node_id = await reading.node_called(view, node)
+            found, more = await reading.history(view, node_id, before=before, limit=limit)
+        return Page([version_body(version) for version in found], str(found[-1].version) if more else None)
+
+    @get(
+        "/{node:str}/relations",
+        responses=RESPONSES,
+        summary="List a node's relations",
+        opt=mirrors("outgoing", "incoming"),
+    )
+    async def list_relations(
+        self,
+        request: AnyRequest,
+        services: NamedDependency[Services],
+        name: FromPath[str],
+        node: FromPath[str],
+        type: Types = None,
+        direction: Ways = Direction.BOTH,
+        as_of: AsOf = None,
+        cursor: Cursor = None,
+        limit: Limit = 50,
+    ) -> Page[RelationBody]:
+        """What starts or ends at a node, by ordinal and age, with relations of other graphs that the key reaches."""
+        check_text({"node": node, "type": type, "as_of": as_of})
+        place = place_of(cursor, _edge_place)
+        async with _call(request, services, "relations").reading(name, as_of) as view:
+            graphs.require_there(view)
+            node_id = await reading.node_called(view, node)
+            walk = Walk(direction, tuple(type or ()))
+            found = await exploring.edges_at(view, node_id, walk, after=place, limit=limit)
+            ends = {end for link in found.links for end in (link.edge.from_node, link.edge.to_node)}
+            names = await nodes.names_of(view, list(ends))
+        items = [_relation(link, node_id, names) for link in found.links]
+        return Page(items, _behind_edge(found.links[-1]) if found.more else None)
+
+
+def _call(request: AnyRequest, services: Services, operation: str) -> Call:
+    return Call(request.user, services, operation, read_only=True)
+
+
+def _behind_node(node: Version) -> str:
+    return f"{node.node_id}.{node.version}"
+
+
+def _node_place(cursor: str) -> tuple[UUID, int]:
+    node_id, _, version = cursor.partition(".")
+    return UUID(node_id), counted(version)
+
+
+def _behind_edge(link: NamedEdge) -> str:
+    ordinal = link.edge.ordinal
+    return f"{link.edge.id}.{'' if ordinal is None else ordinal}"
+
+
+def _edge_place(cursor: str) -> EdgePlace:
+    edge_id, _, ordinal = cursor.partition(".")
+    if not ordinal:
+        return None, UUID(edge_id)
+    place = counted(ordinal.removeprefix("-"))
+    return (-place if ordinal.startswith("-") else place), UUID(edge_id)
+
+
+def _relation(link: NamedEdge, node_id: UUID, names: dict[UUID, str]) -> RelationBody:
+    edge = link.edge
+    return RelationBody(
+        id=str(edge.id),
+        type=edge.type,
+        direction="outgoing" if edge.from_node == node_id else "incoming",
+        source=RelationEndBody(str(edge.from_node), names.get(edge.from_node), link.graph),
+        target=RelationEndBody(str(edge.to_node), names.get(edge.to_node), link.to_graph),
+        metadata=edge.metadata,
+        ordinal=edge.ordinal,
+        dangling=link.dangling,
+        created_at=edge.created_at,
+        created_by=edge.created_by,
+        updated_at=edge.updated_at,
+    )

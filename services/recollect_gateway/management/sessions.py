@@ -1,0 +1,95 @@
+"""/v1/sessions: where the person who is signed in is signed in.
+
+A session is a person's and of no tenant: no tenant's admin sees those of its members, who may be members elsewhere. Who
+is to be out of a tenant is removed from it, which holds from the next request on.
+"""
+
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from litestar import Controller, Request, delete, get
+from litestar.datastructures import State
+from litestar.di import NamedDependency
+from litestar.params import FromPath, FromQuery
+from msgspec import Struct
+
+from recollect.accounts.people import service as people
+from recollect.accounts.people.model import ListedSession, PersonSession
+from recollect.caller import Caller
+from recollect.errors import ErrorCode, NotFound
+from recollect.platform.db import Database
+from recollect_gateway.addresses import site_of_client
+from recollect_gateway.errors import DOING, RESPONSES
+from recollect_gateway.guards import BY_SCOPE
+from recollect_gateway.management.pages import Limit, Page, page_of
+from recollect_gateway.web.sessions import signed_in
+
+AnyRequest = Request[Caller, Any, State]
+
+
+class SessionBody(Struct, frozen=True):
+    """A sign-in. `current`: that of this request. `user_agent` and `address`: of the browser that signed in."""
+
+    id: str
+    current: bool
+    created_at: datetime
+    last_used_at: datetime
+    expires_at: datetime
+    revoked_at: datetime | None
+    user_agent: str
+    address: str
+
+
+class SessionController(Controller):
+    """List and end one's own sessions."""
+
+    path = "/sessions"
+    tags = ("sessions",)
+    opt = BY_SCOPE
+
+    @get("/", responses=RESPONSES, summary="List one's sessions")
+    async def list_sessions(
+        self,
+        request: AnyRequest,
+        db: NamedDependency[Database],
+        cursor: FromQuery[UUID | None] = None,
+        limit: Limit = 50,
+    ) -> Page[SessionBody]:
+        """Sessions that hold, newest first: the 100 that were used last. A key has none."""
+        own = await _own(request)
+        found = await people.list_sessions(db, own.person_id, within=own.confined_to) if own else []
+        newest = sorted(found, key=lambda session: session.id, reverse=True)
+        rest = [session for session in newest if cursor is None or session.id < cursor]
+        return page_of(rest, limit, lambda session: _body(session, own), lambda session: str(session.id))
+
+    @delete("/{session_id:uuid}", responses=DOING, summary="End one of one's sessions", status_code=200)
+    async def end_session(
+        self, request: AnyRequest, db: NamedDependency[Database], session_id: FromPath[UUID]
+    ) -> SessionBody:
+        """Sign out there; doing it twice changes nothing. 404 `session_not_found` for anybody else's."""
+        own = await _own(request)
+        if own is None:
+            raise NotFound("There is no such session.", code=ErrorCode.SESSION_NOT_FOUND)
+        ended = await people.end_session(
+            db, own.person_id, session_id, within=own.confined_to, address=site_of_client(request)
+        )
+        return _body(ended, own)
+
+
+async def _own(request: AnyRequest) -> PersonSession | None:
+    """The session of the request; None where a key called, whatever cookie came with it."""
+    return None if request.user.role is None else await signed_in(request)
+
+
+def _body(session: ListedSession, own: PersonSession | None) -> SessionBody:
+    return SessionBody(
+        str(session.id),
+        own is not None and session.id == own.id,
+        session.created_at,
+        session.last_used_at,
+        session.expires_at,
+        session.revoked_at,
+        session.user_agent,
+        session.address,
+    )

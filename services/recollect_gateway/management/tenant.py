@@ -1,0 +1,90 @@
+"""/v1/tenant: the organisation itself, and what it has set."""
+
+from datetime import datetime
+from typing import Annotated, Any
+
+from litestar import Controller, Request, get, patch
+from litestar.datastructures import State
+from litestar.di import NamedDependency
+from litestar.params import JSONBody
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from recollect.accounts.tenants import service as tenants
+from recollect.accounts.tenants.model import MAX_NAME, MAX_RETENTION_DAYS, Tenant, TenantPatch
+from recollect.caller import Caller
+from recollect.platform.db import Database
+from recollect_gateway.errors import DOING, RESPONSES
+from recollect_gateway.guards import BY_SCOPE, requires_admin, valid_body
+
+AnyRequest = Request[Caller, Any, State]
+RetentionDays = Annotated[float, Meta(ge=1, le=MAX_RETENTION_DAYS)]
+
+
+class TenantSettingsBody(Struct, frozen=True):
+    """What a tenant has set. `retention_days` null: as the deployment has it, which `default_retention_days` tells."""
+
+    retention_days: float | None
+    default_retention_days: float
+
+
+class TenantBody(Struct, frozen=True):
+    """The tenant of the credential. `slug` is its place in addresses; `status` is `active` or `suspended`."""
+
+    id: str
+    slug: str
+    name: str
+    status: str
+    plan: str
+    created_at: datetime
+    settings: TenantSettingsBody
+
+
+class ChangeTenantSettings(Struct, frozen=True, forbid_unknown_fields=True):
+    """What of the settings is to change; null: as the deployment has it. What is left out stays."""
+
+    retention_days: RetentionDays | UnsetType | None = UNSET
+
+
+class ChangeTenant(Struct, frozen=True, forbid_unknown_fields=True):
+    """What of the tenant is to change; what is left out stays."""
+
+    name: Annotated[str, Meta(min_length=1, max_length=MAX_NAME)] | UnsetType = UNSET
+    settings: ChangeTenantSettings = ChangeTenantSettings()
+
+
+class TenantController(Controller):
+    """Read and change the tenant."""
+
+    path = "/tenant"
+    tags = ("tenant",)
+    opt = BY_SCOPE
+
+    @get("/", responses=RESPONSES, summary="Read the tenant")
+    async def read_tenant(self, request: AnyRequest, db: NamedDependency[Database], state: State) -> TenantBody:
+        """Whose credential this is, and what that organisation has set. For every credential."""
+        async with db.transaction(request.user, read_only=True) as tx:
+            return _body(await tenants.own_tenant(tx), state)
+
+    @patch(
+        "/",
+        responses=DOING,
+        summary="Change the tenant",
+        guards=[requires_admin],
+        before_request=valid_body(ChangeTenant),
+    )
+    async def change_tenant(
+        self, request: AnyRequest, db: NamedDependency[Database], state: State, data: JSONBody[ChangeTenant]
+    ) -> TenantBody:
+        """Give the tenant another name, or other settings. A shorter retention removes for good what is older."""
+        changes = TenantPatch(
+            None if data.name is UNSET else data.name,
+            data.settings.retention_days is not UNSET,
+            None if data.settings.retention_days is UNSET else data.settings.retention_days,
+        )
+        async with db.transaction(request.user) as tx:
+            return _body(await tenants.change_own_tenant(tx, changes), state)
+
+
+def _body(tenant: Tenant, state: State) -> TenantBody:
+    settings = TenantSettingsBody(tenant.retention_days, state.settings.retention_days)
+    return TenantBody(str(tenant.id), tenant.slug, tenant.name, tenant.status, tenant.plan, tenant.created_at, settings)

@@ -1,0 +1,167 @@
+"""What the OpenAPI document tells of each route: who may, what is answered instead, examples that hold, and pages."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
+
+from recollect.caller import ROLE_SCOPES, Caller, Role, Scope
+from tests.contract.test_openapi_fuzz import DOCUMENT
+from tests.contract.test_route_toolsets import ROUTES, answered
+from tests.support.gateway import NewApiKey, RunningGateway
+from tests.support.routes import OPEN_TO_ALL
+
+ROOT = Path(__file__).parents[2]
+PROBLEM = "application/problem+json"
+ERRORS = {"400", "401", "403", "404", "409", "413", "429", "503"}
+OPERATIONS = {
+    f"{method.upper()} {path}": told
+    for path, methods in DOCUMENT["paths"].items()
+    if path.startswith("/v1/")
+    for method, told in methods.items()
+}
+OF_TENANTS = {name: told for name, told in OPERATIONS.items() if name.partition(" ")[2] not in OPEN_TO_ALL}
+UNPAGED = {
+    "GET /v1/plan": "one entry for each quota that there is",
+    "GET /v1/usage/series": "from and to bound it",
+}
+"""What is read whole though it holds a list, and why it is bounded."""
+
+
+def named(schema: dict[str, Any]) -> dict[str, Any]:
+    """A schema, or the one that it refers to."""
+    if "$ref" not in schema:
+        return schema
+    found: dict[str, Any] = DOCUMENT["components"]["schemas"][schema["$ref"].rpartition("/")[2]]
+    return found
+
+
+def faults(value: Any, schema: dict[str, Any]) -> list[str]:
+    """What is wrong with a value."""
+    whole = schema | {"components": DOCUMENT["components"]}
+    return [error.message for error in Draft202012Validator(whole).iter_errors(value)]
+
+
+def bodies() -> list[tuple[str, str, dict[str, Any]]]:
+    """Every JSON body: of which operation, of the request or of which status, and what is told of it."""
+    found = []
+    for name, told in OPERATIONS.items():
+        parts = {"request": told.get("requestBody", {})}
+        parts |= {status: response for status, response in told["responses"].items() if status.startswith("2")}
+        for part, described in parts.items():
+            if content := described.get("content", {}).get("application/json"):
+                found.append((name, part, content))
+    return found
+
+
+BODIES = [body for body in bodies() if body[2]["schema"].get("type") != "string"]
+"""Without files, which have formats of their own."""
+
+
+def roles_of_the_table() -> dict[str, Role]:
+    """The least role that the table in docs/people.md gives each scope."""
+    rows = [
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in (ROOT / "docs" / "people.md").read_text().splitlines()
+        if line.startswith("|")
+    ]
+    roles = [Role(name) for name in rows[0][1:]]
+    least = {}
+    for what, *cells in rows[2:]:
+        if scope := re.search(r"`(\w+:\w+)`", what):
+            least[scope[1]] = next(role for role, cell in zip(roles, cells, strict=True) if cell == "yes")
+    return least
+
+
+class TestWhoMay:
+    def test_every_route_tells_its_scope_and_its_role(self) -> None:
+        assert len(OF_TENANTS) > 40
+        for name, told in OF_TENANTS.items():
+            assert told["x-recollect-scope"] in (None, *Scope), name
+            assert told["x-recollect-role"] in list(Role), name
+            assert told["description"].count("sks for the scope") == (told["x-recollect-scope"] is not None), name
+            assert told["security"] == [{"apiKey": []}, {"session": [], "tenant": []}], name
+        for name in set(OPERATIONS) - set(OF_TENANTS):
+            assert (OPERATIONS[name]["x-recollect-role"], OPERATIONS[name]["security"]) == (None, [{}]), name
+
+    def test_the_role_is_that_of_the_table(self) -> None:
+        table = roles_of_the_table()
+        assert set(table) == set(Scope)
+        for scope, role in table.items():
+            below = [other for other in Role if Scope(scope) not in ROLE_SCOPES[other]]
+            assert Scope(scope) in ROLE_SCOPES[role]
+            assert role not in below
+        for name, told in OF_TENANTS.items():
+            scope = told["x-recollect-scope"]
+            assert told["x-recollect-role"] == ("reader" if scope is None else table[scope]), name
+
+    def test_each_way_to_sign_in_is_described(self) -> None:
+        schemes = DOCUMENT["components"]["securitySchemes"]
+        assert {name for told in OPERATIONS.values() for way in told["security"] for name in way} == set(schemes)
+
+    async def test_the_scope_that_is_told_is_the_one_that_is_asked_for(
+        self, gateway: RunningGateway, issue: NewApiKey, caller: Caller
+    ) -> None:
+        """With every other scope a route is refused for that one; with it alone it is not."""
+        for scope in Scope:
+            others = (await issue(caller, kind="admin", scopes=frozenset(set(Scope) - {scope}))).secret
+            alone = (await issue(caller, kind="admin", scopes=frozenset({scope}))).secret
+            async with gateway.http(others) as without, gateway.http(alone) as only:
+                for name in ROUTES:
+                    asked = OF_TENANTS[name]["x-recollect-scope"]
+                    refused = (await answered(without, name)).json().get("code") == "scope_required"
+                    assert refused == (asked == scope), (name, scope)
+                    refused = (await answered(only, name)).json().get("code") == "scope_required"
+                    assert refused == (asked not in (None, scope)), (name, scope)
+
+
+class TestErrors:
+    @pytest.mark.parametrize("name", OPERATIONS)
+    def test_each_is_a_problem_with_an_example(self, name: str) -> None:
+        responses = OPERATIONS[name]["responses"]
+        assert set(responses) >= ERRORS
+        for status in set(responses) - {"200", "201", "202", "204"}:
+            assert set(responses[status]["content"]) == {PROBLEM}
+            assert len(responses[status]["description"]) > 20 or status == "415"
+            content = responses[status]["content"][PROBLEM]
+            assert named(content["schema"])["title"] == "Problem"
+            if status in ERRORS:
+                assert faults(content["example"], content["schema"]) == []
+                assert content["example"]["status"] == int(status)
+
+
+class TestExamples:
+    @pytest.mark.parametrize(("name", "part", "content"), BODIES, ids=[f"{name} {part}" for name, part, _ in BODIES])
+    def test_each_body_has_one_that_holds(self, name: str, part: str, content: dict[str, Any]) -> None:
+        assert faults(content["example"], content["schema"]) == []
+
+    def test_what_is_wrong_is_found(self) -> None:
+        schema = {"$ref": "#/components/schemas/CreateGraphBody"}
+        assert faults({"name": "people"}, schema) == []
+        assert faults({"name": 7}, schema) != []
+
+    def test_no_example_is_of_a_route_that_is_not_there(self) -> None:
+        told = ROOT / "services" / "recollect_gateway" / "management" / "assets" / "examples.json"
+        assert set(json.loads(told.read_text())) <= set(OPERATIONS)
+
+
+class TestLists:
+    def test_each_is_bounded_and_in_pages(self) -> None:
+        unpaged, paged = set(), set()
+        for name, told in OPERATIONS.items():
+            content = told["responses"].get("200", {}).get("content", {}).get("application/json")
+            properties = named(content["schema"]).get("properties", {}) if content else {}
+            if not name.startswith("GET "):
+                continue
+            if "next_cursor" in properties:
+                parameters = {parameter["name"]: parameter["schema"] for parameter in told["parameters"]}
+                assert (parameters["limit"]["minimum"], parameters["limit"]["maximum"] <= 200) == (1, True), name
+                assert "cursor" in parameters, name
+                paged.add(name)
+            elif any(named(of.get("items", {})).get("type") == "object" for of in properties.values()):
+                unpaged.add(name)
+        assert unpaged == set(UNPAGED)
+        assert len(paged) > 12

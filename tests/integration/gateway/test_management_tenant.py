@@ -1,0 +1,150 @@
+"""/v1/tenant and /v1/sessions: what an organisation has set, and where a person is signed in."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import httpx2
+import pytest
+
+from recollect.accounts.identity.model import operator_caller
+from recollect.caller import Caller, Role
+from recollect.platform.db import Database
+from recollect.settings import Settings
+from tests.conftest import NewTenant
+from tests.integration.gateway.test_management import done, everything, problem
+from tests.support.gateway import NewApiKey, RunningGateway
+from tests.support.people import browser, joined, sign_in
+
+
+@pytest.fixture
+def pepper(settings: Settings) -> bytes:
+    return settings.key_secret.get_secret_value().encode()
+
+
+@pytest.fixture
+async def admin(gateway: RunningGateway, admin_key: str) -> AsyncIterator[httpx2.AsyncClient]:
+    async with gateway.http(admin_key) as http:
+        yield http
+
+
+@pytest.fixture
+async def agent(gateway: RunningGateway, key: str) -> AsyncIterator[httpx2.AsyncClient]:
+    async with gateway.http(key) as http:
+        yield http
+
+
+async def changed(http: httpx2.AsyncClient, **body: Any) -> httpx2.Response:
+    return await http.patch("/v1/tenant", json=body)
+
+
+class TestTenant:
+    async def test_every_credential_is_told_whose_it_is(
+        self, agent: httpx2.AsyncClient, caller: Caller, settings: Settings
+    ) -> None:
+        told = await done(agent, "GET", "/v1/tenant")
+        assert (told["id"], told["slug"], told["status"]) == (str(caller.tenant_id), caller.tenant, "active")
+        assert told["plan"] == "unlimited"
+        assert told["settings"] == {"retention_days": None, "default_retention_days": settings.retention_days}
+
+    async def test_what_is_given_changes_and_the_rest_stays(self, admin: httpx2.AsyncClient, caller: Caller) -> None:
+        told = (await changed(admin, name="Analytical Engines")).json()
+        assert (told["name"], told["slug"], told["settings"]["retention_days"]) == (
+            "Analytical Engines",
+            caller.tenant,
+            None,
+        )
+        told = (await changed(admin, settings={"retention_days": 7.5})).json()
+        assert (told["name"], told["settings"]["retention_days"]) == ("Analytical Engines", 7.5)
+        assert (await changed(admin, settings={})).json() == told
+        told = (await changed(admin, settings={"retention_days": None})).json()
+        assert told["settings"]["retention_days"] is None
+        assert await done(admin, "GET", "/v1/tenant") == told
+
+    @pytest.mark.parametrize(
+        ("body", "path"),
+        [
+            ({"name": ""}, "name"),
+            ({"name": None}, "name"),
+            ({"name": "a\tb"}, "name"),
+            ({"name": "a" * 201}, "name"),
+            ({"settings": {"retention_days": 0.5}}, "settings.retention_days"),
+            ({"settings": {"retention_days": 3651}}, "settings.retention_days"),
+            ({"settings": {"colour": "blue"}}, "settings.colour"),
+            ({"plan": "large"}, "plan"),
+            ({"slug": "mine"}, "slug"),
+        ],
+    )
+    async def test_what_cannot_be_is_refused_by_its_path(
+        self, admin: httpx2.AsyncClient, body: dict[str, Any], path: str
+    ) -> None:
+        before = await done(admin, "GET", "/v1/tenant")
+        assert problem(await changed(admin, **body), 400)["path"] == path
+        assert await done(admin, "GET", "/v1/tenant") == before
+
+    async def test_it_is_for_admins_to_change(
+        self, gateway: RunningGateway, agent: httpx2.AsyncClient, db: Database, caller: Caller, pepper: bytes
+    ) -> None:
+        problem(await changed(agent, name="mine"), 403, "scope_required")
+        for role, status in ((Role.READER, 403), (Role.MEMBER, 403), (Role.ADMIN, 200), (Role.OWNER, 200)):
+            person = await joined(db, caller, role, pepper=pepper)
+            async with browser(gateway) as http:
+                await sign_in(http, person.email)
+                http.headers["X-Recollect-Tenant"] = caller.tenant
+                assert (await changed(http, name=str(role))).status_code == status
+                assert (await http.get("/v1/tenant")).status_code == 200
+
+    async def test_another_tenant_stays_as_it_was(
+        self, gateway: RunningGateway, admin: httpx2.AsyncClient, issue: NewApiKey, new_tenant: NewTenant
+    ) -> None:
+        other = await new_tenant()
+        before = await done(admin, "GET", "/v1/tenant")
+        async with gateway.http((await issue(operator_caller(other), kind="admin")).secret) as http:
+            assert (await changed(http, name="theirs", settings={"retention_days": 1})).status_code == 200
+            assert (await done(http, "GET", "/v1/tenant"))["id"] == str(other.id)
+        assert await done(admin, "GET", "/v1/tenant") == before
+
+
+class TestSessions:
+    async def test_a_person_sees_and_ends_ones_own(
+        self, gateway: RunningGateway, db: Database, caller: Caller, pepper: bytes
+    ) -> None:
+        person = await joined(db, caller, Role.READER, pepper=pepper)
+        async with browser(gateway) as here, browser(gateway) as there:
+            for http in (there, here):
+                await sign_in(http, person.email)
+                http.headers["X-Recollect-Tenant"] = caller.tenant
+            listed = await everything(here, "/v1/sessions", 1)
+            assert [session["current"] for session in listed] == [True, False]
+            assert {session["address"] for session in listed} == {"127.0.0.1"}
+            ended = (await here.delete(f"/v1/sessions/{listed[1]['id']}")).json()
+            assert (ended["id"], ended["current"]) == (listed[1]["id"], False)
+            assert ended["revoked_at"] is not None
+            assert (await here.delete(f"/v1/sessions/{listed[1]['id']}")).json() == ended
+            problem(await there.get("/v1/sessions"), 401)
+            assert [session["id"] for session in await everything(here, "/v1/sessions", 50)] == [listed[0]["id"]]
+
+    async def test_nobody_elses_are_seen_or_ended_not_by_an_owner_of_the_same_tenant(
+        self, gateway: RunningGateway, db: Database, caller: Caller, pepper: bytes
+    ) -> None:
+        member = await joined(db, caller, Role.MEMBER, pepper=pepper)
+        owner = await joined(db, caller, Role.OWNER, pepper=pepper)
+        async with browser(gateway) as theirs, browser(gateway) as http:
+            for each, person in ((theirs, member), (http, owner)):
+                await sign_in(each, person.email)
+                each.headers["X-Recollect-Tenant"] = caller.tenant
+            (foreign,) = await everything(theirs, "/v1/sessions", 50)
+            assert foreign["id"] not in [session["id"] for session in await everything(http, "/v1/sessions", 50)]
+            problem(await http.delete(f"/v1/sessions/{foreign['id']}"), 404, "session_not_found")
+            assert (await theirs.get("/v1/sessions")).status_code == 200
+
+    async def test_a_key_has_none_whatever_cookie_comes_with_it(
+        self, gateway: RunningGateway, db: Database, caller: Caller, pepper: bytes, admin_key: str
+    ) -> None:
+        person = await joined(db, caller, Role.OWNER, pepper=pepper)
+        async with browser(gateway) as http:
+            await sign_in(http, person.email)
+            http.headers["X-Recollect-Tenant"] = caller.tenant
+            (own,) = await everything(http, "/v1/sessions", 50)
+            http.headers["Authorization"] = f"Bearer {admin_key}"
+            assert await everything(http, "/v1/sessions", 50) == []
+            problem(await http.delete(f"/v1/sessions/{own['id']}"), 404, "session_not_found")
