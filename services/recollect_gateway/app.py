@@ -19,6 +19,7 @@ from recollect.platform.cache import connect_redis
 from recollect.platform.db import Database
 from recollect.platform.embedding import Embedder, create_embedder, create_previous_embedder
 from recollect.platform.embedding_cache import CachedEmbedder
+from recollect.platform.mail import Mailer
 from recollect.platform.outbound import Outbound
 from recollect.platform.queue import Wakeups
 from recollect.platform.rate_limits.limiter import RateLimiter
@@ -170,6 +171,7 @@ async def _open(state: State, settings: Settings, stack: AsyncExitStack) -> None
     failed = FailedKeys(limiter, lambda site: limits.of("failed_keys", site, settings.failed_keys_per_minute))
     state.authenticator = Authenticator(state.db, state.pepper, state.tally.note_key, failed)
     state.admission = Admission(limiter, settings)
+    state.mailer = Mailer.of(settings)
     state.resources = Resources(settings.base_url)
     state.vault = Vault.of(state.pepper)
     state.published_keys = PublishedKeys(state.db)
