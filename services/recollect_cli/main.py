@@ -15,6 +15,7 @@ COMMANDS = {
     "plans": ("plans:app", "List, make and change plans: what tenants may have and ask for."),
     "keys": ("keys:app", "Create, list and revoke a tenant's API keys."),
     "members": ("members:app", "Invite, list, change and remove a tenant's members."),
+    "people": ("people:app", "Help people who cannot sign in."),
     "jobs": ("jobs:app", "List, watch and cancel jobs: exports, imports, searches for duplicates."),
     "import": ("transfer:import_file", "Import a file into a graph, which is made where it is not there."),
     "export": ("transfer:export_file", "Export a graph: entities, then relations, all as of one moment."),

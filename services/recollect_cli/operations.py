@@ -36,6 +36,17 @@ def for_tenant(slug: str, work: Callable[[Transaction], Awaitable[T]]) -> T:
     return _run_or_exit(run)
 
 
+def as_system(work: Callable[[Database], Awaitable[T]]) -> T:
+    """Run `work` on the database as the gateway reaches it, for nobody's tenant."""
+
+    async def run() -> T:
+        settings = Settings()
+        async with Database.connect(settings.database_url, settings=settings) as db:
+            return await work(db)
+
+    return _run_or_exit(run)
+
+
 def as_tenant(slug: str, work: Callable[[Database, Caller], Awaitable[T]]) -> T:
     """Run `work`, which opens its own transactions, as an operator for a tenant; raises NotFound."""
 

@@ -14,6 +14,7 @@ from redis.asyncio import Redis
 
 from recollect import __version__
 from recollect.accounts.oauth.signing.model import Vault
+from recollect.accounts.people.breached import BreachedPasswords
 from recollect.accounts.usage.tally import UsageTally
 from recollect.platform.cache import connect_redis
 from recollect.platform.db import Database
@@ -31,6 +32,7 @@ from recollect_gateway.admission import AddressLimits, Admission, by_address, te
 from recollect_gateway.calls import Services
 from recollect_gateway.credentials import Authenticator
 from recollect_gateway.departures import DepartureMiddleware
+from recollect_gateway.errands import Errands
 from recollect_gateway.errors import problem_response
 from recollect_gateway.failures import FailedKeys
 from recollect_gateway.guards import CallerMiddleware, known_parameters, within_toolsets
@@ -57,6 +59,7 @@ from recollect_gateway.oauth.registration import RegistrationController
 from recollect_gateway.oauth.resources import Resources
 from recollect_gateway.oauth.token import TokenController
 from recollect_gateway.usage import UsageMiddleware, flushed_usage
+from recollect_gateway.web.forgotten import ForgottenController, ResetController
 from recollect_gateway.web.joining import JoinController
 from recollect_gateway.web.pages import error_page
 from recollect_gateway.web.sign_in import AccountController, SignInController
@@ -128,7 +131,15 @@ def _pages() -> Router:
     """What people see in a browser."""
     return Router(
         "/",
-        route_handlers=[SignInController, AccountController, JoinController, AuthorizationController, style_sheet],
+        route_handlers=[
+            SignInController,
+            AccountController,
+            JoinController,
+            ForgottenController,
+            ResetController,
+            AuthorizationController,
+            style_sheet,
+        ],
         exception_handlers={Exception: error_page},
     )
 
@@ -172,11 +183,14 @@ async def _open(state: State, settings: Settings, stack: AsyncExitStack) -> None
     state.authenticator = Authenticator(state.db, state.pepper, state.tally.note_key, failed)
     state.admission = Admission(limiter, settings)
     state.mailer = Mailer.of(settings)
+    state.errands = Errands()
+    stack.push_async_callback(state.errands.settle, settings.mail_seconds)
     state.resources = Resources(settings.base_url)
     state.vault = Vault.of(state.pepper)
     state.published_keys = PublishedKeys(state.db)
     outbound = Outbound(settings)
     stack.push_async_callback(outbound.close)
+    state.breached = BreachedPasswords.of(settings, outbound)
     state.known_clients = KnownClients(state.db, outbound)
     state.services = Services(state.db, encoder, settings, recall_cache, state.tally)
     state.mcp_endpoint = McpEndpoint(state.services, state.authenticator, state.admission, state.resources)

@@ -201,6 +201,14 @@ class Settings(BaseSettings):
         le=1_000_000,
         description="Invitations of one tenant that are sent by mail in 24 hours. Beyond, their links are shown.",
     )
+    breached_passwords_url: str | None = Field(
+        default=None,
+        description="A range service of Pwned Passwords' kind, such as `https://api.pwnedpasswords.com/range`: "
+        "passwords that it knows are refused. It is told five hex digits of a SHA-1. Unset: none is looked up.",
+    )
+    breached_passwords_seconds: float = Field(
+        default=3.0, gt=0, le=60, description="How long it may take to answer. Beyond, the password is not looked up."
+    )
     concurrent_calls_per_tenant: int = Field(
         default=100,
         ge=1,

@@ -48,6 +48,7 @@ FUNCTIONS = {
         "expires_at",
         "revoked_at",
     },
+    "find_password_reset(secret_hash bytea)": {"id", "person_id", "email", "name", "expires_at"},
     "list_memberships()": {"tenant_id", "tenant", "tenant_name", "tenant_status", "role", *RATES},
     "find_invitation(secret_hash bytea)": {
         "tenant_id",

@@ -42,7 +42,7 @@ async def attempted(neighbour: Neighbour, statement: str) -> str:
         return str(outcome.args[0]).partition(' for table "')[0]
 
 
-TABLES_OF_PERSONS = {"people", "sessions"}
+TABLES_OF_PERSONS = {"people", "sessions", "password_resets"}
 """They hold a person's own rows, whatever the tenant: test_people.py."""
 
 TABLES_OF_NOBODY = {"oauth_clients", "signing_keys"}

@@ -43,7 +43,13 @@ class JoinController(Controller):
             await members.join(state.db, invitation, session)
             return go_to("/account")
         try:
-            person = await people.register(state.db, invitation.email, field(form, "name"), field(form, "password"))
+            person = await people.register(
+                state.db,
+                invitation.email,
+                field(form, "name"),
+                field(form, "password"),
+                breached=state.breached,
+            )
         except InvalidInput as error:
             return _page(request, invitation, None, status=400, name=field(form, "name"), fault=error.message)
         await members.join(state.db, invitation, person)

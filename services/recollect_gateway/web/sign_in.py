@@ -80,7 +80,11 @@ class AccountController(Controller):
         await take_for_account(request, session.email)
         try:
             await people.change_password(
-                request.app.state.db, session, field(form, "old_password"), field(form, "password")
+                request.app.state.db,
+                session,
+                field(form, "old_password"),
+                field(form, "password"),
+                breached=request.app.state.breached,
             )
         except InvalidInput as error:
             return await _account(request, session, status=400, fault=error.message)

@@ -9,6 +9,7 @@ from uuid import UUID
 
 from recollect.accounts.identity.model import hash_secret
 from recollect.accounts.people import passwords, store
+from recollect.accounts.people.breached import BreachedPasswords
 from recollect.accounts.people.model import (
     MAX_USER_AGENT,
     Browser,
@@ -37,7 +38,9 @@ MAX_SECRET = 100
 REFUSAL = "This address and this password do not belong together."
 
 
-async def register(db: Database, email: str, name: str, password: str | None) -> Person:
+async def register(
+    db: Database, email: str, name: str, password: str | None, *, breached: BreachedPasswords | None = None
+) -> Person:
     """Make a person, who has a password or signs in elsewhere.
 
     Raises InvalidInput, or Conflict where the address is somebody's: ask only for who has shown that it is theirs.
@@ -45,7 +48,7 @@ async def register(db: Database, email: str, name: str, password: str | None) ->
     email, name = normalized_email(email), person_name(name)
     password_hash = None
     if password is not None:
-        await passwords.require_strong(password, (email, name))
+        await passwords.require_strong(password, (email, name), breached)
         password_hash = await passwords.hash_password(password)
     person_id = new_id()
     async with db.personal(person_id) as session:
@@ -125,13 +128,15 @@ async def end_session(db: Database, person_id: UUID, session_id: UUID) -> Listed
     return ended
 
 
-async def change_password(db: Database, signed_in: PersonSession, old: str, new: str) -> None:
+async def change_password(
+    db: Database, signed_in: PersonSession, old: str, new: str, *, breached: BreachedPasswords | None = None
+) -> None:
     """Take another password, and end the person's other sessions. Raises InvalidInput."""
     async with db.system() as session:
         found = await store.find_credentials(session, signed_in.email)
     if found is None or not await passwords.matches(old, found.password_hash):
         raise InvalidInput("This is not the password of now", path="old_password")
-    await passwords.require_strong(new, (signed_in.email, signed_in.name))
+    await passwords.require_strong(new, (signed_in.email, signed_in.name), breached)
     password_hash = await passwords.hash_password(new)
     async with db.personal(signed_in.person_id) as session:
         await store.set_password(session, signed_in.person_id, password_hash)
