@@ -31,6 +31,8 @@ from tests.support.workers import environment
 DESCRIPTION = "GET /v1/openapi.json"
 PAGES = {
     "GET /account",
+    "POST /account/grants/{grant_id}/end",
+    "POST /account/organisations/{tenant}/leave",
     "POST /account/password",
     "POST /account/sessions/{session_id}/end",
     "GET /assets/recollect.css",

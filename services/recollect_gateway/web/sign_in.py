@@ -7,9 +7,9 @@ from litestar.params import FromQuery
 from litestar.response import Redirect
 
 from recollect.accounts.people import service as people
-from recollect.accounts.people.model import PersonSession
 from recollect.errors import InvalidInput, Unauthenticated
 from recollect_gateway.admission import by_address, take_for_account
+from recollect_gateway.web.account import account_page
 from recollect_gateway.web.forms import field, read_form
 from recollect_gateway.web.pages import go_to, next_place, page
 from recollect_gateway.web.sessions import browser_of, no_session_cookie, session_cookie, signed_in, to_sign_in
@@ -68,7 +68,7 @@ class AccountController(Controller):
     async def show(self, request: AnyRequest) -> Response[str] | Redirect:
         """The account."""
         session = await signed_in(request)
-        return to_sign_in(request) if session is None else await _account(request, session)
+        return to_sign_in(request) if session is None else await account_page(request, session)
 
     @post("/password")
     async def change_password(self, request: AnyRequest) -> Response[str] | Redirect:
@@ -87,8 +87,10 @@ class AccountController(Controller):
                 breached=request.app.state.breached,
             )
         except InvalidInput as error:
-            return await _account(request, session, status=400, fault=error.message)
-        return await _account(request, session, done="Your password is changed, and your other sessions have ended.")
+            return await account_page(request, session, status=400, fault=error.message)
+        return await account_page(
+            request, session, done="Your password is changed, and your other sessions have ended."
+        )
 
     @post("/sessions/{session_id:uuid}/end")
     async def end_session(self, request: AnyRequest) -> Redirect:
@@ -98,19 +100,3 @@ class AccountController(Controller):
         if session is not None:
             await people.end_session(request.app.state.db, session.person_id, request.path_params["session_id"])
         return go_to("/account")
-
-
-async def _account(
-    request: AnyRequest, session: PersonSession, *, status: int = 200, fault: str = "", done: str = ""
-) -> Response[str]:
-    db = request.app.state.db
-    return page(
-        request,
-        "account.html",
-        status=status,
-        me=session,
-        memberships=await people.list_memberships(db, session.person_id),
-        sessions=await people.list_sessions(db, session.person_id),
-        fault=fault,
-        done=done,
-    )

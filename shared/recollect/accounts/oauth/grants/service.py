@@ -18,6 +18,7 @@ from recollect.accounts.oauth.grants.model import (
     CODE,
     CODE_LIFETIME,
     MAX_GRANTS,
+    MAX_OWN_GRANTS,
     MAX_SIBLINGS,
     REFRESH,
     REUSE_REMEMBERED,
@@ -25,6 +26,7 @@ from recollect.accounts.oauth.grants.model import (
     Grant,
     GrantStanding,
     IssuedTokens,
+    OwnGrant,
     PresentedCode,
     PresentedRefresh,
     TokenFacts,
@@ -177,6 +179,25 @@ async def revoke_grant(tx: Transaction, grant_id: UUID) -> Grant:
     if grant is None:
         raise NotFound("There is no such grant.", code=ErrorCode.GRANT_NOT_FOUND)
     return grant
+
+
+async def list_own_grants(db: Database, person_id: UUID) -> list[OwnGrant]:
+    """What a person who has signed in lets clients do, in all their tenants: what holds, the last used first."""
+    async with db.personal(person_id) as session:
+        return await store.list_own_grants(session, most=MAX_OWN_GRANTS)
+
+
+async def end_own_grant(db: Database, person_id: UUID, grant_id: UUID) -> None:
+    """Make a grant void that this person gave, and all its tokens. Raises NotFound, alike for one of somebody else."""
+    for each in await list_own_grants(db, person_id):
+        if each.id == grant_id:
+            giver = Caller(
+                each.tenant_id, each.tenant, subject_of(person_id), scopes=ROLE_SCOPES[each.role], role=each.role
+            )
+            async with db.transaction(giver) as tx:
+                await store.revoke_grant(tx, grant_id, revoked_by=giver.subject)
+            return
+    raise NotFound("There is no such grant.", code=ErrorCode.GRANT_NOT_FOUND)
 
 
 async def _issue(
