@@ -14,6 +14,7 @@ from redis.asyncio import Redis
 
 from recollect import __version__
 from recollect.accounts.oauth.signing.model import Vault
+from recollect.accounts.passkeys.model import RelyingParty
 from recollect.accounts.people.breached import BreachedPasswords
 from recollect.accounts.usage.tally import UsageTally
 from recollect.platform.cache import connect_redis
@@ -63,8 +64,9 @@ from recollect_gateway.web.account import MembershipController, OwnGrantControll
 from recollect_gateway.web.forgotten import ForgottenController, ResetController
 from recollect_gateway.web.joining import JoinController
 from recollect_gateway.web.pages import error_page
+from recollect_gateway.web.passkeys import OwnPasskeyController, PasskeyController
 from recollect_gateway.web.sign_in import AccountController, SignInController
-from recollect_gateway.web.styles import style_sheet
+from recollect_gateway.web.styles import passkey_script, style_sheet
 
 
 def create_app(settings: Settings, *, on_start: Callable[[], None] | None = None) -> Litestar:
@@ -141,7 +143,10 @@ def _pages() -> Router:
             ForgottenController,
             ResetController,
             AuthorizationController,
+            PasskeyController,
+            OwnPasskeyController,
             style_sheet,
+            passkey_script,
         ],
         exception_handlers={Exception: error_page},
     )
@@ -189,6 +194,7 @@ async def _open(state: State, settings: Settings, stack: AsyncExitStack) -> None
     state.errands = Errands()
     stack.push_async_callback(state.errands.settle, settings.mail_seconds)
     state.resources = Resources(settings.base_url)
+    state.relying_party = RelyingParty.of(settings.base_url)
     state.vault = Vault.of(state.pepper)
     state.published_keys = PublishedKeys(state.db)
     outbound = Outbound(settings)

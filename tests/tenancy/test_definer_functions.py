@@ -63,6 +63,9 @@ FUNCTIONS = {
         "created_at",
         "last_used_at",
     },
+    "keep_passkey_challenge(new_challenge bytea, of_browser bytea, lifetime interval)": {"keep_passkey_challenge"},
+    "take_passkey_challenge(old_challenge bytea, of_browser bytea)": {"held"},
+    "find_passkey(credential bytea)": {"id", "person_id", "public_key", "sign_count"},
     "list_memberships()": {"tenant_id", "tenant", "tenant_name", "tenant_status", "role", *RATES},
     "find_invitation(secret_hash bytea)": {
         "tenant_id",
@@ -114,6 +117,8 @@ WRITING = {
     "forget_statistics": "what the planner knows, and nothing else",
     "keep_oauth_client": "clients, which are nobody's: test_oauth.py",
     "touch_oauth_client": "when a client was used",
+    "keep_passkey_challenge": "what one browser is asked to sign: test_passkeys.py",
+    "take_passkey_challenge": "the same",
     "add_signing_key": "signing keys, which are nobody's: test_oauth.py",
 }
 """Those that write, and what."""

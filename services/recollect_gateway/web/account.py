@@ -7,6 +7,7 @@ from litestar.response import Redirect
 
 from recollect.accounts.members import service as members
 from recollect.accounts.oauth.grants import service as grants
+from recollect.accounts.passkeys import service as passkeys
 from recollect.accounts.people import service as people
 from recollect.accounts.people.model import PersonSession
 from recollect.errors import Conflict, ErrorCode, NotFound
@@ -67,6 +68,7 @@ async def account_page(
         memberships=await people.list_memberships(db, person_id),
         sessions=await people.list_sessions(db, person_id),
         grants=await grants.list_own_grants(db, person_id),
+        passkeys=await passkeys.list_passkeys(db, person_id),
         fault=fault,
         done=done,
     )

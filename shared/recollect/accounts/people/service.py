@@ -143,6 +143,16 @@ async def change_password(
         await store.revoke_other_sessions(session, signed_in.person_id, kept=signed_in.id)
 
 
+async def require_own_password(db: Database, signed_in: PersonSession, password: str) -> None:
+    """Raise InvalidInput unless it is the password of who is signed in; who has none tells none."""
+    async with db.system() as session:
+        found = await store.find_credentials(session, signed_in.email)
+    if found is not None and found.password_hash is None:
+        return
+    if found is None or not await passwords.matches(password, found.password_hash):
+        raise InvalidInput("This is not the password of now", path="password")
+
+
 async def list_memberships(db: Database, person_id: UUID) -> list[Membership]:
     """The tenants of which a person is a member, by slug."""
     async with db.personal(person_id) as session:
