@@ -16,6 +16,7 @@ COMMANDS = {
     "keys": ("keys:app", "Create, list and revoke a tenant's API keys."),
     "members": ("members:app", "Invite, list, change and remove a tenant's members."),
     "identity-providers": ("identity_providers:app", "List, set up, disable and delete a tenant's identity providers."),
+    "people": ("people:app", "Help people who cannot sign in."),
     "jobs": ("jobs:app", "List, watch and cancel jobs: exports, imports, searches for duplicates."),
     "webhooks": ("webhooks:app", "List, make and delete webhooks, and replay what was sent to them."),
     "import": ("transfer:import_file", "Import a file into a graph, which is made where it is not there."),

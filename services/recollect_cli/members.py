@@ -6,11 +6,12 @@ from uuid import UUID
 from cyclopts import App
 
 from recollect.accounts.members import service as members
-from recollect.accounts.members.model import IssuedInvitation
-from recollect.caller import Role
-from recollect.platform.db import Transaction
+from recollect.accounts.members.sending import SentInvitation, invite_and_tell
+from recollect.caller import Caller, Role
+from recollect.platform.db import Database
+from recollect.platform.mail import Mailer
 from recollect.settings import Settings
-from recollect_cli.operations import for_tenant, pepper
+from recollect_cli.operations import as_tenant, for_tenant
 from recollect_cli.tables import show
 
 app = App(name="members", help="Invite, list, change and remove a tenant's members.")
@@ -20,7 +21,7 @@ NamedRole = Literal["owner", "admin", "member", "reader"]
 
 @app.command
 def invite(tenant: str, email: str, *, role: NamedRole = "member") -> None:
-    """Print a link by which somebody becomes a member. It is shown this once, and holds for a week.
+    """Invite somebody, by mail where it is set up; else, and where that fails, print the link, which holds for a week.
 
     Parameters
     ----------
@@ -32,10 +33,14 @@ def invite(tenant: str, email: str, *, role: NamedRole = "member") -> None:
         owner, admin, member, or reader.
     """
 
-    async def work(tx: Transaction) -> IssuedInvitation:
-        return await members.invite(tx, email, Role(role), pepper=pepper())
+    settings = Settings()
+    mailer = Mailer.of(settings)
 
-    print(f"{Settings().base_url}/join/{for_tenant(tenant, work).secret}")
+    async def work(db: Database, caller: Caller) -> SentInvitation:
+        return await invite_and_tell(db, caller, email, Role(role), mailer=mailer, settings=settings)
+
+    told = as_tenant(tenant, work)
+    print(f"Sent to {told.invitation.email}." if told.link is None else told.link)
 
 
 @app.command(name="list")

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 from recollect.accounts.identity.model import operator_caller
 from recollect.accounts.tenants import service as tenants
+from recollect.caller import Caller
 from recollect.errors import ErrorCode, Unavailable
 from recollect.platform.db import Database, Operator, Transaction
 from recollect.settings import Settings
@@ -35,6 +36,27 @@ def for_tenant(slug: str, work: Callable[[Transaction], Awaitable[T]]) -> T:
     return _run_or_exit(run)
 
 
+def as_system(work: Callable[[Database], Awaitable[T]]) -> T:
+    """Run `work` on the database as the gateway reaches it, for nobody's tenant."""
+
+    async def run() -> T:
+        settings = Settings()
+        async with Database.connect(settings.database_url, settings=settings) as db:
+            return await work(db)
+
+    return _run_or_exit(run)
+
+
+def as_tenant(slug: str, work: Callable[[Database, Caller], Awaitable[T]]) -> T:
+    """Run `work`, which opens its own transactions, as an operator for a tenant; raises NotFound."""
+
+    async def run() -> T:
+        async with _database_of(slug) as (db, caller):
+            return await work(db, caller)
+
+    return _run_or_exit(run)
+
+
 def _run_or_exit(run: Callable[[], Coroutine[Any, Any, T]]) -> T:
     """What it answers; a database that is away is told by the settings that say where it is."""
     try:
@@ -53,11 +75,14 @@ def pepper() -> bytes:
 
 @asynccontextmanager
 async def _transaction(slug: str) -> AsyncIterator[Transaction]:
+    async with _database_of(slug) as (db, caller), db.transaction(caller) as tx:
+        yield tx
+
+
+@asynccontextmanager
+async def _database_of(slug: str) -> AsyncIterator[tuple[Database, Caller]]:
     settings = Settings()
     async with Operator.connect(settings.migration_url, settings) as operator:
         tenant = await tenants.find_tenant(operator, slug)
-    async with (
-        Database.connect(settings.database_url, settings=settings) as db,
-        db.transaction(operator_caller(tenant)) as tx,
-    ):
-        yield tx
+    async with Database.connect(settings.database_url, settings=settings) as db:
+        yield db, operator_caller(tenant)

@@ -30,6 +30,9 @@ from recollect_gateway.web.forms import TENANT_HEADER
 CALL_WAIT_SECONDS = 1.0
 """How long a call waits for one of its tenant's to end, where as many as may are served already."""
 
+RESETS_PER_HOUR = 5
+"""Links for another password that are sent to one address in an hour: nobody fills a stranger's mailbox."""
+
 REMEMBERED_CREDENTIALS = 10_000
 """Credentials that were refused for a rate, whose limits a gateway remembers."""
 
@@ -131,6 +134,14 @@ async def take_for_account(request: AnyConnection, email: str) -> None:
     limits: AddressLimits = state.address_limits
     limit = limits.of("account", email, state.settings.sign_ins_per_minute)
     await take(state.limiter, request.scope, replace(limit, policy="account"))
+
+
+async def take_for_reset(request: AnyConnection, email: str) -> None:
+    """Count one asking for a link by mail to this address, whether or not there is an account. Raises RateLimited."""
+    state = request.app.state
+    limits: AddressLimits = state.address_limits
+    limit = replace(limits.of("reset-of", email, RESETS_PER_HOUR), policy="account", seconds=3600)
+    await take(state.limiter, request.scope, limit)
 
 
 async def take(limiter: RateLimiter, scope: Scope, *limits: RateLimit) -> None:

@@ -13,12 +13,15 @@ from redis.asyncio import Redis
 from recollect.accounts.idempotency.model import AnswerVault
 from recollect.accounts.identity_providers.relying_party import RelyingParty
 from recollect.accounts.oauth.signing.model import Vault
+from recollect.accounts.passkeys.model import PasskeySite
+from recollect.accounts.people.breached import BreachedPasswords
 from recollect.accounts.usage.tally import UsageTally
 from recollect.platform.cache import connect_redis
 from recollect.platform.db import Database
 from recollect.platform.embedding import Embedder, create_embedder, create_previous_embedder
 from recollect.platform.embedding_cache import CachedEmbedder
 from recollect.platform.issuers import Issuers
+from recollect.platform.mail import Mailer
 from recollect.platform.outbound import Outbound
 from recollect.platform.queue import Wakeups
 from recollect.platform.rate_limits.limiter import RateLimiter
@@ -31,6 +34,7 @@ from recollect_gateway.admission import AddressLimits, Admission, by_address, te
 from recollect_gateway.calls import Services
 from recollect_gateway.credentials import Authenticator
 from recollect_gateway.departures import DepartureMiddleware
+from recollect_gateway.errands import Errands
 from recollect_gateway.errors import problem_response
 from recollect_gateway.failures import FailedKeys
 from recollect_gateway.guards import CallerMiddleware, known_parameters, within_scope, within_toolsets
@@ -69,11 +73,14 @@ from recollect_gateway.oauth.registration import RegistrationController
 from recollect_gateway.oauth.resources import Resources
 from recollect_gateway.oauth.token import TokenController
 from recollect_gateway.usage import UsageMiddleware, flushed_usage
+from recollect_gateway.web.account import MembershipController, OwnGrantController
+from recollect_gateway.web.forgotten import ForgottenController, ResetController
 from recollect_gateway.web.joining import JoinController
 from recollect_gateway.web.pages import error_page
+from recollect_gateway.web.passkeys import OwnPasskeyController, PasskeyController
 from recollect_gateway.web.providers import ProviderSignInController
 from recollect_gateway.web.sign_in import AccountController, SignInController
-from recollect_gateway.web.styles import style_sheet
+from recollect_gateway.web.styles import passkey_script, style_sheet
 
 
 def create_app(settings: Settings, *, on_start: Callable[[], None] | None = None) -> Litestar:
@@ -157,9 +164,16 @@ def _pages() -> Router:
             SignInController,
             ProviderSignInController,
             AccountController,
+            OwnGrantController,
+            MembershipController,
             JoinController,
+            ForgottenController,
+            ResetController,
             AuthorizationController,
+            PasskeyController,
+            OwnPasskeyController,
             style_sheet,
+            passkey_script,
         ],
         exception_handlers={Exception: error_page},
     )
@@ -206,9 +220,14 @@ async def _open(state: State, settings: Settings, stack: AsyncExitStack) -> None
     state.issuers = Issuers(outbound)
     state.authenticator = Authenticator(state.db, state.pepper, state.tally.note_key, failed, state.issuers)
     state.admission = Admission(limiter, settings)
+    state.mailer = Mailer.of(settings)
+    state.errands = Errands()
+    stack.push_async_callback(state.errands.settle, settings.mail_seconds)
     state.resources = Resources(settings.base_url)
+    state.passkey_site = PasskeySite.of(settings.base_url)
     state.vault, state.answer_vault = Vault.of(state.pepper), AnswerVault.of(state.pepper)
     state.published_keys = PublishedKeys(state.db)
+    state.breached = BreachedPasswords.of(settings, outbound)
     state.known_clients = KnownClients(state.db, outbound)
     state.relying_party = RelyingParty(state.issuers, outbound)
     state.text_records = TextRecords(settings)

@@ -1,13 +1,16 @@
 """Every setting, read from the environment: one class, one prefix (`RECOLLECT_`), one description each."""
 
 import re
+from email.utils import parseaddr
 from ipaddress import ip_network
 from pathlib import Path
 
-from pydantic import Field, SecretStr, field_validator
+from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from recollect.errors import InvalidInput
+from recollect.mail_url import read_mail_url
+from recollect.printable import controls
 from recollect.public_url import local_url, read_public_url
 
 DEVELOPMENT_SECRET = "recollect-development-only"  # noqa: S105 - refused by the gateway beyond loopback
@@ -18,7 +21,13 @@ LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 class Settings(BaseSettings):
     """Settings of gateway, worker and command line. `docs/settings.md` is generated from the descriptions."""
 
-    model_config = SettingsConfigDict(env_prefix="RECOLLECT_", env_ignore_empty=True, extra="ignore", frozen=True)
+    model_config = SettingsConfigDict(
+        env_prefix="RECOLLECT_",
+        env_ignore_empty=True,
+        extra="ignore",
+        frozen=True,
+        hide_input_in_errors=True,  # Addresses hold passwords.
+    )
 
     database_url: str = Field(
         default="postgresql://recollect_app@127.0.0.1:5432/recollect",
@@ -179,6 +188,32 @@ class Settings(BaseSettings):
         le=1_000_000,
         description="Sign-ins that are tried from one client address in a minute, and for one account; as many "
         "openings of invitations, and as many reports of keys.",
+    )
+    mail_url: SecretStr | None = Field(
+        default=None,
+        description="The server by which mail is sent: `smtps://user:password@mail.example.com` (TLS), "
+        "`smtp+starttls://…` (STARTTLS, never without), or `smtp://127.0.0.1` (no TLS and no password). Unset: no mail "
+        "is sent, and links are shown to who asks for them.",
+    )
+    mail_from: str | None = Field(
+        default=None, description="Whom that mail is from: `Recollect <memory@example.com>`. Set with the server."
+    )
+    mail_seconds: float = Field(
+        default=10.0, gt=0, le=60, description="How long it may take to hand a message to that server, all in all."
+    )
+    invitation_mails_per_day: int = Field(
+        default=100,
+        ge=0,
+        le=1_000_000,
+        description="Invitations of one tenant that are sent by mail in 24 hours. Beyond, their links are shown.",
+    )
+    breached_passwords_url: str | None = Field(
+        default=None,
+        description="A range service of Pwned Passwords' kind, such as `https://api.pwnedpasswords.com/range`: "
+        "passwords that it knows are refused. It is told five hex digits of a SHA-1. Unset: none is looked up.",
+    )
+    breached_passwords_seconds: float = Field(
+        default=3.0, gt=0, le=60, description="How long it may take to answer. Beyond, the password is not looked up."
     )
     concurrent_calls_per_tenant: int = Field(
         default=100,
@@ -401,6 +436,22 @@ class Settings(BaseSettings):
     @classmethod
     def _canonical(cls, url: str | None) -> str | None:
         return None if url is None else read_public_url(url)
+
+    @field_validator("mail_url")
+    @classmethod
+    def _mail_server(cls, url: SecretStr | None) -> SecretStr | None:
+        if url is not None:
+            read_mail_url(url.get_secret_value())
+        return url
+
+    @model_validator(mode="after")
+    def _sender(self) -> "Settings":
+        name, address = parseaddr(self.mail_from or "")
+        if (self.mail_url is not None or self.mail_from is not None) and "@" not in address:
+            raise ValueError("mail_from is the address of a sender, and is set with mail_url")
+        if controls(name):
+            raise ValueError("mail_from has no control characters")
+        return self
 
     def require_own_secret(self) -> None:
         """Raise InvalidInput where the world could reach keys that are hashed with the secret in this file."""

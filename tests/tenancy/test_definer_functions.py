@@ -69,6 +69,24 @@ FUNCTIONS = {
     },
     "list_trusted_issuers(tenant_slug text)": {"issuer"},
     "find_provider_sign_in(state_hash bytea)": {"tenant_id"},
+    "find_password_reset(secret_hash bytea)": {"id", "person_id", "email", "name", "expires_at"},
+    "list_own_grants(most bigint)": {
+        "tenant_id",
+        "tenant",
+        "tenant_name",
+        "role",
+        "id",
+        "client_id",
+        "client_name",
+        "scopes",
+        "graphs",
+        "toolsets",
+        "created_at",
+        "last_used_at",
+    },
+    "keep_passkey_challenge(new_challenge bytea, of_browser bytea, lifetime interval)": {"keep_passkey_challenge"},
+    "take_passkey_challenge(old_challenge bytea, of_browser bytea)": {"held"},
+    "find_passkey(credential bytea)": {"id", "person_id", "public_key", "sign_count"},
     "list_memberships()": {"tenant_id", "tenant", "tenant_name", "tenant_status", "role", *RATES},
     "find_invitation(secret_hash bytea)": {
         "tenant_id",
@@ -125,6 +143,8 @@ WRITING = {
     "forget_audit": "entries of the transaction's own tenant that are old: test_audit.py",
     "touch_oauth_client": "when a client was used",
     "release_email_domain": "a claim that another tenant has not proven for a week: test_email_domains.py",
+    "keep_passkey_challenge": "what one browser is asked to sign: test_passkeys.py",
+    "take_passkey_challenge": "the same",
     "add_signing_key": "signing keys, which are nobody's: test_oauth.py",
 }
 """Those that write, and what."""

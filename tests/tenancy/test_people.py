@@ -8,6 +8,9 @@ import pytest
 
 from recollect.accounts.identity.model import hash_secret, operator_caller
 from recollect.accounts.members import service as members
+from recollect.accounts.passkeys import store as passkeys
+from recollect.accounts.passkeys.model import MAX_PASSKEYS
+from recollect.accounts.people import resets
 from recollect.accounts.people import service as people
 from recollect.accounts.people.model import IssuedSession, Person
 from recollect.caller import Caller, Role
@@ -37,6 +40,17 @@ async def both(db: Database, new_tenant: NewTenant) -> tuple[SignedIn, SignedIn]
     async def one() -> SignedIn:
         caller = operator_caller(await new_tenant())
         person = await joined(db, caller, Role.OWNER, pepper=PEPPER)
+        await resets.begin_reset(db, person.id, pepper=PEPPER)
+        async with db.personal(person.id) as session:
+            await passkeys.insert_passkey(
+                session,
+                person.id,
+                credential_id=person.id.bytes,
+                public_key=b"x",
+                sign_count=0,
+                name="Laptop",
+                most=MAX_PASSKEYS,
+            )
         return SignedIn(person, caller, await people.begin_session(db, person.id, BROWSER, pepper=PEPPER))
 
     return await one(), await one()
@@ -78,6 +92,7 @@ async def test_a_tenant_sees_its_own_members_and_nobody_s_sessions(
         with pytest.raises(NotFound):
             await members.remove_member(tx, other.person.id)
         assert await tx.fetch(Query.compile("SELECT * FROM list_memberships()")) == []
+        assert await tx.fetch(Query.compile("SELECT * FROM list_own_grants(100)")) == []
 
 
 async def test_an_invitation_of_another_tenant_is_not_there(db: Database, both: tuple[SignedIn, SignedIn]) -> None:
@@ -95,12 +110,23 @@ ATTACKS = {
     "read another's row": "SELECT id, email FROM people WHERE id = $1",
     "read another's sessions": "SELECT id FROM sessions WHERE person_id = $1",
     "read another's memberships": "SELECT role FROM members WHERE person_id = $1",
+    "read another's links for another password": "SELECT id FROM password_resets WHERE person_id = $1",
+    "read another's passkeys": "SELECT id FROM passkeys WHERE person_id = $1",
+    "rename another's passkeys": "UPDATE passkeys SET name = 'x' WHERE person_id = $1 RETURNING id",
     "change another's name": "UPDATE people SET name = 'x' WHERE id = $1 RETURNING id",
     "change another's password": "UPDATE people SET password_hash = 'x' WHERE id = $1 RETURNING id",
     "end another's sessions": "UPDATE sessions SET revoked_at = now() WHERE person_id = $1 RETURNING id",
 }
 REFUSED = {
     "read a password": "SELECT password_hash FROM people WHERE id = $1",
+    "read a hash of a link for another password": "SELECT hash FROM password_resets WHERE person_id = $1",
+    "make a link of another": """INSERT INTO password_resets (id, person_id, hash, expires_at)
+        VALUES (gen_random_uuid(), $1, 'x', now() + interval '1 hour')""",
+    "read a passkey's key": "SELECT public_key FROM passkeys WHERE person_id = $1",
+    "put another key in its place": "UPDATE passkeys SET public_key = 'x' WHERE person_id <> $1",
+    "give another a passkey": """INSERT INTO passkeys (id, person_id, credential_id, public_key, sign_count, name)
+        VALUES (gen_random_uuid(), $1, 'x', 'x', 0, 'x')""",
+    "read challenges": "SELECT challenge FROM passkey_challenges WHERE person_id = $1",
     "read a session's hash": "SELECT hash FROM sessions WHERE person_id = $1",
     "become a member": "INSERT INTO members SELECT tenant_id, $1, 'owner' FROM members LIMIT 1",
     "hand a session over": "UPDATE sessions SET person_id = $1",
@@ -135,7 +161,7 @@ async def test_what_nobody_may_is_refused(
 async def test_hostile_hashes_find_nothing(
     attacker: asyncpg.Connection, both: tuple[SignedIn, SignedIn], hostile: bytes | None
 ) -> None:
-    for function in ("find_session", "find_invitation"):
+    for function in ("find_session", "find_invitation", "find_password_reset", "find_passkey"):
         assert await attacker.fetch(f"SELECT * FROM recollect.{function}($1)", hostile) == []
     (found,) = await attacker.fetch(
         "SELECT * FROM recollect.find_session($1)", hash_secret(both[0].session.secret, PEPPER)

@@ -42,11 +42,11 @@ async def attempted(neighbour: Neighbour, statement: str) -> str:
         return str(outcome.args[0]).partition(' for table "')[0]
 
 
-TABLES_OF_PERSONS = {"people", "sessions"}
+TABLES_OF_PERSONS = {"people", "sessions", "password_resets", "passkeys"}
 """They hold a person's own rows, whatever the tenant: test_people.py."""
 
-TABLES_OF_NOBODY = {"oauth_clients", "signing_keys"}
-"""No policy shows a row of them: test_oauth.py."""
+TABLES_OF_NOBODY = {"oauth_clients", "signing_keys", "passkey_challenges"}
+"""No policy shows a row of them: test_oauth.py, test_people.py."""
 
 
 class _Done(Exception):

@@ -12,6 +12,7 @@ from msgspec import Meta, Struct
 
 from recollect.accounts.members import service as members
 from recollect.accounts.members.model import Invitation, Member
+from recollect.accounts.members.sending import invite_and_tell
 from recollect.accounts.people.model import MAX_EMAIL
 from recollect.caller import Caller, Role
 from recollect.platform.db import Database
@@ -53,9 +54,10 @@ class InvitationBody(Struct, frozen=True):
 
 
 class IssuedInvitationBody(InvitationBody, frozen=True):
-    """An invitation with its link, which is shown this once: give it to whom it is for."""
+    """An invitation that was `sent` by mail, or its link, which is shown this once: give it to whom it is for."""
 
-    link: str
+    sent: bool
+    link: str | None
 
 
 class InviteBody(Struct, frozen=True, forbid_unknown_fields=True):
@@ -139,11 +141,15 @@ class InvitationController(Controller):
     async def invite(
         self, request: AnyRequest, db: NamedDependency[Database], state: State, data: JSONBody[InviteBody]
     ) -> IssuedInvitationBody:
-        """An invitation for an address; its link is in this answer and nowhere else, and holds for a week."""
-        async with db.transaction(request.user) as tx:
-            issued = await members.invite(tx, data.email, data.role, pepper=state.pepper)
-        link = f"{state.settings.base_url}/join/{issued.secret}"
-        return IssuedInvitationBody(**_fields(issued.invitation), link=link)
+        """An invitation for an address, which holds for a week.
+
+        It is sent by mail where the deployment sends any; else, and where that fails, its link is in this answer and
+        nowhere else.
+        """
+        told = await invite_and_tell(
+            db, request.user, data.email, data.role, mailer=state.mailer, settings=state.settings
+        )
+        return IssuedInvitationBody(**_fields(told.invitation), sent=told.link is None, link=told.link)
 
     @delete("/{invitation_id:uuid}", responses=DOING, summary="Revoke an invitation", status_code=200)
     async def revoke_invitation(

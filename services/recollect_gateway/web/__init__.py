@@ -1,1 +1,1 @@
-"""Pages for people: sign-in, joining a tenant, one's own account. Plain HTML from the server, no scripts."""
+"""Pages for people: sign-in, joining a tenant, one's own account. Plain HTML; passkeys alone need a script."""

@@ -45,7 +45,13 @@ class JoinController(Controller):
             await members.join(state.db, invitation, session, address=site_of_client(request))
             return go_to("/account")
         try:
-            person = await people.register(state.db, invitation.email, field(form, "name"), field(form, "password"))
+            person = await people.register(
+                state.db,
+                invitation.email,
+                field(form, "name"),
+                field(form, "password"),
+                breached=state.breached,
+            )
         except InvalidInput as error:
             return await _page(request, invitation, None, status=400, name=field(form, "name"), fault=error.message)
         await members.join(state.db, invitation, person, address=site_of_client(request))

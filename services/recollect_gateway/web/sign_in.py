@@ -8,21 +8,19 @@ from litestar.background_tasks import BackgroundTask
 from litestar.params import FromQuery
 from litestar.response import Redirect
 
-from recollect.accounts.identity_providers import service as providers
 from recollect.accounts.people import service as people
-from recollect.accounts.people.model import MAX_EMAIL, Browser, PersonSession
+from recollect.accounts.people.model import MAX_EMAIL, Browser
 from recollect.errors import InvalidInput, RecollectError, Unauthenticated
 from recollect.platform.db import Database
 from recollect_gateway.addresses import site_of_client
 from recollect_gateway.admission import by_address, take_for_account
+from recollect_gateway.web.account import account_page
 from recollect_gateway.web.forms import field, read_form
 from recollect_gateway.web.pages import go_to, next_place, page
 from recollect_gateway.web.providers import offered_to, organization_meant
 from recollect_gateway.web.sessions import browser_of, no_session_cookie, session_cookie, signed_in, to_sign_in
 
 AnyRequest = Request[Any, Any, Any]
-MAX_CONNECTABLE = 50
-"""Organisations of a person whose providers the account offers to connect."""
 
 log = structlog.get_logger(__name__)
 
@@ -91,7 +89,7 @@ class AccountController(Controller):
     async def show(self, request: AnyRequest) -> Response[str] | Redirect:
         """The account."""
         session = await signed_in(request)
-        return to_sign_in(request) if session is None else await _account(request, session)
+        return to_sign_in(request) if session is None else await account_page(request, session)
 
     @post("/password")
     async def change_password(self, request: AnyRequest) -> Response[str] | Redirect:
@@ -108,10 +106,13 @@ class AccountController(Controller):
                 field(form, "old_password"),
                 field(form, "password"),
                 address=site_of_client(request),
+                breached=request.app.state.breached,
             )
         except InvalidInput as error:
-            return await _account(request, session, status=400, fault=error.message)
-        return await _account(request, session, done="Your password is changed, and your other sessions have ended.")
+            return await account_page(request, session, status=400, fault=error.message)
+        return await account_page(
+            request, session, done="Your password is changed, and your other sessions have ended."
+        )
 
     @post("/sessions/{session_id:uuid}/end")
     async def end_session(self, request: AnyRequest) -> Redirect:
@@ -157,23 +158,3 @@ async def _note_refused(db: Database, email: str, browser: Browser) -> None:
         await people.note_refused_sign_in(db, email, browser)
     except RecollectError as error:
         log.warning("a refused sign-in was not recorded", reason=str(error))
-
-
-async def _account(
-    request: AnyRequest, session: PersonSession, *, status: int = 200, fault: str = "", done: str = ""
-) -> Response[str]:
-    db = request.app.state.db
-    memberships = await people.list_memberships(db, session.person_id, within=session.confined_to)
-    own = session.confined_to is None
-    connectable = await providers.offered(db, [each.tenant for each in memberships[:MAX_CONNECTABLE]]) if own else []
-    return page(
-        request,
-        "account.html",
-        status=status,
-        me=session,
-        memberships=memberships,
-        providers=connectable,
-        sessions=await people.list_sessions(db, session.person_id, within=session.confined_to),
-        fault=fault,
-        done=done,
-    )

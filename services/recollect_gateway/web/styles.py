@@ -1,4 +1,4 @@
-"""/assets: the one style sheet of our pages."""
+"""/assets: the one style sheet of our pages, and their one script."""
 
 from functools import cache
 from importlib.resources import files
@@ -10,12 +10,22 @@ from litestar import Response, get
 def style_sheet() -> Response[str]:
     """The style of every page."""
     return Response(
-        _style(),
+        _asset("recollect.css"),
         media_type="text/css",
         headers={"Cache-Control": "public, max-age=3600"},
     )
 
 
+@get("/assets/passkeys.js", include_in_schema=False, sync_to_thread=False)
+def passkey_script() -> Response[str]:
+    """What asks a browser for passkeys: our pages have no other script, and none that stands in a page runs."""
+    return Response(
+        _asset("passkeys.js"),
+        media_type="text/javascript",
+        headers={"Cache-Control": "public, max-age=3600"},
+    )
+
+
 @cache
-def _style() -> str:
-    return files(__package__).joinpath("assets", "recollect.css").read_text(encoding="utf-8")
+def _asset(name: str) -> str:
+    return files(__package__).joinpath("assets", name).read_text(encoding="utf-8")

@@ -94,14 +94,20 @@ class Outbound:
         self._names = _Names()
 
     async def get(
-        self, url: str, *, asked_by: Hashable, accept: str = "application/json", max_bytes: int = MAX_BODY_BYTES
+        self,
+        url: str,
+        *,
+        asked_by: Hashable,
+        accept: str = "application/json",
+        headers: Mapping[str, str] | None = None,
+        max_bytes: int = MAX_BODY_BYTES,
     ) -> Answer:
         """What is at the address. `asked_by`: on whose behalf, a tenant or a client's address, whose share it takes.
 
         Raises OutboundFailed for whatever goes wrong, an address that may not be reached included. Status and type of
         the answer are the caller's to check.
         """
-        return await self._request("GET", url, asked_by, {"Accept": accept}, None, max_bytes)
+        return await self._request("GET", url, asked_by, {**(headers or {}), "Accept": accept}, None, max_bytes)
 
     async def post(
         self,

@@ -43,6 +43,19 @@ INSERT INTO invitations (tenant_id, id, email, role, hash, created_by, expires_a
 VALUES (:tenant_id, :id, :email, :role, :hash, :subject, :expires_at)
 RETURNING id, email, role, created_at, created_by, expires_at, accepted_at, revoked_at;
 
+-- name: lock_invitation_mails
+-- Until this transaction ends, nobody else counts the tenant's mails.
+SELECT pg_advisory_xact_lock(hashtextextended('recollect.invitation_mails.' || (:tenant_id)::uuid::text, 0));
+
+-- name: claim_invitation_mail
+-- Note that an invitation is sent, unless :per_day were in 24 hours.
+UPDATE invitations SET mailed_at = clock_timestamp()
+WHERE tenant_id = :tenant_id AND id = :id AND :per_day::bigint > (
+    SELECT count(*) FROM invitations i
+    WHERE i.tenant_id = :tenant_id AND i.mailed_at > clock_timestamp() - interval '24 hours'
+)
+RETURNING id;
+
 -- name: list_invitations
 -- Invitations after an id, void ones too; at most :limit.
 SELECT id, email, role, created_at, created_by, expires_at, accepted_at, revoked_at

@@ -92,6 +92,12 @@ async def invite(tx: Transaction, email: str, role: Role, *, pepper: bytes) -> I
     return IssuedInvitation(invitation, secret)
 
 
+async def claim_mail(tx: Transaction, invitation_id: UUID, *, per_day: int) -> bool:
+    """Whether the tenant may send this invitation by mail; it then counts as sent, whatever becomes of it."""
+    await store.lock_invitation_mails(tx)
+    return await store.claim_invitation_mail(tx, invitation_id, per_day=per_day)
+
+
 async def list_invitations(tx: Transaction, *, after: UUID | None = None, limit: int = 100) -> list[Invitation]:
     """The tenant's invitations, oldest first, void ones too."""
     return await store.list_invitations(tx, after=after, limit=limit)

@@ -80,6 +80,17 @@ async def insert_invitation(
     return _invitation(row)
 
 
+async def lock_invitation_mails(tx: Transaction) -> None:
+    """Let nobody else count the tenant's mails until the transaction ends."""
+    await tx.execute(queries.lock_invitation_mails)
+
+
+async def claim_invitation_mail(tx: Transaction, invitation_id: UUID, *, per_day: int) -> bool:
+    """Note that an invitation is sent, unless as many were in 24 hours."""
+    claimed = await tx.fetchval(queries.claim_invitation_mail, id=invitation_id, per_day=per_day)
+    return claimed is not None
+
+
 async def list_invitations(tx: Transaction, *, after: UUID | None, limit: int) -> list[Invitation]:
     """The tenant's invitations after an id."""
     return [_invitation(row) for row in await tx.fetch(queries.list_invitations, after=after, limit=limit)]

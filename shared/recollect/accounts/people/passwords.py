@@ -3,8 +3,8 @@
 Kept as argon2id with the parameters of RFC 9106, 4 (its second choice: 64 MiB, three passes). One comparison takes that
 memory and about 50 ms of a core, so a process makes few at a time, in threads beside the event loop.
 
-Refused are passwords that are short, and those that can be guessed: `zxcvbn` knows the common ones, words, names,
-keyboard walks and what is usually done to them (https://www.usenix.org/conference/usenixsecurity16/technical-sessions/presentation/wheeler).
+Refused are passwords that are short, that a service knows as stolen, or that can be guessed: `zxcvbn` knows the common
+ones, words, names, keyboard walks and what is usually done to them (https://www.usenix.org/conference/usenixsecurity16/technical-sessions/presentation/wheeler).
 """
 
 import anyio
@@ -14,6 +14,7 @@ from argon2 import PasswordHasher, profiles
 from argon2.exceptions import InvalidHashError, VerifyMismatchError
 from zxcvbn import zxcvbn
 
+from recollect.accounts.people.breached import BreachedPasswords
 from recollect.errors import InvalidInput
 
 MIN_LENGTH = 12
@@ -35,8 +36,11 @@ _NOBODYS = "$argon2id$v=19$m=65536,t=3,p=4$PluztlyLWtlAumdf5UFfSQ$m2zpsBeiCrHt03
 _limiter: RunVar[CapacityLimiter] = RunVar("passwords")
 
 
-async def require_strong(password: str, known: tuple[str, ...]) -> None:
-    """Raise InvalidInput for a password that is short, long or easily guessed; `known` is what anybody knows of it."""
+async def require_strong(password: str, known: tuple[str, ...], breached: BreachedPasswords | None = None) -> None:
+    """Raise InvalidInput for a password that is short, long, easily guessed, or among the breached ones.
+
+    `known` is what anybody knows of it; `breached` None looks none up.
+    """
     if not MIN_LENGTH <= len(password) <= MAX_LENGTH:
         raise InvalidInput(f"A password has {MIN_LENGTH} to {MAX_LENGTH} characters", path="password")
     guesses = await anyio.to_thread.run_sync(_guesses, password, known, limiter=_limit())
@@ -44,6 +48,8 @@ async def require_strong(password: str, known: tuple[str, ...]) -> None:
         raise InvalidInput(
             "This password is easily guessed: take several words that do not belong together", path="password"
         )
+    if breached is not None and await breached.holds(password):
+        raise InvalidInput("This password was stolen from another service, and is tried: take another", path="password")
 
 
 async def hash_password(password: str) -> str:

@@ -48,6 +48,29 @@ RETURNING id, created_at, last_used_at, expires_at, revoked_at, user_agent, addr
 UPDATE sessions SET revoked_at = clock_timestamp()
 WHERE person_id = :person_id AND id <> :kept AND revoked_at IS NULL;
 
+-- name: revoke_sessions
+-- End all of a person's sessions.
+UPDATE sessions SET revoked_at = clock_timestamp() WHERE person_id = :person_id AND revoked_at IS NULL;
+
+-- name: insert_reset
+-- A link by which a person takes another password.
+INSERT INTO password_resets (id, person_id, hash, expires_at) VALUES (:id, :person_id, :hash, :expires_at);
+
+-- name: find_reset
+-- The link with this keyed hash, and whose it is; asked before anybody is known.
+SELECT id, person_id, email, name, expires_at FROM find_password_reset(:hash);
+
+-- name: use_reset
+-- Use a link up; nothing where it holds no more, also where another has just used it.
+DELETE FROM password_resets WHERE person_id = :person_id AND id = :id AND expires_at > clock_timestamp() RETURNING id;
+
+-- name: forget_resets
+-- Of a person's links, those that ended, and all but the :kept newest.
+DELETE FROM password_resets
+WHERE person_id = :person_id AND (expires_at <= clock_timestamp() OR id IN (
+    SELECT r.id FROM password_resets r WHERE r.person_id = :person_id ORDER BY r.created_at DESC, r.id DESC OFFSET :kept
+));
+
 -- name: list_memberships
 -- The tenants of which the person who has signed in is a member, by slug.
 SELECT tenant_id, tenant, tenant_name, tenant_status, role, plan, requests_per_minute, key_requests_per_minute,

@@ -7,10 +7,10 @@ import secrets
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
-from recollect.accounts.audit import service as audit
 from recollect.accounts.audit.model import UNKNOWN, Action, named
 from recollect.accounts.identity.model import hash_secret
-from recollect.accounts.people import passwords, store
+from recollect.accounts.people import acts, passwords, store
+from recollect.accounts.people.breached import BreachedPasswords
 from recollect.accounts.people.model import (
     MAX_USER_AGENT,
     Browser,
@@ -25,7 +25,7 @@ from recollect.accounts.people.model import (
 )
 from recollect.errors import Conflict, ErrorCode, Forbidden, InvalidInput, NotFound, Unauthenticated
 from recollect.ids import new_id
-from recollect.platform.db import Database, Session
+from recollect.platform.db import Database
 from recollect.printable import printable
 
 SESSION_LIFETIME = timedelta(days=30)
@@ -40,7 +40,9 @@ MAX_SECRET = 100
 REFUSAL = "This address and this password do not belong together."
 
 
-async def register(db: Database, email: str, name: str, password: str | None) -> Person:
+async def register(
+    db: Database, email: str, name: str, password: str | None, *, breached: BreachedPasswords | None = None
+) -> Person:
     """Make a person, who has a password or signs in elsewhere.
 
     Raises InvalidInput, or Conflict where the address is somebody's: ask only for who has shown that it is theirs.
@@ -48,7 +50,7 @@ async def register(db: Database, email: str, name: str, password: str | None) ->
     email, name = normalized_email(email), person_name(name)
     password_hash = None
     if password is not None:
-        await passwords.require_strong(password, (email, name))
+        await passwords.require_strong(password, (email, name), breached)
         password_hash = await passwords.hash_password(password)
     person_id = new_id()
     async with db.personal(person_id) as session:
@@ -93,7 +95,7 @@ async def begin_session(
             confinement=confinement,
         )
         objects, within = (named("session", session_id),), confinement.tenant_id if confinement else None
-        await _record(session, person_id, Action.SESSION_STARTED, browser.address, *objects, within=within)
+        await acts.record(session, person_id, Action.SESSION_STARTED, browser.address, *objects, within=within)
     return IssuedSession(session_id, person_id, secret, expires_at)
 
 
@@ -111,7 +113,7 @@ async def note_refused_sign_in(db: Database, email: str, browser: Browser) -> No
     if found is None:
         return
     async with db.personal(found.id) as session:
-        await _record(session, found.id, Action.SESSION_REFUSED, browser.address, actor=UNKNOWN)
+        await acts.record(session, found.id, Action.SESSION_REFUSED, browser.address, actor=UNKNOWN)
 
 
 async def session_of(db: Database, secret: str, *, pepper: bytes) -> PersonSession | None:
@@ -161,12 +163,18 @@ async def end_session(
         if ended is None:
             raise NotFound("There is no such session.", code=ErrorCode.SESSION_NOT_FOUND)
         objects = (named("session", session_id),)
-        await _record(session, person_id, Action.SESSION_ENDED, address, *objects, within=within)
+        await acts.record(session, person_id, Action.SESSION_ENDED, address, *objects, within=within)
     return ended
 
 
 async def change_password(
-    db: Database, signed_in: PersonSession, old: str, new: str, *, address: str | None = None
+    db: Database,
+    signed_in: PersonSession,
+    old: str,
+    new: str,
+    *,
+    breached: BreachedPasswords | None = None,
+    address: str | None = None,
 ) -> None:
     """Take another password, and end the person's other sessions. `address`: where they are.
 
@@ -178,12 +186,22 @@ async def change_password(
         found = await store.find_credentials(session, signed_in.email)
     if found is None or not await passwords.matches(old, found.password_hash):
         raise InvalidInput("This is not the password of now", path="old_password")
-    await passwords.require_strong(new, (signed_in.email, signed_in.name))
+    await passwords.require_strong(new, (signed_in.email, signed_in.name), breached)
     password_hash = await passwords.hash_password(new)
     async with db.personal(signed_in.person_id) as session:
         await store.set_password(session, signed_in.person_id, password_hash)
         await store.revoke_other_sessions(session, signed_in.person_id, kept=signed_in.id)
-        await _record(session, signed_in.person_id, Action.PASSWORD_CHANGED, address)
+        await acts.record(session, signed_in.person_id, Action.PASSWORD_CHANGED, address)
+
+
+async def require_own_password(db: Database, signed_in: PersonSession, password: str) -> None:
+    """Raise InvalidInput unless it is the password of who is signed in; who has none tells none."""
+    async with db.system() as session:
+        found = await store.find_credentials(session, signed_in.email)
+    if found is not None and found.password_hash is None:
+        return
+    if found is None or not await passwords.matches(password, found.password_hash):
+        raise InvalidInput("This is not the password of now", path="password")
 
 
 async def list_memberships(db: Database, person_id: UUID, *, within: UUID | None) -> list[Membership]:
@@ -191,22 +209,3 @@ async def list_memberships(db: Database, person_id: UUID, *, within: UUID | None
     async with db.personal(person_id) as session:
         found = await store.list_memberships(session)
     return [each for each in found if within in (None, each.tenant_id)]
-
-
-async def _record(
-    session: Session,
-    person_id: UUID,
-    action: Action,
-    address: str | None,
-    *objects: str,
-    actor: str | None = None,
-    within: UUID | None = None,
-) -> None:
-    """Record what a person does in the log of each of their tenants, or of the one to which a session is confined.
-
-    `actor` None is the person.
-    """
-    subject = named("person", person_id)
-    memberships = await store.list_memberships(session)
-    tenants = [each.tenant_id for each in memberships if within in (None, each.tenant_id)]
-    await audit.record_of_person(session, tenants, action, subject, *objects, actor=actor or subject, address=address)

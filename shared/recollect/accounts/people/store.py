@@ -28,6 +28,17 @@ class SessionRecord:
     confined_to: UUID | None
 
 
+@dataclass(frozen=True, slots=True)
+class ResetRecord:
+    """A link by which somebody takes another password, and whose it is."""
+
+    id: UUID
+    person_id: UUID
+    email: str
+    name: str
+    expires_at: datetime
+
+
 async def find_credentials(session: Session, email: str) -> Credentials | None:
     """What a sign-in with this address is compared with; None for an address of nobody."""
     row = await session.fetchrow(queries.find_person, email=email)
@@ -102,6 +113,36 @@ async def revoke_session(
 async def revoke_other_sessions(session: Session, person_id: UUID, *, kept: UUID) -> None:
     """End all of a person's sessions but one."""
     await session.execute(queries.revoke_other_sessions, person_id=person_id, kept=kept)
+
+
+async def revoke_sessions(session: Session, person_id: UUID) -> None:
+    """End all of a person's sessions."""
+    await session.execute(queries.revoke_sessions, person_id=person_id)
+
+
+async def insert_reset(
+    session: Session, person_id: UUID, *, reset_id: UUID, secret_hash: bytes, expires_at: datetime
+) -> None:
+    """Store a link by which a person takes another password."""
+    await session.execute(
+        queries.insert_reset, id=reset_id, person_id=person_id, hash=secret_hash, expires_at=expires_at
+    )
+
+
+async def find_reset(session: Session, secret_hash: bytes) -> ResetRecord | None:
+    """The link with this hash, of anybody; None if there is none."""
+    row = await session.fetchrow(queries.find_reset, hash=secret_hash)
+    return ResetRecord(**row) if row else None
+
+
+async def use_reset(session: Session, person_id: UUID, reset_id: UUID) -> bool:
+    """Use a link up; False where it holds no more."""
+    return await session.fetchval(queries.use_reset, person_id=person_id, id=reset_id) is not None
+
+
+async def forget_resets(session: Session, person_id: UUID, *, kept: int) -> None:
+    """Delete a person's links that ended, and all but so many of the others, the newest."""
+    await session.execute(queries.forget_resets, person_id=person_id, kept=kept)
 
 
 async def list_memberships(session: Session) -> list[Membership]:

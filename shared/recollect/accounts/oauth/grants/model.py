@@ -25,6 +25,9 @@ MAX_SIBLINGS = 20
 MAX_GRANTS = 100
 """Grants of one person in one tenant that hold; another one ends the one that was not used for the longest time."""
 
+MAX_OWN_GRANTS = 200
+"""Grants of one person that are listed on their account, the last used first."""
+
 OPENID, OFFLINE_ACCESS = "openid", "offline_access"
 IDENTITY_SCOPES = (OPENID, OFFLINE_ACCESS)
 """Scopes that ask nothing of a tenant: who signed in, and refresh tokens."""
@@ -88,6 +91,24 @@ class Grant:
     last_used_at: datetime | None
     revoked_at: datetime | None
     revoked_by: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class OwnGrant:
+    """A grant that holds, as the person sees it who gave it; `graphs` by name. `role`: theirs in its tenant, now."""
+
+    tenant_id: UUID
+    tenant: str
+    tenant_name: str
+    role: Role
+    id: UUID
+    client_id: str
+    client_name: str
+    scopes: tuple[str, ...]
+    graphs: tuple[str, ...] | None
+    toolsets: tuple[str, ...] | None
+    created_at: datetime
+    last_used_at: datetime | None
 
 
 @dataclass(frozen=True, slots=True)

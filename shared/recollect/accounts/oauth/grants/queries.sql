@@ -144,6 +144,11 @@ g.id, g.person_id, p.email AS person_email, p.name AS person_name, g.client_id, 
     g.toolsets, g.resource, g.created_at, g.created_by, g.expires_at, g.last_used_at, g.revoked_at, g.revoked_by
 FROM oauth_grants g JOIN people p ON p.id = g.person_id;
 
+-- name: list_own_grants
+-- What the person who has signed in lets clients do, in all tenants: what holds, the last used first. At most :most.
+SELECT tenant_id, tenant, tenant_name, role, id, client_id, client_name, scopes, graphs, toolsets, created_at, last_used_at
+FROM list_own_grants(:most);
+
 -- name: get_grant
 -- A grant of the tenant, and who gave it.
 SELECT -- include: grant_fields

@@ -20,6 +20,7 @@ from recollect.accounts.oauth.grants.model import (
     CODE,
     CODE_LIFETIME,
     MAX_GRANTS,
+    MAX_OWN_GRANTS,
     MAX_SIBLINGS,
     REFRESH,
     REUSE_REMEMBERED,
@@ -27,6 +28,7 @@ from recollect.accounts.oauth.grants.model import (
     Grant,
     GrantStanding,
     IssuedTokens,
+    OwnGrant,
     PresentedCode,
     PresentedRefresh,
     TokenFacts,
@@ -183,6 +185,32 @@ async def revoke_grant(tx: Transaction, grant_id: UUID) -> Grant:
     if grant is None:
         raise NotFound("There is no such grant.", code=ErrorCode.GRANT_NOT_FOUND)
     return grant
+
+
+async def list_own_grants(db: Database, person_id: UUID, *, within: UUID | None) -> list[OwnGrant]:
+    """What a person who has signed in lets clients do: what holds, the last used first.
+
+    In all their tenants, or in the one to which their session is confined (`within`).
+    """
+    async with db.personal(person_id) as session:
+        found = await store.list_own_grants(session, most=MAX_OWN_GRANTS)
+    return [each for each in found if within in (None, each.tenant_id)]
+
+
+async def end_own_grant(db: Database, person_id: UUID, grant_id: UUID, *, within: UUID | None) -> None:
+    """Make a grant void that this person gave, and all its tokens; `within` as above.
+
+    Raises NotFound, alike for one of somebody else.
+    """
+    for each in await list_own_grants(db, person_id, within=within):
+        if each.id == grant_id:
+            giver = Caller(
+                each.tenant_id, each.tenant, subject_of(person_id), scopes=ROLE_SCOPES[each.role], role=each.role
+            )
+            async with db.transaction(giver) as tx:
+                await _end(tx, grant_id, revoked_by=giver.subject)
+            return
+    raise NotFound("There is no such grant.", code=ErrorCode.GRANT_NOT_FOUND)
 
 
 async def _end(tx: Transaction, grant_id: UUID, *, revoked_by: str) -> None:

@@ -7,7 +7,15 @@ from uuid import UUID
 
 import asyncpg
 
-from recollect.accounts.oauth.grants.model import Approval, Grant, GrantStanding, PresentedCode, TokenFacts, TokenKind
+from recollect.accounts.oauth.grants.model import (
+    Approval,
+    Grant,
+    GrantStanding,
+    OwnGrant,
+    PresentedCode,
+    TokenFacts,
+    TokenKind,
+)
 from recollect.caller import Role
 from recollect.ids import new_id
 from recollect.platform.db import Session, Transaction
@@ -217,6 +225,11 @@ async def get_grant(tx: Transaction, grant_id: UUID) -> Grant | None:
     """The grant of this id; None if the tenant has no such grant."""
     row = await tx.fetchrow(queries.get_grant, grant_id=grant_id)
     return Grant(**_tuples(row)) if row else None
+
+
+async def list_own_grants(session: Session, *, most: int) -> list[OwnGrant]:
+    """The grants that hold of the person who has signed in, in all tenants."""
+    return [OwnGrant(**_tuples(row)) for row in await session.fetch(queries.list_own_grants, most=most)]
 
 
 async def list_grants(tx: Transaction, *, person_id: UUID | None, after: UUID | None, limit: int) -> list[Grant]:

@@ -1,0 +1,90 @@
+"""/account: the page of who is signed in, and what they end there: sessions, grants, memberships."""
+
+from typing import Any
+
+from litestar import Controller, Request, Response, post
+from litestar.response import Redirect
+
+from recollect.accounts.identity_providers import service as providers
+from recollect.accounts.members import service as members
+from recollect.accounts.oauth.grants import service as grants
+from recollect.accounts.passkeys import service as passkeys
+from recollect.accounts.people import service as people
+from recollect.accounts.people.model import PersonSession
+from recollect.errors import Conflict, ErrorCode, NotFound
+from recollect_gateway.web.forms import read_form
+from recollect_gateway.web.pages import go_to, page
+from recollect_gateway.web.sessions import signed_in
+
+AnyRequest = Request[Any, Any, Any]
+MAX_CONNECTABLE = 50
+"""Organisations of a person whose providers the account offers to connect."""
+
+
+class OwnGrantController(Controller):
+    """What the signed-in person lets clients do, in whichever tenant."""
+
+    path = "/account/grants"
+    include_in_schema = False
+
+    @post("/{grant_id:uuid}/end")
+    async def end_grant(self, request: AnyRequest) -> Redirect:
+        """End one of them; its client is out at once."""
+        await read_form(request)
+        session = await signed_in(request)
+        if session is not None:
+            db, grant_id = request.app.state.db, request.path_params["grant_id"]
+            await grants.end_own_grant(db, session.person_id, grant_id, within=session.confined_to)
+        return go_to("/account")
+
+
+class MembershipController(Controller):
+    """The tenants of which the signed-in person is a member."""
+
+    path = "/account/organisations"
+    include_in_schema = False
+
+    @post("/{tenant:str}/leave")
+    async def leave(self, request: AnyRequest) -> Response[str] | Redirect:
+        """Be no member any more; what was granted there ends with it."""
+        await read_form(request)
+        session = await signed_in(request)
+        if session is None:
+            return go_to("/sign-in")
+        try:
+            await _leave(request, session, request.path_params["tenant"])
+        except Conflict as error:
+            return await account_page(request, session, status=409, fault=error.message)
+        return go_to("/account")
+
+
+async def account_page(
+    request: AnyRequest, session: PersonSession, *, status: int = 200, fault: str = "", done: str = ""
+) -> Response[str]:
+    """The account of who is signed in."""
+    db, person_id, within = request.app.state.db, session.person_id, session.confined_to
+    memberships = await people.list_memberships(db, person_id, within=within)
+    slugs = [each.tenant for each in memberships[:MAX_CONNECTABLE]]
+    return page(
+        request,
+        "account.html",
+        status=status,
+        me=session,
+        memberships=memberships,
+        providers=await providers.offered(db, slugs) if within is None else [],
+        sessions=await people.list_sessions(db, person_id, within=within),
+        grants=await grants.list_own_grants(db, person_id, within=within),
+        passkeys=await passkeys.list_passkeys(db, person_id) if within is None else [],
+        fault=fault,
+        done=done,
+    )
+
+
+async def _leave(request: AnyRequest, session: PersonSession, tenant: str) -> None:
+    """Raises NotFound, alike for a tenant that is not there and for one of others; Conflict for the last owner."""
+    db = request.app.state.db
+    for each in await people.list_memberships(db, session.person_id, within=session.confined_to):
+        if each.tenant == tenant:
+            async with db.transaction(grants.approving(each, session.person_id)) as tx:
+                return await members.remove_member(tx, session.person_id)
+    raise NotFound("You are no member of such an organisation.", code=ErrorCode.MEMBER_NOT_FOUND)

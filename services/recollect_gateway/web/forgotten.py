@@ -1,0 +1,101 @@
+"""/forgot and /reset/{secret}: another password for who forgot theirs."""
+
+from typing import Any
+
+from litestar import Controller, Request, Response, get, post
+from litestar.datastructures import State
+from litestar.response import Redirect
+
+from recollect.accounts.people import resets
+from recollect.accounts.people.resets import OpenReset
+from recollect.errors import InvalidInput
+from recollect.platform.mail import Mailer, MailFailed
+from recollect_gateway.addresses import site_of_client
+from recollect_gateway.admission import by_address, take_for_reset
+from recollect_gateway.web.forms import field, read_form
+from recollect_gateway.web.pages import go_to, page
+from recollect_gateway.web.sessions import no_session_cookie
+
+AnyRequest = Request[Any, Any, Any]
+
+ON_ITS_WAY = (
+    "If there is an account with this address that has a password, a link is on its way to it. It holds for an hour. "
+    "Nothing there? Look at the address and among what counts as spam."
+)
+
+
+class ForgottenController(Controller):
+    """Ask for a link."""
+
+    path = "/forgot"
+    include_in_schema = False
+
+    @get("/")
+    async def show(self, request: AnyRequest) -> Response[str]:
+        """The form; where no mail is sent, whom to ask."""
+        return page(request, "forgot.html", mails=request.app.state.mailer is not None)
+
+    @post("/", status_code=200, guards=[by_address("forgot", lambda settings: settings.sign_ins_per_minute)])
+    async def ask(self, request: AnyRequest) -> Response[str]:
+        """Say that a link is sent if there is an account. Whether there is one is looked up after that."""
+        email, state = field(await read_form(request), "email").strip().lower(), request.app.state
+        if state.mailer is None:
+            return page(request, "forgot.html", mails=False)
+        await take_for_reset(request, email)
+        state.errands.begin("password reset", lambda: _send_link(state, state.mailer, email))
+        return page(request, "message.html", title="Look into your mail", said=ON_ITS_WAY)
+
+
+class ResetController(Controller):
+    """What such a link leads to."""
+
+    path = "/reset/{secret:str}"
+    include_in_schema = False
+    guards = (by_address("reset", lambda settings: settings.sign_ins_per_minute),)
+
+    @get("/")
+    async def show(self, request: AnyRequest) -> Response[str]:
+        """The form for another password; opening it uses nothing up, since programs open links in mail."""
+        return _form(request, await _reset(request))
+
+    @post("/")
+    async def take(self, request: AnyRequest) -> Response[str] | Redirect:
+        """Take another password, by which to sign in anew everywhere."""
+        form, reset, state = await read_form(request), await _reset(request), request.app.state
+        try:
+            await resets.reset_password(
+                state.db,
+                reset,
+                field(form, "password"),
+                breached=state.breached,
+                address=site_of_client(request),
+            )
+        except InvalidInput as error:
+            return _form(request, reset, status=400, fault=error.message)
+        answer = go_to("/sign-in")
+        answer.set_cookie(no_session_cookie(request))
+        return answer
+
+
+async def _send_link(state: State, mailer: Mailer, email: str) -> None:
+    """Send a link to the address, if there is an account with a password; what is no address has none."""
+    try:
+        account = await resets.find_account(state.db, email)
+    except InvalidInput:
+        return
+    if account is None or account.password_hash is None:
+        return
+    secret = await resets.begin_reset(state.db, account.id, pepper=state.pepper)
+    try:
+        await mailer.send(resets.reset_letter(account.email, f"{state.settings.base_url}/reset/{secret}"))
+    except MailFailed:
+        return  # The log tells.
+
+
+async def _reset(request: AnyRequest) -> OpenReset:
+    state = request.app.state
+    return await resets.open_reset(state.db, request.path_params["secret"], pepper=state.pepper)
+
+
+def _form(request: AnyRequest, reset: OpenReset, *, status: int = 200, fault: str = "") -> Response[str]:
+    return page(request, "reset.html", status=status, email=reset.email, fault=fault)

@@ -1,0 +1,121 @@
+"""/passkeys and /account/passkeys: sign in by a passkey, and add, name and remove one's own."""
+
+from typing import Any
+
+from litestar import Controller, Request, Response, post
+from litestar.response import Redirect
+
+from recollect.accounts.identity.model import hash_secret
+from recollect.accounts.passkeys import service as passkeys
+from recollect.accounts.people import service as people
+from recollect.errors import Conflict, InvalidInput, Unauthenticated
+from recollect_gateway.admission import by_address, take_for_account
+from recollect_gateway.web.account import account_page
+from recollect_gateway.web.forms import cookie_name, field, read_form
+from recollect_gateway.web.pages import go_to, next_place, page
+from recollect_gateway.web.sessions import browser_of, session_cookie, signed_in
+
+AnyRequest = Request[Any, Any, Any]
+
+
+class PasskeyController(Controller):
+    """Sign in by whichever passkey of ours the browser has."""
+
+    path = "/passkeys/sign-in"
+    include_in_schema = False
+    guards = (by_address("passkey", lambda settings: settings.sign_ins_per_minute),)
+
+    @post("/options", status_code=200)
+    async def options(self, request: AnyRequest) -> Response[str]:
+        """What the browser is asked to sign."""
+        await read_form(request)
+        state = request.app.state
+        return _json(await passkeys.begin_sign_in(state.db, _browser(request), state.passkey_site))
+
+    @post("/")
+    async def sign_in(self, request: AnyRequest) -> Response[str] | Redirect:
+        """Begin a session and go on, or show the sign-in page again."""
+        form, state = await read_form(request), request.app.state
+        place = next_place(field(form, "next"))
+        try:
+            person_id = await passkeys.sign_in(
+                state.db, _browser(request), state.passkey_site, field(form, "credential")
+            )
+        except Unauthenticated as error:
+            return page(request, "sign_in.html", status=401, next=place, email="", fault=error.message)
+        issued = await people.begin_session(state.db, person_id, browser_of(request), pepper=state.pepper)
+        answer = go_to(place)
+        answer.set_cookie(session_cookie(request, issued))
+        return answer
+
+
+class OwnPasskeyController(Controller):
+    """The passkeys of who is signed in."""
+
+    path = "/account/passkeys"
+    include_in_schema = False
+
+    @post("/options", status_code=200)
+    async def options(self, request: AnyRequest) -> Response[str]:
+        """What the browser is asked to make a passkey by."""
+        await read_form(request)
+        session = await signed_in(request)
+        if session is None:
+            raise Unauthenticated("Sign in first.")
+        state = request.app.state
+        return _json(await passkeys.begin_adding(state.db, session, _browser(request), state.passkey_site))
+
+    @post("/")
+    async def add(self, request: AnyRequest) -> Response[str] | Redirect:
+        """Add one. Who has a password tells it: a session that was stolen does not become a way in that stays."""
+        form, state, session = await read_form(request), request.app.state, await signed_in(request)
+        if session is None:
+            return go_to("/sign-in")
+        await take_for_account(request, session.email)
+        try:
+            await people.require_own_password(state.db, session, field(form, "password"))
+            await passkeys.add(
+                state.db,
+                session,
+                _browser(request),
+                state.passkey_site,
+                name=field(form, "name"),
+                credential=field(form, "credential"),
+            )
+        except (InvalidInput, Conflict) as error:
+            return await account_page(request, session, status=400, fault=error.message)
+        return await account_page(request, session, done="The passkey is added: you can sign in by it.")
+
+    @post("/{passkey_id:uuid}/name")
+    async def rename(self, request: AnyRequest) -> Response[str] | Redirect:
+        """Give one another name."""
+        form, session = await read_form(request), await signed_in(request)
+        if session is None:
+            return go_to("/sign-in")
+        passkeys.require_whole(session)
+        db, passkey_id = request.app.state.db, request.path_params["passkey_id"]
+        try:
+            await passkeys.rename(db, session.person_id, passkey_id, field(form, "name"))
+        except InvalidInput as error:
+            return await account_page(request, session, status=400, fault=error.message)
+        return go_to("/account")
+
+    @post("/{passkey_id:uuid}/remove")
+    async def remove(self, request: AnyRequest) -> Redirect:
+        """Let one open nothing any more."""
+        await read_form(request)
+        session = await signed_in(request)
+        if session is not None:
+            passkeys.require_whole(session)
+            await passkeys.remove(request.app.state.db, session.person_id, request.path_params["passkey_id"])
+        return go_to("/account")
+
+
+def _browser(request: AnyRequest) -> bytes:
+    """What tells this browser from others: the cookie to which its forms are bound, hashed."""
+    held = request.cookies.get(cookie_name(request, "form"), "")
+    return hash_secret(held, request.app.state.pepper)
+
+
+def _json(options: str) -> Response[str]:
+    return Response(options, media_type="application/json")

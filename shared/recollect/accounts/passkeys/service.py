@@ -1,0 +1,225 @@
+"""Use cases of passkeys: add one, sign in by one, list, name and remove them.
+
+Each ceremony begins with a challenge, which is kept for the browser that asked (`browser`: the keyed hash of its
+cookie), and for the person who adds a passkey. It is used up by the first answer, before that is looked at.
+"""
+
+import secrets
+from collections.abc import Callable
+from typing import TypeVar
+from uuid import UUID
+
+import structlog
+import webauthn
+from webauthn.authentication.verify_authentication_response import VerifiedAuthentication
+from webauthn.helpers import (
+    options_to_json,
+    parse_authentication_credential_json,
+    parse_client_data_json,
+    parse_registration_credential_json,
+)
+from webauthn.helpers.structs import (
+    AuthenticationCredential,
+    AuthenticatorSelectionCriteria,
+    PublicKeyCredentialDescriptor,
+    RegistrationCredential,
+    ResidentKeyRequirement,
+    UserVerificationRequirement,
+)
+from webauthn.registration.verify_registration_response import VerifiedRegistration
+
+from recollect.accounts.passkeys import store
+from recollect.accounts.passkeys.model import (
+    CHALLENGE_LIFETIME,
+    MAX_CREDENTIAL,
+    MAX_PASSKEYS,
+    Passkey,
+    PasskeySite,
+    StoredPasskey,
+    passkey_name,
+)
+from recollect.accounts.people.model import PersonSession
+from recollect.errors import Conflict, ErrorCode, Forbidden, InvalidInput, NotFound, Unauthenticated
+from recollect.platform.db import Database
+from recollect.printable import printable
+
+T = TypeVar("T")
+
+REFUSAL = "This passkey does not open an account here. Try again, or sign in with your password."
+NOT_ADDED = "The passkey could not be added. Try again."
+_CHALLENGE_BYTES = 32
+_MILLISECONDS = int(CHALLENGE_LIFETIME.total_seconds() * 1000)
+
+log = structlog.get_logger(__name__)
+
+
+class _Refused(Exception):
+    """What a browser answered is not what was asked for."""
+
+
+def require_whole(person: PersonSession) -> None:
+    """Raise Forbidden for who signed in by a tenant's provider: a passkey opens the whole account."""
+    if person.confined_to is not None:
+        raise Forbidden("You signed in by an organisation's provider. Passkeys are for those who signed in otherwise.")
+
+
+async def begin_adding(db: Database, person: PersonSession, browser: bytes, party: PasskeySite) -> str:
+    """What the browser is asked to make a passkey by, as JSON. Raises Forbidden, as `require_whole` does."""
+    require_whole(person)
+    challenge = secrets.token_bytes(_CHALLENGE_BYTES)
+    async with db.personal(person.person_id) as session:
+        await store.keep_challenge(session, challenge, browser, lifetime=CHALLENGE_LIFETIME)
+        held = await store.list_credentials(session, person.person_id, limit=MAX_PASSKEYS)
+    return options_to_json(
+        webauthn.generate_registration_options(
+            rp_id=party.id,
+            rp_name="Recollect",
+            user_id=person.person_id.bytes,
+            user_name=person.email,
+            user_display_name=person.name,
+            challenge=challenge,
+            timeout=_MILLISECONDS,
+            authenticator_selection=AuthenticatorSelectionCriteria(
+                resident_key=ResidentKeyRequirement.REQUIRED, user_verification=UserVerificationRequirement.REQUIRED
+            ),
+            exclude_credentials=[PublicKeyCredentialDescriptor(id=each) for each in held],
+        )
+    )
+
+
+async def add(
+    db: Database, person: PersonSession, browser: bytes, party: PasskeySite, *, name: str, credential: str
+) -> Passkey:
+    """Store the passkey that a browser made.
+
+    Raises InvalidInput, Conflict where there is no room for it, or Forbidden, as `require_whole` does.
+    """
+    require_whole(person)
+    name = passkey_name(name)
+    try:
+        answer = _read(lambda: parse_registration_credential_json(_short(credential)))
+        challenge = _challenge_of(answer.response.client_data_json)
+        async with db.personal(person.person_id) as session:
+            held = await store.take_challenge(session, challenge, browser)
+        made = _read(lambda: _verified_registration(answer, challenge, party)) if held else None
+    except _Refused:
+        made = None
+    if made is None:
+        raise InvalidInput(NOT_ADDED)
+    async with db.personal(person.person_id) as session:
+        await store.lock_person(session, person.person_id)
+        passkey = await store.insert_passkey(
+            session,
+            person.person_id,
+            credential_id=made.credential_id,
+            public_key=made.credential_public_key,
+            sign_count=made.sign_count,
+            name=name,
+            most=MAX_PASSKEYS,
+        )
+    if passkey is None:
+        raise Conflict(f"It is registered already, or you have {MAX_PASSKEYS} passkeys.", code=ErrorCode.MEMBER_EXISTS)
+    return passkey
+
+
+async def begin_sign_in(db: Database, browser: bytes, party: PasskeySite) -> str:
+    """What the browser is asked to sign, by whichever passkey its person chooses, as JSON."""
+    challenge = secrets.token_bytes(_CHALLENGE_BYTES)
+    async with db.system() as session:
+        await store.keep_challenge(session, challenge, browser, lifetime=CHALLENGE_LIFETIME)
+    return options_to_json(
+        webauthn.generate_authentication_options(
+            rp_id=party.id,
+            challenge=challenge,
+            timeout=_MILLISECONDS,
+            user_verification=UserVerificationRequirement.REQUIRED,
+        )
+    )
+
+
+async def sign_in(db: Database, browser: bytes, party: PasskeySite, credential: str) -> UUID:
+    """The person whose passkey signed. Raises Unauthenticated, alike for every reason."""
+    try:
+        answer = _read(lambda: parse_authentication_credential_json(_short(credential)))
+        challenge = _challenge_of(answer.response.client_data_json)
+        async with db.system() as session:
+            held = await store.take_challenge(session, challenge, browser)
+            passkey = await store.find_passkey(session, answer.raw_id)
+        if not held or passkey is None or answer.response.user_handle != passkey.person_id.bytes:
+            raise _Refused
+        verified = _read(lambda: _verified_sign_in(answer, challenge, party, passkey))
+    except _Refused:
+        raise Unauthenticated(REFUSAL) from None
+    async with db.personal(passkey.person_id) as own:
+        if not await store.note_use(own, passkey, sign_count=verified.new_sign_count):
+            raise Unauthenticated(REFUSAL)
+    return passkey.person_id
+
+
+async def list_passkeys(db: Database, person_id: UUID) -> list[Passkey]:
+    """A person's passkeys, oldest first."""
+    async with db.personal(person_id) as session:
+        return await store.list_passkeys(session, person_id, limit=MAX_PASSKEYS)
+
+
+async def rename(db: Database, person_id: UUID, passkey_id: UUID, name: str) -> None:
+    """Give a passkey another name. Raises InvalidInput or NotFound."""
+    name = passkey_name(name)
+    async with db.personal(person_id) as session:
+        if not await store.rename_passkey(session, person_id, passkey_id, name):
+            raise NotFound("There is no such passkey.")
+
+
+async def remove(db: Database, person_id: UUID, passkey_id: UUID) -> None:
+    """Let a passkey open nothing any more. Raises NotFound."""
+    async with db.personal(person_id) as session:
+        if not await store.delete_passkey(session, person_id, passkey_id):
+            raise NotFound("There is no such passkey.")
+
+
+def _verified_registration(
+    answer: RegistrationCredential, challenge: bytes, party: PasskeySite
+) -> VerifiedRegistration:
+    return webauthn.verify_registration_response(
+        credential=answer,
+        expected_challenge=challenge,
+        expected_rp_id=party.id,
+        expected_origin=party.origin,
+        require_user_verification=True,
+    )
+
+
+def _verified_sign_in(
+    answer: AuthenticationCredential, challenge: bytes, party: PasskeySite, passkey: StoredPasskey
+) -> VerifiedAuthentication:
+    return webauthn.verify_authentication_response(
+        credential=answer,
+        expected_challenge=challenge,
+        expected_rp_id=party.id,
+        expected_origin=party.origin,
+        credential_public_key=passkey.public_key,
+        credential_current_sign_count=passkey.sign_count,
+        require_user_verification=True,
+    )
+
+
+def _challenge_of(client_data: bytes) -> bytes:
+    return _read(lambda: parse_client_data_json(client_data)).challenge
+
+
+def _short(credential: str) -> str:
+    if len(credential) > MAX_CREDENTIAL:
+        raise _Refused
+    return credential
+
+
+def _read(read: Callable[[], T]) -> T:
+    """What the library makes of an answer; raises _Refused for whatever it cannot read or does not accept.
+
+    It reads CBOR, keys and certificates that a stranger wrote, and not all that it raises is its own.
+    """
+    try:
+        return read()
+    except Exception as error:
+        log.info("passkey refused", reason=printable(f"{type(error).__name__}: {error}"[:200]))
+        raise _Refused from None

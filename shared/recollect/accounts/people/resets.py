@@ -1,0 +1,103 @@
+"""Use cases of a forgotten password: a link to who reads mail at the address, and another password by it, once."""
+
+import secrets
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+from recollect.accounts.audit.model import Action
+from recollect.accounts.identity.model import hash_secret
+from recollect.accounts.people import acts, passwords, store
+from recollect.accounts.people.breached import BreachedPasswords
+from recollect.accounts.people.model import Credentials, normalized_email
+from recollect.errors import NotFound
+from recollect.ids import new_id
+from recollect.platform.db import Database
+from recollect.platform.mail import Letter
+
+RESET_LIFETIME = timedelta(hours=1)
+MAX_RESETS = 5
+"""Links of one person that hold; another one makes the oldest void."""
+
+MAX_SECRET = 100
+"""Characters of a link's secret; what is longer is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenReset:
+    """A link that holds, and whose it is."""
+
+    id: UUID
+    person_id: UUID
+    email: str
+    name: str
+
+
+async def find_account(db: Database, email: str) -> Credentials | None:
+    """The account of an address; None for none. Raises InvalidInput for what is no address."""
+    async with db.system() as session:
+        return await store.find_credentials(session, normalized_email(email))
+
+
+async def begin_reset(db: Database, person_id: UUID, *, pepper: bytes) -> str:
+    """The secret of a link by which this person takes another password; it is in the answer and nowhere else."""
+    secret, expires_at = secrets.token_urlsafe(32), datetime.now(UTC) + RESET_LIFETIME
+    async with db.personal(person_id) as session:
+        await store.forget_resets(session, person_id, kept=MAX_RESETS - 1)
+        await store.insert_reset(
+            session, person_id, reset_id=new_id(), secret_hash=hash_secret(secret, pepper), expires_at=expires_at
+        )
+    return secret
+
+
+async def open_reset(db: Database, secret: str, *, pepper: bytes) -> OpenReset:
+    """Whose password a link changes. Raises NotFound, alike for every reason why it does not hold."""
+    record = None
+    if secret and len(secret) <= MAX_SECRET:
+        async with db.system() as session:
+            record = await store.find_reset(session, hash_secret(secret, pepper))
+    if record is None or record.expires_at <= datetime.now(UTC):
+        raise _void()
+    return OpenReset(record.id, record.person_id, record.email, record.name)
+
+
+async def reset_password(
+    db: Database,
+    reset: OpenReset,
+    password: str,
+    *,
+    breached: BreachedPasswords | None = None,
+    address: str | None = None,
+) -> None:
+    """Take another password, and end all sessions of the person and all links like this one. `address`: where they are.
+
+    Raises InvalidInput for a password that is not taken, after which the link still holds; NotFound where it was used
+    meanwhile.
+    """
+    await passwords.require_strong(password, (reset.email, reset.name), breached)
+    password_hash = await passwords.hash_password(password)
+    async with db.personal(reset.person_id) as session:
+        if not await store.use_reset(session, reset.person_id, reset.id):
+            raise _void()
+        await store.forget_resets(session, reset.person_id, kept=0)
+        await store.set_password(session, reset.person_id, password_hash)
+        await store.revoke_sessions(session, reset.person_id)
+        await acts.record(session, reset.person_id, Action.PASSWORD_CHANGED, address)
+
+
+def reset_letter(email: str, link: str) -> Letter:
+    """What somebody reads who forgot their password."""
+    return Letter(
+        to=email,
+        subject="Another password for Recollect",
+        text=(
+            "Somebody, probably you, asked for another password for your account on Recollect.\n\n"
+            f"Open this link to take one:\n\n{link}\n\n"
+            "It is used once and holds for an hour. Whoever uses it is to sign in again everywhere.\n"
+            "If you did not ask for it, there is nothing to do: your password stays as it is.\n"
+        ),
+    )
+
+
+def _void() -> NotFound:
+    return NotFound("This link holds no more. Ask for another at /forgot.")

@@ -1,0 +1,54 @@
+"""The address of a mail server, which says how it is reached: by TLS from the first byte, by STARTTLS, or without TLS.
+
+smtps://user:password@mail.example.com            TLS from the first byte (port 465)
+smtp+starttls://user:password@mail.example.com    TLS before anything is said (port 587); never without
+smtp://127.0.0.1                                  no TLS (port 25), and no password: a relay of one's own
+"""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from urllib.parse import unquote, urlsplit
+
+
+class MailSecurity(StrEnum):
+    """How a mail server is reached, as the scheme of its address."""
+
+    TLS = "smtps"
+    STARTTLS = "smtp+starttls"
+    NONE = "smtp"
+
+
+_PORTS = {MailSecurity.TLS: 465, MailSecurity.STARTTLS: 587, MailSecurity.NONE: 25}
+
+
+@dataclass(frozen=True, slots=True)
+class MailServer:
+    """A mail server, and who one is there; `user` None says nothing of that."""
+
+    host: str
+    port: int
+    security: MailSecurity
+    user: str | None = None
+    password: str | None = field(default=None, repr=False)
+
+
+def read_mail_url(text: str) -> MailServer:
+    """The server of such an address. Raises ValueError, which does not repeat the address: it may hold a password."""
+    if not text.isascii() or not text.isprintable() or " " in text:
+        raise ValueError("it may hold printable ASCII only; other signs of a password are written as %XX")
+    try:
+        parts = urlsplit(text)
+        host, port = parts.hostname or "", parts.port
+    except ValueError:
+        raise ValueError("its host or port cannot be read") from None
+    if parts.scheme not in list(MailSecurity):
+        raise ValueError(f"it begins with {', '.join(f'{each}://' for each in MailSecurity)}")
+    if not host or parts.path not in ("", "/") or parts.query or parts.fragment:
+        raise ValueError("it is scheme, user, password, host and port alone")
+    security = MailSecurity(parts.scheme)
+    user, password = (None if each is None else unquote(each) for each in (parts.username, parts.password))
+    if (user is None) != (password is None):
+        raise ValueError("user and password come together, or neither")
+    if user is not None and security is MailSecurity.NONE:
+        raise ValueError("a password is never sent without TLS: take smtps:// or smtp+starttls://")
+    return MailServer(host, port or _PORTS[security], security, user, password)

@@ -1,0 +1,178 @@
+"""A forgotten password over real HTTP and real mail: who gets a link, what it does, and what a stranger learns."""
+
+import re
+from collections.abc import AsyncIterator, Iterator
+
+import asyncpg
+import httpx2
+import pytest
+from pydantic import SecretStr
+
+from recollect.accounts.people import resets
+from recollect.accounts.people import service as people
+from recollect.caller import Caller, Role
+from recollect.errors import NotFound
+from recollect.platform.db import Database
+from recollect.settings import Settings
+from recollect_gateway.admission import RESETS_PER_HOUR
+from tests.support.gateway import RunningGateway, eventually, serving
+from tests.support.mail_server import MailServer, mail_server
+from tests.support.people import PASSWORD, browser, joined, new_email, send_form, sign_in, submit
+
+ANOTHER = "seven lanterns over harbour mud"
+
+
+@pytest.fixture
+async def mail() -> AsyncIterator[MailServer]:
+    async with mail_server() as server:
+        yield server
+
+
+@pytest.fixture
+def mailing(settings: Settings, mail: MailServer) -> Iterator[RunningGateway]:
+    """A gateway that sends mail."""
+    update = {"mail_url": SecretStr(f"smtp://127.0.0.1:{mail.port}"), "mail_from": "memory@example.com"}
+    with serving(settings.model_copy(update=update)) as gateway:
+        yield gateway
+
+
+@pytest.fixture
+async def http(mailing: RunningGateway) -> AsyncIterator[httpx2.AsyncClient]:
+    async with browser(mailing) as client:
+        yield client
+
+
+@pytest.fixture
+def pepper(settings: Settings) -> bytes:
+    return settings.key_secret.get_secret_value().encode()
+
+
+@pytest.fixture
+async def link(db: Database, caller: Caller, pepper: bytes) -> tuple[str, str]:
+    """A new member's address, and a link of theirs."""
+    person = await joined(db, caller, Role.READER, pepper=pepper)
+    return person.email, f"/reset/{await resets.begin_reset(db, person.id, pepper=pepper)}"
+
+
+async def test_a_link_goes_to_the_address_and_ends_all_sessions(
+    http: httpx2.AsyncClient, mailing: RunningGateway, mail: MailServer, db: Database, caller: Caller, pepper: bytes
+) -> None:
+    person = await joined(db, caller, Role.READER, pepper=pepper)
+    async with browser(mailing) as elsewhere:
+        await sign_in(elsewhere, person.email)
+        asked = await submit(http, "/forgot", email=f" {person.email.upper()} ")
+        await mail.wait_for_messages(1)
+        (message,) = mail.messages
+        assert message["To"] == person.email
+        [found] = re.findall(rf"{mailing.url}(/reset/\S+)", message.get_content())
+        assert found not in asked.text
+        taken = await submit(http, found, password=ANOTHER)
+        assert (taken.status_code, taken.headers["location"]) == (303, "/sign-in")
+        assert (await elsewhere.get("/account")).status_code == 303
+    assert (await sign_in(http, person.email)).status_code == 401
+    assert (await sign_in(http, person.email, ANOTHER)).status_code == 303
+
+
+async def test_who_has_no_account_gets_nothing_and_the_same_answer(
+    http: httpx2.AsyncClient, mail: MailServer, db: Database, caller: Caller, pepper: bytes
+) -> None:
+    """The answer is given before anybody looks: it takes as long."""
+    known = (await joined(db, caller, Role.READER, pepper=pepper)).email
+    without_password = (await people.register(db, new_email(), "Grace", None)).email
+    answers = [
+        await submit(http, "/forgot", email=each) for each in ("no address", new_email(), without_password, known)
+    ]
+    assert {(answer.status_code, answer.text) for answer in answers} == {(200, answers[0].text)}
+    await mail.wait_for_messages(1)
+    assert [message["To"] for message in mail.messages] == [known]
+
+
+async def test_an_address_is_written_to_so_often_in_an_hour(http: httpx2.AsyncClient) -> None:
+    """Whether or not there is an account."""
+    email = new_email()
+    statuses = [(await submit(http, "/forgot", email=email)).status_code for _ in range(RESETS_PER_HOUR + 1)]
+    assert statuses == [200] * RESETS_PER_HOUR + [429]
+    assert (await submit(http, "/forgot", email=new_email())).status_code == 200
+
+
+async def test_a_client_asks_so_often(settings: Settings) -> None:
+    update = {"sign_ins_per_minute": 2, "trusted_proxies": ["127.0.0.0/8"]}
+    with serving(settings.model_copy(update=update)) as gateway:
+        async with gateway.http(**{"X-Forwarded-For": "198.51.100.21"}) as http:
+            assert [(await http.post("/forgot")).status_code for _ in range(3)] == [400, 400, 429]
+            assert [(await http.get("/reset/made-up")).status_code for _ in range(3)] == [404, 404, 429]
+
+
+async def test_mail_that_fails_is_no_difference(
+    http: httpx2.AsyncClient, mail: MailServer, link: tuple[str, str]
+) -> None:
+    mail.refusal = "550 no"
+    answer = await submit(http, "/forgot", email=link[0])
+    await eventually(lambda: _had(mail, 1))
+    assert (await submit(http, "/forgot", email=new_email())).text == answer.text
+
+
+async def test_without_mail_an_operator_is_asked(gateway: RunningGateway) -> None:
+    async with browser(gateway) as http:
+        assert "recollect people reset-password" in (await http.get("/forgot")).text
+        assert "/forgot" in (await http.get("/sign-in")).text
+
+
+class TestLinks:
+    @pytest.fixture
+    async def http(self, gateway: RunningGateway) -> AsyncIterator[httpx2.AsyncClient]:
+        """Whether a gateway sends mail makes no difference to links."""
+        async with browser(gateway) as client:
+            yield client
+
+    async def test_opening_one_uses_nothing_up_and_using_it_does(
+        self, http: httpx2.AsyncClient, link: tuple[str, str]
+    ) -> None:
+        shown = [await http.get(link[1]) for _ in range(2)]
+        assert [page.status_code for page in shown] == [200, 200]
+        weak = await send_form(http, shown[1].text, link[1], password="password1234")
+        assert (weak.status_code, "easily guessed" in weak.text) == (400, True)
+        assert (await send_form(http, shown[1].text, link[1], password=ANOTHER)).status_code == 303
+        again = await send_form(http, shown[1].text, link[1], password=PASSWORD)
+        assert (again.status_code, (await http.get(link[1])).status_code) == (404, 404)
+
+    async def test_using_one_makes_the_others_void(
+        self, http: httpx2.AsyncClient, db: Database, link: tuple[str, str], pepper: bytes
+    ) -> None:
+        account = await resets.find_account(db, link[0])
+        assert account is not None
+        other = f"/reset/{await resets.begin_reset(db, account.id, pepper=pepper)}"
+        assert (await submit(http, other, password=ANOTHER)).status_code == 303
+        assert (await http.get(link[1])).status_code == 404
+
+    async def test_a_form_of_another_site_changes_nothing(
+        self, http: httpx2.AsyncClient, link: tuple[str, str]
+    ) -> None:
+        await http.get(link[1])
+        evil = {"Origin": "https://evil.example"}
+        assert (await http.post(link[1], data={"password": ANOTHER}, headers=evil)).status_code == 403
+        assert (await http.post(link[1], data={"password": ANOTHER})).status_code == 403
+        assert (await sign_in(http, link[0])).status_code == 303
+
+    async def test_one_that_ended_looks_like_one_that_never_was(
+        self, http: httpx2.AsyncClient, link: tuple[str, str], owner: asyncpg.Connection
+    ) -> None:
+        await owner.execute(
+            "UPDATE password_resets SET expires_at = now() FROM people p WHERE p.id = person_id AND p.email = $1",
+            link[0],
+        )
+        ended, unknown = await http.get(link[1]), await http.get("/reset/" + "x" * 43)
+        assert (ended.status_code, ended.text) == (404, unknown.text)
+
+    async def test_a_person_has_so_many(self, db: Database, link: tuple[str, str], pepper: bytes) -> None:
+        account = await resets.find_account(db, link[0])
+        assert account is not None
+        held = [await resets.begin_reset(db, account.id, pepper=pepper) for _ in range(resets.MAX_RESETS)]
+        for secret in held:
+            assert (await resets.open_reset(db, secret, pepper=pepper)).email == link[0]
+        with pytest.raises(NotFound, match="holds no more"):
+            await resets.open_reset(db, link[1].removeprefix("/reset/"), pepper=pepper)
+
+
+async def _had(mail: MailServer, connections: int) -> bool:
+    return mail.most >= connections

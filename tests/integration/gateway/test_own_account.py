@@ -1,0 +1,178 @@
+"""What people end on their own account page: what they let clients do, and their memberships."""
+
+import re
+from collections.abc import AsyncIterator
+from uuid import uuid4
+
+import httpx2
+import pytest
+
+from recollect.accounts.identity.model import operator_caller
+from recollect.accounts.oauth.grants import service as grants
+from recollect.accounts.oauth.grants.model import Approval, TokenTimes, authorization_server
+from recollect.accounts.people import service as people
+from recollect.accounts.people.model import Person
+from recollect.caller import Caller, Role
+from recollect.errors import Unauthenticated
+from recollect.graph.graphs import service as graphs
+from recollect.graph.graphs.model import NewGraph
+from recollect.platform.db import Database
+from recollect.settings import Settings
+from tests.conftest import NewTenant
+from tests.support.gateway import RunningGateway
+from tests.support.people import browser, joined, sign_in
+
+RESOURCE = "https://memory.example.com/mcp"
+CLIENT = "https://client.example.com/oauth.json"
+
+
+@pytest.fixture
+def pepper(settings: Settings) -> bytes:
+    return settings.key_secret.get_secret_value().encode()
+
+
+@pytest.fixture
+async def other_caller(new_tenant: NewTenant) -> Caller:
+    """Of another tenant."""
+    return operator_caller(await new_tenant())
+
+
+@pytest.fixture
+async def person(db: Database, caller: Caller, pepper: bytes) -> Person:
+    """A member of the test's tenant."""
+    return await joined(db, caller, Role.MEMBER, pepper=pepper)
+
+
+@pytest.fixture
+async def http(gateway: RunningGateway, person: Person) -> AsyncIterator[httpx2.AsyncClient]:
+    """The person's browser, signed in."""
+    async with browser(gateway) as client:
+        assert (await sign_in(client, person.email)).status_code == 303
+        yield client
+
+
+async def granted(
+    db: Database, caller: Caller, person: Person, pepper: bytes, *, name: str = "Claude", graph: str | None = None
+) -> str:
+    """An access token of a grant that the person gave a client in the caller's tenant."""
+    [membership] = [each for each in await people.list_memberships(db, person.id, within=None) if each.tenant_id == caller.tenant_id]
+    async with db.transaction(grants.approving(membership, person.id)) as tx:
+        ids = (await graphs.get_graph(tx, graph)).id if graph else None
+        code = await grants.approve(
+            tx,
+            Approval(
+                person.id, CLIENT, name, ("memory:read",), (ids,) if ids else None, None, RESOURCE, "http://x", "c"
+            ),
+            pepper=pepper,
+        )
+    async with db.transaction(authorization_server(caller.tenant_id)) as tx:
+        presented = await grants.present_code(tx, code, CLIENT, pepper=pepper)
+        assert presented is not None
+        times = TokenTimes.of(Settings())
+        return (await grants.redeem_code(tx, presented, refreshes=True, times=times, pepper=pepper)).access
+
+
+async def holds(db: Database, token: str, pepper: bytes) -> bool:
+    try:
+        await grants.authenticate(db, token, resource=RESOURCE, pepper=pepper)
+    except Unauthenticated:
+        return False
+    return True
+
+
+async def post(http: httpx2.AsyncClient, action: str, token: str | None = None) -> httpx2.Response:
+    shown = (await http.get("/account")).text
+    token = token or re.findall(r'name="form_token" value="(\w+)"', shown)[0]
+    return await http.post(action, data={"form_token": token})
+
+
+def ends(page: str) -> list[str]:
+    return re.findall(r'action="(/account/grants/[0-9a-f-]+/end)"', page)
+
+
+class TestGrants:
+    async def test_they_are_listed_and_ended(
+        self, http: httpx2.AsyncClient, db: Database, caller: Caller, person: Person, pepper: bytes
+    ) -> None:
+        async with db.transaction(caller) as tx:
+            await graphs.create_graph(tx, NewGraph("notebook"))
+        token = await granted(db, caller, person, pepper, name="<Claude>", graph="notebook")
+        shown = (await http.get("/account")).text
+        for told in ("&lt;Claude&gt;", "memory:read", "notebook"):
+            assert told in shown
+        [action] = ends(shown)
+        assert (await post(http, action, "0" * 64)).status_code == 403
+        assert await holds(db, token, pepper)
+        assert (await post(http, action)).status_code == 303
+        assert not await holds(db, token, pepper)
+        assert ends((await http.get("/account")).text) == []
+        async with db.transaction(caller, read_only=True) as tx:
+            [grant] = await grants.list_grants(tx, person_id=person.id)
+        assert grant.revoked_by == f"person:{person.id}"
+
+    async def test_those_of_every_tenant_are_there_and_nobody_elses(
+        self,
+        http: httpx2.AsyncClient,
+        db: Database,
+        caller: Caller,
+        other_caller: Caller,
+        person: Person,
+        pepper: bytes,
+    ) -> None:
+        neighbour = await joined(db, caller, Role.MEMBER, pepper=pepper)
+        stranger = await joined(db, other_caller, Role.OWNER, pepper=pepper)
+        theirs = [
+            await granted(db, caller, neighbour, pepper, name="Neighbours client"),
+            await granted(db, other_caller, stranger, pepper, name="Strangers client"),
+        ]
+        mine = await granted(db, caller, person, pepper)
+        shown = (await http.get("/account")).text
+        assert "Neighbours" not in shown
+        assert "Strangers" not in shown
+        [action] = ends(shown)
+        for each, tenant in ((neighbour, caller), (stranger, other_caller)):
+            async with db.transaction(tenant, read_only=True) as tx:
+                [grant] = await grants.list_grants(tx, person_id=each.id)
+            foreign = await post(http, f"/account/grants/{grant.id}/end")
+            unknown = await post(http, f"/account/grants/{uuid4()}/end")
+            assert (foreign.status_code, foreign.text) == (404, unknown.text)
+        assert [await holds(db, token, pepper) for token in (*theirs, mine)] == [True, True, True]
+        assert (await post(http, action)).status_code == 303
+
+
+class TestLeaving:
+    async def test_who_leaves_is_no_member_and_their_clients_are_out(
+        self, http: httpx2.AsyncClient, db: Database, caller: Caller, person: Person, pepper: bytes
+    ) -> None:
+        token = await granted(db, caller, person, pepper)
+        action = f"/account/organisations/{caller.tenant}/leave"
+        assert action in (await http.get("/account")).text
+        assert (await post(http, action, "0" * 64)).status_code == 403
+        assert (await post(http, action)).status_code == 303
+        shown = (await http.get("/account")).text
+        assert f"/t/{caller.tenant}/mcp" not in shown
+        assert not await holds(db, token, pepper)
+
+    async def test_the_last_owner_stays(
+        self, gateway: RunningGateway, db: Database, caller: Caller, pepper: bytes
+    ) -> None:
+        owner = await joined(db, caller, Role.OWNER, pepper=pepper)
+        async with browser(gateway) as http:
+            await sign_in(http, owner.email)
+            answer = await post(http, f"/account/organisations/{caller.tenant}/leave")
+            assert (answer.status_code, "last owner" in answer.text) == (409, True)
+            assert f"/t/{caller.tenant}/mcp" in (await http.get("/account")).text
+
+    async def test_another_tenant_looks_like_none(self, http: httpx2.AsyncClient, other_caller: Caller) -> None:
+        foreign = await post(http, f"/account/organisations/{other_caller.tenant}/leave")
+        unknown = await post(http, "/account/organisations/nowhere/leave")
+        assert (foreign.status_code, foreign.text) == (404, unknown.text)
+
+
+async def test_who_is_not_signed_in_ends_nothing(gateway: RunningGateway) -> None:
+    async with browser(gateway) as http:
+        shown = (await http.get("/sign-in")).text
+        token = re.findall(r'name="form_token" value="(\w+)"', shown)[0]
+        for action in (f"/account/grants/{uuid4()}/end", "/account/organisations/acme/leave"):
+            answer = await http.post(action, data={"form_token": token})
+            assert answer.status_code == 303

@@ -1,0 +1,268 @@
+"""Passkeys over real HTTP, with an authenticator in software: the right way, and every wrong one."""
+
+import json
+import re
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import asyncpg
+import httpx2
+import pytest
+
+from recollect.accounts.passkeys.model import MAX_PASSKEYS
+from recollect.accounts.passkeys.service import NOT_ADDED, REFUSAL
+from recollect.accounts.people.model import Person
+from recollect.caller import Caller, Role
+from recollect.platform.db import Database
+from recollect.settings import Settings
+from tests.support.authenticator import Authenticator
+from tests.support.gateway import RunningGateway
+from tests.support.people import PASSWORD, browser, joined, sign_in
+
+ACCOUNT, SIGN_IN = "/account/passkeys", "/passkeys/sign-in"
+
+
+@pytest.fixture
+def pepper(settings: Settings) -> bytes:
+    return settings.key_secret.get_secret_value().encode()
+
+
+@pytest.fixture
+async def http(gateway: RunningGateway) -> AsyncIterator[httpx2.AsyncClient]:
+    async with browser(gateway) as client:
+        yield client
+
+
+@dataclass(frozen=True)
+class Holder:
+    """A person with a passkey, signed in in a browser of their own."""
+
+    person: Person
+    http: httpx2.AsyncClient
+    device: Authenticator
+
+
+@pytest.fixture
+async def holder(gateway: RunningGateway, db: Database, caller: Caller, pepper: bytes) -> AsyncIterator[Holder]:
+    person = await joined(db, caller, Role.READER, pepper=pepper)
+    async with browser(gateway) as client:
+        await sign_in(client, person.email)
+        device, answer = await add(client, Authenticator(gateway.url))
+        assert answer.status_code == 200, answer.text
+        yield Holder(person, client, device)
+
+
+async def token_of(http: httpx2.AsyncClient, path: str) -> str:
+    return str(re.findall(r'name="form_token" value="(\w+)"', (await http.get(path)).text)[0])
+
+
+async def asked(http: httpx2.AsyncClient, path: str, token: str) -> dict[str, Any]:
+    """What our server asks the browser for."""
+    answer = await http.post(f"{path}/options", data={"form_token": token})
+    assert answer.status_code == 200, answer.text
+    options: dict[str, Any] = json.loads(answer.text)
+    return options
+
+
+async def add(
+    http: httpx2.AsyncClient, device: Authenticator, *, password: str = PASSWORD, name: str = "Laptop"
+) -> tuple[Authenticator, httpx2.Response]:
+    token = await token_of(http, "/account")
+    device, credential = device.make(await asked(http, ACCOUNT, token))
+    fields = {"form_token": token, "credential": credential, "name": name, "password": password}
+    return device, await http.post(ACCOUNT, data=fields)
+
+
+async def sign(http: httpx2.AsyncClient, device: Authenticator, *, count: int | None = None) -> httpx2.Response:
+    token = await token_of(http, "/sign-in")
+    return await present(http, token, device.sign(await asked(http, SIGN_IN, token), count=count))
+
+
+async def present(http: httpx2.AsyncClient, token: str, credential: str) -> httpx2.Response:
+    return await http.post(SIGN_IN, data={"form_token": token, "credential": credential, "next": "/account"})
+
+
+def assert_refused(answer: httpx2.Response) -> None:
+    """Alike for every reason."""
+    assert (answer.status_code, REFUSAL in answer.text) == (401, True)
+    assert "recollect_session" not in answer.cookies
+
+
+class TestSigningIn:
+    async def test_it_needs_neither_address_nor_password(self, holder: Holder, http: httpx2.AsyncClient) -> None:
+        answer = await sign(http, holder.device)
+        assert (answer.status_code, answer.headers["location"]) == (303, "/account")
+        account = (await http.get("/account")).text
+        assert holder.person.email in account
+        assert "Laptop" in account
+
+    async def test_the_browser_is_asked_to_verify_its_person_and_told_nobody(self, http: httpx2.AsyncClient) -> None:
+        options = await asked(http, SIGN_IN, await token_of(http, "/sign-in"))
+        assert options["userVerification"] == "required"
+        assert options["rpId"] == "127.0.0.1"
+        assert options.get("allowCredentials", []) == []
+
+    async def test_a_page_of_another_origin_signs_nothing(self, holder: Holder, http: httpx2.AsyncClient) -> None:
+        evil = replace(holder.device, origin="https://evil.example", host="127.0.0.1")
+        assert_refused(await sign(http, evil))
+
+    async def test_nor_for_another_host(self, holder: Holder, http: httpx2.AsyncClient) -> None:
+        assert_refused(await sign(http, replace(holder.device, host="evil.example")))
+
+    async def test_nor_without_verifying_its_person(self, holder: Holder, http: httpx2.AsyncClient) -> None:
+        assert_refused(await sign(http, replace(holder.device, verifies=False)))
+
+    async def test_nor_by_another_key(self, holder: Holder, http: httpx2.AsyncClient) -> None:
+        other = Authenticator(holder.device.origin)
+        assert_refused(await sign(http, replace(holder.device, key=other.key)))
+        assert_refused(await sign(http, replace(other, user_handle=holder.device.user_handle)))
+
+    async def test_a_challenge_is_answered_once(self, holder: Holder, http: httpx2.AsyncClient) -> None:
+        token = await token_of(http, "/sign-in")
+        credential = holder.device.sign(await asked(http, SIGN_IN, token))
+        assert (await present(http, token, credential)).status_code == 303
+        http.cookies.delete("recollect_session")
+        assert_refused(await present(http, token, credential))
+
+    async def test_also_where_the_first_answer_was_wrong(self, holder: Holder, http: httpx2.AsyncClient) -> None:
+        token = await token_of(http, "/sign-in")
+        options = await asked(http, SIGN_IN, token)
+        assert_refused(await present(http, token, replace(holder.device, verifies=False).sign(options)))
+        assert_refused(await present(http, token, holder.device.sign(options)))
+
+    async def test_a_challenge_belongs_to_its_browser(
+        self, holder: Holder, http: httpx2.AsyncClient, gateway: RunningGateway
+    ) -> None:
+        async with browser(gateway) as other:
+            options = await asked(other, SIGN_IN, await token_of(other, "/sign-in"))
+        assert_refused(await present(http, await token_of(http, "/sign-in"), holder.device.sign(options)))
+
+    async def test_a_challenge_ends(self, holder: Holder, http: httpx2.AsyncClient, owner: asyncpg.Connection) -> None:
+        token = await token_of(http, "/sign-in")
+        options = await asked(http, SIGN_IN, token)
+        await owner.execute("UPDATE passkey_challenges SET expires_at = now() - interval '1 second'")
+        assert_refused(await present(http, token, holder.device.sign(options)))
+
+    async def test_a_counter_that_goes_back_is_a_copy(self, holder: Holder, http: httpx2.AsyncClient) -> None:
+        assert (await sign(http, holder.device, count=7)).status_code == 303
+        http.cookies.delete("recollect_session")
+        assert_refused(await sign(http, holder.device, count=7))
+        assert_refused(await sign(http, holder.device, count=6))
+        assert (await sign(http, holder.device, count=8)).status_code == 303
+
+    async def test_a_device_that_does_not_count_is_taken(self, holder: Holder, http: httpx2.AsyncClient) -> None:
+        for _ in range(2):
+            assert (await sign(http, holder.device, count=0)).status_code == 303
+            http.cookies.delete("recollect_session")
+
+    async def test_it_signs_in_nobody_else(
+        self, holder: Holder, http: httpx2.AsyncClient, db: Database, caller: Caller, pepper: bytes
+    ) -> None:
+        victim = await joined(db, caller, Role.OWNER, pepper=pepper)
+        assert_refused(await sign(http, replace(holder.device, user_handle=victim.id.bytes)))
+        assert_refused(await sign(http, replace(holder.device, user_handle=b"")))
+
+    @pytest.mark.parametrize(
+        "credential", ["", "{}", "[]", "null", "x" * 20_000, '{"id": "AA", "rawId": "AA", "response": {}}', "\x00"]
+    )
+    async def test_nonsense_is_refused_alike(self, http: httpx2.AsyncClient, credential: str) -> None:
+        assert_refused(await present(http, await token_of(http, "/sign-in"), credential))
+
+    async def test_a_form_of_another_site_is_refused(self, holder: Holder, http: httpx2.AsyncClient) -> None:
+        token = await token_of(http, "/sign-in")
+        credential = holder.device.sign(await asked(http, SIGN_IN, token))
+        assert (await http.post(f"{SIGN_IN}/options")).status_code == 400
+        assert (await present(http, "0" * 64, credential)).status_code == 403
+
+
+class TestAdding:
+    async def test_who_is_signed_in_tells_the_password(self, holder: Holder, gateway: RunningGateway) -> None:
+        _, answer = await add(holder.http, Authenticator(gateway.url), password="wrong")
+        assert (answer.status_code, "password of now" in answer.text) == (400, True)
+
+    @pytest.mark.parametrize(
+        "change", [{"origin": "https://evil.example"}, {"host": "evil.example"}, {"verifies": False}]
+    )
+    async def test_a_wrong_ceremony_adds_nothing(
+        self, holder: Holder, gateway: RunningGateway, change: dict[str, Any]
+    ) -> None:
+        device = replace(Authenticator(gateway.url, host="127.0.0.1"), **change)
+        _, answer = await add(holder.http, device, name="Wrong")
+        assert (answer.status_code, NOT_ADDED in answer.text) == (400, True)
+        assert "Wrong" not in (await holder.http.get("/account")).text
+
+    async def test_a_challenge_is_for_the_person_who_asked(
+        self, holder: Holder, gateway: RunningGateway, db: Database, caller: Caller, pepper: bytes
+    ) -> None:
+        """Also in the same browser, and one of signing in is none of adding."""
+        token = await token_of(holder.http, "/account")
+        options = await asked(holder.http, ACCOUNT, token)
+        other = await joined(db, caller, Role.READER, pepper=pepper)
+        holder.http.cookies.delete("recollect_session")
+        await sign_in(holder.http, other.email)
+        for challenge in (options, await asked(holder.http, SIGN_IN, token)):
+            _, credential = Authenticator(gateway.url).make(options | {"challenge": challenge["challenge"]})
+            fields = {"form_token": token, "credential": credential, "name": "x", "password": PASSWORD}
+            answer = await holder.http.post(ACCOUNT, data=fields)
+            assert (answer.status_code, NOT_ADDED in answer.text) == (400, True)
+
+    async def test_a_credential_is_one_persons(
+        self, holder: Holder, http: httpx2.AsyncClient, db: Database, caller: Caller, pepper: bytes
+    ) -> None:
+        other = await joined(db, caller, Role.READER, pepper=pepper)
+        await sign_in(http, other.email)
+        _, answer = await add(http, holder.device)
+        assert (answer.status_code, "registered already" in answer.text) == (400, True)
+
+    async def test_a_person_has_so_many(
+        self, holder: Holder, gateway: RunningGateway, owner: asyncpg.Connection
+    ) -> None:
+        await owner.execute(
+            """INSERT INTO passkeys (id, person_id, credential_id, public_key, sign_count, name)
+            SELECT gen_random_uuid(), $1, gen_random_uuid()::text::bytea, 'x', 0, 'x' FROM generate_series(2, $2)""",
+            holder.person.id,
+            MAX_PASSKEYS,
+        )
+        _, answer = await add(holder.http, Authenticator(gateway.url))
+        assert (answer.status_code, f"{MAX_PASSKEYS} passkeys" in answer.text) == (400, True)
+
+    async def test_who_is_not_signed_in_is_asked_to(self, http: httpx2.AsyncClient) -> None:
+        token = await token_of(http, "/sign-in")
+        assert (await http.post(f"{ACCOUNT}/options", data={"form_token": token})).status_code == 401
+        assert (await http.post(ACCOUNT, data={"form_token": token})).headers["location"] == "/sign-in"
+
+
+class TestOwn:
+    async def test_they_are_named_and_removed(self, holder: Holder, http: httpx2.AsyncClient) -> None:
+        shown = await holder.http.get("/account")
+        [action] = re.findall(r'action="(/account/passkeys/[0-9a-f-]+)/remove"', shown.text)
+        token = await token_of(holder.http, "/account")
+        await holder.http.post(f"{action}/name", data={"form_token": token, "name": "<Old> laptop"})
+        assert "&lt;Old&gt; laptop" in (await holder.http.get("/account")).text
+        assert (await holder.http.post(f"{action}/name", data={"form_token": token, "name": ""})).status_code == 400
+        assert (await holder.http.post(f"{action}/remove", data={"form_token": "0" * 64})).status_code == 403
+        assert (await holder.http.post(f"{action}/remove", data={"form_token": token})).status_code == 303
+        assert_refused(await sign(http, holder.device))
+
+    async def test_nobody_elses_are_reached(
+        self, holder: Holder, http: httpx2.AsyncClient, db: Database, caller: Caller, pepper: bytes
+    ) -> None:
+        [action] = re.findall(
+            r'action="(/account/passkeys/[0-9a-f-]+)/remove"', (await holder.http.get("/account")).text
+        )
+        await sign_in(http, (await joined(db, caller, Role.OWNER, pepper=pepper)).email)
+        token = await token_of(http, "/account")
+        for what in ("name", "remove"):
+            answer = await http.post(f"{action}/{what}", data={"form_token": token, "name": "Stolen"})
+            assert answer.status_code == 404
+        assert "Laptop" in (await holder.http.get("/account")).text
+
+
+async def test_the_script_is_ours_and_the_policy_lets_no_other(http: httpx2.AsyncClient) -> None:
+    page = await http.get("/sign-in")
+    assert "script-src 'self';" in page.headers["content-security-policy"]
+    assert re.findall(r"<script[^>]*>(.*?)</script>", page.text) == [""]
+    script = await http.get("/assets/passkeys.js")
+    assert (script.status_code, script.headers["content-type"].partition(";")[0]) == (200, "text/javascript")
+    assert "navigator.credentials" in script.text

@@ -1,0 +1,40 @@
+"""Every page that takes a password asks the service that knows breached ones."""
+
+import hashlib
+
+from recollect.accounts.members import service as members
+from recollect.accounts.people import resets
+from recollect.caller import Caller, Role
+from recollect.platform.db import Database
+from recollect.settings import Settings
+from tests.support.gateway import serving
+from tests.support.people import PASSWORD, browser, joined, new_email, sign_in, submit
+from tests.support.web_server import plain, web_server
+
+BREACHED = "ochre kettle beneath the pier"
+
+
+async def test_every_page_that_takes_a_password_looks_it_up(db: Database, caller: Caller, settings: Settings) -> None:
+    suffix = hashlib.sha1(BREACHED.encode()).hexdigest()[5:].upper()
+    pepper = settings.key_secret.get_secret_value().encode()
+    person = await joined(db, caller, Role.READER, pepper=pepper)
+    reset = f"/reset/{await resets.begin_reset(db, person.id, pepper=pepper)}"
+    async with db.transaction(caller) as tx:
+        join = f"/join/{(await members.invite(tx, new_email(), Role.READER, pepper=pepper)).secret}"
+    async with web_server(plain(f"{suffix}:9".encode(), "Content-Type: text/plain")) as server:
+        update = {
+            "breached_passwords_url": f"http://127.0.0.1:{server.port}/range",
+            "outbound_networks": ["127.0.0.0/8"],
+        }
+        with serving(settings.model_copy(update=update)) as gateway:
+            async with browser(gateway) as http:
+                answers = [
+                    await submit(http, reset, password=BREACHED),
+                    await submit(http, join, name="Grace", password=BREACHED),
+                ]
+                await sign_in(http, person.email)
+                fields = {"old_password": PASSWORD, "password": BREACHED}
+                answers.append(await submit(http, "/account", "/account/password", **fields))
+    assert [answer.status_code for answer in answers] == [400, 400, 400]
+    assert all("stolen from another service" in answer.text for answer in answers)
+    assert len(server.requests) == 3

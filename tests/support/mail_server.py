@@ -1,0 +1,100 @@
+"""An SMTP server on loopback that keeps what it is handed."""
+
+import asyncio
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from email import message_from_bytes
+from email.message import EmailMessage
+from email.policy import default
+from typing import Any
+
+from aiosmtpd.smtp import SMTP, AuthResult, Envelope
+
+
+@dataclass
+class MailServer:
+    """What was handed over: envelopes, as they came. `refusal`: what is said to a message instead of taking it.
+
+    `silent`: it says nothing to one. `most`: the connections that it had at once.
+    """
+
+    port: int = 0
+    refusal: str | None = None
+    silent: bool = False
+    most: int = 0
+    logins: list[tuple[bytes, bytes]] = field(default_factory=list)
+    envelopes: list[Envelope] = field(default_factory=list)
+    _taken: asyncio.Condition = field(default_factory=asyncio.Condition)
+
+    @property
+    def messages(self) -> list[EmailMessage]:
+        """The messages, read."""
+        return [_read(envelope) for envelope in self.envelopes]
+
+    async def wait_for_messages(self, count: int) -> None:
+        async with self._taken:
+            await self._taken.wait_for(lambda: len(self.envelopes) >= count)
+
+    async def handle_DATA(self, server: Any, session: Any, envelope: Envelope) -> str:
+        if self.silent:
+            await asyncio.Event().wait()
+        if self.refusal is not None:
+            return self.refusal
+        async with self._taken:
+            self.envelopes.append(envelope)
+            self._taken.notify_all()
+        return "250 OK"
+
+    def authenticate(self, server: Any, session: Any, envelope: Any, mechanism: str, login: Any) -> AuthResult:
+        self.logins.append((login.login, login.password))
+        return AuthResult(success=True)
+
+
+@asynccontextmanager
+async def mail_server(
+    *, tls: ssl.SSLContext | None = None, starttls: ssl.SSLContext | None = None
+) -> AsyncIterator[MailServer]:
+    """A server for as long as the context lasts; with TLS from the first byte, or offering STARTTLS."""
+    told = MailServer()
+    loop = asyncio.get_running_loop()
+    connections: set[asyncio.BaseTransport] = set()
+
+    class Connection(SMTP):
+        def connection_made(self, transport: asyncio.BaseTransport) -> None:
+            self._tracked = transport
+            connections.add(transport)
+            told.most = max(told.most, len(connections))
+            super().connection_made(transport)
+
+        def connection_lost(self, error: Exception | None) -> None:
+            connections.discard(self._tracked)
+            super().connection_lost(error)
+
+    def connected() -> SMTP:
+        return Connection(
+            told,
+            hostname="localhost",
+            loop=loop,
+            tls_context=starttls,
+            require_starttls=starttls is not None,
+            authenticator=told.authenticate,
+            auth_require_tls=tls is None,
+        )
+
+    server = await loop.create_server(connected, "127.0.0.1", 0, ssl=tls)
+    told.port = server.sockets[0].getsockname()[1]
+    try:
+        yield told
+    finally:
+        server.close()
+        for each in list(connections):
+            each.close()
+
+
+def _read(envelope: Envelope) -> EmailMessage:
+    assert isinstance(envelope.content, bytes)
+    message = message_from_bytes(envelope.content, policy=default)
+    assert isinstance(message, EmailMessage)
+    return message
