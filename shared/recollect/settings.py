@@ -194,7 +194,7 @@ class Settings(BaseSettings):
         description="Those of one tenant while others have asked in the last five seconds. A tenant alone has all.",
     )
     call_wait_seconds: float = Field(
-        default=10.0, gt=0, description="How long a call waits for its turn before it is told to try again."
+        default=30.0, gt=0, description="How long a call waits for its turn before it is told to try again."
     )
     rate_limit_wait_seconds: float = Field(
         default=0.2,

@@ -105,9 +105,10 @@ async def measure_crowd(stack: Stack, crowd: int, rows: list[MeasuredBeside]) ->
             _, port = await held.enter_async_context(stack.another_gateway(f"gateway of {name}", app_url))
             places.append((port, keys))
         (alone, one), (crowded, many) = places
-        for _ in range(2 * ROUNDS):
+        for number in range(2 * ROUNDS):
             await _sample(alone, one, corpus, row.alone)
-            await _sample(crowded, many, corpus, row.beside)
+            first = number * CALLS % len(many)
+            await _sample(crowded, [*many[first:], *many[:first]], corpus, row.beside)
 
 
 async def _crowded(settings: Settings, caller: Caller, count: int) -> list[str]:
