@@ -15,7 +15,6 @@ on what it did not ask for meanwhile.
 """
 
 import asyncio
-import math
 import time
 from collections import OrderedDict, deque
 from collections.abc import AsyncIterator, Callable, Hashable
@@ -71,7 +70,7 @@ class FairQueue:
         self._lately: OrderedDict[Hashable, _Tenant] = OrderedDict()
         self._busy: dict[Hashable, _Tenant] = {}
         self._virtual_time = 0.0
-        self._gap_since = -GAP_SECONDS
+        self._again: asyncio.TimerHandle | None = None
 
     @asynccontextmanager
     async def slot(self, tenant: Hashable, *, wait_seconds: float) -> AsyncIterator["Slot"]:
@@ -134,12 +133,7 @@ class FairQueue:
         known.held -= 1
         known.service += max(seconds, LEAST_SERVICE)
         if known.waiting:
-            rest = min(RESTS * seconds, REST_SECONDS)
-            known.rests_until = self._clock() + rest
-            self._grant_in(rest)
-        else:
-            self._gap_since = self._clock()
-            self._grant_in(GAP_SECONDS)
+            known.rests_until = self._clock() + min(RESTS * seconds, REST_SECONDS)
         self._forget_idle(tenant, known)
         self.grant()
 
@@ -153,26 +147,37 @@ class FairQueue:
         if not known.is_busy:
             self._busy.pop(tenant, None)
 
-    def _grant_in(self, seconds: float) -> None:
-        if any(each.waiting for each in self._busy.values()):
-            asyncio.get_running_loop().call_later(seconds, self.grant)
-
-    def _somebody_is_modest(self) -> bool:
-        """Whether calls are served, or were a moment ago, of tenants none of whose calls wait."""
-        if self._clock() - self._gap_since < GAP_SECONDS:
-            return True
-        return any(each.held and not each.waiting for each in self._busy.values())
+    def _rests(self, tenant: _Tenant) -> bool:
+        """Whether it rests, for others none of whose calls wait and that are served, or asked a moment ago."""
+        now = self._clock()
+        if now >= tenant.rests_until:
+            return False
+        for known in reversed(self._lately.values()):
+            if now - known.asked_at >= GAP_SECONDS:
+                break
+            if known is not tenant and not known.waiting:
+                return True
+        return any(each is not tenant and each.held and not each.waiting for each in self._busy.values())
 
     def grant(self) -> None:
-        """Give free slots to who may have them."""
+        """Give free slots to who may have them, and see to it that those who rest are thought of again."""
+        self._grant_free()
+        rests = [each.rests_until for each in self._busy.values() if each.waiting and self._rests(each)]
+        if rests and self._again is None:
+            # Loops keep time by milliseconds: what came a little too early would not come again.
+            seconds = min(min(rests) - self._clock(), GAP_SECONDS) + 0.001
+            self._again = asyncio.get_running_loop().call_later(seconds, self._grant_again)
+
+    def _grant_again(self) -> None:
+        self._again = None
+        self.grant()
+
+    def _grant_free(self) -> None:
         most = self._slots if len(self) <= 1 else self._beside
         # What one holds beyond that, from when it was alone, is no reason for others to wait.
         taken = sum(min(each.held, most) for each in self._busy.values())
-        now = self._clock() if self._somebody_is_modest() else math.inf
         while taken < self._slots:
-            able = [
-                each for each in self._busy.values() if each.waiting and each.held < most and now >= each.rests_until
-            ]
+            able = [each for each in self._busy.values() if each.waiting and each.held < most and not self._rests(each)]
             if not able:
                 return
             chosen = min(able, key=lambda each: (each.held, each.service))

@@ -163,6 +163,30 @@ async def test_a_tenant_whose_calls_queue_rests_beside_one_whose_calls_do_not() 
     await calls.drain()
 
 
+async def test_who_rested_goes_on_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fair_queue, "GAP_SECONDS", 1000.0)
+    queue, order = FairQueue(4), list[str]()
+
+    async def ask(name: str) -> None:
+        async with queue.slot(name[0], wait_seconds=1000):
+            order.append(name)
+            await asyncio.sleep(0.01)
+
+    async with queue.slot("b", wait_seconds=1000):
+        await asyncio.gather(*map(ask, ("a0", "a1", "a2")))
+    assert order == ["a0", "a1", "a2"]
+
+
+async def test_nobody_rests_for_itself() -> None:
+    calls = Calls(slots=1)
+    await calls.ask("a0")
+    await calls.end("a0")
+    await calls.ask("a1", "a2", "a3")
+    await calls.end("a1", after=0.05)
+    assert list(calls.at_work) == ["a2"], "a moment ago its own calls did not queue, either"
+    await calls.drain()
+
+
 async def test_who_leaves_while_waiting_leaves_nothing_behind() -> None:
     calls = Calls(slots=1)
     await calls.ask("a0", "a1", "b0")
