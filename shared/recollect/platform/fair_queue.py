@@ -197,16 +197,25 @@ class Slot:
         self._queue, self._tenant, self._clock = queue, tenant, clock
         self._since: float | None = None
         self._limit: asyncio.TimerHandle | None = None
-        self._needs_none = False
+        self._is_taking = self._is_over = False
 
     async def take(self, *, first: bool = False) -> None:
-        """Wait for the slot, `first` before others of the tenant; a call that has one, or needs none, goes on."""
-        if self._since is not None or self._needs_none:
+        """Wait for the slot, `first` before others of the tenant; a call that has one, or is over, goes on."""
+        if self._goes_on:
             return
-        self._needs_none = True  # What else the call does meanwhile.
-        await self._queue.take(self._tenant, first=first)
-        self._needs_none, self._since = False, self._clock()
+        self._is_taking = True
+        try:
+            await self._queue.take(self._tenant, first=first)
+        finally:
+            self._is_taking = False
+        self._since = self._clock()
         self._limit = asyncio.get_running_loop().call_later(SLOT_SECONDS, self.give_back)
+        if self._is_over:  # The call ended while one of its tasks waited.
+            self.give_back()
+
+    @property
+    def _goes_on(self) -> bool:
+        return self._since is not None or self._is_taking or self._is_over
 
     def give_back(self) -> None:
         """Let others have it, where this call has it."""
@@ -219,7 +228,7 @@ class Slot:
 
     def end(self) -> None:
         """Give it back for good: what is left of the call needs none."""
-        self._needs_none = True
+        self._is_over = True
         self.give_back()
 
 

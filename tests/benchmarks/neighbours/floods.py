@@ -9,6 +9,7 @@ import itertools
 import json
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import httpx2
@@ -63,7 +64,8 @@ async def flood(port: int, kind: str, key: str, size: int, at_once: int) -> None
         async def send_all() -> None:
             while True:
                 number = next(numbers)
-                await _send(http, kind, corpus, number, size)
+                with suppress(httpx2.TransportError):  # The gateway closes what stood still for too long.
+                    await _send(http, kind, corpus, number, size)
                 if number <= at_once:
                     print(ANSWERED, flush=True)
 

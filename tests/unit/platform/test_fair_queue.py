@@ -292,6 +292,25 @@ async def test_a_slot_is_given_back_once() -> None:
     assert queue.held("a") == 0
 
 
+async def test_a_call_that_is_over_keeps_no_slot_that_it_still_waited_for() -> None:
+    queue, ended = FairQueue(1), asyncio.Event()
+    async with AsyncExitStack() as stack:
+        slot: Slot = await stack.enter_async_context(queue.slot("a", wait_seconds=1000))
+        slot.give_back()
+
+        async def other() -> None:
+            async with queue.slot("a", wait_seconds=1000):
+                await ended.wait()
+
+        working = asyncio.create_task(other())
+        await _settled()
+        waiting = asyncio.create_task(slot.take())
+        await _settled()
+    ended.set()
+    await asyncio.gather(working, waiting)
+    assert (queue.held("a"), queue.waiting("a")) == (0, 0)
+
+
 STEPS = st.lists(
     st.one_of(
         st.tuples(st.just("ask"), st.sampled_from("abc")),
