@@ -18,8 +18,9 @@ from litestar.handlers import BaseRouteHandler
 from litestar.types import Message, Scope
 
 from recollect.caller import Caller
-from recollect.errors import ErrorCode, TooManyRequests
+from recollect.errors import ErrorCode, TooManyRequests, Unavailable
 from recollect.platform import metrics
+from recollect.platform.fair_queue import FairQueue, Slot
 from recollect.platform.rate_limits.limiter import RateLimiter
 from recollect.platform.rate_limits.model import RateLimit, RateLimited, Standing
 from recollect.platform.shares import Shares
@@ -66,6 +67,8 @@ class Admission:
         self._limiter = limiter
         self._calls = Shares(settings.concurrent_calls_per_tenant)
         self._limits: LRUCache[bytes, list[RateLimit]] = LRUCache(REMEMBERED_CREDENTIALS)
+        self._at_work = FairQueue(settings.calls_at_work, settings.calls_at_work_beside_others)
+        self._wait_seconds = settings.call_wait_seconds
 
     def require_unrefused(self, scope: Scope) -> None:
         """Raise RateLimited for a credential that was refused a moment ago, without looking it up again."""
@@ -98,6 +101,23 @@ class Admission:
                     code=ErrorCode.TOO_MANY_CONCURRENT_CALLS,
                 ) from None
             yield
+
+    @asynccontextmanager
+    async def at_work(self, caller: Caller) -> AsyncIterator[Slot]:
+        """Work on a call of this tenant inside, when it has its turn. Raises Unavailable where that does not come."""
+        async with AsyncExitStack() as stack:
+            try:
+                with metrics.waiting_call():
+                    turn = self._at_work.slot(caller.tenant_id, wait_seconds=self._wait_seconds)
+                    slot = await stack.enter_async_context(turn)
+            except TimeoutError:
+                metrics.record_refused_request("calls_at_work")
+                raise Unavailable(
+                    f"This call's turn did not come within {self._wait_seconds:g} seconds. Try again in a moment, with "
+                    "fewer calls at once.",
+                    code=ErrorCode.BUSY,
+                ) from None
+            yield slot
 
 
 def limits_of(caller: Caller) -> list[RateLimit]:

@@ -24,6 +24,7 @@ from recollect_gateway.admission import Admission
 from recollect_gateway.bodies import LARGE, require_few_values
 from recollect_gateway.credentials import Authenticator
 from recollect_gateway.mcp_endpoint.catalogue import TOOLS
+from recollect_gateway.pacing import PacedExchange
 from recollect_gateway.parsing import parse, parse_beside
 
 T = TypeVar("T")
@@ -64,7 +65,7 @@ def least_role(scope: Scope | None) -> Role:
 
 
 class CallerMiddleware(ASGIMiddleware):
-    """Puts the Caller of each request at `request.user`, and serves it if it is admitted."""
+    """Puts the Caller of each request at `request.user`, and serves it if it is admitted, when it has its turn."""
 
     scopes = (ScopeType.HTTP,)
 
@@ -76,8 +77,9 @@ class CallerMiddleware(ASGIMiddleware):
         admission.require_unrefused(scope)
         caller = await authenticator.caller_of_route(ASGIConnection(scope))
         scope["user"], scope["auth"] = caller, None
-        async with admission.admitted(scope, caller):
-            await next_app(scope, receive, send)
+        async with admission.admitted(scope, caller), admission.at_work(caller) as slot:
+            paced = PacedExchange(slot, receive, send)
+            await next_app(scope, paced.receive, paced.send)
 
 
 def held_to(request: Request[Any, Any, Any], parts: AsyncIterator[T]) -> AsyncIterator[T]:

@@ -221,6 +221,22 @@ class Settings(BaseSettings):
         le=100_000,
         description="Calls of one tenant that a gateway serves at once, where the tenant's plan does not say how many.",
     )
+    calls_at_work: int = Field(
+        default=8,
+        ge=1,
+        le=1000,
+        description="Calls that a gateway works on at once, of all tenants. The others wait for their turn, which goes "
+        "to the tenant that was served least.",
+    )
+    calls_at_work_beside_others: int = Field(
+        default=1,
+        ge=1,
+        le=1000,
+        description="Those of one tenant while others have asked in the last five seconds. A tenant alone has all.",
+    )
+    call_wait_seconds: float = Field(
+        default=30.0, gt=0, description="How long a call waits for its turn before it is told to try again."
+    )
     rate_limit_wait_seconds: float = Field(
         default=0.2,
         gt=0,

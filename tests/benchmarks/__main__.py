@@ -163,7 +163,7 @@ async def _transfer(options: argparse.Namespace, report: Report, console: Consol
 async def _neighbours(options: argparse.Namespace, rows: list[MeasuredBeside], console: Console) -> None:
     if options.flood != ["none"]:
         with _stack() as stack:
-            await measure_floods(stack, options.flooded, options.flood or KINDS, rows, console)
+            await measure_floods(stack, options.flooded, options.flood or KINDS, rows, console, at_once=options.at_once)
     if options.crowd:
         with _stack() as stack:
             await measure_crowd(stack, options.crowd, rows)
@@ -241,6 +241,7 @@ def _parser() -> argparse.ArgumentParser:
         help="entities of the tenant that floods, of group neighbours",
     )
     parser.add_argument("--flood", action="append", choices=[*KINDS, "none"], help="a kind of flood; repeatable (all)")
+    parser.add_argument("--at-once", type=_at_least(1), default=16, help="calls at once of a flood (16)")
     parser.add_argument("--crowd", type=_at_least(0), default=10_000, help="tenants of group neighbours (10000)")
     parser.add_argument(
         "--cost-sizes", type=_sizes(LEAST), default=[1_000, 100_000], help="entities of group cost (1000,100000)"

@@ -46,6 +46,7 @@ from recollect_gateway.mcp_endpoint.server import create_server
 from recollect_gateway.mcp_endpoint.step_up import missing_scope
 from recollect_gateway.mcp_endpoint.tool import Selection
 from recollect_gateway.oauth.resources import Resources
+from recollect_gateway.pacing import PacedExchange
 from recollect_gateway.usage import CountedBody
 
 _ADDRESS = re.compile(r"^(?:/t/(?P<tenant>[^/]+))?/mcp(?:/x/(?P<toolset>[^/]+))?/?$")
@@ -92,6 +93,7 @@ class McpEndpoint:
                 message = await self._whole(body)
                 if message is None:
                     return  # Who left before the message was whole is owed no answer.
+                send = await self._turn(mcp_request, receive, send, stack)
                 await _check(message)
                 await _require_scope(mcp_request, message)
             except RecollectError as error:
@@ -100,6 +102,13 @@ class McpEndpoint:
                 await _refusal(error)(scope, receive, send)
             else:
                 await self._answer(mcp_request, message, scope, receive, send)
+
+    async def _turn(self, mcp_request: McpRequest, receive: Receive, send: Send, stack: AsyncExitStack) -> Send:
+        """Wait for the turn of a call whose tenant is known, until the stack is left; the way of its answer."""
+        if isinstance(mcp_request.sender, Unavailable):
+            return send
+        slot = await stack.enter_async_context(self._admission.at_work(mcp_request.sender))
+        return PacedExchange(slot, receive, send).send
 
     async def _answer(
         self, mcp_request: McpRequest, message: bytes, scope: AsgiScope, receive: Receive, send: Send

@@ -21,6 +21,7 @@ from pgvector.asyncpg import register_vector
 
 from recollect.caller import Caller
 from recollect.errors import ErrorCode, InvalidInput, RecollectError, Unavailable
+from recollect.platform.fair_queue import elsewhere
 from recollect.platform.shares import Shares
 from recollect.platform.sql import Query
 from recollect.settings import Settings
@@ -239,7 +240,8 @@ class Database:
         async with AsyncExitStack() as stack:
             try:
                 key = caller.tenant_id, graph
-                await stack.enter_async_context(self._writers.held(key, wait_seconds=self._lock_seconds))
+                async with elsewhere():
+                    await stack.enter_async_context(self._writers.held(key, wait_seconds=self._lock_seconds))
             except TimeoutError:
                 raise Unavailable("Other writes hold this graph. Try again.", code=ErrorCode.BUSY) from None
             yield await stack.enter_async_context(self.transaction(caller, keep=keep))

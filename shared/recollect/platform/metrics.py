@@ -4,13 +4,16 @@ Without `RECOLLECT_OTLP_ENDPOINT` they go nowhere. An attribute is a word of the
 name: never a tenant, a graph, an id or a text.
 """
 
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from uuid import UUID
 
 from cachetools import LRUCache
 from opentelemetry import metrics
-from opentelemetry.metrics import Counter, Histogram
+from opentelemetry.metrics import Counter, Histogram, UpDownCounter
 
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 _STEP_SECONDS = (*_SECONDS, 60, 120)
@@ -34,6 +37,8 @@ class Instruments:
     calls_uncounted: Counter
     requests_refused: Counter
     rate_fallbacks: Counter
+    calls_waiting: UpDownCounter
+    call_wait_seconds: Histogram
     job_steps: Counter
     job_seconds: Histogram
     webhook_attempts: Counter
@@ -68,6 +73,13 @@ def _instruments() -> Instruments:
         meter.create_counter("recollect.usage.uncounted", "{call}", "Calls that are missing from the usage of tenants"),
         meter.create_counter("recollect.requests.refused", "{request}", "Requests beyond a limit"),
         meter.create_counter("recollect.rate.fallbacks", "{fallback}", "Times that Redis was found away when counting"),
+        meter.create_up_down_counter("recollect.calls.waiting", "{call}", "Calls that wait for their turn"),
+        meter.create_histogram(
+            "recollect.call.wait.duration",
+            "s",
+            "How long calls wait for their turn",
+            explicit_bucket_boundaries_advisory=_SECONDS,
+        ),
         meter.create_counter("recollect.job.steps", "{step}", "Steps of jobs"),
         meter.create_histogram(
             "recollect.job.step.duration",
@@ -141,13 +153,25 @@ def record_audit(share: float, *, k: int) -> None:
     _instruments().recall_audit.record(share, {"recollect.recall.k": k})
 
 
+@contextmanager
+def waiting_call() -> Iterator[None]:
+    """A call waits for its turn inside."""
+    instruments, began = _instruments(), time.perf_counter()
+    instruments.calls_waiting.add(1)
+    try:
+        yield
+    finally:
+        instruments.calls_waiting.add(-1)
+        instruments.call_wait_seconds.record(time.perf_counter() - began)
+
+
 def record_uncounted(calls: int) -> None:
     """So many calls will not be found in the usage of their tenants."""
     _instruments().calls_uncounted.add(calls)
 
 
 def record_refused_request(limit: str) -> None:
-    """A request was refused for a limit: `key`, `tenant`, `address` or `concurrent_calls`."""
+    """A request was refused for a limit: `key`, `tenant`, `address`, `concurrent_calls` or `calls_at_work`."""
     _instruments().requests_refused.add(1, {"recollect.limit": limit})
 
 

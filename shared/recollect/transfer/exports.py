@@ -4,8 +4,10 @@ A step begins where the one before ended and keeps nothing, so that another proc
 one revision, whatever is written meanwhile, because rows carry their revisions.
 """
 
-from collections.abc import AsyncIterator
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 from uuid import UUID
 
 import msgspec
@@ -20,9 +22,14 @@ from recollect.transfer.formats import format_named
 from recollect.transfer.formats.writer import ExportedEdge, ExportedNode, Numbers, Stage, Writer
 from recollect.transfer.model import ExportSelection, Snapshot
 
+T = TypeVar("T")
+
 PAGE_ITEMS = 500
 PAGE_BYTES = 1024 * 1024
 """What a step reads at once, which bounds its memory and the length of its transaction."""
+
+AT_ONCE = 100
+"""Items of it that are written before other calls go on: a few milliseconds."""
 
 _FIRST = UUID(int=0)
 _ORDER = tuple(Stage)
@@ -114,7 +121,7 @@ async def export_step(
             limit=page_items,
             max_bytes=page_bytes,
         )
-        return _stepped(writer, cursor, text + writer.edges(edges.items, first=not cursor.begun), edges)
+        return _stepped(writer, cursor, text + await _written(writer.edges, edges.items, cursor), edges)
     named = cursor.stage is Stage.ENTITIES
     if not named and not writer.holds_facts:
         return ExportChunk("", 0, Cursor(Stage.RELATIONS, begun=cursor.begun and writer.is_one_list))
@@ -123,7 +130,7 @@ async def export_step(
     )
     shown = [node for node in nodes.items if node.record or writer.holds_placeholders]
     page = store.ExportPage(shown, nodes.last)
-    return _stepped(writer, cursor, text + writer.nodes(shown, first=not cursor.begun), page)
+    return _stepped(writer, cursor, text + await _written(writer.nodes, shown, cursor), page)
 
 
 async def export_chunks(
@@ -175,6 +182,15 @@ def empty(format_name: str) -> str:
     writer = format_named(format_name).writer
     stages = [stage for stage in Stage if writer.holds_facts or stage is not Stage.FACTS]
     return "".join(writer.opening(stage) + writer.closing(stage) for stage in stages)
+
+
+async def _written(write: Callable[..., str], items: Sequence[T], cursor: Cursor) -> str:
+    """Items of a stage as the format writes them, with other calls in between."""
+    text = write(items[:AT_ONCE], first=not cursor.begun)
+    for start in range(AT_ONCE, len(items), AT_ONCE):
+        await asyncio.sleep(0)
+        text += write(items[start : start + AT_ONCE], first=False)
+    return text
 
 
 def _stepped(

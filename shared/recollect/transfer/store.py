@@ -10,6 +10,7 @@ import asyncpg
 
 from recollect.graph.graphs.model import Graph
 from recollect.graph.nodes.model import any_case
+from recollect.platform.computing import each
 from recollect.platform.db import Transaction
 from recollect.platform.sql import Queries
 from recollect.transfer.formats.writer import ExportedEdge, ExportedNode
@@ -19,6 +20,9 @@ from recollect.transfer.records import ACTIVE, End, EntityRecord, FactKey, FactR
 queries = Queries(__package__)
 
 T = TypeVar("T")
+
+AT_ONCE = 100
+"""Rows that become records before other calls go on: a few milliseconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +55,8 @@ async def nodes_as_of(
         max_bytes=max_bytes,
         named=named,
     )
-    return ExportPage([*map(_exported_node, _shown(rows))], rows[-1]["id"] if rows else None)
+    nodes = await each(_shown(rows), _exported_node, at_once=AT_ONCE)
+    return ExportPage(nodes, rows[-1]["id"] if rows else None)
 
 
 async def relations_as_of(
@@ -69,7 +74,8 @@ async def relations_as_of(
         max_bytes=max_bytes,
         named=named,
     )
-    return ExportPage([*map(_exported_edge, _shown(rows))], rows[-1]["id"] if rows else None)
+    edges = await each(_shown(rows), _exported_edge, at_once=AT_ONCE)
+    return ExportPage(edges, rows[-1]["id"] if rows else None)
 
 
 async def find_facts(tx: Transaction, graph: Graph, ends: Sequence[FactKey]) -> dict[FactKey, UUID]:

@@ -1,7 +1,7 @@
-"""A tenant that floods: `python -m tests.benchmarks.neighbours.floods PORT KIND ENTITIES`, with its key on stdin.
+"""A tenant that floods: `python -m tests.benchmarks.neighbours.floods PORT KIND ENTITIES AT_ONCE`.
 
-It sends calls of one kind over several connections, one after the other on each, until it is ended. Refusals count as
-answers. A process of its own: what it computes is not on the loop of whoever measures.
+It reads its key from stdin and sends calls of one kind over so many connections, one after the other on each, until it
+is ended. Refusals count as answers. A process of its own: what it computes is not on the loop of whoever measures.
 """
 
 import asyncio
@@ -9,14 +9,12 @@ import itertools
 import json
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import httpx2
 
 from tests.benchmarks.corpus import Corpus
-
-AT_ONCE = 16
-"""Calls of the flood that are under way together."""
 
 ANSWERED = "answered"
 """What it says once its first call is answered."""
@@ -51,27 +49,28 @@ ROUTES = ("exports", "imports")
 KINDS = (*TOOLS, *ROUTES)
 
 
-async def flood(port: int, kind: str, key: str, size: int) -> None:
-    """Send calls until cancelled."""
+async def flood(port: int, kind: str, key: str, size: int, at_once: int) -> None:
+    """Send calls, so many at once, until cancelled."""
     corpus, numbers = Corpus(), itertools.count(1)
     headers = {
         "Authorization": f"Bearer {key}",
         "Accept": "application/json, text/event-stream",
         "MCP-Protocol-Version": "2025-11-25",
     }
-    bounds = httpx2.Limits(max_connections=AT_ONCE)
+    bounds = httpx2.Limits(max_connections=at_once)
     base = f"http://127.0.0.1:{port}"
     async with httpx2.AsyncClient(base_url=base, headers=headers, timeout=120, limits=bounds) as http:
 
         async def send_all() -> None:
             while True:
                 number = next(numbers)
-                await _send(http, kind, corpus, number, size)
-                if number <= AT_ONCE:
+                with suppress(httpx2.TransportError):  # The gateway closes what stood still for too long.
+                    await _send(http, kind, corpus, number, size)
+                if number <= at_once:
                     print(ANSWERED, flush=True)
 
         async with asyncio.TaskGroup() as group:
-            for _ in range(AT_ONCE):
+            for _ in range(at_once):
                 group.create_task(send_all())
 
 
@@ -91,4 +90,4 @@ async def _send(http: httpx2.AsyncClient, kind: str, corpus: Corpus, number: int
 
 
 if __name__ == "__main__":
-    asyncio.run(flood(int(sys.argv[1]), sys.argv[2], sys.stdin.readline().strip(), int(sys.argv[3])))
+    asyncio.run(flood(int(sys.argv[1]), sys.argv[2], sys.stdin.readline().strip(), int(sys.argv[3]), int(sys.argv[4])))

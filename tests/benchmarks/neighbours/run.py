@@ -2,10 +2,14 @@
 
 import asyncio
 import random
+import signal
 import sys
+import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
+from itertools import chain
+from statistics import median
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
@@ -23,7 +27,7 @@ from recollect.graph.graphs import service as graphs
 from recollect.platform.db import Database
 from recollect.settings import Settings
 from tests.benchmarks.corpus import Corpus
-from tests.benchmarks.memory import measured_memory, new_tenant
+from tests.benchmarks.memory import MeasuredMemory, measured_memory, new_tenant
 from tests.benchmarks.neighbours.crowd import make_crowd
 from tests.benchmarks.neighbours.floods import ANSWERED
 from tests.benchmarks.stack import Stack
@@ -32,8 +36,11 @@ from tests.benchmarks.wire import LEGACY, McpConnection
 SMALL = 5
 """Entities of a small graph."""
 
-TURNS, CALLS = 3, 20
-"""Turns of each, alone and beside, and calls of each tool in one."""
+ROUNDS, CALLS = 10, 10
+"""Rounds, each with a turn alone and one beside, and calls of each tool in a turn."""
+
+SETTLE_SECONDS = 60.0
+"""How long the worker has at most, before a turn alone, for what a flood left behind."""
 
 ASKED = 50
 """Tenants of a crowd that are asked."""
@@ -43,17 +50,17 @@ MEASURED = ("recall", "open_nodes", "remember")
 
 @dataclass(slots=True)
 class MeasuredBeside:
-    """Seconds of each call of a tool, by tool: `alone`, and `beside` what `what` says."""
+    """Seconds of each call, by tool and round: `alone`, and `beside` what `what` says."""
 
     what: str
-    alone: dict[str, list[float]] = field(default_factory=lambda: {tool: [] for tool in MEASURED})
-    beside: dict[str, list[float]] = field(default_factory=lambda: {tool: [] for tool in MEASURED})
+    alone: dict[str, list[list[float]]] = field(default_factory=lambda: {tool: [] for tool in MEASURED})
+    beside: dict[str, list[list[float]]] = field(default_factory=lambda: {tool: [] for tool in MEASURED})
 
 
 async def measure_floods(
-    stack: Stack, size: int, kinds: Sequence[str], rows: list[MeasuredBeside], console: Console
+    stack: Stack, size: int, kinds: Sequence[str], rows: list[MeasuredBeside], console: Console, *, at_once: int
 ) -> None:
-    """Measure kinds of flood of a tenant that has so many entities, into `rows`."""
+    """Measure kinds of flood, of so many calls at once, of a tenant that has so many entities, into `rows`."""
     corpus = Corpus()
     columns = (TextColumn("{task.description}"), MofNCompleteColumn(), TimeElapsedColumn())
     async with measured_memory(stack) as flooding:
@@ -64,11 +71,24 @@ async def measure_floods(
             measuring = progress.add_task("floods", total=len(kinds))
             for kind in kinds:
                 rows.append(row := MeasuredBeside(f"a flood of {kind}"))
-                for _ in range(TURNS):
-                    await _sample(stack.settings.port, [key], corpus, row.alone)
-                    async with _flood(stack.settings.port, kind, flooding.key, size):
+                async with _flood(stack.settings.port, kind, flooding.key, size, at_once) as flood:
+                    for _ in range(ROUNDS):
                         await _sample(stack.settings.port, [key], corpus, row.beside)
+                        flood.send_signal(signal.SIGSTOP)
+                        await _settled(flooding)
+                        await _sample(stack.settings.port, [key], corpus, row.alone)
+                        flood.send_signal(signal.SIGCONT)
                 progress.advance(measuring)
+
+
+async def _settled(flooding: MeasuredMemory) -> None:
+    """Return when nothing of a flood that stands still is being worked on, or the time for it is up."""
+    give_up = time.monotonic() + SETTLE_SECONDS
+    await asyncio.sleep(1)  # The gateway ends what it has begun.
+    while await flooding.waiting() or await flooding.waiting_links():
+        if time.monotonic() > give_up:
+            return
+        await asyncio.sleep(0.2)
 
 
 async def measure_crowd(stack: Stack, crowd: int, rows: list[MeasuredBeside]) -> None:
@@ -85,9 +105,10 @@ async def measure_crowd(stack: Stack, crowd: int, rows: list[MeasuredBeside]) ->
             _, port = await held.enter_async_context(stack.another_gateway(f"gateway of {name}", app_url))
             places.append((port, keys))
         (alone, one), (crowded, many) = places
-        for _ in range(2 * TURNS):
+        for number in range(2 * ROUNDS):
             await _sample(alone, one, corpus, row.alone)
-            await _sample(crowded, many, corpus, row.beside)
+            first = number * CALLS % len(many)
+            await _sample(crowded, [*many[first:], *many[:first]], corpus, row.beside)
 
 
 async def _crowded(settings: Settings, caller: Caller, count: int) -> list[str]:
@@ -135,13 +156,15 @@ async def _small_tenant(settings: Settings, corpus: Corpus, slug: str) -> tuple[
     return caller, key
 
 
-async def _sample(port: int, keys: Sequence[str], corpus: Corpus, taken: dict[str, list[float]]) -> None:
-    """Call each tool in turn, each time as another of these tenants."""
+async def _sample(port: int, keys: Sequence[str], corpus: Corpus, taken: dict[str, list[list[float]]]) -> None:
+    """Call each tool in turn, each time as another of these tenants: one more round of what was taken."""
     arguments: dict[str, Callable[[int], dict[str, Any]]] = {
         "recall": lambda n: {"query": corpus.question(n)},
         "open_nodes": lambda n: {"names": [corpus.name(n)]},
         "remember": lambda _: {"items": [{"text": corpus.new_sentence()}]},
     }
+    for tool in MEASURED:
+        taken[tool].append([])
     for number in range(CALLS + 1):
         key = keys[number % len(keys)]
         async with McpConnection(port, "/mcp/x/all", LEGACY, key) as connection:
@@ -150,12 +173,12 @@ async def _sample(port: int, keys: Sequence[str], corpus: Corpus, taken: dict[st
                 exchange = await connection.call(tool, arguments[tool](number % SMALL))
                 exchange.result()
                 if number:
-                    taken[tool].append(exchange.seconds)
+                    taken[tool][-1].append(exchange.seconds)
 
 
 @asynccontextmanager
-async def _flood(port: int, kind: str, key: str, size: int) -> AsyncIterator[None]:
-    """A flood that has begun, until the block ends."""
+async def _flood(port: int, kind: str, key: str, size: int, at_once: int) -> AsyncIterator[asyncio.subprocess.Process]:
+    """A flood that has begun, until the block ends; while its process is stopped, it sends nothing."""
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-m",
@@ -163,6 +186,7 @@ async def _flood(port: int, kind: str, key: str, size: int) -> AsyncIterator[Non
         str(port),
         kind,
         str(size),
+        str(at_once),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.DEVNULL,
@@ -174,7 +198,7 @@ async def _flood(port: int, kind: str, key: str, size: int) -> AsyncIterator[Non
         told = await process.stdout.readline()
         if told.decode().strip() != ANSWERED:
             raise RuntimeError(f"the flood of {kind} ended")
-        yield
+        yield process
         if process.returncode is not None:
             raise RuntimeError(f"the flood of {kind} ended")
     finally:
@@ -192,8 +216,8 @@ def neighbours_table(rows: Sequence[MeasuredBeside]) -> Table:
     """What was measured, for people."""
     table = Table(
         box=box.SIMPLE,
-        title="Neighbours: p95 of a tenant's calls, ms alone → beside (ratio)",
-        caption="Alone and beside take turns in one run.",
+        title="Neighbours: p95 of a tenant's calls, ms alone → beside (ratio; ratio of medians)",
+        caption="Alone and beside take turns in one run. The ratio of medians: the median of those of its rounds.",
     )
     for column in ("beside", *MEASURED):
         table.add_column(column, justify="left" if column == "beside" else "right")
@@ -202,8 +226,9 @@ def neighbours_table(rows: Sequence[MeasuredBeside]) -> Table:
     return table
 
 
-def _cell(alone: Sequence[float], beside: Sequence[float]) -> str:
+def _cell(alone: Sequence[Sequence[float]], beside: Sequence[Sequence[float]]) -> str:
     if not alone or not beside:
         return ""
-    before, after = p95(alone), p95(beside)
-    return f"{before * 1000:.1f} → {after * 1000:.1f} ({after / before:.2f})"
+    before, after = p95([*chain(*alone)]), p95([*chain(*beside)])
+    rounds = median(median(with_it) / median(without) for without, with_it in zip(alone, beside, strict=False))
+    return f"{before * 1000:.1f} → {after * 1000:.1f} ({after / before:.2f}; {rounds:.2f})"

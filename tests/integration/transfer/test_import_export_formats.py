@@ -24,7 +24,7 @@ from recollect.graph.nodes import service as nodes
 from recollect.graph.nodes.model import Rewrite
 from recollect.platform.db import Database
 from recollect.platform.sql import Query
-from recollect.transfer import exports
+from recollect.transfer import exports, store
 from recollect.transfer import service as transfer
 from recollect.transfer.batches import read_batches
 from recollect.transfer.formats import FORMATS, IMPORTED
@@ -256,11 +256,16 @@ class TestThereAndBack:
         assert await exported(agent, "jsonl", as_of="1") == before
 
     @pytest.mark.parametrize("format_name", FORMATS)
-    async def test_pages_make_no_difference(self, new_graph: Callable[[], Agent], format_name: str) -> None:
+    async def test_pages_make_no_difference(
+        self, new_graph: Callable[[], Agent], format_name: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         agent = new_graph()
         await brought(agent, *RICH)
         whole = await exported(agent, format_name, page_items=500)
         assert [await exported(agent, format_name, page_items=n) for n in (1, 2, 5)] == [whole] * 3
+        for module in (exports, store):  # Nor does it where others go on in the middle of a page.
+            monkeypatch.setattr(module, "AT_ONCE", 2)
+        assert await exported(agent, format_name, page_items=500) == whole
         async with agent.db.transaction(agent.caller, read_only=True) as tx:
             export = await exports.open_export(tx, str(agent.graph), format_name)
             text = numbered(whole.decode()) if format_name in ("dot", "mermaid") else whole.decode()

@@ -15,6 +15,7 @@ import stamina
 from recollect.platform.embedding.embedder import UNMEASURED
 from recollect.platform.embedding.failure import EmbeddingFailed, FailureCause
 from recollect.platform.embedding.vectors import Vectors, encodable, nonblank_rows, unit_length
+from recollect.platform.fair_queue import elsewhere
 from recollect.settings import Settings
 
 _OF_THE_EMBEDDER = {
@@ -50,7 +51,8 @@ class OpenAIEmbedder:
         vectors = np.zeros((len(texts), self.dimensions), np.float32)
         rows = nonblank_rows(texts)  # Blank texts are not sent: OpenAI refuses a request that holds one.
         if rows:
-            body = await self._ask([encodable(texts[row]) for row in rows])
+            async with elsewhere():
+                body = await self._ask([encodable(texts[row]) for row in rows])
             vectors[rows] = self._read(body, len(rows))
         return vectors
 

@@ -1,0 +1,127 @@
+"""Calls at work in a gateway go round by tenant, whatever one of them sends at once."""
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import asyncpg
+import httpx2
+import pytest
+
+from recollect.accounts.identity.model import operator_caller
+from recollect.caller import Caller
+from recollect.errors import ErrorCode
+from recollect.platform import fair_queue
+from recollect.platform.db import MAX_WRITERS
+from recollect.settings import Settings
+from tests.conftest import NewTenant
+from tests.support.gateway import NewApiKey, RunningGateway, eventually, rpc_headers, serving
+from tests.support.timeouts import MAX_WAIT_SECONDS
+
+FLOOD = 16
+"""Calls of one tenant at once."""
+
+ASKED = 20
+"""Calls of the other, one after the other."""
+
+LOCK = "SELECT 1 FROM graph_heads WHERE tenant_id = $1 FOR UPDATE"
+
+
+@pytest.fixture
+async def neighbours(new_tenant: NewTenant) -> tuple[Caller, Caller]:
+    """Two tenants."""
+    return operator_caller(await new_tenant()), operator_caller(await new_tenant())
+
+
+async def test_beside_a_flood_a_tenant_gets_its_share(
+    settings: Settings, issue: NewApiKey, neighbours: tuple[Caller, Caller]
+) -> None:
+    flooding, other = [(await issue(caller)).secret for caller in neighbours]
+    answered = 0
+
+    async def ask(gateway: RunningGateway, http: httpx2.AsyncClient) -> None:
+        assert not (await gateway.call(http, "read_graph", {})).get("isError")
+
+    async def flood(gateway: RunningGateway, http: httpx2.AsyncClient) -> None:
+        nonlocal answered
+        while True:
+            await ask(gateway, http)
+            answered += 1
+
+    async def have_all_begun() -> bool:
+        return answered >= FLOOD
+
+    with serving(settings.model_copy(update={"call_wait_seconds": MAX_WAIT_SECONDS})) as gateway:
+        async with gateway.http(flooding) as one, gateway.http(other) as two:
+            floods = [asyncio.create_task(flood(gateway, one)) for _ in range(FLOOD)]
+            await eventually(have_all_begun)
+            answered = 0
+            for _ in range(ASKED):
+                await ask(gateway, two)
+            beside = answered
+            for each in floods:
+                each.cancel()
+            await asyncio.gather(*floods, return_exceptions=True)
+    assert beside <= 2 * ASKED, f"{beside} calls of the flood were served beside {ASKED} of the other"
+    assert beside > 0, "it goes on nonetheless"
+
+
+@pytest.fixture
+def long_slots(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A slot is held until its call ends: nothing here depends on how fast the machine is."""
+    monkeypatch.setattr(fair_queue, "SLOT_SECONDS", MAX_WAIT_SECONDS)
+
+
+@pytest.mark.usefixtures("long_slots")
+class TestWaiting:
+    async def test_who_waits_for_too_long_is_told_to_come_again(
+        self, settings: Settings, issue: NewApiKey, caller: Caller, owner: asyncpg.Connection
+    ) -> None:
+        key = (await issue(caller)).secret
+        with _gateway(settings, calls_at_work=1, call_wait_seconds=0.1) as gateway:
+            async with gateway.http(key, **rpc_headers()) as http:
+                await _write(gateway, http)
+                async with owner.transaction():
+                    await owner.execute(LOCK, caller.tenant_id)
+                    held = asyncio.create_task(_write(gateway, http))
+                    await eventually(lambda: _waits_for_a_lock(owner))
+                    route, tool = await http.get("/v1/graphs"), await http.post("/mcp", content=b"{}")
+                await held
+                assert (await http.get("/v1/graphs")).status_code == 200
+        for refused in (route, tool):
+            assert refused.status_code == 503
+            assert refused.headers["Retry-After"].isdecimal()
+            assert refused.json()["code"] == ErrorCode.BUSY
+            assert refused.json()["detail"].startswith("This call's turn did not come within 0.1 seconds.")
+
+    async def test_who_waits_for_a_graph_lets_others_of_its_tenant_work(
+        self, settings: Settings, issue: NewApiKey, caller: Caller, owner: asyncpg.Connection
+    ) -> None:
+        key = (await issue(caller)).secret
+        waits = {"lock_timeout_seconds": MAX_WAIT_SECONDS, "statement_timeout_seconds": MAX_WAIT_SECONDS}
+        slots = MAX_WRITERS + 1  # Those who have a connection keep theirs.
+        with _gateway(settings, calls_at_work=slots, call_wait_seconds=MAX_WAIT_SECONDS, **waits) as gateway:
+            async with gateway.http(key, **rpc_headers()) as http:
+                await _write(gateway, http)
+                async with owner.transaction():
+                    await owner.execute(LOCK, caller.tenant_id)
+                    writers = [asyncio.create_task(_write(gateway, http)) for _ in range(FLOOD)]
+                    for _ in range(FLOOD):  # As many as write are heard meanwhile.
+                        assert (await http.get("/v1/graphs")).status_code == 200
+                    assert not any(writer.done() for writer in writers)
+                await asyncio.gather(*writers)
+
+
+@contextmanager
+def _gateway(settings: Settings, **changed: float) -> Iterator[RunningGateway]:
+    with serving(settings.model_copy(update=changed)) as gateway:
+        yield gateway
+
+
+async def _waits_for_a_lock(owner: asyncpg.Connection) -> bool:
+    return bool(await owner.fetchval("SELECT count(*) FROM pg_locks WHERE NOT granted"))
+
+
+async def _write(gateway: RunningGateway, http: httpx2.AsyncClient) -> None:
+    done = await gateway.call(http, "remember", {"items": [{"text": "The kettle is hot."}]}, path="/mcp")
+    assert not done.get("isError"), done
