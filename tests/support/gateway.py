@@ -239,9 +239,11 @@ async def revision_of(db: Database, caller: Caller, graph: str = "default") -> i
     return found or 0
 
 
-async def eventually(holds: Callable[[], Awaitable[bool]], *, seconds: float = MAX_WAIT_SECONDS) -> None:
-    """Return once it holds; fail after so many seconds."""
+async def eventually(
+    holds: Callable[[], Awaitable[bool]], *, seconds: float = MAX_WAIT_SECONDS, every: float = 0.1
+) -> None:
+    """Return once it holds, which is asked `every` so many seconds; fail after so many `seconds`."""
     give_up = time.monotonic() + seconds
     while not await holds():
         assert time.monotonic() < give_up, f"still not so after {seconds} s"
-        await asyncio.sleep(0.1)
+        await asyncio.sleep(every)
