@@ -2,10 +2,15 @@
 
 A server tells an application of it when the application listens, and a handler that works does not. So somebody listens
 beside it, and cancels the request: its statements, computations and waits end, what it began to write is rolled back,
-and nobody is alarmed. MCP needs none of this: its SDK listens.
+and nobody is alarmed. Of MCP the SDK does that, once it was handed the message.
+
+To listen is to take the next part of the body, which nobody does before it is known who calls. Until then the
+connection itself tells (`Departure`).
 """
 
 import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import anyio
@@ -14,7 +19,38 @@ from litestar.enums import ScopeType
 from litestar.middleware import ASGIMiddleware
 from litestar.types import ASGIApp, Message, Receive, Scope, Send
 
+DEPARTURE = "recollect.departure"
+"""The extension of a request's scope by which its server tells that the connection was lost."""
+
 _BODY_HEADERS = frozenset({b"content-length", b"transfer-encoding"})
+
+
+class Departure:
+    """The end of one connection: who is to be told of it."""
+
+    def __init__(self) -> None:
+        self._told: set[Callable[[], None]] = set()
+
+    def happen(self) -> None:
+        """Tell everybody."""
+        for end in tuple(self._told):
+            end()
+
+    @contextmanager
+    def ends(self, end: Callable[[], None]) -> Iterator[None]:
+        """Call `end` if the connection is lost while the block lasts."""
+        self._told.add(end)
+        try:
+            yield
+        finally:
+            self._told.discard(end)
+
+
+def departure_of(scope: Scope) -> Departure:
+    """The end of the request's connection; of a server that does not tell, one that never comes."""
+    extensions: dict[str, Any] = scope.get("extensions") or {}
+    departure: Departure = extensions.get(DEPARTURE) or Departure()
+    return departure
 
 
 class DepartureMiddleware(ASGIMiddleware):
@@ -30,7 +66,8 @@ class DepartureMiddleware(ASGIMiddleware):
                 await client.read_nothing()
             watching = asyncio.create_task(client.watch())
             try:
-                await next_app(scope, client.receive, client.send)
+                with departure_of(scope).ends(client.end):
+                    await next_app(scope, client.receive, client.send)
             finally:
                 watching.cancel()
 
@@ -67,19 +104,19 @@ class WatchedClient:
         await self._is_read.wait()
         while (await self._receive())["type"] != "http.disconnect":
             pass
-        self._end()
+        self.end()
+
+    def end(self) -> None:
+        """Cancel the request; a server says of an answer that is whole what it says of a client that has left."""
+        self._is_over.set()
+        if not self._is_answered:
+            self._serving.cancel()
 
     async def _next(self) -> Any:
         message = await self._receive()
         if message["type"] == "http.disconnect":
-            self._end()
+            self.end()
             await anyio.lowlevel.checkpoint()
         elif not message.get("more_body"):
             self._is_read.set()
         return message
-
-    def _end(self) -> None:
-        """A server says of an answer that is whole what it says of a client that has left."""
-        self._is_over.set()
-        if not self._is_answered:
-            self._serving.cancel()

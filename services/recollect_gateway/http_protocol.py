@@ -9,6 +9,7 @@ C) and counts what the parser reports:
   windows, each of which must bring a share of it (408). It stands still while the gateway itself does not read.
 - Whoever does not take its answer is cut off.
 - Connections have a number at most, in all and by address (503).
+- Whoever serves a request is told when its connection is lost, without listening.
 """
 
 import asyncio
@@ -23,6 +24,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 from recollect.errors import ErrorCode
 from recollect.settings import Settings
 from recollect_gateway.addresses import TrustedProxies, site_of
+from recollect_gateway.departures import DEPARTURE, Departure
 from recollect_gateway.errors import MEDIA_TYPE, TITLES, Problem
 from recollect_gateway.public_edge import plain_headers
 
@@ -129,6 +131,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._reports = 0
         self._silent_bytes = 0
         self._refusal: bytes | None = None
+        self._departure = Departure()
 
     # What asyncio calls
 
@@ -150,6 +153,7 @@ class BoundedProtocol(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Give back what the connection held."""
         super().connection_lost(exc)
+        self._departure.happen()
         self._unset_keepalive_if_required()
         for timer in (self._clock, self._stalled):
             if timer is not None:
@@ -197,6 +201,8 @@ class BoundedProtocol(HttpToolsProtocol):
         self._message += 1
         self._headers = self._header_bytes = self._body_bytes = 0
         super().on_message_begin()
+        extensions: Any = {DEPARTURE: self._departure}
+        self.scope["extensions"] = extensions
 
     def on_url(self, url: bytes) -> None:
         """A piece of the address, which counts as a header's bytes."""

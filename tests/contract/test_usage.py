@@ -165,6 +165,14 @@ class TestUsage:
         assert flat(answer["usage"]) == ROWS
         assert answer["next_cursor"] is None
 
+    async def test_the_plan_is_told_on_the_first_page_as_its_route_tells_it(
+        self, gateway: RunningGateway, http: httpx2.AsyncClient
+    ) -> None:
+        first = await told(gateway, http, **{"from": JANUARY, "to": MARCH, "limit": 1})
+        assert first["plan"] == (await http.get("/v1/plan")).json()
+        assert {"quota": "graphs", "limit": None, "used": 1} in first["plan"]["quotas"]
+        assert (await told(gateway, http, limit=1, cursor=first["next_cursor"]))["plan"] is None
+
     async def test_it_begins_with_the_hour_of_from_and_ends_before_to(
         self, gateway: RunningGateway, http: httpx2.AsyncClient
     ) -> None:

@@ -245,10 +245,12 @@ async def revision_of(db: Database, caller: Caller, graph: str = "default") -> i
     return found or 0
 
 
-async def eventually(holds: Callable[[], Awaitable[bool]], *, seconds: float = MAX_WAIT_SECONDS) -> None:
-    """Return once it holds; fail after so many seconds. Asks often at first: what is waited for is mostly at hand."""
+async def eventually(
+    holds: Callable[[], Awaitable[bool]], *, seconds: float = MAX_WAIT_SECONDS, every: float = 0.1
+) -> None:
+    """Return once it holds; fail after so many seconds. Asks often at first, `every` so many seconds in the end."""
     give_up, pause = time.monotonic() + seconds, 0.01
     while not await holds():
         assert time.monotonic() < give_up, f"still not so after {seconds} s"
         await asyncio.sleep(pause)
-        pause = min(2 * pause, 0.1)
+        pause = min(2 * pause, every)

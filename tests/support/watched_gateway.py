@@ -3,13 +3,13 @@
 A heartbeat says how long the loop was held between two beats, in processor time, so that a machine that is busy with
 other work counts for nothing: `loop` is what the loop's own thread computed; `process` what the whole process did,
 where the beat was late as well, as it is while another thread keeps the interpreter's lock. `GET /held` tells the most
-of each since it was asked last, with all processor time and the most memory that the process ever took.
+of each since it was asked last, the most memory that the process had resident since then, what it has now, and all its
+processor time.
 """
 
 import asyncio
 import json
 import os
-import resource
 import socket
 import subprocess
 import sys
@@ -17,6 +17,7 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -26,20 +27,29 @@ from recollect.platform.telemetry import configure_logging
 from recollect.settings import Settings
 from recollect_gateway.__main__ import spare_what_stays
 from recollect_gateway.app import create_app
+from recollect_gateway.server import server_config
 from tests.support.gateway import RunningGateway
 from tests.support.timeouts import MAX_WAIT_SECONDS
 
 BEAT_SECONDS = 0.002
 HELD = "/held"
 
+_STATUS, _CLEAR = Path("/proc/self/status"), Path("/proc/self/clear_refs")
+_PEAK = "5"
+"""What makes Linux forget the most memory that a process had (proc(5))."""
+
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """How long the loop was held at most, and what the process took so far, in seconds of processor time and bytes."""
+    """How long the loop was held at most, and what the process took so far, in seconds of processor time and bytes.
+
+    `peak`: the most memory since it was asked last; `memory`: what it has now.
+    """
 
     loop: float
     process: float
     spent: float
+    peak: int
     memory: int
 
 
@@ -60,8 +70,10 @@ class Heartbeat:
 
     def told(self) -> bytes:
         """The most since this was asked last."""
-        memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-        told = {"loop": self._loop, "process": self._process, "spent": time.process_time(), "memory": memory}
+        peak, memory = _resident()
+        _CLEAR.write_text(_PEAK)
+        spent = time.process_time()
+        told = {"loop": self._loop, "process": self._process, "spent": spent, "peak": peak, "memory": memory}
         self._loop = self._process = 0.0
         return json.dumps(told).encode()
 
@@ -117,6 +129,13 @@ async def held(http: httpx2.AsyncClient) -> Held:
     return Held(**(await http.get(HELD)).json())
 
 
+def _resident() -> tuple[int, int]:
+    """The most memory that the process had resident, and what it has now, in bytes."""
+    lines = (line.split() for line in _STATUS.read_text().splitlines())
+    told = {words[0]: int(words[1]) * 1024 for words in lines if words[0] in ("VmHWM:", "VmRSS:")}
+    return told["VmHWM:"], told["VmRSS:"]
+
+
 async def _serves(http: httpx2.AsyncClient) -> bool:
     try:
         return (await http.get("/health/live")).status_code == 200
@@ -127,12 +146,6 @@ async def _serves(http: httpx2.AsyncClient) -> bool:
 if __name__ == "__main__":
     chosen = Settings()
     configure_logging(chosen)
-    uvicorn.run(
-        watched(create_app(chosen, on_start=spare_what_stays)),
-        host="127.0.0.1",
-        port=chosen.port,
-        loop="uvloop",
-        http="httptools",
-        log_config=None,
-        access_log=False,
-    )
+    config = server_config(create_app(chosen, on_start=spare_what_stays), chosen)
+    config.app = watched(config.app)
+    uvicorn.Server(config).run()

@@ -53,12 +53,34 @@ def worst_requests(document: dict[str, Any], method: str, path: str, named: Mapp
     return [RouteRequest(method, place, amounts, body)]
 
 
-_LINES = [
-    f'{{"type":"entity","name":"e {n}","entityType":"t","observations":["{"x " * 1_500}"]}}' for n in range(1_000)
-]
+def least_request(document: dict[str, Any], method: str, path: str, named: Mapping[str, str]) -> RouteRequest:
+    """A request of an operation that sends the least with which it goes to work; `named` as above."""
+    operation = document["paths"][path][method]
+    needed = {
+        given["name"]: _least(_inlined(given["schema"], document))
+        for given in operation.get("parameters", [])
+        if given["in"] == "query" and given.get("required")
+    }
+    bodies = operation.get("requestBody", {}).get("content", {})
+    if not bodies:
+        return RouteRequest(method, path.format(**named), needed)
+    if "application/json" not in bodies or set(FILES) <= set(bodies):
+        line = b'{"type":"entity","name":"e","entityType":"t","observations":[]}'
+        return RouteRequest(method, path.format(**named), needed, line, "application/x-ndjson")
+    schema = _inlined(bodies["application/json"]["schema"], document)
+    return RouteRequest(method, path.format(**named), needed, json.dumps(_needed(schema)).encode())
+
+
+def _needed(schema: dict[str, Any]) -> Any:
+    """Something small that a schema takes, with the properties that it needs."""
+    least = _least(schema)
+    return {key: least[key] for key in schema.get("required", ())} if isinstance(least, dict) else least
+
+
+_ENTITIES = [f'"name":"e {n}","entityType":"t","observations":["{"x " * 1_500}"]}}' for n in range(1_000)]
 FILES = {
-    "application/x-ndjson": "\n".join(_LINES).encode(),
-    "application/json": f'{{"entities":[{",".join(_LINES)}],"relations":[]}}'.encode(),
+    "application/x-ndjson": "\n".join(f'{{"type":"entity",{entity}' for entity in _ENTITIES).encode(),
+    "application/json": f'{{"entities":[{",".join("{" + entity for entity in _ENTITIES)}],"relations":[]}}'.encode(),
     "text/csv": b"name,entityType,observations\n" + b"".join(b"c %d,t,%s\n" % (n, b"x " * 1_500) for n in range(1_000)),
     "application/graphml+xml": b'<graphml xmlns="http://graphml.graphdrawing.org/xmlns"><graph edgedefault="directed">'
     + b"".join(b'<node id="g %d"/>' % n for n in range(1_000))

@@ -18,6 +18,7 @@ from recollect.jobs.model import Job, JobBounds, NewJob, StepResult
 from recollect.memory.model import NewMemory
 from recollect.platform.db import Database
 from recollect.settings import Settings
+from recollect_local.postgres import LocalPostgres
 from tests.conftest import NewTenant
 from tests.support.memories import Agent, at_work
 
@@ -47,6 +48,16 @@ class Neighbour(Agent):
     @property
     def due(self) -> Job:
         return self.jobs[2]
+
+
+@pytest.fixture
+async def temporary_objects(postgres: LocalPostgres, database_url: str) -> AsyncIterator[None]:
+    """The application may make temporary objects, as where an operator lets it: what stands behind is tried, too."""
+    superuser = await asyncpg.connect(postgres.url())
+    await superuser.execute("GRANT TEMPORARY ON DATABASE recollect TO recollect_app")
+    yield
+    await superuser.execute("REVOKE TEMPORARY ON DATABASE recollect FROM recollect_app")
+    await superuser.close()
 
 
 @pytest.fixture

@@ -188,7 +188,7 @@ Neighbours = tuple[Neighbour, Neighbour]
 
 
 @pytest.fixture
-async def attacker(settings: Settings) -> AsyncIterator[asyncpg.Connection]:
+async def attacker(settings: Settings, temporary_objects: None) -> AsyncIterator[asyncpg.Connection]:
     """Arbitrary SQL as the application, without a tenant."""
     connection = await asyncpg.connect(settings.database_url, server_settings=session_settings(APP_ROLE, settings))
     yield connection

@@ -57,7 +57,7 @@ async def both(db: Database, new_tenant: NewTenant) -> tuple[SignedIn, SignedIn]
 
 
 @pytest.fixture
-async def attacker(settings: Settings) -> AsyncIterator[asyncpg.Connection]:
+async def attacker(settings: Settings, temporary_objects: None) -> AsyncIterator[asyncpg.Connection]:
     """Arbitrary SQL as the application."""
     connection = await asyncpg.connect(settings.database_url, server_settings=session_settings(APP_ROLE, settings))
     yield connection

@@ -110,6 +110,27 @@ async def test_the_applications_role_holds_no_right_that_row_level_security_does
     assert await owner.fetch(unseen, APP_ROLE) == []
 
 
+@pytest.mark.parametrize(
+    "made",
+    [
+        "TEMP TABLE graphs (id uuid)",
+        "FUNCTION pg_temp.leak(told text) RETURNS boolean LANGUAGE plpgsql AS 'BEGIN RAISE NOTICE ''%'', told; END'",
+        "TABLE public.mine (id uuid)",
+        "FUNCTION recollect.leak() RETURNS boolean RETURN true",
+        "SCHEMA mine",
+    ],
+    ids=lambda made: " ".join(made.split()[:2]),
+)
+async def test_the_application_makes_nothing_in_the_database(settings: Settings, made: str) -> None:
+    """No function of its own, by which it could see what conditions of searches are tried on."""
+    app = await asyncpg.connect(settings.database_url, server_settings=session_settings(APP_ROLE, settings))
+    try:
+        with pytest.raises(asyncpg.InsufficientPrivilegeError):
+            await app.execute(f"CREATE {made}")
+    finally:
+        await app.close()
+
+
 async def test_the_application_cannot_become_the_owner_or_step_out_of_row_level_security(
     settings: Settings, neighbours: Neighbours
 ) -> None:

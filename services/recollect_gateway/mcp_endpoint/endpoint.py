@@ -11,6 +11,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Any, cast
 
+import anyio
 import anyio.to_thread
 from litestar import Request
 from litestar.datastructures import Headers
@@ -38,6 +39,7 @@ from recollect_gateway.admission import Admission
 from recollect_gateway.bodies import LARGE, require_few_values
 from recollect_gateway.calls import Services
 from recollect_gateway.credentials import Authenticator
+from recollect_gateway.departures import departure_of
 from recollect_gateway.errors import problem_response
 from recollect_gateway.mcp_endpoint.catalogue import DEFAULT_TOOLSETS, TOOLSETS
 from recollect_gateway.mcp_endpoint.messages import check_message
@@ -89,13 +91,15 @@ class McpEndpoint:
         request: AnyRequest = Request(scope)
         async with AsyncExitStack() as stack:
             try:
-                mcp_request = await self._admit(request, body := CountedBody(receive), stack)
-                message = await self._whole(body)
-                if message is None:
+                with anyio.CancelScope() as arriving, departure_of(scope).ends(arriving.cancel):
+                    mcp_request = await self._admit(request, body := CountedBody(receive), stack)
+                    message = await self._whole(body)
+                    if message is not None:
+                        send = await self._turn(mcp_request, receive, send, stack)
+                        await _check(message)
+                        await _require_scope(mcp_request, message)
+                if arriving.cancelled_caught or message is None:
                     return  # Who left before the message was whole is owed no answer.
-                send = await self._turn(mcp_request, receive, send, stack)
-                await _check(message)
-                await _require_scope(mcp_request, message)
             except RecollectError as error:
                 await self._problem(error, request)(scope, receive, send)
             except MCPError as error:

@@ -3,6 +3,8 @@
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
+from math import inf
 from typing import Any
 
 import msgspec
@@ -28,6 +30,7 @@ from recollect import __version__
 from recollect.accounts.usage.model import Counts, Kind
 from recollect.caller import Caller
 from recollect.errors import Unavailable
+from recollect.platform.computing import compute, in_one_slice
 from recollect.platform.metrics import record_tool
 from recollect.settings import Settings
 from recollect_gateway.bodies import LARGE
@@ -76,7 +79,7 @@ class McpHandlers:
         try:
             arguments = await _parsed(request, tool, params.arguments or {})
             reply = await self._reply(request, tool, arguments, context.session.report_progress)
-            result = _result(reply, self.services.settings.max_reply_bytes if tool.read_only else None)
+            result = await _result(request, reply, self.services.settings.max_reply_bytes if tool.read_only else None)
             code = None
             return result
         except Exception as error:
@@ -175,11 +178,25 @@ def definition(tool: ToolSpec, settings: Settings | None = None) -> Tool:
     )
 
 
-def _result(reply: Reply, max_bytes: int | None) -> CallToolResult:
+async def _result(request: McpRequest, reply: Reply, max_bytes: int | None) -> CallToolResult:
+    """A reply as the protocol tells it; a large one is made beside the event loop."""
     encoded = bounded(reply.structured, max_bytes)
-    text = msgspec.json.format(encoded, indent=2).decode() if reply.text is None else reply.text
+    if len(encoded) < LARGE or isinstance(request.sender, Unavailable):
+        return _told(reply, encoded)
+    slices = in_one_slice(partial(_told, reply, encoded))
+    return await compute(request.caller.tenant_id, slices, seconds=inf, advice="")
+
+
+def _told(reply: Reply, encoded: bytes) -> CallToolResult:
+    text = _text(reply, encoded) if reply.text is None else reply.text
     texts = [text] if reply.note is None else [text, reply.note]
     return CallToolResult(
         content=[TextContent(type="text", text=said) for said in texts],
         structured_content=msgspec.to_builtins(reply.structured),
     )
+
+
+def _text(reply: Reply, encoded: bytes) -> str:
+    told = reply.structured
+    shown = msgspec.json.encode(getattr(told, told.__struct_fields__[0])) if reply.bare else encoded
+    return msgspec.json.format(shown, indent=2).decode()

@@ -40,12 +40,14 @@ class ReadArguments(Arguments, kw_only=True, frozen=True):
 class Reply:
     """What a tool answers: structured content, and the text beside it (default: the structured content as JSON).
 
-    `note` is a second text, so that the first stays what clients parse: what was left out, and how to get it.
+    `bare`: only its first field, an array, is the text. `note` is a second text, so that the first stays what clients
+    parse: what was left out, and how to get it.
     """
 
     structured: msgspec.Struct
     text: str | None = None
     note: str | None = None
+    bare: bool = False
 
 
 def bounded(structured: msgspec.Struct, max_bytes: int | None) -> bytes:

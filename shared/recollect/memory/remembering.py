@@ -13,6 +13,7 @@ from recollect.graph.nodes.model import NewFact, NodeFields, NodeRef, Rewrite, u
 from recollect.graph.observations import service as observations
 from recollect.graph.observations.model import Key, NewObservation, Observation
 from recollect.memory.model import NewMemory, Remembered, RememberOutcome, expiry
+from recollect.platform.computing import each
 from recollect.platform.db import Transaction
 from recollect.retrieval.recall import service as recall
 from recollect.retrieval.recall.model import NearDuplicate, Question
@@ -67,9 +68,9 @@ async def _remember_facts(
             places.setdefault((item.text, item.thread), []).append(place)
     if not places:
         return {}
-    told = [_together(items[place] for place in group) for group in places.values()]
+    told = await each(places.values(), lambda group: _together(items[place] for place in group))
     paths = [f"items.{group[0]}.kind" for group in places.values()]
-    kept = await nodes.create_facts(tx, revision, [_fact(item, revision.at) for item in told], paths=paths)
+    kept = await nodes.create_facts(tx, revision, await each(told, lambda item: _fact(item, revision.at)), paths=paths)
     heads = await nodes.read_heads(tx, revision.graph, [fact.id for fact in kept if fact.known])
     fields = {
         fact.id: _updated(heads[fact.id].fields, item, revision.at)
@@ -98,9 +99,9 @@ async def _remember_observations(
             groups.setdefault((named[name].id, item.text, item.thread), []).append(place)
     if not groups:
         return {}
-    told = {key: _together(items[place] for place in group) for key, group in groups.items()}
+    told = dict(zip(groups, await each(groups.values(), lambda g: _together(items[place] for place in g)), strict=True))
     names = {node.id: name for name, node in named.items()}
-    wanted = [_observation(item, names[key[0]], revision.at) for key, item in told.items()]
+    wanted = await each(told, lambda key: _observation(told[key], names[key[0]], revision.at))
     added = {o.key: o for o in await observations.add_observations(tx, revision, wanted, across_threads=False)}
     known = await _update(tx, revision, {key: item for key, item in told.items() if key not in added})
     fates = {key: (RememberOutcome.NEW if key in added else known[key][1]) for key in groups}
@@ -118,7 +119,8 @@ async def _update(
     """Update known observations with what the call says of them."""
     stored = await observations.find_observations(tx, revision, [key[:2] for key in told])
     before = {key: stored[key] for key in told}
-    after = {key: _retold(observation, told[key], revision.at) for key, observation in before.items()}
+    retold = await each(before, lambda key: _retold(before[key], told[key], revision.at))
+    after = dict(zip(before, retold, strict=True))
     await observations.rewrite(tx, revision, list(before.values()), list(after.values()))
     return {
         key: (after[key], RememberOutcome.KNOWN if after[key] == before[key] else RememberOutcome.UPDATED)

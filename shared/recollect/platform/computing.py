@@ -13,7 +13,7 @@ between: `each` and `interleave`.
 
 import asyncio
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 from uuid import UUID
@@ -38,8 +38,8 @@ THREADS = 2
 TURN_SECONDS = 0.1
 """Processor time of one turn; also how long a computation goes on, at most, after its caller left."""
 
-AT_ONCE = 500
-"""Parts that `each` makes before it lets other calls go on: a few milliseconds."""
+HELD_SECONDS = 0.005
+"""How long `each` holds the event loop before it lets other calls go on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,13 +98,21 @@ def in_one_slice(function: Callable[[], T]) -> Slices[T]:
     return function()
 
 
-async def each(items: Sequence[A], make: Callable[[A], B], *, at_once: int = AT_ONCE) -> list[B]:
+async def each(items: Iterable[A], make: Callable[[A], B]) -> list[B]:
     """What is made of each, in order; other calls go on in between."""
-    made = list(map(make, items[:at_once]))
-    for start in range(at_once, len(items), at_once):
-        await asyncio.sleep(0)
-        made += map(make, items[start : start + at_once])
+    made: list[B] = []
+    held_until = time.perf_counter() + HELD_SECONDS
+    for item in items:
+        made.append(make(item))
+        if time.perf_counter() > held_until:
+            await asyncio.sleep(0)
+            held_until = time.perf_counter() + HELD_SECONDS
     return made
+
+
+def batches(items: Sequence[A], size: int) -> Iterator[Sequence[A]]:
+    """These in pieces of so many at most, for statements whose arguments are encoded on the event loop in one go."""
+    return (items[start : start + size] for start in range(0, len(items), size))
 
 
 def _take_turn(slices: Slices[T]) -> Finished[T] | float:

@@ -11,16 +11,19 @@ from dataclasses import dataclass
 from importlib.resources import files
 
 import asyncpg
+import structlog
 
 from recollect.errors import ErrorCode, RecollectError, Unavailable
-from recollect.platform.db import OWNER_ROLE, translate
+from recollect.platform.db import APP_ROLE, OWNER_ROLE, translate
+
+log = structlog.get_logger(__name__)
 
 LOCK_KEY = 0x7265636F6C6C6563
 """The advisory lock's key: the letters "recollec"."""
 
 ROLES = {
     OWNER_ROLE: "owns every table and runs migrations",
-    "recollect_app": "gateway and worker: under row-level security, owns nothing",
+    APP_ROLE: "gateway and worker: under row-level security, owns nothing",
     "recollect_maintenance": "the worker's connection that builds indexes",
 }
 EXTENSIONS = ("vector", "pg_trgm", "btree_gin")
@@ -67,6 +70,7 @@ async def migrate(url: str, *, lock_timeout_seconds: float = 10.0) -> list[str]:
     async with _locked_connection(url, lock_timeout_seconds) as connection:
         await _prepare(connection)
         await _require_pgvector(connection)
+        await _forbid_temporary(connection)
         await connection.execute(f"SET ROLE {OWNER_ROLE}")
         await connection.execute("SET search_path = recollect, public")
         return [m.name for m in await _pending(connection) if await _apply(connection, m)]
@@ -116,6 +120,26 @@ async def _require_pgvector(connection: asyncpg.Connection) -> None:
             f"pgvector 0.8 or newer is needed; this database has {version}. Install it on the server and run, as an "
             "administrator in this database: ALTER EXTENSION vector UPDATE;"
         )
+
+
+async def _forbid_temporary(connection: asyncpg.Connection) -> None:
+    """Let the application's role make nothing in the database, temporary tables and functions included.
+
+    PostgreSQL lets everybody, in each database anew. Where the login may not take that away, a warning says how it is.
+    """
+    if not await connection.fetchval("SELECT has_database_privilege($1, current_database(), 'TEMPORARY')", APP_ROLE):
+        return
+    forbid = "SELECT format('REVOKE TEMPORARY ON DATABASE %I FROM PUBLIC, recollect_app', current_database())"
+    statement = await connection.fetchval(forbid)
+    if await connection.fetchval(_MAY_REVOKE):
+        await connection.execute(statement)
+    else:
+        log.warning(
+            "the application's role may make temporary objects: run this as the database's owner", sql=statement
+        )
+
+
+_MAY_REVOKE = "SELECT pg_has_role(datdba, 'USAGE') FROM pg_database WHERE datname = current_database()"
 
 
 async def _create_roles(connection: asyncpg.Connection, missing: list[str]) -> None:

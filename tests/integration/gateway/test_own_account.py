@@ -55,7 +55,9 @@ async def granted(
     db: Database, caller: Caller, person: Person, pepper: bytes, *, name: str = "Claude", graph: str | None = None
 ) -> str:
     """An access token of a grant that the person gave a client in the caller's tenant."""
-    [membership] = [each for each in await people.list_memberships(db, person.id, within=None) if each.tenant_id == caller.tenant_id]
+    [membership] = [
+        each for each in await people.list_memberships(db, person.id, within=None) if each.tenant_id == caller.tenant_id
+    ]
     async with db.transaction(grants.approving(membership, person.id)) as tx:
         ids = (await graphs.get_graph(tx, graph)).id if graph else None
         code = await grants.approve(

@@ -157,6 +157,29 @@ async def test_a_managed_servers_administrator_may_do_it_all(cluster: LocalPostg
     assert await works(url)
 
 
+@pytest.mark.parametrize("login", ["postgres", "administrator"])
+async def test_the_application_may_make_no_temporary_objects_from_then_on(
+    cluster: LocalPostgres, new_database: NewDatabase, login: str
+) -> None:
+    """Also in a database that an earlier version migrated; its owner takes it away, others leave it as it is."""
+    await without_roles(cluster)
+    async with connected(cluster.url()) as connection:
+        if login != "postgres":
+            await connection.execute("DROP ROLE IF EXISTS administrator; CREATE ROLE administrator LOGIN CREATEROLE")
+    database = await new_database(login)
+    url = url_of(cluster, database, login)
+    async with connected(url_of(cluster, database)) as connection:
+        await connection.execute("CREATE EXTENSION vector")
+        asked = "SELECT has_database_privilege('recollect_app', current_database(), 'TEMPORARY')"
+        await migrate(url)
+        assert not await connection.fetchval(asked)
+        await connection.execute(f"GRANT TEMPORARY ON DATABASE {database} TO PUBLIC")
+        assert await migrate(url_of(cluster, database, "recollect_owner")) == []
+        assert await connection.fetchval(asked)
+        assert await migrate(url) == []
+        assert not await connection.fetchval(asked)
+
+
 @pytest.mark.parametrize("prepared", [False, True], ids=["new", "prepared"])
 @pytest.mark.parametrize("old", ["0.7.4", "0.4.10"])
 async def test_an_old_pgvector_is_told_with_what_to_do(empty: str, old: str, prepared: bool) -> None:

@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 from recollect.settings import Settings
+from recollect_local.postgres import LocalPostgres
 from tests.support.otlp import collecting
 from tests.support.timeouts import MAX_WAIT_SECONDS
 from tests.support.workers import environment
@@ -42,9 +43,10 @@ shutdown()
 """
 
 
-def test_statements_are_exported_without_what_they_carry(settings: Settings) -> None:
+def test_statements_are_exported_without_what_they_carry(settings: Settings, postgres: LocalPostgres) -> None:
+    """By a login that may make a table of its own, which the application's may not."""
     with collecting() as collector:
-        traced = settings.model_copy(update={"otlp_endpoint": collector.endpoint})
+        traced = settings.model_copy(update={"otlp_endpoint": collector.endpoint, "database_url": postgres.url()})
         command = [sys.executable, "-W", "error", "-c", FAILING_STATEMENTS]
         subprocess.run(command, env=os.environ | environment(traced), check=True, timeout=MAX_WAIT_SECONDS)
         insert, select, set_ = collector.named("INSERT"), collector.named("SELECT"), collector.named("SET")

@@ -129,8 +129,14 @@ async def test_what_is_made_of_many_parts_lets_others_go_on() -> None:
             await asyncio.sleep(0)
 
     beside = asyncio.create_task(others())
-    numbers = list(range(10 * computing.AT_ONCE))
-    assert await each(numbers, lambda number: -number) == [-number for number in numbers]
+    numbers = list(range(20))
+    assert await each(numbers, negated_slowly) == [-number for number in numbers]
     beside.cancel()
     assert turns >= 9
     assert await each([], str) == []
+
+
+def negated_slowly(number: int) -> int:
+    """The number negated, in the time for which `each` holds the loop."""
+    time.sleep(computing.HELD_SECONDS)
+    return -number

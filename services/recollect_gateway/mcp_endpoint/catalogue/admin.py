@@ -100,7 +100,8 @@ ADMIN: tuple[ToolSpec, ...] = (
         name="usage",
         title="Usage",
         description="Tell how often the organisation called each tool and route, hour by hour or in sums, with errors "
-        "and the passages that were embedded; and what its graphs hold now. The last seconds may be missing.",
+        "and the passages that were embedded; what its graphs hold now, and what its plan leaves of each quota. The "
+        "last seconds may be missing.",
         toolsets=frozenset({"admin"}),
         arguments=usage.Usage,
         result=usage.UsageReport,

@@ -6,7 +6,7 @@ removed. What they removed comes back (relations under new ids). A changed obser
 and one comes back. What somebody else changed later stays as it is, and the plan says so.
 """
 
-from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
+from collections.abc import Collection, Generator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 from uuid import UUID
@@ -48,7 +48,7 @@ def plan_undo(graph: Graph, footprint: TouchedState, around: UndoContext) -> Gen
     _leave_cycles(footprint, around.parents, plan)
     yield
     living = set(around.living) - set(plan.deleted) | {restored.id for restored in plan.restored}
-    _plan_observations(footprint, living, plan)
+    yield from _plan_observations(footprint, living, plan)
     yield
     _plan_relations(footprint, living, plan)
     yield
@@ -182,11 +182,13 @@ def _walk_up(
     return walked
 
 
-def _plan_observations(footprint: TouchedState, living: Collection[UUID], plan: UndoPlan) -> None:
+def _plan_observations(
+    footprint: TouchedState, living: Collection[UUID], plan: UndoPlan
+) -> Generator[None, None, None]:
     changed_later = [s for s in footprint.statements if s.changed_later and not s.lives and not s.expired]
     plan.skipped.extend(Skipped(i, Reason.CHANGED_LATER) for i in unique(s.observation.id for s in changed_later))
     ours = [s for s in footprint.statements if not s.changed_later]
-    added, gone = _without_pairs(ours, lambda s: _observation_key(s.observation))
+    added, gone = yield from _without_pairs(ours)
     doomed, silent = set(plan.deleted), {r.id for r in plan.restored if r.fields.placeholder}
     plan.removed_observations.extend(s.observation.id for s in added if s.lives and s.observation.node_id not in doomed)
     for statement in gone:
@@ -238,14 +240,20 @@ def _plan_aliases(footprint: TouchedState, living: Collection[UUID], plan: UndoP
 
 
 def _without_pairs(
-    found: Iterable[ObservationVersion], key: Callable[[ObservationVersion], object]
-) -> tuple[list[ObservationVersion], list[ObservationVersion]]:
+    found: Sequence[ObservationVersion],
+) -> Generator[None, None, tuple[list[ObservationVersion], list[ObservationVersion]]]:
     """What the changes added and what they removed, without pairs: what was removed and added again unchanged."""
-    found = list(found)
-    gone = {key(one): one for one in found if not one.added}
-    added = [one for one in found if one.added]
-    again = {key(one) for one in added if one.lives} & gone.keys()
-    return [one for one in added if key(one) not in again], [one for k, one in gone.items() if k not in again]
+    keyed: list[tuple[object, ObservationVersion]] = []
+    for place, one in enumerate(found):
+        if place % SLICE == 0:
+            yield
+        keyed.append((_observation_key(one.observation), one))
+    gone = {key: one for key, one in keyed if not one.added}
+    yield
+    added = [(key, one) for key, one in keyed if one.added]
+    again = {key for key, one in added if one.lives} & gone.keys()
+    yield
+    return [one for key, one in added if key not in again], [one for key, one in gone.items() if key not in again]
 
 
 def _observation_key(observation: Observation) -> object:

@@ -18,6 +18,7 @@ from recollect.graph.observations.model import NewObservation, Observation, coun
 from recollect.graph.passages import service as passages
 from recollect.graph.passages.model import IndexedText, Source
 from recollect.ids import new_id
+from recollect.platform.computing import each
 from recollect.platform.db import Transaction
 
 
@@ -121,8 +122,9 @@ async def merge_fields(
     theirs = [*await observations.list_observations(tx, ids), *_texts(sources, fields.content, revision.at)]
     own = await _take_what_ends(tx, revision, target, fields)
     ends = {head.id: head.expires_at for head in (target, *sources)}
-    moved = [
-        replace(
+
+    def moved_to_target(o: Observation) -> Observation:
+        return replace(
             o,
             id=new_id(),
             first_revision=None,
@@ -130,8 +132,8 @@ async def merge_fields(
             entity=target.fields.name or "",
             expires_at=min((end for end in (o.expires_at, ends[o.node_id]) if end is not None), default=None),
         )
-        for o in (*own, *theirs)
-    ]
+
+    moved = await each([*own, *theirs], moved_to_target)
     # What several of them say lasts as long as it does by any.
     moved.sort(key=lambda o: (o.expires_at is None, o.expires_at or revision.at), reverse=True)
     added = await observations.attach(tx, revision, moved, across_threads=True)

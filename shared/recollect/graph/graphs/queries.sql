@@ -113,7 +113,8 @@ WITH head AS (
     RETURNING entities + facts + placeholders AS nodes, stored_bytes AS graph_bytes
 ), change AS (
     INSERT INTO changes (tenant_id, graph_id, revision, at, actor, operation, ids, counts)
-    VALUES (:tenant_id, :graph_id, :revision, :revision_time, :actor, :operation, :ids, :counts)
+    VALUES (:tenant_id, :graph_id, :revision, :revision_time, :actor, :operation,
+        ARRAY(SELECT jsonb_array_elements_text(:ids::jsonb)::uuid), :counts)
 )
 SELECT h.nodes, h.graph_bytes, p.name AS plan, p.graphs, p.nodes_per_graph, p.observations, p.stored_bytes,
     p.embeddings_per_day

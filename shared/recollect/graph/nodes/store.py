@@ -1,7 +1,7 @@
 """One function per query of `queries.sql`."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -10,13 +10,29 @@ import asyncpg
 
 from recollect.graph.graphs.model import Graph, Revision
 from recollect.graph.graphs.view import GraphView
-from recollect.graph.nodes.model import NewFact, NodeFields, NodeHead, NodeRef, RememberedFact, RestoredNode, Rewrite
+from recollect.graph.nodes.model import (
+    FIELD_NAMES,
+    NewFact,
+    NodeFields,
+    NodeHead,
+    NodeRef,
+    RememberedFact,
+    RestoredNode,
+    Rewrite,
+)
 from recollect.graph.passages.model import IndexedText
 from recollect.ids import new_id
+from recollect.platform.computing import batches, each
 from recollect.platform.db import Transaction
 from recollect.platform.sql import Queries
 
 queries = Queries(__package__)
+
+MAX_WRITTEN = 500
+"""Nodes of one statement, at most: its arguments are encoded on the event loop in one go."""
+
+MAX_LOOKED_UP = 2_000
+"""Ids that one statement looks up, at most, for the same reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,22 +81,25 @@ class AppendedVersion:
 
 async def append_versions(tx: Transaction, revision: Revision, appended: Sequence[AppendedVersion]) -> set[UUID]:
     """Append the heads of these nodes as versions; return the ids of nodes that have siblings, or had until now."""
-    rows = await tx.fetch(
-        queries.append_versions,
-        revision=revision.number,
-        subject=tx.caller.subject,
-        node_ids=[version.node_id for version in appended],
-        based_on=[version.based_on for version in appended],
-        beside_heads=[version.beside_heads for version in appended],
-        actors=[version.actor for version in appended],
-    )
-    return {row["node_id"] for row in rows}
+    divided = set[UUID]()
+    for some in batches(appended, MAX_WRITTEN):
+        rows = await tx.fetch(
+            queries.append_versions,
+            revision=revision.number,
+            subject=tx.caller.subject,
+            node_ids=[version.node_id for version in some],
+            based_on=[version.based_on for version in some],
+            beside_heads=[version.beside_heads for version in some],
+            actors=[version.actor for version in some],
+        )
+        divided.update(row["node_id"] for row in rows)
+    return divided
 
 
 async def read_heads(tx: Transaction, graph: Graph, node_ids: Sequence[UUID]) -> dict[UUID, NodeHead]:
     """The live nodes of a graph among these ids, by id."""
     rows = await tx.fetch(queries.read_heads, graph_id=graph.id, node_ids=node_ids)
-    return {row["id"]: _head(row) for row in rows}
+    return {head.id: head for head in await each(rows, _head)}
 
 
 async def expired_heads(tx: Transaction, graph: Graph, names: Sequence[str]) -> list[NodeHead]:
@@ -95,8 +114,9 @@ async def list_expired(tx: Transaction, graph: Graph, *, limit: int) -> list[Nod
 
 async def rewrite_heads(tx: Transaction, revision: Revision, rewrites: Sequence[Rewrite]) -> None:
     """Give live nodes other fields and a new version number."""
-    rows = [{"id": r.head.id, "version_id": new_id(), **asdict(r.fields)} for r in rewrites]
-    await tx.execute(queries.rewrite_heads, graph_id=revision.graph.id, revision_time=revision.at, heads=rows)
+    for some in batches(rewrites, MAX_WRITTEN):
+        rows = [{"id": r.head.id, "version_id": new_id(), **_told(r.fields)} for r in some]
+        await tx.execute(queries.rewrite_heads, graph_id=revision.graph.id, revision_time=revision.at, heads=rows)
 
 
 async def release_names(tx: Transaction, graph: Graph, node_ids: Sequence[UUID]) -> None:
@@ -106,11 +126,12 @@ async def release_names(tx: Transaction, graph: Graph, node_ids: Sequence[UUID])
 
 async def restore_heads(tx: Transaction, revision: Revision, restored: Sequence[RestoredNode]) -> None:
     """Give lineages, deleted ones too, the fields that they had and a new version number."""
-    rows = [
-        {"id": r.id, "version_id": new_id(), "began_at": r.began_at, "below": len(r.siblings), **asdict(r.fields)}
-        for r in restored
-    ]
-    await tx.execute(queries.restore_heads, graph_id=revision.graph.id, revision_time=revision.at, heads=rows)
+    for some in batches(restored, MAX_WRITTEN):
+        rows = [
+            {"id": r.id, "version_id": new_id(), "began_at": r.began_at, "below": len(r.siblings), **_told(r.fields)}
+            for r in some
+        ]
+        await tx.execute(queries.restore_heads, graph_id=revision.graph.id, revision_time=revision.at, heads=rows)
 
 
 async def restore_siblings(tx: Transaction, revision: Revision, version_ids: Sequence[UUID]) -> None:
@@ -131,10 +152,12 @@ async def insert_nodes(
 
     Returns them in order. A placeholder of a node's name becomes the node.
     """
-    rows = [
-        {"id": new_id(), "version_id": new_id(), "actor": actor, "began_at": began_at, **asdict(fields)}
-        for fields, actor, began_at in nodes
-    ]
+
+    def row_of(node: tuple[NodeFields, str | None, datetime | None]) -> dict[str, Any]:
+        fields, actor, began_at = node
+        return {"id": new_id(), "version_id": new_id(), "actor": actor, "began_at": began_at, **_told(fields)}
+
+    rows = await each(nodes, row_of)
     made = {row["version_id"]: row for row in await tx.fetch(queries.insert_nodes, **_stamp(tx, revision), nodes=rows)}
     return [InsertedNode(**made[row["version_id"]]) for row in rows]
 
@@ -147,14 +170,17 @@ async def list_node_ids(tx: Transaction, graph: Graph, *, after: UUID, limit: in
 async def memories_of_nodes(tx: Transaction, node_ids: Sequence[UUID]) -> list[IndexedText]:
     """The texts of live nodes that search finds."""
     rows = await tx.fetch(queries.memories_of_nodes, node_ids=node_ids)
-    return [IndexedText(**row) for row in rows]
+    return await each(rows, lambda row: IndexedText(**row))
 
 
 async def remove_nodes(tx: Transaction, revision: Revision, node_ids: Sequence[UUID]) -> list[RemovedNode]:
     """Delete live nodes of the graph with their observations."""
-    version_ids = [new_id() for _ in node_ids]
-    rows = await tx.fetch(queries.remove_nodes, **revision.parameters, node_ids=node_ids, version_ids=version_ids)
-    return [RemovedNode(**row) for row in rows]
+    removed: list[RemovedNode] = []
+    for some in batches(node_ids, MAX_WRITTEN):
+        version_ids = [new_id() for _ in some]
+        rows = await tx.fetch(queries.remove_nodes, **revision.parameters, node_ids=some, version_ids=version_ids)
+        removed += [RemovedNode(**row) for row in rows]
+    return removed
 
 
 async def find_named(view: GraphView, names: Sequence[str]) -> dict[str, NodeRef]:
@@ -169,7 +195,10 @@ async def touch_nodes(tx: Transaction, revision: Revision, node_ids: Sequence[UU
 
 async def names_of(view: GraphView, node_ids: Sequence[UUID]) -> dict[UUID, str]:
     """The names of nodes by id, placeholders too."""
-    return {row["id"]: row["name"] for row in await view.fetch(queries.names_of, node_ids=node_ids)}
+    names: dict[UUID, str] = {}
+    for some in batches(node_ids, MAX_LOOKED_UP):
+        names |= {row["id"]: row["name"] for row in await view.fetch(queries.names_of, node_ids=some)}
+    return names
 
 
 async def find_homes(tx: Transaction, node_ids: Sequence[UUID]) -> dict[UUID, UUID]:
@@ -179,6 +208,10 @@ async def find_homes(tx: Transaction, node_ids: Sequence[UUID]) -> dict[UUID, UU
 
 def _stamp(tx: Transaction, revision: Revision) -> dict[str, Any]:
     return {**revision.parameters, "subject": tx.caller.subject}
+
+
+def _told(fields: NodeFields) -> dict[str, Any]:
+    return {name: getattr(fields, name) for name in FIELD_NAMES}
 
 
 def _head(row: asyncpg.Record) -> NodeHead:

@@ -17,6 +17,7 @@ from recollect.graph.observations.store import RemovedObservation
 from recollect.graph.passages import service as passages
 from recollect.graph.passages.model import IndexedText, Source
 from recollect.ids import new_id
+from recollect.platform.computing import each
 from recollect.platform.db import Transaction
 
 
@@ -36,7 +37,7 @@ async def add_observations(
     """
     wanted_names = unique(new.entity for new in observations) if named is None else named
     entities = await nodes.require_entities(tx, revision.graph, wanted_names)
-    wanted = [new.on(entities[new.entity].id, revision) for new in observations]
+    wanted = await each(observations, lambda new: new.on(entities[new.entity].id, revision))
     added = await attach(tx, revision, wanted, across_threads=across_threads)
     if added:
         touched = unique(observation.node_id for observation in added)
@@ -56,7 +57,7 @@ async def attach(
     added = await store.insert_observations(tx, revision, wanted, across_threads=across_threads) if wanted else []
     revision.touch("observations_added", [o.id for o in added], observations=count_active(added))
     known_as = await aliases.names_of(tx, unique(o.node_id for o in added)) if added else {}
-    await passages.index_memories(tx, revision, [_memory(o, known_as.get(o.node_id)) for o in added])
+    await passages.index_memories(tx, revision, await each(added, lambda o: _memory(o, known_as.get(o.node_id))))
     return added
 
 
@@ -89,7 +90,7 @@ async def rewrite(
     revision.touch("observations_rewritten", [new.id for new in news], observations=told)
     touched = unique(new.node_id for new in news)
     known_as = await aliases.names_of(tx, touched)
-    await passages.renew_memories(tx, revision, [_memory(new, known_as.get(new.node_id)) for new in news])
+    await passages.renew_memories(tx, revision, await each(news, lambda new: _memory(new, known_as.get(new.node_id))))
     await passages.hide_names(tx, revision, touched)
     await _show_names(tx, revision, touched)
     await nodes.touch_nodes(tx, revision, touched)
@@ -122,7 +123,7 @@ async def enrich(tx: Transaction, revision: Revision, told: Sequence[Observation
     for observation in told:
         saying.setdefault((observation.node_id, observation.content), []).append(observation)
     known = list((await store.find_observations(tx, revision, list(saying))).values())
-    richer = [reduce(_enriched, _active(saying[one.node_id, one.content]), one) for one in known]
+    richer = await each(known, lambda one: reduce(_enriched, _active(saying[one.node_id, one.content]), one))
     await rewrite(tx, revision, known, richer)
     return [new for old, new in zip(known, richer, strict=True) if old != new]
 

@@ -10,10 +10,14 @@ import asyncpg
 from recollect.graph.graphs.model import Graph, Revision
 from recollect.graph.graphs.view import GraphView
 from recollect.graph.observations.model import ATTRIBUTES, Key, Observation
+from recollect.platform.computing import batches, each
 from recollect.platform.db import Transaction
 from recollect.platform.sql import Queries
 
 queries = Queries(__package__)
+
+MAX_WRITTEN = 500
+"""Observations of one statement, at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,16 +33,20 @@ async def insert_observations(
     tx: Transaction, revision: Revision, observations: Sequence[Observation], *, across_threads: bool
 ) -> list[Observation]:
     """Attach statements to nodes; those that the node did not have (`across_threads`: in any thread), in order."""
-    rows = await tx.fetch(
-        queries.insert_observations, **revision.parameters, **_columns(observations), across_threads=across_threads
-    )
-    inserted = {row["id"] for row in rows}
+    inserted = set[UUID]()
+    for some in batches(observations, MAX_WRITTEN):
+        columns = await _columns(some)
+        rows = await tx.fetch(
+            queries.insert_observations, **revision.parameters, **columns, across_threads=across_threads
+        )
+        inserted.update(row["id"] for row in rows)
     return [observation for observation in observations if observation.id in inserted]
 
 
 async def rewrite_observations(tx: Transaction, revision: Revision, observations: Sequence[Observation]) -> None:
     """Give live observations of the graph new versions, by their ids."""
-    await tx.execute(queries.rewrite_observations, **revision.parameters, **_columns(observations))
+    for some in batches(observations, MAX_WRITTEN):
+        await tx.execute(queries.rewrite_observations, **revision.parameters, **await _columns(some))
 
 
 async def find_observations(
@@ -51,13 +59,13 @@ async def find_observations(
         contents=[k[1] for k in keys],
         revision_time=revision.at,
     )
-    return {observation.key: observation for observation in map(_observation, rows)}
+    return {observation.key: observation for observation in await each(rows, _observation)}
 
 
 async def observations_by_id(tx: Transaction, graph: Graph, ids: Sequence[UUID]) -> dict[UUID, Observation]:
     """Live observations of a graph by id."""
     rows = await tx.fetch(queries.observations_by_id, graph_id=graph.id, ids=ids)
-    return {row["id"]: _observation(row) for row in rows}
+    return {observation.id: observation for observation in await each(rows, _observation)}
 
 
 async def past_nodes_of(view: GraphView, ids: Sequence[UUID]) -> dict[UUID, UUID]:
@@ -67,7 +75,7 @@ async def past_nodes_of(view: GraphView, ids: Sequence[UUID]) -> dict[UUID, UUID
 
 async def list_observations(tx: Transaction, node_ids: Sequence[UUID]) -> list[Observation]:
     """Live observations of nodes, oldest first."""
-    return [_observation(row) for row in await tx.fetch(queries.list_observations, node_ids=node_ids)]
+    return await each(await tx.fetch(queries.list_observations, node_ids=node_ids), _observation)
 
 
 async def list_expired_observations(tx: Transaction, graph: Graph, *, limit: int) -> list[UUID]:
@@ -99,7 +107,7 @@ async def remove_observations_by_id(
     return [RemovedObservation(**row) for row in rows]
 
 
-def _columns(observations: Sequence[Observation]) -> dict[str, list[Any]]:
+async def _columns(observations: Sequence[Observation]) -> dict[str, list[Any]]:
     """Observations, column by column; what stands beside their texts as JSON, since lists of lists are no columns."""
     return {
         "created_by": [o.created_by for o in observations],
@@ -109,7 +117,7 @@ def _columns(observations: Sequence[Observation]) -> dict[str, list[Any]]:
         "threads": [o.thread for o in observations],
         "said_at": [o.said_at for o in observations],
         "expires_at": [o.expires_at for o in observations],
-        "attributes": [{name: getattr(o, name) for name in _BESIDE} for o in observations],
+        "attributes": await each(observations, lambda o: {name: getattr(o, name) for name in _BESIDE}),
     }
 
 

@@ -1,6 +1,5 @@
 """One function per query of `queries.sql`."""
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -28,40 +27,42 @@ from recollect.graph.passages.model import (
     split,
 )
 from recollect.ids import new_id
-from recollect.platform.computing import each
+from recollect.platform.computing import batches, each
 from recollect.platform.db import Session, Transaction
 from recollect.platform.embedding import Vectors
 from recollect.platform.sql import Queries
 
 queries = Queries(__package__)
 
-MAX_INSERTED = 1_000
-"""Passages of one statement, at most."""
+MAX_INSERTED = 500
+"""Passages that one statement inserts, at most: its arguments are encoded on the event loop in one go."""
 
-TEXTS_AT_ONCE = 5
-"""Texts that are cut into passages before other calls go on: each takes 2 ms at most."""
+MAX_RENEWED = 50
+"""Memories whose passages one statement renews, at most, for the same reason."""
 
 
 async def insert_passages(tx: Transaction, revision: Revision, memories: Sequence[IndexedText]) -> None:
     """Store the passages of these memories, more than MAX_SMALL of which are bulk."""
-    columns = await _columns(memories)
-    count = len(columns["ids"])
-    # Statement by statement, since the arguments of one are encoded on the event loop in one go.
-    for start in range(0, count, MAX_INSERTED):
-        some = {name: column[start : start + MAX_INSERTED] for name, column in columns.items()}
-        await tx.execute(queries.insert_passages, **revision.parameters, **some, bulk=count > MAX_SMALL)
+    placed = await _placed(memories)
+    for some in batches(placed, MAX_INSERTED):
+        columns = _columns(some)
+        await tx.execute(queries.insert_passages, **revision.parameters, **columns, bulk=len(placed) > MAX_SMALL)
 
 
 async def renew_passages(tx: Transaction, revision: Revision, memories: Sequence[IndexedText]) -> None:
     """Put the passages of these observations in the place of those that they have."""
-    columns = await _columns(memories)
-    await tx.execute(
-        queries.renew_passages,
-        **revision.parameters,
-        **columns,
-        renewed_memory_ids=[memory.memory_id for memory in memories],
-        bulk=len(columns["ids"]) > MAX_SMALL,
-    )
+    placed = await _placed(memories)
+    pieces: dict[UUID, list[_Placed]] = {memory.memory_id: [] for memory in memories}
+    for piece in placed:
+        pieces[piece[0].memory_id].append(piece)
+    for some in batches(list(pieces), MAX_RENEWED):
+        await tx.execute(
+            queries.renew_passages,
+            **revision.parameters,
+            **_columns([piece for memory_id in some for piece in pieces[memory_id]]),
+            renewed_memory_ids=some,
+            bulk=len(placed) > MAX_SMALL,
+        )
 
 
 async def rebuild_passages(
@@ -71,7 +72,7 @@ async def rebuild_passages(
     await tx.execute(
         queries.rebuild_passages,
         **revision.parameters,
-        **await _columns(memories),
+        **_columns(await _placed(memories)),
         rebuilt_node_ids=node_ids,
         bulk=True,
     )
@@ -313,12 +314,15 @@ async def count_waiting(tx: Transaction, graph_id: UUID, *, limit: int) -> int:
     return count
 
 
-async def _columns(memories: Sequence[IndexedText]) -> dict[str, list[Any]]:
-    """The passages of memories, column by column. What is said of many is cut into pieces once."""
+async def _placed(memories: Sequence[IndexedText]) -> list["_Placed"]:
+    """The passages of memories, in order. What is said of many is cut into pieces once."""
     texts = list(dict.fromkeys(memory.text for memory in memories))
-    cut = dict(zip(texts, await each(texts, _cut, at_once=TEXTS_AT_ONCE), strict=True))
-    pieces = [(memory, place, piece) for memory in memories for place, piece in enumerate(cut[memory.text])]
-    await asyncio.sleep(0)
+    cut = dict(zip(texts, await each(texts, _cut), strict=True))
+    return [(memory, place, piece) for memory in memories for place, piece in enumerate(cut[memory.text])]
+
+
+def _columns(pieces: Sequence["_Placed"]) -> dict[str, list[Any]]:
+    """Passages, column by column."""
     return {
         "ids": [new_id() for _ in pieces],
         "node_ids": [memory.node_id for memory, _, _ in pieces],
@@ -345,6 +349,10 @@ class _Piece:
     text: str
     speaker: str | None
     dated: bool
+
+
+_Placed = tuple[IndexedText, int, _Piece]
+"""A memory, and one of its passages with its place among them."""
 
 
 def _cut(text: str) -> list[_Piece]:

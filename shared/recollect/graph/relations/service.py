@@ -25,6 +25,7 @@ from recollect.graph.relations.model import (
     Walk,
 )
 from recollect.graph.relations.store import RemovedRelation
+from recollect.platform.computing import each
 from recollect.platform.db import Transaction
 
 Key = tuple[UUID, UUID, str]
@@ -57,13 +58,13 @@ async def delete_relations(tx: Transaction, revision: Revision, triples: Sequenc
     )
     edges = [(ends[s].id, ends[t].id, type_) for s, t, type_ in unique(triples) if s in ends and t in ends]
     removed = await store.remove_relations(tx, revision, edges) if edges else []
-    await drop_orphaned_placeholders(tx, revision, _record_removed(revision, removed))
+    await drop_orphaned_placeholders(tx, revision, await _record_removed(revision, removed))
 
 
 async def delete_nodes(tx: Transaction, revision: Revision, node_ids: Sequence[UUID]) -> None:
     """Delete nodes with their relations, observations and passages. Orphaned placeholders are removed, too."""
     removed = await store.remove_touching(tx, revision, node_ids)
-    ends = _record_removed(revision, removed)
+    ends = await _record_removed(revision, removed)
     await nodes.remove_nodes(tx, revision, node_ids)
     await drop_orphaned_placeholders(tx, revision, ends - set(node_ids))
 
@@ -80,7 +81,9 @@ async def put_edges(tx: Transaction, revision: Revision, edges: Sequence[NewEdge
 
 async def add_edges(tx: Transaction, revision: Revision, edges: Sequence[NewEdge]) -> list[UUID]:
     """Create the edges that are not there yet; return their ids. The caller has checked that both ends are there."""
-    return list(await _add(tx, revision, unique_by(_key, edges)))
+    firsts: dict[Key, NewEdge] = {}
+    await each(edges, lambda edge: firsts.setdefault(_key(edge), edge))
+    return list(await _add(tx, revision, list(firsts.values())))
 
 
 async def upsert_edges(tx: Transaction, revision: Revision, edges: Sequence[NewEdge]) -> list[EdgeUpsert]:
@@ -116,13 +119,13 @@ async def connect(tx: Transaction, revision: Revision, edges: Sequence[NewEdge])
 async def delete_edges(tx: Transaction, revision: Revision, edge_ids: Sequence[UUID]) -> int:
     """Remove edges of the graph by id; return how many were there. Orphaned placeholders are removed, too."""
     removed = await store.remove_edges(tx, revision, edge_ids)
-    await drop_orphaned_placeholders(tx, revision, _record_removed(revision, removed))
+    await drop_orphaned_placeholders(tx, revision, await _record_removed(revision, removed))
     return len(removed)
 
 
 async def remove_edges(tx: Transaction, revision: Revision, edge_ids: Sequence[UUID]) -> set[UUID]:
     """Remove edges by id; return their ends, for `drop_orphaned_placeholders`, which is not called here."""
-    return _record_removed(revision, await store.remove_edges(tx, revision, edge_ids)) if edge_ids else set()
+    return await _record_removed(revision, await store.remove_edges(tx, revision, edge_ids)) if edge_ids else set()
 
 
 async def drop_orphaned_placeholders(tx: Transaction, revision: Revision, node_ids: Iterable[UUID]) -> None:
@@ -279,7 +282,9 @@ def _checked(graph: Graph, edge: NewEdge, homes: Mapping[UUID, UUID]) -> NewEdge
     return edge
 
 
-def _record_removed(revision: Revision, removed: Iterable[RemovedRelation]) -> set[UUID]:
-    edges = list(removed)
-    revision.touch("relations_removed", [edge.id for edge in edges], relations=-len(edges))
-    return {end for edge in edges for end in (edge.from_node, edge.to_node)}
+async def _record_removed(revision: Revision, removed: Sequence[RemovedRelation]) -> set[UUID]:
+    """Note the removed edges in the revision; their ends."""
+    revision.touch("relations_removed", [edge.id for edge in removed], relations=-len(removed))
+    ends = set[UUID]()
+    await each(removed, lambda edge: ends.update((edge.from_node, edge.to_node)))
+    return ends

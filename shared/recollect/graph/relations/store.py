@@ -20,11 +20,17 @@ from recollect.graph.relations.model import (
     Walk,
 )
 from recollect.ids import new_id
-from recollect.platform.computing import each
+from recollect.platform.computing import batches, each
 from recollect.platform.db import Transaction
 from recollect.platform.sql import Queries
 
 queries = Queries(__package__)
+
+MAX_WRITTEN = 500
+"""Edges of one statement, at most: its arguments are encoded on the event loop in one go."""
+
+MAX_LOOKED_UP = 2_000
+"""Ids that one statement looks up, at most, for the same reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +53,7 @@ async def remove_relations(
         to_nodes=[target for _, target, _ in edges],
         types=[type_ for _, _, type_ in edges],
     )
-    return [RemovedRelation(**row) for row in rows]
+    return await each(rows, _removed)
 
 
 async def remove_touching(tx: Transaction, revision: Revision, node_ids: Sequence[UUID]) -> list[RemovedRelation]:
@@ -55,14 +61,16 @@ async def remove_touching(tx: Transaction, revision: Revision, node_ids: Sequenc
     rows = await tx.fetch(
         queries.remove_touching, graph_id=revision.graph.id, revision=revision.number, node_ids=node_ids
     )
-    return [RemovedRelation(**row) for row in rows]
+    return await each(rows, _removed)
 
 
 async def find_orphaned_placeholders(tx: Transaction, graph: Graph, node_ids: Sequence[UUID]) -> list[UUID]:
     """The ids of those of these nodes that are placeholders without an edge in the graph."""
-    return [
-        row["id"] for row in await tx.fetch(queries.find_orphaned_placeholders, graph_id=graph.id, node_ids=node_ids)
-    ]
+    found: list[UUID] = []
+    for some in batches(node_ids, MAX_LOOKED_UP):
+        rows = await tx.fetch(queries.find_orphaned_placeholders, graph_id=graph.id, node_ids=some)
+        found += [row["id"] for row in rows]
+    return found
 
 
 async def relations_touching(view: GraphView, node_ids: Sequence[UUID], *, limit: int) -> list[Relation]:
@@ -82,59 +90,48 @@ async def list_relations(view: GraphView, *, offset: int, limit: int | None) -> 
 
 async def insert_edges(tx: Transaction, revision: Revision, edges: Sequence[NewEdge]) -> dict[UUID, NewEdge]:
     """Create the edges that are not there yet; return these by id."""
-    made = {new_id(): edge for edge in edges}
-    rows = [
-        {
-            "id": edge_id,
-            "from_node": edge.from_node,
-            "to_graph": edge.to_graph or revision.graph.id,
-            "to_node": edge.to_node,
-            "type": edge.type,
-            "metadata": edge.metadata or {},
-            "ordinal": edge.ordinal,
-            "created_at": edge.created_at,
-            "actor": edge.actor,
-        }
-        for edge_id, edge in made.items()
-    ]
-    inserted = await tx.fetch(
-        queries.insert_edges,
-        **revision.parameters,
-        subject=tx.caller.subject,
-        edges=rows,
-    )
-    return {row["id"]: made[row["id"]] for row in inserted}
+    inserted: dict[UUID, NewEdge] = {}
+    for some in batches(edges, MAX_WRITTEN):
+        made = {new_id(): edge for edge in some}
+        rows = [_row(edge_id, edge, revision) for edge_id, edge in made.items()]
+        found = await tx.fetch(queries.insert_edges, **revision.parameters, subject=tx.caller.subject, edges=rows)
+        inserted |= {row["id"]: made[row["id"]] for row in found}
+    return inserted
 
 
 async def find_edges(tx: Transaction, keys: Sequence[tuple[UUID, UUID, str]]) -> list[Edge]:
     """Live edges by (source, target, type)."""
-    rows = await tx.fetch(
-        queries.find_edges, from_nodes=[k[0] for k in keys], to_nodes=[k[1] for k in keys], types=[k[2] for k in keys]
-    )
-    return [Edge(**row) for row in rows]
+    edges: list[Edge] = []
+    for some in batches(keys, MAX_LOOKED_UP):
+        sources, targets, types = zip(*some, strict=True)
+        rows = await tx.fetch(queries.find_edges, from_nodes=sources, to_nodes=targets, types=types)
+        edges += await each(rows, _edge)
+    return edges
 
 
 async def edges_by_id(view: GraphView, edge_ids: Sequence[UUID]) -> list[Edge]:
     """Edges of a graph by id, in the order asked for."""
-    return [Edge(**row) for row in await view.fetch(queries.edges_by_id, edge_ids=edge_ids)]
+    return await each(await view.fetch(queries.edges_by_id, edge_ids=edge_ids), _edge)
 
 
 async def rewrite_edges(
     tx: Transaction, revision: Revision, edges: Sequence[tuple[UUID, dict[str, Any], int | None]]
 ) -> list[UUID]:
     """Give live edges, by id, this metadata and ordinal, each edge once; those that had others."""
-    rows = [
-        {"id": edge_id, "former": new_id(), "metadata": metadata, "ordinal": ordinal}
-        for edge_id, metadata, ordinal in edges
-    ]
-    rewritten = await tx.fetch(queries.rewrite_edges, **revision.parameters, edges=rows)
-    return [row["id"] for row in rewritten]
+    rewritten: list[UUID] = []
+    for some in batches(edges, MAX_WRITTEN):
+        rows = [
+            {"id": i, "former": new_id(), "metadata": metadata, "ordinal": ordinal} for i, metadata, ordinal in some
+        ]
+        found = await tx.fetch(queries.rewrite_edges, **revision.parameters, edges=rows)
+        rewritten += [row["id"] for row in found]
+    return rewritten
 
 
 async def remove_edges(tx: Transaction, revision: Revision, edge_ids: Sequence[UUID]) -> list[RemovedRelation]:
     """Take edges of the graph away, by id; those that were there."""
     rows = await tx.fetch(queries.remove_edges, graph_id=revision.graph.id, revision=revision.number, edge_ids=edge_ids)
-    return [RemovedRelation(**row) for row in rows]
+    return await each(rows, _removed)
 
 
 async def edges_between(tx: Transaction, graph: Graph, from_node: UUID, to_node: UUID, type_: str | None) -> list[Edge]:
@@ -169,7 +166,7 @@ async def edges_of(
         offset=offset,
         limit=limit,
     )
-    return await each(rows, lambda row: Edge(**row))
+    return await each(rows, _edge)
 
 
 async def search_relations(view: GraphView, only: RelationFilter, *, offset: int, limit: int) -> list[Relation]:
@@ -210,3 +207,25 @@ async def list_symlinks(tx: Transaction, graph: Graph, *, inbound: bool, offset:
 
 def _relation(row: asyncpg.Record) -> Relation:
     return Relation(**row)
+
+
+def _edge(row: asyncpg.Record) -> Edge:
+    return Edge(**row)
+
+
+def _removed(row: asyncpg.Record) -> RemovedRelation:
+    return RemovedRelation(**row)
+
+
+def _row(edge_id: UUID, edge: NewEdge, revision: Revision) -> dict[str, Any]:
+    return {
+        "id": edge_id,
+        "from_node": edge.from_node,
+        "to_graph": edge.to_graph or revision.graph.id,
+        "to_node": edge.to_node,
+        "type": edge.type,
+        "metadata": edge.metadata or {},
+        "ordinal": edge.ordinal,
+        "created_at": edge.created_at,
+        "actor": edge.actor,
+    }

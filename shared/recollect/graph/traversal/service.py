@@ -111,7 +111,7 @@ async def extract_subgraph(view: GraphView, names: Sequence[str], *, depth: int,
     ids = list(reached.depths)
     named = await nodes.names_of(view, ids)
     met = await entities.entities_by_id(view, ids)
-    return ReachedSubgraph(Subgraph(met, _relations(reached, named)), reached.cut)
+    return ReachedSubgraph(Subgraph(met, await _relations(reached, named)), reached.cut)
 
 
 async def neighbours_of(view: GraphView, name: str, walk: Walk, *, offset: int, limit: int) -> Subgraph:
@@ -124,12 +124,13 @@ async def neighbours_of(view: GraphView, name: str, walk: Walk, *, offset: int, 
     edges = await relations.edges_of(view, [start], walk, within=[view.graph.id], limit=MAX_EDGES + 1)
     if len(edges) > MAX_EDGES:
         raise TooLarge(f"More than {MAX_EDGES} relations touch {name!r}: name types, or page search_relations")
-    far = {edge.id: edge.to_node if edge.from_node == start else edge.from_node for edge in edges}
-    names = await nodes.names_of(view, [start, *far.values()])
-    others = [node for node in unique(far.values()) if node != start and node in names]
+    far = await each(edges, lambda edge: edge.to_node if edge.from_node == start else edge.from_node)
+    names = await nodes.names_of(view, unique([start, *far]))
+    others = [node for node in unique(far) if node != start and node in names]
     page = others[offset : offset + limit]
-    leading = [edge for edge in edges if far[edge.id] in page]
-    told = [Relation(e.id, names[e.from_node], names[e.to_node], e.type, e.created_at, e.updated_at) for e in leading]
+    on_page = set(page)
+    leading = [edge for edge, node in zip(edges, far, strict=True) if node in on_page]
+    told = await each(leading, lambda edge: _named(edge, names))
     next_offset = offset + limit if len(others) > offset + limit else None
     return Subgraph(await entities.entities_by_id(view, page), told, next_offset)
 
@@ -157,13 +158,15 @@ async def _path_search(
     return PathSearch(view.graph, view.at, revision, start, end, edges, way, max_depth, max_paths, reached.cut)
 
 
-def _relations(reached: ReachedNodes, names: Mapping[UUID, str]) -> list[Relation]:
+async def _relations(reached: ReachedNodes, names: Mapping[UUID, str]) -> list[Relation]:
     """The edges whose ends have names, oldest first."""
-    return [
-        Relation(edge.id, names[edge.from_node], names[edge.to_node], edge.type, edge.created_at, edge.updated_at)
-        for edge in sorted(reached.edges.values(), key=lambda edge: edge.id)
-        if edge.from_node in names and edge.to_node in names
-    ]
+    edges = sorted(reached.edges.values(), key=lambda edge: edge.id)
+    told = [edge for edge in edges if edge.from_node in names and edge.to_node in names]
+    return await each(told, lambda edge: _named(edge, names))
+
+
+def _named(edge: Edge, names: Mapping[UUID, str]) -> Relation:
+    return Relation(edge.id, names[edge.from_node], names[edge.to_node], edge.type, edge.created_at, edge.updated_at)
 
 
 async def _meet(view: GraphView, start: UUID, end: UUID, walk: Walk, *, max_depth: int) -> ReachedNodes:

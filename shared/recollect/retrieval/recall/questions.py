@@ -7,6 +7,7 @@ import structlog
 
 from recollect.caller import Caller
 from recollect.errors import Unavailable
+from recollect.platform.computing import each
 from recollect.platform.embedding import Embedder
 from recollect.platform.embedding_cache import CachedEmbedder
 from recollect.retrieval.recall.model import Question
@@ -48,7 +49,7 @@ class QuestionEncoder:
 
 
 async def _encode_by(embedder: Embedder, caller: Caller, texts: Sequence[str]) -> list[Question]:
-    askers = [caller.subject if is_first_person(text) else None for text in texts]
+    askers = await each(texts, lambda text: caller.subject if is_first_person(text) else None)
     try:
         vectors = await embedder.embed(texts)
     except Unavailable as error:

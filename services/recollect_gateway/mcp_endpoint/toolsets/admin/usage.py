@@ -12,6 +12,8 @@ from recollect.graph.graphs import service as graphs
 from recollect.platform.db import Transaction
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.tool import Arguments, Reply
+from recollect_gateway.operations import plan
+from recollect_gateway.operations.plan import PlanBody
 
 MAX_STORED = 100
 """Graphs whose contents are told, at most; `GET /v1/usage/stored` has pages."""
@@ -34,25 +36,27 @@ class Usage(Arguments, frozen=True, rename=None):
 
 
 class UsageReport(Struct, frozen=True):
-    """Result of `usage`, oldest first. `stored` is there on the first page; `stored_more`: of other graphs, too."""
+    """Result of `usage`, oldest first. `stored` and `plan` stand on the first page; `stored_more`: of others, too."""
 
     usage: list[UsageRow]
     next_cursor: str | None
     stored: list[StoredCounts]
     stored_more: bool
+    plan: PlanBody | None
 
 
 async def read_usage(call: Call, arguments: Usage) -> Reply:
-    """Tell what was called and, on the first page, what is stored."""
+    """Tell what was called and, on the first page, what is stored and what the plan leaves."""
     now, cursor = datetime.now(UTC), arguments.cursor
     span = usage_span(arguments.since, arguments.until, arguments.per, now=now, cursor=cursor)
     async with call.transaction() as tx:
         found, more = await usage.read_usage(tx, span, limit=arguments.limit)
-        stored, others = list[StoredCounts](), False
+        stored, others, allowed = list[StoredCounts](), False, None
         if cursor is None:
             stored, others = await _stored(tx, arguments.graph)
+            allowed = await plan.read_plan(tx, now)
     following = cursor_of(span, found[-1]) if more else None
-    return Reply(UsageReport(found, following, stored, others))
+    return Reply(UsageReport(found, following, stored, others, allowed))
 
 
 async def _stored(tx: Transaction, graph: str | None) -> tuple[list[StoredCounts], bool]:

@@ -113,7 +113,7 @@ async def find_similar(call: Call, arguments: FindSimilar) -> Reply:
             edges=arguments.include_relations,
         )
         owner_id = await graphs.name_of(view.tx, graph)
-    return Reply(SimilarNodes(True, [_similar_out(one, owner_id) for one in found]))
+    return Reply(SimilarNodes(True, [await _similar_out(one, owner_id) for one in found]))
 
 
 def _found_out(found: NodeMatch, owner_id: str) -> FoundNode:
@@ -126,11 +126,10 @@ def _found_out(found: NodeMatch, owner_id: str) -> FoundNode:
     )
 
 
-def _similar_out(similar: SimilarFact, owner_id: str) -> SimilarNode:
+async def _similar_out(similar: SimilarFact, owner_id: str) -> SimilarNode:
     """A similar fact."""
-    return SimilarNode(
-        **node_fields(similar.node, owner_id), score=round(similar.score, 4), relations=edges_out(similar.edges)
-    )
+    relations = await edges_out(similar.edges)
+    return SimilarNode(**node_fields(similar.node, owner_id), score=round(similar.score, 4), relations=relations)
 
 
 def _split(found: Sequence[FoundNode]) -> SearchResults:

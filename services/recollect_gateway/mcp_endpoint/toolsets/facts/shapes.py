@@ -13,6 +13,7 @@ from msgspec import Meta, Struct
 from recollect.errors import ErrorCode, InvalidInput, NotFound, require_none
 from recollect.graph.lineages.model import Version
 from recollect.graph.relations.model import Edge
+from recollect.platform.computing import each
 from recollect.settings import Settings
 from recollect.times import from_milliseconds, milliseconds
 from recollect_gateway.mcp_endpoint.tool import Arguments, ReadArguments
@@ -127,12 +128,13 @@ def node_out(node: Version, owner_id: str, *, versioned: bool = False) -> NodeOu
     return NodeOut(**node_fields(node, owner_id), version=node.version if versioned else None)
 
 
-def edges_out(edges: Iterable[Edge]) -> list[EdgeOut]:
+async def edges_out(edges: Iterable[Edge]) -> list[EdgeOut]:
     """Relations in the contract's shape."""
-    return [
-        EdgeOut(str(e.id), str(e.from_node), str(e.to_node), e.type, e.metadata, milliseconds(e.created_at))
-        for e in edges
-    ]
+    return await each(edges, _edge_out)
+
+
+def _edge_out(e: Edge) -> EdgeOut:
+    return EdgeOut(str(e.id), str(e.from_node), str(e.to_node), e.type, e.metadata, milliseconds(e.created_at))
 
 
 def node_fields(node: Version, owner_id: str) -> dict[str, Any]:

@@ -80,7 +80,7 @@ async def get_context(call: Call, arguments: GetContext) -> Reply:
         )
         owner_id = await graphs.name_of(view.tx, graph)
     nodes = [node_out(node, owner_id) for node in found.nodes]
-    return Reply(Context(True, nodes, edges_out(found.edges), found.cut))
+    return Reply(Context(True, nodes, await edges_out(found.edges), found.cut))
 
 
 async def get_trace(call: Call, arguments: GetTrace) -> Reply:
@@ -93,15 +93,15 @@ async def get_trace(call: Call, arguments: GetTrace) -> Reply:
     async with call.transaction() as tx:
         found = await exploring.traced(tx, searched, paths)
         owner_id = await graphs.name_of(tx, graph)
-    return Reply(Trace(True, _paths_out(found, owner_id), found.cut))
+    return Reply(Trace(True, await _paths_out(found, owner_id), found.cut))
 
 
-def _paths_out(found: Neighbourhood, owner_id: str) -> list[PathOut]:
+async def _paths_out(found: Neighbourhood, owner_id: str) -> list[PathOut]:
     """Paths, each with its own nodes and relations."""
     nodes = {node.node_id: node_out(node, owner_id) for node in found.nodes}
     paths = []
     for path in found.paths:
         steps = {frozenset(step) for step in pairwise(path)}
         taken = [edge for edge in found.edges if frozenset((edge.from_node, edge.to_node)) in steps]
-        paths.append(PathOut([nodes[node] for node in path], edges_out(taken), len(path) - 1))
+        paths.append(PathOut([nodes[node] for node in path], await edges_out(taken), len(path) - 1))
     return paths

@@ -11,6 +11,7 @@ from recollect.graph.relations import service as relations
 from recollect.graph.relations.model import Direction, Walk
 from recollect.memory import exploring, relating
 from recollect.memory.model import EdgeSpec, NamedEdge, Target
+from recollect.platform.computing import each
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.tool import Arguments, ReadArguments, Reply
 from recollect_gateway.mcp_endpoint.toolsets.lineage.shapes import (
@@ -191,7 +192,7 @@ async def traverse(call: Call, arguments: Traverse) -> Reply:
             max_nodes=arguments.max_nodes,
         )
     nodes = [TraversedNode(node_out(node, found.graphs[node.graph_id]), depth) for node, depth in found.nodes]
-    return Reply(Traversal(nodes, [edge_out(link) for link in found.links], found.cut or ""))
+    return Reply(Traversal(nodes, await each(found.links, edge_out), found.cut or ""))
 
 
 async def symlink_manifest(call: Call, arguments: SymlinkManifest) -> Reply:

@@ -8,6 +8,7 @@ from recollect.graph.entities import service as entities
 from recollect.graph.entities.model import NewEntity
 from recollect.graph.nodes.model import EntityNotFound, unique
 from recollect.memory import reading, writing
+from recollect.platform.computing import each
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.tool import Arguments, ReadArguments, Reply
 from recollect_gateway.mcp_endpoint.toolsets.memory.shapes import (
@@ -167,5 +168,5 @@ async def describe_entity(call: Call, arguments: DescribeEntity) -> Reply:
     if not found.entities:
         raise EntityNotFound(arguments.name)
     far = unique(end for r in found.relations for end in (r.source, r.target) if end != arguments.name)
-    incident = [*map(relation_out, found.relations)]
+    incident = await each(found.relations, relation_out)
     return Reply(DescribedEntity(entity_out(found.entities[0]), incident, far, len(incident)))

@@ -6,6 +6,7 @@ from msgspec import Meta, Struct
 
 from recollect.graph.relations.model import Subgraph
 from recollect.memory import reading
+from recollect.platform.computing import each
 from recollect.retrieval.search import service as search
 from recollect.retrieval.search.model import SubstringQuery
 from recollect_gateway.calls import Call
@@ -72,7 +73,7 @@ async def read_graph(call: Call, arguments: ReadGraph) -> Reply:
             limit=arguments.limit,
             max_items=call.settings.max_reply_items,
         )
-    return Reply(_knowledge_graph(found))
+    return Reply(await _knowledge_graph(found))
 
 
 async def search_nodes(call: Call, arguments: SearchNodes) -> Reply:
@@ -88,16 +89,17 @@ async def search_nodes(call: Call, arguments: SearchNodes) -> Reply:
     )
     async with call.reading(arguments.graph, arguments.as_of) as view:
         found = await search.search_nodes(view, query)
-    return Reply(_knowledge_graph(found))
+    return Reply(await _knowledge_graph(found))
 
 
 async def open_nodes(call: Call, arguments: OpenNodes) -> Reply:
     """Open entities by name."""
     async with call.reading(arguments.graph, arguments.as_of) as view:
         found = await reading.open_nodes(view, arguments.names)
-    return Reply(_knowledge_graph(found))
+    return Reply(await _knowledge_graph(found))
 
 
-def _knowledge_graph(found: Subgraph) -> KnowledgeGraph:
+async def _knowledge_graph(found: Subgraph) -> KnowledgeGraph:
     """A subgraph in the official shape."""
-    return KnowledgeGraph([*map(entity_out, found.entities)], [*map(relation_out, found.relations)], found.next_offset)
+    entities, relations = await each(found.entities, entity_out), await each(found.relations, relation_out)
+    return KnowledgeGraph(entities, relations, found.next_offset)

@@ -2,7 +2,6 @@
 
 from typing import Annotated
 
-import msgspec
 from msgspec import Meta, Struct, field
 
 from recollect.graph.entities.model import Entity
@@ -59,8 +58,7 @@ def relation_out(relation: Relation) -> RelationOut:
 
 def bare(result: Struct, note: str | None = None) -> Reply:
     """Array replies, the first field of a result, stand bare in the text, as the official server gives them."""
-    array = getattr(result, result.__struct_fields__[0])
-    return Reply(result, msgspec.json.format(msgspec.json.encode(array), indent=2).decode(), note)
+    return Reply(result, note=note, bare=True)
 
 
 def done(message: str) -> Reply:

@@ -7,7 +7,7 @@ from msgspec import Meta, Struct, field
 from recollect.graph.relations.model import Direction, Walk
 from recollect.graph.traversal import service as traversal
 from recollect.graph.traversal.model import NamedPaths, Paths, PathSearch
-from recollect.platform.computing import Slices
+from recollect.platform.computing import Slices, each
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.tool import ReadArguments, Reply
 from recollect_gateway.mcp_endpoint.toolsets.memory.shapes import (
@@ -134,7 +134,7 @@ async def get_neighbors(call: Call, arguments: GetNeighbors) -> Reply:
             offset=arguments.offset,
             limit=arguments.limit,
         )
-    entities, relations = [*map(entity_out, found.entities)], [*map(relation_out, found.relations)]
+    entities, relations = await each(found.entities, entity_out), await each(found.relations, relation_out)
     return Reply(Neighbors(entities, relations, found.next_offset))
 
 
@@ -147,7 +147,6 @@ async def extract_subgraph(call: Call, arguments: ExtractSubgraph) -> Reply:
             depth=arguments.depth,
             max_nodes=arguments.limit,
         )
-    entities = [*map(entity_out, found.subgraph.entities)]
-    return Reply(
-        ExtractedGraph(entities, [*map(relation_out, found.subgraph.relations)], found.cut), note=cut_note(found.cut)
-    )
+    entities = await each(found.subgraph.entities, entity_out)
+    relations = await each(found.subgraph.relations, relation_out)
+    return Reply(ExtractedGraph(entities, relations, found.cut), note=cut_note(found.cut))

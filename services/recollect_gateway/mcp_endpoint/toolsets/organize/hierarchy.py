@@ -6,6 +6,7 @@ from msgspec import Meta, Struct
 
 from recollect.graph.hierarchy import service as hierarchy
 from recollect.graph.hierarchy.model import EntityPage, PageRequest
+from recollect.platform.computing import each
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.tool import Arguments, ReadArguments, Reply
 from recollect_gateway.mcp_endpoint.toolsets.memory.shapes import MAX_BATCH, Limit, Offset, bare
@@ -95,21 +96,21 @@ async def get_children(call: Call, arguments: Below) -> Reply:
     """Read the entities right below."""
     page = PageRequest(arguments.offset, arguments.limit)
     async with call.reading(arguments.graph, arguments.as_of) as view:
-        return _entities(await hierarchy.get_children(view, arguments.entity_name, page))
+        return await _entities(await hierarchy.get_children(view, arguments.entity_name, page))
 
 
 async def get_descendants(call: Call, arguments: Below) -> Reply:
     """Read all entities below."""
     page = PageRequest(arguments.offset, arguments.limit)
     async with call.reading(arguments.graph, arguments.as_of) as view:
-        return _entities(await hierarchy.get_descendants(view, arguments.entity_name, page))
+        return await _entities(await hierarchy.get_descendants(view, arguments.entity_name, page))
 
 
 async def get_root_entities(call: Call, arguments: GetRootEntities) -> Reply:
     """Read the entities without a parent."""
     page = PageRequest(arguments.offset, arguments.limit)
     async with call.reading(arguments.graph, arguments.as_of) as view:
-        return _entities(await hierarchy.get_roots(view, page))
+        return await _entities(await hierarchy.get_roots(view, page))
 
 
 async def get_subtree(call: Call, arguments: Below) -> Reply:
@@ -117,9 +118,10 @@ async def get_subtree(call: Call, arguments: Below) -> Reply:
     page = PageRequest(arguments.offset, arguments.limit)
     async with call.reading(arguments.graph, arguments.as_of) as view:
         found = await hierarchy.get_subtree(view, arguments.entity_name, page)
-    entities, relations = [*map(organized, found.entities)], [*map(organized_relation, found.relations)]
+    entities, relations = await each(found.entities, organized), await each(found.relations, organized_relation)
     return Reply(Subtree(entities, relations, found.next_offset), note=more(found.next_offset))
 
 
-def _entities(found: EntityPage) -> Reply:
-    return bare(OrganizedEntities([*map(organized, found.entities)], found.next_offset), more(found.next_offset))
+async def _entities(found: EntityPage) -> Reply:
+    entities = await each(found.entities, organized)
+    return bare(OrganizedEntities(entities, found.next_offset), more(found.next_offset))

@@ -10,6 +10,7 @@ from msgspec import Meta, Struct
 
 from recollect.graph.relations.model import Subgraph
 from recollect.memory import reading
+from recollect.platform.computing import each
 from recollect.retrieval.search import service as search
 from recollect.retrieval.search.model import BooleanQuery, DateQuery, FuzzyQuery, RankedHit, RankedQuery, SubstringQuery
 from recollect_gateway.calls import Call
@@ -140,20 +141,20 @@ async def read_graph(call: Call, arguments: ReadGraph) -> Reply:
             max_items=call.settings.max_reply_items,
             archived=False,
         )
-    return _graph(found)
+    return await _graph(found)
 
 
 async def open_nodes(call: Call, arguments: OpenNodes) -> Reply:
     """Open entities by name, archived ones too."""
     async with call.reading(arguments.graph, arguments.as_of) as view:
-        return _graph(await reading.open_nodes(view, arguments.names))
+        return await _graph(await reading.open_nodes(view, arguments.names))
 
 
 async def search_nodes(call: Call, arguments: SearchOrganizedNodes) -> Reply:
     """Find entities by a substring."""
     query = SubstringQuery(arguments.query, kind=arguments.entity_type, **_narrowed(arguments, arguments.limit))
     async with call.reading(arguments.graph, arguments.as_of) as view:
-        return _graph(await search.search_nodes(view, query))
+        return await _graph(await search.search_nodes(view, query))
 
 
 async def search_nodes_ranked(call: Call, arguments: SearchNodesRanked) -> Reply:
@@ -168,14 +169,14 @@ async def boolean_search(call: Call, arguments: BooleanSearch) -> Reply:
     """Find entities that an expression holds of."""
     query = BooleanQuery(arguments.query, **_narrowed(arguments, arguments.limit))
     async with call.reading(arguments.graph, arguments.as_of) as view:
-        return _graph(await search.search_boolean(view, query))
+        return await _graph(await search.search_boolean(view, query))
 
 
 async def fuzzy_search(call: Call, arguments: FuzzySearch) -> Reply:
     """Find entities in spite of typos."""
     query = FuzzyQuery(arguments.query, arguments.threshold, **_narrowed(arguments, arguments.limit))
     async with call.reading(arguments.graph, arguments.as_of) as view:
-        return _graph(await search.search_fuzzy(view, query))
+        return await _graph(await search.search_fuzzy(view, query))
 
 
 async def search_by_date_range(call: Call, arguments: SearchByDateRange) -> Reply:
@@ -190,7 +191,7 @@ async def search_by_date_range(call: Call, arguments: SearchByDateRange) -> Repl
         limit=arguments.limit,
     )
     async with call.reading(arguments.graph, arguments.as_of) as view:
-        return _graph(await search.search_dates(view, query))
+        return await _graph(await search.search_dates(view, query))
 
 
 def _narrowed(arguments: FilteredSearch, limit: int) -> dict[str, Any]:
@@ -210,6 +211,6 @@ def _ranked(hit: RankedHit) -> RankedResult:
     return RankedResult(organized(hit.entity), hit.score, fields)
 
 
-def _graph(found: Subgraph) -> Reply:
-    entities, relations = [*map(organized, found.entities)], [*map(organized_relation, found.relations)]
+async def _graph(found: Subgraph) -> Reply:
+    entities, relations = await each(found.entities, organized), await each(found.relations, organized_relation)
     return Reply(FoundGraph(entities, relations, found.next_offset), note=more(found.next_offset))

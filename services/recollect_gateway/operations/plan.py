@@ -1,0 +1,43 @@
+"""What a tenant's plan allows and how much of it is used, as tool and route tell it."""
+
+from datetime import datetime
+
+from msgspec import Struct
+
+from recollect.accounts.quotas import service as quotas
+from recollect.platform.db import Transaction
+
+
+class QuotaBody(Struct, frozen=True):
+    """A quota by its name. `limit` null: none. `used` null: not for a key that is confined to some graphs to know."""
+
+    quota: str
+    limit: int | None
+    used: int | None
+
+
+class RatesBody(Struct, frozen=True):
+    """How much may be asked at once, of the tenant and of the key that asks; null is no limit."""
+
+    requests_per_minute: int | None
+    key_requests_per_minute: int | None
+    concurrent_calls: int | None
+
+
+class PlanBody(Struct, frozen=True):
+    """The tenant's plan. Of `nodes_per_graph` is told what the fullest graph has that the key reaches."""
+
+    plan: str
+    quotas: list[QuotaBody]
+    rates: RatesBody
+
+
+async def read_plan(tx: Transaction, now: datetime) -> PlanBody:
+    """What the plan allows the caller, and how much of it is used now."""
+    plan, found = await quotas.list_use(tx, now)
+    rates = tx.caller.rates
+    return PlanBody(
+        plan,
+        [QuotaBody(one.name, one.limit, one.used) for one in found],
+        RatesBody(rates.requests_per_minute, rates.key_requests_per_minute, rates.concurrent_calls),
+    )
