@@ -21,9 +21,6 @@ queries = Queries(__package__)
 
 T = TypeVar("T")
 
-AT_ONCE = 100
-"""Rows that become records before other calls go on: a few milliseconds."""
-
 
 @dataclass(frozen=True, slots=True)
 class ExportPage(Generic[T]):
@@ -55,7 +52,7 @@ async def nodes_as_of(
         max_bytes=max_bytes,
         named=named,
     )
-    nodes = await each(_shown(rows), _exported_node, at_once=AT_ONCE)
+    nodes = await each(_shown(rows), _exported_node)
     return ExportPage(nodes, rows[-1]["id"] if rows else None)
 
 
@@ -74,7 +71,7 @@ async def relations_as_of(
         max_bytes=max_bytes,
         named=named,
     )
-    edges = await each(_shown(rows), _exported_edge, at_once=AT_ONCE)
+    edges = await each(_shown(rows), _exported_edge)
     return ExportPage(edges, rows[-1]["id"] if rows else None)
 
 
