@@ -81,14 +81,21 @@ DESCRIPTIONS = {
     403: "The credential holds and does not reach so far: its scopes, graphs or toolsets, or the tenant's plan.",
     404: "Not there, or another tenant's: the two look alike.",
     409: "What is there now does not allow it.",
+    412: "What was to be changed is not as `If-Match` says: somebody changed it since.",
     413: "The request, or what would be answered, is larger than it may be.",
+    422: "The `Idempotency-Key` was used for another request.",
+    428: "What is sent takes the place of what is there. Say by `If-Match` what that is.",
     429: "Asked too often, or too much at once. `Retry-After` says in how many seconds there may be room again.",
     503: "Something that Recollect needs is away or busy. The same request may be tried again after `Retry-After`.",
 }
-RESPONSES = {
+_SPECS = {
     status: ResponseSpec(Problem, description=said, media_type=MEDIA_TYPE, generate_examples=False)
     for status, said in DESCRIPTIONS.items()
 }
+_ASKED_FOR = {412, 422, 428}
+"""What is answered only where a header asks for it, or is needed."""
+
+RESPONSES = {status: spec for status, spec in _SPECS.items() if status not in _ASKED_FOR}
 """What every route of the management API may answer instead, for its description."""
 
 _SAID: dict[int, tuple[ErrorCode, str]] = {
@@ -100,7 +107,13 @@ _SAID: dict[int, tuple[ErrorCode, str]] = {
     ),
     404: (ErrorCode.GRAPH_NOT_FOUND, "There is no graph named 'people'."),
     409: (ErrorCode.GRAPH_EXISTS, "There is a graph named 'people' already."),
+    412: (ErrorCode.PRECONDITION_FAILED, "This was changed since. Read it again, and decide anew."),
     413: (ErrorCode.REQUEST_TOO_LARGE, "A request holds 200000 values at most, all those in its lists and objects."),
+    422: (ErrorCode.IDEMPOTENCY_MISMATCH, "This key was used for another request. Take a new one."),
+    428: (
+        ErrorCode.PRECONDITION_REQUIRED,
+        "Say by If-Match what is replaced: the ETag of the answer that tells it",
+    ),
     429: (ErrorCode.RATE_LIMITED, "This key may make 300 requests in a minute. Try again in 4 seconds."),
     503: (ErrorCode.DATABASE_UNAVAILABLE, "The database is away. Try again."),
 }
@@ -112,13 +125,14 @@ EXAMPLES = {
 """A problem of each of these statuses, for their description."""
 
 
-DOING = RESPONSES | {
-    422: ResponseSpec(Problem, description=TITLES[422], media_type=MEDIA_TYPE, generate_examples=False)
-}
+DOING = RESPONSES | {422: _SPECS[422]}
 """What a route may answer that does something, and so takes an idempotency key."""
 
-CHANGING = DOING | {412: ResponseSpec(Problem, description=TITLES[412], media_type=MEDIA_TYPE, generate_examples=False)}
+CHANGING = DOING | {412: _SPECS[412]}
 """The same of a route that changes one thing, on the condition that it is as it was."""
+
+REPLACING = CHANGING | {428: _SPECS[428]}
+"""The same of a route that needs the condition where what is sent takes the place of what is there."""
 
 TELLING = RESPONSES | {304: ResponseSpec(None, description="Not changed", generate_examples=False)}
 """What a route may answer that tells one thing, with its entity tag."""

@@ -1,6 +1,6 @@
 """Every route that changes something is an act in the audit log, or says here why it is none."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,10 +12,13 @@ from recollect.accounts.identity.model import IssuedKey
 from recollect.caller import Caller, Role
 from recollect.platform.db import Database
 from recollect.settings import Settings
+from recollect_workers.jobs import runner
 from tests.contract.test_openapi_fuzz import DOCUMENT
-from tests.support.gateway import NewApiKey, RunningGateway
+from tests.support.dns_server import NameServer, name_server
+from tests.support.gateway import NewApiKey, RunningGateway, serving
+from tests.support.jobs import employed
 from tests.support.oauth import granted
-from tests.support.people import joined
+from tests.support.people import browser, joined, sign_in
 
 READS_BY_POST = {"POST /v1/graphs/{name}/recall": "it reads"}
 OF_THE_GRAPHS_LOG = {
@@ -25,7 +28,12 @@ OF_THE_GRAPHS_LOG = {
     "POST /v1/graphs/{name}/reembed": "upkeep by a job, which says who asked for it; it changes nothing that is told",
     "POST /v1/jobs/{job_id}/cancel": "the job says that it was cancelled; what it did is in the graph's log",
 }
-NO_ACTS = READS_BY_POST | OF_THE_GRAPHS_LOG
+TOLD_BY_DELIVERIES = {
+    "POST /v1/webhooks/{webhook_id}/test": "it sends what says nothing to where the webhook sends; listed there",
+    "POST /v1/webhooks/{webhook_id}/replay": "it sends again what was sent there before; listed there",
+    "POST /v1/webhooks/{webhook_id}/deliveries/{delivery_id}/replay": "as the one above",
+}
+NO_ACTS = READS_BY_POST | OF_THE_GRAPHS_LOG | TOLD_BY_DELIVERIES
 """Routes that are no acts of administration, and why."""
 
 CHANGING = sorted(
@@ -43,9 +51,15 @@ class Tenant:
     http: httpx2.AsyncClient
     caller: Caller
     db: Database
-    pepper: bytes
+    settings: Settings
     issue: NewApiKey
     owner: asyncpg.Connection
+    gateway: RunningGateway
+    dns: NameServer
+
+    @property
+    def pepper(self) -> bytes:
+        return self.settings.key_secret.get_secret_value().encode()
 
     async def done(self, method: str, path: str, **more: Any) -> Any:
         answer = await self.http.request(method, path, **more)
@@ -65,6 +79,20 @@ class Tenant:
         return [tuple(row) for row in found]
 
 
+@pytest.fixture(scope="module")
+async def dns() -> AsyncIterator[NameServer]:
+    async with name_server() as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def gateway(settings: Settings, dns: NameServer) -> Iterator[RunningGateway]:
+    """One that asks a name server of ours."""
+    own = {"outbound_networks": ["127.0.0.0/8"], "dns_servers": [dns.address]}
+    with serving(settings.model_copy(update=own)) as running:
+        yield running
+
+
 @pytest.fixture
 async def tenant(
     gateway: RunningGateway,
@@ -73,10 +101,10 @@ async def tenant(
     db: Database,
     settings: Settings,
     owner: asyncpg.Connection,
+    dns: NameServer,
 ) -> AsyncIterator[Tenant]:
-    pepper = settings.key_secret.get_secret_value().encode()
     async with gateway.http((await issue(caller, kind="admin")).secret) as http:
-        yield Tenant(http, caller, db, pepper, issue, owner)
+        yield Tenant(http, caller, db, settings, issue, owner, gateway, dns)
 
 
 async def create_key(tenant: Tenant) -> str:
@@ -169,6 +197,103 @@ async def start_export(tenant: Tenant) -> str:
     return await default_graph(tenant)
 
 
+async def configure_graph(tenant: Tenant) -> str:
+    graph = await create_graph(tenant)
+    await tenant.done("PATCH", "/v1/graphs/notes", json={"conflict_policy": "manual"})
+    return graph
+
+
+async def add_provider(tenant: Tenant) -> str:
+    new = {
+        "name": "Acme",
+        "issuer": "https://login.example.com",
+        "client_id": "recollect",
+        "client_secret": "the-secret-of-acme",
+    }
+    return f"identity_provider:{(await tenant.done('POST', '/v1/identity-providers', json=new))['id']}"
+
+
+async def claim_domain(tenant: Tenant) -> str:
+    claim = await tenant.done("POST", "/v1/email-domains", json={"domain": f"{tenant.caller.tenant}.example"})
+    tenant.dns.records[claim["record_name"]] = [claim["record_value"]]
+    return f"email_domain:{claim['id']}"
+
+
+async def verify_domain(tenant: Tenant) -> str:
+    claimed = await claim_domain(tenant)
+    await tenant.done("POST", f"{place(claimed)}/verify")
+    return claimed
+
+
+async def trust_issuer(tenant: Tenant) -> str:
+    new = {"name": "Acme", "issuer": "https://machines.example.com"}
+    return f"trusted_issuer:{(await tenant.done('POST', '/v1/trusted-issuers', json=new))['id']}"
+
+
+async def create_webhook(tenant: Tenant) -> str:
+    new = {"url": "https://hooks.example.com/recollect", "events": ["graph.changed"]}
+    return f"webhook:{(await tenant.done('POST', '/v1/webhooks', json=new))['id']}"
+
+
+async def rotate_webhook_secret(tenant: Tenant) -> str:
+    webhook = await create_webhook(tenant)
+    await tenant.done("POST", f"{place(webhook)}/secret", json={})
+    return webhook
+
+
+async def change_tenant(tenant: Tenant) -> str:
+    await tenant.done("PATCH", "/v1/tenant", json={"name": "Analytical Engines"})
+    return f"tenant:{tenant.caller.tenant_id}"
+
+
+async def end_session(tenant: Tenant) -> str:
+    person = await joined(tenant.db, tenant.caller, Role.READER, pepper=tenant.pepper)
+    async with browser(tenant.gateway) as http:
+        await sign_in(http, person.email)
+        http.headers["X-Recollect-Tenant"] = tenant.caller.tenant
+        session = (await http.get("/v1/sessions")).json()["items"][0]["id"]
+        assert (await http.delete(f"/v1/sessions/{session}")).is_success
+    return f"session:{session}"
+
+
+async def delete_output(tenant: Tenant) -> str:
+    async with employed(tenant.settings, tenant.db) as worker:
+        job = (await tenant.done("POST", "/v1/graphs/default/exports", json={"format": "json"}))["id"]
+        await runner.sweep(worker)
+        for _ in range(2):  # The second time there is nothing to delete.
+            await tenant.done("DELETE", f"/v1/jobs/{job}/output")
+    return f"job:{job}"
+
+
+def place(made: str) -> str:
+    """The address of what was made: `email_domain:0190…` is at `/v1/email-domains/0190…`."""
+    kind, _, id_ = made.partition(":")
+    return f"/v1/{kind.replace('_', '-')}s/{id_}"
+
+
+def changing(make: Callable[[Tenant], Awaitable[str]], **body: Any) -> Callable[[Tenant], Awaitable[str]]:
+    """The act of making something and changing it."""
+
+    async def change(tenant: Tenant) -> str:
+        made = await make(tenant)
+        for _ in range(2):  # The second time it is so already, which has no entry.
+            await tenant.done("PATCH", place(made), json=body)
+        return made
+
+    return change
+
+
+def deleting(make: Callable[[Tenant], Awaitable[str]]) -> Callable[[Tenant], Awaitable[str]]:
+    """The act of making something and deleting it."""
+
+    async def delete(tenant: Tenant) -> str:
+        made = await make(tenant)
+        await tenant.done("DELETE", place(made))
+        return made
+
+    return delete
+
+
 Act = Callable[[Tenant], Awaitable[str]]
 """Does it by the route; what it was done on."""
 
@@ -184,6 +309,24 @@ ACTS: dict[str, tuple[Act, str]] = {
     "DELETE /v1/grants/{grant_id}": (revoke_grant, "grant.ended"),
     "POST /v1/graphs": (create_graph, "graph.created"),
     "DELETE /v1/graphs/{name}": (erase_graph, "graph.erased"),
+    "PATCH /v1/graphs/{name}": (configure_graph, "graph.configured"),
+    "POST /v1/identity-providers": (add_provider, "identity_provider.created"),
+    "PATCH /v1/identity-providers/{provider_id}": (changing(add_provider, enabled=False), "identity_provider.changed"),
+    "DELETE /v1/identity-providers/{provider_id}": (deleting(add_provider), "identity_provider.deleted"),
+    "POST /v1/email-domains": (claim_domain, "email_domain.claimed"),
+    "POST /v1/email-domains/{domain_id}/verify": (verify_domain, "email_domain.verified"),
+    "PATCH /v1/email-domains/{domain_id}": (changing(claim_domain, role="reader"), "email_domain.changed"),
+    "DELETE /v1/email-domains/{domain_id}": (deleting(claim_domain), "email_domain.dropped"),
+    "POST /v1/trusted-issuers": (trust_issuer, "trusted_issuer.created"),
+    "PATCH /v1/trusted-issuers/{issuer_id}": (changing(trust_issuer, claim="groups"), "trusted_issuer.changed"),
+    "DELETE /v1/trusted-issuers/{issuer_id}": (deleting(trust_issuer), "trusted_issuer.deleted"),
+    "POST /v1/webhooks": (create_webhook, "webhook.created"),
+    "PATCH /v1/webhooks/{webhook_id}": (changing(create_webhook, enabled=False), "webhook.changed"),
+    "POST /v1/webhooks/{webhook_id}/secret": (rotate_webhook_secret, "webhook.secret_rotated"),
+    "DELETE /v1/webhooks/{webhook_id}": (deleting(create_webhook), "webhook.deleted"),
+    "PATCH /v1/tenant": (change_tenant, "tenant.changed"),
+    "DELETE /v1/sessions/{session_id}": (end_session, "session.ended"),
+    "DELETE /v1/jobs/{job_id}/output": (delete_output, "job.output_deleted"),
     "POST /v1/graphs/{name}/erase": (erase_person, "graph.person_erased"),
     "POST /v1/graphs/{name}/import": (import_lines, "graph.imported"),
     "POST /v1/graphs/{name}/imports": (start_import, "graph.imported"),
@@ -202,7 +345,35 @@ async def test_an_act_has_one_entry_with_who_did_it_on_what(tenant: Tenant, rout
     found = [actor for did, actor, objects in await tenant.actions() if did == action and on in objects]
     assert len(found) == 1, await tenant.actions()
     [actor] = found
-    assert actor == "reported" if action == "key.reported" else actor.startswith("key:")
+    assert (
+        actor == "reported"
+        if action == "key.reported"
+        else actor.startswith("person:" if action == "session.ended" else "key:")
+    )
+
+
+async def test_entries_tell_no_secret_no_address_and_no_name(tenant: Tenant) -> None:
+    made = [await make(tenant) for make in (add_provider, claim_domain, trust_issuer, create_webhook, change_tenant)]
+    changes = {"name": "Else", "client_secret": "another-secret"}, {"role": "reader"}, {"name": "Else"}
+    for thing, change in zip(made, (*changes, {"url": "https://hooks.example.com/else"}), strict=False):
+        await tenant.done("PATCH", place(thing), json=change)
+    told = (await tenant.http.get("/v1/audit")).text
+    for kept in ("secret-of", "another-secret", "example", "Acme", "Else", "Analytical"):
+        assert kept not in told.replace(tenant.caller.tenant, ""), kept
+    entries = [(entry["action"], entry["details"]) for entry in (await tenant.http.get("/v1/audit")).json()["items"]]
+    assert ("identity_provider.changed", {"fields": ["name", "client_secret"]}) in entries
+    assert ("webhook.changed", {"fields": ["url"]}) in entries
+    assert ("email_domain.changed", {"role": "reader"}) in entries
+
+
+async def test_a_proof_that_the_dns_no_longer_says_is_lost_by_an_entry(tenant: Tenant) -> None:
+    claimed = await verify_domain(tenant)
+    await tenant.done("POST", f"{place(claimed)}/verify")
+    tenant.dns.records.clear()
+    for _ in range(2):
+        assert (await tenant.http.post(f"{place(claimed)}/verify")).status_code == 409
+    of_it = [action for action, _, objects in await tenant.actions() if claimed in objects]
+    assert of_it == ["email_domain.claimed", "email_domain.verified", "email_domain.unproven"]
 
 
 async def test_exports_that_are_read_at_once_are_acts_too(tenant: Tenant) -> None:

@@ -179,7 +179,7 @@ class TestMemory:
         await redis.aclose()
 
     async def test_is_bounded(self, forgetful: RateLimiter) -> None:
-        failed = FailedKeys(forgetful, lambda site: RateLimit("address", site, quota=1))
+        failed = FailedKeys(forgetful, lambda site: RateLimit("address", site, quota=1), clock=lambda: 0.0)
         for number in range(3 * max(REMEMBERED_KEYS, REMEMBERED)):
             await failed.note_failed(number.to_bytes(32), str(number), void=True)
             failed.note_held(number.to_bytes(32, "little"))

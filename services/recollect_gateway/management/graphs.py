@@ -14,7 +14,7 @@ from recollect.curation.duplicates import deduplication
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import Graph, GraphHead, GraphPatch, NewGraph
 from recollect.platform.db import Database
-from recollect_gateway.errors import CHANGING, DOING, RESPONSES, TELLING
+from recollect_gateway.errors import DOING, REPLACING, RESPONSES, TELLING
 from recollect_gateway.guards import mirrors, requires_admin, valid_body
 from recollect_gateway.management.pages import AsOf, Limit, Page, page_of
 from recollect_gateway.parsing import check_text
@@ -130,7 +130,7 @@ class GraphController(Controller):
 
     @patch(
         "/{name:str}",
-        responses=CHANGING,
+        responses=REPLACING,
         summary="Configure or rename a graph",
         opt=mirrors("update_graph_config"),
         before_request=valid_body(ConfigureGraphBody),
@@ -148,10 +148,10 @@ class GraphController(Controller):
         `metadata` and `kind_whitelist` take the place of what was there, so whoever sends one says by `If-Match` what
         they saw (428 without). 409 if the name is taken. For credentials that no allow-list confines to some graphs.
         """
-        check = unchanged(request, configuration, needed=data.replaces)
         wanted = _patch(data)
         check_metadata(wanted.metadata, "metadata", state.settings.max_metadata_size)
         deduplication.require_readable(wanted.metadata or {})
+        check = unchanged(request, configuration, needed=data.replaces)
         async with db.writing(request.user, name) as tx:
             return configuration(await graphs.configure_graph(tx, name, wanted, "update_graph_config", check=check))
 

@@ -155,7 +155,7 @@ class JobController(Controller):
         One's own, or with `memory:write` any. 409 while the job has not succeeded. The job itself stays.
         """
         async with db.transaction(request.user) as tx:
-            return job_body(await jobs.delete_output(tx, job_id))
+            return job_body(await file_jobs.delete_output(tx, job_id))
 
 
 def job_body(job: Job) -> JobBody:

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Annotated, Any
 
-from litestar import Controller, Request, get, patch
+from litestar import Controller, Request, Response, get, patch
 from litestar.datastructures import State
 from litestar.di import NamedDependency
 from litestar.params import JSONBody
@@ -13,8 +13,9 @@ from recollect.accounts.tenants import service as tenants
 from recollect.accounts.tenants.model import MAX_NAME, MAX_RETENTION_DAYS, Tenant, TenantPatch
 from recollect.caller import Caller
 from recollect.platform.db import Database
-from recollect_gateway.errors import DOING, RESPONSES
+from recollect_gateway.errors import CHANGING, TELLING
 from recollect_gateway.guards import BY_SCOPE, requires_admin, valid_body
+from recollect_gateway.preconditions import tagged, unchanged
 
 AnyRequest = Request[Caller, Any, State]
 RetentionDays = Annotated[float, Meta(ge=1, le=MAX_RETENTION_DAYS)]
@@ -59,15 +60,17 @@ class TenantController(Controller):
     tags = ("tenant",)
     opt = BY_SCOPE
 
-    @get("/", responses=RESPONSES, summary="Read the tenant")
-    async def read_tenant(self, request: AnyRequest, db: NamedDependency[Database], state: State) -> TenantBody:
-        """Whose credential this is, and what that organisation has set. For every credential."""
+    @get("/", responses=TELLING, summary="Read the tenant")
+    async def read_tenant(
+        self, request: AnyRequest, db: NamedDependency[Database], state: State
+    ) -> Response[TenantBody]:
+        """Whose credential this is, what that organisation has set, and its ETag. For every credential."""
         async with db.transaction(request.user, read_only=True) as tx:
-            return _body(await tenants.own_tenant(tx), state)
+            return tagged(request, _body(await tenants.own_tenant(tx), state))
 
     @patch(
         "/",
-        responses=DOING,
+        responses=CHANGING,
         summary="Change the tenant",
         guards=[requires_admin],
         before_request=valid_body(ChangeTenant),
@@ -75,14 +78,21 @@ class TenantController(Controller):
     async def change_tenant(
         self, request: AnyRequest, db: NamedDependency[Database], state: State, data: JSONBody[ChangeTenant]
     ) -> TenantBody:
-        """Give the tenant another name, or other settings. A shorter retention removes for good what is older."""
+        """Give the tenant another name, or other settings. A shorter retention removes for good what is older.
+
+        With `If-Match`, only where it still is as it was read.
+        """
+
+        def lasting(tenant: Tenant) -> TenantBody:
+            return _body(tenant, state)
+
         changes = TenantPatch(
             None if data.name is UNSET else data.name,
             data.settings.retention_days is not UNSET,
             None if data.settings.retention_days is UNSET else data.settings.retention_days,
         )
         async with db.transaction(request.user) as tx:
-            return _body(await tenants.change_own_tenant(tx, changes), state)
+            return _body(await tenants.change_own_tenant(tx, changes, check=unchanged(request, lasting)), state)
 
 
 def _body(tenant: Tenant, state: State) -> TenantBody:

@@ -196,7 +196,8 @@ WITH gone AS (
     DELETE FROM job_outputs WHERE tenant_id = :tenant_id AND job_id = :job_id
 )
 UPDATE jobs SET output_bytes = 0, output_deleted = true
-WHERE tenant_id = :tenant_id AND id = :job_id AND status = 'succeeded';
+WHERE tenant_id = :tenant_id AND id = :job_id AND status = 'succeeded' AND NOT output_deleted
+RETURNING id;
 
 -- name: count_kept_files
 -- How many jobs of a kind the caller started that are under way or keep a file.

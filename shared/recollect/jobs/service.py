@@ -101,8 +101,8 @@ async def open_output(tx: Transaction, job_id: UUID, *, files: Collection[str] =
     return job
 
 
-async def delete_output(tx: Transaction, job_id: UUID) -> Job:
-    """Delete what a job left to be fetched, before its time; doing it twice changes nothing.
+async def delete_output(tx: Transaction, job_id: UUID) -> tuple[Job, bool]:
+    """Delete what a job left to be fetched, before its time; whether it was there: doing it twice changes nothing.
 
     Who started the job may, and whoever may write memory. Raises NotFound, Forbidden, or Conflict if it has not
     succeeded.
@@ -112,8 +112,8 @@ async def delete_output(tx: Transaction, job_id: UUID) -> Job:
         tx.caller.require(Scope.MEMORY_WRITE)
     if job.status != "succeeded":
         raise Conflict(f"This job is {job.status}: there is nothing to delete.", code=ErrorCode.JOB_NOT_FINISHED)
-    await store.delete_output(tx, job_id)
-    return await get_job(tx, job_id)
+    deleted = await store.delete_output(tx, job_id)
+    return await get_job(tx, job_id), deleted
 
 
 async def require_few_kept(tx: Transaction, kind: str, most: int) -> None:

@@ -184,9 +184,9 @@ async def count_stored(tx: Transaction) -> int:
     return size
 
 
-async def delete_output(tx: Transaction, job_id: UUID) -> None:
-    """Delete what a job that succeeded left to be fetched."""
-    await tx.execute(queries.delete_output, job_id=job_id)
+async def delete_output(tx: Transaction, job_id: UUID) -> bool:
+    """Delete what a job that succeeded left to be fetched; False where that was done before."""
+    return await tx.fetchval(queries.delete_output, job_id=job_id) is not None
 
 
 async def count_kept_files(tx: Transaction, kind: str) -> int:

@@ -5,6 +5,7 @@ when the job ends.
 """
 
 from dataclasses import replace
+from uuid import UUID
 
 import msgspec
 
@@ -27,6 +28,14 @@ MAX_READERS_FILES = 2
 
 FILES = frozenset({EXPORT_GRAPH, IMPORT_GRAPH})
 """The kinds that always leave a file. It may be empty: for an empty graph, or an import without problems."""
+
+
+async def delete_output(tx: Transaction, job_id: UUID) -> Job:
+    """Delete what a job left to be fetched; doing it twice changes nothing. Raises as `jobs.delete_output` does."""
+    job, deleted = await jobs.delete_output(tx, job_id)
+    if deleted:
+        await audit.record(tx, Action.JOB_OUTPUT_DELETED, named("job", job.id))
+    return job
 
 
 async def start_export(tx: Transaction, export: Export, bounds: JobBounds) -> Job:

@@ -26,6 +26,7 @@ RELATIONS = [
     {"from": "Babbage", "to": "Ada", "relationType": "admires"},
 ]
 GRAPH = "/v1/graphs/default"
+ANY = {"If-Match": "*"}
 ID = "0190a1b2-0000-7000-8000-000000000000"
 LOOKS = [
     "",
@@ -238,12 +239,14 @@ class TestChanges:
 class TestConfiguring:
     async def test_what_is_given_changes_and_the_rest_stays(self, agent: httpx2.AsyncClient) -> None:
         before = await read(agent, GRAPH)
-        changed = await agent.patch(GRAPH, json={"conflict_policy": "manual", "kind_whitelist": ["person"]})
+        changed = await agent.patch(
+            GRAPH, json={"conflict_policy": "manual", "kind_whitelist": ["person"]}, headers=ANY
+        )
         assert changed.status_code == 200, changed.text
         assert (changed.json()["conflict_policy"], changed.json()["kind_whitelist"]) == ("manual", ["person"])
-        changed = await agent.patch(GRAPH, json={"metadata": {"team": "blue"}})
+        changed = await agent.patch(GRAPH, json={"metadata": {"team": "blue"}}, headers=ANY)
         assert changed.json()["kind_whitelist"] == ["person"]
-        changed = await agent.patch(GRAPH, json={"kind_whitelist": None})
+        changed = await agent.patch(GRAPH, json={"kind_whitelist": None}, headers=ANY)
         assert (changed.json()["kind_whitelist"], changed.json()["metadata"]) == (None, {"team": "blue"})
         after = await read(agent, GRAPH)
         assert after["revision"] == before["revision"] + 3
@@ -299,7 +302,7 @@ class TestWhoReachesWhat:
         """Ids, names and cursors of one tenant, brought by another whose graph has the same name."""
         ada = (await read(agent, f"{GRAPH}/nodes/Ada"))["id"]
         own_cursor = (await read(agent, f"{GRAPH}/nodes", limit=1))["next_cursor"]
-        await agent.patch(GRAPH, json={"metadata": {"team": "blue"}})
+        assert (await agent.patch(GRAPH, json={"metadata": {"team": "blue"}}, headers=ANY)).is_success
         await agent.post("/v1/graphs/private/memories", json={"items": [{"text": "tea is hot"}]})
         private = (await read(agent, "/v1/graphs/private"))["id"]
         other = await issue(operator_caller(await new_tenant()), kind="admin")
@@ -337,7 +340,7 @@ class TestWhoReachesWhat:
                 assert [answer.status_code for answer in answers] == [403, 403]
                 assert answers[0].text == answers[1].text
             for name in ("default", "nowhere", "open"):
-                response = await http.patch(f"/v1/graphs/{name}", json={"metadata": {}})
+                response = await http.patch(f"/v1/graphs/{name}", json={"metadata": {}}, headers=ANY)
                 assert (response.status_code, response.json()["code"]) == (403, "graph_not_allowed")
 
     async def test_relations_into_graphs_that_a_key_does_not_reach_are_left_out(

@@ -16,8 +16,8 @@ from tests.support.gateway import NewApiKey, RunningGateway
 from tests.support.people import joined
 
 PEPPER = b"pepper"
-THINGS = ["key", "member", "graph", "plan", "job"]
-CHANGED = ["key", "member", "graph"]
+THINGS = ["key", "member", "graph", "tenant", "plan", "job"]
+CHANGED = ["key", "member", "graph", "tenant"]
 
 
 @pytest.fixture
@@ -36,8 +36,8 @@ async def place_of(thing: str, http: httpx2.AsyncClient, db: Database, caller: C
         case "graph":
             assert (await http.post("/v1/graphs", json={"name": "notes"})).is_success
             return "/v1/graphs/notes"
-        case "plan":
-            return "/v1/plan"
+        case "plan" | "tenant":
+            return f"/v1/{thing}"
         case _:
             return f"/v1/jobs/{(await http.post('/v1/graphs/default/deduplicate')).json()['id']}"
 
@@ -84,6 +84,8 @@ class TestChanging:
     async def change(self, thing: str, http: httpx2.AsyncClient, place: str, **headers: str) -> httpx2.Response:
         if thing == "member":
             return await http.patch(place, json={"role": "reader"}, headers=headers)
+        if thing == "tenant":
+            return await http.patch(place, json={"name": "Engines"}, headers=headers)
         return await http.delete(place, headers=headers)
 
     @pytest.mark.parametrize("thing", CHANGED)
@@ -122,6 +124,22 @@ class TestChanging:
         refused(await http.patch(place, json={"role": "reader"}, headers={"If-Match": tag}), 412, "precondition_failed")
         refused(await http.delete(place, headers={"If-Match": tag}), 412, "precondition_failed")
         assert (await http.get(place)).json()["role"] == "admin"
+
+    @pytest.mark.parametrize("body", [{"metadata": {"team": "blue"}}, {"kind_whitelist": ["person"]}])
+    async def test_what_takes_the_place_of_a_graphs_configuration_says_of_which(
+        self, http: httpx2.AsyncClient, db: Database, caller: Caller, body: dict[str, Any]
+    ) -> None:
+        place = await place_of("graph", http, db, caller)
+        tag = await tag_of(http, place)
+        refused(await http.patch(place, json=body), 428, "precondition_required")
+        assert await tag_of(http, place) == tag
+        assert (await http.patch(place, json=body, headers={"If-Match": tag})).is_success
+        other = {"metadata": {"team": "red"}}
+        refused(await http.patch(place, json=other, headers={"If-Match": tag}), 412, "precondition_failed")
+        told = (await http.get(place)).json()
+        assert {field: told[field] for field in body} == body
+        assert told["metadata"] != other["metadata"]
+        assert (await http.patch(place, json={"conflict_policy": "manual"})).is_success
 
     async def test_a_key_that_was_used_and_a_graph_that_was_written_are_the_same_still(
         self, http: httpx2.AsyncClient, db: Database, caller: Caller, owner: asyncpg.Connection

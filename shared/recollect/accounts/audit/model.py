@@ -1,10 +1,16 @@
 """Entries of the audit log, and the closed list of acts that have one."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
 from enum import StrEnum
+from typing import TYPE_CHECKING, TypeVar
 from uuid import UUID
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+T = TypeVar("T", bound="DataclassInstance")
 
 UNKNOWN = "unknown"
 """The actor of a sign-in that was refused: it was tried in somebody's name, by nobody knows whom."""
@@ -35,7 +41,23 @@ class Action(StrEnum):
     SESSION_ENDED = "session.ended"
     SESSION_REFUSED = "session.refused"
     PASSWORD_CHANGED = "person.password_changed"  # noqa: S105 - an act, no password
+    PROVIDER_CREATED = "identity_provider.created"
+    PROVIDER_CHANGED = "identity_provider.changed"
+    PROVIDER_DELETED = "identity_provider.deleted"
+    DOMAIN_CLAIMED = "email_domain.claimed"
+    DOMAIN_VERIFIED = "email_domain.verified"
+    DOMAIN_UNPROVEN = "email_domain.unproven"
+    DOMAIN_CHANGED = "email_domain.changed"
+    DOMAIN_DROPPED = "email_domain.dropped"
+    ISSUER_TRUSTED = "trusted_issuer.created"
+    ISSUER_CHANGED = "trusted_issuer.changed"
+    ISSUER_DELETED = "trusted_issuer.deleted"
+    WEBHOOK_CREATED = "webhook.created"
+    WEBHOOK_CHANGED = "webhook.changed"
+    WEBHOOK_SECRET_ROTATED = "webhook.secret_rotated"  # noqa: S105 - an act, no secret
+    WEBHOOK_DELETED = "webhook.deleted"
     TENANT_CREATED = "tenant.created"
+    TENANT_CHANGED = "tenant.changed"
     TENANT_PLAN_CHANGED = "tenant.plan_changed"
     TENANT_SUSPENDED = "tenant.suspended"
     TENANT_RESUMED = "tenant.resumed"
@@ -45,6 +67,7 @@ class Action(StrEnum):
     GRAPH_IMPORTED = "graph.imported"
     GRAPH_ERASED = "graph.erased"
     PERSON_ERASED = "graph.person_erased"
+    JOB_OUTPUT_DELETED = "job.output_deleted"
     AUDIT_EXPORTED = "audit.exported"
 
 
@@ -74,6 +97,12 @@ class AuditFilter:
     object: str | None = None
     since: datetime | None = None
     until: datetime | None = None
+
+
+def changed_fields(before: T, after: T) -> list[str]:
+    """The names of the fields, sorted, in which two values of a dataclass differ: what a change may say of itself."""
+    names = sorted(field.name for field in fields(before))
+    return [name for name in names if getattr(before, name) != getattr(after, name)]
 
 
 def named(kind: str, id_: object) -> str:

@@ -20,6 +20,11 @@ RETURNING id, domain, secret, role, created_at, created_by, verified_at, checked
 SELECT id, domain, secret, role, created_at, created_by, verified_at, checked_at
 FROM email_domains WHERE tenant_id = :tenant_id AND id = :id;
 
+-- name: lock_domain
+-- A claim, which nobody changes until this transaction ends.
+SELECT id, domain, secret, role, created_at, created_by, verified_at, checked_at
+FROM email_domains WHERE tenant_id = :tenant_id AND id = :id FOR UPDATE;
+
 -- name: find_claim
 -- A claim by its domain.
 SELECT id, domain, secret, role, created_at, created_by, verified_at, checked_at

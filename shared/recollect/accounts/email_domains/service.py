@@ -3,6 +3,8 @@
 import secrets
 from uuid import UUID
 
+from recollect.accounts.audit import service as audit
+from recollect.accounts.audit.model import Action, named
 from recollect.accounts.email_domains import store
 from recollect.accounts.email_domains.model import (
     MAX_DOMAINS,
@@ -34,6 +36,7 @@ async def claim_domain(tx: Transaction, domain: str, role: Role) -> EmailDomain:
     claimed = await store.insert_domain(tx, domain, secrets.token_urlsafe(32), role)
     if claimed is None:
         raise Conflict("This domain is claimed already.", code=ErrorCode.DOMAIN_EXISTS, path="domain")
+    await _record(tx, Action.DOMAIN_CLAIMED, claimed.id, role=role)
     return claimed
 
 
@@ -58,9 +61,12 @@ async def verify_domain(db: Database, records: TextRecords, caller: Caller, doma
 
 async def change_role(tx: Transaction, domain_id: UUID, role: Role) -> EmailDomain:
     """Let people join as something else from now on. Raises NotFound or InvalidInput."""
+    before = await store.lock_domain(tx, domain_id)
     changed = await store.set_role(tx, domain_id, joining_role(role))
-    if changed is None:
+    if before is None or changed is None:
         raise _no_domain()
+    if changed.role != before.role:
+        await _record(tx, Action.DOMAIN_CHANGED, domain_id, role=role)
     return changed
 
 
@@ -68,6 +74,7 @@ async def drop_domain(tx: Transaction, domain_id: UUID) -> None:
     """Claim a domain no more: nobody joins by it. Members stay. Raises NotFound."""
     if not await store.delete_domain(tx, domain_id):
         raise _no_domain()
+    await _record(tx, Action.DOMAIN_DROPPED, domain_id)
 
 
 async def role_for(db: Database, records: TextRecords, caller: Caller, email: str) -> Role | None:
@@ -100,12 +107,22 @@ async def _checked(db: Database, records: TextRecords, caller: Caller, claim: Em
     if said is None:
         return None
     async with db.transaction(caller) as tx:
-        if claim.record_value not in said:
-            await store.note_unproven(tx, claim.id)
+        proven = claim.record_value in said
+        if proven and not await store.release_domain(tx, claim.domain):
             return None
-        if not await store.release_domain(tx, claim.domain):
+        before = await store.lock_domain(tx, claim.id)  # After the release, whose locks come first everywhere.
+        if before is None:
             return None
-        return await store.note_proven(tx, claim.id)
+        if proven != (before.verified_at is not None):
+            await _record(tx, Action.DOMAIN_VERIFIED if proven else Action.DOMAIN_UNPROVEN, claim.id)
+        if proven:
+            return await store.note_proven(tx, claim.id)
+        await store.note_unproven(tx, claim.id)
+        return None
+
+
+async def _record(tx: Transaction, action: Action, domain_id: UUID, **details: str) -> None:
+    await audit.record(tx, action, named("email_domain", domain_id), **details)
 
 
 def _no_domain() -> NotFound:

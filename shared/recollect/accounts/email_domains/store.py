@@ -37,6 +37,12 @@ async def find_domain(tx: Transaction, domain_id: UUID) -> EmailDomain | None:
     return _domain(row) if row else None
 
 
+async def lock_domain(tx: Transaction, domain_id: UUID) -> EmailDomain | None:
+    """A claim, which nobody changes until the transaction ends; or None."""
+    row = await tx.fetchrow(queries.lock_domain, id=domain_id)
+    return _domain(row) if row else None
+
+
 async def find_claim(tx: Transaction, domain: str) -> EmailDomain | None:
     """A claim by its domain, or None."""
     row = await tx.fetchrow(queries.find_claim, domain=domain)

@@ -15,6 +15,11 @@ VALUES (:tenant_id, :id, :name, :issuer, :client_id, :client_secret, :algorithm,
 ON CONFLICT (tenant_id, issuer) DO NOTHING
 RETURNING id, name, issuer, client_id, algorithm, created_at, created_by, disabled_at;
 
+-- name: lock_provider
+-- A provider, which nobody changes until this transaction ends.
+SELECT id, name, issuer, client_id, algorithm, created_at, created_by, disabled_at
+FROM identity_providers WHERE tenant_id = :tenant_id AND id = :id FOR UPDATE;
+
 -- name: change_provider
 -- What is given is different from now on; one that is disabled already keeps its first time.
 UPDATE identity_providers SET

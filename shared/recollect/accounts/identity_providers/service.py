@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
+from recollect.accounts.audit import service as audit
+from recollect.accounts.audit.model import Action, changed_fields, named
 from recollect.accounts.email_domains import service as email_domains
 from recollect.accounts.identity_providers import store
 from recollect.accounts.identity_providers.model import (
@@ -77,6 +79,7 @@ async def add_provider(tx: Transaction, new: NewProvider, *, pepper: bytes) -> I
     added = await store.insert_provider(tx, provider_id, new, encrypted=encrypted)
     if added is None:
         raise Conflict("There is a provider of this issuer already.", code=ErrorCode.PROVIDER_EXISTS, path="issuer")
+    await audit.record(tx, Action.PROVIDER_CREATED, _named(provider_id))
     return added
 
 
@@ -90,9 +93,13 @@ async def change_provider(
     check_fields(change.name, change.client_id, change.client_secret, change.algorithm)
     secret = change.client_secret
     encrypted = None if secret is None else _encrypted(tx, provider_id, secret, pepper)
+    before = await store.lock_provider(tx, provider_id)
     changed = await store.change_provider(tx, provider_id, change, encrypted=encrypted)
-    if changed is None:
+    if before is None or changed is None:
         raise _no_provider()
+    fields = changed_fields(before, changed) + (["client_secret"] if encrypted else [])
+    if fields:
+        await audit.record(tx, Action.PROVIDER_CHANGED, _named(provider_id), fields=fields)
     return changed
 
 
@@ -100,6 +107,7 @@ async def delete_provider(tx: Transaction, provider_id: UUID) -> None:
     """Delete a provider: its sessions end, and nobody is known by it any more. Raises NotFound."""
     if not await store.delete_provider(tx, provider_id):
         raise _no_provider()
+    await audit.record(tx, Action.PROVIDER_DELETED, _named(provider_id))
 
 
 async def offered(db: Database, slugs: Sequence[str]) -> list[OfferedProvider]:
@@ -245,6 +253,10 @@ def _row(tx: Transaction, provider_id: UUID) -> str:
 
 def _at_work(tenant_id: UUID) -> Caller:
     return Caller(tenant_id, tenant="", subject=SUBJECT, scopes=frozenset())
+
+
+def _named(provider_id: UUID) -> str:
+    return named("identity_provider", provider_id)
 
 
 def _no_provider() -> NotFound:

@@ -59,6 +59,12 @@ async def insert_provider(
     return IdentityProvider(**row) if row else None
 
 
+async def lock_provider(tx: Transaction, provider_id: UUID) -> IdentityProvider | None:
+    """A provider, which nobody changes until the transaction ends; or None."""
+    row = await tx.fetchrow(queries.lock_provider, id=provider_id)
+    return IdentityProvider(**row) if row else None
+
+
 async def change_provider(
     tx: Transaction, provider_id: UUID, change: ProviderChange, *, encrypted: bytes | None
 ) -> IdentityProvider | None:

@@ -26,6 +26,10 @@ SELECT id, slug, name, status, plan, created_at, retention_days FROM tenants WHE
 -- The tenant of the caller.
 SELECT id, slug, name, status, plan, created_at, retention_days FROM tenants WHERE id = :tenant_id;
 
+-- name: lock_own_tenant
+-- The tenant of the caller, which nobody changes until this transaction ends.
+SELECT id, slug, name, status, plan, created_at, retention_days FROM tenants WHERE id = :tenant_id FOR UPDATE;
+
 -- name: update_own_tenant
 -- Another name, where :name is not null, and another retention, where :sets_retention.
 UPDATE tenants SET name = coalesce(:name, name),

@@ -3,11 +3,12 @@
 from datetime import timedelta
 
 from recollect.accounts.audit import service as audit
-from recollect.accounts.audit.model import Action, named
+from recollect.accounts.audit.model import Action, changed_fields, named
 from recollect.accounts.plans import service as plans
 from recollect.accounts.plans.model import UNLIMITED
 from recollect.accounts.tenants import store
 from recollect.accounts.tenants.model import MAX_RETENTION_DAYS, Tenant, TenantPatch, tenant_name, tenant_slug
+from recollect.caller import Check, unconditional
 from recollect.errors import Conflict, ErrorCode, InvalidInput, NotFound
 from recollect.platform.db import Operator, Transaction
 
@@ -39,13 +40,18 @@ async def own_tenant(tx: Transaction) -> Tenant:
     return await store.own_tenant(tx)
 
 
-async def change_own_tenant(tx: Transaction, patch: TenantPatch) -> Tenant:
-    """Give the caller's tenant another name or retention; raises InvalidInput."""
+async def change_own_tenant(tx: Transaction, patch: TenantPatch, *, check: Check[Tenant] = unconditional) -> Tenant:
+    """Give the caller's tenant another name or retention; raises InvalidInput, and as `check` does."""
     if patch.name is not None:
         tenant_name(patch.name)
     if patch.retention_days is not None and not 1 <= patch.retention_days <= MAX_RETENTION_DAYS:
         raise InvalidInput(f"A retention has 1 to {MAX_RETENTION_DAYS} days", path="settings.retention_days")
-    return await store.update_own_tenant(tx, patch)
+    before = await store.lock_own_tenant(tx)
+    check(before)
+    changed = await store.update_own_tenant(tx, patch)
+    if fields := changed_fields(before, changed):
+        await audit.record(tx, Action.TENANT_CHANGED, named("tenant", changed.id), fields=fields)
+    return changed
 
 
 async def retention_of(tx: Transaction, default: timedelta) -> timedelta:

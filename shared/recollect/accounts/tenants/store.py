@@ -33,6 +33,11 @@ async def own_tenant(tx: Transaction) -> Tenant:
     return _own(await tx.fetchrow(queries.own_tenant))
 
 
+async def lock_own_tenant(tx: Transaction) -> Tenant:
+    """The tenant of the caller, which nobody changes until the transaction ends; raises NotFound as `own_tenant`."""
+    return _own(await tx.fetchrow(queries.lock_own_tenant))
+
+
 async def update_own_tenant(tx: Transaction, patch: TenantPatch) -> Tenant:
     """Change what a tenant may change of itself; raises NotFound for one that was erased meanwhile."""
     return _own(

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
+from recollect.accounts.audit import service as audit
+from recollect.accounts.audit.model import Action, Detail, changed_fields, named
 from recollect.caller import Caller
 from recollect.errors import Conflict, ErrorCode, Forbidden, InvalidInput, NotFound
 from recollect.ids import new_id
@@ -46,6 +48,7 @@ async def create_webhook(tx: Transaction, new: NewWebhook, *, pepper: bytes) -> 
             f"A tenant has {MAX_WEBHOOKS} webhooks at most. Delete one first.", code=ErrorCode.TOO_MANY_WEBHOOKS
         )
     await events.begin(tx, webhook_id, new.event_types, new.graph_ids)
+    await _record(tx, Action.WEBHOOK_CREATED, webhook_id)
     return IssuedWebhook(webhook, shown_secret(secret))
 
 
@@ -78,10 +81,12 @@ async def change_webhook(tx: Transaction, webhook_id: UUID, patch: WebhookPatch)
     changed = await store.update_webhook(tx, webhook_id, told, anew=other)
     if other:
         await events.begin(tx, webhook_id, told.event_types, told.graph_ids, was=was)
-    if patch.enabled is None or patch.enabled is webhook.enabled:
-        return changed
-    change = store.enable_webhook if patch.enabled else store.disable_webhook
-    return await change(tx, webhook_id)
+    if patch.enabled is not None and patch.enabled is not webhook.enabled:
+        change = store.enable_webhook if patch.enabled else store.disable_webhook
+        changed = await change(tx, webhook_id)
+    if fields := changed_fields(webhook, changed):
+        await _record(tx, Action.WEBHOOK_CHANGED, webhook_id, fields=fields)
+    return changed
 
 
 async def delete_webhook(tx: Transaction, webhook_id: UUID) -> None:
@@ -89,6 +94,7 @@ async def delete_webhook(tx: Transaction, webhook_id: UUID) -> None:
     _require_unconfined(tx.caller)
     if not await store.delete_webhook(tx, webhook_id):
         raise _no_webhook()
+    await _record(tx, Action.WEBHOOK_DELETED, webhook_id)
 
 
 async def rotate_secret(tx: Transaction, webhook_id: UUID, *, overlap: timedelta, pepper: bytes) -> IssuedWebhook:
@@ -102,6 +108,7 @@ async def rotate_secret(tx: Transaction, webhook_id: UUID, *, overlap: timedelta
     secret = new_secret()
     encrypted = _encrypted(tx, webhook_id, secret, pepper)
     webhook = _found(await store.replace_secret(tx, webhook_id, secret=encrypted, overlap=overlap))
+    await _record(tx, Action.WEBHOOK_SECRET_ROTATED, webhook_id)
     return IssuedWebhook(webhook, shown_secret(secret))
 
 
@@ -153,6 +160,10 @@ async def _require_enabled(tx: Transaction, webhook_id: UUID) -> None:
     webhook = await get_webhook(tx, webhook_id)
     if not webhook.enabled:
         raise Conflict("This webhook is disabled. Enable it first.", code=ErrorCode.WEBHOOK_DISABLED)
+
+
+async def _record(tx: Transaction, action: Action, webhook_id: UUID, **details: Detail) -> None:
+    await audit.record(tx, action, named("webhook", webhook_id), **details)
 
 
 def _encrypted(tx: Transaction, webhook_id: UUID, secret: bytes, pepper: bytes) -> bytes:

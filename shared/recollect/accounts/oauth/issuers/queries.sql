@@ -15,6 +15,11 @@ VALUES (:tenant_id, :id, :name, :issuer, :algorithm, :claim, :rules::jsonb, :sub
 ON CONFLICT (tenant_id, issuer) DO NOTHING
 RETURNING id, name, issuer, algorithm, claim, rules, created_at, created_by, disabled_at;
 
+-- name: lock_issuer
+-- An issuer, which nobody changes until this transaction ends.
+SELECT id, name, issuer, algorithm, claim, rules, created_at, created_by, disabled_at
+FROM trusted_issuers WHERE tenant_id = :tenant_id AND id = :id FOR UPDATE;
+
 -- name: change_issuer
 -- What is given is different from now on; one that is disabled already keeps its first time.
 UPDATE trusted_issuers SET

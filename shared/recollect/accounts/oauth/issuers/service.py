@@ -15,6 +15,8 @@ from authlib.oauth2.claims import JWTClaims
 from joserfc import jws
 from joserfc.errors import JoseError
 
+from recollect.accounts.audit import service as audit
+from recollect.accounts.audit.model import Action, changed_fields, named
 from recollect.accounts.identity.service import ISSUER_SUBJECT, REFUSAL, TenantSuspended
 from recollect.accounts.oauth.issuers import store
 from recollect.accounts.oauth.issuers.model import (
@@ -72,17 +74,21 @@ async def trust_issuer(tx: Transaction, new: NewIssuer) -> TrustedIssuer:
     added = await store.insert_issuer(tx, new)
     if added is None:
         raise Conflict("This issuer is trusted already.", code=ErrorCode.ISSUER_EXISTS, path="issuer")
+    await audit.record(tx, Action.ISSUER_TRUSTED, _named(added.id))
     return added
 
 
 async def change_issuer(tx: Transaction, issuer_id: UUID, change: IssuerChange) -> TrustedIssuer:
     """Change how far an issuer is trusted; one that is disabled is not. Raises NotFound, InvalidInput or Forbidden."""
     check_fields(change.name, change.algorithm, change.claim, change.rules)
+    before = await store.lock_issuer(tx, issuer_id)
     changed = await store.change_issuer(tx, issuer_id, change)
-    if changed is None:
+    if before is None or changed is None:
         raise _no_issuer()
     if change.enabled is not False:
         require_may_trust(tx.caller, changed.rules)
+    if fields := changed_fields(before, changed):
+        await audit.record(tx, Action.ISSUER_CHANGED, _named(issuer_id), fields=fields)
     return changed
 
 
@@ -90,6 +96,7 @@ async def delete_issuer(tx: Transaction, issuer_id: UUID) -> None:
     """Trust an issuer no more. Raises NotFound."""
     if not await store.delete_issuer(tx, issuer_id):
         raise _no_issuer()
+    await audit.record(tx, Action.ISSUER_DELETED, _named(issuer_id))
 
 
 async def trusted_addresses(db: Database, tenant: str) -> list[str]:
@@ -157,6 +164,10 @@ def _caller(record: IssuerRecord, claims: dict[str, Any]) -> Caller:
         plan=record.plan,
         rates=Rates(record.requests_per_minute, record.key_requests_per_minute, record.concurrent_calls),
     )
+
+
+def _named(issuer_id: UUID) -> str:
+    return named("trusted_issuer", issuer_id)
 
 
 def _no_issuer() -> NotFound:

@@ -63,6 +63,12 @@ async def insert_issuer(tx: Transaction, new: NewIssuer) -> TrustedIssuer | None
     return _issuer(row) if row else None
 
 
+async def lock_issuer(tx: Transaction, issuer_id: UUID) -> TrustedIssuer | None:
+    """An issuer, which nobody changes until the transaction ends; or None."""
+    row = await tx.fetchrow(queries.lock_issuer, id=issuer_id)
+    return _issuer(row) if row else None
+
+
 async def change_issuer(tx: Transaction, issuer_id: UUID, change: IssuerChange) -> TrustedIssuer | None:
     """Change an issuer; None if the tenant has no such one."""
     row = await tx.fetchrow(
