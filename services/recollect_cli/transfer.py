@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from io import BufferedReader
 from pathlib import Path
 from typing import Annotated, BinaryIO
@@ -126,12 +126,12 @@ def export_file(
     """
     kind = _format(file, format, tuple(FORMATS))
     asked = msgspec.json.encode({"format": kind.name} | ({"as_of": as_of} if as_of else {}))
-    with connected(url, api_key) as gateway:
-        with created(file) as target:
-            answer = gateway.post(f"/graphs/{graph_name(graph)}/exports", asked, media_type=JSON)
-            job = follow(gateway, msgspec.json.decode(answer, type=JobView).id, EXPORT)
-            _fetch(gateway, job, kind.media_type, target)
-        _tidy_up(gateway, job)
+    with connected(url, api_key) as gateway, ExitStack() as afterwards, created(file) as target:
+        answer = gateway.post(f"/graphs/{graph_name(graph)}/exports", asked, media_type=JSON)
+        job = follow(gateway, msgspec.json.decode(answer, type=JobView).id, EXPORT)
+        # Also where not all of it arrived, or its reader left: run again, this command has another made.
+        afterwards.callback(_tidy_up, gateway, job)
+        _fetch(gateway, job, kind.media_type, target)
     if facts := int(bytes((job.result or {}).get("facts_left_out", b"0"))):
         left_out = "1 fact was" if facts == 1 else f"{facts} facts were"
         print(f"{left_out} left out: this format holds entities", file=sys.stderr)
@@ -200,7 +200,7 @@ def _tell_problems(gateway: Gateway, job: JobView, broken: int) -> None:
 
 
 def _tidy_up(gateway: Gateway, job: JobView) -> None:
-    """Delete what the job left, which is here now. Where that is refused, or no answer comes, its time ends it."""
+    """Delete what the job left. Where that is refused, or no answer comes, its time ends it."""
     with suppress(RecollectError):
         gateway.delete(f"/jobs/{job.id}/output")
 

@@ -19,7 +19,7 @@ from uuid import uuid4
 import asyncpg
 import pytest
 
-from recollect.caller import Caller
+from recollect.caller import Caller, Scope
 from recollect.graph.entities.model import NewEntity
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import NewGraph
@@ -37,7 +37,7 @@ from recollect_local.address import Endpoint
 from recollect_local.data_folder import DataFolder
 from recollect_local.postgres import LocalPostgres
 from recollect_workers.jobs import runner
-from tests.support.gateway import RunningGateway, eventually, serving
+from tests.support.gateway import NewApiKey, RunningGateway, eventually, serving
 from tests.support.jobs import employed
 from tests.support.memories import Agent
 
@@ -124,6 +124,11 @@ async def worker(settings: Settings, db: Database) -> AsyncIterator[None]:
 async def has_graph(db: Database, caller: Caller, name: str) -> bool:
     async with db.transaction(caller, read_only=True) as tx:
         return await graphs.open_graph(tx, name) is not None
+
+
+async def kept(owner: asyncpg.Connection, caller: Caller) -> int:
+    """How many pieces of files the tenant's jobs keep."""
+    return int(await owner.fetchval("SELECT count(*) FROM job_outputs WHERE tenant_id = $1", caller.tenant_id))
 
 
 async def test_a_file_goes_in_and_comes_out_the_same(shell: Shell) -> None:
@@ -368,6 +373,19 @@ async def test_what_goes_wrong_is_one_sentence(shell: Shell, gateway: RunningGat
     assert target.read_bytes() == b"as it was"
 
 
+async def test_who_may_only_read_exports_again_and_again(
+    shell: Shell, issue: NewApiKey, caller: Caller, owner: asyncpg.Connection
+) -> None:
+    """Two such files may be kept at once: the third export shows that the command deletes those it has."""
+    assert (await shell.run("import", str(SOUND), "--graph", "notes")).code == 0
+    key = await issue(caller, scopes=frozenset({Scope.MEMORY_READ}))
+    reader = shell.with_variables(RECOLLECT_API_KEY=key.secret)
+    for _ in range(3):
+        said = await reader.run("export", "--graph", "notes")
+        assert (said.code, said.err, said.out) == (0, "", SOUND.read_bytes())
+    assert await kept(owner, caller) == 0
+
+
 async def test_facts_are_told_to_be_left_out(shell: Shell, agent: Agent) -> None:
     await agent.remember("Rain is expected", "The store closes at six")
     said = await shell.run("export", "--graph", "notes")
@@ -436,7 +454,9 @@ async def test_an_export_that_breaks_off_is_told(
         await admin.execute("DROP ROLE fleeting")
 
 
-async def test_who_reads_only_the_first_lines_may_leave(shell: Shell, long_graph: LongGraph) -> None:
+async def test_who_reads_only_the_first_lines_may_leave(
+    shell: Shell, long_graph: LongGraph, owner: asyncpg.Connection, caller: Caller
+) -> None:
     await long_graph()
     with shell.start("export", "--graph", "notes") as process:
         assert process.stdout
@@ -445,6 +465,7 @@ async def test_who_reads_only_the_first_lines_may_leave(shell: Shell, long_graph
         process.stdout.close()
         assert await asyncio.to_thread(process.stderr.read) == b""
         assert await asyncio.to_thread(process.wait, SECONDS) == 1
+    assert await kept(owner, caller) == 0
 
 
 @pytest.mark.parametrize("suffix", ["json", "csv", "graphml"])

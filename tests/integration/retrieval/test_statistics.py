@@ -257,6 +257,22 @@ async def test_what_lacks_a_vector_is_looked_for_page_by_page(work: Work, monkey
     assert work.watch.rows["passages.list_without_vectors"] <= 20 * FEW
 
 
+async def test_what_only_a_hub_named_is_looked_up_by_its_edges(work: Work) -> None:
+    """When the hub goes: by the edges of each name, however many others the tenant has."""
+    names = [f"name {n}" for n in range(BATCH)]
+    await work.agent.create(NewEntity("hub", "thing"), NewEntity("other", "thing"))
+    await work.agent.relate(*(("hub", name, "to") for name in names))
+    await work.agent.relate(*(("other", name, "to") for name in names[:FEW]))
+    await work.agent.relate(*((name, "other", "to") for name in names[FEW : 2 * FEW]))
+    for first in range(0, 4 * BATCH, BATCH):
+        await work.agent.relate(*(("other", f"another {n}", "to") for n in range(first, first + BATCH)))
+    work.watch.clear()
+    await work.agent.delete("hub")
+    left = "SELECT count(*) FROM nodes WHERE tenant_id = $1 AND name LIKE 'name %' AND removed_revision IS NULL"
+    assert await work.owner.fetchval(left, work.agent.caller.tenant_id) == 2 * FEW
+    assert 0 < work.watch.rows["relations.find_orphaned_placeholders"] <= PER_LOOKED_UP * BATCH
+
+
 NAMES = [f"entity {n}" for n in range(BATCH)]
 EDGES = [("entity 0", name, "to") for name in NAMES[1:]]
 ELSEWHERE = [(f"from {n}", f"to {n}", "to") for n in range(BATCH)]

@@ -30,16 +30,23 @@ RETURNING r.id, r.from_node, r.to_node;
 
 -- name: find_orphaned_placeholders
 -- Those of these nodes of a graph that are placeholders without an edge in it. An edge from another graph does not count:
--- it dangles, as it does when an entity is deleted.
+-- it dangles, as it does when an entity is deleted. Edges are looked up node by node, by a range of one id, in order: only
+-- an index of that end has them so. A planner that expects a tenant to have almost no rows would take any index of the
+-- tenant's, and read every edge for every node (2,000 nodes: 15 s). NOT EXISTS would drop order and limit.
 SELECT n.id FROM nodes n
 WHERE n.tenant_id = :tenant_id AND (n.graph_id = :graph_id) IS TRUE AND n.id = ANY (:node_ids::uuid[]) AND n.placeholder
-    AND n.removed_revision IS NULL AND NOT EXISTS (
-        SELECT 1 FROM relations r WHERE r.tenant_id = :tenant_id AND r.from_node = n.id AND r.removed_revision IS NULL
-    ) AND NOT EXISTS (
-        SELECT 1 FROM relations r
-        WHERE r.tenant_id = :tenant_id AND r.to_node = n.id AND r.removed_revision IS NULL
+    AND n.removed_revision IS NULL AND (
+        SELECT r.id FROM relations r
+        WHERE r.tenant_id = :tenant_id AND r.from_node BETWEEN n.id AND n.id AND r.removed_revision IS NULL
+        ORDER BY r.from_node, r.type
+        LIMIT 1
+    ) IS NULL AND (
+        SELECT r.id FROM relations r
+        WHERE r.tenant_id = :tenant_id AND r.to_node BETWEEN n.id AND n.id AND r.removed_revision IS NULL
             AND (r.graph_id = :graph_id) IS TRUE
-    );
+        ORDER BY r.to_node
+        LIMIT 1
+    ) IS NULL;
 
 -- name: relations_touching
 -- Edges of a graph with an end among these nodes, oldest first; both ends live and have names. At most :limit. Here and
