@@ -25,7 +25,13 @@ from recollect_local.valkey import LocalValkey
 from tests.support.examples import choose_profile
 from tests.support.timeouts import MAX_WAIT_SECONDS
 
-pytest_plugins = ["tests.support.gateway", "tests.support.actors", "tests.support.people", "tests.support.rates"]
+pytest_plugins = [
+    "tests.support.gateway",
+    "tests.support.actors",
+    "tests.support.guards",
+    "tests.support.people",
+    "tests.support.rates",
+]
 
 FAST_AND_FORGETFUL = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off", "autovacuum": "off"}
 """What the planner knows of tables is what tests tell it, and not what autovacuum saw at some moment of the run."""

@@ -1,6 +1,8 @@
 """Addresses of routes, with something in the place of what they name."""
 
+import json
 import re
+from typing import Any
 from uuid import UUID, uuid4
 
 OPEN_TO_ALL = {"/v1/keys/report"}
@@ -11,3 +13,37 @@ def stand_ins(path: str, *, graph: str = "nowhere", id_: UUID | str | None = Non
     """What a path names: a graph, and an id (by default one that nobody has) wherever it has one, a node's too."""
     ids = {name: str(id_ or uuid4()) for name in re.findall(r"\{(\w+_id)\}", path)}
     return {"name": graph, "node": str(id_ or "nobody"), **ids}
+
+
+QUERY = {"q": "Zuse", "per": "day", "from": "2020-01-01T00:00:00Z", "to": "2020-02-01T00:00:00Z", "format": "jsonl"}
+"""What is asked of the parameters that a route cannot do without, and of some that it can."""
+
+
+def example_request(
+    document: dict[str, Any],
+    method: str,
+    path: str,
+    names: dict[str, str] | None = None,
+    *,
+    cursor: str | None = None,
+    graphs: list[str] | None = None,
+) -> dict[str, Any]:
+    """What an HTTP client sends to a route: its example, whatever version there is of what is changed.
+
+    `names`: what the path names (by default things that are not there). `graphs` stand where a body has any.
+    """
+    told = document["paths"][path][method]
+    parameters = {each["name"] for each in told.get("parameters", ()) if each["in"] == "query"}
+    params = {name: value for name, value in QUERY.items() if name in parameters}
+    if cursor is not None:
+        params["cursor"] = cursor
+    asked: dict[str, Any] = {"url": path.format(**(names or stand_ins(path))), "params": params}
+    if "If-Match" in json.dumps(told.get("parameters", ())):
+        asked["headers"] = {"If-Match": "*"}
+    for described in told.get("requestBody", {}).get("content", {}).values():
+        if "example" in described:
+            body = dict(described["example"])
+            asked["json"] = body | ({"graphs": graphs} if graphs and body.get("graphs") else {})
+        else:
+            asked["content"] = "{}"
+    return asked

@@ -75,6 +75,16 @@ async def tables_of_tenants(owner: asyncpg.Connection) -> list[str]:
     return [row["relname"] for row in rows]
 
 
+async def contents(owner: asyncpg.Connection, neighbour: Neighbour) -> list[str]:
+    """Everything that the tenant has, as text."""
+    rows = []
+    for table in await tables_of_tenants(owner):
+        rows += await owner.fetch(
+            f"SELECT to_jsonb(x)::text AS row FROM {table} x WHERE tenant_id = $1", neighbour.caller.tenant_id
+        )
+    return sorted(row["row"] for row in rows)
+
+
 @pytest.fixture
 async def neighbours(
     db: Database, new_tenant: NewTenant, owner: asyncpg.Connection

@@ -4,7 +4,7 @@ import json
 from typing import Any
 from uuid import uuid4
 
-from recollect.accounts.identity.model import operator_caller
+from recollect.accounts.identity.model import IssuedKey, operator_caller
 from recollect.caller import Caller
 from recollect.graph.graphs import service as graphs
 from recollect.platform.db import Database
@@ -13,31 +13,83 @@ from recollect_gateway.mcp_endpoint.catalogue import TOOLS
 from tests.conftest import NewTenant
 from tests.contract.examples import EXAMPLES, Played
 from tests.support.gateway import NewApiKey, RunningGateway, revision_of, rpc_headers
+from tests.support.guards import Attacked, ids_of
 
 ALL = "/mcp/x/all"
+SECRET = (
+    "likes tea",
+    "plays chess",
+    "lives in Oslo",
+    "Anvils",
+    "Bees make honey",
+    "made of leaves",
+    "lighthouse clock",
+)
+"""Of what the examples write."""
 
 
 async def test_foreign_ids_and_names_look_like_unknown_ones(
-    gateway: RunningGateway, issue: NewApiKey, caller: Caller, new_tenant: NewTenant, db: Database
+    gateway: RunningGateway,
+    attacked: Attacked,
+    issue: NewApiKey,
+    caller: Caller,
+    new_tenant: NewTenant,
+    db: Database,
 ) -> None:
-    mine = (await issue(caller)).secret
-    theirs = (await issue(operator_caller(await new_tenant()))).secret
-    async with gateway.http(mine, **rpc_headers()) as owner, gateway.http(theirs, **rpc_headers()) as stranger:
+    """With both guards, and with each alone."""
+    mine, stranger = (await issue(caller)).secret, operator_caller(await new_tenant())
+    async with gateway.http(mine, **rpc_headers()) as owner:
         played = await play(gateway, owner)
         before, revision = await everything(gateway, owner), await revision_of(db, caller)
-        nowhere = Played()
-        nowhere.ids = {stand_in: str(uuid4()) for stand_in in played.ids}
         secrets = words_of(before) | set(played.ids.values())
-        for name in [name for name in EXAMPLES if TOOLS[name].read_only]:
-            foreign = await gateway.call(stranger, name, played.fill(EXAMPLES[name]), path=ALL)
-            unknown = await gateway.call(stranger, name, nowhere.fill(EXAMPLES[name]), path=ALL)
-            assert nameless(foreign, played) == nameless(unknown, nowhere), name
-            asked = json.dumps(played.fill(EXAMPLES[name]))
-            assert [word for word in secrets if word in json.dumps(foreign) and word not in asked] == [], name
-        for name in [name for name in EXAMPLES if not TOOLS[name].read_only]:
-            await gateway.call(stranger, name, played.fill(EXAMPLES[name]), path=ALL)
+        await attack_tools(attacked, await issue(stranger), db, (stranger, caller), played, secrets)
         assert await revision_of(db, caller) == revision
         assert await everything(gateway, owner) == before
+
+
+async def test_where_no_guard_stands_the_same_tools_find_it_all(
+    gateway: RunningGateway,
+    unguarded: Attacked,
+    issue: NewApiKey,
+    caller: Caller,
+    new_tenant: NewTenant,
+    db: Database,
+) -> None:
+    """So that what stops them with one guard is that guard."""
+    stranger = operator_caller(await new_tenant())
+    async with gateway.http((await issue(caller)).secret, **rpc_headers()) as owner:
+        played = await play(gateway, owner)
+    ids = await ids_of(db, stranger), await ids_of(db, caller)
+    found = set()
+    async with unguarded.gateway.http((await issue(stranger)).secret, **rpc_headers()) as http:
+        with unguarded.by(*ids):
+            for name in [name for name in EXAMPLES if TOOLS[name].read_only]:
+                asked = played.fill({key: value for key, value in EXAMPLES[name].items() if key != "filter"})
+                told = await unguarded.gateway.call(http, name, asked, path=ALL)
+                if any(word in json.dumps(told) and word not in json.dumps(asked) for word in SECRET):
+                    found.add(name)
+    assert len(found) > 15, sorted(found)
+
+
+async def attack_tools(
+    attacked: Attacked, key: IssuedKey, db: Database, between: tuple[Caller, Caller], played: Played, secrets: set[str]
+) -> None:
+    """Call every tool with the ids and names of another: what reads tells what it tells of ids that nobody has."""
+    stranger, victim = between
+    nowhere = Played()
+    nowhere.ids = {stand_in: str(uuid4()) for stand_in in played.ids}
+    gateway = attacked.gateway
+    ids = await ids_of(db, stranger), await ids_of(db, victim)
+    async with gateway.http(key.secret, **rpc_headers()) as http:
+        with attacked.by(*ids):
+            for name in [name for name in EXAMPLES if TOOLS[name].read_only]:
+                foreign = await gateway.call(http, name, played.fill(EXAMPLES[name]), path=ALL)
+                unknown = await gateway.call(http, name, nowhere.fill(EXAMPLES[name]), path=ALL)
+                assert nameless(foreign, played) == nameless(unknown, nowhere), name
+                asked = json.dumps(played.fill(EXAMPLES[name]))
+                assert [word for word in secrets if word in json.dumps(foreign) and word not in asked] == [], name
+            for name in [name for name in EXAMPLES if not TOOLS[name].read_only]:
+                await gateway.call(http, name, played.fill(EXAMPLES[name]), path=ALL)
 
 
 async def test_the_id_of_a_foreign_graph_looks_like_an_unknown_one(

@@ -30,7 +30,7 @@ from recollect.settings import Settings
 from tests.support.gateway import NewApiKey
 from tests.support.memories import embedder, names, triples
 from tests.support.people import joined
-from tests.tenancy.conftest import NOBODYS_KIND, PEPPER, Neighbour, tables_of_tenants
+from tests.tenancy.conftest import NOBODYS_KIND, PEPPER, Neighbour, contents
 
 Neighbours = tuple[Neighbour, Neighbour]
 
@@ -38,16 +38,6 @@ Neighbours = tuple[Neighbour, Neighbour]
 async def stored(owner: asyncpg.Connection, neighbour: Neighbour, table: str) -> set[UUID]:
     rows = await owner.fetch(f"SELECT id FROM {table} WHERE tenant_id = $1", neighbour.caller.tenant_id)
     return {row["id"] for row in rows}
-
-
-async def contents(owner: asyncpg.Connection, neighbour: Neighbour) -> list[str]:
-    """Everything that the tenant has, as text."""
-    rows = []
-    for table in await tables_of_tenants(owner):
-        rows += await owner.fetch(
-            f"SELECT to_jsonb(x)::text AS row FROM {table} x WHERE tenant_id = $1", neighbour.caller.tenant_id
-        )
-    return sorted(row["row"] for row in rows)
 
 
 async def test_what_one_tenant_does_leaves_the_other_as_it_was(

@@ -1,0 +1,142 @@
+"""Gateways of which a guard between tenants is taken away: what the queries say, or row-level security.
+
+Two guards keep tenants apart: each query says `tenant_id = :tenant_id`, and PostgreSQL's policies stand under it. Where
+both hold, nobody sees that one of them has a hole; so attacks are made with each alone.
+"""
+
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+import asyncpg
+import pytest
+import structlog.testing
+
+import recollect_gateway.app
+from recollect.caller import Caller
+from recollect.graph.graphs import service as graphs
+from recollect.platform.db import APP_ROLE, Database, OnCommit, Transaction
+from recollect.platform.sql import Query
+from recollect.settings import Settings
+from recollect_local.postgres import LocalPostgres
+from tests.support.gateway import RunningGateway, serving
+
+WITHOUT_POLICIES = "tests_without_policies"
+"""A role with the rights of APP_ROLE, for which no policy holds."""
+
+RESOLVING = ("find_graph", "find_graph_ids", "lock_graph")
+"""Queries that find a tenant's graph by name: they end most attacks before any other query is asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Guards:
+    """Which guards stand: row-level security, what queries say, or both; with `deep` no query finds the graph first."""
+
+    policies: bool = True
+    predicates: bool = True
+    deep: bool = False
+
+
+BOTH = Guards()
+POLICIES_ALONE = Guards(predicates=False)
+POLICIES_ALONE_IN_THE_GRAPH = Guards(predicates=False, deep=True)
+PREDICATES_ALONE = Guards(policies=False)
+NEITHER = Guards(policies=False, predicates=False, deep=True)
+
+EACH = {
+    "both guards": BOTH,
+    "row-level security alone": POLICIES_ALONE,
+    "row-level security alone, in the graph": POLICIES_ALONE_IN_THE_GRAPH,
+    "the predicates alone": PREDICATES_ALONE,
+}
+
+
+@dataclass(frozen=True)
+class Attacked:
+    """A gateway, and the guards that stand while it is attacked."""
+
+    gateway: RunningGateway
+    guards: Guards
+
+    @contextmanager
+    def by(self, stranger: Mapping[str, UUID], victim: Mapping[str, UUID]) -> Iterator[None]:
+        """Take the predicates away, if they are to be: what the stranger's queries bind is the victim's."""
+        if self.guards.predicates:
+            yield
+            return
+        swapped = {stranger[kind]: victim[kind] for kind in ("tenant", "graph")}
+        kept = RESOLVING if self.guards.deep else ()
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Transaction, "_arguments", _binding(stranger["tenant"], swapped, kept))
+            # What is barred is an internal error, of which each would be printed with all its frames.
+            with structlog.testing.capture_logs():
+                yield
+
+
+def _binding(stranger: UUID, swapped: Mapping[UUID, UUID], kept: tuple[str, ...]) -> Any:
+    """Of what a transaction binds: another's ids in the place of the stranger's own. The setting remains."""
+    bound = Transaction._arguments
+
+    def exchanged(value: Any) -> Any:
+        if isinstance(value, list | tuple):
+            return [exchanged(each) for each in value]
+        return swapped.get(value, value) if isinstance(value, UUID) else value
+
+    def arguments(self: Transaction, query: Query, parameters: dict[str, Any]) -> list[Any]:
+        values = bound(self, query, parameters)
+        if self.tenant_id != stranger or query.text.startswith(tuple(f"/* graphs.{name} */" for name in kept)):
+            return values
+        return [exchanged(value) for value in values]
+
+    return arguments
+
+
+async def ids_of(db: Database, caller: Caller) -> dict[str, UUID]:
+    """A tenant's id and that of its graph `default`."""
+    async with db.transaction(caller, read_only=True) as tx:
+        return {"tenant": caller.tenant_id, "graph": (await graphs.get_graph(tx, "default")).id}
+
+
+class _Unwatched(Database):
+    """A database in which only what queries say keeps tenants apart."""
+
+    @classmethod
+    @asynccontextmanager
+    async def connect(
+        cls, url: str, *, role: str = APP_ROLE, settings: Settings, on_commit: OnCommit | None = None
+    ) -> AsyncIterator[Database]:
+        """A pool that connects as the role without policies."""
+        assert role == APP_ROLE
+        async with super().connect(url, role=WITHOUT_POLICIES, settings=settings, on_commit=on_commit) as database:
+            yield database
+
+
+@pytest.fixture(scope="module")
+async def unwatched(postgres: LocalPostgres, settings: Settings) -> AsyncIterator[RunningGateway]:
+    """A gateway to which no policy applies; its role and all its rights are those of the application otherwise."""
+    superuser = await asyncpg.connect(postgres.url())
+    try:
+        await superuser.execute(f"DROP ROLE IF EXISTS {WITHOUT_POLICIES}")
+        await superuser.execute(f"CREATE ROLE {WITHOUT_POLICIES} BYPASSRLS IN ROLE {APP_ROLE}")
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(recollect_gateway.app, "Database", _Unwatched)
+            with serving(settings.model_copy(update={"database_url": postgres.url()})) as gateway:
+                yield gateway
+        await superuser.execute(f"DROP ROLE {WITHOUT_POLICIES}")
+    finally:
+        await superuser.close()
+
+
+@pytest.fixture(params=list(EACH.values()), ids=list(EACH))
+def attacked(request: pytest.FixtureRequest, gateway: RunningGateway, unwatched: RunningGateway) -> Attacked:
+    """The gateway with both guards, then with each alone."""
+    guards: Guards = request.param
+    return Attacked(gateway if guards.policies else unwatched, guards)
+
+
+@pytest.fixture
+def unguarded(unwatched: RunningGateway) -> Attacked:
+    """A gateway with neither: what an attack finds there shows that it would find a hole."""
+    return Attacked(unwatched, NEITHER)
