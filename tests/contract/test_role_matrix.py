@@ -23,8 +23,8 @@ UPWARDS = (Role.READER, Role.MEMBER, Role.ADMIN, Role.OWNER)
 SCOPES_OF_KEYS: tuple[Scope | None, ...] = (None, *Scope)
 """Keys with one scope each, and one with none."""
 
-OF_READERS = {"POST /v1/keys"}
-"""Its example gives out `memory:read`, as only who has that can. All that may use the route otherwise are admins."""
+OF_READERS = {"POST /v1/keys", "POST /v1/trusted-issuers"}
+"""Their examples give out `memory:read`, as only who has that can. All that may use them otherwise are admins."""
 
 
 def scopes_of(role: Role) -> set[str]:
