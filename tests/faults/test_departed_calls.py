@@ -59,8 +59,22 @@ BODIES: dict[str, dict[str, Any]] = {
     "/v1/graphs/{name}/recall": {"query": "who?"},
     "/v1/graphs/{name}/erase": {"name": "nobody"},
     "/v1/invitations": {"email": "nobody@example.com"},
+    "/v1/email-domains": {"domain": "example.com"},
+    "/v1/identity-providers": {
+        "name": "Login",
+        "issuer": "https://login.example.com",
+        "client_id": "recollect",
+        "client_secret": "x",
+    },
+    "/v1/trusted-issuers": {
+        "name": "Machines",
+        "issuer": "https://machines.example.com",
+        "claim": "groups",
+        "rules": [{"value": "agents", "scopes": ["memory:read"]}],
+    },
+    "/v1/webhooks": {"url": "https://hooks.example.com/", "events": ["graph.changed"]},
 }
-"""Bodies of routes that need what their schemas call optional."""
+"""Bodies of routes that need what their schemas call optional, or cannot tell: addresses, say."""
 
 ID = "00000000-0000-7000-8000-000000000001"
 SOON = 0.01
@@ -167,7 +181,8 @@ def request_of(method: str, path: str) -> RouteRequest:
 READING_CALLERS = {
     (method, path)
     for method, path in OPERATIONS
-    if path.startswith(("/v1/keys", "/v1/members", "/v1/plan", "/v1/oauth")) or path in {"/v1/graphs", *WITHOUT_TABLES}
+    if path.startswith(("/v1/keys", "/v1/members", "/v1/plan", "/v1/tenant", "/v1/sessions", "/v1/oauth"))
+    or path in {"/v1/graphs", *WITHOUT_TABLES}
 }
 
 

@@ -37,11 +37,10 @@ def worst_requests(document: dict[str, Any], method: str, path: str, named: Mapp
     `named`: what stands for the parameters of the path.
     """
     operation = document["paths"][path][method]
-    amounts = {
-        given["name"]: given["schema"]["maximum"]
-        for given in operation.get("parameters", [])
-        if given["in"] == "query" and given["name"] in AMOUNTS
-    }
+    asked = [given for given in operation.get("parameters", []) if given["in"] == "query"]
+    amounts = {given["name"]: given["schema"]["maximum"] for given in asked if given["name"] in AMOUNTS}
+    needed = {given["name"]: _inlined(given["schema"], document) for given in asked if given.get("required")}
+    amounts |= {name: _enlarged(schema, _least(schema), 1) for name, schema in needed.items()}
     place = path.format(**named)
     bodies = operation.get("requestBody", {}).get("content", {})
     if not bodies:

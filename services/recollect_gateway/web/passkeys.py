@@ -12,8 +12,9 @@ from recollect.errors import Conflict, InvalidInput, Unauthenticated
 from recollect_gateway.admission import by_address, take_for_account
 from recollect_gateway.web.account import account_page
 from recollect_gateway.web.forms import cookie_name, field, read_form
-from recollect_gateway.web.pages import go_to, next_place, page
+from recollect_gateway.web.pages import go_to, next_place
 from recollect_gateway.web.sessions import browser_of, session_cookie, signed_in
+from recollect_gateway.web.sign_in import sign_in_page
 
 AnyRequest = Request[Any, Any, Any]
 
@@ -42,7 +43,7 @@ class PasskeyController(Controller):
                 state.db, _browser(request), state.passkey_site, field(form, "credential")
             )
         except Unauthenticated as error:
-            return page(request, "sign_in.html", status=401, next=place, email="", fault=error.message)
+            return await sign_in_page(request, place, status=401, fault=error.message)
         issued = await people.begin_session(state.db, person_id, browser_of(request), pepper=state.pepper)
         answer = go_to(place)
         answer.set_cookie(session_cookie(request, issued))

@@ -41,7 +41,7 @@ class SignInController(Controller):
         """The form, with the identity providers of the organisation that is meant; who is signed in goes on."""
         if await signed_in(request) is not None:
             return go_to(next_place(next))
-        return await _form(request, next_place(next), organization=organization)
+        return await sign_in_page(request, next_place(next), organization=organization)
 
     @post("/sign-in", guards=[by_address("sign-in", lambda settings: settings.sign_ins_per_minute)])
     async def sign_in(self, request: AnyRequest) -> Response[str] | Redirect:
@@ -55,7 +55,7 @@ class SignInController(Controller):
                 state.db, email, field(form, "password"), browser_of(request), pepper=state.pepper
             )
         except Unauthenticated as error:
-            refused = await _form(request, place, status=401, email=email, fault=error.message)
+            refused = await sign_in_page(request, place, status=401, email=email, fault=error.message)
             refused.background = BackgroundTask(_note_refused, state.db, email, browser_of(request))
             return refused
         answer = go_to(place)
@@ -130,7 +130,7 @@ class AccountController(Controller):
         return go_to("/account")
 
 
-async def _form(
+async def sign_in_page(
     request: AnyRequest,
     place: str,
     *,
@@ -139,6 +139,7 @@ async def _form(
     email: str = "",
     fault: str = "",
 ) -> Response[str]:
+    """The page by which to sign in, in whichever way there is."""
     meant = await organization_meant(request, place, organization)
     return page(
         request,
