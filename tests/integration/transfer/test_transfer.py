@@ -568,6 +568,7 @@ async def test_the_routes_are_described(gateway: RunningGateway) -> None:
         "strategy",
         "strict",
         "check",
+        "Idempotency-Key",
     }
     assert {"400", "401", "403", "413", "415", "503"} <= set(described["responses"])
     assert MEDIA_TYPE in json.dumps(paths["/v1/graphs/{name}/export"]["get"]["responses"]["200"])
