@@ -30,10 +30,12 @@ SELECT l.id, coalesce(least(
         WHERE tenant_id = :tenant_id AND graph_id = l.id
             AND removed_revision IS NOT NULL ORDER BY removed_revision LIMIT 1),
     (SELECT v.superseded_revision FROM node_versions v
-        WHERE v.tenant_id = :tenant_id AND v.graph_id = l.id AND v.superseded_revision <= h.revision AND EXISTS (
-            SELECT 1 FROM node_versions later
+        -- No EXISTS, of which the planner makes a join of all versions where it has no statistics.
+        WHERE v.tenant_id = :tenant_id AND v.graph_id = l.id AND v.superseded_revision <= h.revision AND (
+            SELECT true FROM node_versions later
             WHERE later.tenant_id = :tenant_id AND later.node_id = v.node_id AND later.version > v.version
                 AND later.added_revision <= h.revision
+            ORDER BY later.version LIMIT 1
         )
         ORDER BY v.superseded_revision LIMIT 1)
 ) <= h.revision OR i.others_since <= l.before, false) AS due
