@@ -585,14 +585,14 @@ async def test_tenants_with_due_deliveries_are_active_ones_with_an_enabled_webho
 ) -> None:
     mine, other = (str(neighbour.caller.tenant_id) for neighbour in neighbours)
     await owner.execute(ENABLED, mine)
-    await owner.execute(f"UPDATE webhook_deliveries SET {state}")
+    await owner.execute(f"UPDATE webhook_deliveries SET {state} WHERE tenant_id = ANY ($1::uuid[])", [mine, other])
     assert {mine, other} & await tenants_in(attacker, DUE_DELIVERIES) == ({mine} if told else set())
     await attacker.execute(f"SET recollect.tenant_id = '{other}'")
     await attacker.execute(SHADOWS)
     await attacker.execute(OF_WEBHOOKS)
     assert {mine, other} & await tenants_in(attacker, DUE_DELIVERIES) == ({mine} if told else set())
     await owner.execute("UPDATE tenants SET status = 'suspended' WHERE id = $1", mine)
-    assert await tenants_in(attacker, DUE_DELIVERIES) == set()
+    assert mine not in await tenants_in(attacker, DUE_DELIVERIES)
 
 
 async def test_tenants_with_old_deliveries_are_active_ones_whose_deliveries_are_too_old(
