@@ -60,9 +60,16 @@ SELECT n.id, n.removed_revision IS NULL AS lives, coalesce(n.expires_at <= state
             AND f.added_revision <> ALL (:revisions)
             AND r.removed_revision IS NULL
     ) AS related, EXISTS (
-        SELECT 1 FROM nodes c JOIN node_versions v ON v.tenant_id = :tenant_id AND v.id = c.version_id
-        WHERE c.tenant_id = :tenant_id AND c.parent_id = n.id AND c.removed_revision IS NULL AND v.added_revision > w.since
-            AND v.added_revision <> ALL (:revisions)
+        SELECT 1 FROM (
+            SELECT version_id FROM nodes
+            WHERE tenant_id = :tenant_id AND parent_id BETWEEN n.id AND n.id AND removed_revision IS NULL
+            ORDER BY parent_id OFFSET 0
+        ) AS c
+        CROSS JOIN LATERAL (
+            SELECT added_revision FROM node_versions
+            WHERE tenant_id = :tenant_id AND id BETWEEN c.version_id AND c.version_id ORDER BY id LIMIT 1
+        ) AS v
+        WHERE v.added_revision > w.since AND v.added_revision <> ALL (:revisions)
     ) AS above, n.name, n.kind, n.content, n.summary, n.tags, n.importance, n.metadata, n.parent_id, n.status, n.source,
     n.thread, n.said_at, n.freshness_at, n.ttl_days, n.expires_at, n.last_dedup_at, n.placeholder,
     n.reason
