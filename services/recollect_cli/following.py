@@ -76,8 +76,7 @@ class Work:
 
 def get_job(gateway: Gateway, job_id: UUID) -> bytes:
     """The job, as JSON."""
-    with gateway.download(f"/jobs/{job_id}", media_type=JSON) as response:
-        return response.read()
+    return gateway.send("GET", f"/jobs/{job_id}")
 
 
 def cancel_job(gateway: Gateway, job_id: UUID) -> bytes:

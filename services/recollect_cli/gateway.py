@@ -67,11 +67,6 @@ class Gateway:
                 return response.read()
         raise AssertionError("stamina either returns or raises")
 
-    def delete(self, path: str) -> None:
-        """Delete what is there; raises what the gateway refuses."""
-        with self._answer(self._client.build_request("DELETE", path), "application/json") as response:
-            response.read()
-
     def upload(self, path: str, content: Iterable[bytes], *, media_type: str, **query: str) -> bytes:
         """The answer, which is JSON, to a body of any length. Sent once: where no answer comes it may have arrived."""
         request = self._client.build_request(

@@ -1,23 +1,20 @@
 """`recollect jobs …`: work that takes longer than a call, watched from a terminal."""
 
 import sys
-from typing import Annotated
 from urllib.parse import quote
 from uuid import UUID
 
 import msgspec
-from cyclopts import App, Parameter
+from cyclopts import App
 
 from recollect.graph.graphs.model import graph_name
 from recollect.jobs.model import Status
-from recollect.printable import printable_json
-from recollect_cli.following import JSON, JobView, cancel_job, get_job, wait_for_job
+from recollect_cli.following import JobView, cancel_job, get_job, wait_for_job
 from recollect_cli.gateway import ApiKey, Url, connected
+from recollect_cli.tables import AsJson, show_json
 from recollect_cli.tables import show as show_table
 
 app = App(name="jobs", help="List, watch and cancel jobs: exports, imports, searches for duplicates.")
-
-AsJson = Annotated[bool, Parameter(name="--json", help="Print what the gateway answers, as JSON.")]
 
 
 class JobPage(msgspec.Struct, frozen=True):
@@ -52,10 +49,10 @@ def list_jobs(
     """
     wanted = {"graph": graph and graph_name(graph), "kind": kind, "status": status, "limit": str(limit)}
     query = "&".join(f"{name}={quote(value)}" for name, value in wanted.items() if value)
-    with connected(url, api_key) as gateway, gateway.download(f"/jobs?{query}", media_type=JSON) as response:
-        answer = response.read()
+    with connected(url, api_key) as gateway:
+        answer = gateway.send("GET", f"/jobs?{query}")
     if json:
-        _print(answer)
+        show_json(answer)
         return
     rows = [
         (str(job.id), job.kind, job.graph or "-", job.status, _done(job), f"{job.created_at:%Y-%m-%d %H:%M}")
@@ -100,7 +97,7 @@ def cancel(job_id: UUID, *, json: AsJson = False, url: Url = None, api_key: ApiK
 
 def _tell(answer: bytes, *, json: bool) -> None:
     if json:
-        _print(answer)
+        show_json(answer)
         return
     job = msgspec.json.decode(answer, type=JobView)
     told = {
@@ -116,10 +113,6 @@ def _tell(answer: bytes, *, json: bool) -> None:
         "output": f"{job.output_bytes} bytes at /v1/jobs/{job.id}/output" if job.output_bytes else "-",
     }
     show_table(("", ""), list(told.items()))
-
-
-def _print(answer: bytes) -> None:
-    print(printable_json(msgspec.json.format(answer, indent=2).decode()))
 
 
 def _done(job: JobView) -> str:

@@ -1,13 +1,18 @@
-"""How lists are shown: a table on a terminal, tab-separated lines in a pipe. What a cell holds steers neither."""
+"""How answers are shown: a table on a terminal, tab-separated lines in a pipe, or JSON. What they hold steers none."""
 
 import sys
 from collections.abc import Sequence
+from typing import Annotated
 
+import msgspec
+from cyclopts import Parameter
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from recollect.printable import printable
+from recollect.printable import printable, printable_json
+
+AsJson = Annotated[bool, Parameter(name="--json", help="Print what the gateway answers, as JSON.")]
 
 
 def show(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
@@ -20,3 +25,8 @@ def show(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     for row in rows:
         table.add_row(*(Text(printable(cell)) for cell in row))  # A text, and no markup.
     Console().print(table)
+
+
+def show_json(answer: bytes) -> None:
+    """Print JSON, indented."""
+    print(printable_json(msgspec.json.format(answer, indent=2).decode()))

@@ -202,7 +202,7 @@ def _tell_problems(gateway: Gateway, job: JobView, broken: int) -> None:
 def _tidy_up(gateway: Gateway, job: JobView) -> None:
     """Delete what the job left. Where that is refused, or no answer comes, its time ends it."""
     with suppress(RecollectError):
-        gateway.delete(f"/jobs/{job.id}/output")
+        gateway.send("DELETE", f"/jobs/{job.id}/output")
 
 
 def _fetch(gateway: Gateway, job: JobView, media_type: str, target: BinaryIO) -> None:

@@ -1,22 +1,17 @@
 """`recollect webhooks …`: where a tenant is told of events, and what was sent there. An admin's key is needed."""
 
 from datetime import UTC, datetime
-from typing import Annotated
 from uuid import UUID
 
 import msgspec
-from cyclopts import App, Parameter
+from cyclopts import App
 
 from recollect.errors import InvalidInput
-from recollect.printable import printable_json
 from recollect.webhooks.deliveries.model import DeliveryStatus
-from recollect_cli.following import JSON
 from recollect_cli.gateway import ApiKey, Url, connected
-from recollect_cli.tables import show
+from recollect_cli.tables import AsJson, show, show_json
 
 app = App(name="webhooks", help="List, make and delete webhooks, and replay what was sent to them.")
-
-AsJson = Annotated[bool, Parameter(name="--json", help="Print what the gateway answers, as JSON.")]
 
 
 class WebhookView(msgspec.Struct, frozen=True):
@@ -78,10 +73,10 @@ class Replayed(msgspec.Struct, frozen=True):
 @app.command(name="list")
 def list_webhooks(*, json: AsJson = False, url: Url = None, api_key: ApiKey = None) -> None:
     """The tenant's webhooks, oldest first."""
-    with connected(url, api_key) as gateway, gateway.download("/webhooks?limit=200", media_type=JSON) as response:
-        answer = response.read()
+    with connected(url, api_key) as gateway:
+        answer = gateway.send("GET", "/webhooks?limit=200")
     if json:
-        _print(answer)
+        show_json(answer)
         return
     found = msgspec.json.decode(answer, type=WebhookPage).items
     show(
@@ -118,7 +113,7 @@ def create(
     with connected(url, api_key) as gateway:
         answer = gateway.send("POST", "/webhooks", msgspec.json.encode(wanted))
     if json:
-        _print(answer)
+        show_json(answer)
         return
     made = msgspec.json.decode(answer, type=IssuedWebhookView)
     show(("id", "secret"), [(str(made.id), made.secret)])
@@ -160,10 +155,10 @@ def deliveries(
     """
     query = f"limit={limit}" + (f"&status={status}" if status else "")
     path = f"/webhooks/{webhook_id}/deliveries?{query}"
-    with connected(url, api_key) as gateway, gateway.download(path, media_type=JSON) as response:
-        answer = response.read()
+    with connected(url, api_key) as gateway:
+        answer = gateway.send("GET", path)
     if json:
-        _print(answer)
+        show_json(answer)
         return
     rows = [
         (
@@ -210,7 +205,3 @@ def replay(
         answer = gateway.send("POST", f"/webhooks/{webhook_id}/replay", msgspec.json.encode({"since": moment}))
     done = msgspec.json.decode(answer, type=Replayed)
     print(f"{done.replayed} are sent once more{'; others may be left, ask again later' if done.more else ''}")
-
-
-def _print(answer: bytes) -> None:
-    print(printable_json(msgspec.json.format(answer, indent=2).decode()))

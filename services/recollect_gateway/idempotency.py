@@ -115,6 +115,8 @@ class IdempotencyMiddleware(ASGIMiddleware):
         if opt == TAKES_NO_KEY[OPT]:
             raise InvalidInput("This route takes no key: its body may be of any length", path=HEADER)
         body = await _body(receive, state.settings.max_request_bytes)
+        if body is None:
+            return  # Part of a request is no request, and nobody is left to be answered.
         caller: Caller = scope["user"]
         request = IdempotentRequest.of(caller, key, method, _target(scope), body, pepper=state.pepper)
         found = await idempotency.find_answer(state.db, caller, request, state.answer_vault)
@@ -173,13 +175,13 @@ def _target(scope: Scope) -> str:
     return f"{scope['path']}?{scope['query_string'].decode('latin-1')}"
 
 
-async def _body(receive: Receive, most: int) -> bytes:
-    """The whole body. Raises TooLarge."""
+async def _body(receive: Receive, most: int) -> bytes | None:
+    """The whole body; None where the client left before its end. Raises TooLarge."""
     body, more = bytearray(), True
     while more:
         message: Any = await receive()
         if message["type"] == "http.disconnect":
-            break
+            return None
         body += message.get("body", b"")
         more = message.get("more_body", False)
         if len(body) > most:

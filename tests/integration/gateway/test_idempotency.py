@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from datetime import timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import asyncpg
@@ -27,7 +28,7 @@ from recollect.caller import Caller, Role
 from recollect.errors import Conflict, InvalidInput
 from recollect.platform.db import Database
 from recollect.settings import Settings
-from recollect_gateway.idempotency import Claim
+from recollect_gateway.idempotency import Claim, IdempotencyMiddleware
 from recollect_gateway.web.forms import TENANT_HEADER
 from recollect_workers.jobs import idempotency as retention
 from tests.conftest import NewTenant
@@ -252,6 +253,38 @@ class TestAtomicity:
             async with db.taking_part(late).transaction(caller):
                 pytest.fail("it began")
         assert late.found == answer
+
+
+class TestLeaving:
+    async def test_who_leaves_within_the_body_asked_for_nothing(
+        self, db: Database, caller: Caller, settings: Settings
+    ) -> None:
+        """Half of an import is one, too: it is not done, whatever stands around to notice who left."""
+        state = SimpleNamespace(db=db, settings=settings, pepper=PEPPER, answer_vault=VAULT)
+        scope: Any = {
+            "method": "POST",
+            "path": "/v1/graphs/default/import",
+            "query_string": b"",
+            "headers": [(b"idempotency-key", b"one")],
+            "user": caller,
+            "state": {},
+            "route_handler": SimpleNamespace(opt={}),
+            "litestar_app": SimpleNamespace(state=state),
+        }
+        arriving = [
+            {"type": "http.request", "body": b'{"type":"entity"}\n', "more_body": True},
+            {"type": "http.disconnect"},
+        ]
+        begun: list[Any] = []
+
+        async def receive() -> Any:
+            return arriving.pop(0)
+
+        async def act(*of: Any) -> None:
+            begun.append(of)
+
+        await IdempotencyMiddleware().handle(scope, receive, act, act)
+        assert begun == []
 
 
 class TestAnswers:

@@ -18,7 +18,7 @@ from recollect.accounts.idempotency.model import (
     IdempotentRequest,
     KeptAnswer,
 )
-from recollect.accounts.idempotency.store import KeyRecord
+from recollect.accounts.idempotency.store import ClaimedKey
 from recollect.caller import Caller
 from recollect.errors import Conflict, ErrorCode, TooManyRequests, Unprocessable
 from recollect.platform.db import Database, Transaction
@@ -86,7 +86,7 @@ async def forget_expired(tx: Transaction, *, limit: int = FORGOTTEN_AT_ONCE) -> 
     return await store.forget_expired(tx, limit=limit) == limit
 
 
-def _answer(record: KeyRecord, caller: Caller, request: IdempotentRequest, vault: AnswerVault) -> KeptAnswer:
+def _answer(record: ClaimedKey, caller: Caller, request: IdempotentRequest, vault: AnswerVault) -> KeptAnswer:
     if record.request_hash != request.content:
         raise Unprocessable(
             "This key came with another request. Take a new key for each act, and send an act again as it was.",

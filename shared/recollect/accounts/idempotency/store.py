@@ -12,7 +12,7 @@ queries = Queries(__package__)
 
 
 @dataclass(frozen=True, slots=True)
-class KeyRecord:
+class ClaimedKey:
     """What is stored of a key. `answer` None: none yet; empty: not kept."""
 
     request_hash: bytes
@@ -30,10 +30,10 @@ class ClaimOutcome:
     claimed: bool
 
 
-async def find_key(tx: Transaction, request: IdempotentRequest) -> KeyRecord | None:
+async def find_key(tx: Transaction, request: IdempotentRequest) -> ClaimedKey | None:
     """What is stored of a request's key, or None."""
     row = await tx.fetchrow(queries.find_key, key_hash=request.key)
-    return KeyRecord(**row) if row else None
+    return ClaimedKey(**row) if row else None
 
 
 async def claim_key(tx: Transaction, request: IdempotentRequest, *, kept: timedelta, most: int) -> ClaimOutcome:
