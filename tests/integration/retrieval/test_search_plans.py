@@ -163,13 +163,13 @@ async def test_what_is_rare_is_found_by_its_index(crowd: Agent, postgres: LocalP
 async def test_no_search_compares_everything_with_everything(
     crowd: Agent, postgres: LocalPostgres, search: str, known: bool
 ) -> None:
-    """Each row is looked at some times, the square of the graph would be a hundred million.
+    """Each row is looked at some times: the dearest takes about 40 passes over the graph, the square would be 10,000.
 
-    The dearest takes 39 passes over the graph, or 40 by a plan that is as good.
+    How many passes exactly depends on the plan, of which several are as good: 100 is far from both.
     """
     query, arguments = COMMON[search] if search in COMMON else RARE[search][0]
     await gather_statistics(postgres, known=known)
-    assert looked_at(await plan(crowd, query, arguments)) < 41 * SIZE
+    assert looked_at(await plan(crowd, query, arguments)) < 100 * SIZE
 
 
 async def test_few_names_are_compared_with_a_fuzzy_query(crowd: Agent, postgres: LocalPostgres) -> None:
