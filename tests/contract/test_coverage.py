@@ -59,12 +59,6 @@ def test_what_is_missing_says_why_and_is_promised_nowhere_as_kept() -> None:
 @pytest.mark.parametrize(
     ("method", "params", "promise"),
     [
-        ("prompts/list", {}, "Prompts"),
-        (
-            "completion/complete",
-            {"ref": {"type": "ref/prompt", "name": "x"}, "argument": {"name": "x", "value": ""}},
-            "Comp",
-        ),
         ("resources/subscribe", {"uri": "memory://knowledge-graph"}, "Subscriptions"),
     ],
 )
@@ -76,8 +70,6 @@ async def test_what_is_said_to_be_missing_is(
     async with gateway.http(key) as http:
         answer = await gateway.post(http, method, params, path="/mcp/x/all")
         assert answer["error"]["code"] == METHOD_NOT_FOUND
-        templates = await gateway.post(http, "resources/templates/list", {}, path="/mcp/x/all")
-        assert templates["result"]["resourceTemplates"] == []
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,9 @@ from syrupy.extensions.json import JSONSnapshotExtension
 from recollect.accounts.audit.model import Action
 from recollect.errors import ErrorCode
 from recollect.platform.migrate import migrations
+from recollect_gateway.mcp_endpoint import resources
 from recollect_gateway.mcp_endpoint.catalogue import CATALOGUE
+from recollect_gateway.mcp_endpoint.prompts import PROMPTS
 from recollect_gateway.mcp_endpoint.server import definition
 from recollect_gateway.mcp_endpoint.tool import ToolSpec
 from tests.support.gateway import RunningGateway
@@ -38,6 +40,20 @@ DIALECTS = [dialect for tool in CATALOGUE for dialect in tool.dialects]
 def test_dialect(frozen: SnapshotAssertion, tool: ToolSpec) -> None:
     listed = definition(tool).model_dump(mode="json", by_alias=True, exclude_none=True)
     assert listed | {"toolsets": sorted(tool.toolsets), "scope": tool.scope} == frozen
+
+
+def test_resources(frozen: SnapshotAssertion) -> None:
+    told = [*resources.TEMPLATES, resources.OFFICIAL, resources.ALL_GRAPHS]
+    assert [each.model_dump(mode="json", by_alias=True, exclude_none=True) for each in told] == frozen
+
+
+def test_prompts(frozen: SnapshotAssertion) -> None:
+    filled = {"question": "{question}", "topic": "{topic}", "graph": "{graph}"}
+    listed = {
+        prompt.name: [each.model_dump(mode="json", by_alias=True, exclude_none=True) for each in prompt.arguments]
+        for prompt in PROMPTS.values()
+    }
+    assert [listed, {prompt.name: prompt.text(filled) for prompt in PROMPTS.values()}] == frozen
 
 
 def test_error_codes(frozen: SnapshotAssertion) -> None:

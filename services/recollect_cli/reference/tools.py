@@ -1,10 +1,12 @@
-"""`docs/tools.md`: every tool of the catalogue, for people to read."""
+"""`docs/tools.md`: every tool of the catalogue, the resources and the prompts, for people to read."""
 
 from collections.abc import Iterator
 
 from recollect_cli.reference.glossary import GLOSSARY, TOOLSETS
 from recollect_cli.reference.wording import Schema, cell, listed, literal, shape_of, type_of
 from recollect_gateway.mcp_endpoint.catalogue import CATALOGUE, DEFAULT_TOOLSETS
+from recollect_gateway.mcp_endpoint.prompts import PROMPTS
+from recollect_gateway.mcp_endpoint.resources import ALL_GRAPHS, OFFICIAL, TEMPLATES
 from recollect_gateway.mcp_endpoint.schema import json_schema
 from recollect_gateway.mcp_endpoint.tool import ToolSpec
 
@@ -15,7 +17,8 @@ SHARED = ("graph", "as_of")
 def tools_page() -> str:
     """`docs/tools.md`."""
     offered = [toolset for toolset in TOOLSETS if any(toolset in tool.toolsets for tool in CATALOGUE)]
-    return "\n".join([*_opening(), *(line for toolset in offered for line in _toolset(toolset))])
+    toolsets = (line for toolset in offered for line in _toolset(toolset))
+    return "\n".join([*_opening(), *toolsets, *_resources(), *_prompts()])
 
 
 def unexplained() -> list[str]:
@@ -32,7 +35,8 @@ def _opening() -> Iterator[str]:
     yield from (
         "# Tools",
         "",
-        "Every tool, by toolset. Made from the catalogue by `recollect reference tools`; do not edit.",
+        "Every tool, by toolset, and the resources and prompts. Made from the catalogue by `recollect reference "
+        "tools`; do not edit.",
         "",
         f"A client that asks for nothing is offered {listed(f'`{name}`' for name in sorted(DEFAULT_TOOLSETS))}. The "
         "address `/mcp/x/{toolset}` or the header `X-MCP-Toolsets` offers another, `all` offers all, and "
@@ -64,6 +68,32 @@ def _toolset(toolset: str) -> Iterator[str]:
     yield ""
     for tool in own:
         yield from _tool(tool)
+
+
+def _resources() -> Iterator[str]:
+    yield from ("## Resources", "")
+    yield from (
+        "JSON, for every credential that reads memory; `memory://knowledge-graph` comes with the toolset `memory`. "
+        "`resources/list` has the graphs, too, a hundred a page. What stands in braces is percent-encoded. A graph "
+        "that the credential does not reach is as unknown as one that is not there. `completion/complete` completes "
+        "names of graphs and nodes, whatever their case.",
+        "",
+    )
+    yield from ("| address | what it tells |", "|---|---|")
+    fixed = [(resource.uri, resource.description) for resource in (OFFICIAL, ALL_GRAPHS)]
+    forms = [(template.uri_template, template.description) for template in TEMPLATES]
+    yield from (f"| `{uri}` | {cell(description or '')} |" for uri, description in [*fixed, *forms])
+    yield ""
+
+
+def _prompts() -> Iterator[str]:
+    yield from ("## Prompts", "", "Each is offered where the tools are that it tells the agent to call.", "")
+    yield from ("| prompt | arguments | what it asks of the agent | tools |", "|---|---|---|---|")
+    for prompt in PROMPTS.values():
+        arguments = ", ".join(f"`{each.name}`{'' if each.required else '?'}" for each in prompt.arguments)
+        tools = ", ".join(f"`{name}`" for name in sorted(prompt.tools))
+        yield f"| `{prompt.name}` | {arguments} | {cell(prompt.description)} | {tools} |"
+    yield ""
 
 
 def _home(tool: ToolSpec) -> str:

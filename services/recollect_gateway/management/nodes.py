@@ -1,6 +1,5 @@
 """/v1/graphs/{name}/nodes: look at the entities and facts of a graph, their versions, and what they are tied to."""
 
-from datetime import datetime
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
@@ -8,20 +7,19 @@ from litestar import Controller, Request, get
 from litestar.datastructures import State
 from litestar.di import NamedDependency
 from litestar.params import FromPath, QueryParameter
-from msgspec import Struct
 
 from recollect.caller import Caller
 from recollect.graph.graphs import service as graphs
 from recollect.graph.lineages import service as lineages
 from recollect.graph.lineages.model import Version, VersionFilter
-from recollect.graph.nodes import service as nodes
 from recollect.graph.relations.model import Direction, EdgePlace, Walk
 from recollect.memory import exploring, reading
 from recollect.memory.model import NamedEdge
 from recollect_gateway.calls import Call, Services
 from recollect_gateway.errors import RESPONSES
 from recollect_gateway.guards import mirrors
-from recollect_gateway.management.node_bodies import (
+from recollect_gateway.management.pages import AsOf, Cursor, Limit, Page, counted, place_of
+from recollect_gateway.operations.nodes import (
     NodeBody,
     NodeItemBody,
     VersionBody,
@@ -29,7 +27,7 @@ from recollect_gateway.management.node_bodies import (
     node_item,
     version_body,
 )
-from recollect_gateway.management.pages import AsOf, Cursor, Limit, Page, counted, place_of
+from recollect_gateway.operations.relations import RelationBody, told_relations
 from recollect_gateway.parsing import check_text
 
 AnyRequest = Request[Caller, Any, State]
@@ -45,30 +43,6 @@ Prefix = Annotated[
 ]
 Types = Annotated[list[str] | None, QueryParameter(max_items=50, description="Only relations of one of these types")]
 Ways = Annotated[Direction, QueryParameter(description="Only relations that start here, or that end here")]
-
-
-class RelationEndBody(Struct, frozen=True):
-    """One end of a relation. `name` null: a fact, or gone. `graph` null: gone, or not the credential's to reach."""
-
-    id: str
-    name: str | None
-    graph: str | None
-
-
-class RelationBody(Struct, frozen=True, kw_only=True):
-    """A relation, as seen from the node that was asked about. `dangling`: nothing lives at its target any more."""
-
-    id: str
-    type: str
-    direction: Literal["outgoing", "incoming"]
-    source: RelationEndBody
-    target: RelationEndBody
-    metadata: dict[str, Any]
-    ordinal: int | None
-    dangling: bool
-    created_at: datetime
-    created_by: str
-    updated_at: datetime
 
 
 class NodeController(Controller):
@@ -164,9 +138,7 @@ class NodeController(Controller):
             node_id = await reading.node_called(view, node)
             walk = Walk(direction, tuple(type or ()))
             found = await exploring.edges_at(view, node_id, walk, after=place, limit=limit)
-            ends = {end for link in found.links for end in (link.edge.from_node, link.edge.to_node)}
-            names = await nodes.names_of(view, list(ends))
-        items = [_relation(link, node_id, names) for link in found.links]
+            items = await told_relations(view, node_id, found.links)
         return Page(items, _behind_edge(found.links[-1]) if found.more else None)
 
 
@@ -194,20 +166,3 @@ def _edge_place(cursor: str) -> EdgePlace:
         return None, UUID(edge_id)
     place = counted(ordinal.removeprefix("-"))
     return (-place if ordinal.startswith("-") else place), UUID(edge_id)
-
-
-def _relation(link: NamedEdge, node_id: UUID, names: dict[UUID, str]) -> RelationBody:
-    edge = link.edge
-    return RelationBody(
-        id=str(edge.id),
-        type=edge.type,
-        direction="outgoing" if edge.from_node == node_id else "incoming",
-        source=RelationEndBody(str(edge.from_node), names.get(edge.from_node), link.graph),
-        target=RelationEndBody(str(edge.to_node), names.get(edge.to_node), link.to_graph),
-        metadata=edge.metadata,
-        ordinal=edge.ordinal,
-        dangling=link.dangling,
-        created_at=edge.created_at,
-        created_by=edge.created_by,
-        updated_at=edge.updated_at,
-    )

@@ -18,9 +18,9 @@ from recollect.retrieval.recall.model import RecallFilter
 from recollect_gateway.calls import Call, Services
 from recollect_gateway.errors import RESPONSES
 from recollect_gateway.guards import mirrors
-from recollect_gateway.management.node_bodies import NodeItemBody, node_item
 from recollect_gateway.management.nodes import Kinds, StatusFilter, Tags
 from recollect_gateway.management.pages import AsOf, Cursor, Limit, Page, counted, place_of
+from recollect_gateway.operations.nodes import NodeItemBody, node_item
 from recollect_gateway.parsing import check_text
 
 AnyRequest = Request[Caller, Any, State]

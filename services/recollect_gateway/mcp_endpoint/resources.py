@@ -1,20 +1,158 @@
-"""Resources: the knowledge graph under the official memory server's address, offered with the toolset `memory`."""
+"""Resources: the graphs that the caller may read, each graph's schema, each node, and the official server's one graph.
+
+A resource that is not there, one that is another tenant's and one that the request is not offered are answered alike.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import msgspec
 from mcp.shared.exceptions import MCPError
-from mcp_types import INVALID_PARAMS, ReadResourceResult, Resource, TextResourceContents
+from mcp_types import (
+    INVALID_PARAMS,
+    ListResourcesResult,
+    ListResourceTemplatesResult,
+    PaginatedRequestParams,
+    ReadResourceRequestParams,
+    ReadResourceResult,
+    Resource,
+    ResourceTemplate,
+    TextResourceContents,
+)
+from msgspec import Struct
 
-from recollect_gateway.calls import Call
+from recollect.caller import Caller, Scope
+from recollect.errors import Forbidden, InvalidInput, NotFound
+from recollect.graph.graphs import service as graphs
+from recollect.graph.graphs.model import Graph, graph_name
+from recollect.graph.relations.model import Direction, Walk
+from recollect.memory import exploring, reading
+from recollect_gateway.calls import Call, Services
+from recollect_gateway.mcp_endpoint.catalogue import TOOLS, TOOLSETS
+from recollect_gateway.mcp_endpoint.errors import as_protocol_errors
+from recollect_gateway.mcp_endpoint.request import Context, McpRequest, request_of
+from recollect_gateway.mcp_endpoint.resource_uris import (
+    GRAPH_TEMPLATE,
+    GRAPHS,
+    KNOWLEDGE_GRAPH,
+    NODE_TEMPLATE,
+    GraphAddress,
+    graph_uri,
+    parse_uri,
+)
 from recollect_gateway.mcp_endpoint.tool import bounded
-from recollect_gateway.mcp_endpoint.toolsets.memory import graph
+from recollect_gateway.mcp_endpoint.toolsets.lineage.graphs import Graphs
+from recollect_gateway.mcp_endpoint.toolsets.lineage.shapes import graph_out
+from recollect_gateway.mcp_endpoint.toolsets.lineage.subgraphs import described
+from recollect_gateway.mcp_endpoint.toolsets.memory import graph as memory_graph
+from recollect_gateway.operations.nodes import NodeBody, node_body
+from recollect_gateway.operations.relations import RelationBody, told_relations
+from recollect_gateway.parsing import check_text
 
-KNOWLEDGE_GRAPH = Resource(
-    uri="memory://knowledge-graph",
+JSON = "application/json"
+
+PAGE = 100
+"""Graphs of one page of `resources/list`."""
+
+MAX_GRAPHS = 1_000
+"""Graphs that `recollect://graphs` tells, at most; `more` says that there are others."""
+
+MAX_RELATIONS = 100
+"""Relations that a node's resource tells, at most; `more_relations` says that there are others."""
+
+READERS = TOOLSETS - {"admin"}
+"""Toolsets that read what is stored: a credential that reaches none of them reaches no graph by its address either."""
+
+OFFICIAL = Resource(
+    uri=KNOWLEDGE_GRAPH,
     name="knowledge-graph",
     title="Knowledge Graph",
     description="The full knowledge graph with all entities and relations",
-    mime_type="application/json",
+    mime_type=JSON,
 )
+
+ALL_GRAPHS = Resource(
+    uri=GRAPHS,
+    name="graphs",
+    title="Graphs",
+    description="The graphs that this credential may read, with their configuration",
+    mime_type=JSON,
+)
+
+TEMPLATES = (
+    ResourceTemplate(
+        uri_template=GRAPH_TEMPLATE,
+        name="graph",
+        title="Graph",
+        description="What a graph holds: its kinds and tags, how often each is used, and examples",
+        mime_type=JSON,
+    ),
+    ResourceTemplate(
+        uri_template=NODE_TEMPLATE,
+        name="node",
+        title="Node",
+        description="One entity or fact by its name or id, with what is said of it and its relations",
+        mime_type=JSON,
+    ),
+)
+
+
+class ReadNode(Struct, frozen=True):
+    """A node as a resource: itself, and its first relations, by ordinal and age. `more_relations`: there are others."""
+
+    graph: str
+    node: NodeBody
+    relations: list[RelationBody]
+    more_relations: bool
+
+
+class ResourceHandlers:
+    """What the server answers of resources. `count` is told of each that was read, and whether it failed."""
+
+    def __init__(self, services: Services, count: Callable[[McpRequest, bool], None]) -> None:
+        self._services, self._count = services, count
+
+    async def list_resources(self, context: Context, params: PaginatedRequestParams | None) -> ListResourcesResult:
+        """What the request may read: in the first page the fixed ones, then graphs by name."""
+        request, after = request_of(context), (params and params.cursor) or ""
+        with as_protocol_errors():
+            fixed = list(_fixed(request)) if not after else []
+            if not may_read_graphs(request.caller):
+                return ListResourcesResult(resources=fixed)
+            call = Call(request.caller, self._services, "resources/list", read_only=True)
+            async with call.transaction() as tx:
+                found = await graphs.list_graphs(tx, after=graph_name(after) if after else "", limit=PAGE + 1)
+        shown = found[:PAGE]
+        cursor = shown[-1].name if len(found) > PAGE else None
+        return ListResourcesResult(resources=[*fixed, *map(_listed, shown)], next_cursor=cursor)
+
+    async def list_resource_templates(
+        self, context: Context, _: PaginatedRequestParams | None
+    ) -> ListResourceTemplatesResult:
+        """The forms of the addresses of graphs and nodes."""
+        with as_protocol_errors():
+            offered = may_read_graphs(request_of(context).caller)
+        return ListResourceTemplatesResult(resource_templates=list(TEMPLATES) if offered else [])
+
+    async def read_resource(self, context: Context, params: ReadResourceRequestParams) -> ReadResourceResult:
+        """A resource; raises MCPError for one that is not there, not offered, or beyond a reply's bounds."""
+        request, uri, failed = request_of(context), str(params.uri), True
+        with as_protocol_errors():
+            call = Call(request.caller, self._services, "resources/read", read_only=True)
+            address = _offered(request, uri)
+        try:
+            with as_protocol_errors():
+                structured = await _read(call, uri, address)
+                text = msgspec.json.format(bounded(structured, call.settings.max_reply_bytes), indent=2).decode()
+            failed = False
+            return ReadResourceResult(contents=[TextResourceContents(uri=uri, mime_type=JSON, text=text)])
+        finally:
+            self._count(request, failed)
+
+
+def may_read_graphs(caller: Caller) -> bool:
+    """Whether this credential may read graphs by their address."""
+    return caller.may(Scope.MEMORY_READ) and (caller.toolsets is None or bool(caller.toolsets & READERS))
 
 
 def unknown(uri: str) -> MCPError:
@@ -22,10 +160,75 @@ def unknown(uri: str) -> MCPError:
     return MCPError(INVALID_PARAMS, f"Unknown resource: {uri}", {"uri": uri})
 
 
-async def read(call: Call, uri: str) -> ReadResourceResult:
-    """The credential's default graph as JSON; raises MCPError for another address, TooLarge beyond a reply's bounds."""
-    if uri != KNOWLEDGE_GRAPH.uri:
+def _fixed(request: McpRequest) -> Iterator[Resource]:
+    if _reads_officially(request):
+        yield OFFICIAL
+    if may_read_graphs(request.caller):
+        yield ALL_GRAPHS
+
+
+def _reads_officially(request: McpRequest) -> bool:
+    """Whether the request is offered the tool that reads the graph in the official shape."""
+    tool = TOOLS["read_graph"]
+    return request.offers(tool) and request.dialect_of(tool) is tool
+
+
+def _offered(request: McpRequest, uri: str) -> GraphAddress | None:
+    """The graph or node of an address that the request is offered, None for a fixed one; raises MCPError for others."""
+    if uri == KNOWLEDGE_GRAPH and _reads_officially(request):
+        return None
+    address = parse_uri(uri)
+    if not may_read_graphs(request.caller) or (uri != GRAPHS and address is None):
         raise unknown(uri)
-    reply = await graph.read_graph(call, graph.ReadGraph())
-    text = msgspec.json.format(bounded(reply.structured, call.settings.max_reply_bytes), indent=2).decode()
-    return ReadResourceResult(contents=[TextResourceContents(uri=uri, mime_type=KNOWLEDGE_GRAPH.mime_type, text=text)])
+    return address
+
+
+async def _read(call: Call, uri: str, address: GraphAddress | None) -> Struct:
+    if uri == KNOWLEDGE_GRAPH:
+        return (await memory_graph.read_graph(call, memory_graph.ReadGraph())).structured
+    if address is None:
+        return await _read_graphs(call)
+    with _unknown_if_missing(uri):
+        check_text({"graph": address.graph, "node": address.node})
+        return await _read_graph(call, address.graph) if address.node is None else await _read_node(call, address)
+
+
+async def _read_graphs(call: Call) -> Struct:
+    async with call.transaction() as tx:
+        found = await graphs.list_graphs(tx, limit=MAX_GRAPHS + 1)
+    return Graphs([graph_out(graph) for graph in found[:MAX_GRAPHS]], more=len(found) > MAX_GRAPHS)
+
+
+async def _read_graph(call: Call, name: str) -> Struct:
+    async with call.reading(name) as view:
+        graphs.require_there(view)
+        return await described(view)
+
+
+async def _read_node(call: Call, address: GraphAddress) -> Struct:
+    assert address.node is not None
+    async with call.reading(address.graph) as view:
+        graphs.require_there(view)
+        node_id = await reading.node_called(view, address.node)
+        node, said = await reading.get_node(view, node_id)
+        edges = await exploring.edges_at(view, node_id, Walk(Direction.BOTH, ()), limit=MAX_RELATIONS)
+        relations = await told_relations(view, node_id, edges.links)
+    return ReadNode(view.graph.name, node_body(node, said), relations, edges.more)
+
+
+@contextmanager
+def _unknown_if_missing(uri: str) -> Iterator[None]:
+    """Tell a graph out of the credential's reach, and what can name nothing, as one that is not there."""
+    try:
+        yield
+    except (NotFound, Forbidden, InvalidInput):
+        raise unknown(uri) from None
+
+
+def _listed(graph: Graph) -> Resource:
+    return Resource(
+        uri=graph_uri(graph.name),
+        name=graph.name,
+        description=f"What the graph {graph.name} holds: its kinds and tags, how often each is used",
+        mime_type=JSON,
+    )

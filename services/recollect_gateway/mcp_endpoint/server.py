@@ -15,12 +15,8 @@ from mcp_types import (
     INVALID_PARAMS,
     CallToolRequestParams,
     CallToolResult,
-    ListResourcesResult,
-    ListResourceTemplatesResult,
     ListToolsResult,
     PaginatedRequestParams,
-    ReadResourceRequestParams,
-    ReadResourceResult,
     TextContent,
     Tool,
     ToolAnnotations,
@@ -35,10 +31,12 @@ from recollect.platform.metrics import record_tool
 from recollect.settings import Settings
 from recollect_gateway.bodies import LARGE
 from recollect_gateway.calls import Call, Progress, Services
-from recollect_gateway.mcp_endpoint import resources
+from recollect_gateway.mcp_endpoint import prompts
 from recollect_gateway.mcp_endpoint.catalogue import CATALOGUE, TOOLS
+from recollect_gateway.mcp_endpoint.completion import CompletionHandlers
 from recollect_gateway.mcp_endpoint.errors import as_protocol_errors, error_code
 from recollect_gateway.mcp_endpoint.request import Context, McpRequest, request_of
+from recollect_gateway.mcp_endpoint.resources import ResourceHandlers
 from recollect_gateway.mcp_endpoint.schema import json_schema, outline
 from recollect_gateway.mcp_endpoint.tool import Reply, ToolSpec, bounded
 from recollect_gateway.parsing import parse, parse_beside
@@ -94,33 +92,9 @@ class McpHandlers:
             return await tool.substitute(self.services)
         return await tool.handler(Call(request.caller, self.services, tool.name, tool.read_only, progress), arguments)
 
-    async def list_resources(self, context: Context, _: PaginatedRequestParams | None) -> ListResourcesResult:
-        """The knowledge graph, where the request is offered the tool that reads it in the official shape."""
-        with as_protocol_errors():
-            offered = _reads_officially(request_of(context))
-        return ListResourcesResult(resources=[resources.KNOWLEDGE_GRAPH] if offered else [])
-
-    async def list_resource_templates(
-        self, context: Context, _: PaginatedRequestParams | None
-    ) -> ListResourceTemplatesResult:
-        """None: there are no templates."""
-        return ListResourceTemplatesResult(resource_templates=[])
-
-    async def read_resource(self, context: Context, params: ReadResourceRequestParams) -> ReadResourceResult:
-        """A resource; raises MCPError for one that is not there or that the request is not offered."""
-        request, tool = request_of(context), TOOLS["read_graph"]
-        with as_protocol_errors():
-            if not _reads_officially(request):
-                raise resources.unknown(str(params.uri))
-        failed = True
-        try:
-            with as_protocol_errors():
-                call = Call(request.caller, self.services, tool.name, tool.read_only)
-                read = await resources.read(call, str(params.uri))
-            failed = False
-            return read
-        finally:
-            self._count(request, "resource", "resources/read", failed=failed)
+    def count_resource(self, request: McpRequest, failed: bool) -> None:
+        """Count a resource that was read, or was not."""
+        self._count(request, "resource", "resources/read", failed=failed)
 
     def _count(self, request: McpRequest, kind: Kind, name: str, *, failed: bool) -> None:
         """Count a call for its tenant, where that is known: in memory, so that nobody waits."""
@@ -136,28 +110,34 @@ async def _parsed(request: McpRequest, tool: ToolSpec, arguments: dict[str, Any]
     return await parse_beside(request.caller.tenant_id, tool.arguments, arguments)
 
 
-def _reads_officially(request: McpRequest) -> bool:
-    tool = TOOLS["read_graph"]
-    return request.offers(tool) and request.dialect_of(tool) is tool
-
-
 def create_server(services: Services) -> Server[Any]:
     """The SDK's server over the catalogue."""
     listed = {told: definition(told, services.settings) for tool in CATALOGUE for told in (tool, *tool.dialects)}
     answers = McpHandlers(services, listed)
+    resources = ResourceHandlers(services, answers.count_resource)
+    completions = CompletionHandlers(services)
     hint = CacheHint(ttl_ms=LIST_TTL_MS, scope="private")
     return Server(
         "recollect",
         version=__version__,
         title="Recollect",
         instructions=INSTRUCTIONS,
-        cache_hints={"tools/list": hint, "resources/list": hint, "resources/templates/list": hint},
+        cache_hints={
+            "tools/list": hint,
+            "prompts/list": hint,
+            "resources/list": hint,
+            "resources/templates/list": hint,
+            "resources/read": CacheHint(ttl_ms=0, scope="private"),
+        },
         get_tool_input_schema=lambda name: listed[TOOLS[name]].input_schema if name in TOOLS else None,
         on_list_tools=answers.list_tools,
         on_call_tool=answers.call_tool,
-        on_list_resources=answers.list_resources,
-        on_list_resource_templates=answers.list_resource_templates,
-        on_read_resource=answers.read_resource,
+        on_list_resources=resources.list_resources,
+        on_list_resource_templates=resources.list_resource_templates,
+        on_read_resource=resources.read_resource,
+        on_list_prompts=prompts.list_prompts,
+        on_get_prompt=prompts.get_prompt,
+        on_completion=completions.complete,
     )
 
 

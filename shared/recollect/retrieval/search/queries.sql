@@ -194,6 +194,23 @@ ORDER BY e.created_at, e.id
 OFFSET :offset
 LIMIT :limit;
 
+-- name: complete_names
+-- Names of live entities that begin with :prefix, whatever its case, in alphabetical order; at most :limit. Where they
+-- begin is found by index. A collation may sort others between them (marks and spaces count for little there): :examined
+-- names are looked at, at most.
+SELECT name
+FROM (
+    SELECT name FROM search_nodes
+    WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND removed_revision IS NULL AND name IS NOT NULL
+        AND lower(name) >= lower(:prefix::text)
+        AND NOT placeholder AND status <> 'archived' AND (expires_at IS NULL OR expires_at > statement_timestamp())
+    ORDER BY lower(name)
+    LIMIT :examined
+) AS near
+WHERE starts_with(lower(name), lower(:prefix))
+ORDER BY lower(name), name
+LIMIT :limit;
+
 -- name: find_mentioned
 -- Live entities that have one of these names, or had it before a merge: exactly, or in small letters (:lowered_names)
 -- where the name has :min_length characters or more. At most :limit. The names come as arrays, and what a node must be

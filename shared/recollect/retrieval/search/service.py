@@ -36,6 +36,9 @@ MAX_MENTIONED = 100
 BREATH = 20
 """Texts that a fuzzy search compares before it lets other calls go on."""
 
+MAX_EXAMINED = 1_000
+"""Names that a completion looks at, at most."""
+
 MAX_FUZZY_CHARACTERS = 20_000_000
 """Characters of the texts that a fuzzy search compares, at most: seconds, for which its transaction waits."""
 
@@ -95,6 +98,14 @@ async def search_dates(view: GraphView, query: DateQuery) -> Subgraph:
 async def match_labels(view: GraphView, query: LabelQuery) -> list[LabelMatch]:
     """Active nodes whose summary or tags hold enough of the words, those that hold most first."""
     return await store.match_labels(view, query) if query.words else []
+
+
+async def complete_names(view: GraphView, prefix: str, *, limit: int) -> tuple[list[str], bool]:
+    """Names of entities that are there now and begin so, whatever their case, by alphabet; whether there are more."""
+    if not view.is_there:
+        return [], False
+    found = await store.complete_names(view, prefix, examined=MAX_EXAMINED, limit=limit + 1)
+    return found[:limit], len(found) > limit
 
 
 async def find_mentioned(tx: Transaction, graph: Graph, text: str) -> list[UUID]:

@@ -129,6 +129,14 @@ async def search_dates(view: GraphView, query: DateQuery) -> list[UUID]:
     return [row["id"] for row in rows]
 
 
+async def complete_names(view: GraphView, prefix: str, *, examined: int, limit: int) -> list[str]:
+    """Names of live entities that begin so, in alphabetical order; of the `examined` that follow the prefix."""
+    rows = await view.tx.fetch(
+        queries.complete_names, graph_id=view.graph.id, prefix=prefix, examined=examined, limit=limit
+    )
+    return [row["name"] for row in rows]
+
+
 async def find_mentioned(tx: Transaction, graph: Graph, names: Sequence[str], *, limit: int) -> list[UUID]:
     """Live entities that have, or had before a merge, one of these names, oldest first."""
     small = sorted({name.lower() for name in names})

@@ -8,6 +8,7 @@ from uuid import UUID
 from msgspec import Meta, Struct
 
 from recollect.errors import InvalidInput, RecollectError
+from recollect.graph.graphs.view import GraphView
 from recollect.graph.lineages import service as lineages
 from recollect.graph.lineages.model import PutOutcome, TagUse
 from recollect.graph.relations.model import EdgeUpsert
@@ -209,17 +210,20 @@ async def put_subgraph(call: Call, arguments: PutSubgraph) -> Reply:
 async def describe_schema(call: Call, arguments: DescribeSchema) -> Reply:
     """Show which kinds and tags a graph uses."""
     async with call.reading(arguments.graph, arguments.as_of) as view:
-        found = await lineages.describe_schema(view)
-    return Reply(
-        DescribedSchema(
-            view.graph.name,
-            str(view.graph.id) if view.is_there else "",
-            found.node_count,
-            [KindFreq(use.kind, use.count, list(use.examples)) for use in found.kinds],
-            [TagPrefixFreq(use.prefix, use.count, list(use.values)) for use in found.tag_prefixes],
-            _tags(found.tags),
-            found.more,
-        )
+        return Reply(await described(view))
+
+
+async def described(view: GraphView) -> DescribedSchema:
+    """The kinds and tags that a graph uses; nothing of one that is not there."""
+    found = await lineages.describe_schema(view)
+    return DescribedSchema(
+        view.graph.name,
+        str(view.graph.id) if view.is_there else "",
+        found.node_count,
+        [KindFreq(use.kind, use.count, list(use.examples)) for use in found.kinds],
+        [TagPrefixFreq(use.prefix, use.count, list(use.values)) for use in found.tag_prefixes],
+        _tags(found.tags),
+        found.more,
     )
 
 

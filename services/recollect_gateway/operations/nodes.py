@@ -1,4 +1,4 @@
-"""Nodes as the API tells them: in a list, one by itself, and one of its versions."""
+"""Nodes as clients are told of them, over `/v1` and as MCP resources: in a list, one by itself, one of its versions."""
 
 from collections.abc import Iterable
 from datetime import UTC, datetime

@@ -1,0 +1,85 @@
+"""Completion: names of graphs and nodes that begin with what a person has typed."""
+
+from mcp_types import (
+    CompleteRequestParams,
+    CompleteResult,
+    Completion,
+    CompletionContext,
+    PromptReference,
+    ResourceTemplateReference,
+)
+
+from recollect.errors import Forbidden, InvalidInput
+from recollect.graph.graphs import service as graphs
+from recollect.graph.graphs.model import graph_name
+from recollect.retrieval.search import service as search
+from recollect_gateway.calls import Call, Services
+from recollect_gateway.mcp_endpoint.errors import as_protocol_errors
+from recollect_gateway.mcp_endpoint.prompts import GRAPH, PROMPTS
+from recollect_gateway.mcp_endpoint.request import Context, request_of
+from recollect_gateway.mcp_endpoint.resource_uris import GRAPH_TEMPLATE, NODE_TEMPLATE
+from recollect_gateway.mcp_endpoint.resources import may_read_graphs
+from recollect_gateway.parsing import check_text
+
+MAX_VALUES = 100
+"""Values of one answer, at most, as MCP has it."""
+
+MAX_TYPED = 512
+"""Characters of what is completed, at most: no name is longer."""
+
+NOTHING = Completion(values=[], total=0, has_more=False)
+
+
+class CompletionHandlers:
+    """What the server answers to `completion/complete`."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+
+    async def complete(self, context: Context, params: CompleteRequestParams) -> CompleteResult:
+        """Names that begin so; raises MCPError for a template or prompt that is not there, or too long a text."""
+        with as_protocol_errors():
+            caller, typed = request_of(context).caller, params.argument.value
+            _require_known(params.ref, params.argument.name)
+            if len(typed) > MAX_TYPED:
+                raise InvalidInput(f"Longer than a name: {MAX_TYPED} characters at most", path="argument.value")
+            check_text(typed, "argument.value")
+            if not may_read_graphs(caller):
+                return CompleteResult(completion=NOTHING)
+            call = Call(caller, self._services, "completion/complete", read_only=True)
+            if params.argument.name == GRAPH:
+                return CompleteResult(completion=await _graphs(call, typed))
+            return CompleteResult(completion=await _nodes(call, _graph_of(params.context), typed))
+
+
+def _require_known(ref: ResourceTemplateReference | PromptReference, argument: str) -> None:
+    if isinstance(ref, PromptReference):
+        prompt = PROMPTS.get(ref.name)
+        known = prompt is not None and argument in {one.name for one in prompt.arguments}
+    else:
+        known = ref.uri in (GRAPH_TEMPLATE, NODE_TEMPLATE) and f"{{{argument}}}" in ref.uri
+    if not known:
+        raise InvalidInput("There is no such argument of a prompt or resource template to complete", path="ref")
+
+
+def _graph_of(context: CompletionContext | None) -> str | None:
+    """The graph that was chosen before, if any; raises InvalidInput for what names none."""
+    chosen = ((context and context.arguments) or {}).get(GRAPH)
+    return graph_name(chosen) if chosen else None
+
+
+async def _graphs(call: Call, typed: str) -> Completion:
+    async with call.transaction() as tx:
+        found = await graphs.list_graphs(tx, limit=graphs.MAX_GRAPHS)
+    names = [graph.name for graph in found if graph.name.lower().startswith(typed.lower())]
+    return Completion(values=names[:MAX_VALUES], total=len(names), has_more=len(names) > MAX_VALUES)
+
+
+async def _nodes(call: Call, graph: str | None, typed: str) -> Completion:
+    """A graph out of the credential's reach has no names, as one that is not there."""
+    try:
+        async with call.reading(graph) as view:
+            names, more = await search.complete_names(view, typed, limit=MAX_VALUES)
+    except Forbidden:
+        return NOTHING
+    return Completion(values=names, total=None if more else len(names), has_more=more)

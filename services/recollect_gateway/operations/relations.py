@@ -1,0 +1,60 @@
+"""Relations as clients are told of them, over `/v1` and as MCP resources."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, Literal
+from uuid import UUID
+
+from msgspec import Struct
+
+from recollect.graph.graphs.view import GraphView
+from recollect.graph.nodes import service as nodes
+from recollect.memory.model import NamedEdge
+
+
+class RelationEndBody(Struct, frozen=True):
+    """One end of a relation. `name` null: a fact, or gone. `graph` null: gone, or not the credential's to reach."""
+
+    id: str
+    name: str | None
+    graph: str | None
+
+
+class RelationBody(Struct, frozen=True, kw_only=True):
+    """A relation, as seen from the node that was asked about. `dangling`: nothing lives at its target any more."""
+
+    id: str
+    type: str
+    direction: Literal["outgoing", "incoming"]
+    source: RelationEndBody
+    target: RelationEndBody
+    metadata: dict[str, Any]
+    ordinal: int | None
+    dangling: bool
+    created_at: datetime
+    created_by: str
+    updated_at: datetime
+
+
+async def told_relations(view: GraphView, node_id: UUID, links: Sequence[NamedEdge]) -> list[RelationBody]:
+    """What starts or ends at a node, each with the names of both its ends."""
+    ends = {end for link in links for end in (link.edge.from_node, link.edge.to_node)}
+    names = await nodes.names_of(view, list(ends))
+    return [_relation(link, node_id, names) for link in links]
+
+
+def _relation(link: NamedEdge, node_id: UUID, names: dict[UUID, str]) -> RelationBody:
+    edge = link.edge
+    return RelationBody(
+        id=str(edge.id),
+        type=edge.type,
+        direction="outgoing" if edge.from_node == node_id else "incoming",
+        source=RelationEndBody(str(edge.from_node), names.get(edge.from_node), link.graph),
+        target=RelationEndBody(str(edge.to_node), names.get(edge.to_node), link.to_graph),
+        metadata=edge.metadata,
+        ordinal=edge.ordinal,
+        dangling=link.dangling,
+        created_at=edge.created_at,
+        created_by=edge.created_by,
+        updated_at=edge.updated_at,
+    )

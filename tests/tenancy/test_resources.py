@@ -1,0 +1,72 @@
+"""Resources, their lists and the completion of names: a tenant sees its own, whatever address another one's has."""
+
+import json
+from typing import Any
+
+import pytest
+from mcp import Client
+from mcp.shared.exceptions import MCPError
+from mcp_types import PromptReference, ResourceTemplateReference, TextResourceContents
+
+from recollect.accounts.identity.model import operator_caller
+from recollect.graph.graphs import service as graphs
+from recollect.graph.graphs.view import GraphView
+from recollect.platform.db import Database
+from recollect.retrieval.search import service as search
+from recollect_gateway.mcp_endpoint.resource_uris import GRAPHS, NODE_TEMPLATE, graph_uri, node_uri
+from tests.conftest import NewTenant
+from tests.support.gateway import NewApiKey, RunningGateway, answer
+from tests.tenancy.conftest import Neighbour
+
+SECRET = {"name": "Platypus", "entityType": "animal", "observations": ["likes Anvils"]}
+
+
+async def test_a_stranger_is_told_of_what_another_tenant_has_as_of_what_nobody_has(
+    gateway: RunningGateway, issue: NewApiKey, new_tenant: NewTenant
+) -> None:
+    keys = [(await issue(operator_caller(await new_tenant()))).secret for _ in range(2)]
+    async with gateway.client(keys[0]) as owner, gateway.client(keys[1]) as stranger:
+        for graph in ("default", "closed"):
+            await answer(owner, "create_entities", graph=graph, entities=[SECRET])
+        await answer(stranger, "create_entities", entities=[{**SECRET, "name": "Plain"}])
+        [graph_id] = [each["id"] for each in (await _read(owner, GRAPHS))["graphs"] if each["name"] == "closed"]
+        node_id = (await _read(owner, node_uri("closed", "Platypus")))["node"]["id"]
+        foreign = (
+            graph_uri("closed"),
+            graph_uri(graph_id),
+            node_uri("closed", "Platypus"),
+            node_uri(graph_id, node_id),
+        )
+        for uri in (*foreign, node_uri("default", "Platypus"), node_uri("default", node_id)):
+            with pytest.raises(MCPError) as told:
+                await stranger.read_resource(uri)
+            assert (told.value.error.message, told.value.error.data) == (f"Unknown resource: {uri}", {"uri": uri})
+        listed = [str(resource.uri) for resource in (await stranger.list_resources()).resources]
+        assert listed == ["memory://knowledge-graph", GRAPHS, graph_uri("default")]
+        assert "closed" not in json.dumps(await _read(stranger, GRAPHS))
+        for chosen in ({}, {"graph": graph_id}, {"graph": "closed"}):
+            names = await stranger.complete(
+                ResourceTemplateReference(uri=NODE_TEMPLATE), {"name": "name_or_id", "value": "pla"}, chosen
+            )
+            assert names.completion.values == ([] if chosen else ["Plain"])
+        found = await stranger.complete(PromptReference(name="end_of_session"), {"name": "graph", "value": "c"})
+        assert found.completion.values == []
+
+
+async def test_names_are_completed_from_the_graph_of_the_tenant(
+    neighbours: tuple[Neighbour, Neighbour], db: Database
+) -> None:
+    """With the id of the other's graph at hand, which no call can come by."""
+    mine, other = neighbours
+    async with db.transaction(other.caller, read_only=True) as tx:
+        theirs = await graphs.view(tx, None)
+        assert (await search.complete_names(theirs, "a", limit=9))[0] == ["Ada"]
+    async with db.transaction(mine.caller, read_only=True) as tx:
+        foreign = GraphView(tx, theirs.graph)
+        assert await search.complete_names(foreign, "a", limit=9) == ([], False)
+
+
+async def _read(client: Client, uri: str) -> Any:
+    [content] = (await client.read_resource(uri)).contents
+    assert isinstance(content, TextResourceContents)
+    return json.loads(content.text)
