@@ -1,6 +1,7 @@
 """The OpenAPI document, with what the framework does not know of a route: scope, least role, errors and examples."""
 
 import json
+import re
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -30,6 +31,12 @@ A null scope: any credential of the tenant. A null role, too: no credential at a
 
 _JSON = "application/json"
 
+_GENERIC = re.compile(rb"\b(?P<of>[A-Z]\w*?)_recollect\w*(?:\.\w+)*\.(?P<what>\w+)_(?=\")")
+"""How the framework names the schema of a generic type: `Page_recollect_gateway.management.keys.KeyBody_`.
+
+Clients are generated from these names, which are not to change with our modules: it becomes `PageOfKeyBody`.
+"""
+
 
 _ABOUT = (
     "Everything of the tenant whose credential asks, and of no other. Errors are problem details (RFC 9457) with a "
@@ -49,7 +56,8 @@ class DocumentPlugin(JsonRenderPlugin):
     def render(self, request: Request[Any, Any, Any], openapi_schema: dict[str, Any]) -> bytes:
         """The document as JSON."""
         if self._rendered is None:
-            self._rendered = self.render_json(request, described(openapi_schema, request.app))
+            rendered = self.render_json(request, described(openapi_schema, request.app))
+            self._rendered = _GENERIC.sub(rb"\g<of>Of\g<what>", rendered)
         return self._rendered
 
 
