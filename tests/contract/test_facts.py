@@ -501,11 +501,15 @@ async def test_defaults_from_the_configuration_are_settings_and_are_told(setting
     for gateway in served(settings.model_copy(update=chosen)):
         async with gateway.http(key, **rpc_headers()) as http:
             client = FactsClient(gateway, http)
-            listed = (await gateway.post(http, "tools/list", {}, path="/mcp/x/facts"))["result"]["tools"]
-            arguments = {tool["name"]: tool["inputSchema"]["properties"] for tool in listed}
-            assert arguments["search"]["limit"]["default"] == 2
-            assert arguments["find_similar"]["threshold"]["default"] == 0.01
-            assert arguments["get_context"]["max_nodes"]["default"] == 3
+            for tool, argument, default in (
+                ("search", "limit", 2),
+                ("find_similar", "threshold", 0.01),
+                ("get_context", "max_nodes", 3),
+            ):
+                uri = {"uri": f"recollect://tools/{tool}"}
+                told = (await gateway.post(http, "resources/read", uri, path="/mcp/x/facts"))["result"]["contents"]
+                properties = json.loads(told[0]["text"])["inputSchema"]["properties"]
+                assert properties[argument]["default"] == default
             hub = (await client.call("create_node", text="Tea hub", node_type="Entity"))["node"]["id"]
             for number in range(4):
                 links = [{"node_id": hub, "node_type": "Entity", "relation_type": "DESCRIBES"}]

@@ -18,7 +18,7 @@ from recollect.platform.db import Database, Transaction
 from recollect.platform.sql import Query
 from recollect_gateway.mcp_endpoint.catalogue import CATALOGUE
 from recollect_gateway.mcp_endpoint.errors import ERROR_META
-from recollect_gateway.mcp_endpoint.schema import json_schema
+from recollect_gateway.mcp_endpoint.schema import json_schema, listed_schema
 from recollect_gateway.mcp_endpoint.server import definition
 from recollect_gateway.mcp_endpoint.toolsets.lineage import subgraphs
 from tests.conftest import NewTenant
@@ -828,10 +828,11 @@ class TestSubgraphs:
 
     async def test_the_items_are_described_to_clients(self) -> None:
         (tool,) = [tool for tool in CATALOGUE if tool.name == "put_subgraph"]
-        listed = definition(tool).input_schema["properties"]
+        listed, whole = definition(tool).input_schema["properties"], json_schema(tool.arguments)["properties"]
         for name, item in (("nodes", subgraphs.NodeIn), ("edges", subgraphs.EdgeIn)):
-            assert listed[name]["items"] == json_schema(item)
-            assert listed[name]["maxItems"] in (50, 100)
+            assert listed[name]["items"] == listed_schema(item)
+            assert whole[name]["items"] == json_schema(item)
+            assert whole[name]["maxItems"] in (50, 100)
 
     async def test_an_edge_that_is_there_is_updated(self, call: LineageClient) -> None:
         one, two = [await call.note(text) for text in ("one", "two")]

@@ -11,7 +11,14 @@ from mcp_types import INVALID_PARAMS, PromptReference, ResourceTemplateReference
 
 from recollect.caller import Caller, Scope
 from recollect_gateway.mcp_endpoint import resources
-from recollect_gateway.mcp_endpoint.resource_uris import GRAPH_TEMPLATE, GRAPHS, NODE_TEMPLATE, graph_uri, node_uri
+from recollect_gateway.mcp_endpoint.resource_uris import (
+    GRAPH_TEMPLATE,
+    GRAPHS,
+    NODE_TEMPLATE,
+    TOOL_TEMPLATE,
+    graph_uri,
+    node_uri,
+)
 from tests.support.gateway import NewApiKey, RunningGateway, answer
 
 ALICE = {"name": "Alice", "entityType": "person", "observations": ["likes tea"]}
@@ -53,7 +60,7 @@ class TestReading:
             graph_uri("tea"),
         ]
         templates = [each.uri_template for each in (await client.list_resource_templates()).resource_templates]
-        assert templates == [GRAPH_TEMPLATE, NODE_TEMPLATE]
+        assert templates == [GRAPH_TEMPLATE, NODE_TEMPLATE, TOOL_TEMPLATE]
 
     async def test_what_is_listed_can_be_read(self, client: Client) -> None:
         await answer(client, "create_entities", entities=[ALICE])
@@ -137,6 +144,18 @@ class TestReading:
             await client.list_resources(cursor="no graph's name")
         assert told.value.error.code == INVALID_PARAMS
 
+    async def test_a_tool_tells_its_schemas_as_a_whole(self, client: Client, gateway: RunningGateway, key: str) -> None:
+        told = await read(client, "recollect://tools/list_nodes")
+        assert (
+            told["inputSchema"]["properties"]["limit"]["maximum"]
+            > told["inputSchema"]["properties"]["limit"]["default"]
+        )
+        assert told["outputSchema"]["properties"]
+        await refused(client, "recollect://tools/nothing")
+        async with gateway.client(key, "/mcp/x/agent") as agent:
+            await refused(agent, "recollect://tools/list_nodes")
+            assert await read(agent, "recollect://tools/recall")
+
 
 class TestWhoMayRead:
     async def test_a_confined_key_sees_its_graphs_only(
@@ -166,7 +185,8 @@ class TestWhoMayRead:
         for key in (admin, jobs):
             async with gateway.client(key.secret, "/mcp/x/all") as other:
                 assert (await other.list_resources()).resources == []
-                assert (await other.list_resource_templates()).resource_templates == []
+                templates = (await other.list_resource_templates()).resource_templates
+                assert [each.uri_template for each in templates] == [TOOL_TEMPLATE]
                 assert await completed(other, "") == []
                 for uri in ("memory://knowledge-graph", GRAPHS, graph_uri("default"), node_uri("default", "Alice")):
                     await refused(other, uri)

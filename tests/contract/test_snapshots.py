@@ -16,6 +16,7 @@ from recollect.platform.migrate import migrations
 from recollect_gateway.mcp_endpoint import resources
 from recollect_gateway.mcp_endpoint.catalogue import CATALOGUE
 from recollect_gateway.mcp_endpoint.prompts import PROMPTS
+from recollect_gateway.mcp_endpoint.schema import json_schema
 from recollect_gateway.mcp_endpoint.server import definition
 from recollect_gateway.mcp_endpoint.tool import ToolSpec
 from tests.support.gateway import RunningGateway
@@ -27,10 +28,16 @@ def frozen(snapshot: SnapshotAssertion) -> SnapshotAssertion:
     return snapshot.use_extension(JSONSnapshotExtension)
 
 
+def _whole(tool: ToolSpec) -> dict[str, Any]:
+    """What the list leaves unsaid."""
+    arguments, result = json_schema(tool.arguments), json_schema(tool.result)
+    return {"toolsets": sorted(tool.toolsets), "scope": tool.scope, "arguments": arguments, "result": result}
+
+
 @pytest.mark.parametrize("tool", CATALOGUE, ids=lambda tool: tool.name)
 def test_tool(frozen: SnapshotAssertion, tool: ToolSpec) -> None:
     listed = definition(tool).model_dump(mode="json", by_alias=True, exclude_none=True)
-    assert listed | {"toolsets": sorted(tool.toolsets), "scope": tool.scope} == frozen
+    assert listed | _whole(tool) == frozen
 
 
 DIALECTS = [dialect for tool in CATALOGUE for dialect in tool.dialects]
@@ -39,11 +46,11 @@ DIALECTS = [dialect for tool in CATALOGUE for dialect in tool.dialects]
 @pytest.mark.parametrize("tool", DIALECTS, ids=lambda tool: f"{min(tool.toolsets)}-{tool.name}")
 def test_dialect(frozen: SnapshotAssertion, tool: ToolSpec) -> None:
     listed = definition(tool).model_dump(mode="json", by_alias=True, exclude_none=True)
-    assert listed | {"toolsets": sorted(tool.toolsets), "scope": tool.scope} == frozen
+    assert listed | _whole(tool) == frozen
 
 
 def test_resources(frozen: SnapshotAssertion) -> None:
-    told = [*resources.TEMPLATES, resources.OFFICIAL, resources.ALL_GRAPHS]
+    told = [*resources.TEMPLATES, resources.TOOL, resources.OFFICIAL, resources.ALL_GRAPHS]
     assert [each.model_dump(mode="json", by_alias=True, exclude_none=True) for each in told] == frozen
 
 

@@ -6,7 +6,7 @@ from recollect_cli.reference.glossary import GLOSSARY, TOOLSETS
 from recollect_cli.reference.wording import Schema, cell, listed, literal, shape_of, type_of
 from recollect_gateway.mcp_endpoint.catalogue import CATALOGUE, DEFAULT_TOOLSETS
 from recollect_gateway.mcp_endpoint.prompts import PROMPTS
-from recollect_gateway.mcp_endpoint.resources import ALL_GRAPHS, OFFICIAL, TEMPLATES
+from recollect_gateway.mcp_endpoint.resources import ALL_GRAPHS, OFFICIAL, TEMPLATES, TOOL
 from recollect_gateway.mcp_endpoint.schema import json_schema
 from recollect_gateway.mcp_endpoint.tool import ToolSpec
 
@@ -43,6 +43,9 @@ def _opening() -> Iterator[str]:
         "`X-MCP-Readonly: true` leaves out what writes; so does whatever is not `false`, `0`, `no` or `off`. A "
         "credential is offered what its scopes allow.",
         "",
+        "`tools/list` tells each tool in few words, since every conversation pays for them: bounds, defaults and what "
+        "is answered stand here, and in the resource `recollect://tools/{tool}`.",
+        "",
         "A tool *reads* (`readOnlyHint`: PostgreSQL itself would refuse it a write), *writes*, or *takes away* "
         "(`destructiveHint`). A *repeatable* one (`idempotentHint`) changes nothing the second time.",
         "",
@@ -73,7 +76,8 @@ def _toolset(toolset: str) -> Iterator[str]:
 def _resources() -> Iterator[str]:
     yield from ("## Resources", "")
     yield from (
-        "JSON, for every credential that reads memory; `memory://knowledge-graph` comes with the toolset `memory`. "
+        "JSON, of graphs for every credential that reads memory, of tools where they are offered; "
+        "`memory://knowledge-graph` comes with the toolset `memory`. "
         "`resources/list` has the graphs, too, a hundred a page. What stands in braces is percent-encoded. A graph "
         "that the credential does not reach is as unknown as one that is not there. `completion/complete` completes "
         "names of graphs and nodes, whatever their case.",
@@ -81,7 +85,7 @@ def _resources() -> Iterator[str]:
     )
     yield from ("| address | what it tells |", "|---|---|")
     fixed = [(resource.uri, resource.description) for resource in (OFFICIAL, ALL_GRAPHS)]
-    forms = [(template.uri_template, template.description) for template in TEMPLATES]
+    forms = [(template.uri_template, template.description) for template in (*TEMPLATES, TOOL)]
     yield from (f"| `{uri}` | {cell(description or '')} |" for uri, description in [*fixed, *forms])
     yield ""
 

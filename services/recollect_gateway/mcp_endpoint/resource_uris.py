@@ -12,6 +12,7 @@ KNOWLEDGE_GRAPH = "memory://knowledge-graph"
 GRAPHS = "recollect://graphs"
 GRAPH_TEMPLATE = "recollect://graphs/{graph}"
 NODE_TEMPLATE = "recollect://graphs/{graph}/nodes/{name_or_id}"
+TOOL_TEMPLATE = "recollect://tools/{tool}"
 """RFC 6570, as clients fill them in."""
 
 MAX_CHARACTERS = 8_192

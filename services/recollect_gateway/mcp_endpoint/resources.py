@@ -27,6 +27,7 @@ from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import Graph, graph_name
 from recollect.graph.relations.model import Direction, Walk
 from recollect.memory import exploring, reading
+from recollect.settings import Settings
 from recollect_gateway.calls import Call, Services
 from recollect_gateway.mcp_endpoint.catalogue import TOOLS, TOOLSETS
 from recollect_gateway.mcp_endpoint.errors import as_protocol_errors
@@ -36,10 +37,12 @@ from recollect_gateway.mcp_endpoint.resource_uris import (
     GRAPHS,
     KNOWLEDGE_GRAPH,
     NODE_TEMPLATE,
+    TOOL_TEMPLATE,
     GraphAddress,
     graph_uri,
     parse_uri,
 )
+from recollect_gateway.mcp_endpoint.schema import json_schema
 from recollect_gateway.mcp_endpoint.tool import bounded
 from recollect_gateway.mcp_endpoint.toolsets.lineage.graphs import Graphs
 from recollect_gateway.mcp_endpoint.toolsets.lineage.shapes import graph_out
@@ -50,6 +53,7 @@ from recollect_gateway.operations.relations import RelationBody, told_relations
 from recollect_gateway.parsing import check_text
 
 JSON = "application/json"
+_TOOLS = TOOL_TEMPLATE.removesuffix("{tool}")
 
 PAGE = 100
 """Graphs of one page of `resources/list`."""
@@ -76,6 +80,14 @@ ALL_GRAPHS = Resource(
     name="graphs",
     title="Graphs",
     description="The graphs that this credential may read, with their configuration",
+    mime_type=JSON,
+)
+
+TOOL = ResourceTemplate(
+    uri_template=TOOL_TEMPLATE,
+    name="tool",
+    title="Tool",
+    description="A tool's schemas as a whole: every bound and default of its arguments, and what it answers",
     mime_type=JSON,
 )
 
@@ -129,23 +141,25 @@ class ResourceHandlers:
     async def list_resource_templates(
         self, context: Context, _: PaginatedRequestParams | None
     ) -> ListResourceTemplatesResult:
-        """The forms of the addresses of graphs and nodes."""
+        """The forms of the addresses of graphs, nodes and tools."""
         with as_protocol_errors():
-            offered = may_read_graphs(request_of(context).caller)
-        return ListResourceTemplatesResult(resource_templates=list(TEMPLATES) if offered else [])
+            offered = TEMPLATES if may_read_graphs(request_of(context).caller) else ()
+        return ListResourceTemplatesResult(resource_templates=[*offered, TOOL])
 
     async def read_resource(self, context: Context, params: ReadResourceRequestParams) -> ReadResourceResult:
         """A resource; raises MCPError for one that is not there, not offered, or beyond a reply's bounds."""
         request, uri, failed = request_of(context), str(params.uri), True
         with as_protocol_errors():
+            if uri.startswith(_TOOLS):
+                return _contents(uri, _schemas(request, uri, self._services.settings))
             call = Call(request.caller, self._services, "resources/read", read_only=True)
             address = _offered(request, uri)
         try:
             with as_protocol_errors():
                 structured = await _read(call, uri, address)
-                text = msgspec.json.format(bounded(structured, call.settings.max_reply_bytes), indent=2).decode()
+                contents = _contents(uri, bounded(structured, call.settings.max_reply_bytes))
             failed = False
-            return ReadResourceResult(contents=[TextResourceContents(uri=uri, mime_type=JSON, text=text)])
+            return contents
         finally:
             self._count(request, failed)
 
@@ -158,6 +172,26 @@ def may_read_graphs(caller: Caller) -> bool:
 def unknown(uri: str) -> MCPError:
     """The error of a resource that is not there, or not offered: the two look alike."""
     return MCPError(INVALID_PARAMS, f"Unknown resource: {uri}", {"uri": uri})
+
+
+def _contents(uri: str, encoded: bytes) -> ReadResourceResult:
+    text = msgspec.json.format(encoded, indent=2).decode()
+    return ReadResourceResult(contents=[TextResourceContents(uri=uri, mime_type=JSON, text=text)])
+
+
+def _schemas(request: McpRequest, uri: str, settings: Settings) -> bytes:
+    """The schemas of a tool that the request is offered, with the defaults that are set."""
+    tool = TOOLS.get(uri.removeprefix(_TOOLS))
+    if tool is None or not request.offers(tool):
+        raise unknown(uri)
+    told = request.dialect_of(tool)
+    schemas = {
+        "name": told.name,
+        "description": told.description,
+        "inputSchema": json_schema(told.arguments, settings=settings),
+        "outputSchema": json_schema(told.result),
+    }
+    return msgspec.json.encode(schemas)
 
 
 def _fixed(request: McpRequest) -> Iterator[Resource]:

@@ -8,13 +8,16 @@ import msgspec
 from recollect.settings import Settings
 from recollect_gateway.shapes import plain_pattern
 
-BOUNDS = frozenset(
+UNSAID = frozenset(
     {
         *("minLength", "maxLength", "minItems", "maxItems", "minimum", "maximum", "exclusiveMinimum", "pattern"),
         *("additionalProperties", "default"),
     }
 )
-"""What a terse schema leaves unsaid. It holds all the same: a call that breaks it is told how."""
+"""What a listed schema leaves unsaid. It holds all the same: a call that breaks it is told how."""
+
+SHARED = frozenset({"graph", "as_of", "owner_id", "limit", "offset", "cursor"})
+"""Arguments that mean the same everywhere: the server's instructions say once what."""
 
 
 _DEFAULT = "x-default-setting"
@@ -25,17 +28,25 @@ def default_of(setting: str) -> dict[str, str]:
     return {_DEFAULT: setting}
 
 
-def json_schema(
-    type_: type[msgspec.Struct], *, terse: bool = False, settings: Settings | None = None
-) -> dict[str, Any]:
+def json_schema(type_: type[msgspec.Struct], *, settings: Settings | None = None) -> dict[str, Any]:
     """The JSON Schema of a struct, self-contained: references resolved, titles and null defaults left out.
 
-    Null is still accepted where a field may be left out: models send it. `terse` leaves bounds out as well: every token
-    of a tool's schema is paid for in every conversation. Defaults that are settings are told as `settings` has them, or
-    as they are where nothing is set.
+    Null is still accepted where a field may be left out: models send it. Defaults that are settings are told as
+    `settings` has them, or as they are where nothing is set.
     """
     told: dict[str, Any] = _with_defaults(_inlined(type_), settings)
-    return _without(told, BOUNDS) if terse else told
+    return told
+
+
+def listed_schema(type_: type[msgspec.Struct]) -> dict[str, Any]:
+    """The same as `tools/list` tells it, in few words: every token of it is paid for in every conversation.
+
+    Bounds, defaults and what shared arguments mean are left out.
+    """
+    schema: dict[str, Any] = _without(json_schema(type_), UNSAID)
+    for name in SHARED & schema.get("properties", {}).keys() - set(schema.get("required", ())):
+        schema["properties"][name].pop("description", None)
+    return schema
 
 
 def outline(type_: type[msgspec.Struct]) -> dict[str, Any]:

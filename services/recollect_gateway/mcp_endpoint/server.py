@@ -28,7 +28,6 @@ from recollect.caller import Caller
 from recollect.errors import Unavailable
 from recollect.platform.computing import compute, in_one_slice
 from recollect.platform.metrics import record_tool
-from recollect.settings import Settings
 from recollect_gateway.bodies import LARGE
 from recollect_gateway.calls import Call, Progress, Services
 from recollect_gateway.mcp_endpoint import prompts
@@ -37,14 +36,18 @@ from recollect_gateway.mcp_endpoint.completion import CompletionHandlers
 from recollect_gateway.mcp_endpoint.errors import as_protocol_errors, error_code
 from recollect_gateway.mcp_endpoint.request import Context, McpRequest, request_of
 from recollect_gateway.mcp_endpoint.resources import ResourceHandlers
-from recollect_gateway.mcp_endpoint.schema import json_schema, outline
+from recollect_gateway.mcp_endpoint.schema import listed_schema, outline
 from recollect_gateway.mcp_endpoint.tool import Reply, ToolSpec, bounded
 from recollect_gateway.parsing import parse, parse_beside
 from recollect_gateway.tracing import forget_tool_name
 
 INSTRUCTIONS = (
     "Recollect is a lasting memory shared by this organisation's agents. Look for what is known before you answer, "
-    "and write down what will matter later: one fact at a time, named after what it is about."
+    "and write down what will matter later: one fact at a time, named after what it is about. "
+    "Arguments that mean the same everywhere: graph (owner_id): the graph to use, by name or id, default the "
+    "credential's; as_of: read as it was at a revision or a time like 2027-01-31T12:00:00Z; limit, offset: how many at "
+    "most, and how many to pass over; cursor: next_cursor of the page before. "
+    "recollect://tools/{tool} tells a tool's whole schema."
 )
 LIST_TTL_MS = 60_000
 
@@ -112,7 +115,7 @@ async def _parsed(request: McpRequest, tool: ToolSpec, arguments: dict[str, Any]
 
 def create_server(services: Services) -> Server[Any]:
     """The SDK's server over the catalogue."""
-    listed = {told: definition(told, services.settings) for tool in CATALOGUE for told in (tool, *tool.dialects)}
+    listed = {told: definition(told) for tool in CATALOGUE for told in (tool, *tool.dialects)}
     answers = McpHandlers(services, listed)
     resources = ResourceHandlers(services, answers.count_resource)
     completions = CompletionHandlers(services)
@@ -141,20 +144,26 @@ def create_server(services: Services) -> Server[Any]:
     )
 
 
-def definition(tool: ToolSpec, settings: Settings | None = None) -> Tool:
-    """A tool as MCP lists it, with the defaults that are set (None: that nothing is set)."""
+def definition(tool: ToolSpec) -> Tool:
+    """A tool as MCP lists it: briefly, since every conversation pays for it."""
     return Tool(
         name=tool.name,
         title=tool.title,
         description=tool.description,
-        input_schema=json_schema(tool.arguments, terse=tool.terse, settings=settings),
-        output_schema=outline(tool.result) if tool.terse else json_schema(tool.result),
-        annotations=ToolAnnotations(
-            read_only_hint=tool.read_only,
-            destructive_hint=tool.destructive,
-            idempotent_hint=tool.idempotent,
-            open_world_hint=False,
-        ),
+        input_schema=listed_schema(tool.arguments),
+        output_schema=outline(tool.result) if "agent" in tool.toolsets else {"type": "object"},
+        annotations=_hints(tool),
+    )
+
+
+def _hints(tool: ToolSpec) -> ToolAnnotations:
+    """What a client should know before it calls, without what MCP takes for granted where nothing is said."""
+    if tool.read_only:
+        return ToolAnnotations(read_only_hint=True, open_world_hint=False)
+    return ToolAnnotations(
+        destructive_hint=None if tool.destructive else False,
+        idempotent_hint=True if tool.idempotent else None,
+        open_world_hint=False,
     )
 
 

@@ -68,7 +68,7 @@ Substitute = Callable[[Services], Awaitable[Reply]]
 
 @dataclass(frozen=True, slots=True)
 class ToolSpec:
-    """One tool of the catalogue. Its scope follows from whether it writes; `terse`: listed with schemas kept short.
+    """One tool of the catalogue. Its scope follows from whether it writes.
 
     `render_error` is how the dialect of its toolset tells errors; `substitute` answers where a tool tells that the
     database is away by a result that is no error. `dialects`: how toolsets that it stands in as a guest tell it, each
@@ -85,7 +85,6 @@ class ToolSpec:
     read_only: bool = False
     destructive: bool = False
     idempotent: bool = False
-    terse: bool = False
     render_error: ErrorRenderer = tool_error
     substitute: Substitute | None = None
     dialects: tuple["ToolSpec", ...] = ()

@@ -64,7 +64,7 @@ ADMIN: tuple[ToolSpec, ...] = (
         name="compact",
         title="Compact",
         description="Remove for good what was deleted or superseded longer ago than the retention, and tell what was "
-        "freed. All that is live stays, and so does the past within the retention.",
+        "freed.",
         toolsets=frozenset({"memory", "admin"}),
         arguments=compaction.Compact,
         result=compaction.Compacted,

@@ -15,7 +15,6 @@ AGENT: tuple[ToolSpec, ...] = (
         arguments=memories.Remember,
         result=RememberedMemories,
         handler=memories.remember_items,
-        terse=True,
     ),
     ToolSpec(
         name="recall",
@@ -28,7 +27,6 @@ AGENT: tuple[ToolSpec, ...] = (
         handler=memories.recall_memories,
         read_only=True,
         idempotent=True,
-        terse=True,
     ),
     ToolSpec(
         name="relate",
@@ -40,7 +38,6 @@ AGENT: tuple[ToolSpec, ...] = (
         result=relations.RelatedTriples,
         handler=relations.relate,
         idempotent=True,
-        terse=True,
     ),
     ToolSpec(
         name="revise",
@@ -50,7 +47,6 @@ AGENT: tuple[ToolSpec, ...] = (
         arguments=changes.Revise,
         result=changes.RevisedMemory,
         handler=changes.revise,
-        terse=True,
     ),
     ToolSpec(
         name="forget",
@@ -62,7 +58,6 @@ AGENT: tuple[ToolSpec, ...] = (
         handler=changes.forget,
         destructive=True,
         idempotent=True,
-        terse=True,
     ),
     ToolSpec(
         name="explore",
@@ -74,6 +69,5 @@ AGENT: tuple[ToolSpec, ...] = (
         handler=relations.explore,
         read_only=True,
         idempotent=True,
-        terse=True,
     ),
 )

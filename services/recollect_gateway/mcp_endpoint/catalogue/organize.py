@@ -250,8 +250,7 @@ ORGANIZE: tuple[ToolSpec, ...] = (
     ToolSpec(
         name="export_graph",
         title="Export Graph",
-        description="Write the knowledge graph as text: json, jsonl (the official memory server's file), csv, graphml, "
-        "gexf, dot, markdown or mermaid. One that is too large for a reply takes start_export.",
+        description="Write the knowledge graph as text. One that is too large for a reply takes start_export.",
         toolsets=frozenset({"memory", "organize"}),
         arguments=transfer.ExportGraph,
         result=transfer.ExportedGraph,

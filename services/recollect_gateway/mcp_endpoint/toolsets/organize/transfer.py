@@ -45,7 +45,7 @@ class ExportGraph(ReadArguments, frozen=True):
 
     format: Annotated[
         FormatName,
-        Meta(description="The format to write; json, jsonl, csv and graphml can be imported again"),
+        Meta(description="jsonl: the official memory server's file; json, jsonl, csv and graphml can be imported"),
     ] = "json"
     filter: ExportFilter | None = None
 
