@@ -3,11 +3,12 @@
 Tests share one migrated database: each makes tenants of its own, and that they do not meet is the product.
 """
 
+import gc
 import itertools
 import os
 import shutil
 import tempfile
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator
 from pathlib import Path
 
 import asyncpg
@@ -31,6 +32,7 @@ pytest_plugins = [
     "tests.support.guards",
     "tests.support.people",
     "tests.support.rates",
+    "tests.support.weights",
 ]
 
 FAST_AND_FORGETFUL = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off", "autovacuum": "off"}
@@ -60,6 +62,20 @@ def pytest_configure(config: pytest.Config) -> None:
     if os.geteuid() == 0 and config.option.basetemp is None:
         config.option.basetemp = folder = tempfile.mkdtemp(prefix="recollect-tests-")
         config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Collect tests without looking for garbage, and never look through them again: they live as long as the process.
+
+    Each process collects all of them, some millions of objects, through which every full collection would go anew.
+    """
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

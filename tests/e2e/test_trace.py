@@ -1,10 +1,8 @@
 """One trace from the client's `traceparent` through gateway, SQL and Redis to the worker's job."""
 
 import asyncio
-import os
 import socket
-import subprocess
-import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -131,21 +129,20 @@ def free_port() -> int:
 
 @contextmanager
 def gateway(settings: Settings) -> Iterator[str]:
-    process = subprocess.Popen(
-        [sys.executable, "-m", "recollect_gateway"], env=os.environ | workers.environment(settings)
-    )
+    """The address of `python -m recollect_gateway`, forked from a process that has imported it as workers are."""
     address = f"http://127.0.0.1:{settings.port}"
-    try:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        workers.working(settings, Path(folder), "recollect_gateway") as process,
+    ):
         wait_until_ready(address, process)
         yield address
-    finally:
-        process.terminate()
-        assert process.wait(MAX_WAIT_SECONDS) == 0
+        assert process.stop() == 0
 
 
-def wait_until_ready(address: str, process: subprocess.Popen[bytes]) -> None:
+def wait_until_ready(address: str, process: workers.WorkerProcess) -> None:
     deadline = time.monotonic() + MAX_WAIT_SECONDS
-    while time.monotonic() < deadline and process.poll() is None:
+    while time.monotonic() < deadline and process.is_running():
         try:
             if httpx2.get(f"{address}/health/ready", timeout=2).status_code == 200:
                 return

@@ -19,7 +19,19 @@ def test_a_command_is_told_at_the_root_as_it_tells_itself(command: str) -> None:
 
 def test_only_the_command_that_is_used_is_loaded() -> None:
     shown = "from recollect_cli.main import app; app(['--help'], result_action='return_value')"
-    code = f"{shown}; import sys; print(*sys.modules)"
-    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    loaded = loaded_by(shown)
     assert "recollect_cli.main" in loaded
     assert not [name for name in loaded if name.startswith(("recollect_gateway", "recollect.platform", "mcp", "numpy"))]
+
+
+def test_commands_on_tenants_load_no_exporters_and_no_tools() -> None:
+    """Each takes as long to load as all that they do need."""
+    loaded = loaded_by("import recollect_cli.keys, recollect_cli.members")
+    assert "recollect.platform.db" in loaded
+    assert not [name for name in loaded if name.startswith(("mcp", "opentelemetry.exporter", "opentelemetry.instr"))]
+
+
+def loaded_by(code: str) -> list[str]:
+    """The modules that another process has loaded after that code."""
+    command = [sys.executable, "-c", f"{code}; import sys; print(*sys.modules)"]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()[-1].split()

@@ -12,7 +12,8 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from recollect.platform.telemetry import TextFreeExporter, continued_span, extracted_context, inject_context
+from recollect.platform.otlp import TextFreeExporter
+from recollect.platform.telemetry import continued_span, extracted_context, inject_context
 from tests.support.otlp import collecting
 from tests.support.timeouts import MAX_WAIT_SECONDS
 
