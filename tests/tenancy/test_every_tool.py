@@ -13,7 +13,8 @@ from recollect_gateway.mcp_endpoint.catalogue import TOOLS
 from tests.conftest import NewTenant
 from tests.contract.examples import EXAMPLES, Played
 from tests.support.gateway import NewApiKey, RunningGateway, revision_of, rpc_headers
-from tests.support.guards import Attacked, ids_of
+from tests.support.guards import BOTH, Attacked, ids_of
+from tests.support.statements import sent_statements
 
 ALL = "/mcp/x/all"
 SECRET = (
@@ -26,6 +27,10 @@ SECRET = (
     "lighthouse clock",
 )
 """Of what the examples write."""
+
+
+def test_each_tool_is_called() -> None:
+    assert set(EXAMPLES) == set(TOOLS)
 
 
 async def test_foreign_ids_and_names_look_like_unknown_ones(
@@ -74,7 +79,10 @@ async def test_where_no_guard_stands_the_same_tools_find_it_all(
 async def attack_tools(
     attacked: Attacked, key: IssuedKey, db: Database, between: tuple[Caller, Caller], played: Played, secrets: set[str]
 ) -> None:
-    """Call every tool with the ids and names of another: what reads tells what it tells of ids that nobody has."""
+    """Call every tool with the ids and names of another: what reads tells what it tells of ids that nobody has.
+
+    It does the same for it, too: the statements are the same, so that no average of times tells more.
+    """
     stranger, victim = between
     nowhere = Played()
     nowhere.ids = {stand_in: str(uuid4()) for stand_in in played.ids}
@@ -83,9 +91,12 @@ async def attack_tools(
     async with gateway.http(key.secret, **rpc_headers()) as http:
         with attacked.by(*ids):
             for name in [name for name in EXAMPLES if TOOLS[name].read_only]:
-                foreign = await gateway.call(http, name, played.fill(EXAMPLES[name]), path=ALL)
-                unknown = await gateway.call(http, name, nowhere.fill(EXAMPLES[name]), path=ALL)
+                with sent_statements() as sent:
+                    foreign = await gateway.call(http, name, played.fill(EXAMPLES[name]), path=ALL)
+                with sent_statements() as sent_of_unknown:
+                    unknown = await gateway.call(http, name, nowhere.fill(EXAMPLES[name]), path=ALL)
                 assert nameless(foreign, played) == nameless(unknown, nowhere), name
+                assert sent == sent_of_unknown or attacked.guards != BOTH, name
                 asked = json.dumps(played.fill(EXAMPLES[name]))
                 assert [word for word in secrets if word in json.dumps(foreign) and word not in asked] == [], name
             for name in [name for name in EXAMPLES if not TOOLS[name].read_only]:
@@ -105,8 +116,9 @@ async def test_the_id_of_a_foreign_graph_looks_like_an_unknown_one(
             places = [key for key in ("graph", "owner_id", "to_graph") if example.get(key) == "default"]
             told = []
             for graph_id in (foreign, str(uuid4())) if places else ():
-                result = await gateway.call(stranger, name, example | dict.fromkeys(places, graph_id), path=ALL)
-                told.append(json.dumps(result, sort_keys=True).replace(graph_id, "…"))
+                with sent_statements() as sent:
+                    result = await gateway.call(stranger, name, example | dict.fromkeys(places, graph_id), path=ALL)
+                told.append((json.dumps(result, sort_keys=True).replace(graph_id, "…"), *sent))
             assert len(set(told)) == bool(places), name
     assert await revision_of(db, caller) == before
 
