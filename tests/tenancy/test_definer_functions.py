@@ -545,6 +545,13 @@ OF_WEBHOOKS = """
         ("job.failed", "UPDATE webhooks SET looked_at = now() - interval '1 hour' WHERE tenant_id = $1", True),
         ("key.created", "UPDATE webhooks SET looked_at = now() - interval '1 hour' WHERE tenant_id = $1", True),
         ("member.joined", "UPDATE webhooks SET looked_at = now() - interval '1 hour' WHERE tenant_id = $1", True),
+        ("member.removed", "UPDATE webhooks SET looked_at = now() - interval '1 hour' WHERE tenant_id = $1", False),
+        (
+            "member.removed",
+            """INSERT INTO audit_log (tenant_id, id, actor, action, objects)
+            VALUES ($1, gen_random_uuid(), 'operator', 'member.removed', '{person:x}')""",
+            True,
+        ),
     ],
 )
 async def test_tenants_with_news_are_active_ones_with_a_webhook_that_was_not_told(

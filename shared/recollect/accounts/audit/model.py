@@ -56,6 +56,7 @@ class Action(StrEnum):
     WEBHOOK_CHANGED = "webhook.changed"
     WEBHOOK_SECRET_ROTATED = "webhook.secret_rotated"  # noqa: S105 - an act, no secret
     WEBHOOK_DELETED = "webhook.deleted"
+    WEBHOOK_DISABLED = "webhook.disabled"
     TENANT_CREATED = "tenant.created"
     TENANT_CHANGED = "tenant.changed"
     TENANT_PLAN_CHANGED = "tenant.plan_changed"
