@@ -73,7 +73,7 @@ from recollect_gateway.oauth.registration import RegistrationController
 from recollect_gateway.oauth.resources import Resources
 from recollect_gateway.oauth.token import TokenController
 from recollect_gateway.usage import UsageMiddleware, flushed_usage
-from recollect_gateway.web.account import MembershipController, OwnGrantController
+from recollect_gateway.web.account import MembershipController, OwnGrantController, OwnIdentityController
 from recollect_gateway.web.forgotten import ForgottenController, ResetController
 from recollect_gateway.web.joining import JoinController
 from recollect_gateway.web.pages import error_page
@@ -165,6 +165,7 @@ def _pages() -> Router:
             ProviderSignInController,
             AccountController,
             OwnGrantController,
+            OwnIdentityController,
             MembershipController,
             JoinController,
             ForgottenController,

@@ -56,6 +56,7 @@ def asked(names: Names, **more: str) -> dict[str, str]:
 
 ATTACKS = {
     "POST /account/grants/{grant_id:uuid}/end": PageAttack(),
+    "POST /account/providers/{provider_id:uuid}/disconnect": PageAttack(),
     "POST /account/sessions/{session_id:uuid}/end": PageAttack(),
     "POST /account/passkeys/{passkey_id:uuid}/name": PageAttack(lambda names: {"name": "mine"}),
     "POST /account/passkeys/{passkey_id:uuid}/remove": PageAttack(),
@@ -158,6 +159,12 @@ async def sides(
         client = await HandClient.register(gateway, http)
         tokens = await client.tokens(Visitor(http, person.email), scope="memory:read offline_access")
         await resets.begin_reset(db, person.id, pepper=pepper)
+        await owner.execute(
+            """INSERT INTO provider_identities (tenant_id, provider_id, subject, person_id)
+            SELECT tenant_id, id, 'somebody', $2 FROM identity_providers WHERE tenant_id = $1""",
+            caller.tenant_id,
+            person.id,
+        )
         async with db.personal(person.id) as session:
             await passkeys.insert_passkey(
                 session,

@@ -44,6 +44,7 @@ class Action(StrEnum):
     PROVIDER_CREATED = "identity_provider.created"
     PROVIDER_CHANGED = "identity_provider.changed"
     PROVIDER_DELETED = "identity_provider.deleted"
+    IDENTITY_DISCONNECTED = "identity_provider.disconnected"
     DOMAIN_CLAIMED = "email_domain.claimed"
     DOMAIN_VERIFIED = "email_domain.verified"
     DOMAIN_UNPROVEN = "email_domain.unproven"
