@@ -42,12 +42,12 @@ async def test_foreign_ids_and_names_look_like_unknown_ones(
     db: Database,
 ) -> None:
     """With both guards, and with each alone."""
-    mine, stranger = (await issue(caller)).secret, operator_caller(await new_tenant())
+    mine, stranger = (await issue(caller, kind="admin")).secret, operator_caller(await new_tenant())
     async with gateway.http(mine, **rpc_headers()) as owner:
         played = await play(gateway, owner)
         before, revision = await everything(gateway, owner), await revision_of(db, caller)
         secrets = words_of(before) | set(played.ids.values())
-        await attack_tools(attacked, await issue(stranger), db, (stranger, caller), played, secrets)
+        await attack_tools(attacked, await issue(stranger, kind="admin"), db, (stranger, caller), played, secrets)
         assert await revision_of(db, caller) == revision
         assert await everything(gateway, owner) == before
 
@@ -107,7 +107,7 @@ async def test_the_id_of_a_foreign_graph_looks_like_an_unknown_one(
     gateway: RunningGateway, issue: NewApiKey, caller: Caller, new_tenant: NewTenant, db: Database
 ) -> None:
     """Wherever a tool takes a graph, the name of which may be its id."""
-    theirs = (await issue(operator_caller(await new_tenant()))).secret
+    theirs = (await issue(operator_caller(await new_tenant()), kind="admin")).secret
     async with db.transaction(caller, read_only=True) as tx:
         foreign = str((await graphs.get_graph(tx, "default")).id)
     before = await revision_of(db, caller)
