@@ -1,6 +1,5 @@
 """`recollect identity-providers …`: by whom else a tenant's people sign in."""
 
-import sys
 from uuid import UUID
 
 from cyclopts import App
@@ -12,12 +11,12 @@ from recollect.accounts.identity_providers.model import (
     NewProvider,
     ProviderChange,
 )
-from recollect.errors import InvalidInput
 from recollect.platform.db import Transaction
 from recollect.platform.issuers import Issuers
 from recollect.platform.outbound import Outbound
 from recollect.settings import Settings
 from recollect_cli.operations import for_tenant, pepper
+from recollect_cli.standard_input import read_secret
 from recollect_cli.tables import show
 
 app = App(name="identity-providers", help="List, set up, disable and delete a tenant's identity providers.")
@@ -58,7 +57,7 @@ def add(tenant: str, name: str, issuer: str, client_id: str, *, algorithm: str =
         The one by which its ID tokens are signed, such as RS256 or ES256.
     """
     Issuers(Outbound(Settings())).require_address(issuer, path="issuer")
-    new = NewProvider(name, issuer, client_id, _secret(), algorithm)
+    new = NewProvider(name, issuer, client_id, read_secret(None, "client_secret"), algorithm)
 
     async def work(tx: Transaction) -> IdentityProvider:
         return await providers.add_provider(tx, new, pepper=pepper())
@@ -96,7 +95,7 @@ def change(
     secret
         Read another client secret from standard input.
     """
-    wanted = ProviderChange(name, client_id, _secret() if secret else None, algorithm, enabled)
+    wanted = ProviderChange(name, client_id, read_secret(None, "client_secret") if secret else None, algorithm, enabled)
     for_tenant(tenant, lambda tx: providers.change_provider(tx, provider_id, wanted, pepper=pepper()))
 
 
@@ -112,11 +111,3 @@ def delete(tenant: str, provider_id: UUID) -> None:
         Its id, from `recollect identity-providers list`.
     """
     for_tenant(tenant, lambda tx: providers.delete_provider(tx, provider_id))
-
-
-def _secret() -> str:
-    """One line of standard input: what stands in a command is seen by every user of the machine."""
-    secret = sys.stdin.readline().strip()
-    if not secret:
-        raise InvalidInput("Give it on standard input", path="client_secret")
-    return secret

@@ -4,7 +4,14 @@ import os
 import select
 import sys
 from io import BufferedReader, FileIO
-from typing import Any, cast
+from pathlib import Path
+from typing import Annotated, Any, cast
+
+from cyclopts import Parameter
+
+from recollect.errors import InvalidInput
+
+SecretFile = Annotated[Path | None, Parameter(help="A file whose first line is the secret, instead of standard input.")]
 
 CHECK_SECONDS = 0.5
 """How long a read waits for input until Python looks for signals again."""
@@ -29,3 +36,18 @@ def standard_input() -> BufferedReader:
     if os.name == "nt":
         return cast(BufferedReader, sys.stdin.buffer)
     return BufferedReader(InterruptibleFile(sys.stdin.fileno(), closefd=False))
+
+
+def read_secret(file: Path | None, path: str) -> str:
+    """One line of a file, or of standard input: what stands in a command is seen by every user of the machine.
+
+    `path`: what errors call it. Raises InvalidInput.
+    """
+    try:
+        line = sys.stdin.readline() if file is None else file.read_text(encoding="utf-8").partition("\n")[0]
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidInput(f"{file or 'Standard input'} cannot be read", path=path) from error
+    secret = line.strip()
+    if not secret:
+        raise InvalidInput("Give it on standard input, or in a file by --secret-file", path=path)
+    return secret

@@ -67,13 +67,13 @@ from recollect_gateway.mcp_endpoint.endpoint import McpEndpoint
 from recollect_gateway.oauth.authorization import AuthorizationController
 from recollect_gateway.oauth.discovery import DiscoveryController
 from recollect_gateway.oauth.documents import KnownClients
-from recollect_gateway.oauth.forms import MAX_FORM_BYTES
 from recollect_gateway.oauth.published_keys import PublishedKeys
 from recollect_gateway.oauth.registration import RegistrationController
 from recollect_gateway.oauth.resources import Resources
 from recollect_gateway.oauth.token import TokenController
+from recollect_gateway.urlencoded import MAX_FORM_BYTES
 from recollect_gateway.usage import UsageMiddleware, flushed_usage
-from recollect_gateway.web.account import MembershipController, OwnGrantController
+from recollect_gateway.web.account import MembershipController, OwnGrantController, OwnIdentityController
 from recollect_gateway.web.forgotten import ForgottenController, ResetController
 from recollect_gateway.web.joining import JoinController
 from recollect_gateway.web.pages import error_page
@@ -165,6 +165,7 @@ def _pages() -> Router:
             ProviderSignInController,
             AccountController,
             OwnGrantController,
+            OwnIdentityController,
             MembershipController,
             JoinController,
             ForgottenController,

@@ -79,6 +79,7 @@ class ErrorCode(StrEnum):
     MEMBER_NOT_FOUND = "member_not_found"
     MEMBER_EXISTS = "member_exists"
     LAST_OWNER = "last_owner"
+    LAST_SIGN_IN = "last_sign_in"
     INVITATION_NOT_FOUND = "invitation_not_found"
     SESSION_NOT_FOUND = "session_not_found"
     PROVIDER_NOT_FOUND = "provider_not_found"

@@ -8,8 +8,14 @@ from mcp import Client
 from tests.support.gateway import MODES, RunningGateway, held
 
 
+@pytest.fixture
+def key(admin_key: str) -> str:
+    """The secret of an admin's key: one tool of the catalogue is for nobody else."""
+    return admin_key
+
+
 @pytest.fixture(params=MODES)
 async def client(request: pytest.FixtureRequest, gateway: RunningGateway, key: str) -> AsyncIterator[Client]:
-    """Connected with the key of an agent of the test's tenant."""
+    """Connected with the key of an admin of the test's tenant."""
     async with held(gateway.client(key, "/mcp/x/all", revision=request.param)) as client:
         yield client

@@ -68,7 +68,7 @@ def twice(gateway: RunningGateway, db: Database, new_tenant: NewTenant, issue: N
 
     async def filled() -> tuple[Caller, str, Played]:
         caller = operator_caller(await new_tenant())
-        secret, played = (await issue(caller)).secret, Played()
+        secret, played = (await issue(caller, kind="admin")).secret, Played()
         async with gateway.http(secret, **rpc_headers()) as http:
             for name, arguments in EXAMPLES.items():
                 if not TOOLS[name].read_only and not TOOLS[name].destructive:
@@ -221,7 +221,8 @@ class TestWhatToolsDo:
                 answer = await gateway.post(http, "tools/call", called, path="/mcp/x/all")
                 assert ("result" in answer) is offered
                 if not offered:
-                    assert answer["error"] == {"code": -32602, "message": f"Unknown tool: {tool.name}"}
+                    told = f"Unknown tool: {tool.name}. It is for credentials that have the scope {tool.scope}"
+                    assert answer["error"] == {"code": -32602, "message": told}
 
 
 class TestWhatToolsRefuse:

@@ -868,7 +868,7 @@ class TestIsolation:
         self, gateway: RunningGateway, new_tenant: NewTenant, issue: NewApiKey
     ) -> AsyncIterator[LineageClient]:
         """A key of another tenant, with graphs `default` and `theirs`."""
-        secret = (await issue(operator_caller(await new_tenant()))).secret
+        secret = (await issue(operator_caller(await new_tenant()), kind="admin")).secret
         async with client(gateway, secret) as calls:
             yield calls
 
@@ -928,7 +928,7 @@ class TestIsolation:
             name: (await call("create_graph", name=name))["graph"]["id"] for name in ("default", "open", "closed")
         }
         allowed = (graphs["default"], graphs["open"])
-        secret = (await issue(caller, graph_ids=allowed)).secret
+        secret = (await issue(caller, kind="admin", graph_ids=allowed)).secret
         async with client(gateway, secret) as calls:
             yield calls
 

@@ -38,6 +38,7 @@ PAGES = {
     "POST /account/passkeys/{passkey_id}/name",
     "POST /account/passkeys/{passkey_id}/remove",
     "POST /account/password",
+    "POST /account/providers/{provider_id}/disconnect",
     "POST /account/sessions/{session_id}/end",
     "GET /assets/passkeys.js",
     "GET /assets/recollect.css",

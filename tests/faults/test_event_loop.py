@@ -78,7 +78,7 @@ async def tenant_caller(new_tenant: NewTenant) -> Caller:
 
 @pytest.fixture(scope="module")
 async def http(watched: RunningGateway, issue: NewApiKey, tenant_caller: Caller) -> AsyncIterator[httpx2.AsyncClient]:
-    async with watched.http((await issue(tenant_caller)).secret) as http:
+    async with watched.http((await issue(tenant_caller, kind="admin")).secret) as http:
         yield http
 
 

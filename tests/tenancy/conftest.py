@@ -136,6 +136,12 @@ async def _settled(agent: Agent, owner: asyncpg.Connection) -> Neighbour:
         FROM members WHERE tenant_id = $1""",
         caller.tenant_id,
     )
+    await owner.execute(
+        """INSERT INTO sessions (id, person_id, hash, expires_at, user_agent, address)
+        SELECT gen_random_uuid(), person_id, sha256(person_id::text::bytea), now() + interval '1 hour', '', ''
+        FROM members WHERE tenant_id = $1""",
+        caller.tenant_id,
+    )
     for table, columns, values in (
         ("oauth_codes", "redirect_uri, code_challenge", "'https://client.example.com/cb', 'challenge'"),
         ("oauth_access_tokens", "id, scopes", "gen_random_uuid(), '{memory:read}'"),

@@ -84,6 +84,15 @@ FUNCTIONS = {
         "created_at",
         "last_used_at",
     },
+    "list_own_identities(most bigint)": {
+        "tenant_id",
+        "tenant",
+        "tenant_name",
+        "provider_id",
+        "provider_name",
+        "enabled",
+        "last_used_at",
+    },
     "keep_passkey_challenge(new_challenge bytea, of_browser bytea, lifetime interval)": {"keep_passkey_challenge"},
     "take_passkey_challenge(old_challenge bytea, of_browser bytea)": {"held"},
     "find_passkey(credential bytea)": {"id", "person_id", "public_key", "sign_count"},
@@ -545,6 +554,13 @@ OF_WEBHOOKS = """
         ("job.failed", "UPDATE webhooks SET looked_at = now() - interval '1 hour' WHERE tenant_id = $1", True),
         ("key.created", "UPDATE webhooks SET looked_at = now() - interval '1 hour' WHERE tenant_id = $1", True),
         ("member.joined", "UPDATE webhooks SET looked_at = now() - interval '1 hour' WHERE tenant_id = $1", True),
+        ("member.removed", "UPDATE webhooks SET looked_at = now() - interval '1 hour' WHERE tenant_id = $1", False),
+        (
+            "member.removed",
+            """INSERT INTO audit_log (tenant_id, id, actor, action, objects)
+            VALUES ($1, gen_random_uuid(), 'operator', 'member.removed', '{person:x}')""",
+            True,
+        ),
     ],
 )
 async def test_tenants_with_news_are_active_ones_with_a_webhook_that_was_not_told(

@@ -93,6 +93,7 @@ async def test_a_tenant_sees_its_own_members_and_nobody_s_sessions(
             await members.remove_member(tx, other.person.id)
         assert await tx.fetch(Query.compile("SELECT * FROM list_memberships()")) == []
         assert await tx.fetch(Query.compile("SELECT * FROM list_own_grants(100)")) == []
+        assert await tx.fetch(Query.compile("SELECT * FROM list_own_identities(100)")) == []
 
 
 async def test_an_invitation_of_another_tenant_is_not_there(db: Database, both: tuple[SignedIn, SignedIn]) -> None:

@@ -22,7 +22,7 @@ from recollect.platform.db import Database
 from recollect.transfer import file_jobs
 from recollect.transfer.formats import FORMATS
 from recollect_gateway.errors import DOING, RESPONSES, TELLING
-from recollect_gateway.guards import held_to, mirrors
+from recollect_gateway.guards import SCOPE_OPT, held_to, mirrors
 from recollect_gateway.management.pages import Limit, Page, page_of
 from recollect_gateway.preconditions import tagged
 from recollect_gateway.shapes import GRAPH_NAME
@@ -109,14 +109,22 @@ class JobController(Controller):
         async with db.transaction(request.user, read_only=True) as tx:
             return tagged(request, job_body(await jobs.get_job(tx, job_id)))
 
-    @post("/{job_id:uuid}/cancel", responses=DOING, summary="Cancel a job", opt=mirrors("cancel_job"), status_code=200)
+    @post(
+        "/{job_id:uuid}/cancel",
+        responses=DOING,
+        summary="Cancel a job",
+        opt=mirrors("cancel_job") | {SCOPE_OPT: Scope.MEMORY_READ},
+        status_code=200,
+    )
     async def cancel_job(
         self, request: AnyRequest, db: NamedDependency[Database], state: State, job_id: FromPath[UUID]
     ) -> JobBody:
-        """End a job after the step in hand. What it has done stays; one that has ended is left as it is."""
-        request.user.require(Scope.MEMORY_WRITE)
+        """End a job after the step in hand. What it has done stays; one that has ended is left as it is.
+
+        An export that one began oneself, or with `memory:write` any job.
+        """
         async with db.transaction(request.user) as tx:
-            return job_body(await jobs.cancel_job(tx, job_id, JobBounds.of(state.settings)))
+            return job_body(await file_jobs.cancel_job(tx, job_id, JobBounds.of(state.settings)))
 
     @get(
         "/{job_id:uuid}/output",

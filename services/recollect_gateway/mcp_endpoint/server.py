@@ -73,7 +73,7 @@ class McpHandlers:
         request, tool = request_of(context), TOOLS.get(params.name)
         if tool is None or not request.knows(tool):
             forget_tool_name()
-            raise MCPError(INVALID_PARAMS, f"Unknown tool: {params.name}")
+            raise MCPError(INVALID_PARAMS, _unknown(request, params.name, tool))
         tool = request.dialect_of(tool)
         started = time.perf_counter()
         code: str | None = "cancelled"
@@ -104,6 +104,14 @@ class McpHandlers:
         if self.services.tally is not None and isinstance(request.sender, Caller):
             counts = Counts(calls=1, errors=int(failed), bytes_received=request.body.received)
             self.services.tally.count(request.sender.tenant_id, kind, name, counts)
+
+
+def _unknown(request: McpRequest, name: str, tool: ToolSpec | None) -> str:
+    """What is said of a tool that the request is not offered; where that is for want of its scope, which that is."""
+    sender = request.sender
+    if tool is not None and isinstance(sender, Caller) and request.selection.reaches(tool, sender):
+        return f"Unknown tool: {name}. It is for credentials that have the scope {tool.scope}"
+    return f"Unknown tool: {name}"
 
 
 async def _parsed(request: McpRequest, tool: ToolSpec, arguments: dict[str, Any]) -> Any:

@@ -32,16 +32,10 @@ def missing_scope(request: McpRequest, message: bytes) -> Scope | None:
     if not isinstance(caller, Caller) or caller.role is None or ROLE_SCOPES[caller.role] <= caller.scopes:
         return None
     tool = _called(message)
-    if tool is None or not _could_be_offered(request, tool, caller):
+    if tool is None or not request.selection.reaches(tool, caller):
         return None
     grantable = tool.scope in ROLE_SCOPES[caller.role] and not caller.may(tool.scope)
     return tool.scope if grantable else None
-
-
-def _could_be_offered(request: McpRequest, tool: ToolSpec, caller: Caller) -> bool:
-    """Whether the request is offered the tool but for its scope."""
-    selection = request.selection
-    return selection.chooses(tool) and bool(tool.toolsets & selection.chosen(caller))
 
 
 def _called(message: bytes) -> ToolSpec | None:

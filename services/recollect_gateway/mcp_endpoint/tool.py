@@ -68,7 +68,9 @@ Substitute = Callable[[Services], Awaitable[Reply]]
 
 @dataclass(frozen=True, slots=True)
 class ToolSpec:
-    """One tool of the catalogue. Its scope follows from whether it writes.
+    """One tool of the catalogue.
+
+    Its scope follows from whether it writes, unless it `needs` another: as the route does that does the same.
 
     `render_error` is how the dialect of its toolset tells errors; `substitute` answers where a tool tells that the
     database is away by a result that is no error. `dialects`: how toolsets that it stands in as a guest tell it, each
@@ -85,6 +87,7 @@ class ToolSpec:
     read_only: bool = False
     destructive: bool = False
     idempotent: bool = False
+    needs: Scope | None = None
     render_error: ErrorRenderer = tool_error
     substitute: Substitute | None = None
     dialects: tuple["ToolSpec", ...] = ()
@@ -99,7 +102,7 @@ class ToolSpec:
     @property
     def scope(self) -> Scope:
         """The scope that a credential needs for it."""
-        return Scope.MEMORY_READ if self.read_only else Scope.MEMORY_WRITE
+        return self.needs or (Scope.MEMORY_READ if self.read_only else Scope.MEMORY_WRITE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +118,11 @@ class Selection:
 
     def offers(self, tool: ToolSpec, caller: Caller) -> bool:
         """Whether the tool is listed for this caller, and may be called: one filter decides both."""
-        return self.chooses(tool) and bool(tool.toolsets & self.chosen(caller)) and caller.may(tool.scope)
+        return self.reaches(tool, caller) and caller.may(tool.scope)
+
+    def reaches(self, tool: ToolSpec, caller: Caller) -> bool:
+        """Whether the tool is offered to this caller, or would be if their scopes allowed it."""
+        return self.chooses(tool) and bool(tool.toolsets & self.chosen(caller))
 
     def chosen(self, caller: Caller) -> frozenset[str]:
         """The toolsets that were asked for and that the credential reaches."""

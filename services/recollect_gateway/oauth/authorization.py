@@ -25,11 +25,12 @@ from recollect_gateway.oauth.authorization_requests import (
     RedirectedError,
     Unanswerable,
 )
-from recollect_gateway.oauth.consent import ALLOW, MAX_GRAPHS, ConsentQuestion, approval, ask, ask_where, field_of
+from recollect_gateway.oauth.consent import ALLOW, CHECKED, MAX_GRAPHS, ConsentQuestion, approval, ask, ask_where
 from recollect_gateway.oauth.discovery import AUTHORIZE
 from recollect_gateway.oauth.documents import NoClient
-from recollect_gateway.oauth.forms import MalformedParameters, read_query
-from recollect_gateway.web.forms import read_form
+from recollect_gateway.oauth.forms import read_query
+from recollect_gateway.urlencoded import MalformedParameters
+from recollect_gateway.web.forms import field, read_form
 from recollect_gateway.web.pages import page
 from recollect_gateway.web.sessions import signed_in, to_sign_in
 
@@ -53,7 +54,7 @@ class AuthorizationController(Controller):
     @post("/")
     async def decide(self, request: AnyRequest, state: State) -> Response[Any]:
         """Allow or deny: the browser goes back to the client, with a code or an error."""
-        return await _answered(request, state, await read_form(request))
+        return await _answered(request, state, await read_form(request, several=CHECKED))
 
 
 async def _answered(request: AnyRequest, state: State, form: Mapping[str, list[str]] | None) -> Response[Any]:
@@ -97,7 +98,7 @@ async def _asked_of(
     asked: AuthorizationRequest,
     form: Mapping[str, list[str]] | None,
 ) -> Response[Any]:
-    if form is not None and field_of(form, "decision") != ALLOW:
+    if form is not None and field(form, "decision") != ALLOW:
         return _back(_endpoint(state).denied(asked, "access_denied", "The person said no."))
     memberships = await _memberships(state, person, asked, parameters.get("tenant"))
     if len(memberships) > 1:

@@ -17,10 +17,14 @@ from recollect.graph.graphs.model import Graph
 from recollect_gateway.mcp_endpoint.catalogue import TOOLSETS, known_toolsets
 from recollect_gateway.oauth.authorization_requests import AuthorizationRequest
 from recollect_gateway.oauth.discovery import AUTHORIZE
+from recollect_gateway.web.forms import field
 from recollect_gateway.web.pages import page
 
 AnyRequest = Request[Any, Any, Any]
 Form = Mapping[str, Sequence[str]]
+
+CHECKED = frozenset({"scope", "graph", "toolset"})
+"""Boxes of the form, of which several may be checked."""
 
 MAX_GRAPHS = 200
 """Graphs that a page offers, by name; where there are more, the others are reached by allowing all."""
@@ -98,13 +102,8 @@ def approval(question: ConsentQuestion, form: Form) -> Approval:
     )
 
 
-def field_of(form: Form, name: str) -> str:
-    """The one value of a field, or nothing."""
-    return next(iter(form.get(name, ())), "")
-
-
 def _chosen_graphs(question: ConsentQuestion, form: Form) -> tuple[UUID, ...] | None:
-    if field_of(form, "graphs") != "some":
+    if field(form, "graphs") != "some":
         return None
     chosen = tuple(graph.id for graph in question.graphs if str(graph.id) in form.get("graph", ()))
     if not chosen:
@@ -113,7 +112,7 @@ def _chosen_graphs(question: ConsentQuestion, form: Form) -> tuple[UUID, ...] | 
 
 
 def _chosen_toolsets(form: Form) -> tuple[str, ...] | None:
-    if field_of(form, "toolsets") != "some":
+    if field(form, "toolsets") != "some":
         return None
     chosen = known_toolsets(form.get("toolset", ()))
     if not chosen:

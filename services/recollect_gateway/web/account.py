@@ -5,6 +5,7 @@ from typing import Any
 from litestar import Controller, Request, Response, post
 from litestar.response import Redirect
 
+from recollect.accounts.identity_providers import own
 from recollect.accounts.identity_providers import service as providers
 from recollect.accounts.members import service as members
 from recollect.accounts.oauth.grants import service as grants
@@ -12,6 +13,7 @@ from recollect.accounts.passkeys import service as passkeys
 from recollect.accounts.people import service as people
 from recollect.accounts.people.model import PersonSession
 from recollect.errors import Conflict, ErrorCode, NotFound
+from recollect_gateway.addresses import site_of_client
 from recollect_gateway.web.forms import read_form
 from recollect_gateway.web.pages import go_to, page
 from recollect_gateway.web.sessions import signed_in
@@ -35,6 +37,27 @@ class OwnGrantController(Controller):
         if session is not None:
             db, grant_id = request.app.state.db, request.path_params["grant_id"]
             await grants.end_own_grant(db, session.person_id, grant_id, within=session.confined_to)
+        return go_to("/account")
+
+
+class OwnIdentityController(Controller):
+    """What the signed-in person is at identity providers."""
+
+    path = "/account/providers"
+    include_in_schema = False
+
+    @post("/{provider_id:uuid}/disconnect")
+    async def disconnect(self, request: AnyRequest) -> Response[str] | Redirect:
+        """Be nobody there any more; not where it is the last way to sign in."""
+        await read_form(request)
+        session = await signed_in(request)
+        if session is None:
+            return go_to("/sign-in")
+        provider_id = request.path_params["provider_id"]
+        try:
+            await own.disconnect(request.app.state.db, session, provider_id, address=site_of_client(request))
+        except Conflict as error:
+            return await account_page(request, session, status=409, fault=error.message)
         return go_to("/account")
 
 
@@ -74,6 +97,7 @@ async def account_page(
         providers=await providers.offered(db, slugs) if within is None else [],
         sessions=await people.list_sessions(db, person_id, within=within),
         grants=await grants.list_own_grants(db, person_id, within=within),
+        identities=await own.list_own_identities(db, person_id) if within is None else [],
         passkeys=await passkeys.list_passkeys(db, person_id) if within is None else [],
         fault=fault,
         done=done,

@@ -6,13 +6,14 @@ from litestar import Controller, Request, Response, get, post
 from litestar.datastructures import State
 from litestar.response import Redirect
 
-from recollect.accounts.people import resets
+from recollect.accounts.people import notices, resets
 from recollect.accounts.people.resets import OpenReset
 from recollect.errors import InvalidInput
 from recollect.platform.mail import Mailer, MailFailed
 from recollect_gateway.addresses import site_of_client
 from recollect_gateway.admission import by_address, take_for_reset
 from recollect_gateway.web.forms import field, read_form
+from recollect_gateway.web.notices import tell
 from recollect_gateway.web.pages import go_to, page
 from recollect_gateway.web.sessions import no_session_cookie
 
@@ -72,6 +73,7 @@ class ResetController(Controller):
             )
         except InvalidInput as error:
             return _form(request, reset, status=400, fault=error.message)
+        tell(request, lambda mailer: notices.tell_of_password(mailer, reset.email, address=site_of_client(request)))
         answer = go_to("/sign-in")
         answer.set_cookie(no_session_cookie(request))
         return answer

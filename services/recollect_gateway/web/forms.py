@@ -6,15 +6,16 @@ the hash; the public edge refuses its requests by their `Origin`, too.
 
 import hmac
 import secrets
+from collections.abc import Collection, Mapping, Sequence
 from hashlib import sha256
 from typing import Any
-from urllib.parse import parse_qsl
 
 from litestar import Request
 from litestar.connection import ASGIConnection
 from litestar.datastructures import Cookie
 
-from recollect.errors import Forbidden, InvalidInput
+from recollect.errors import Forbidden
+from recollect_gateway.urlencoded import form_parameters
 
 AnyConnection = ASGIConnection[Any, Any, Any, Any]
 AnyRequest = Request[Any, Any, Any]
@@ -22,7 +23,6 @@ TENANT_HEADER = "x-recollect-tenant"
 """Names the tenant as whose member a browser calls. No form can send it, nor another site's page without our leave."""
 
 TOKEN_FIELD = "form_token"  # noqa: S105 - a field's name
-MAX_FORM_BYTES = 32 * 1024
 MAX_FIELDS = 500
 MAX_COOKIE = 100
 _STALE = "This form is too old, or was not sent from our page. Go back, reload the page, and send it again."
@@ -63,12 +63,12 @@ def form_token(pepper: bytes, cookie: str) -> str:
     return hmac.new(pepper, b"form:" + cookie.encode(), sha256).hexdigest()
 
 
-async def read_form(request: AnyRequest) -> dict[str, list[str]]:
-    """The fields of a form that was sent from our page, each with its values.
+async def read_form(request: AnyRequest, *, several: Collection[str] = ()) -> dict[str, list[str]]:
+    """The fields of a form that was sent from our page, each with its value; those of `several` with their values.
 
     Raises Forbidden for one that was not, InvalidInput for what is no form or too long.
     """
-    fields = await _fields(request)
+    fields = await form_parameters(request, most=MAX_FIELDS, several=several)
     held = request.cookies.get(cookie_name(request, "form"), "")
     token = fields.get(TOKEN_FIELD, [""])[0]
     if not held or not hmac.compare_digest(form_token(request.app.state.pepper, held).encode(), token.encode()):
@@ -76,22 +76,6 @@ async def read_form(request: AnyRequest) -> dict[str, list[str]]:
     return fields
 
 
-def field(fields: dict[str, list[str]], name: str) -> str:
+def field(fields: Mapping[str, Sequence[str]], name: str) -> str:
     """The one value of a field, or nothing."""
     return fields.get(name, [""])[0]
-
-
-async def _fields(request: AnyRequest) -> dict[str, list[str]]:
-    if request.content_type[0] != "application/x-www-form-urlencoded":
-        raise InvalidInput("A form is sent as application/x-www-form-urlencoded")
-    body = await request.body()
-    if len(body) > MAX_FORM_BYTES:
-        raise InvalidInput(f"A form holds {MAX_FORM_BYTES} bytes at most")
-    try:
-        pairs = parse_qsl(body.decode("ascii"), keep_blank_values=True, max_num_fields=MAX_FIELDS, errors="strict")
-    except ValueError:  # UnicodeDecodeError is one
-        raise InvalidInput("This is no form") from None
-    fields: dict[str, list[str]] = {}
-    for name, value in pairs:
-        fields.setdefault(name, []).append(value)
-    return fields

@@ -7,11 +7,14 @@ from litestar.response import Redirect
 
 from recollect.accounts.identity.model import hash_secret
 from recollect.accounts.passkeys import service as passkeys
+from recollect.accounts.people import notices
 from recollect.accounts.people import service as people
 from recollect.errors import Conflict, InvalidInput, Unauthenticated
+from recollect_gateway.addresses import site_of_client
 from recollect_gateway.admission import by_address, take_for_account
 from recollect_gateway.web.account import account_page
 from recollect_gateway.web.forms import cookie_name, field, read_form
+from recollect_gateway.web.notices import tell
 from recollect_gateway.web.pages import go_to, next_place
 from recollect_gateway.web.sessions import browser_of, session_cookie, signed_in
 from recollect_gateway.web.sign_in import sign_in_page
@@ -85,6 +88,7 @@ class OwnPasskeyController(Controller):
             )
         except (InvalidInput, Conflict) as error:
             return await account_page(request, session, status=400, fault=error.message)
+        tell(request, lambda mailer: notices.tell_of_passkey(mailer, session.email, address=site_of_client(request)))
         return await account_page(request, session, done="The passkey is added: you can sign in by it.")
 
     @post("/{passkey_id:uuid}/name")

@@ -32,7 +32,8 @@ from recollect.accounts.tenants.model import SLUG
 from recollect.errors import NotFound
 from recollect_gateway.admission import by_address
 from recollect_gateway.oauth.resources import Resources
-from recollect_gateway.web.forms import MAX_COOKIE, cookie_name, field, own_cookie, read_form
+from recollect_gateway.urlencoded import MalformedParameters, parameters
+from recollect_gateway.web.forms import MAX_COOKIE, MAX_FIELDS, cookie_name, field, own_cookie, read_form
 from recollect_gateway.web.pages import go_to, next_place, page
 from recollect_gateway.web.sessions import browser_of, session_cookie, signed_in
 
@@ -163,8 +164,10 @@ def _held(request: AnyRequest) -> str | None:
 
 def _told(request: AnyRequest) -> dict[str, str]:
     """What came back in the address, each once and of a bounded length. Raises SignInRefused."""
-    pairs = list(request.query_params.multi_items())
-    told = dict(pairs)
-    if len(told) != len(pairs) or any(len(value) > MAX_RETURNED for value in told.values()):
+    try:
+        found = parameters(request.scope["query_string"], most=MAX_FIELDS)
+    except MalformedParameters:
+        raise SignInRefused("This is no answer of an identity provider.") from None
+    if any(len(value) > MAX_RETURNED for (value,) in found.values()):
         raise SignInRefused("This is no answer of an identity provider.")
-    return told
+    return {name: value for name, (value,) in found.items()}

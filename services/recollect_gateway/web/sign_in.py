@@ -8,6 +8,7 @@ from litestar.background_tasks import BackgroundTask
 from litestar.params import FromQuery
 from litestar.response import Redirect
 
+from recollect.accounts.people import notices
 from recollect.accounts.people import service as people
 from recollect.accounts.people.model import MAX_EMAIL, Browser
 from recollect.errors import InvalidInput, RecollectError, Unauthenticated
@@ -16,6 +17,7 @@ from recollect_gateway.addresses import site_of_client
 from recollect_gateway.admission import by_address, take_for_account
 from recollect_gateway.web.account import account_page
 from recollect_gateway.web.forms import field, read_form
+from recollect_gateway.web.notices import tell
 from recollect_gateway.web.pages import go_to, next_place, page
 from recollect_gateway.web.providers import offered_to, organization_meant
 from recollect_gateway.web.sessions import browser_of, no_session_cookie, session_cookie, signed_in, to_sign_in
@@ -110,6 +112,7 @@ class AccountController(Controller):
             )
         except InvalidInput as error:
             return await account_page(request, session, status=400, fault=error.message)
+        tell(request, lambda mailer: notices.tell_of_password(mailer, session.email, address=site_of_client(request)))
         return await account_page(
             request, session, done="Your password is changed, and your other sessions have ended."
         )

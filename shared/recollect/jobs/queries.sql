@@ -199,6 +199,12 @@ UPDATE jobs SET output_bytes = 0, output_deleted = true
 WHERE tenant_id = :tenant_id AND id = :job_id AND status = 'succeeded' AND NOT output_deleted
 RETURNING id;
 
+-- name: lock_kept_files
+-- One call at a time of a caller counts its jobs of a kind, and starts one: the bound is counted, not guessed.
+SELECT pg_advisory_xact_lock(
+    hashtextextended('recollect.jobs.files ' || :tenant_id::uuid::text || ' ' || :subject::text || ' ' || :kind::text, 0)
+);
+
 -- name: count_kept_files
 -- How many jobs of a kind the caller started that are under way or keep a file.
 SELECT count(*) FROM jobs

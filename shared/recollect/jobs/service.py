@@ -116,9 +116,16 @@ async def delete_output(tx: Transaction, job_id: UUID) -> tuple[Job, bool]:
     return await get_job(tx, job_id), deleted
 
 
-async def require_few_kept(tx: Transaction, kind: str, most: int) -> None:
-    """Raise Conflict where the caller started as many jobs of a kind that are under way or keep a file."""
-    if await store.count_kept_files(tx, kind) >= most:
+async def require_few_kept(tx: Transaction, new: NewJob, most: int) -> None:
+    """Raise Conflict where the caller started as many jobs of its kind that are under way or keep a file.
+
+    Not where an equal one is under way, which `schedule` answers. Until the transaction ends nobody else is let by, so
+    that several calls at once start no more.
+    """
+    await store.lock_kept_files(tx, new.kind)
+    if new.digest and await store.find_equal(tx, new.digest):
+        return
+    if await store.count_kept_files(tx, new.kind) >= most:
         raise Conflict(
             f"{most} of your jobs of this kind are under way or keep a file. Delete what they left, or wait.",
             code=ErrorCode.TOO_MANY_JOBS,

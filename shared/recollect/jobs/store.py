@@ -189,6 +189,11 @@ async def delete_output(tx: Transaction, job_id: UUID) -> bool:
     return await tx.fetchval(queries.delete_output, job_id=job_id) is not None
 
 
+async def lock_kept_files(tx: Transaction, kind: str) -> None:
+    """Wait until no other call of the caller counts jobs of this kind and starts another."""
+    await tx.execute(queries.lock_kept_files, subject=tx.caller.subject, kind=kind)
+
+
 async def count_kept_files(tx: Transaction, kind: str) -> int:
     """How many jobs of a kind the caller started that are under way or keep a file."""
     number: int = await tx.fetchval(queries.count_kept_files, subject=tx.caller.subject, kind=kind)

@@ -38,6 +38,17 @@ async def delete_output(tx: Transaction, job_id: UUID) -> Job:
     return job
 
 
+async def cancel_job(tx: Transaction, job_id: UUID, bounds: JobBounds) -> Job:
+    """Ask a job to end, as `jobs.cancel_job` does. Who began an export may, and whoever may write memory.
+
+    Raises NotFound, or Forbidden.
+    """
+    job = await jobs.get_job(tx, job_id)
+    if job.kind != EXPORT_GRAPH or job.created_by != tx.caller.subject:
+        tx.caller.require(Scope.MEMORY_WRITE)
+    return await jobs.cancel_job(tx, job_id, bounds)
+
+
 async def start_export(tx: Transaction, export: Export, bounds: JobBounds) -> Job:
     """Start a job that writes the snapshot of an export to a file.
 
@@ -47,11 +58,11 @@ async def start_export(tx: Transaction, export: Export, bounds: JobBounds) -> Jo
     To read is enough, but a file is stored: who may not write has few at once, so that nobody who only reads fills what
     imports need.
     """
-    if not tx.caller.may(Scope.MEMORY_WRITE):
-        await jobs.require_few_kept(tx, EXPORT_GRAPH, MAX_READERS_FILES)
     arguments = {"format": export.format, "revision": export.snapshot.revision}
     asked = msgspec.json.encode(replace(export.only, tags=tuple(sorted({tag.casefold() for tag in export.only.tags}))))
     new = NewJob(EXPORT_GRAPH, export.snapshot.graph_id, arguments, total=total_of(export), held=True, asked=asked)
+    if not tx.caller.may(Scope.MEMORY_WRITE):
+        await jobs.require_few_kept(tx, new, MAX_READERS_FILES)
     job = await jobs.schedule(tx, new)
     if job.input_bytes:
         return job

@@ -15,11 +15,14 @@ from recollect.errors import NotFound
 from recollect.platform.db import Database
 from recollect.settings import Settings
 from recollect_gateway.admission import RESETS_PER_HOUR
+from tests.integration.gateway.test_passkeys import add as add_passkey
+from tests.support.authenticator import Authenticator
 from tests.support.gateway import RunningGateway, eventually, serving
 from tests.support.mail_server import MailServer, mail_server
 from tests.support.people import PASSWORD, browser, joined, new_email, send_form, sign_in, submit
 
 ANOTHER = "seven lanterns over harbour mud"
+CHANGED = "Your password was changed on Recollect"
 
 
 @pytest.fixture
@@ -71,6 +74,30 @@ async def test_a_link_goes_to_the_address_and_ends_all_sessions(
         assert (await elsewhere.get("/account")).status_code == 303
     assert (await sign_in(http, person.email)).status_code == 401
     assert (await sign_in(http, person.email, ANOTHER)).status_code == 303
+    await mail.wait_for_messages(2)
+    assert (mail.messages[1]["To"], mail.messages[1]["Subject"]) == (person.email, CHANGED)
+
+
+async def test_whose_account_it_is_hears_of_another_password_and_of_a_passkey(
+    http: httpx2.AsyncClient, mailing: RunningGateway, mail: MailServer, db: Database, caller: Caller, pepper: bytes
+) -> None:
+    """Who holds a stolen session does neither unseen. What was refused is told to nobody."""
+    person = await joined(db, caller, Role.READER, pepper=pepper)
+    await sign_in(http, person.email)
+    for old in ("not the password", PASSWORD):
+        await submit(http, "/account", "/account/password", old_password=old, password=ANOTHER)
+    for password in (PASSWORD, ANOTHER):
+        await add_passkey(http, Authenticator(mailing.url), password=password)
+    await mail.wait_for_messages(2)
+    assert [(message["To"], message["Subject"]) for message in mail.messages] == [
+        (person.email, CHANGED),
+        (person.email, "A passkey was added on Recollect"),
+    ]
+    for message in mail.messages:
+        told = message.get_content()
+        assert "127.0.0.1" in told
+        assert "Laptop" not in told, "nothing that was chosen by whoever did it"
+        assert "://" not in told
 
 
 async def test_who_has_no_account_gets_nothing_and_the_same_answer(

@@ -1,5 +1,6 @@
 """What jobs leave: made by who may only read, fetched, and deleted so that others have room."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 from uuid import uuid4
@@ -95,6 +96,36 @@ async def test_who_may_only_read_has_few_at_once(
     await started(reader, "dot")
     for format in ("json", "csv", "dot", "gexf"):
         await started(writer, format)
+
+
+async def test_also_where_many_are_asked_for_at_the_same_moment(
+    writer: httpx2.AsyncClient, reader: httpx2.AsyncClient
+) -> None:
+    formats = ("json", "csv", "dot", "gexf", "graphml", "mermaid")
+    answers = await asyncio.gather(*(reader.post(EXPORTS, json={"format": format}) for format in formats))
+    assert sorted(answer.status_code for answer in answers) == [202, 202, 409, 409, 409, 409]
+    begun = [answer.json() for answer in answers if answer.status_code == 202]
+    assert [await started(reader, formats[answers.index(each)]) for each in answers if each.is_success] == begun, (
+        "an equal one that is under way is answered, however many there are"
+    )
+
+
+async def test_who_may_only_read_cancels_an_export_of_their_own(
+    gateway: RunningGateway,
+    issue: NewApiKey,
+    caller: Caller,
+    writer: httpx2.AsyncClient,
+    reader: httpx2.AsyncClient,
+) -> None:
+    own, theirs = await started(reader), await started(writer, "csv")
+    other = await issue(caller, scopes=frozenset({Scope.MEMORY_READ}))
+    async with gateway.http(other.secret) as http:
+        problem(await http.post(f"/v1/jobs/{own['id']}/cancel"), 403, "scope_required")
+    assert (await reader.post(f"/v1/jobs/{own['id']}/cancel")).json()["status"] == "cancelled"
+    problem(await reader.post(f"/v1/jobs/{theirs['id']}/cancel"), 403, "scope_required")
+    looked = (await writer.post("/v1/graphs/default/reindex")).json()
+    problem(await reader.post(f"/v1/jobs/{looked['id']}/cancel"), 403, "scope_required")
+    assert (await writer.post(f"/v1/jobs/{theirs['id']}/cancel")).json()["status"] == "cancelled"
 
 
 async def test_it_is_for_whoever_started_it_and_for_who_may_write(

@@ -72,8 +72,9 @@ INTERNALS = (
 
 
 @pytest.fixture
-async def http(gateway: RunningGateway, key: str) -> AsyncIterator[httpx2.AsyncClient]:
-    async with gateway.http(key, **rpc_headers()) as http:
+async def http(gateway: RunningGateway, admin_key: str) -> AsyncIterator[httpx2.AsyncClient]:
+    """With every scope, so that it is offered every tool."""
+    async with gateway.http(admin_key, **rpc_headers()) as http:
         yield http
 
 
@@ -115,7 +116,7 @@ class TestWhatIsOffered:
     async def test_address_and_headers_choose(
         self,
         gateway: RunningGateway,
-        key: str,
+        admin_key: str,
         tenant: Tenant,
         revision: str,
         path: str,
@@ -123,7 +124,7 @@ class TestWhatIsOffered:
         offered: list[str],
     ) -> None:
         address = path.format(tenant=tenant.slug)
-        async with gateway.client(key, address, revision=revision, headers=headers) as client:
+        async with gateway.client(admin_key, address, revision=revision, headers=headers) as client:
             assert [tool.name for tool in (await client.list_tools()).tools] == offered
 
     @pytest.mark.parametrize(
@@ -191,7 +192,7 @@ class TestWhatIsOffered:
     ) -> None:
         admin = await issue(caller, kind="admin", scopes=frozenset({Scope.TENANT_ADMIN}))
         async with gateway.client(admin.secret, "/mcp/x/all", revision=revision) as client:
-            assert (await client.list_tools()).tools == []
+            assert [tool.name for tool in (await client.list_tools()).tools] == ["delete_graph"]
             assert (await client.list_resources()).resources == []
             with pytest.raises(MCPError, match="Unknown resource"):
                 await client.read_resource("memory://knowledge-graph")

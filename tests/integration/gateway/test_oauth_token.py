@@ -241,6 +241,30 @@ class TestTokensAtWork:
                 f'resource_metadata="{metadata}"'
             )
 
+    async def test_the_deletion_of_a_graph_asks_for_what_its_route_asks_for(
+        self,
+        visitor: Visitor,
+        client: HandClient,
+        web: httpx2.AsyncClient,
+        issue: NewApiKey,
+        db: Database,
+        caller: Caller,
+        person: Person,
+    ) -> None:
+        """An admin's client is challenged; a member's, and a key that may write, are told what they lack."""
+        delete, path = ("delete_graph", {"graph": "notes"}), "/mcp/x/lineage"
+        lacking = "Unknown tool: delete_graph. It is for credentials that have the scope tenant:admin"
+        key, token = (await issue(caller)).secret, (await client.tokens(visitor))["access_token"]
+        for secret in (key, token):
+            assert rpc_answer((await called(web, secret, delete, path)).text)["error"]["message"] == lacking
+        async with db.transaction(caller) as tx:
+            await members.change_role(tx, person.id, Role.ADMIN)
+        answer = await called(web, token, delete, path)
+        assert (answer.status_code, 'scope="tenant:admin"' in answer.headers["www-authenticate"]) == (403, True)
+        token = (await client.tokens(visitor, scope="tenant:admin"))["access_token"]
+        done = rpc_answer((await called(web, token, delete, path)).text)["result"]["structuredContent"]
+        assert done == {"graph": "notes", "deleted": False}
+
     @pytest.mark.parametrize(
         ("tool", "path", "chosen"),
         [

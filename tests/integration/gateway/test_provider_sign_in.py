@@ -615,3 +615,60 @@ class TestTwoTenants:
         assert (await sign_in_by(http, acme.idp, twin.page)).status_code == 403
         assert (await sign_in_by(http, acme.idp, acme.page)).status_code == 303
         assert not await is_member(http, other_caller.tenant)
+
+
+class TestDisconnecting:
+    async def test_who_has_a_password_disconnects_a_provider_and_its_sessions_end(
+        self, gateway: RunningGateway, http: httpx2.AsyncClient, acme: Organization, owner: asyncpg.Connection
+    ) -> None:
+        person = await joined(acme.db, acme.caller, Role.MEMBER, pepper=acme.pepper)
+        await connected(http, acme, person.email)
+        async with browser(gateway) as by_provider:
+            assert (await sign_in_by(by_provider, acme.idp, acme.page)).status_code == 303
+            assert await is_signed_in(by_provider)
+            offered = (await by_provider.get("/account")).text
+            assert "disconnect" not in offered
+            barred = await send_form(by_provider, offered, disconnecting(acme))
+            assert barred.status_code == 403, "who came by the provider does not take it away"
+            shown = (await http.get("/account")).text
+            assert "Acme Login" in shown
+            assert (await send_form(http, shown, disconnecting(acme))).status_code == 303
+            assert not await is_signed_in(by_provider)
+            assert (await sign_in_by(by_provider, acme.idp, acme.page)).status_code == 403
+        assert await is_signed_in(http)
+        assert (await send_form(http, shown, disconnecting(acme))).status_code == 404
+        acts = await owner.fetch(
+            "SELECT actor, objects FROM audit_log WHERE tenant_id = $1 AND action = 'identity_provider.disconnected'",
+            acme.caller.tenant_id,
+        )
+        assert [tuple(row) for row in acts] == [
+            (f"person:{person.id}", [f"person:{person.id}", f"identity_provider:{acme.provider.id}"])
+        ]
+
+    async def test_the_last_way_to_sign_in_stays(
+        self, http: httpx2.AsyncClient, acme: Organization, owner: asyncpg.Connection
+    ) -> None:
+        person = await joined(acme.db, acme.caller, Role.MEMBER, pepper=acme.pepper)
+        await connected(http, acme, person.email)
+        await owner.execute("UPDATE people SET password_hash = NULL WHERE id = $1", person.id)
+        shown = (await http.get("/account")).text
+        refused = await send_form(http, shown, disconnecting(acme))
+        assert (refused.status_code, "only way" in refused.text) == (409, True)
+        await owner.execute(
+            """INSERT INTO passkeys (id, person_id, credential_id, public_key, sign_count, name)
+            VALUES (gen_random_uuid(), $1, uuid_send($1), 'x', 0, 'Laptop')""",
+            person.id,
+        )
+        assert (await send_form(http, shown, disconnecting(acme))).status_code == 303
+
+
+async def connected(http: httpx2.AsyncClient, acme: Organization, email: str) -> None:
+    """Somebody signs in with their password and connects the provider."""
+    await sign_in(http, email)
+    acme.idp.account = Account(email=email)
+    answer = await sign_in_by(http, acme.idp, "/account")
+    assert (answer.status_code, answer.headers.get("location")) == (303, "/account"), answer.text
+
+
+def disconnecting(acme: Organization) -> str:
+    return f"/account/providers/{acme.provider.id}/disconnect"

@@ -2,12 +2,15 @@
 
 import asyncio
 from datetime import UTC, datetime, timedelta
+from uuid import UUID
 
 import asyncpg
 import pytest
 from standardwebhooks import Webhook as Verifier
 from standardwebhooks import WebhookVerificationError
 
+from recollect.accounts.audit import service as audit
+from recollect.accounts.audit.model import AuditFilter
 from recollect.caller import Caller
 from recollect.errors import Conflict, ErrorCode
 from recollect.platform import outbound
@@ -172,6 +175,13 @@ class TestRetries:
         assert "secret" not in stored
 
 
+async def acts_on(desk: WebhookDesk, webhook_id: UUID) -> list[tuple[str, str, object]]:
+    """Of the audit log, what the worker did with a webhook."""
+    async with desk.db.transaction(desk.caller, read_only=True) as tx:
+        entries = await audit.list_entries(tx, AuditFilter(actor="worker", object=f"webhook:{webhook_id}"))
+    return [(entry.actor, entry.action, entry.details) for entry in entries]
+
+
 class TestDisabling:
     async def test_gone_disables_at_once(self, desk: WebhookDesk, receiver: Receiver) -> None:
         receiver.answers = [plain(b"", status="410 Gone")]
@@ -182,6 +192,7 @@ class TestDisabling:
         await desk.tell()
         webhook = await desk.look(made.webhook.id)
         assert (webhook.enabled, webhook.disabled_reason, len(receiver.ids)) == (False, "gone", 1)
+        assert await acts_on(desk, webhook.id) == [("worker", "webhook.disabled", {"reason": "gone"})]
         [delivery] = await desk.deliveries(made.webhook.id)
         assert (delivery.status, delivery.last_error) == ("failed", "gone")
         with pytest.raises(Conflict) as refused:
@@ -204,6 +215,7 @@ class TestDisabling:
         webhook = await desk.look(made.webhook.id)
         assert (webhook.enabled, webhook.disabled_reason) == (False, "failing")
         assert webhook.disabled_at
+        assert await acts_on(desk, webhook.id) == [("worker", "webhook.disabled", {"reason": "failing"})]
         await desk.wait_no_longer()
         await desk.tell()
         assert await worker._claim(desk.worker, desk.caller.tenant_id) == [], "also where it was found due before"

@@ -8,6 +8,7 @@ import pytest
 
 from recollect.accounts.identity import service as identity
 from recollect.accounts.identity.model import NewKey
+from recollect.accounts.members import service as members
 from recollect.accounts.tenants import service as tenants
 from recollect.caller import Role
 from recollect.errors import ErrorCode
@@ -270,6 +271,18 @@ class TestPeopleAndKeys:
             "member.joined",
             {"person": str(person.id), "role": "member"},
         )
+
+    async def test_who_is_removed_is_told_each_time(self, desk: WebhookDesk, receiver: Receiver) -> None:
+        made = await desk.make(receiver.url, EventType.MEMBER_REMOVED)
+        person = await joined(desk.db, desk.caller, Role.READER, pepper=desk.pepper)
+        for role in (Role.READER, Role.MEMBER):
+            async with desk.db.transaction(desk.caller) as tx:
+                await members.add_member(tx, person.id, role)
+                await members.remove_member(tx, person.id)
+            for _ in range(2):
+                await desk.tell()
+        told = [(event["type"], event["data"]) for event in receiver.events(made.secret)]
+        assert told == [("member.removed", {"person": str(person.id), "role": role}) for role in ("reader", "member")]
 
 
 class TestRoom:

@@ -1,5 +1,6 @@
 """The tools of toolset `lineage`."""
 
+from recollect.caller import Scope
 from recollect_gateway.mcp_endpoint.tool import ToolSpec
 from recollect_gateway.mcp_endpoint.toolsets.lineage import edges, graphs, nodes, search, subgraphs
 
@@ -237,5 +238,6 @@ LINEAGE: tuple[ToolSpec, ...] = (
         handler=graphs.delete_graph,
         destructive=True,
         idempotent=True,
+        needs=Scope.TENANT_ADMIN,
     ),
 )

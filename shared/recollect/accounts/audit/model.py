@@ -44,6 +44,7 @@ class Action(StrEnum):
     PROVIDER_CREATED = "identity_provider.created"
     PROVIDER_CHANGED = "identity_provider.changed"
     PROVIDER_DELETED = "identity_provider.deleted"
+    IDENTITY_DISCONNECTED = "identity_provider.disconnected"
     DOMAIN_CLAIMED = "email_domain.claimed"
     DOMAIN_VERIFIED = "email_domain.verified"
     DOMAIN_UNPROVEN = "email_domain.unproven"
@@ -56,6 +57,7 @@ class Action(StrEnum):
     WEBHOOK_CHANGED = "webhook.changed"
     WEBHOOK_SECRET_ROTATED = "webhook.secret_rotated"  # noqa: S105 - an act, no secret
     WEBHOOK_DELETED = "webhook.deleted"
+    WEBHOOK_DISABLED = "webhook.disabled"
     TENANT_CREATED = "tenant.created"
     TENANT_CHANGED = "tenant.changed"
     TENANT_PLAN_CHANGED = "tenant.plan_changed"

@@ -183,6 +183,19 @@ class ProviderSession:
     place: str
 
 
+@dataclass(frozen=True, slots=True)
+class OwnIdentity:
+    """What a person is at a provider of one of their tenants. `enabled`: whether they can sign in by it."""
+
+    tenant_id: UUID
+    tenant: str
+    tenant_name: str
+    provider_id: UUID
+    provider_name: str
+    enabled: bool
+    last_used_at: datetime
+
+
 class SignInRefused(Forbidden):
     """Somebody came back from a provider, and is not let in; the message is for them."""
 

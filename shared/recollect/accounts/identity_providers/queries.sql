@@ -96,3 +96,24 @@ SELECT set_config('recollect.person_id', :person_id::uuid::text, true);
 -- name: insert_person
 -- A person of this tenant, whom a provider brought.
 INSERT INTO people (id, email, name, provider_tenant_id) VALUES (:person_id, :email, :name, :tenant_id);
+
+-- name: list_own_identities
+-- What the person who has signed in is at providers, in all their tenants.
+SELECT tenant_id, tenant, tenant_name, provider_id, provider_name, enabled, last_used_at FROM list_own_identities(:most);
+
+-- name: lock_person
+-- Until this transaction ends, nobody else takes a way to sign in from this person.
+SELECT id FROM people WHERE id = :person_id FOR NO KEY UPDATE;
+
+-- name: delete_identity
+-- A member is nobody at a provider any more; the sessions that began by it end.
+WITH gone AS (
+    DELETE FROM provider_identities
+    WHERE tenant_id = :tenant_id AND provider_id = :provider_id AND person_id = :person_id
+    RETURNING person_id
+), ended AS (
+    UPDATE sessions s SET revoked_at = clock_timestamp() FROM gone g
+    WHERE s.person_id = g.person_id AND s.confined_to = :tenant_id AND s.provider_id = :provider_id
+        AND s.revoked_at IS NULL
+)
+SELECT person_id FROM gone;

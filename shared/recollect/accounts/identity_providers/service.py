@@ -198,6 +198,7 @@ async def _person(
     if purpose.invitation_id is None and role is None:
         raise SignInRefused(STRANGER)
     person_id = new_id()
+    await store.act_as_person(tx, person_id)
     await store.insert_person(tx, person_id, identity)
     if purpose.invitation_id is not None:
         await members.accept_for(tx, purpose.invitation_id, person_id, identity.email)

@@ -9,6 +9,7 @@ from recollect.accounts.identity_providers.model import (
     IdentityProvider,
     NewProvider,
     OfferedProvider,
+    OwnIdentity,
     ProvenIdentity,
     ProviderChange,
     Purpose,
@@ -145,7 +146,26 @@ async def insert_identity(tx: Transaction, provider_id: UUID, subject: str, pers
     return row is not None
 
 
-async def insert_person(tx: Transaction, person_id: UUID, identity: ProvenIdentity) -> None:
-    """Store a person of the tenant, whom a provider brought."""
+async def list_own_identities(session: Session, *, most: int) -> list[OwnIdentity]:
+    """What the person who has signed in is at providers, in all tenants."""
+    return [OwnIdentity(**row) for row in await session.fetch(queries.list_own_identities, most=most)]
+
+
+async def act_as_person(tx: Transaction, person_id: UUID) -> None:
+    """Let this transaction reach the rows of this person as well."""
     await tx.fetchval(queries.act_as_person, person_id=person_id)
+
+
+async def lock_person(tx: Transaction, person_id: UUID) -> None:
+    """Let nobody else take a way to sign in from this person until the transaction ends."""
+    await tx.fetchval(queries.lock_person, person_id=person_id)
+
+
+async def delete_identity(tx: Transaction, provider_id: UUID, person_id: UUID) -> bool:
+    """A person is nobody at a provider any more; False if they were not. Their sessions by it end."""
+    return await tx.fetchval(queries.delete_identity, provider_id=provider_id, person_id=person_id) is not None
+
+
+async def insert_person(tx: Transaction, person_id: UUID, identity: ProvenIdentity) -> None:
+    """Store a person of the tenant, whom a provider brought; `act_as_person` first."""
     await tx.execute(queries.insert_person, person_id=person_id, email=identity.email, name=identity.name)

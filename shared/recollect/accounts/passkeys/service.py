@@ -40,7 +40,7 @@ from recollect.accounts.passkeys.model import (
 )
 from recollect.accounts.people.model import PersonSession
 from recollect.errors import Conflict, ErrorCode, Forbidden, InvalidInput, NotFound, Unauthenticated
-from recollect.platform.db import Database
+from recollect.platform.db import Database, Session
 from recollect.printable import printable
 
 T = TypeVar("T")
@@ -160,6 +160,11 @@ async def list_passkeys(db: Database, person_id: UUID) -> list[Passkey]:
     """A person's passkeys, oldest first."""
     async with db.personal(person_id) as session:
         return await store.list_passkeys(session, person_id, limit=MAX_PASSKEYS)
+
+
+async def has_any(session: Session, person_id: UUID) -> bool:
+    """Whether a person who has signed in has a passkey."""
+    return bool(await store.list_passkeys(session, person_id, limit=1))
 
 
 async def rename(db: Database, person_id: UUID, passkey_id: UUID, name: str) -> None:

@@ -25,7 +25,7 @@ from recollect.accounts.people.model import (
 )
 from recollect.errors import Conflict, ErrorCode, Forbidden, InvalidInput, NotFound, Unauthenticated
 from recollect.ids import new_id
-from recollect.platform.db import Database
+from recollect.platform.db import Database, Session
 from recollect.printable import printable
 
 SESSION_LIFETIME = timedelta(days=30)
@@ -202,6 +202,12 @@ async def require_own_password(db: Database, signed_in: PersonSession, password:
         return
     if found is None or not await passwords.matches(password, found.password_hash):
         raise InvalidInput("This is not the password of now", path="password")
+
+
+async def has_password(session: Session, email: str, person_id: UUID) -> bool:
+    """Whether a person of this address signs in by a password."""
+    found = await store.find_credentials(session, email)
+    return found is not None and found.id == person_id and found.password_hash is not None
 
 
 async def list_memberships(db: Database, person_id: UUID, *, within: UUID | None) -> list[Membership]:

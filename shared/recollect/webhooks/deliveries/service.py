@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from uuid import UUID
 
+from recollect.accounts.audit import service as audit
+from recollect.accounts.audit.model import Action, named
 from recollect.errors import Conflict, ErrorCode, NotFound
 from recollect.graph.graphs import service as graphs
 from recollect.platform.db import Database, Transaction
@@ -124,6 +126,8 @@ async def record(tx: Transaction, delivery: ClaimedDelivery, outcome: Outcome) -
     if outcome.error is not AttemptError.SECRET_UNREADABLE:  # A fault of ours, for which nobody's webhook is disabled.
         gone = outcome.error is AttemptError.GONE
         reason = await store.note_failure(tx, delivery.webhook_id, gone=gone, failing=FAILING_FOR)
+    if reason is not None:
+        await audit.record(tx, Action.WEBHOOK_DISABLED, named("webhook", delivery.webhook_id), reason=reason)
     wait = wait_after(delivery.attempts, outcome)
     await store.record_failure(tx, delivery, status=outcome.status, error=outcome.error, wait=wait)
     return reason

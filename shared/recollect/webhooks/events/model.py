@@ -25,6 +25,7 @@ class EventType(StrEnum):
     KEY_CREATED = "key.created"
     KEY_REVOKED = "key.revoked"
     MEMBER_JOINED = "member.joined"
+    MEMBER_REMOVED = "member.removed"
 
 
 TEST = "webhook.test"
@@ -113,3 +114,13 @@ class MemberJoined:
     role: str
     created_at: datetime
     source: str
+
+
+@dataclass(frozen=True, slots=True)
+class MemberRemoved:
+    """A person who is no member any more, with the role that they had. `entry_id`: of the audit log, which tells it."""
+
+    entry_id: UUID
+    person: str
+    role: str
+    at: datetime

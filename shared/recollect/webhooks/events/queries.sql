@@ -126,3 +126,15 @@ WHERE NOT EXISTS (
 )
 ORDER BY m.created_at
 LIMIT :limit;
+
+-- name: find_removed_members
+-- Members who were removed or left since a time, as the audit log tells, of whom a webhook was not told; at most :limit.
+SELECT a.id AS entry_id, split_part(a.objects[1], ':', 2) AS person, a.details ->> 'was' AS role, a.at
+FROM audit_log a
+WHERE a.tenant_id = :tenant_id AND a.at > :since AND a.action = 'member.removed'
+    AND NOT EXISTS (
+        SELECT 1 FROM webhook_deliveries d
+        WHERE d.tenant_id = :tenant_id AND d.webhook_id = :webhook_id AND d.source = 'member.removed:' || a.id
+    )
+ORDER BY a.at
+LIMIT :limit;

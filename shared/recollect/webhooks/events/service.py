@@ -3,6 +3,7 @@
 Nothing is written for it where something happens. Graphs are told by a cursor, the last revision that a webhook was
 told of: revisions have no gaps, so that none is missed and none is told twice. What else there is carries the time at
 which it happened; that is looked for a little further back each time, and by its source told once.
+Of members who were removed the audit log tells, which is written in the transaction that removes them.
 """
 
 from collections.abc import Iterable, Sequence
@@ -62,7 +63,7 @@ async def begin(
 async def _collect(tx: Transaction, watch: Watch, room: int) -> int:
     found: list[NewDelivery] = []
     complete = True
-    for find in (_graphs_made, _graphs_changed, _graphs_deleted, _jobs, _keys, _members):
+    for find in (_graphs_made, _graphs_changed, _graphs_deleted, _jobs, _keys, _members, _removed_members):
         left = room - len(found)
         if left <= 0:
             complete = False
@@ -161,6 +162,15 @@ async def _members(tx: Transaction, watch: Watch, limit: int) -> list[NewDeliver
             {"person": member.person_id, "role": member.role},
         )
         for member in await store.find_joined_members(tx, watch, limit=limit)
+    ]
+
+
+async def _removed_members(tx: Transaction, watch: Watch, limit: int) -> list[NewDelivery]:
+    if not watch.wants(EventType.MEMBER_REMOVED):
+        return []
+    return [
+        _event(EventType.MEMBER_REMOVED, removed.entry_id, removed.at, {"person": removed.person, "role": removed.role})
+        for removed in await store.find_removed_members(tx, watch, limit=limit)
     ]
 
 

@@ -14,6 +14,7 @@ from recollect.webhooks.events.model import (
     JobEnded,
     KeyEvent,
     MemberJoined,
+    MemberRemoved,
     Watch,
     known_types,
 )
@@ -89,6 +90,12 @@ async def find_joined_members(tx: Transaction, watch: Watch, *, limit: int) -> l
     """Members who joined, of whom a webhook was not told."""
     rows = await tx.fetch(queries.find_joined_members, webhook_id=watch.id, since=watch.since, limit=limit)
     return [MemberJoined(**row) for row in rows]
+
+
+async def find_removed_members(tx: Transaction, watch: Watch, *, limit: int) -> list[MemberRemoved]:
+    """Members who were removed or left, of whom a webhook was not told."""
+    rows = await tx.fetch(queries.find_removed_members, webhook_id=watch.id, since=watch.since, limit=limit)
+    return [MemberRemoved(**row) for row in rows]
 
 
 def _watch(row: asyncpg.Record) -> Watch:

@@ -1,0 +1,123 @@
+"""`recollect audit …`: who administered what of a tenant, and when. An admin's key is needed."""
+
+from datetime import UTC, datetime
+from typing import Annotated
+from urllib.parse import urlencode
+from uuid import UUID
+
+import msgspec
+from cyclopts import App, Parameter
+
+from recollect_cli.files import STDIO, created
+from recollect_cli.gateway import ApiKey, Url, connected
+from recollect_cli.tables import AsJson, show, show_json
+
+app = App(name="audit", help="List and export who administered what of a tenant, and when.")
+
+LINES = "application/x-ndjson"
+
+Actor = Annotated[str | None, Parameter(help="Only acts of this subject, such as key:… or person:…")]
+Action = Annotated[str | None, Parameter(help="Only acts of this kind, such as key.created.")]
+On = Annotated[str | None, Parameter(name="--object", help="Only acts on this, such as graph:…")]
+Since = Annotated[datetime | None, Parameter(help="Only acts from then on, such as 2027-01-31; UTC by default.")]
+Until = Annotated[datetime | None, Parameter(help="Only acts before then; UTC by default.")]
+
+
+class AuditEntryView(msgspec.Struct, frozen=True):
+    """What is shown of an act."""
+
+    at: datetime
+    actor: str
+    action: str
+    objects: list[str]
+    address: str | None
+
+
+class AuditPage(msgspec.Struct, frozen=True):
+    """A page of acts."""
+
+    items: list[AuditEntryView]
+
+
+@app.command(name="list")
+def list_entries(
+    *,
+    actor: Actor = None,
+    action: Action = None,
+    on: On = None,
+    since: Since = None,
+    until: Until = None,
+    before: UUID | None = None,
+    limit: int = 50,
+    json: AsJson = False,
+    url: Url = None,
+    api_key: ApiKey = None,
+) -> None:
+    """The tenant's acts of administration, newest first.
+
+    Parameters
+    ----------
+    before
+        Go on after the entry with this id, the `next_cursor` of --json.
+    limit
+        Entries at most, 1 to 200.
+    """
+    query = _query(actor, action, on, since, until, cursor=before, limit=limit)
+    with connected(url, api_key) as gateway:
+        answer = gateway.send("GET", f"/audit?{query}")
+    if json:
+        show_json(answer)
+        return
+    rows = [
+        (f"{each.at:%Y-%m-%d %H:%M:%S}", each.actor, each.action, " ".join(each.objects), each.address or "-")
+        for each in msgspec.json.decode(answer, type=AuditPage).items
+    ]
+    show(("at", "actor", "action", "on", "address"), rows)
+
+
+@app.command
+def export(
+    file: str = STDIO,
+    /,
+    *,
+    actor: Actor = None,
+    action: Action = None,
+    on: On = None,
+    since: Since = None,
+    until: Until = None,
+    url: Url = None,
+    api_key: ApiKey = None,
+) -> None:
+    """All of the log, or what is asked for, newest first, as JSON lines. The export is an act of its own.
+
+    Parameters
+    ----------
+    file
+        Where to write it. Default: standard output. A file takes its place when it is whole.
+    """
+    query = _query(actor, action, on, since, until)
+    with (
+        connected(url, api_key) as gateway,
+        gateway.download(f"/audit/export?{query}", media_type=LINES) as lines,
+        created(file) as target,
+    ):
+        for chunk in lines.iter_bytes():
+            target.write(chunk)
+
+
+def _query(
+    actor: str | None,
+    action: str | None,
+    on: str | None,
+    since: datetime | None,
+    until: datetime | None,
+    **more: object,
+) -> str:
+    """What is asked for, as the query of an address."""
+    moments = {"since": since, "until": until}
+    asked = {"actor": actor, "action": action, "object": on, **more} | {
+        name: (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).isoformat()
+        for name, moment in moments.items()
+        if moment is not None
+    }
+    return urlencode({name: str(value) for name, value in asked.items() if value is not None})

@@ -1,0 +1,69 @@
+"""What a person is at the providers of their tenants: listed, and disconnected from their account."""
+
+from uuid import UUID
+
+from recollect.accounts.audit import service as audit
+from recollect.accounts.audit.model import Action, named
+from recollect.accounts.identity_providers import store
+from recollect.accounts.identity_providers.model import OwnIdentity
+from recollect.accounts.members.model import subject_of
+from recollect.accounts.passkeys import service as passkeys
+from recollect.accounts.people import service as people
+from recollect.accounts.people.model import PersonSession
+from recollect.caller import Caller
+from recollect.errors import Conflict, ErrorCode, Forbidden, NotFound
+from recollect.platform.db import Database
+
+MAX_OWN_IDENTITIES = 200
+"""Identities of a person that are listed."""
+
+
+async def list_own_identities(db: Database, person_id: UUID) -> list[OwnIdentity]:
+    """What a person who has signed in is at providers, in all their tenants."""
+    async with db.personal(person_id) as session:
+        return await store.list_own_identities(session, most=MAX_OWN_IDENTITIES)
+
+
+async def disconnect(db: Database, person: PersonSession, provider_id: UUID, *, address: str | None = None) -> None:
+    """Let a person be nobody at a provider any more; their sessions that it began end. `address`: where they are.
+
+    Raises NotFound, alike for a provider of others and for one by which they never came; Forbidden for who signed in by
+    a provider; Conflict for the last way to sign in.
+    """
+    if person.confined_to is not None:
+        raise Forbidden("You signed in by an organisation's provider. Sign in otherwise to disconnect it.")
+    for each in await list_own_identities(db, person.person_id):
+        if each.provider_id == provider_id:
+            await _disconnect(db, person, each, address)
+            return
+    raise _not_connected()
+
+
+async def _disconnect(db: Database, person: PersonSession, identity: OwnIdentity, address: str | None) -> None:
+    caller = Caller(
+        identity.tenant_id, identity.tenant, subject_of(person.person_id), scopes=frozenset(), address=address
+    )
+    async with db.transaction(caller) as tx:
+        await store.act_as_person(tx, person.person_id)
+        await store.lock_person(tx, person.person_id)
+        others = [
+            each
+            for each in await store.list_own_identities(tx, most=MAX_OWN_IDENTITIES)
+            if each.enabled and each.provider_id != identity.provider_id
+        ]
+        if not (
+            others
+            or await passkeys.has_any(tx, person.person_id)
+            or await people.has_password(tx, person.email, person.person_id)
+        ):
+            raise Conflict(
+                "This is the only way by which you sign in. Add a passkey first.", code=ErrorCode.LAST_SIGN_IN
+            )
+        if not await store.delete_identity(tx, identity.provider_id, person.person_id):
+            raise _not_connected()
+        provider = named("identity_provider", identity.provider_id)
+        await audit.record(tx, Action.IDENTITY_DISCONNECTED, named("person", person.person_id), provider)
+
+
+def _not_connected() -> NotFound:
+    return NotFound("You have not connected such an identity provider.", code=ErrorCode.PROVIDER_NOT_FOUND)

@@ -1,0 +1,61 @@
+"""Every setting, read from the environment: one class, one prefix (`RECOLLECT_`), one description each.
+
+They are grouped by what they are of, a module for each group; whoever reads them has all in one place.
+"""
+
+from pathlib import Path
+
+from pydantic import Field
+from pydantic_settings import SettingsConfigDict
+
+from recollect.errors import InvalidInput
+from recollect.public_url import local_url
+from recollect.settings.calls import CallsSettings
+from recollect.settings.edge import EdgeSettings
+from recollect.settings.embedding import EmbeddingSettings
+from recollect.settings.people import PeopleSettings
+from recollect.settings.storage import DEVELOPMENT_SECRET, StorageSettings
+from recollect.settings.upkeep import UpkeepSettings
+
+LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
+
+
+class Settings(UpkeepSettings, EmbeddingSettings, CallsSettings, PeopleSettings, EdgeSettings, StorageSettings):
+    """Settings of gateway, worker and command line. `docs/settings.md` is generated from the descriptions.
+
+    The page follows the groups from the last of these to the first.
+    """
+
+    model_config = SettingsConfigDict(
+        env_prefix="RECOLLECT_",
+        env_ignore_empty=True,
+        extra="ignore",
+        frozen=True,
+        hide_input_in_errors=True,  # Addresses hold passwords.
+    )
+
+    otlp_endpoint: str | None = Field(
+        default=None, description="OTLP/HTTP collector, such as http://127.0.0.1:4318. Unset: no telemetry is made."
+    )
+    log_format: str = Field(default="console", pattern="^(console|json)$", description="`console` or `json`.")
+    log_level: str = Field(default="INFO", pattern="^(DEBUG|INFO|WARNING|ERROR)$", description="Least level logged.")
+    data_dir: Path | None = Field(
+        default=None, description="Where `recollect local` keeps its data. Default: the user's data folder."
+    )
+
+    def require_own_secret(self) -> None:
+        """Raise InvalidInput where the world could reach keys that are hashed with the secret in this file."""
+        if self.key_secret.get_secret_value() == DEVELOPMENT_SECRET and self.host not in LOOPBACK:
+            raise InvalidInput(
+                "Set it to 32 random bytes or more before listening beyond this machine", path="RECOLLECT_KEY_SECRET"
+            )
+
+    @property
+    def base_url(self) -> str:
+        """Where clients reach the gateway, without a slash at the end: `https://memory.example.com`."""
+        return self.public_url or local_url(self.host, self.port)
+
+    @property
+    def migration_url(self) -> str:
+        """The address that migrations and operator commands use."""
+        return self.owner_database_url or self.database_url

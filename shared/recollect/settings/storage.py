@@ -1,0 +1,51 @@
+"""Settings of PostgreSQL, Valkey, and the secret under which what is stored is hashed."""
+
+from pydantic import Field, SecretStr
+from pydantic_settings import BaseSettings
+
+DEVELOPMENT_SECRET = "recollect-development-only"  # noqa: S105 - refused by the gateway beyond loopback
+
+
+class StorageSettings(BaseSettings):
+    """PostgreSQL, Valkey, and the secret under which what is stored is hashed."""
+
+    database_url: str = Field(
+        default="postgresql://recollect_app@127.0.0.1:5432/recollect",
+        description="PostgreSQL 15 or newer with pgvector 0.8 or newer, pg_trgm and btree_gin. The login must "
+        "be `recollect_app` or may become it (SET ROLE).",
+    )
+    owner_database_url: str | None = Field(
+        default=None,
+        description="The same database for migrations and operator commands: a login that is "
+        "`recollect_owner` or may become it. Default: `RECOLLECT_DATABASE_URL`.",
+    )
+    maintenance_database_url: str | None = Field(
+        default=None,
+        description="The same database for the worker's index building: a login that is `recollect_maintenance` or "
+        "may become `recollect_owner`. Unset: no vector index is built, and recall in large graphs is slower.",
+    )
+    database_pool_size: int = Field(default=10, ge=1, le=200, description="Connections per process.")
+    database_tenant_share: float = Field(
+        default=0.5, gt=0, le=1, description="Share of a process's connections that one tenant may hold at a time."
+    )
+    database_acquire_seconds: float = Field(
+        default=5.0, gt=0, description="How long a call waits for a free connection before it is told to try again."
+    )
+    statement_timeout_seconds: float = Field(default=30.0, gt=0, description="Longest run of one SQL statement.")
+    lock_timeout_seconds: float = Field(
+        default=10.0, gt=0, description="How long a write waits for other writers of the same graph."
+    )
+    redis_url: str = Field(
+        default="redis://127.0.0.1:6379/0",
+        description="Valkey or Redis (redis://, rediss:// or unix://). Speeds things up and wakes the worker; "
+        "may be away at any time.",
+    )
+    redis_timeout_seconds: float = Field(
+        default=0.5, gt=0, description="Longest wait for Redis before going on without it."
+    )
+    key_secret: SecretStr = Field(
+        default=SecretStr(DEVELOPMENT_SECRET),
+        description="Keys the hashes under which API keys are stored. Set 32 random bytes or more in production "
+        "and keep them, alike for gateways and workers: changing it makes every key void, and secrets of webhooks "
+        "unreadable.",
+    )

@@ -1,0 +1,114 @@
+"""Requests of one tenant that hold what is another's, and what such requests must not tell."""
+
+import re
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import asyncpg
+import httpx2
+
+from recollect.caller import Caller
+from tests.contract.test_openapi_fuzz import DOCUMENT, OF_TENANTS
+from tests.support.gateway import NewApiKey, RunningGateway
+from tests.support.routes import OPEN_TO_ALL, example_request
+
+NAMED = {
+    "key_id": "SELECT id FROM api_keys WHERE tenant_id = $1",
+    "person_id": "SELECT person_id FROM members WHERE tenant_id = $1",
+    "invitation_id": "SELECT id FROM invitations WHERE tenant_id = $1",
+    "domain_id": "SELECT id FROM email_domains WHERE tenant_id = $1",
+    "issuer_id": "SELECT id FROM trusted_issuers WHERE tenant_id = $1",
+    "provider_id": "SELECT id FROM identity_providers WHERE tenant_id = $1",
+    "grant_id": "SELECT id FROM oauth_grants WHERE tenant_id = $1",
+    "webhook_id": "SELECT id FROM webhooks WHERE tenant_id = $1",
+    "delivery_id": "SELECT id FROM webhook_deliveries WHERE tenant_id = $1",
+    "job_id": "SELECT job_id FROM job_outputs WHERE tenant_id = $1",
+    "session_id": "SELECT s.id FROM sessions s JOIN members m USING (person_id) WHERE m.tenant_id = $1",
+    "name": "SELECT id FROM graphs WHERE tenant_id = $1 AND name = 'default'",
+    "node": "SELECT id FROM nodes WHERE tenant_id = $1 AND name = 'Ada'",
+}
+"""What paths name, and where a tenant has one."""
+
+ROUTES = sorted(
+    (route for route in OF_TENANTS if route[1] not in OPEN_TO_ALL),
+    key=lambda route: (route[0] == "delete", -len(route[1])),
+)
+"""What takes away comes last, and last of all whole graphs."""
+
+
+@dataclass(frozen=True)
+class Attack:
+    """One request; `names` are what its path names, `graph` what its body does."""
+
+    method: str
+    path: str
+    names: Mapping[str, str]
+    graph: str = ""
+    cursor: str | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+    async def send(self, http: httpx2.AsyncClient) -> httpx2.Response:
+        """As the document's example says."""
+        asked: dict[str, Any] = example_request(
+            DOCUMENT, self.method, self.path, dict(self.names), cursor=self.cursor, graphs=[self.graph]
+        )
+        asked["headers"] = {**asked.get("headers", {}), **self.headers}
+        return await http.request(self.method, **asked)
+
+    @property
+    def url(self) -> str:
+        """What it asks for."""
+        return self.path.format(**self.names)
+
+    def asked(self) -> set[str]:
+        """The ids that it holds, which an answer may repeat."""
+        return {*self.names.values(), self.graph} - {""}
+
+
+def attacks(names: Mapping[str, str], own: Mapping[str, str]) -> list[Attack]:
+    """Every route with these ids; where a path names several things, also within those that are the caller's own."""
+    made = []
+    for method, path in ROUTES:
+        made.append(Attack(method, path, names, names["name"]))
+        placeholders = re.findall(r"\{(\w+)\}", path)
+        for count in range(1, len(placeholders)):
+            mixed = {**names, **{each: own[each] for each in placeholders[:count]}}
+            made.append(Attack(method, path, mixed, names["name"]))
+        if placeholders == ["name"]:
+            made.append(Attack(method, path, {**names, "name": "default"}, names["name"]))
+    return made
+
+
+def anonymous(response: httpx2.Response, attack: Attack) -> str:
+    """Status and error of an answer, without the ids that were asked for; of what was done, only that it was."""
+    text = "" if response.is_success else response.text
+    for asked in attack.asked():
+        text = text.replace(asked, "…")
+    return f"{response.status_code} {text}"
+
+
+@asynccontextmanager
+async def admin_of(gateway: RunningGateway, issue: NewApiKey, caller: Caller) -> AsyncIterator[httpx2.AsyncClient]:
+    """A client with an admin's key of that tenant."""
+    async with gateway.http((await issue(caller, kind="admin")).secret) as http:
+        yield http
+
+
+async def names_of(owner: asyncpg.Connection, caller: Caller) -> dict[str, str]:
+    """Something of a tenant's for whatever a path names."""
+    names = {name: await owner.fetchval(query, caller.tenant_id) for name, query in NAMED.items()}
+    assert None not in names.values(), names
+    return {name: str(id_) for name, id_ in names.items()}
+
+
+def ids_in(rows: list[str]) -> set[str]:
+    """Every id that stands in these rows."""
+    return set(re.findall(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", "".join(rows)))
+
+
+def lasting(rows: list[str]) -> list[str]:
+    """Without what the victim's own calls leave sometime after: that they were made, and when a key was used."""
+    kept = [re.sub(r'"last_used_at": ("[^"]*"|null)', "", row) for row in rows if '"hour": ' not in row]
+    return sorted(kept)

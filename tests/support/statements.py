@@ -1,0 +1,37 @@
+"""What is asked of PostgreSQL by the gateways and workers of this process: the work of a call, told without a clock.
+
+Who averages enough answers sees how long each takes. Two calls that make the same round trips with the same statements
+differ by no more than what PostgreSQL finds, which policies and predicates have made nothing of either.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from asyncpg.pool import PoolConnectionProxy
+
+_METHODS = ("fetch", "fetchrow", "fetchval", "execute", "cursor")
+_BESIDE = frozenset({"usage"})
+"""Tasks that do what is regular, beside the calls."""
+
+
+@contextmanager
+def sent_statements() -> Iterator[list[str]]:
+    """The text of each statement that is sent by a pooled connection meanwhile, in order: each is one round trip."""
+    sent: list[str] = []
+    with pytest.MonkeyPatch.context() as patch:
+        for name in _METHODS:
+            patch.setattr(PoolConnectionProxy, name, _noting(getattr(PoolConnectionProxy, name), sent))
+        yield sent
+
+
+def _noting(method: Callable[..., Any], sent: list[str]) -> Callable[..., Any]:
+    def noted(self: PoolConnectionProxy, query: str, *arguments: Any, **options: Any) -> Any:
+        task = asyncio.current_task()
+        if task is None or task.get_name() not in _BESIDE:
+            sent.append(query)
+        return method(self, query, *arguments, **options)
+
+    return noted

@@ -1,0 +1,25 @@
+"""Parameters of forms and queries."""
+
+import pytest
+
+from recollect_gateway.urlencoded import MAX_FORM_BYTES, MalformedParameters, parameters
+
+
+def test_each_has_its_one_value() -> None:
+    assert parameters(b"a=1&b=&c=%C3%A4+o", most=3) == {"a": ["1"], "b": [""], "c": ["\u00e4 o"]}
+
+
+def test_only_what_is_named_comes_several_times() -> None:
+    assert parameters(b"a=1&a=2&b=3", most=3, several={"a", "c"}) == {"a": ["1", "2"], "b": ["3"]}
+    with pytest.raises(MalformedParameters, match="twice"):
+        parameters(b"a=1&b=3&b=3", most=3, several={"a"})
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    [b"a=%00", b"a=%FF", b"a=\xc3\xa4", b"a=1&b=2&c=3&d=4", b"a=" + b"x" * MAX_FORM_BYTES],
+    ids=["U+0000", "no UTF-8", "no ASCII", "too many", "too long"],
+)
+def test_what_cannot_be_read_is_refused(hostile: bytes) -> None:
+    with pytest.raises(MalformedParameters):
+        parameters(hostile, most=3)
