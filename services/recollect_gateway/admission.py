@@ -6,10 +6,11 @@ draft-ietf-httpapi-ratelimit-headers-10: lists of strings with parameters (RFC 9
 """
 
 import hashlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
+from uuid import UUID
 
 from cachetools import LRUCache
 from litestar.connection import ASGIConnection
@@ -20,10 +21,11 @@ from litestar.types import Message, Scope
 from recollect.caller import Caller
 from recollect.errors import ErrorCode, TooManyRequests, Unavailable
 from recollect.platform import metrics
-from recollect.platform.fair_queue import FairQueue, Slot
+from recollect.platform.fair_queue import FairQueue
 from recollect.platform.rate_limits.limiter import RateLimiter
 from recollect.platform.rate_limits.model import RateLimit, RateLimited, Standing
 from recollect.platform.shares import Shares
+from recollect.platform.slots import Slot, held_slot
 from recollect.settings import Settings
 from recollect_gateway.addresses import site_of_client
 from recollect_gateway.web.forms import TENANT_HEADER
@@ -35,7 +37,7 @@ RESETS_PER_HOUR = 5
 """Links for another password that are sent to one address in an hour: nobody fills a stranger's mailbox."""
 
 REMEMBERED_CREDENTIALS = 10_000
-"""Credentials that were refused for a rate, whose limits a gateway remembers."""
+"""Credentials that were refused for a rate, whose limits a gateway remembers; and that were admitted."""
 
 _CREDENTIALS = frozenset({b"authorization", b"cookie", TENANT_HEADER.encode()})
 _STANDINGS = "recollect.standings"
@@ -67,6 +69,7 @@ class Admission:
         self._limiter = limiter
         self._calls = Shares(settings.concurrent_calls_per_tenant)
         self._limits: LRUCache[bytes, list[RateLimit]] = LRUCache(REMEMBERED_CREDENTIALS)
+        self._tenants: LRUCache[bytes, UUID] = LRUCache(REMEMBERED_CREDENTIALS)
         self._at_work = FairQueue(settings.calls_at_work, settings.calls_at_work_beside_others)
         self._wait_seconds = settings.call_wait_seconds
 
@@ -78,9 +81,23 @@ class Admission:
             _note(scope, reached.standings)
             raise
 
+    @contextmanager
+    def expected(self, scope: Scope) -> Iterator[None]:
+        """Have others give way already while the caller is looked up and admitted inside.
+
+        Whose the credential was when it was last admitted gives no right but that.
+        """
+        tenant_id = self._tenants.get(_credential(scope))
+        if tenant_id is None:
+            yield
+            return
+        with self._at_work.expecting(tenant_id):
+            yield
+
     @asynccontextmanager
     async def admitted(self, scope: Scope, caller: Caller) -> AsyncIterator[None]:
         """Serve a call inside, until the last of its answer. Raises TooManyRequests."""
+        self._tenants[_credential(scope)] = caller.tenant_id
         limits = limits_of(caller)
         try:
             await take(self._limiter, scope, *limits)
@@ -108,7 +125,7 @@ class Admission:
         async with AsyncExitStack() as stack:
             try:
                 with metrics.waiting_call():
-                    turn = self._at_work.slot(caller.tenant_id, wait_seconds=self._wait_seconds)
+                    turn = held_slot(self._at_work, caller.tenant_id, wait_seconds=self._wait_seconds)
                     slot = await stack.enter_async_context(turn)
             except TimeoutError:
                 metrics.record_refused_request("calls_at_work")

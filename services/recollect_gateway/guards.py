@@ -75,7 +75,8 @@ class CallerMiddleware(ASGIMiddleware):
         authenticator: Authenticator = state.authenticator
         admission: Admission = state.admission
         admission.require_unrefused(scope)
-        caller = await authenticator.caller_of_route(ASGIConnection(scope))
+        with admission.expected(scope):
+            caller = await authenticator.caller_of_route(ASGIConnection(scope))
         scope["user"], scope["auth"] = caller, None
         async with admission.admitted(scope, caller), admission.at_work(caller) as slot:
             paced = PacedExchange(slot, receive, send)

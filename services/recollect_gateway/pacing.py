@@ -4,7 +4,7 @@ from typing import Any
 
 from litestar.types import Message, Receive, Send
 
-from recollect.platform.fair_queue import Slot
+from recollect.platform.slots import Slot
 
 
 class PacedExchange:
@@ -38,3 +38,4 @@ class PacedExchange:
             self._slot.give_back()
             await self._send(message)
             await self._slot.take()
+            await self._slot.give_way()

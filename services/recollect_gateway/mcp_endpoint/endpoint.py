@@ -146,9 +146,10 @@ class McpEndpoint:
         if request.method != "POST":
             raise MethodNotAllowed("MCP is served by POST; no server-sent requests wait on a GET.")
         self._admission.require_unrefused(request.scope)
-        caller = await self._caller(request, address.tenant)
-        if isinstance(caller, Caller):
-            await stack.enter_async_context(self._admission.admitted(request.scope, caller))
+        with self._admission.expected(request.scope):
+            caller = await self._caller(request, address.tenant)
+            if isinstance(caller, Caller):
+                await stack.enter_async_context(self._admission.admitted(request.scope, caller))
         return McpRequest(caller, _selection(address, request.headers), body)
 
     async def _caller(self, request: AnyRequest, tenant: str | None) -> Caller | Unavailable:

@@ -24,6 +24,7 @@ import anyio.to_thread
 from anyio.lowlevel import RunVar
 
 from recollect.errors import ErrorCode, TooLarge
+from recollect.platform.slots import give_way
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -57,6 +58,7 @@ async def compute(tenant_id: UUID, slices: Slices[T], *, seconds: float, advice:
     lane = _lane_of(tenant_id)
     spent = 0.0
     while spent < seconds:
+        await give_way()
         async with lane:
             outcome = await anyio.to_thread.run_sync(_take_turn, slices, limiter=_threads())
         if isinstance(outcome, Finished):

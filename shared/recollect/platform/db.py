@@ -21,8 +21,8 @@ from pgvector.asyncpg import register_vector
 
 from recollect.caller import Caller
 from recollect.errors import ErrorCode, InvalidInput, RecollectError, Unavailable
-from recollect.platform.fair_queue import elsewhere
 from recollect.platform.shares import Shares
+from recollect.platform.slots import elsewhere, give_way
 from recollect.platform.sql import Query
 from recollect.settings import Settings
 
@@ -48,14 +48,17 @@ class Session:
 
     async def fetch(self, query: Query, **parameters: Any) -> list[asyncpg.Record]:
         """All rows."""
+        await self._give_way()
         return await self._connection.fetch(query.text, *self._arguments(query, parameters))
 
     async def fetchrow(self, query: Query, **parameters: Any) -> asyncpg.Record | None:
         """The first row, or None."""
+        await self._give_way()
         return await self._connection.fetchrow(query.text, *self._arguments(query, parameters))
 
     async def fetchval(self, query: Query, **parameters: Any) -> Any:
         """The first column of the first row, or None."""
+        await self._give_way()
         return await self._connection.fetchval(query.text, *self._arguments(query, parameters))
 
     async def stream(self, query: Query, **parameters: Any) -> AsyncIterator[asyncpg.Record]:
@@ -68,6 +71,9 @@ class Session:
         """No rows."""
         await self._connection.execute(query.text, *self._arguments(query, parameters))
 
+    async def _give_way(self) -> None:
+        """Have other calls go first, where this one holds nothing that they need."""
+
     def _arguments(self, query: Query, parameters: dict[str, Any]) -> list[Any]:
         return query.arguments(parameters)
 
@@ -76,11 +82,20 @@ class Transaction(Session):
     """One call's transaction, for one tenant.
 
     `reply_bytes`: what is read of entities to be answered may hold so many bytes of text at most; None bounds nothing.
+    `read_only`: it holds no lock that anybody waits for, and gives way to others between its statements.
     """
 
-    def __init__(self, connection: AnyConnection, caller: Caller, reply_bytes: int | None = None) -> None:
+    def __init__(
+        self,
+        connection: AnyConnection,
+        caller: Caller,
+        reply_bytes: int | None = None,
+        *,
+        read_only: bool = False,
+    ) -> None:
         super().__init__(connection)
         self.caller, self.reply_bytes = caller, reply_bytes
+        self._read_only = read_only
         self.jobs: set[str] = set()
 
     @property
@@ -93,6 +108,10 @@ class Transaction(Session):
         if "tenant_id" in query.parameters:
             parameters["tenant_id"] = self.tenant_id
         return query.arguments(parameters)
+
+    async def _give_way(self) -> None:
+        if self._read_only:
+            await give_way()
 
     def wake(self, job: str) -> None:
         """Wake the worker for `job` once this transaction has committed (best effort: the work is in the tables)."""
@@ -194,7 +213,7 @@ class Database:
         """
         participant = self._participant if keep and not read_only else None
         async with self._connection_of(caller.tenant_id) as connection:
-            transaction = Transaction(connection, caller, reply_bytes)
+            transaction = Transaction(connection, caller, reply_bytes, read_only=read_only)
             try:
                 # Inside: whoever leaves while it begins or ends leaves no transaction open behind.
                 await connection.execute(_begin(caller.tenant_id, read_only))
@@ -213,6 +232,7 @@ class Database:
                 participant.commit()
         if transaction.jobs and self._on_commit:
             self._on_commit(caller.tenant_id, frozenset(transaction.jobs))
+        await give_way()
 
     @asynccontextmanager
     async def system(self) -> AsyncIterator[Session]:
@@ -254,6 +274,7 @@ class Database:
     @asynccontextmanager
     async def _connection_of(self, tenant_id: UUID) -> AsyncIterator[PoolConnectionProxy]:
         """A connection of the tenant's share, waited for as long as for one of the pool."""
+        await give_way()
         began = time.monotonic()
         async with translated_errors(), self._tenants.held(tenant_id, wait_seconds=self._acquire_seconds):
             left = max(self._acquire_seconds - (time.monotonic() - began), 0.01)

@@ -9,24 +9,20 @@ on what it did not ask for meanwhile.
 - A tenant that is alone gets every slot. Beside others that asked lately it gets few, also while they ask for nothing:
   else their next call would find all of its.
 - A tenant that has less than that needs not wait for slots that another has beyond its own.
-- A slot is held for so long at most. Whoever is at work for longer goes on without one, and is bounded by what it
-  waits for: its tenant's connections, or a thread. So nobody waits for ever.
-- Who waits for something outside of this process gives its slot back for that time: `elsewhere`.
+- A call of a tenant whose calls queue gives way, between its steps, to those of tenants whose calls do not.
+- A slot is held for so long at most (`slots.py`). Whoever is at work for longer goes on without one, and is bounded by
+  what it waits for: its tenant's connections, or a thread. So nobody waits for ever.
 """
 
 import asyncio
 import time
-from collections import OrderedDict, deque
-from collections.abc import AsyncIterator, Callable, Hashable
-from contextlib import asynccontextmanager
-from contextvars import ContextVar
+from collections import Counter, OrderedDict, deque
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
 LATELY_SECONDS = 5.0
 """How long a tenant counts as one beside whom others get few slots, after it asked for something."""
-
-SLOT_SECONDS = 1.0
-"""How long a slot is held at most."""
 
 RESTS = 2.0
 """How long a tenant whose calls queue rests after each beside others whose calls do not, in times of what it took."""
@@ -66,28 +62,17 @@ class FairQueue:
     """
 
     def __init__(self, slots: int, beside: int = 1, *, clock: Callable[[], float] = time.monotonic) -> None:
-        self._slots, self._beside, self._clock = slots, min(beside, slots), clock
+        self._slots, self._beside, self.clock = slots, min(beside, slots), clock
         self._lately: OrderedDict[Hashable, _Tenant] = OrderedDict()
         self._busy: dict[Hashable, _Tenant] = {}
         self._virtual_time = 0.0
         self._again: asyncio.TimerHandle | None = None
-
-    @asynccontextmanager
-    async def slot(self, tenant: Hashable, *, wait_seconds: float) -> AsyncIterator["Slot"]:
-        """Hold a slot; raises TimeoutError where none is granted within that time."""
-        slot = Slot(self, tenant, self._clock)
-        async with asyncio.timeout(wait_seconds):
-            await slot.take()
-        token = _SLOT.set(slot)
-        try:
-            yield slot
-        finally:
-            _SLOT.reset(token)
-            slot.end()
+        self._expected = Counter[Hashable]()
+        self._giving_way = set[Waiter]()
 
     def __len__(self) -> int:
         """How many tenants hold slots, wait, or asked lately."""
-        now = self._clock()
+        now = self.clock()
         while self._lately:
             tenant, known = next(iter(self._lately.items()))
             if now - known.asked_at <= LATELY_SECONDS:
@@ -133,13 +118,52 @@ class FairQueue:
         known.held -= 1
         known.service += max(seconds, LEAST_SERVICE)
         if known.waiting:
-            known.rests_until = self._clock() + min(RESTS * seconds, REST_SECONDS)
+            known.rests_until = self.clock() + min(RESTS * seconds, REST_SECONDS)
         self._forget_idle(tenant, known)
+        self._look_again()
         self.grant()
+
+    @contextmanager
+    def expecting(self, tenant: Hashable) -> Iterator[None]:
+        """Have others give way to a call of this tenant before it asks for a slot: inside, it is being admitted."""
+        self._expected[tenant] += 1
+        try:
+            yield
+        finally:
+            self._expected[tenant] -= 1
+            if not self._expected[tenant]:
+                del self._expected[tenant]
+            self._look_again()
+
+    def gives_way(self, tenant: Hashable) -> bool:
+        """Whether calls of the tenant queue while one of another is at work, or expected, whose calls do not."""
+        if not self.waiting(tenant):
+            return False
+        if any(each.held and not each.waiting for each in self._busy.values()):
+            return True
+        return any(each != tenant and not self.waiting(each) for each in self._expected)
+
+    async def wait_for_way(self, tenant: Hashable, seconds: float) -> None:
+        """Return when the tenant need not give way, or the time is up."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                while self.gives_way(tenant):
+                    waiter: Waiter = asyncio.get_running_loop().create_future()
+                    self._giving_way.add(waiter)
+                    try:
+                        await waiter
+                    finally:
+                        self._giving_way.discard(waiter)
+
+    def _look_again(self) -> None:
+        """Have those who give way look whether they still need to."""
+        for waiter in self._giving_way:
+            if not waiter.done():
+                waiter.set_result(None)
 
     def _note_asked(self, tenant: Hashable) -> _Tenant:
         known = self._lately.setdefault(tenant, _Tenant())
-        known.asked_at = self._clock()
+        known.asked_at = self.clock()
         self._lately.move_to_end(tenant)
         return known
 
@@ -149,7 +173,7 @@ class FairQueue:
 
     def _rests(self, tenant: _Tenant) -> bool:
         """Whether it rests, for others none of whose calls wait and that are served, or asked a moment ago."""
-        now = self._clock()
+        now = self.clock()
         if now >= tenant.rests_until:
             return False
         for known in reversed(self._lately.values()):
@@ -165,7 +189,7 @@ class FairQueue:
         rests = [each.rests_until for each in self._busy.values() if each.waiting and self._rests(each)]
         if rests and self._again is None:
             # Loops keep time by milliseconds: what came a little too early would not come again.
-            seconds = min(min(rests) - self._clock(), GAP_SECONDS) + 0.001
+            seconds = min(min(rests) - self.clock(), GAP_SECONDS) + 0.001
             self._again = asyncio.get_running_loop().call_later(seconds, self._grant_again)
 
     def _grant_again(self) -> None:
@@ -188,71 +212,3 @@ class FairQueue:
             chosen.held += 1
             taken += 1
             waiter.set_result(None)
-
-
-class Slot:
-    """The slot of one call, which it may give back and take again."""
-
-    def __init__(self, queue: FairQueue, tenant: Hashable, clock: Callable[[], float]) -> None:
-        self._queue, self._tenant, self._clock = queue, tenant, clock
-        self._since: float | None = None
-        self._limit: asyncio.TimerHandle | None = None
-        self._is_taking = self._is_over = False
-
-    async def take(self, *, first: bool = False) -> None:
-        """Wait for the slot, `first` before others of the tenant; a call that has one, or is over, goes on."""
-        if self._goes_on:
-            return
-        self._is_taking = True
-        try:
-            await self._queue.take(self._tenant, first=first)
-        finally:
-            self._is_taking = False
-        self._since = self._clock()
-        self._limit = asyncio.get_running_loop().call_later(SLOT_SECONDS, self.give_back)
-        if self._is_over:  # The call ended while one of its tasks waited.
-            self.give_back()
-
-    @property
-    def _goes_on(self) -> bool:
-        return self._since is not None or self._is_taking or self._is_over
-
-    def give_back(self) -> None:
-        """Let others have it, where this call has it."""
-        if self._since is None:
-            return
-        held, self._since = self._clock() - self._since, None
-        if self._limit is not None:
-            self._limit.cancel()
-        self._queue.give_back(self._tenant, held)
-
-    def end(self) -> None:
-        """Give it back for good: what is left of the call needs none."""
-        self._is_over = True
-        self.give_back()
-
-
-_SLOT: ContextVar[Slot | None] = ContextVar("slot", default=None)
-"""That of the call at hand; what works for no call has none."""
-
-
-@asynccontextmanager
-async def elsewhere() -> AsyncIterator[None]:
-    """Give the slot of the call at hand back while it waits inside for what is not of this process.
-
-    Then it goes before the others of its tenant.
-    """
-    slot = _SLOT.get()
-    if slot is None:
-        yield
-        return
-    slot.give_back()
-    try:
-        yield
-    except asyncio.CancelledError:
-        slot.end()
-        raise
-    except BaseException:
-        await slot.take(first=True)
-        raise
-    await slot.take(first=True)

@@ -17,6 +17,7 @@ from recollect.accounts.audit.model import Action, named
 from recollect.caller import Caller
 from recollect.graph.graphs import service as graphs
 from recollect.platform.db import Database, Transaction
+from recollect.platform.slots import give_way
 from recollect.transfer import store
 from recollect.transfer.formats import format_named
 from recollect.transfer.formats.writer import ExportedEdge, ExportedNode, Numbers, Stage, Writer
@@ -185,10 +186,11 @@ def empty(format_name: str) -> str:
 
 
 async def _written(write: Callable[..., str], items: Sequence[T], cursor: Cursor) -> str:
-    """Items of a stage as the format writes them, with other calls in between."""
+    """Items of a stage as the format writes them, with other calls in between. Only where nothing is locked."""
     text = write(items[:AT_ONCE], first=not cursor.begun)
     for start in range(AT_ONCE, len(items), AT_ONCE):
         await asyncio.sleep(0)
+        await give_way()
         text += write(items[start : start + AT_ONCE], first=False)
     return text
 

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from recollect.platform.fair_queue import FairQueue, Slot
+from recollect.platform.fair_queue import FairQueue
+from recollect.platform.slots import Slot, held_slot
 from recollect_gateway.pacing import PacedExchange
 
 PART = {"type": "http.request", "body": b"a part", "more_body": True}
@@ -42,12 +43,12 @@ async def queue() -> FairQueue:
 @pytest.fixture
 async def slot(queue: FairQueue) -> AsyncIterator[Slot]:
     """The one of the call at hand."""
-    async with queue.slot("tenant", wait_seconds=1000) as slot:
+    async with held_slot(queue, "tenant", wait_seconds=1000) as slot:
         yield slot
 
 
 async def _others_work(queue: FairQueue) -> None:
-    async with queue.slot("tenant", wait_seconds=1000):
+    async with held_slot(queue, "tenant", wait_seconds=1000):
         assert queue.held("tenant") == 1
 
 

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.platform import fair_queue
-from recollect.platform.fair_queue import GAP_SECONDS, LATELY_SECONDS, FairQueue, Slot, elsewhere
+from recollect.platform import fair_queue, slots
+from recollect.platform.fair_queue import GAP_SECONDS, LATELY_SECONDS, FairQueue
+from recollect.platform.slots import Slot, elsewhere, held_slot
 from tests.support.gateway import eventually
 
 
@@ -61,7 +62,7 @@ class Calls:
             await self.pass_time(GAP_SECONDS)
 
     async def _work(self, name: str) -> None:
-        async with self.queue.slot(name[0], wait_seconds=1000):
+        async with held_slot(self.queue, name[0], wait_seconds=1000):
             self.at_work[name] = name[0]
             self.order.append(name)
             try:
@@ -72,8 +73,9 @@ class Calls:
 
 @pytest.fixture(autouse=True)
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing here depends on how fast the machine is: a slot is held until its call ends."""
-    monkeypatch.setattr(fair_queue, "SLOT_SECONDS", 1000.0)
+    """Nothing here depends on how fast the machine is: a slot is held until its call ends, and nobody gives way."""
+    monkeypatch.setattr(slots, "SLOT_SECONDS", 1000.0)
+    monkeypatch.setattr(slots, "GIVE_WAY_SECONDS", 0.0)
 
 
 async def _settled() -> None:
@@ -168,11 +170,11 @@ async def test_who_rested_goes_on_by_itself(monkeypatch: pytest.MonkeyPatch) -> 
     queue, order = FairQueue(4), list[str]()
 
     async def ask(name: str) -> None:
-        async with queue.slot(name[0], wait_seconds=1000):
+        async with held_slot(queue, name[0], wait_seconds=1000):
             order.append(name)
             await asyncio.sleep(0.01)
 
-    async with queue.slot("b", wait_seconds=1000):
+    async with held_slot(queue, "b", wait_seconds=1000):
         await asyncio.gather(*map(ask, ("a0", "a1", "a2")))
     assert order == ["a0", "a1", "a2"]
 
@@ -215,16 +217,16 @@ async def test_who_leaves_as_the_slot_is_granted_gives_it_to_the_next() -> None:
 
 async def test_a_wait_is_bounded_and_leaves_nothing_behind() -> None:
     queue = FairQueue(1)
-    async with queue.slot("a", wait_seconds=1000):
+    async with held_slot(queue, "a", wait_seconds=1000):
         with pytest.raises(TimeoutError):
-            async with queue.slot("a", wait_seconds=0.01):
+            async with held_slot(queue, "a", wait_seconds=0.01):
                 raise AssertionError("there is no slot")
         assert (queue.held("a"), queue.waiting("a")) == (1, 0)
     assert queue.held("a") == 0
 
 
 async def test_who_works_for_long_goes_on_without_a_slot(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fair_queue, "SLOT_SECONDS", 0.01)
+    monkeypatch.setattr(slots, "SLOT_SECONDS", 0.01)
     calls = Calls(slots=1)
     await calls.ask("a0", "a1")
 
@@ -241,7 +243,7 @@ async def test_who_waits_for_something_else_lets_others_work_and_then_goes_first
     queue, order, back = FairQueue(1), list[str](), asyncio.Event()
 
     async def ask(name: str) -> None:
-        async with queue.slot("a", wait_seconds=1000):
+        async with held_slot(queue, "a", wait_seconds=1000):
             order.append(name)
             if name == "first":
                 async with elsewhere():
@@ -262,13 +264,13 @@ async def test_who_is_cancelled_elsewhere_takes_no_slot_again() -> None:
     queue, gone = FairQueue(1), asyncio.Event()
 
     async def ask() -> None:
-        async with queue.slot("a", wait_seconds=1000), elsewhere():
+        async with held_slot(queue, "a", wait_seconds=1000), elsewhere():
             gone.set()
             await asyncio.Event().wait()
 
     asking = asyncio.create_task(ask())
     await gone.wait()
-    async with queue.slot("a", wait_seconds=1000):
+    async with held_slot(queue, "a", wait_seconds=1000):
         asking.cancel()
         with pytest.raises(asyncio.CancelledError):
             await asking
@@ -279,7 +281,7 @@ async def test_who_is_cancelled_elsewhere_takes_no_slot_again() -> None:
 async def test_a_slot_is_given_back_once() -> None:
     queue = FairQueue(2)
     async with AsyncExitStack() as stack:
-        slot: Slot = await stack.enter_async_context(queue.slot("a", wait_seconds=1000))
+        slot: Slot = await stack.enter_async_context(held_slot(queue, "a", wait_seconds=1000))
         for _ in range(2):
             slot.give_back()
             assert queue.held("a") == 0
@@ -295,11 +297,11 @@ async def test_a_slot_is_given_back_once() -> None:
 async def test_a_call_that_is_over_keeps_no_slot_that_it_still_waited_for() -> None:
     queue, ended = FairQueue(1), asyncio.Event()
     async with AsyncExitStack() as stack:
-        slot: Slot = await stack.enter_async_context(queue.slot("a", wait_seconds=1000))
+        slot: Slot = await stack.enter_async_context(held_slot(queue, "a", wait_seconds=1000))
         slot.give_back()
 
         async def other() -> None:
-            async with queue.slot("a", wait_seconds=1000):
+            async with held_slot(queue, "a", wait_seconds=1000):
                 await ended.wait()
 
         working = asyncio.create_task(other())

@@ -15,7 +15,7 @@ import stamina
 from recollect.platform.embedding.embedder import UNMEASURED
 from recollect.platform.embedding.failure import EmbeddingFailed, FailureCause
 from recollect.platform.embedding.vectors import Vectors, encodable, nonblank_rows, unit_length
-from recollect.platform.fair_queue import elsewhere
+from recollect.platform.slots import elsewhere
 from recollect.settings import Settings
 
 _OF_THE_EMBEDDER = {

@@ -1,0 +1,121 @@
+"""Calls of a tenant whose calls queue give way between their steps, to whom and for how long is bounded."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+
+import pytest
+
+from recollect.platform import fair_queue, slots
+from recollect.platform.fair_queue import FairQueue
+from recollect.platform.slots import Slot, give_way, held_slot
+
+TURNS = 20
+"""Of the event loop, after which whatever can go on has."""
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing here depends on how fast the machine is: all is held, remembered and waited for as long as it takes."""
+    monkeypatch.setattr(fair_queue, "LATELY_SECONDS", 1000.0)
+    monkeypatch.setattr(fair_queue, "RESTS", 0.0)
+    monkeypatch.setattr(slots, "SLOT_SECONDS", 1000.0)
+    monkeypatch.setattr(slots, "GIVE_WAY_SECONDS", 1000.0)
+
+
+@pytest.fixture
+async def queue() -> FairQueue:
+    """With four slots, of which each tenant has one at most: `other` asked lately."""
+    queue = FairQueue(4)
+    async with held_slot(queue, "other", wait_seconds=1000):
+        return queue
+
+
+@asynccontextmanager
+async def flooding(queue: FairQueue, tenant: str = "flood") -> AsyncIterator[Slot]:
+    """A call of a tenant that is at work, and two that wait."""
+    async with AsyncExitStack() as stack:
+        slot = await stack.enter_async_context(held_slot(queue, tenant, wait_seconds=1000))
+        waiting = [asyncio.create_task(queue.take(tenant)) for _ in range(2)]
+        await _settled()
+        try:
+            yield slot
+        finally:
+            for each in waiting:
+                each.cancel()
+            await asyncio.gather(*waiting, return_exceptions=True)
+
+
+async def _settled() -> None:
+    for _ in range(TURNS):
+        await asyncio.sleep(0)
+
+
+async def test_a_call_of_a_flood_takes_no_step_while_another_tenants_call_is_at_work(queue: FairQueue) -> None:
+    async with flooding(queue) as slot:
+        async with held_slot(queue, "other", wait_seconds=1000):
+            step = asyncio.create_task(slot.give_way())
+            await _settled()
+            assert not step.done()
+        await step
+
+
+async def test_it_waits_already_while_that_call_is_being_admitted(queue: FairQueue) -> None:
+    async with flooding(queue) as slot:
+        with queue.expecting("other"), queue.expecting("other"):
+            step = asyncio.create_task(slot.give_way())
+            await _settled()
+            assert not step.done()
+        await step
+        with queue.expecting("flood"):
+            await slot.give_way()
+
+
+async def test_who_has_no_calls_waiting_gives_way_to_nobody(queue: FairQueue) -> None:
+    async with held_slot(queue, "one", wait_seconds=1000) as one, held_slot(queue, "other", wait_seconds=1000) as other:
+        await one.give_way()
+        await other.give_way()
+    await give_way()  # What works for no call.
+
+
+async def test_two_floods_give_way_to_none_of_each_other(queue: FairQueue) -> None:
+    async with flooding(queue) as one, flooding(queue, "second") as second:
+        await one.give_way()
+        await second.give_way()
+
+
+async def test_a_call_that_is_granted_a_slot_gives_way_before_it_begins(queue: FairQueue) -> None:
+    begun = list[int]()
+
+    async def call(number: int) -> None:
+        async with held_slot(queue, "flood", wait_seconds=1000):
+            begun.append(number)
+
+    async with held_slot(queue, "other", wait_seconds=1000):
+        async with held_slot(queue, "flood", wait_seconds=1000):
+            calls = [asyncio.create_task(call(number)) for number in range(3)]
+            await _settled()
+        await _settled()
+        assert (queue.held("flood"), queue.waiting("flood"), begun) == (1, 2, [])
+    await asyncio.gather(*calls)
+    assert begun == [0, 1, 2]
+    assert (queue.held("flood"), queue.waiting("flood")) == (0, 0)
+
+
+async def test_who_leaves_while_giving_way_leaves_nothing_behind(queue: FairQueue) -> None:
+    async with flooding(queue) as slot, held_slot(queue, "other", wait_seconds=1000):
+        step = asyncio.create_task(slot.give_way())
+        await _settled()
+        step.cancel()
+        await asyncio.gather(step, return_exceptions=True)
+        assert not queue._giving_way
+    assert (queue.held("flood"), queue.waiting("flood")) == (0, 0)
+
+
+async def test_it_waits_for_so_long_in_a_turn_at_most(queue: FairQueue, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with held_slot(queue, "other", wait_seconds=1000), flooding(queue) as slot:
+        monkeypatch.setattr(slots, "GIVE_WAY_SECONDS", 0.01)
+        await slot.give_way()
+        monkeypatch.setattr(queue, "wait_for_way", None)
+        await slot.give_way()  # Its time is up: it does not wait again.
+        monkeypatch.undo()
