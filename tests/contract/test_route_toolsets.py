@@ -39,6 +39,7 @@ PAGES = {
     "POST /account/passkeys/{passkey_id}/remove",
     "POST /account/password",
     "POST /account/sessions/{session_id}/end",
+    "GET /assets/icon.svg",
     "GET /assets/passkeys.js",
     "GET /assets/recollect.css",
     "GET /forgot",
