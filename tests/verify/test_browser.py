@@ -3,11 +3,14 @@
 import asyncio
 from dataclasses import replace
 
+from recollect.accounts.identity.model import operator_caller
 from recollect.accounts.members import service as members
+from recollect.accounts.people.model import Person
 from recollect.caller import Caller, Role
 from recollect.platform.db import Database
+from tests.conftest import NewTenant
 from tests.support.gateway import answer
-from tests.support.oauth import Wallet, client_document, oauth_client
+from tests.support.oauth import HandClient, Wallet, client_document, oauth_client
 from tests.support.people import PASSWORD, new_email
 from tests.support.web_server import CertificateAuthority, plain, web_server
 from tests.verify.browser import Chromium, Keyboarder, examine
@@ -106,6 +109,31 @@ async def test_somebody_opens_an_invitation_and_joins(
     assert email in await page.text()
     async with db.transaction(caller, read_only=True) as tx:
         assert [(each.email, each.name) for each in await members.list_members(tx)] == [(email, "Grace")]
+
+
+async def test_who_is_a_member_of_several_chooses_one(
+    reaching: DeployedGateway,
+    keyboarder: Keyboarder,
+    person: Person,
+    db: Database,
+    new_tenant: NewTenant,
+    pepper: bytes,
+) -> None:
+    page, other = keyboarder.page, await new_tenant()
+    async with db.transaction(operator_caller(other)) as tx:
+        secret = (await members.invite(tx, person.email, Role.READER, pepper=pepper)).secret
+    await members.join(db, await members.open_invitation(db, secret, pepper=pepper), person)
+    async with reaching.gateway.http() as http:
+        client = await HandClient.register(reaching.gateway, http)
+    await page.open(client.request())
+    await keyboarder.sign_in()
+    await page.arrive("**/oauth/authorize?**")
+    await examine(page)
+    await page.tab_to(other.name)
+    await page.press("Enter")
+    await page.arrive(f"**&tenant={other.slug}")
+    await examine(page)
+    assert f"asks for access to {other.name}" in await page.text()
 
 
 async def test_who_forgot_the_password_is_told_what_to_do(reaching: DeployedGateway, page: Chromium) -> None:

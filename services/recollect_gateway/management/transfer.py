@@ -36,6 +36,7 @@ from recollect.transfer.model import (
 from recollect_gateway.calls import Call, Services
 from recollect_gateway.errors import DOING, MEDIA_TYPE, RESPONSES, Problem
 from recollect_gateway.guards import held_to, mirrors
+from recollect_gateway.management.times import require_written_times
 from recollect_gateway.parsing import check_text, utc, utc_through
 
 FORM = "application/x-www-form-urlencoded"
@@ -183,6 +184,7 @@ class TransferController(Controller):
         """
         request.user.require(Scope.MEMORY_READ)
         check_text({"kind": kind, "tag": tag})
+        require_written_times(request, "since", "until")
         only = ExportSelection(kind, tuple(tag or ()), *changed_within(since, until))
         async with db.transaction(request.user, read_only=True) as tx:
             export = await exports.open_export(tx, name, format, only=only, as_of=as_of)

@@ -56,5 +56,8 @@ async def test_the_script_is_scalars_and_comes_from_here(gateway: RunningGateway
 async def test_it_begins_with_our_document_and_tells_nobody(gateway: RunningGateway) -> None:
     begin = (await fetch(gateway, "/v1/docs/begin.js")).text
     assert 'url: "/v1/openapi.json"' in begin
+    assert "jitless: true" in begin, "else Scalar tries as it is loaded whether it may make code of text"
+    page = (await fetch(gateway, "/v1/docs")).text
+    assert page.index("begin.js") < page.index("scalar.js")
     assert "telemetry: false" in begin
     assert "http" not in begin
