@@ -78,7 +78,7 @@ $(NODE_STAMP): tests/verify/package.json tests/verify/package-lock.json
 soak: setup ## The long rounds of fault tests and property tests: about two hours on two cores
 	$(BIN)/pytest -n auto --dist load $(ARGS) tests/faults --soak
 	$(BIN)/pytest -n auto --dist load $(ARGS) -m hypothesis --soak
-	$(BIN)/pytest -n auto --dist load $(ARGS) -m "not hypothesis" --soak tests/contract/test_fuzz.py
+	$(BIN)/pytest -n auto --dist load $(ARGS) -m "not hypothesis" --soak tests/contract/test_fuzz.py tests/contract/test_openapi_fuzz.py
 
 bench: setup ## Measure, as ratios inside one run
 	$(BIN)/python -m tests.benchmarks $(ARGS)
