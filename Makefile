@@ -14,7 +14,7 @@ COVERAGE ?= $(shell $(BIN)/python -c 'import sys; print("--cov" if sys.version_i
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test verify soak lint style types format bench quality lock clean
+.PHONY: help setup run test verify chromium soak lint style types format bench quality lock clean
 
 help: ## Show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -59,8 +59,12 @@ test: style ## Lint, and every test that needs Python only; ends with the lines 
 	@test -n "$(COVERAGE)" || echo "Coverage is measured from Python 3.12 on; here by: make test COVERAGE=--cov"
 
 # Tools first: one that is missing fails at once, not after ten minutes of tests.
-verify: $(NODE_STAMP) test ## make test, then what needs Node.js: the official suite and server (tests/verify)
+verify: chromium $(NODE_STAMP) test ## make test, then what needs Node.js and Chromium (tests/verify)
 	$(BIN)/pytest $(ARGS) tests/verify
+
+chromium:
+	@for name in chromium chromium-browser google-chrome; do command -v $$name > /dev/null && exit 0; done; \
+		echo "make verify needs Chromium on the PATH: install it (the package chromium of Debian)"; exit 1
 
 $(NODE_STAMP): tests/verify/package.json tests/verify/package-lock.json
 	@command -v npm > /dev/null || { echo "make verify needs npm: install Node.js, any release that brings npm" \
@@ -74,7 +78,7 @@ $(NODE_STAMP): tests/verify/package.json tests/verify/package-lock.json
 soak: setup ## The long rounds of fault tests and property tests: about two hours on two cores
 	$(BIN)/pytest -n auto --dist load $(ARGS) tests/faults --soak
 	$(BIN)/pytest -n auto --dist load $(ARGS) -m hypothesis --soak
-	$(BIN)/pytest -n auto --dist load $(ARGS) -m "not hypothesis" --soak tests/contract/test_fuzz.py
+	$(BIN)/pytest -n auto --dist load $(ARGS) -m "not hypothesis" --soak tests/contract/test_fuzz.py tests/contract/test_openapi_fuzz.py
 
 bench: setup ## Measure, as ratios inside one run
 	$(BIN)/python -m tests.benchmarks $(ARGS)

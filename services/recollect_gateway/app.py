@@ -80,7 +80,7 @@ from recollect_gateway.web.pages import error_page
 from recollect_gateway.web.passkeys import OwnPasskeyController, PasskeyController
 from recollect_gateway.web.providers import ProviderSignInController
 from recollect_gateway.web.sign_in import AccountController, SignInController
-from recollect_gateway.web.styles import passkey_script, style_sheet
+from recollect_gateway.web.styles import icon, passkey_script, style_sheet
 
 
 def create_app(settings: Settings, *, on_start: Callable[[], None] | None = None) -> Litestar:
@@ -175,6 +175,7 @@ def _pages() -> Router:
             OwnPasskeyController,
             style_sheet,
             passkey_script,
+            icon,
         ],
         exception_handlers={Exception: error_page},
     )

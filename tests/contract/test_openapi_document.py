@@ -13,6 +13,7 @@ from recollect.accounts.email_domains.model import MAX_DOMAINS
 from recollect.accounts.identity_providers.model import MAX_PROVIDERS
 from recollect.accounts.oauth.issuers.model import MAX_ISSUERS
 from recollect.caller import ROLE_SCOPES, Caller, Role, Scope
+from recollect.transfer.formats import FORMATS
 from tests.contract.test_openapi_fuzz import DOCUMENT
 from tests.contract.test_route_toolsets import ROUTES, answered
 from tests.support.gateway import NewApiKey, RunningGateway
@@ -97,6 +98,17 @@ def roles_of_the_table() -> dict[str, Role]:
 def lacks_scope(answer: httpx2.Response) -> bool:
     """Whether an answer says so; others may be files."""
     return answer.status_code == 403 and answer.json()["code"] == "scope_required"
+
+
+@pytest.mark.parametrize("format_", FORMATS)
+async def test_an_export_is_what_the_document_says(gateway: RunningGateway, admin_key: str, format_: str) -> None:
+    """An object as JSON, text as all else."""
+    told = OPERATIONS["GET /v1/graphs/{name}/export"]["responses"]["200"]["content"]
+    async with gateway.http(admin_key) as http:
+        answer = await http.get("/v1/graphs/default/export", params={"format": format_})
+    media_type = answer.headers["content-type"].partition(";")[0]
+    body = answer.json() if media_type == "application/json" else answer.text
+    assert faults(body, told[media_type]["schema"]) == []
 
 
 class TestWhoMay:

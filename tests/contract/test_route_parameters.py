@@ -1,10 +1,12 @@
 """Plain routes refuse what they do not know in their query: a misspelt dry run must not become a real one."""
 
+import json
 from typing import Any
 
 import pytest
 
 from recollect.times import NEEDED
+from tests.contract.test_openapi_fuzz import DOCUMENT
 from tests.contract.test_route_toolsets import ROUTES
 from tests.support.gateway import RunningGateway
 from tests.support.routes import stand_ins
@@ -39,13 +41,26 @@ async def test_a_body_that_holds_defaults_only_may_be_left_out(gateway: RunningG
         assert (await http.post("/v1/graphs/old/reembed", json={})).json()["id"] == bare.json()["id"]
 
 
+TIMES = sorted(
+    (path, parameter["name"])
+    for path, methods in DOCUMENT["paths"].items()
+    for parameter in methods.get("get", {}).get("parameters", ())
+    if "date-time" in json.dumps(parameter["schema"])
+)
+"""Where an address takes a time."""
+
+NO_TIMES = ["2026-11-20", "1700000000", "1.7e9"]
+
+
+def test_addresses_take_times() -> None:
+    """Else the test below would say nothing."""
+    assert ("/v1/audit/export", "since") in TIMES
+
+
 @pytest.mark.parametrize(
     ("method", "path", "body", "said"),
     [
-        ("GET", "/v1/graphs/default/export?since=2026-11-20", None, "since"),
-        ("GET", "/v1/graphs/default/export?until=2026-11-20", None, "until"),
-        ("GET", "/v1/usage?from=2026-11-20", None, "from"),
-        ("GET", "/v1/usage?to=2026-11-20", None, "to"),
+        *[("GET", f"{path}?{name}={time}", None, name) for path, name in TIMES for time in NO_TIMES],
         ("POST", "/v1/keys", {"name": "k", "expires_at": "2026-11-20"}, "expires_at"),
         ("POST", "/v1/graphs/default/exports", {"filter": {"since": "2026-11-20"}}, "filter.since"),
     ],
@@ -54,7 +69,7 @@ async def test_a_time_that_is_none_is_refused_by_its_name_with_an_example(
     gateway: RunningGateway, admin_key: str, method: str, path: str, body: Any, said: str
 ) -> None:
     async with gateway.http(admin_key) as http:
-        response = await http.request(method, path, json=body)
+        response = await http.request(method, path.format(**stand_ins(path)), json=body)
     assert response.status_code == 400
     told = response.json()
     assert (told["code"], told["detail"].removeprefix(f"{said}: ")) == ("invalid_input", NEEDED)

@@ -40,6 +40,7 @@ PAGES = {
     "POST /account/password",
     "POST /account/providers/{provider_id}/disconnect",
     "POST /account/sessions/{session_id}/end",
+    "GET /assets/icon.svg",
     "GET /assets/passkeys.js",
     "GET /assets/recollect.css",
     "GET /forgot",

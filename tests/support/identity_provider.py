@@ -42,7 +42,10 @@ class Account:
 
 @dataclass
 class IdentityProviderServer:
-    """A provider that listens. `claims`, `header` and what else is set makes its tokens wrong."""
+    """A provider that listens. `claims`, `header` and what else is set makes its tokens wrong.
+
+    With `userinfo`, who somebody is stands at its userinfo endpoint, as changed by that, and not in ID tokens.
+    """
 
     server: WebServer
     account: Account = field(default_factory=Account)
@@ -50,6 +53,7 @@ class IdentityProviderServer:
     signs_with: Any = field(default_factory=lambda: _RSA[0])
     algorithm: str = "RS256"
     claims: dict[str, Any] = field(default_factory=dict)
+    userinfo: dict[str, Any] | None = None
     metadata: dict[str, Any] = field(default_factory=dict)
     token: str | None = None
     answers: dict[str, Answering] = field(default_factory=dict)
@@ -93,12 +97,14 @@ class IdentityProviderServer:
             "exp": now + 300,
             "iat": now,
             "nonce": asked["nonce"],
-            "email": self.account.email,
-            "email_verified": self.account.email_verified,
-            "name": self.account.name,
+            **(self._description() if self.userinfo is None else {}),
         }
         told = {name: value for name, value in {**claims, **self.claims}.items() if value is not None}
         return self.signed(told)
+
+    def _description(self) -> dict[str, Any]:
+        account = self.account
+        return {"email": account.email, "email_verified": account.email_verified, "name": account.name}
 
     async def answer(self, head: bytes, writer: asyncio.StreamWriter) -> None:
         path = head.split(b" ", 2)[1].decode()
@@ -109,6 +115,8 @@ class IdentityProviderServer:
         if path == "/jwks":
             keys = [{**key.as_dict(private=False), "use": "sig"} for key in self.keys]
             return await _json({"keys": keys}, head, writer)
+        if path == "/userinfo" and self.userinfo is not None and b"bearer opaque" in head.lower():
+            return await _json({"sub": self.account.subject, **self._description(), **self.userinfo}, head, writer)
         if path == "/token":
             return await self._token(head, writer)
         return await plain(b"", status="404 Not Found")(head, writer)
@@ -119,6 +127,7 @@ class IdentityProviderServer:
             "authorization_endpoint": f"{self.issuer}/authorize",
             "token_endpoint": f"{self.issuer}/token",
             "jwks_uri": f"{self.issuer}/jwks",
+            "userinfo_endpoint": f"{self.issuer}/userinfo",
             **self.metadata,
         }
 

@@ -1,14 +1,16 @@
 """OAuth clients: the SDK's own, with a person who signs in and submits the consent page, and requests by hand."""
 
+import asyncio
 import base64
 import hashlib
 import html
+import json
 import re
 import secrets
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 from urllib.parse import parse_qs, urlsplit
 from uuid import UUID
 
@@ -29,6 +31,7 @@ from pydantic import AnyUrl
 
 from tests.support.gateway import MODES, NO_AUTHORITIES, RunningGateway
 from tests.support.people import sign_in
+from tests.support.web_server import CertificateAuthority, WebServer, plain, web_server
 
 CALLBACK = "http://127.0.0.1:3000/callback"
 METADATA: dict[str, Any] = {
@@ -48,6 +51,20 @@ class Wallet:
     server: OAuthMetadata | None = None
     resource: ProtectedResourceMetadata | None = None
 
+    @property
+    def held(self) -> OAuthToken:
+        """The tokens of a client that has some."""
+        assert self.tokens is not None
+        return self.tokens
+
+    def make_stale(self) -> None:
+        """Without an access token, the client refreshes before the next request.
+
+        Started anew, the SDK's client does not know when a token ends that it has kept.
+        """
+        assert self.held.refresh_token
+        self.tokens = self.held.model_copy(update={"access_token": ""})
+
     async def get_tokens(self) -> OAuthToken | None:
         return self.tokens
 
@@ -59,6 +76,22 @@ class Wallet:
 
     async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
         self.client = client_info
+
+
+class Sent(Protocol):
+    """Somebody whom a client sends to an address, and who comes back to the client's own."""
+
+    async def visit(self, url: str) -> str:
+        """Go there, and do what is asked; where that leads."""
+
+    async def bring_back(self) -> AuthorizationCodeResult:
+        """What the client is told by the address to which they came."""
+
+
+def brought_back(landed: str) -> AuthorizationCodeResult:
+    """What an address tells a client to which a browser came back."""
+    said = {name: values[0] for name, values in parse_qs(urlsplit(landed).query).items()}
+    return AuthorizationCodeResult(code=said.get("code", ""), state=said.get("state"), iss=said.get("iss"))
 
 
 @dataclass
@@ -92,9 +125,7 @@ class Visitor:
         return self.landed
 
     async def bring_back(self) -> AuthorizationCodeResult:
-        """What the client is told by the address to which the browser came."""
-        said = {name: values[0] for name, values in parse_qs(urlsplit(self.landed).query).items()}
-        return AuthorizationCodeResult(code=said.get("code", ""), state=said.get("state"), iss=said.get("iss"))
+        return brought_back(self.landed)
 
 
 async def consent(http: httpx2.AsyncClient, page: str, chosen: Fields) -> httpx2.Response:
@@ -111,12 +142,13 @@ async def consent(http: httpx2.AsyncClient, page: str, chosen: Fields) -> httpx2
 @asynccontextmanager
 async def oauth_client(
     gateway: RunningGateway,
-    visitor: Visitor,
+    visitor: Sent,
     wallet: Wallet,
     *,
     path: str = "/mcp/x/memory",
     revision: str = "2026-07-28",
     metadata_url: str | None = None,
+    callback: str = CALLBACK,
 ) -> AsyncIterator[Client]:
     """The SDK's client, connected by its own OAuth flow."""
 
@@ -125,7 +157,7 @@ async def oauth_client(
 
     auth = OAuthClientProvider(
         gateway.url + path,
-        OAuthClientMetadata(client_name="Test client", redirect_uris=[AnyUrl(CALLBACK)]),
+        OAuthClientMetadata(client_name="Test client", redirect_uris=[AnyUrl(callback)]),
         wallet,
         redirect_handler=go,
         callback_handler=visitor.bring_back,
@@ -138,6 +170,23 @@ async def oauth_client(
     ):
         yield client
         wallet.server, wallet.resource = auth.context.oauth_metadata, auth.context.protected_resource_metadata
+
+
+@asynccontextmanager
+async def client_document(
+    authority: CertificateAuthority, path: str = "/oauth/client.json", **changed: Any
+) -> AsyncIterator[tuple[str, WebServer]]:
+    """The metadata document of a client at its https address on this machine: the client's id, and the site."""
+    document: dict[str, Any] = {}
+
+    async def describe(head: bytes, writer: asyncio.StreamWriter) -> None:
+        headers = ("Content-Type: application/json", "Cache-Control: max-age=600")
+        await plain(json.dumps(document).encode(), *headers)(head, writer)
+
+    async with web_server(describe, tls=authority.serving("localhost")) as site:
+        client_id = f"https://localhost:{site.port}{path}"
+        document |= METADATA | {"client_id": client_id} | changed
+        yield client_id, site
 
 
 def pkce() -> tuple[str, str]:

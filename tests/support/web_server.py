@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
 from pathlib import Path
 
+import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -134,6 +135,15 @@ class CertificateAuthority:
             .add_extension(issuer, critical=False)
             .sign(self._key, hashes.SHA256())
         )
+
+
+def trusted_authority(folder: Path, patch: pytest.MonkeyPatch) -> CertificateAuthority:
+    """An authority that whatever starts from now on trusts, and no other one, until the patch is undone."""
+    authority = CertificateAuthority(folder)
+    bundle = folder / "bundle.pem"
+    bundle.write_bytes(authority.pem)
+    patch.setenv("SSL_CERT_FILE", str(bundle))
+    return authority
 
 
 def _pem(certificate: x509.Certificate) -> bytes:

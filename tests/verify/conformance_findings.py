@@ -95,3 +95,9 @@ WITHOUT_RESOURCES: dict[str, dict[str, str]] = {
     },
 }
 """What comes on top at an address that offers no resource."""
+
+AUTHORIZATION_SCENARIOS = {"authorization-server-metadata-endpoint", "authorization-code-grant"}
+"""The suite's scenarios of authorization servers."""
+
+AUTHORIZATION: dict[str, str] = {}
+"""The same of these: none is known."""

@@ -1,12 +1,21 @@
-"""A gateway process for the official clients and suites that need Node.js."""
+"""A gateway process for the official clients and suites that need Node.js, and for people at a browser."""
 
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
 
+from recollect.accounts.people.model import Person
+from recollect.caller import Caller, Role
+from recollect.platform.db import Database
 from recollect.settings import Settings
+from tests.support.dns_server import NameServer, name_server
+from tests.support.people import joined
+from tests.support.web_server import CertificateAuthority, plain, trusted_authority, web_server
+from tests.verify.browser import Chromium, Keyboarder, chromium
 from tests.verify.processes import DeployedGateway, gateway_process
+
+LANDED = b'<!doctype html><html lang="en"><title>Back</title><link rel="icon" href="data:,">Back at the client'
 
 
 @pytest.fixture(scope="session")
@@ -15,3 +24,53 @@ def deployed(settings: Settings, tmp_path_factory: pytest.TempPathFactory) -> It
     log: Path = tmp_path_factory.mktemp("gateway") / "gateway.log"
     with gateway_process(settings, log) as deployed:
         yield deployed
+
+
+@pytest.fixture(scope="session")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CertificateAuthority]:
+    """An authority that the reaching gateway trusts."""
+    with pytest.MonkeyPatch.context() as patch:
+        yield trusted_authority(tmp_path_factory.mktemp("authority"), patch)
+
+
+@pytest.fixture(scope="session")
+async def dns() -> AsyncIterator[NameServer]:
+    """The name server of the reaching gateway."""
+    async with name_server() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def reaching(
+    settings: Settings, authority: CertificateAuthority, dns: NameServer, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[DeployedGateway]:
+    """Another gateway: one that may ask what others name on this machine, such as documents of clients."""
+    log: Path = tmp_path_factory.mktemp("reaching") / "gateway.log"
+    changed = {"outbound_networks": ["127.0.0.0/8", "::1/128"], "dns_servers": [dns.address]}
+    with gateway_process(settings.model_copy(update=changed), log) as reaching:
+        yield reaching
+
+
+@pytest.fixture
+def pepper(settings: Settings) -> bytes:
+    return settings.key_secret.get_secret_value().encode()
+
+
+@pytest.fixture
+async def person(db: Database, caller: Caller, pepper: bytes) -> Person:
+    """A member of the test's tenant."""
+    return await joined(db, caller, Role.MEMBER, pepper=pepper)
+
+
+@pytest.fixture
+async def page() -> AsyncIterator[Chromium]:
+    """A browser that nobody has used yet."""
+    async with chromium() as page:
+        yield page
+
+
+@pytest.fixture
+async def keyboarder(page: Chromium, person: Person) -> AsyncIterator[Keyboarder]:
+    """That person at it, whom clients have come back to an address at which something listens."""
+    async with web_server(plain(LANDED, "Content-Type: text/html")) as client:
+        yield Keyboarder(page, person.email, f"http://127.0.0.1:{client.port}/callback")

@@ -1,21 +1,15 @@
-"""The official MCP conformance suite against a gateway process: every server scenario of both wire revisions.
-
-The suite's own list of expected failures lets warnings and skipped checks pass unseen; here they count as findings.
-"""
+"""The official MCP conformance suite against a gateway process: every server scenario of both wire revisions."""
 
 import asyncio
 import json
-import re
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from recollect.accounts.tenants.model import Tenant
 from tests.support.gateway import MODES, RunningGateway
+from tests.verify.conformance import Checks, findings, read_checks, suite
 from tests.verify.conformance_findings import EXPECTED, SCENARIOS, WITHOUT_RESOURCES
-from tests.verify.node import node, script
 from tests.verify.processes import DeployedGateway, signing_in
 
 DEFAULT = "/mcp"
@@ -23,10 +17,6 @@ TENANT = "/t/{tenant}/mcp/x/agent,memory"
 """Not all toolsets: at 2026-07-28 a list of that size, left unread on a closing connection, ends the suite itself
 (an assertion in Node's HTTP client, `server-sse-multiple-streams`)."""
 SUITE_SECONDS = 100
-HELD = ("SUCCESS", "INFO")
-
-Checks = Mapping[str, list[dict[str, Any]]]
-"""Scenario -> its checks."""
 
 
 @pytest.mark.parametrize("address", [DEFAULT, "/mcp/x/memory", TENANT])
@@ -48,9 +38,8 @@ async def test_every_scenario_holds_or_is_listed_with_its_reason(
 
 async def conformance(url: str, revision: str, folder: Path) -> Checks:
     """Run the suite's server scenarios of a revision, and read what it wrote."""
-    command = [node(), script("@modelcontextprotocol/conformance"), "server", "--url", url, "--suite", "all"]
     process = await asyncio.create_subprocess_exec(
-        *command,
+        *suite("server", "--url", url, "--suite", "all"),
         *("--spec-version", revision, "--output-dir", str(folder)),
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
@@ -62,32 +51,9 @@ async def conformance(url: str, revision: str, folder: Path) -> Checks:
         if process.returncode is None:
             process.kill()
             await process.wait()
-    checks = _read(folder)
+    checks = read_checks(folder, "server")
     assert checks, said.decode(errors="replace")
     return checks
-
-
-def _read(folder: Path) -> Checks:
-    return {_scenario(path.parent.name): json.loads(path.read_text()) for path in folder.glob("*/checks.json")}
-
-
-def findings(checks: Checks) -> dict[str, str]:
-    """`scenario: check` -> what the suite said, for each check that did not succeed."""
-    found = {
-        f"{scenario}: {check['id']}": f"{check['status']}: {check.get('errorMessage') or check.get('description')}"
-        for scenario, entries in checks.items()
-        for check in entries
-        if check["status"] not in HELD
-    }
-    idle = [scenario for scenario, entries in checks.items() if all(check["status"] == "INFO" for check in entries)]
-    return found | {f"{scenario}: nothing was checked": "" for scenario in idle}
-
-
-def _scenario(folder: str) -> str:
-    """Result folders are called server-SCENARIO-TIME."""
-    match = re.fullmatch(r"server-(.+)-\d{4}-\d\d-\d\dT[\d-]+Z", folder)
-    assert match, folder
-    return match[1]
 
 
 class TestFindings:

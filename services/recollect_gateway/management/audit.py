@@ -24,6 +24,7 @@ from recollect.times import NEEDED
 from recollect_gateway.errors import RESPONSES
 from recollect_gateway.guards import BY_SCOPE, held_to, requires_admin
 from recollect_gateway.management.pages import Limit, Page, page_of
+from recollect_gateway.management.times import require_written_times
 from recollect_gateway.parsing import check_text, utc
 
 NDJSON = "application/x-ndjson"
@@ -91,6 +92,7 @@ class AuditController(Controller):
         limit: Limit = 50,
     ) -> Page[AuditEntryBody]:
         """Acts of administration, newest first."""
+        require_written_times(request, "since", "until")
         only = _filter(actor, action, on, since, until)
         async with db.transaction(request.user, read_only=True) as tx:
             found = await audit.list_entries(tx, only, before=cursor, limit=limit + 1)
@@ -116,6 +118,7 @@ class AuditController(Controller):
 
         An answer that ends before its last chunk is not whole.
         """
+        require_written_times(request, "since", "until")
         only = _filter(actor, action, on, since, until)
         async with db.transaction(request.user) as tx:
             await audit.record(tx, Action.AUDIT_EXPORTED)

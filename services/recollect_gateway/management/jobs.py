@@ -8,7 +8,7 @@ from uuid import UUID
 from litestar import Controller, Request, Response, delete, get, post
 from litestar.datastructures import State
 from litestar.di import NamedDependency
-from litestar.openapi.spec import OpenAPIMediaType, OpenAPIResponse, OpenAPIType, Operation, Schema
+from litestar.openapi.spec import OpenAPIResponse, Operation
 from litestar.params import FromPath, FromQuery, QueryParameter
 from litestar.response import Stream
 from msgspec import Struct
@@ -24,6 +24,7 @@ from recollect.transfer.formats import FORMATS
 from recollect_gateway.errors import DOING, RESPONSES, TELLING
 from recollect_gateway.guards import SCOPE_OPT, held_to, mirrors
 from recollect_gateway.management.pages import Limit, Page, page_of
+from recollect_gateway.management.transfer import file_content
 from recollect_gateway.preconditions import tagged
 from recollect_gateway.shapes import GRAPH_NAME
 
@@ -40,11 +41,10 @@ class OutputOperation(Operation):
 
     def __post_init__(self) -> None:
         """Add them."""
-        schema = Schema(type=OpenAPIType.STRING, description="What the job left")
         answer = (self.responses or {}).get("200")
         if isinstance(answer, OpenAPIResponse):
             kinds = [OUTPUT, *sorted({each.media_type for each in FORMATS.values()})]
-            answer.content = {kind: OpenAPIMediaType(schema=schema) for kind in kinds}
+            answer.content = file_content(kinds, "What the job left")
 
 
 class JobErrorBody(Struct, frozen=True):

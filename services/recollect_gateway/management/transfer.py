@@ -1,5 +1,6 @@
 """/v1/graphs/{name}/import and /export: whole graphs in and out, in each of the formats."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any, ClassVar
@@ -36,6 +37,7 @@ from recollect.transfer.model import (
 from recollect_gateway.calls import Call, Services
 from recollect_gateway.errors import DOING, MEDIA_TYPE, RESPONSES, Problem
 from recollect_gateway.guards import held_to, mirrors
+from recollect_gateway.management.times import require_written_times
 from recollect_gateway.parsing import check_text, utc, utc_through
 
 FORM = "application/x-www-form-urlencoded"
@@ -109,16 +111,29 @@ class ImportOperation(Operation):
         self.request_body = RequestBody(content=content, required=True)
 
 
+def file_content(media_types: Iterable[str], description: str) -> dict[str, OpenAPIMediaType]:
+    """What OpenAPI is told of files of these types: one of JSON is an object, any other one is text."""
+    return {
+        media_type: OpenAPIMediaType(
+            schema=Schema(
+                type=OpenAPIType.OBJECT if media_type == "application/json" else OpenAPIType.STRING,
+                description=description,
+            )
+        )
+        for media_type in media_types
+    }
+
+
 @dataclass
 class ExportOperation(Operation):
     """Tells OpenAPI of the media types that are answered, which depend on the format that is asked for."""
 
     def __post_init__(self) -> None:
         """Add them."""
-        schema = Schema(type=OpenAPIType.STRING, description="The graph in the format that was asked for")
         answer = (self.responses or {}).get("200")
         if isinstance(answer, OpenAPIResponse):
-            answer.content = {each.media_type: OpenAPIMediaType(schema=schema) for each in FORMATS.values()}
+            kinds = [each.media_type for each in FORMATS.values()]
+            answer.content = file_content(kinds, "The graph in the format that was asked for")
 
 
 class TransferController(Controller):
@@ -183,6 +198,7 @@ class TransferController(Controller):
         """
         request.user.require(Scope.MEMORY_READ)
         check_text({"kind": kind, "tag": tag})
+        require_written_times(request, "since", "until")
         only = ExportSelection(kind, tuple(tag or ()), *changed_within(since, until))
         async with db.transaction(request.user, read_only=True) as tx:
             export = await exports.open_export(tx, name, format, only=only, as_of=as_of)

@@ -21,13 +21,12 @@ from recollect.accounts.usage.model import (
     usage_span,
 )
 from recollect.caller import Caller, Scope
-from recollect.errors import InvalidInput
 from recollect.platform.db import Database
-from recollect.times import NEEDED
 from recollect_gateway.errors import RESPONSES
 from recollect_gateway.guards import mirrors
 from recollect_gateway.management.graphs import Cursor
 from recollect_gateway.management.pages import Limit, Page
+from recollect_gateway.management.times import require_written_times
 from recollect_gateway.parsing import check_text
 
 AnyRequest = Request[Caller, Any, State]
@@ -56,14 +55,6 @@ class UsageSeries(Struct, frozen=True):
     points: list[UsagePoint]
 
 
-def _require_written_times(request: AnyRequest) -> None:
-    """Raise InvalidInput for a bound that is a number: the framework would read it as seconds since 1970."""
-    for name in ("from", "to"):
-        told = request.query_params.get(name, "")
-        if told and not told[4:5] == "-":
-            raise InvalidInput(NEEDED, path=name)
-
-
 class UsageController(Controller):
     """Tell a tenant what it uses."""
 
@@ -83,7 +74,7 @@ class UsageController(Controller):
     ) -> Page[UsageRow]:
         """Oldest first; 366 days at most. What was called within the last seconds may not be there yet."""
         request.user.require(Scope.MEMORY_READ)
-        _require_written_times(request)
+        require_written_times(request, "from", "to")
         span = usage_span(since, until, per, now=datetime.now(UTC), cursor=cursor)
         async with db.transaction(request.user, read_only=True) as tx:
             found, more = await usage.read_usage(tx, span, limit=limit)
@@ -102,7 +93,7 @@ class UsageController(Controller):
     ) -> UsageSeries:
         """For charts: sums of all calls, or of one kind or name. By hour 31 days at most, by day 366."""
         check_text({"name": name})
-        _require_written_times(request)
+        require_written_times(request, "from", "to")
         span = series_span(since, until, per, now=datetime.now(UTC))
         async with db.transaction(request.user, read_only=True) as tx:
             return UsageSeries(span.since, span.until, per, await usage.read_series(tx, span, kind=kind, name=name))

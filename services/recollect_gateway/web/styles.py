@@ -1,4 +1,4 @@
-"""/assets: the one style sheet of our pages, and their one script."""
+"""/assets: the one style sheet of our pages, their one script, and their icon."""
 
 from functools import cache
 from importlib.resources import files
@@ -22,6 +22,16 @@ def passkey_script() -> Response[str]:
     return Response(
         _asset("passkeys.js"),
         media_type="text/javascript",
+        headers={"Cache-Control": "public, max-age=3600"},
+    )
+
+
+@get("/assets/icon.svg", include_in_schema=False, sync_to_thread=False)
+def icon() -> Response[str]:
+    """What browsers show beside the title. Pages name it, or browsers ask for `/favicon.ico` and complain."""
+    return Response(
+        _asset("icon.svg"),
+        media_type="image/svg+xml",
         headers={"Cache-Control": "public, max-age=3600"},
     )
 

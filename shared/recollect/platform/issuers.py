@@ -72,6 +72,7 @@ class IssuerMetadata(Struct, frozen=True):
     jwks_uri: str
     authorization_endpoint: str | None = None
     token_endpoint: str | None = None
+    userinfo_endpoint: str | None = None
     token_endpoint_auth_methods_supported: list[str] | None = None
 
 
@@ -169,7 +170,7 @@ class Issuers:
         return answer.body if answer.status == 200 else b""
 
     def _require_addresses(self, metadata: IssuerMetadata) -> None:
-        for name in ("jwks_uri", "authorization_endpoint", "token_endpoint"):
+        for name in ("jwks_uri", "authorization_endpoint", "token_endpoint", "userinfo_endpoint"):
             url = getattr(metadata, name)
             try:
                 if url is not None:

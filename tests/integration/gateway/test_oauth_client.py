@@ -1,14 +1,12 @@
 """The SDK's own OAuth client against the gateway: it finds its way from a 401 to a tool's answer by itself."""
 
 import asyncio
-import json
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 from typing import Any
 
 import asyncpg
 import pytest
-from mcp.shared.auth import OAuthToken
 
 from recollect.accounts.identity.model import hash_secret
 from recollect.accounts.oauth.grants import service as grants
@@ -17,9 +15,9 @@ from recollect.caller import Caller, Role
 from recollect.platform.db import Database
 from recollect.settings import Settings
 from tests.support.gateway import LEGACY, MODERN, RunningGateway, answer, serving
-from tests.support.oauth import CALLBACK, METADATA, HandClient, Visitor, Wallet, oauth_client
+from tests.support.oauth import CALLBACK, HandClient, Visitor, Wallet, client_document, oauth_client
 from tests.support.people import browser, joined
-from tests.support.web_server import CertificateAuthority, plain, web_server
+from tests.support.web_server import CertificateAuthority, trusted_authority
 
 ENTITY = {"name": "Ada", "entityType": "person", "observations": []}
 
@@ -40,29 +38,13 @@ async def visitor(gateway: RunningGateway, person: Person) -> AsyncIterator[Visi
         yield Visitor(http, person.email)
 
 
-def held(wallet: Wallet) -> OAuthToken:
-    """The tokens of a client that has some."""
-    assert wallet.tokens is not None
-    return wallet.tokens
-
-
-def make_stale(wallet: Wallet) -> None:
-    """Without an access token, the client refreshes before the next request.
-
-    Started anew, the SDK's client does not know when a token ends that it has kept.
-    """
-    tokens = held(wallet)
-    assert tokens.refresh_token
-    wallet.tokens = tokens.model_copy(update={"access_token": ""})
-
-
 @pytest.mark.parametrize("revision", [LEGACY, MODERN])
 async def test_it_registers_asks_and_calls(gateway: RunningGateway, visitor: Visitor, revision: str) -> None:
     wallet = Wallet()
     async with oauth_client(gateway, visitor, wallet, revision=revision) as client:
         assert (await answer(client, "read_graph"))["entities"] == []
         assert (await answer(client, "create_entities", entities=[ENTITY]))["entities"][0]["name"] == "Ada"
-    assert held(wallet).access_token.startswith("rcl_access_")
+    assert wallet.held.access_token.startswith("rcl_access_")
     async with oauth_client(gateway, visitor, wallet, revision=revision) as client:
         assert len((await answer(client, "read_graph"))["entities"]) == 1
     assert visitor.visits == 1, "nobody is asked again"
@@ -72,19 +54,14 @@ async def test_it_reaches_a_tenants_own_address(gateway: RunningGateway, visitor
     wallet = Wallet()
     async with oauth_client(gateway, visitor, wallet, path=f"/t/{caller.tenant}/mcp/x/memory") as client:
         assert (await answer(client, "read_graph"))["entities"] == []
-    async with gateway.http(held(wallet).access_token) as http:
+    async with gateway.http(wallet.held.access_token) as http:
         assert (await http.post("/mcp", json={})).status_code == 401
 
 
 @pytest.fixture
 def authority(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> CertificateAuthority:
     """An authority that a gateway trusts which starts from now on."""
-    folder = tmp_path_factory.mktemp("authority")
-    authority = CertificateAuthority(folder)
-    bundle = folder / "bundle.pem"
-    bundle.write_bytes(authority.pem)
-    monkeypatch.setenv("SSL_CERT_FILE", str(bundle))
-    return authority
+    return trusted_authority(tmp_path_factory.mktemp("authority"), monkeypatch)
 
 
 @pytest.fixture
@@ -98,14 +75,10 @@ def near_gateway(settings: Settings, authority: CertificateAuthority) -> Iterato
 async def test_it_describes_itself_in_a_document(
     near_gateway: RunningGateway, person: Person, authority: CertificateAuthority, db: Database, caller: Caller
 ) -> None:
-    documents: dict[str, bytes] = {}
-
-    async def describe(head: bytes, writer: asyncio.StreamWriter) -> None:
-        await plain(documents["it"], "Content-Type: application/json", "Cache-Control: max-age=600")(head, writer)
-
-    async with web_server(describe, tls=authority.serving("localhost")) as site, browser(near_gateway) as http:
-        client_id = f"https://localhost:{site.port}/oauth/client.json"
-        documents["it"] = json.dumps(METADATA | {"client_id": client_id, "client_name": "Described"}).encode()
+    async with (
+        client_document(authority, client_name="Described") as (client_id, site),
+        browser(near_gateway) as http,
+    ):
         visitor, wallet = Visitor(http, person.email), Wallet()
         async with oauth_client(near_gateway, visitor, wallet, metadata_url=client_id) as client:
             assert (await answer(client, "read_graph"))["entities"] == []
@@ -113,7 +86,7 @@ async def test_it_describes_itself_in_a_document(
         assert "localhost" in visitor.shown
         assert site.connections == 1, "it is read once, and counts for as long as it says"
         assert "cookie" not in site.heads()[0]
-        make_stale(wallet)
+        wallet.make_stale()
         async with oauth_client(near_gateway, visitor, wallet, metadata_url=client_id) as client:
             await answer(client, "read_graph")
         assert (visitor.visits, site.connections) == (1, 1), "refreshing reads nothing"
@@ -137,14 +110,11 @@ BAD_DOCUMENTS: dict[str, dict[str, Any]] = {
 async def test_a_document_that_is_none_lets_nobody_in(
     near_gateway: RunningGateway, person: Person, authority: CertificateAuthority, owner: asyncpg.Connection, fault: str
 ) -> None:
-    document: dict[str, Any] = {}
-
-    async def describe(head: bytes, writer: asyncio.StreamWriter) -> None:
-        await plain(json.dumps(document).encode(), "Content-Type: application/json")(head, writer)
-
-    async with web_server(describe, tls=authority.serving("localhost")) as site, browser(near_gateway) as http:
-        client_id = f"https://localhost:{site.port}/oauth/{fault.replace(' ', '-').replace(chr(39), '')}.json"
-        document |= METADATA | {"client_id": client_id} | BAD_DOCUMENTS[fault]
+    path = f"/oauth/{fault.replace(' ', '-').replace(chr(39), '')}.json"
+    async with (
+        client_document(authority, path, **BAD_DOCUMENTS[fault]) as (client_id, site),
+        browser(near_gateway) as http,
+    ):
         visitor = Visitor(http, person.email)
         client = HandClient(near_gateway, http, client_id, redirect_uri=CALLBACK)
         refused = await http.get(client.request())
@@ -169,7 +139,7 @@ async def test_parallel_sessions_of_one_client_stay_signed_in(gateway: RunningGa
         await answer(client, "read_graph")
     sessions = [replace(wallet) for _ in range(4)]
     for session in sessions:
-        make_stale(session)
+        session.make_stale()
 
     async def reads(session: Wallet) -> None:
         async with oauth_client(gateway, visitor, session) as client:
@@ -178,9 +148,9 @@ async def test_parallel_sessions_of_one_client_stay_signed_in(gateway: RunningGa
     for _ in range(2):
         await asyncio.gather(*(reads(session) for session in sessions))
         for session in sessions:
-            make_stale(session)
+            session.make_stale()
     assert visitor.visits == 1
-    assert len({held(session).refresh_token for session in sessions}) == 4
+    assert len({session.held.refresh_token for session in sessions}) == 4
 
 
 async def test_a_stolen_refresh_token_ends_what_was_granted(
@@ -189,8 +159,8 @@ async def test_a_stolen_refresh_token_ends_what_was_granted(
     wallet = Wallet()
     async with oauth_client(gateway, visitor, wallet) as client:
         await answer(client, "read_graph")
-    stolen = held(wallet).refresh_token or ""
-    make_stale(wallet)
+    stolen = wallet.held.refresh_token or ""
+    wallet.make_stale()
     async with oauth_client(gateway, visitor, wallet) as client:
         await answer(client, "read_graph")
     assert visitor.visits == 1
@@ -202,7 +172,7 @@ async def test_a_stolen_refresh_token_ends_what_was_granted(
     async with gateway.http() as http:
         tried = await HandClient(gateway, http, wallet.client.client_id).refresh(stolen)
     assert (tried.status_code, tried.json()["error"]) == (400, "invalid_grant")
-    make_stale(wallet)
+    wallet.make_stale()
     async with oauth_client(gateway, visitor, wallet) as client:
         await answer(client, "read_graph")
     assert visitor.visits == 2, "the person is asked again"
@@ -239,8 +209,8 @@ async def test_a_call_beyond_what_was_granted_is_a_step_up(
     wallet = Wallet()
     async with oauth_client(gateway, visitor, wallet, revision=revision) as client:
         assert "create_entities" not in {tool.name for tool in (await client.list_tools()).tools}
-        assert "memory:write" not in (held(wallet).scope or "")
+        assert "memory:write" not in (wallet.held.scope or "")
         visitor.chosen = {"decision": "allow"}
         assert (await answer(client, "create_entities", entities=[ENTITY]))["entities"][0]["name"] == "Ada"
         assert visitor.visits == 2
-        assert {"memory:read", "memory:write"} <= set((held(wallet).scope or "").split())
+        assert {"memory:read", "memory:write"} <= set((wallet.held.scope or "").split())

@@ -171,6 +171,13 @@ class TestLeaving:
         assert (foreign.status_code, foreign.text) == (404, unknown.text)
 
 
+async def test_no_table_has_an_empty_heading(http: httpx2.AsyncClient) -> None:
+    """Screen readers tell headings with each cell."""
+    headings = re.findall(r"<th>(.*?)</th>", (await http.get("/account")).text)
+    assert "Client" in headings
+    assert all(headings)
+
+
 async def test_who_is_not_signed_in_ends_nothing(gateway: RunningGateway) -> None:
     async with browser(gateway) as http:
         shown = (await http.get("/sign-in")).text

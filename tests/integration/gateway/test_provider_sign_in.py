@@ -4,6 +4,7 @@ import asyncio
 import re
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import asyncpg
@@ -230,6 +231,38 @@ class TestSignIn:
         assert not await is_member(http, acme.caller.tenant)
         http.cookies.clear()
         assert (await sign_in_by(http, acme.idp, acme.page)).status_code == 403
+
+
+class TestUserInfo:
+    """A provider whose ID tokens say no address is asked for it at its userinfo endpoint, as OpenID Connect has it."""
+
+    async def answered(self, http: httpx2.AsyncClient, acme: Organization, **userinfo: object) -> httpx2.Response:
+        acme.idp.account, acme.idp.userinfo = Account(email=new_email()), userinfo
+        return await sign_in_by(http, acme.idp, await acme.invite(acme.idp.account.email))
+
+    async def test_says_who_somebody_is(self, http: httpx2.AsyncClient, acme: Organization) -> None:
+        answer = await self.answered(http, acme)
+        assert answer.status_code == 303, answer.text
+        async with acme.db.transaction(acme.caller, read_only=True) as tx:
+            (member,) = await members.list_members(tx)
+        assert (member.email, member.name) == (acme.idp.account.email, "Grace")
+
+    @pytest.mark.parametrize("told", [{"sub": "another"}, {"sub": None}, {"email_verified": None}, {"email": None}])
+    async def test_of_somebody_else_or_nobody(
+        self, http: httpx2.AsyncClient, acme: Organization, told: dict[str, Any]
+    ) -> None:
+        """What it says of another subject counts for nobody (OpenID Connect Core, 5.3.2)."""
+        assert (await self.answered(http, acme, **told)).status_code == 403
+        assert not await is_signed_in(http)
+
+    async def test_that_does_not_answer(self, http: httpx2.AsyncClient, acme: Organization) -> None:
+        acme.idp.answers["/userinfo"] = plain(b"{}", "Content-Type: application/json", status="500 Broken")
+        assert (await self.answered(http, acme)).status_code == 403
+        assert not await is_signed_in(http)
+
+    async def test_is_not_asked_for_what_the_token_says(self, http: httpx2.AsyncClient, acme: Organization) -> None:
+        await acme.join(http)
+        assert acme.idp.asked("/userinfo") == 0
 
 
 class TestTokens:

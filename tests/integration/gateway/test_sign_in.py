@@ -131,6 +131,16 @@ class TestForms:
         many = await http.post("/sign-in", data={f"f{i}": "" for i in range(1_000)})
         assert (long.status_code, many.status_code) == (400, 400)
 
+    async def test_what_a_page_names_is_there(self, http: httpx2.AsyncClient) -> None:
+        """An icon, too: a browser that is told of none asks for another address, and complains."""
+        named = re.findall(r'(?:src|href)="(/assets/[^"]+)"', (await http.get("/sign-in")).text)
+        types = {path: (await http.get(path)).headers["content-type"].partition(";")[0] for path in named}
+        assert types == {
+            "/assets/icon.svg": "image/svg+xml",
+            "/assets/recollect.css": "text/css",
+            "/assets/passkeys.js": "text/javascript",
+        }
+
     async def test_pages_are_neither_framed_nor_scripted_nor_cached(self, http: httpx2.AsyncClient) -> None:
         headers = (await http.get("/sign-in")).headers
         policy = headers["content-security-policy"]

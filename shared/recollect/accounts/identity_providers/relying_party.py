@@ -4,7 +4,7 @@ Authlib makes each request and judges each answer; `platform.outbound` sends the
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
 import msgspec
@@ -12,6 +12,7 @@ import structlog
 from authlib.oauth2.client import OAuth2Client
 from authlib.oidc.core import CodeIDToken
 from joserfc.errors import JoseError
+from msgspec import Struct
 
 from recollect.accounts.identity_providers.model import (
     ProvenIdentity,
@@ -27,7 +28,16 @@ SCOPE = "openid email profile"
 UNAVAILABLE = "Your identity provider cannot be asked now, or is not set up rightly. Try again, or tell an admin."
 NOT_PROVEN = "Your identity provider did not prove who you are. Try again, or tell an admin."
 
+T = TypeVar("T")
+
 log = structlog.get_logger(__name__)
+
+
+class IssuedTokens(Struct, frozen=True):
+    """What a token endpoint answers for a code: as much of it as we use."""
+
+    id_token: str
+    access_token: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,14 +83,37 @@ class RelyingParty:
     ) -> ProvenIdentity:
         """Who came back with this code. Raises SignInRefused."""
         issuer = await self._issuer(tenant_id, registration)
-        token = await self._id_token(tenant_id, registration, issuer, secrets, code, redirect_uri)
+        tokens = await self._tokens(tenant_id, registration, issuer, secrets, code, redirect_uri)
         try:
-            verified = await self.issuers.verified(tenant_id, registration.issuer, token, registration.algorithm)
+            id_token, algorithm = tokens.id_token, registration.algorithm
+            verified = await self.issuers.verified(tenant_id, registration.issuer, id_token, algorithm)
             claims = _validated(registration, verified.header, verified.claims, secrets.nonce)
         except (TokenRefused, IssuerFailed, JoseError, ValueError, TypeError) as error:
             _note(tenant_id, registration, f"ID token: {error}")
             raise SignInRefused(NOT_PROVEN) from None
+        if "email" not in claims and issuer.metadata.userinfo_endpoint is not None:
+            claims |= await self._described(
+                tenant_id, registration, issuer.metadata.userinfo_endpoint, tokens.access_token, claims["sub"]
+            )
         return proven_identity(claims)
+
+    async def _described(
+        self, tenant_id: UUID, registration: Registration, userinfo: str, access_token: str, subject: Any
+    ) -> dict[str, Any]:
+        """What a provider says of this subject whose ID token says no address (OpenID Connect Core, 5.3 and 5.4).
+
+        Raises SignInRefused, also where the answer is about somebody else.
+        """
+        headers = {"Authorization": f"Bearer {access_token}"}
+        try:
+            answer = await self.outbound.get(userinfo, asked_by=tenant_id, headers=headers)
+        except OutboundFailed:
+            raise SignInRefused(UNAVAILABLE) from None
+        told = _decoded(answer.body, dict[str, Any]) if answer.status == 200 else None
+        if told is None or told.get("sub") != subject:
+            _note(tenant_id, registration, f"its userinfo endpoint answered {answer.status}, and not about who came")
+            raise SignInRefused(NOT_PROVEN)
+        return {name: told.get(name) for name in ("email", "email_verified", "name")}
 
     async def _issuer(self, tenant_id: UUID, registration: Registration) -> Issuer:
         try:
@@ -92,7 +125,7 @@ class RelyingParty:
             _note(tenant_id, registration, str(error))
             raise SignInRefused(UNAVAILABLE) from None
 
-    async def _id_token(
+    async def _tokens(
         self,
         tenant_id: UUID,
         registration: Registration,
@@ -100,7 +133,7 @@ class RelyingParty:
         secrets: SignInSecrets,
         code: str,
         redirect_uri: str,
-    ) -> str:
+    ) -> IssuedTokens:
         request = _client(registration, issuer, redirect_uri).fetch_token(
             issuer.metadata.token_endpoint,
             grant_type="authorization_code",
@@ -113,11 +146,11 @@ class RelyingParty:
             )
         except OutboundFailed:
             raise SignInRefused(UNAVAILABLE) from None
-        token = _id_token_in(answer.body) if answer.status == 200 else None
-        if token is None:
+        tokens = _decoded(answer.body, IssuedTokens) if answer.status == 200 else None
+        if tokens is None:
             _note(tenant_id, registration, f"its token endpoint answered {answer.status} without an ID token")
             raise SignInRefused(NOT_PROVEN)
-        return token
+        return tokens
 
 
 def _client(registration: Registration, issuer: Issuer, redirect_uri: str) -> _Client:
@@ -135,12 +168,11 @@ def _client(registration: Registration, issuer: Issuer, redirect_uri: str) -> _C
     )
 
 
-def _id_token_in(body: bytes) -> str | None:
+def _decoded(body: bytes, type_: type[T]) -> T | None:
     try:
-        token = msgspec.json.decode(body, type=dict[str, Any]).get("id_token")
+        return msgspec.json.decode(body, type=type_)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return None
-    return token if isinstance(token, str) else None
 
 
 def _validated(

@@ -1,0 +1,54 @@
+// Chromium, told what to do by lines of JSON: ["page.goto", "http://…"] calls that method of Playwright's page, and is
+// answered by {"value": …} or {"error": "…"}. ["faults"] takes what went wrong since it was last asked.
+import { createInterface } from "node:readline";
+import { createRequire } from "node:module";
+import { chromium } from "playwright-core";
+
+const [executablePath] = process.argv.slice(2);
+const browser = await chromium.launch({
+  executablePath,
+  args: ["--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost"], // Pages reach this machine alone.
+});
+const context = await browser.newContext();
+const faults = [];
+await context.exposeFunction("noteViolation", (said) => faults.push(`content security policy: ${said}`));
+await context.addInitScript(() =>
+  document.addEventListener("securitypolicyviolation", (event) =>
+    window.noteViolation(`${event.effectiveDirective} of ${event.documentURI} refuses ${event.blockedURI}`),
+  ),
+);
+context.on("console", (message) => message.type() === "error" && faults.push(`console: ${message.text()}`));
+context.on("weberror", (error) => faults.push(`script: ${error.error()}`));
+context.setDefaultTimeout(30_000);
+const page = await context.newPage();
+
+const told = {
+  context,
+  page,
+  faults: () => faults.splice(0),
+  axe: async () => {
+    await page.evaluate(axeSource);
+    return page.evaluate(async () => {
+      const { violations } = await window.axe.run(document, { preload: false });
+      return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(" ")}`);
+    });
+  },
+};
+const require = createRequire(import.meta.url);
+const axeSource = require("axe-core").source;
+
+const answer = (said) => process.stdout.write(`${JSON.stringify(said)}\n`);
+const plain = (value) => (value instanceof Object && ![Object, Array].includes(value.constructor) ? null : value);
+
+for await (const line of createInterface({ input: process.stdin })) {
+  const [called, ...given] = JSON.parse(line);
+  const path = called.split(".");
+  const method = path.pop();
+  try {
+    const owner = path.reduce((found, name) => found[name], told);
+    answer({ value: plain(await owner[method](...given)) ?? null });
+  } catch (error) {
+    answer({ error: String(error) });
+  }
+}
+await browser.close();

@@ -1,0 +1,178 @@
+"""Headless Chromium, and a person at it who has a keyboard and no mouse."""
+
+import asyncio
+import json
+import shutil
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp.shared.auth import AuthorizationCodeResult
+
+from tests.support.oauth import brought_back
+from tests.support.people import PASSWORD
+from tests.verify.node import node
+
+DRIVER = Path(__file__).parent / "browser.mjs"
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+"""How Debian and others call it."""
+
+STEP_SECONDS = 60
+MOST_TABS = 60
+"""How often a person presses Tab before they give up. No page of ours has as many places to go to."""
+
+FOCUSED = """(() => {
+    const at = document.activeElement;
+    const label = at.labels?.length ? at.labels[0].innerText : at.getAttribute("aria-label") ?? at.innerText;
+    return { label: label.trim(), checked: Boolean(at.checked), shown: at.matches(":focus-visible") };
+})()"""
+
+
+def executable() -> str:
+    """The machine's own Chromium; nothing is downloaded."""
+    for name in NAMES:
+        if found := shutil.which(name):
+            return found
+    pytest.fail("Chromium is missing. Install it (Debian: the package chromium) and put it on the PATH.")
+
+
+@dataclass
+class Chromium:
+    """A browser with one page, cookies of its own, and a note of whatever its console complains of."""
+
+    process: asyncio.subprocess.Process
+
+    async def do(self, method: str, *given: Any) -> Any:
+        """Call a method of Playwright's `page`, or what else the driver offers; what it answers."""
+        assert self.process.stdin
+        assert self.process.stdout
+        self.process.stdin.write(json.dumps([method, *given]).encode() + b"\n")
+        line = await asyncio.wait_for(self.process.stdout.readline(), STEP_SECONDS)
+        assert line, "the browser ended"
+        said = json.loads(line)
+        assert "error" not in said, f"{method} {given}: {said['error']} {await self.faults()}"
+        return said["value"]
+
+    async def open(self, url: str) -> None:
+        await self.do("page.goto", url)
+
+    async def address(self) -> str:
+        found: str = await self.do("page.evaluate", "location.href")
+        return found
+
+    async def text(self) -> str:
+        """What can be read on the page."""
+        found: str = await self.do("page.innerText", "body")
+        return found
+
+    async def arrive(self, pattern: str) -> str:
+        """Wait until the page is one whose address fits the pattern (`**`: anything); the address."""
+        await self.do("page.waitForURL", pattern)
+        return await self.address()
+
+    async def faults(self) -> list[str]:
+        """What the console and the content security policy complained of since they were last asked."""
+        found: list[str] = await self.do("faults")
+        return found
+
+    async def barriers(self) -> list[str]:
+        """What axe finds that keeps people from using the page."""
+        found: list[str] = await self.do("axe")
+        return found
+
+    async def press(self, *keys: str) -> None:
+        for key in keys:
+            await self.do("page.keyboard.press", key)
+
+    async def type(self, text: str) -> None:
+        await self.do("page.keyboard.type", text)
+
+    async def tab_to(self, label: str) -> bool:
+        """Press Tab until what is called so has the focus, and shows it; whether it is checked."""
+        passed: list[str] = []
+        for _ in range(MOST_TABS):
+            at = await self.do("page.evaluate", FOCUSED)
+            if at["label"].startswith(label):
+                assert at["shown"], f"{label} has the focus and does not show it"
+                return bool(at["checked"])
+            passed.append(at["label"][:40])
+            await self.press("Tab")
+        pytest.fail(f"no key leads to {label}: {passed}")
+
+
+@asynccontextmanager
+async def chromium() -> AsyncIterator[Chromium]:
+    """A browser that nobody has used yet."""
+    process = await asyncio.create_subprocess_exec(
+        node(),
+        *(str(DRIVER), executable()),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        limit=2**24,
+    )
+    try:
+        yield Chromium(process)
+        assert process.stdin
+        process.stdin.close()
+        await asyncio.wait_for(process.wait(), STEP_SECONDS)
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+
+
+async def examine(page: Chromium) -> None:
+    """Fail unless the page has a title and no barriers, and nothing was complained of on the way to it."""
+    title = await page.do("page.title")
+    assert title.endswith(" · Recollect"), title
+    barriers, faults = await page.barriers(), await page.faults()
+    assert (barriers, faults) == ([], []), (title, barriers, faults)
+
+
+@dataclass
+class Keyboarder:
+    """Somebody whom a client sends to Chromium, and who signs in and consents by the keyboard alone.
+
+    `refused`: the choices of the consent page, as it words them, that they take away.
+    """
+
+    page: Chromium
+    email: str
+    callback: str
+    refused: Sequence[str] = ()
+    landed: str = ""
+    shown: list[str] = field(default_factory=list)
+    visits: int = 0
+
+    async def visit(self, url: str) -> str:
+        """Open a client's address, sign in where that is asked, and allow; where that leads."""
+        self.visits += 1
+        await self.page.open(url)
+        if "/sign-in" in await self.page.address():
+            await self.sign_in()
+            await self.page.arrive("**/oauth/authorize?**")
+        await examine(self.page)
+        self.shown.append(await self.page.text())
+        for choice in self.refused:
+            assert await self.page.tab_to(choice), f"{choice} is not checked"
+            await self.page.press("Space")
+        await self.page.tab_to("Allow")
+        await self.page.press("Enter")
+        self.landed = await self.page.arrive(f"{self.callback}?**")
+        await self.page.faults()  # Those are of the client's own page: ours sent the browser there.
+        return self.landed
+
+    async def sign_in(self) -> None:
+        """Fill the form of the sign-in page in, whose first field has the focus."""
+        await examine(self.page)
+        await self.page.type(self.email)
+        await self.page.tab_to("Password")
+        await self.page.type(PASSWORD)
+        await self.page.press("Enter")
+
+    async def bring_back(self) -> AuthorizationCodeResult:
+        """What the client is told by the address to which the browser came."""
+        return brought_back(self.landed)

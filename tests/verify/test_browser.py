@@ -1,0 +1,169 @@
+"""People in headless Chromium, with a keyboard and no mouse, and the SDK's own OAuth client that sends them there."""
+
+import asyncio
+from dataclasses import replace
+
+from recollect.accounts.identity.model import operator_caller
+from recollect.accounts.members import service as members
+from recollect.accounts.people.model import Person
+from recollect.caller import Caller, Role
+from recollect.platform.db import Database
+from tests.conftest import NewTenant
+from tests.support.gateway import answer
+from tests.support.oauth import HandClient, Wallet, client_document, oauth_client
+from tests.support.people import PASSWORD, new_email
+from tests.support.web_server import CertificateAuthority, plain, web_server
+from tests.verify.browser import Chromium, Keyboarder, examine
+from tests.verify.processes import DeployedGateway
+
+ENTITY = {"name": "Ada", "entityType": "person", "observations": []}
+WRITE = "Remember, change and forget"
+
+
+async def test_a_client_that_registers_is_let_in_and_stays(reaching: DeployedGateway, keyboarder: Keyboarder) -> None:
+    gateway, wallet = reaching.gateway, Wallet()
+    async with oauth_client(gateway, keyboarder, wallet, callback=keyboarder.callback) as client:
+        assert (await answer(client, "create_entities", entities=[ENTITY]))["entities"][0]["name"] == "Ada"
+    assert "Test client" in keyboarder.shown[0]
+    assert keyboarder.callback.split("/")[2] in keyboarder.shown[0], "the page says where the browser goes"
+    assert wallet.client is not None
+    assert not wallet.client.client_id.startswith("https://")
+    sessions = [replace(wallet), replace(wallet)]
+    for _ in range(2):
+        for session in sessions:
+            session.make_stale()
+        read = await asyncio.gather(*(read_names(reaching, keyboarder, session) for session in sessions))
+        assert read == [["Ada"], ["Ada"]]
+    assert sessions[0].held.refresh_token != sessions[1].held.refresh_token
+    assert keyboarder.visits == 1, "nobody is asked again"
+    assert reaching.faults() == []
+
+
+async def read_names(reaching: DeployedGateway, keyboarder: Keyboarder, wallet: Wallet) -> list[str]:
+    """The names in the default graph, as a client reads them that has this wallet."""
+    async with oauth_client(reaching.gateway, keyboarder, wallet, callback=keyboarder.callback) as client:
+        return [entity["name"] for entity in (await answer(client, "read_graph"))["entities"]]
+
+
+async def test_a_client_that_describes_itself_is_let_in(
+    reaching: DeployedGateway, keyboarder: Keyboarder, authority: CertificateAuthority, caller: Caller
+) -> None:
+    """At the tenant's own address."""
+    wallet = Wallet()
+    async with client_document(authority, client_name="Described") as (client_id, site):
+        path = f"/t/{caller.tenant}/mcp/x/memory"
+        async with oauth_client(
+            reaching.gateway, keyboarder, wallet, path=path, metadata_url=client_id, callback=keyboarder.callback
+        ) as client:
+            assert (await answer(client, "read_graph"))["entities"] == []
+        assert site.connections == 1
+    assert "“Described”" in keyboarder.shown[0]
+    assert "localhost" in keyboarder.shown[0]
+    assert wallet.client is not None
+    assert wallet.client.client_id == client_id
+
+
+async def test_what_was_left_out_is_asked_for_when_it_is_needed(
+    reaching: DeployedGateway, keyboarder: Keyboarder
+) -> None:
+    wallet = Wallet()
+    keyboarder.refused = [WRITE]
+    async with oauth_client(reaching.gateway, keyboarder, wallet, callback=keyboarder.callback) as client:
+        assert "create_entities" not in {tool.name for tool in (await client.list_tools()).tools}
+        assert "memory:write" not in (wallet.held.scope or "").split()
+        keyboarder.refused = []
+        assert (await answer(client, "create_entities", entities=[ENTITY]))["entities"][0]["name"] == "Ada"
+    assert {"memory:read", "memory:write"} <= set((wallet.held.scope or "").split())
+    assert keyboarder.visits == 2
+
+
+async def test_a_person_ends_what_they_let_a_client_do(reaching: DeployedGateway, keyboarder: Keyboarder) -> None:
+    wallet, page = Wallet(), keyboarder.page
+    async with oauth_client(reaching.gateway, keyboarder, wallet, callback=keyboarder.callback) as client:
+        await answer(client, "read_graph")
+        await page.open(f"{reaching.gateway.url}/account")
+        await examine(page)
+        assert "Test client" in await page.text()
+        await page.tab_to("End")
+        await page.press("Enter")
+        await page.do("page.waitForSelector", "text=Test client", {"state": "detached"})
+        assert keyboarder.visits == 1
+        await answer(client, "read_graph")
+    assert keyboarder.visits == 2, "the person is asked again"
+
+
+async def test_somebody_opens_an_invitation_and_joins(
+    reaching: DeployedGateway, page: Chromium, db: Database, caller: Caller, pepper: bytes
+) -> None:
+    email = new_email()
+    async with db.transaction(caller) as tx:
+        secret = (await members.invite(tx, email, Role.READER, pepper=pepper)).secret
+    await page.open(f"{reaching.gateway.url}/join/{secret}")
+    await examine(page)
+    await page.type("Grace")
+    await page.tab_to("A password")
+    await page.type(PASSWORD)
+    await page.press("Enter")
+    await page.arrive("**/account**")
+    await examine(page)
+    assert email in await page.text()
+    async with db.transaction(caller, read_only=True) as tx:
+        assert [(each.email, each.name) for each in await members.list_members(tx)] == [(email, "Grace")]
+
+
+async def test_who_is_a_member_of_several_chooses_one(
+    reaching: DeployedGateway,
+    keyboarder: Keyboarder,
+    person: Person,
+    db: Database,
+    new_tenant: NewTenant,
+    pepper: bytes,
+) -> None:
+    page, other = keyboarder.page, await new_tenant()
+    async with db.transaction(operator_caller(other)) as tx:
+        secret = (await members.invite(tx, person.email, Role.READER, pepper=pepper)).secret
+    await members.join(db, await members.open_invitation(db, secret, pepper=pepper), person)
+    async with reaching.gateway.http() as http:
+        client = await HandClient.register(reaching.gateway, http)
+    await page.open(client.request())
+    await keyboarder.sign_in()
+    await page.arrive("**/oauth/authorize?**")
+    await examine(page)
+    await page.tab_to(other.name)
+    await page.press("Enter")
+    await page.arrive(f"**&tenant={other.slug}")
+    await examine(page)
+    assert f"asks for access to {other.name}" in await page.text()
+
+
+async def test_who_forgot_the_password_is_told_what_to_do(reaching: DeployedGateway, page: Chromium) -> None:
+    await page.open(f"{reaching.gateway.url}/sign-in")
+    await page.tab_to("Forgotten your password?")
+    await page.press("Enter")
+    await page.arrive("**/forgot")
+    await examine(page)
+
+
+async def test_the_description_of_the_api_complains_of_nothing(reaching: DeployedGateway, page: Chromium) -> None:
+    await page.open(f"{reaching.gateway.url}/v1/docs")
+    await page.do("page.waitForSelector", "text=graphs")
+    assert await page.do("page.title") == "Recollect management API"
+    await page.press(*["PageDown"] * 5)
+    await page.do("page.waitForLoadState", "networkidle")
+    assert await page.faults() == []
+
+
+async def test_what_pages_do_wrong_is_seen(page: Chromium) -> None:
+    """Else none of the tests above could fail."""
+    wrong = b"<p>none of it is named</p><input><script>1</script><script src=data:,></script>"
+    policy = "Content-Security-Policy: script-src 'nonce-none'"
+    async with web_server(plain(wrong, "Content-Type: text/html", policy)) as site:
+        await page.open(f"http://127.0.0.1:{site.port}/")
+    faults = await page.faults()
+    assert any(fault.startswith("content security policy: script-src") for fault in faults), faults
+    assert any(fault.startswith("console: ") for fault in faults), faults
+    barriers = {said.split(":")[0] for said in await page.barriers()}
+    assert {"document-title", "html-has-lang", "label"} <= barriers
+    await page.do("page.evaluate", "setTimeout(() => { throw new Error('out of order') })")
+    await page.do("page.evaluate", "new Promise(done => setTimeout(done, 1))")
+    assert any("out of order" in fault for fault in await page.faults())
