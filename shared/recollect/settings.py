@@ -175,6 +175,11 @@ class Settings(BaseSettings):
         default=True,
         description="Name the issuer in authorization responses (`iss`, RFC 9207). False for clients that fail on it.",
     )
+    operator_contact: str | None = Field(
+        default=None,
+        max_length=200,
+        description="Whom tenants that were suspended read-only are told to ask, such as `support@example.com`.",
+    )
     public_requests_per_minute: int = Field(
         default=600,
         ge=1,

@@ -20,7 +20,7 @@ from asyncpg.pool import PoolConnectionProxy
 from pgvector.asyncpg import register_vector
 
 from recollect.caller import Caller
-from recollect.errors import ErrorCode, InvalidInput, RecollectError, Unavailable
+from recollect.errors import ErrorCode, InvalidInput, RecollectError, TenantReadOnly, TenantSuspended, Unavailable
 from recollect.platform.fair_queue import elsewhere
 from recollect.platform.shares import Shares
 from recollect.platform.sql import Query
@@ -114,6 +114,9 @@ class Transaction(Session):
         await self._connection.execute(_END_TRIAL)
 
 
+_COMMIT = "SELECT require_writable(true); COMMIT"
+"""One round trip, so that nothing is done between the two."""
+
 _SET_PERSON = "SELECT set_config('recollect.person_id', $1, true)"
 _END_TRIAL = "ROLLBACK TO SAVEPOINT trial; RELEASE SAVEPOINT trial"
 
@@ -152,6 +155,7 @@ class Database:
         self._tenants = Shares(math.ceil(settings.database_pool_size * settings.database_tenant_share))
         self._writers = Shares(MAX_WRITERS)
         self._participant: Participant | None = None
+        self._contact = settings.operator_contact
 
     @classmethod
     @asynccontextmanager
@@ -184,26 +188,36 @@ class Database:
 
     @asynccontextmanager
     async def transaction(
-        self, caller: Caller, *, read_only: bool = False, keep: bool = True, reply_bytes: int | None = None
+        self,
+        caller: Caller,
+        *,
+        read_only: bool = False,
+        keep: bool = True,
+        reply_bytes: int | None = None,
+        also_suspended: bool = False,
     ) -> AsyncIterator[Transaction]:
         """Open a transaction for the caller's tenant; commit on a clean exit, roll back on any error.
 
         `keep` False rolls back in any case: what a call would do is found by doing it.
         Reads are REPEATABLE READ, READ ONLY: one call sees one state, and cannot write. `reply_bytes` as in
-        Transaction. Raises Unavailable when PostgreSQL is away or busy, or the tenant's share of the connections is.
+        Transaction. `also_suspended`: it may write though the tenant is suspended, as what is `of_service` may.
+        Raises TenantReadOnly or TenantSuspended, where it begins or where it would commit; and Unavailable when
+        PostgreSQL is away or busy, or the tenant's share of the connections is.
         """
         participant = self._participant if keep and not read_only else None
+        asks = not (read_only or also_suspended or caller.of_service)
         async with self._connection_of(caller.tenant_id) as connection:
             transaction = Transaction(connection, caller, reply_bytes)
             try:
                 # Inside: whoever leaves while it begins or ends leaves no transaction open behind.
-                await connection.execute(_begin(caller.tenant_id, read_only))
+                await connection.execute(_begin(caller.tenant_id, read_only, asks))
                 if participant is not None:
                     await participant.begin(transaction)
                 yield transaction
-                ended = await connection.execute("COMMIT" if keep else "ROLLBACK")
-            except BaseException:
+                ended = await connection.execute((_COMMIT if asks else "COMMIT") if keep else "ROLLBACK")
+            except BaseException as error:
                 await _roll_back(connection)
+                self._raise_suspended(error)
                 raise
             if not keep:
                 return
@@ -250,6 +264,14 @@ class Database:
         """Return if PostgreSQL answers; raise Unavailable if not."""
         async with self.system() as session:
             await session.fetchval(Query("SELECT 1"))
+
+    def _raise_suspended(self, error: BaseException) -> None:
+        """Raise what `require_writable` means, where it is that."""
+        match getattr(error, "sqlstate", None):
+            case "RC001":
+                raise TenantReadOnly(self._contact) from error
+            case "RC002":
+                raise TenantSuspended("The tenant is suspended.") from error
 
     @asynccontextmanager
     async def _connection_of(self, tenant_id: UUID) -> AsyncIterator[PoolConnectionProxy]:
@@ -352,10 +374,11 @@ async def _roll_back(connection: PoolConnectionProxy) -> None:
             await connection.execute("ROLLBACK")
 
 
-def _begin(tenant_id: UUID, read_only: bool) -> str:
-    # One round trip for both statements. The id is a UUID, so that nothing can be smuggled into the text.
+def _begin(tenant_id: UUID, read_only: bool, asks: bool) -> str:
+    # One round trip for all statements. The id is a UUID, so that nothing can be smuggled into the text.
     mode = "ISOLATION LEVEL REPEATABLE READ READ ONLY" if read_only else "ISOLATION LEVEL READ COMMITTED"
-    return f"BEGIN {mode}; SELECT set_config('recollect.tenant_id', '{UUID(str(tenant_id))}', true)"
+    asked = "; SELECT require_writable(false)" if asks else ""
+    return f"BEGIN {mode}; SELECT set_config('recollect.tenant_id', '{UUID(str(tenant_id))}', true){asked}"
 
 
 async def register_types(connection: asyncpg.Connection) -> None:

@@ -15,7 +15,6 @@ from joserfc.errors import BadSignatureError
 from joserfc.jwk import ECKey, KeySet
 
 from recollect.accounts.identity.model import generate_secret, hash_secret
-from recollect.accounts.identity.service import TenantSuspended
 from recollect.accounts.members import service as members
 from recollect.accounts.members.model import subject_of
 from recollect.accounts.oauth.clients import service as clients
@@ -34,7 +33,7 @@ from recollect.accounts.oauth.signing import service as signing
 from recollect.accounts.oauth.signing.model import Vault
 from recollect.accounts.people.model import Membership, Person
 from recollect.caller import Caller, Rates, Role, Scope
-from recollect.errors import InvalidInput, NotFound, Unauthenticated
+from recollect.errors import InvalidInput, NotFound, TenantSuspended, Unauthenticated
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import NewGraph
 from recollect.platform.db import Database

@@ -1,3 +1,8 @@
+-- fragment: tenant
+-- A tenant as operators and its own members see it: Tenant.
+id, slug, name, CASE WHEN status = 'active' AND read_only THEN 'read_only' ELSE status END AS status, plan, created_at,
+    retention_days;
+
 -- name: insert_tenant
 -- A new tenant with its default graph; no row if the slug is taken.
 WITH tenant AS (
@@ -12,38 +17,56 @@ WITH tenant AS (
 ), indexes AS (
     INSERT INTO graph_indexes (tenant_id, graph_id) SELECT tenant_id, id FROM graph
 )
-SELECT id, slug, name, status, plan, created_at, retention_days FROM tenant;
+SELECT -- include: tenant
+FROM tenant;
 
 -- name: find_tenant
 -- The tenant of that slug.
-SELECT id, slug, name, status, plan, created_at, retention_days FROM tenants WHERE slug = :slug;
+SELECT -- include: tenant
+FROM tenants WHERE slug = :slug;
 
 -- name: list_tenants
 -- Tenants after a slug, by slug; at most :limit.
-SELECT id, slug, name, status, plan, created_at, retention_days FROM tenants WHERE slug > :after ORDER BY slug LIMIT :limit;
+SELECT -- include: tenant
+FROM tenants WHERE slug > :after ORDER BY slug LIMIT :limit;
 
 -- name: own_tenant
 -- The tenant of the caller.
-SELECT id, slug, name, status, plan, created_at, retention_days FROM tenants WHERE id = :tenant_id;
+SELECT -- include: tenant
+FROM tenants WHERE id = :tenant_id;
 
 -- name: lock_own_tenant
 -- The tenant of the caller, which nobody changes until this transaction ends.
-SELECT id, slug, name, status, plan, created_at, retention_days FROM tenants WHERE id = :tenant_id FOR UPDATE;
+SELECT -- include: tenant
+FROM tenants WHERE id = :tenant_id FOR UPDATE;
 
 -- name: update_own_tenant
 -- Another name, where :name is not null, and another retention, where :sets_retention.
 UPDATE tenants SET name = coalesce(:name, name),
     retention_days = CASE WHEN :sets_retention THEN :retention_days::double precision ELSE retention_days END
 WHERE id = :tenant_id
-RETURNING id, slug, name, status, plan, created_at, retention_days;
+RETURNING -- include: tenant
+;
+
+-- name: lock_tenant
+-- The tenant of that slug, which no operator changes until this transaction ends.
+SELECT -- include: tenant
+FROM tenants WHERE slug = :slug FOR NO KEY UPDATE;
+
+-- name: lock_writes
+-- Wait for writes of the tenant that are about to commit; none does until this transaction ends.
+SELECT lock_writes(:tenant_id, true);
 
 -- name: set_tenant_status
--- Suspend or resume a tenant.
-UPDATE tenants SET status = :status WHERE slug = :slug RETURNING id, slug, name, status, plan, created_at, retention_days;
+-- Suspend a tenant, read-only or whole, or resume it.
+UPDATE tenants SET status = :status, read_only = :read_only WHERE id = :tenant_id
+RETURNING -- include: tenant
+;
 
 -- name: set_tenant_plan
 -- Give a tenant another plan.
-UPDATE tenants SET plan = :plan WHERE slug = :slug RETURNING id, slug, name, status, plan, created_at, retention_days;
+UPDATE tenants SET plan = :plan WHERE slug = :slug RETURNING -- include: tenant
+;
 
 -- name: allow_long_statements
 -- No statement of this session is cut off; and what refers to a row that is deleted is looked for by a plan that is made

@@ -7,7 +7,14 @@ from recollect.accounts.audit.model import Action, changed_fields, named
 from recollect.accounts.plans import service as plans
 from recollect.accounts.plans.model import UNLIMITED
 from recollect.accounts.tenants import store
-from recollect.accounts.tenants.model import MAX_RETENTION_DAYS, Tenant, TenantPatch, tenant_name, tenant_slug
+from recollect.accounts.tenants.model import (
+    MAX_RETENTION_DAYS,
+    Tenant,
+    TenantPatch,
+    TenantStatus,
+    tenant_name,
+    tenant_slug,
+)
 from recollect.caller import Check, unconditional
 from recollect.errors import Conflict, ErrorCode, InvalidInput, NotFound
 from recollect.platform.db import Operator, Transaction
@@ -69,14 +76,18 @@ async def set_plan(operator: Operator, slug: str, plan: str) -> Tenant:
     return tenant
 
 
-async def suspend_tenant(operator: Operator, slug: str) -> Tenant:
-    """From now on none of the tenant's credentials is accepted; its data stays. Raises NotFound."""
-    return await _set_status(operator, slug, "suspended", Action.TENANT_SUSPENDED)
+async def suspend_tenant(operator: Operator, slug: str, *, read_only: bool = False) -> Tenant:
+    """From now on none of the tenant's credentials is accepted, or (`read_only`) none writes; its data stays.
+
+    What was about to be written either committed before, or never does. Raises NotFound.
+    """
+    status = TenantStatus.READ_ONLY if read_only else TenantStatus.SUSPENDED
+    return await _set_status(operator, slug, status, Action.TENANT_SUSPENDED, kind=status)
 
 
 async def resume_tenant(operator: Operator, slug: str) -> Tenant:
-    """Accept the tenant's credentials again. Raises NotFound."""
-    return await _set_status(operator, slug, "active", Action.TENANT_RESUMED)
+    """Accept the tenant's credentials again, to read and to write. Raises NotFound."""
+    return await _set_status(operator, slug, TenantStatus.ACTIVE, Action.TENANT_RESUMED)
 
 
 async def erase_tenant(operator: Operator, slug: str, *, dry_run: bool = False) -> dict[str, int]:
@@ -88,7 +99,9 @@ async def erase_tenant(operator: Operator, slug: str, *, dry_run: bool = False) 
     await store.allow_long_statements(operator)
     if dry_run:
         return await store.count_of_tenant(operator, tenant)
-    await store.set_status(operator, slug, "suspended")  # No entry in a log that is about to go.
+    async with operator.transaction():
+        tenant = _found(await store.lock_tenant(operator, slug), slug)
+        await _suspend(operator, tenant, TenantStatus.SUSPENDED)  # No entry in a log that is about to go.
     async with operator.transaction():
         await store.allow_audit_removal(operator)
         return await store.erase_tenant(operator, tenant)
@@ -102,11 +115,17 @@ async def forget_statistics(operator: Operator) -> list[str]:
     return await store.forget_statistics(operator)
 
 
-async def _set_status(operator: Operator, slug: str, status: str, action: Action) -> Tenant:
+async def _set_status(operator: Operator, slug: str, status: TenantStatus, action: Action, **details: str) -> Tenant:
     async with operator.transaction():
-        tenant = _found(await store.set_status(operator, slug, status), slug)
-        await _record(operator, tenant, action)
+        tenant = await _suspend(operator, _found(await store.lock_tenant(operator, slug), slug), status)
+        await _record(operator, tenant, action, **details)
     return tenant
+
+
+async def _suspend(operator: Operator, tenant: Tenant, status: TenantStatus) -> Tenant:
+    """Give a tenant, whose row is held, another status, beside which none of its writes is about to commit."""
+    await store.lock_writes(operator, tenant.id)
+    return await store.set_status(operator, tenant.id, status)
 
 
 async def _record(operator: Operator, tenant: Tenant, action: Action, **details: str) -> None:

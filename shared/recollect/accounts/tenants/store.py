@@ -3,9 +3,11 @@
 Tenants are an operator's: these run as the owner, not as the gateway, but for those of a tenant's own.
 """
 
+from uuid import UUID
+
 import asyncpg
 
-from recollect.accounts.tenants.model import Tenant, TenantPatch
+from recollect.accounts.tenants.model import Tenant, TenantPatch, TenantStatus
 from recollect.errors import ErrorCode, NotFound
 from recollect.ids import new_id
 from recollect.platform.db import Operator, Transaction
@@ -87,10 +89,28 @@ async def set_plan(operator: Operator, slug: str, plan: str) -> Tenant | None:
     return Tenant(**row) if row else None
 
 
-async def set_status(operator: Operator, slug: str, status: str) -> Tenant | None:
-    """Suspend or resume; None if there is no such tenant."""
-    row = await operator.fetchrow(queries.set_tenant_status, slug=slug, status=status)
+async def lock_tenant(operator: Operator, slug: str) -> Tenant | None:
+    """The tenant of that slug, which no operator changes until the transaction ends; None if there is none."""
+    row = await operator.fetchrow(queries.lock_tenant, slug=slug)
     return Tenant(**row) if row else None
+
+
+async def lock_writes(operator: Operator, tenant_id: UUID) -> None:
+    """Let no write of the tenant commit until the transaction ends."""
+    await operator.execute(queries.lock_writes, tenant_id=tenant_id)
+
+
+async def set_status(operator: Operator, tenant_id: UUID, status: TenantStatus) -> Tenant:
+    """Suspend or resume a tenant that is locked."""
+    is_whole = status is TenantStatus.SUSPENDED
+    row = await operator.fetchrow(
+        queries.set_tenant_status,
+        tenant_id=tenant_id,
+        status=TenantStatus.SUSPENDED if is_whole else TenantStatus.ACTIVE,
+        read_only=status is TenantStatus.READ_ONLY,
+    )
+    assert row is not None
+    return Tenant(**row)
 
 
 def _own(row: asyncpg.Record | None) -> Tenant:
