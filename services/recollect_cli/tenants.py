@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from cyclopts import App
 
+from recollect.accounts.deletions import service as deletions
 from recollect.accounts.plans.model import UNLIMITED
 from recollect.accounts.tenants import service as tenants
 from recollect.accounts.tenants.model import Tenant
@@ -85,7 +86,8 @@ def erase(slug: str, *, dry_run: bool = False, yes: bool = False) -> None:
     """
     if not (dry_run or yes):
         raise SystemExit(f"This deletes {slug!r} for good. Say --yes, or --dry-run to see what there is.")
-    counts = _patiently(lambda: as_operator(lambda operator: tenants.erase_tenant(operator, slug, dry_run=dry_run)))
+    erasing = deletions.count_rows if dry_run else deletions.erase_now
+    counts = _patiently(lambda: as_operator(lambda operator: erasing(operator, slug)))
     show(("table", "rows"), [(table, str(count)) for table, count in counts.items() if count])
     if not dry_run:
         for place, until in {**_statistics_left(), **REMAINS}.items():

@@ -19,7 +19,7 @@ import msgspec
 from asyncpg.pool import PoolConnectionProxy
 from pgvector.asyncpg import register_vector
 
-from recollect.caller import Caller
+from recollect.caller import OPERATOR, Caller
 from recollect.errors import ErrorCode, InvalidInput, RecollectError, TenantReadOnly, TenantSuspended, Unavailable
 from recollect.platform.fair_queue import elsewhere
 from recollect.platform.shares import Shares
@@ -28,6 +28,7 @@ from recollect.settings import Settings
 
 APP_ROLE = "recollect_app"
 OWNER_ROLE = "recollect_owner"
+OPERATOR_ROLE = "recollect_operator"
 SEARCH_PATH = "recollect, public"
 DRIVER_ERRORS = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError)
 
@@ -117,6 +118,7 @@ class Transaction(Session):
 _COMMIT = "SELECT require_writable(true); COMMIT"
 """One round trip, so that nothing is done between the two."""
 
+_SET_TENANT = "SELECT set_config('recollect.tenant_id', $1, true)"
 _SET_PERSON = "SELECT set_config('recollect.person_id', $1, true)"
 _END_TRIAL = "ROLLBACK TO SAVEPOINT trial; RELEASE SAVEPOINT trial"
 
@@ -284,7 +286,14 @@ class Database:
 
 
 class Operator(Session):
-    """A connection as `recollect_owner`, for migrations and operator commands: no tenant, all rows."""
+    """A connection for what operators do: no tenant. As `recollect_owner` all rows, as `recollect_operator` few.
+
+    `actor` and `address`: who is at work, and from where, as the log of operators tells it.
+    """
+
+    def __init__(self, connection: AnyConnection, *, actor: str = OPERATOR, address: str | None = None) -> None:
+        super().__init__(connection)
+        self.actor, self.address = actor, address
 
     @classmethod
     @asynccontextmanager
@@ -306,6 +315,15 @@ class Operator(Session):
         """What is done inside is done as one, or not at all."""
         async with self._connection.transaction():
             yield
+
+    async def enter(self, tenant_id: UUID) -> None:
+        """What the transaction that is under way makes may be this tenant's from now on."""
+        await self._connection.execute(_SET_TENANT, str(tenant_id))
+
+    async def within(self, caller: Caller) -> Transaction:
+        """The transaction that is under way, as one of the caller's tenant."""
+        await self.enter(caller.tenant_id)
+        return Transaction(self._connection, caller)
 
 
 @asynccontextmanager

@@ -21,13 +21,15 @@ class TenantStatus(StrEnum):
     ACTIVE = "active"
     READ_ONLY = "read_only"
     SUSPENDED = "suspended"
+    DELETED = "deleted"
 
 
 @dataclass(frozen=True, slots=True)
 class Tenant:
     """One organisation. `slug` is its place in addresses (`/t/{slug}/mcp`); `status` is a TenantStatus.
 
-    `retention_days`: how long what was deleted or superseded is kept; None is as the deployment has it.
+    `retention_days`: how long what was deleted or superseded is kept; None is as the deployment has it. `erase_at`:
+    when a deleted tenant is erased.
     """
 
     id: UUID
@@ -37,6 +39,7 @@ class Tenant:
     plan: str
     created_at: datetime
     retention_days: float | None
+    erase_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
