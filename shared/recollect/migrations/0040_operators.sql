@@ -67,6 +67,7 @@ CREATE TRIGGER append_only BEFORE UPDATE OR DELETE ON erasure_receipts
 -- The role of the operator API sees every tenant and plan, and nothing that a tenant stored. What it makes within a tenant,
 -- a log entry and the first credentials, it makes as any transaction does: with that tenant set.
 CREATE POLICY of_operators ON tenants TO recollect_operator USING (true);
+ALTER POLICY of_a_member ON audit_log TO recollect_app; -- It asks who is a member, which operators may not see.
 CREATE POLICY of_operators ON plans TO recollect_operator USING (true);
 DO $$
 DECLARE operators_table text;
