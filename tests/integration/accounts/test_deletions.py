@@ -17,7 +17,7 @@ from recollect.accounts.tenants import service as tenants
 from recollect.accounts.tenants.model import Tenant
 from recollect.errors import Conflict, ErrorCode, NotFound
 from recollect.graph.entities.model import NewEntity
-from recollect.platform.db import Database, Operator
+from recollect.platform.db import OWNER_ROLE, Database, Operator, session_settings
 from recollect.settings import Settings
 from recollect_workers.context import WorkerContext
 from recollect_workers.jobs import tenant_erasure
@@ -112,11 +112,11 @@ class TestErasure:
         counts = await deletions.count_rows(operator, tenant.slug)
         await deletions.delete_tenant(operator, tenant.slug, grace=NONE)
         assert await deletions.erase_step(operator, tenant.id, rows=3) in (StepOutcome.MORE, StepOutcome.BUSY)
-        async with Operator.connect(settings.migration_url, settings) as dying:
-            await dying.transaction().__aenter__()
-            assert await deletions.erase_step(dying, tenant.id, rows=5) is StepOutcome.MORE
-            assert await deletions.erase_step(operator, tenant.id) is StepOutcome.BUSY
-            dying._connection.terminate()
+        dying = await asyncpg.connect(settings.migration_url, server_settings=session_settings(OWNER_ROLE, settings))
+        await dying.execute("BEGIN")
+        assert await deletions.erase_step(Operator(dying), tenant.id, rows=5) is StepOutcome.MORE
+        assert await deletions.erase_step(operator, tenant.id) is StepOutcome.BUSY
+        dying.terminate()
         with pytest.raises(Conflict) as error:
             await deletions.restore_tenant(operator, tenant.slug)
         assert error.value.code == ErrorCode.ERASURE_BEGUN
