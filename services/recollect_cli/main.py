@@ -11,8 +11,9 @@ from recollect.printable import printable
 COMMANDS = {
     "local": ("local:local", "Start PostgreSQL, Valkey, gateway and worker here."),
     "migrate": ("migrate:migrate", "Bring a database to this version."),
-    "tenants": ("tenants:app", "Create, list, suspend, resume and erase tenants, and give them plans."),
+    "tenants": ("tenants:app", "Create, list, suspend, resume, delete and erase tenants, and give them plans."),
     "plans": ("plans:app", "List, make and change plans: what tenants may have and ask for."),
+    "operator": ("operator:app", "Serve the operator API, make keys for it, and read its log."),
     "keys": ("keys:app", "Create, list and revoke a tenant's API keys."),
     "members": ("members:app", "Invite, list, change and remove a tenant's members."),
     "identity-providers": ("identity_providers:app", "List, set up, disable and delete a tenant's identity providers."),

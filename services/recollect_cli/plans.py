@@ -1,13 +1,12 @@
 """`recollect plans …`: what tenants may have and ask for."""
 
-from dataclasses import astuple
-from typing import Literal
+from typing import Any, Literal
+from urllib.parse import quote
 
 from cyclopts import App
 
-from recollect.accounts.plans import service as plans
-from recollect.accounts.plans.model import LIMITS, Plan
-from recollect_cli.operations import as_operator
+from recollect.accounts.plans.model import LIMITS
+from recollect_cli.operator_api import asked
 from recollect_cli.tables import show
 
 app = App(name="plans", help="List, make and change plans: what tenants may have and ask for.")
@@ -18,7 +17,7 @@ Limit = int | Literal["none"] | None
 @app.command(name="list")
 def list_plans() -> None:
     """Every plan, by name; none is no limit."""
-    _show(as_operator(plans.list_plans))
+    _show(asked(lambda api: api.ask("GET", "/plans"))["items"])
 
 
 @app.command(name="set")
@@ -70,8 +69,11 @@ def set_plan(
         "concurrent_calls": concurrent_calls,
     }
     limits = {limit: None if value == "none" else value for limit, value in given.items() if value is not None}
-    _show([as_operator(lambda operator: plans.set_plan(operator, name, limits))])
+    _show([asked(lambda api: api.ask("PUT", f"/plans/{quote(name, safe='')}", limits))])
 
 
-def _show(found: list[Plan]) -> None:
-    show(("name", *LIMITS), [tuple("none" if value is None else str(value) for value in astuple(p)) for p in found])
+def _show(found: list[dict[str, Any]]) -> None:
+    rows = [
+        (plan["name"], *("none" if plan[limit] is None else str(plan[limit]) for limit in LIMITS)) for plan in found
+    ]
+    show(("name", *LIMITS), rows)

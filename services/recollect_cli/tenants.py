@@ -1,27 +1,37 @@
-"""`recollect tenants …`: the organisations of a deployment."""
+"""`recollect tenants …`: the organisations of a deployment, by the operator API."""
 
+import asyncio
 import sys
 import time
-from collections.abc import Callable
+from typing import Any
+from urllib.parse import quote
 
 from cyclopts import App
 
 from recollect.accounts.plans.model import UNLIMITED
-from recollect.accounts.tenants import service as tenants
-from recollect.accounts.tenants.model import Tenant
 from recollect.errors import ErrorCode, Unavailable
 from recollect.retention.erasure.model import REMAINS
-from recollect_cli.operations import as_operator
+from recollect_cli.operator_api import OperatorApi, asked
 from recollect_cli.tables import show
 
 ATTEMPTS = 5
-"""How often a step of an erasure is tried: a call that was under way at the suspension may hold the tenant's rows."""
+"""How often the planner's statistics are asked for: a table that is being vacuumed at that moment is left out."""
 
-app = App(name="tenants", help="Create, list, suspend, resume and erase tenants, and give them plans.")
+BUSY_SECONDS = 30.0
+"""How long an erasure waits for a call that was under way when the tenant was suspended."""
+
+app = App(name="tenants", help="Create, list, suspend, resume, delete and erase tenants, and give them plans.")
 
 
 @app.command
-def create(slug: str, *, name: str | None = None, plan: str = UNLIMITED) -> None:
+def create(
+    slug: str,
+    *,
+    name: str | None = None,
+    plan: str = UNLIMITED,
+    owner_email: str | None = None,
+    admin_key: str | None = None,
+) -> None:
     """Make a tenant with its graph `default`.
 
     Parameters
@@ -32,14 +42,23 @@ def create(slug: str, *, name: str | None = None, plan: str = UNLIMITED) -> None
         Its name; default: the slug.
     plan
         What it may have and ask for, as `recollect plans list` tells.
+    owner_email
+        Invite its first owner, and print the link.
+    admin_key
+        Make its first key, which is called so, and print it: it is shown this once.
     """
-    _show([as_operator(lambda operator: tenants.create_tenant(operator, slug, name or slug, plan=plan))])
+    body = {"slug": slug, "name": name, "plan": plan, "owner_email": owner_email, "admin_key": admin_key}
+    made = asked(lambda api: api.ask("POST", "/tenants", body))
+    _show([made])
+    for told in (made["invitation_link"], made["admin_key"]):
+        if told is not None:
+            print(told)
 
 
 @app.command(name="list")
 def list_tenants() -> None:
     """Every tenant, by slug."""
-    _show(as_operator(tenants.list_tenants))
+    _show(asked(lambda api: api.all_of("/tenants")))
 
 
 @app.command
@@ -55,19 +74,64 @@ def set_plan(slug: str, plan: str) -> None:
     plan
         The plan's name.
     """
-    _show([as_operator(lambda operator: tenants.set_plan(operator, slug, plan))])
+    _show([asked(lambda api: api.ask("PUT", f"{_path(slug)}/plan", {"plan": plan}))])
 
 
 @app.command
-def suspend(slug: str) -> None:
-    """Accept none of the tenant's credentials from now on; its data stays."""
-    _show([as_operator(lambda operator: tenants.suspend_tenant(operator, slug))])
+def suspend(slug: str, *, read_only: bool = False) -> None:
+    """Accept none of the tenant's credentials from now on; its data stays.
+
+    Parameters
+    ----------
+    slug
+        Its place in addresses.
+    read_only
+        They go on reading, and nothing is written.
+    """
+    kind = {"kind": "read_only" if read_only else "whole"}
+    _show([asked(lambda api: api.ask("PUT", f"{_path(slug)}/suspension", kind))])
 
 
 @app.command
 def resume(slug: str) -> None:
-    """Accept the tenant's credentials again."""
-    _show([as_operator(lambda operator: tenants.resume_tenant(operator, slug))])
+    """Accept the tenant's credentials again, to read and to write."""
+    _show([asked(lambda api: api.ask("DELETE", f"{_path(slug)}/suspension"))])
+
+
+@app.command
+def delete(slug: str, *, grace_days: float | None = None) -> None:
+    """Suspend a tenant whole, and have a worker erase it when its grace is over. Until then it can be restored.
+
+    Parameters
+    ----------
+    slug
+        Its place in addresses.
+    grace_days
+        How long; default: RECOLLECT_TENANT_DELETION_GRACE_DAYS. To erase at once is `recollect tenants erase`.
+    """
+    _show([asked(lambda api: api.ask("DELETE", _path(slug), grace_days=grace_days))])
+
+
+@app.command
+def restore(slug: str) -> None:
+    """Undo a deletion, while its grace lasts: the tenant is what it was before."""
+    _show([asked(lambda api: api.ask("POST", f"{_path(slug)}/restore"))])
+
+
+@app.command
+def receipts(slug: str | None = None) -> None:
+    """What is left of tenants that were erased: when, how many rows, and the SHA-256 of the receipt.
+
+    Parameters
+    ----------
+    slug
+        Only of tenants that were called so.
+    """
+    found = asked(lambda api: api.all_of("/receipts", slug=slug))
+    rows = [
+        (each["id"], each["slug"], each["erased_at"], str(sum(each["rows"].values())), each["sha256"]) for each in found
+    ]
+    show(("id", "slug", "erased", "rows", "sha256"), rows)
 
 
 @app.command
@@ -85,37 +149,63 @@ def erase(slug: str, *, dry_run: bool = False, yes: bool = False) -> None:
     """
     if not (dry_run or yes):
         raise SystemExit(f"This deletes {slug!r} for good. Say --yes, or --dry-run to see what there is.")
-    counts = _patiently(lambda: as_operator(lambda operator: tenants.erase_tenant(operator, slug, dry_run=dry_run)))
-    show(("table", "rows"), [(table, str(count)) for table, count in counts.items() if count])
-    if not dry_run:
-        for place, until in {**_statistics_left(), **REMAINS}.items():
-            print(f"not gone at once: {place.replace('_', ' ')}: {until}", file=sys.stderr)
+    if dry_run:
+        _show_counts(asked(lambda api: api.ask("GET", f"{_path(slug)}/rows"))["rows"])
+        return
+    rows, left_out = asked(lambda api: _erased(api, slug))
+    _show_counts(rows)
+    statistics = {"statistics": _to_analyze(left_out)} if left_out else {}
+    for place, until in {**statistics, **REMAINS}.items():
+        print(f"not gone at once: {place.replace('_', ' ')}: {until}", file=sys.stderr)
 
 
-def _statistics_left() -> dict[str, str]:
-    """Take new statistics for the planner. Where a table is being vacuumed meanwhile, what the operator does later."""
-    left_out = as_operator(tenants.forget_statistics)
-    for _ in range(ATTEMPTS - 1):
-        if not left_out:
-            return {}
-        time.sleep(1)
-        left_out = as_operator(tenants.forget_statistics)
-    tables = ", ".join(f"recollect.{table}" for table in left_out)
-    return {"statistics": f"until the owner of the tables has run: ANALYZE {tables}"} if left_out else {}
-
-
-def _patiently(erase: Callable[[], dict[str, int]]) -> dict[str, int]:
-    """Again where somebody was at work in the tenant at that moment: then nothing was erased. Raises Unavailable."""
-    for _ in range(ATTEMPTS - 1):
+async def _erased(api: OperatorApi, slug: str) -> tuple[dict[str, int], list[str]]:
+    """Delete without grace, go on until it is done; the rows that went, and tables whose statistics were left out."""
+    deleted = await api.ask("DELETE", _path(slug), grace_days=0, confirm=slug)
+    answer: dict[str, Any] = {"state": "more"}
+    give_up = time.monotonic() + BUSY_SECONDS
+    while answer["state"] != "erased":
+        if answer["state"] == "busy":
+            await asyncio.sleep(0.2)
         try:
-            return erase()
+            answer = await api.ask("POST", f"/erasures/{deleted['id']}")
         except Unavailable as error:
             if error.code is not ErrorCode.BUSY:
                 raise
-            time.sleep(1)
-    return erase()
+            answer = {"state": "busy"}
+        if answer["state"] == "busy" and time.monotonic() > give_up:
+            raise Unavailable("Somebody is at work in this tenant. A worker goes on with it.", code=ErrorCode.BUSY)
+    rows: dict[str, int] = answer["receipt"]["rows"]
+    return rows, await _statistics_left_out(api)
 
 
-def _show(found: list[Tenant]) -> None:
-    rows = [(t.slug, t.name, t.status, t.plan, f"{t.created_at:%Y-%m-%d}") for t in found]
-    show(("slug", "name", "status", "plan", "created"), rows)
+async def _statistics_left_out(api: OperatorApi) -> list[str]:
+    """Take new statistics for the planner; the tables where they could not be taken, however often they were asked."""
+    left_out: list[str] = []
+    for attempt in range(ATTEMPTS):
+        if attempt:
+            await asyncio.sleep(1)
+        left_out = (await api.ask("POST", "/statistics"))["left_out"]
+        if not left_out:
+            break
+    return left_out
+
+
+def _to_analyze(left_out: list[str]) -> str:
+    tables = ", ".join(f"recollect.{table}" for table in left_out)
+    return f"until the owner of the tables has run: ANALYZE {tables}"
+
+
+def _path(slug: str) -> str:
+    return f"/tenants/{quote(slug, safe='')}"
+
+
+def _show_counts(rows: dict[str, int]) -> None:
+    show(("table", "rows"), [(table, str(count)) for table, count in rows.items() if count])
+
+
+def _show(found: list[dict[str, Any]]) -> None:
+    rows = [
+        (t["slug"], t["name"], t["status"], t["plan"], t["created_at"][:10], (t["erase_at"] or "")[:16]) for t in found
+    ]
+    show(("slug", "name", "status", "plan", "created", "erased at"), rows)

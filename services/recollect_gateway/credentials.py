@@ -13,7 +13,7 @@ from litestar.datastructures import Headers
 
 from recollect.accounts.identity import service as identity
 from recollect.accounts.identity.model import KIND_SCOPES, hash_secret, kind_of
-from recollect.accounts.identity.service import NoteUse, TenantSuspended
+from recollect.accounts.identity.service import NoteUse
 from recollect.accounts.oauth.grants import service as grants
 from recollect.accounts.oauth.grants.model import ACCESS
 from recollect.accounts.oauth.grants.service import WrongResource
@@ -23,7 +23,7 @@ from recollect.accounts.oauth.issuers.service import NotTrusted, PresentedToken
 from recollect.accounts.people import service as people
 from recollect.accounts.people.model import PersonSession
 from recollect.caller import Caller
-from recollect.errors import Unauthenticated
+from recollect.errors import TenantSuspended, Unauthenticated
 from recollect.platform.db import Database
 from recollect.platform.issuers import Issuers
 from recollect_gateway.addresses import site_of_client

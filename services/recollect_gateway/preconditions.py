@@ -25,12 +25,12 @@ import msgspec
 from litestar import Request, Response
 from msgspec import Struct
 
-from recollect.caller import Caller
 from recollect.errors import InvalidInput, PreconditionFailed, PreconditionRequired
 
 T = TypeVar("T")
 B = TypeVar("B", bound=Struct)
-AnyRequest = Request[Caller, Any, Any]
+AnyRequest = Request[Any, Any, Any]
+"""Of a caller, or of an operator: whoever asks has a `tenant_id`."""
 
 MAX_TAGS = 50
 """Tags of one header."""

@@ -69,7 +69,8 @@ class Caller:
     the credential ends; None is never. `role` is that of the person who calls; an API key has none. `subject` is the
     credential's own as long as it is there: no two have the same. `plan` is the name of the tenant's; it and `rates`
     are told by credentials, and empty for the service's own work. `address` is where the request came from, as clients
-    are limited by it; None where it came by no network.
+    are limited by it; None where it came by no network. `of_service`: it is the service's own work, or an operator's,
+    which no suspension of the tenant stops.
     """
 
     tenant_id: UUID
@@ -84,6 +85,7 @@ class Caller:
     plan: str = ""
     rates: Rates = Rates()
     address: str | None = None
+    of_service: bool = False
 
     @property
     def is_operator(self) -> bool:

@@ -7,8 +7,10 @@ clients may match on; messages may change. The codes are frozen by a snapshot.
       InvalidInput       invalid          what was sent cannot be accepted; `path` names where
         InvalidInputs                     in several places, which are told together
       Unauthenticated    unauthenticated  no credential, or one that does not hold (never says which)
+        TenantSuspended                   it would hold, once its tenant is resumed
       Forbidden          forbidden        the credential does not reach that far
         QuotaExceeded                     the tenant's plan does not
+        TenantReadOnly                    the tenant is suspended read-only
       NotFound           not_found        not there, or another tenant's: the two look alike
       MethodNotAllowed   method_not_allowed  the address is right, the HTTP method is not
       Conflict           conflict         the present state does not allow it
@@ -75,6 +77,11 @@ class ErrorCode(StrEnum):
     TOO_MANY_JOBS = "too_many_jobs"
     TENANT_NOT_FOUND = "tenant_not_found"
     TENANT_EXISTS = "tenant_exists"
+    TENANT_READ_ONLY = "tenant_read_only"
+    TENANT_DELETED = "tenant_deleted"
+    TENANT_NOT_DELETED = "tenant_not_deleted"
+    ERASURE_BEGUN = "erasure_begun"
+    RECEIPT_NOT_FOUND = "receipt_not_found"
     ROLE_REQUIRED = "role_required"
     MEMBER_NOT_FOUND = "member_not_found"
     MEMBER_EXISTS = "member_exists"
@@ -175,11 +182,25 @@ class Unauthenticated(RecollectError):
     default_code = ErrorCode.UNAUTHENTICATED
 
 
+class TenantSuspended(Unauthenticated):
+    """The credential would hold, once its tenant is resumed. Nobody is told the difference."""
+
+
 class Forbidden(RecollectError):
     """The credential holds but does not reach that far."""
 
     kind = ErrorKind.FORBIDDEN
     default_code = ErrorCode.SCOPE_REQUIRED
+
+
+class TenantReadOnly(Forbidden):
+    """The tenant is suspended read-only; nothing was written. `contact`: whom the operator names to be asked."""
+
+    default_code = ErrorCode.TENANT_READ_ONLY
+
+    def __init__(self, contact: str | None = None) -> None:
+        ask = contact or "whoever operates this service"
+        super().__init__(f"This tenant is read-only: its operator suspended all writing. Reading goes on. Ask {ask}.")
 
 
 class QuotaExceeded(Forbidden):

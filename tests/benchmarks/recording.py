@@ -68,9 +68,9 @@ class RecordingConnection:
 
     async def _pass_on(self, method: str, query: str, arguments: tuple[Any, ...]) -> Any:
         self.statements.append(Statement(method, query, arguments))
-        if query == "COMMIT":
-            await self._connection.execute("ROLLBACK")
-            return query  # PostgreSQL's answer to a COMMIT that holds
+        if query.endswith("COMMIT"):
+            await self._connection.execute(f"{query.removesuffix('COMMIT')}ROLLBACK")
+            return "COMMIT"  # PostgreSQL's answer to one that holds
         return await getattr(self._connection, method)(query, *arguments)
 
 

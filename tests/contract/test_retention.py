@@ -7,6 +7,7 @@ import httpx2
 import pytest
 from mcp import Client
 
+from recollect.accounts.deletions import service as deletions
 from recollect.accounts.identity.model import operator_caller
 from recollect.accounts.tenants import service as tenants
 from recollect.accounts.tenants.model import Tenant
@@ -158,8 +159,8 @@ class TestTenant:
         other = await new_tenant()
         await create(client, "Ada")
         await answer(client, "reindex")
-        told = await tenants.erase_tenant(operator, tenant.slug, dry_run=True)
-        erased = await tenants.erase_tenant(operator, tenant.slug)
+        told = await deletions.count_rows(operator, tenant.slug)
+        erased = await deletions.erase_now(operator, tenant.slug)
         assert erased == told
         assert min(erased[table] for table in ("nodes", "passages", "jobs", "api_keys", "changes", "tenants")) > 0
         tables = await owner.fetch(

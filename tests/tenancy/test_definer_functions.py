@@ -8,7 +8,7 @@ import asyncpg
 import pytest
 
 from recollect.accounts.identity.model import hash_secret
-from recollect.platform.db import APP_ROLE, OWNER_ROLE, session_settings
+from recollect.platform.db import APP_ROLE, OPERATOR_ROLE, OWNER_ROLE, session_settings
 from recollect.settings import Settings
 from tests.tenancy.conftest import PEPPER, Neighbour
 
@@ -139,6 +139,10 @@ FUNCTIONS = {
     "tenants_with_old_audit(kept interval)": {"tenant_id"},
     "tenants_with_expired_idempotency_keys()": {"tenant_id"},
     "forget_audit(kept interval, most bigint)": {"forget_audit"},
+    "find_operator_key(key_hash bytea)": {"id", "name", "expires_at", "revoked_at"},
+    "count_of_tenant(tenant uuid)": {"count_of_tenant"},
+    "tenants_to_erase()": {"tenant_id"},
+    "erase_tenant_step(tenant uuid, most bigint)": {"erase_tenant_step"},
     "list_signing_keys()": {"id", "fingerprint", "public_key", "private_key", "created_at"},
     "add_signing_key(key_id text, secret_fingerprint bytea, public_part jsonb, private_part bytea)": {
         "add_signing_key"
@@ -146,7 +150,14 @@ FUNCTIONS = {
 }
 """Each with what it tells, and no more."""
 
+OF_OPERATORS = {"find_operator_key", "count_of_tenant"}
+"""Those that are the operator API's alone: test_operators.py."""
+
+OF_BOTH = {"forget_statistics", "erase_tenant_step"}
+
 WRITING = {
+    "find_operator_key": "when an operator's key was used",
+    "erase_tenant_step": "away with tenants whose grace is over, and with no other: test_operators.py",
     "forget_statistics": "what the planner knows, and nothing else",
     "keep_oauth_client": "clients, which are nobody's: test_oauth.py",
     "forget_audit": "entries of the transaction's own tenant that are old: test_audit.py",
@@ -232,6 +243,13 @@ async def test_the_list_is_closed(owner: asyncpg.Connection) -> None:
     assert {tuple(row) for row in found} == {("recollect", function) for function in FUNCTIONS}
 
 
+def callers_of(function: str) -> list[str]:
+    """The roles that may call it, beside its owner."""
+    if function in OF_OPERATORS:
+        return [OPERATOR_ROLE]
+    return [APP_ROLE, OPERATOR_ROLE] if function in OF_BOTH else [APP_ROLE]
+
+
 async def test_each_is_the_owners_with_a_path_of_its_own_and_open_to_the_application_only(
     owner: asyncpg.Connection,
 ) -> None:
@@ -243,7 +261,7 @@ async def test_each_is_the_owners_with_a_path_of_its_own_and_open_to_the_applica
     )
     for function in found:
         assert function["owner"] == OWNER_ROLE
-        assert function["may_call"] == [APP_ROLE, OWNER_ROLE]
+        assert function["may_call"] == sorted({OWNER_ROLE, *callers_of(function["proname"])})
         assert function["provolatile"] == (b"v" if function["proname"] in WRITING else b"s"), "it cannot write"
         (setting,) = function["proconfig"]
         path = setting.removeprefix("search_path=").split(", ")
@@ -253,6 +271,8 @@ async def test_each_is_the_owners_with_a_path_of_its_own_and_open_to_the_applica
 async def test_each_tells_what_it_must_and_no_more(attacker: asyncpg.Connection, neighbours: Neighbours) -> None:
     for function, columns in FUNCTIONS.items():
         name, _, arguments = function.removesuffix(")").partition("(")
+        if name in OF_OPERATORS:
+            continue
         nulls = ", ".join("NULL" for argument in arguments.split(", ") if argument)
         statement = await attacker.prepare(f"SELECT * FROM {name}({nulls})")
         assert {column.name for column in statement.get_attributes()} == columns

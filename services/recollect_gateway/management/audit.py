@@ -120,7 +120,7 @@ class AuditController(Controller):
         """
         require_written_times(request, "since", "until")
         only = _filter(actor, action, on, since, until)
-        async with db.transaction(request.user) as tx:
+        async with db.transaction(request.user, also_suspended=True) as tx:  # It records that somebody reads.
             await audit.record(tx, Action.AUDIT_EXPORTED)
         parts = held_to(request, _lines(db, request.user, only))
         headers = {"Content-Disposition": 'attachment; filename="audit.jsonl"', "X-Content-Type-Options": "nosniff"}

@@ -29,7 +29,7 @@ class TenantSettingsBody(Struct, frozen=True):
 
 
 class TenantBody(Struct, frozen=True):
-    """The tenant of the credential. `slug` is its place in addresses; `status` is `active` or `suspended`."""
+    """The tenant of the credential. `slug` is its place in addresses; `status` is `active` or `read_only`."""
 
     id: str
     slug: str

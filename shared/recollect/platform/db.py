@@ -19,8 +19,8 @@ import msgspec
 from asyncpg.pool import PoolConnectionProxy
 from pgvector.asyncpg import register_vector
 
-from recollect.caller import Caller
-from recollect.errors import ErrorCode, InvalidInput, RecollectError, Unavailable
+from recollect.caller import OPERATOR, Caller
+from recollect.errors import ErrorCode, InvalidInput, RecollectError, TenantReadOnly, TenantSuspended, Unavailable
 from recollect.platform.shares import Shares
 from recollect.platform.slots import elsewhere, give_way
 from recollect.platform.sql import Query
@@ -28,6 +28,7 @@ from recollect.settings import Settings
 
 APP_ROLE = "recollect_app"
 OWNER_ROLE = "recollect_owner"
+OPERATOR_ROLE = "recollect_operator"
 SEARCH_PATH = "recollect, public"
 DRIVER_ERRORS = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError)
 
@@ -133,6 +134,10 @@ class Transaction(Session):
         await self._connection.execute(_END_TRIAL)
 
 
+_COMMIT = "SELECT require_writable(true); COMMIT"
+"""One round trip, so that nothing is done between the two."""
+
+_SET_TENANT = "SELECT set_config('recollect.tenant_id', $1, true)"
 _SET_PERSON = "SELECT set_config('recollect.person_id', $1, true)"
 _END_TRIAL = "ROLLBACK TO SAVEPOINT trial; RELEASE SAVEPOINT trial"
 
@@ -171,6 +176,7 @@ class Database:
         self._tenants = Shares(math.ceil(settings.database_pool_size * settings.database_tenant_share))
         self._writers = Shares(MAX_WRITERS)
         self._participant: Participant | None = None
+        self._contact = settings.operator_contact
 
     @classmethod
     @asynccontextmanager
@@ -203,26 +209,36 @@ class Database:
 
     @asynccontextmanager
     async def transaction(
-        self, caller: Caller, *, read_only: bool = False, keep: bool = True, reply_bytes: int | None = None
+        self,
+        caller: Caller,
+        *,
+        read_only: bool = False,
+        keep: bool = True,
+        reply_bytes: int | None = None,
+        also_suspended: bool = False,
     ) -> AsyncIterator[Transaction]:
         """Open a transaction for the caller's tenant; commit on a clean exit, roll back on any error.
 
         `keep` False rolls back in any case: what a call would do is found by doing it.
         Reads are REPEATABLE READ, READ ONLY: one call sees one state, and cannot write. `reply_bytes` as in
-        Transaction. Raises Unavailable when PostgreSQL is away or busy, or the tenant's share of the connections is.
+        Transaction. `also_suspended`: it may write though the tenant is suspended, as what is `of_service` may.
+        Raises TenantReadOnly or TenantSuspended, where it begins or where it would commit; and Unavailable when
+        PostgreSQL is away or busy, or the tenant's share of the connections is.
         """
         participant = self._participant if keep and not read_only else None
+        asks = not (read_only or also_suspended or caller.of_service)
         async with self._connection_of(caller.tenant_id) as connection:
             transaction = Transaction(connection, caller, reply_bytes, read_only=read_only)
             try:
                 # Inside: whoever leaves while it begins or ends leaves no transaction open behind.
-                await connection.execute(_begin(caller.tenant_id, read_only))
+                await connection.execute(_begin(caller.tenant_id, read_only, asks))
                 if participant is not None:
                     await participant.begin(transaction)
                 yield transaction
-                ended = await connection.execute("COMMIT" if keep else "ROLLBACK")
-            except BaseException:
+                ended = await connection.execute((_COMMIT if asks else "COMMIT") if keep else "ROLLBACK")
+            except BaseException as error:
                 await _roll_back(connection)
+                self._raise_suspended(error)
                 raise
             if not keep:
                 return
@@ -271,6 +287,14 @@ class Database:
         async with self.system() as session:
             await session.fetchval(Query("SELECT 1"))
 
+    def _raise_suspended(self, error: BaseException) -> None:
+        """Raise what `require_writable` means, where it is that."""
+        match getattr(error, "sqlstate", None):
+            case "RC001":
+                raise TenantReadOnly(self._contact) from error
+            case "RC002":
+                raise TenantSuspended("The tenant is suspended.") from error
+
     @asynccontextmanager
     async def _connection_of(self, tenant_id: UUID) -> AsyncIterator[PoolConnectionProxy]:
         """A connection of the tenant's share, waited for as long as for one of the pool."""
@@ -283,7 +307,14 @@ class Database:
 
 
 class Operator(Session):
-    """A connection as `recollect_owner`, for migrations and operator commands: no tenant, all rows."""
+    """A connection for what operators do: no tenant. As `recollect_owner` all rows, as `recollect_operator` few.
+
+    `actor` and `address`: who is at work, and from where, as the log of operators tells it.
+    """
+
+    def __init__(self, connection: AnyConnection, *, actor: str = OPERATOR, address: str | None = None) -> None:
+        super().__init__(connection)
+        self.actor, self.address = actor, address
 
     @classmethod
     @asynccontextmanager
@@ -305,6 +336,15 @@ class Operator(Session):
         """What is done inside is done as one, or not at all."""
         async with self._connection.transaction():
             yield
+
+    async def enter(self, tenant_id: UUID) -> None:
+        """What the transaction that is under way makes may be this tenant's from now on."""
+        await self._connection.execute(_SET_TENANT, str(tenant_id))
+
+    async def within(self, caller: Caller) -> Transaction:
+        """The transaction that is under way, as one of the caller's tenant."""
+        await self.enter(caller.tenant_id)
+        return Transaction(self._connection, caller)
 
 
 @asynccontextmanager
@@ -373,10 +413,11 @@ async def _roll_back(connection: PoolConnectionProxy) -> None:
             await connection.execute("ROLLBACK")
 
 
-def _begin(tenant_id: UUID, read_only: bool) -> str:
-    # One round trip for both statements. The id is a UUID, so that nothing can be smuggled into the text.
+def _begin(tenant_id: UUID, read_only: bool, asks: bool) -> str:
+    # One round trip for all statements. The id is a UUID, so that nothing can be smuggled into the text.
     mode = "ISOLATION LEVEL REPEATABLE READ READ ONLY" if read_only else "ISOLATION LEVEL READ COMMITTED"
-    return f"BEGIN {mode}; SELECT set_config('recollect.tenant_id', '{UUID(str(tenant_id))}', true)"
+    asked = "; SELECT require_writable(false)" if asks else ""
+    return f"BEGIN {mode}; SELECT set_config('recollect.tenant_id', '{UUID(str(tenant_id))}', true){asked}"
 
 
 async def register_types(connection: asyncpg.Connection) -> None:

@@ -14,7 +14,7 @@ import asyncpg
 import structlog
 
 from recollect.errors import ErrorCode, RecollectError, Unavailable
-from recollect.platform.db import APP_ROLE, OWNER_ROLE, translate
+from recollect.platform.db import APP_ROLE, OPERATOR_ROLE, OWNER_ROLE, translate
 
 log = structlog.get_logger(__name__)
 
@@ -24,6 +24,7 @@ LOCK_KEY = 0x7265636F6C6C6563
 ROLES = {
     OWNER_ROLE: "owns every table and runs migrations",
     APP_ROLE: "gateway and worker: under row-level security, owns nothing",
+    OPERATOR_ROLE: "the operator API: tenants and plans, nothing that is remembered; owns nothing",
     "recollect_maintenance": "the worker's connection that builds indexes",
 }
 EXTENSIONS = ("vector", "pg_trgm", "btree_gin")

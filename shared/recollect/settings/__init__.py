@@ -13,6 +13,7 @@ from recollect.public_url import local_url
 from recollect.settings.calls import CallsSettings
 from recollect.settings.edge import EdgeSettings
 from recollect.settings.embedding import EmbeddingSettings
+from recollect.settings.operators import OperatorSettings
 from recollect.settings.people import PeopleSettings
 from recollect.settings.storage import DEVELOPMENT_SECRET, StorageSettings
 from recollect.settings.upkeep import UpkeepSettings
@@ -20,7 +21,9 @@ from recollect.settings.upkeep import UpkeepSettings
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 
 
-class Settings(UpkeepSettings, EmbeddingSettings, CallsSettings, PeopleSettings, EdgeSettings, StorageSettings):
+class Settings(
+    UpkeepSettings, EmbeddingSettings, OperatorSettings, CallsSettings, PeopleSettings, EdgeSettings, StorageSettings
+):
     """Settings of gateway, worker and command line. `docs/settings.md` is generated from the descriptions.
 
     The page follows the groups from the last of these to the first.

@@ -95,7 +95,7 @@ async def open_export(
 
 async def record_export(db: Database, caller: Caller, export: Export) -> None:
     """Record that the caller takes this export, before the first of it is read."""
-    async with db.transaction(caller) as tx:
+    async with db.transaction(caller, also_suspended=True) as tx:  # It records that somebody reads.
         await audit.record(tx, Action.GRAPH_EXPORTED, named("graph", export.snapshot.graph_id), format=export.format)
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from recollect.accounts.audit import service as audit
 from recollect.accounts.audit.model import OF_PERSONS, Action, AuditFilter
+from recollect.accounts.deletions import service as deletions
 from recollect.accounts.identity import service as identity
 from recollect.accounts.identity.model import NewKey, operator_caller
 from recollect.accounts.members import service as members
@@ -156,8 +157,8 @@ class TestOperators:
     async def test_an_erasure_takes_the_log_along_and_counts_it(
         self, operator: Operator, tenant: Tenant, owner: asyncpg.Connection
     ) -> None:
-        assert (await tenants.erase_tenant(operator, tenant.slug, dry_run=True))["audit_log"] == 1
-        assert (await tenants.erase_tenant(operator, tenant.slug))["audit_log"] == 1
+        assert (await deletions.count_rows(operator, tenant.slug))["audit_log"] == 1
+        assert (await deletions.erase_now(operator, tenant.slug))["audit_log"] == 1
         assert await owner.fetchval("SELECT count(*) FROM audit_log WHERE tenant_id = $1", tenant.id) == 0
 
 

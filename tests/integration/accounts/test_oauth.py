@@ -15,7 +15,6 @@ from joserfc.errors import BadSignatureError
 from joserfc.jwk import ECKey, KeySet
 
 from recollect.accounts.identity.model import generate_secret, hash_secret
-from recollect.accounts.identity.service import TenantSuspended
 from recollect.accounts.members import service as members
 from recollect.accounts.members.model import subject_of
 from recollect.accounts.oauth.clients import service as clients
@@ -33,11 +32,12 @@ from recollect.accounts.oauth.grants.service import WrongResource
 from recollect.accounts.oauth.signing import service as signing
 from recollect.accounts.oauth.signing.model import Vault
 from recollect.accounts.people.model import Membership, Person
+from recollect.accounts.tenants import service as tenants
 from recollect.caller import Caller, Rates, Role, Scope
-from recollect.errors import InvalidInput, NotFound, Unauthenticated
+from recollect.errors import InvalidInput, NotFound, TenantReadOnly, TenantSuspended, Unauthenticated
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import NewGraph
-from recollect.platform.db import Database
+from recollect.platform.db import Database, Operator
 from recollect.settings import Settings
 from tests.support.people import joined
 
@@ -188,6 +188,21 @@ class TestTokens:
         await owner.execute("UPDATE tenants SET status = 'active' WHERE id = $1", ada.caller.tenant_id)
         assert await ada.holds(issued)
         assert await ada.redeem(code), "nothing was spent meanwhile"
+
+    async def test_in_a_tenant_that_is_read_only_clients_go_on_and_get_nothing_new(
+        self, ada: Household, operator: Operator
+    ) -> None:
+        issued, code = await ada.tokens(), await ada.approve()
+        await tenants.suspend_tenant(operator, ada.caller.tenant, read_only=True)
+        refreshed = await ada.refresh(issued.refresh)
+        assert refreshed is not None
+        assert await ada.holds(refreshed)
+        assert await ada.redeem(code)
+        with pytest.raises(TenantReadOnly):
+            await ada.approve()
+        [given, _] = await grants.list_own_grants(ada.db, ada.person.id, within=None)
+        await grants.end_own_grant(ada.db, ada.person.id, given.id, within=None)
+        assert len(await grants.list_own_grants(ada.db, ada.person.id, within=None)) == 1
 
     async def test_no_secret_is_stored(self, ada: Household, owner: asyncpg.Connection) -> None:
         code = await ada.approve()

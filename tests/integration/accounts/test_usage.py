@@ -11,8 +11,8 @@ import asyncpg
 import pytest
 import structlog.testing
 
+from recollect.accounts.deletions import service as deletions
 from recollect.accounts.identity.model import IssuedKey, operator_caller
-from recollect.accounts.tenants import service as tenants
 from recollect.accounts.usage import service as usage
 from recollect.accounts.usage import store
 from recollect.accounts.usage.model import Counts
@@ -150,7 +150,7 @@ async def test_a_tenant_that_was_erased_is_counted_no_more(
     tally.count(tenant.id, "tool", "recall", CALL)
     await usage.flush(db, tally)
     tally.count(tenant.id, "tool", "recall", CALL)
-    assert (await tenants.erase_tenant(operator, tenant.slug))["usage_hourly"] == 1
+    assert (await deletions.erase_now(operator, tenant.slug))["usage_hourly"] == 1
     await usage.flush(db, tally)
     assert tally.tenants() == []
     assert await owner.fetchval(TOTAL, tenant.id) == 0
@@ -169,7 +169,7 @@ async def test_a_tenant_that_is_erased_meanwhile_takes_its_counts_along_and_nobo
 
     with structlog.testing.capture_logs() as told:
         async with owner.transaction():
-            await tenants.erase_tenant(Operator(owner), tenant.slug)
+            await deletions.erase_now(Operator(owner), tenant.slug)
             flushing = asyncio.create_task(usage.flush(db, tally))
             await eventually(held_up)
         await flushing

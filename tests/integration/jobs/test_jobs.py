@@ -361,13 +361,20 @@ class TestStanding:
         await runner.sweep(replace(context, kinds={COUNT: count_steps, FORGET_STATISTICS: count_steps}))
         assert {(await desk.look(job)).status for job in (held, finishing, own)} == {"succeeded"}
 
+    @pytest.mark.parametrize("read_only", [True, False])
     async def test_a_suspended_tenants_job_waits_until_it_is_resumed(
-        self, desk: Desk, context: WorkerContext, operator: Operator, bounds: JobBounds, owner: asyncpg.Connection
+        self,
+        desk: Desk,
+        context: WorkerContext,
+        operator: Operator,
+        bounds: JobBounds,
+        owner: asyncpg.Connection,
+        read_only: bool,
     ) -> None:
         job = await desk.start(COUNT, steps=2)
         claimed = await step(context, desk.caller, await claim(context, desk.caller, bounds))
         slug = desk.caller.tenant
-        await tenants.suspend_tenant(operator, slug)
+        await tenants.suspend_tenant(operator, slug, read_only=read_only)
         await runner.take_turn(context, desk.caller.tenant_id, claimed)
         shown = await desk.look(job)
         assert (shown.status, shown.error_message, shown.lease) == ("running", "The tenant is suspended.", None)
@@ -376,6 +383,25 @@ class TestStanding:
         await tenants.resume_tenant(operator, slug)
         await runner.sweep(context)
         assert (await desk.look(job)).status == "succeeded"
+
+    @pytest.mark.parametrize("read_only", [True, False])
+    async def test_a_step_that_is_under_way_at_a_suspension_leaves_nothing_and_is_done_again(
+        self, desk: Desk, context: WorkerContext, operator: Operator, owner: asyncpg.Connection, read_only: bool
+    ) -> None:
+        job = await desk.start(COUNT, steps=1)
+
+        async def suspended_meanwhile(tx: Transaction, job: Job) -> StepResult:
+            result = await count_steps(tx, job)
+            await tenants.suspend_tenant(operator, desk.caller.tenant, read_only=read_only)
+            return result
+
+        await runner.sweep(replace(context, kinds={COUNT: suspended_meanwhile}))
+        assert await effects(owner, desk.caller.tenant_id) == []
+        assert (await desk.look(job)).status == "running"
+        await tenants.resume_tenant(operator, desk.caller.tenant)
+        await runner.sweep(context)
+        assert (await desk.look(job)).status == "succeeded"
+        assert await effects(owner, desk.caller.tenant_id) == [0]
 
 
 class TestLeases:

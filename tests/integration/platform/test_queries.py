@@ -23,8 +23,15 @@ CAPABILITIES = sorted(".".join(file.parent.relative_to(CORE).parts) for file in 
 QUERIES = [(capability, name) for capability in CAPABILITIES for name in Queries(f"recollect.{capability}").by_name]
 VIEW_PARAMETERS = {"graph_id", "reachable_graphs", "as_of_revision", "as_of_time"}
 """What a view tells its queries, and a store does not."""
-OPERATORS_CAPABILITIES = {"accounts.plans", "accounts.tenants", "retrieval.vector_indexes"}
-"""Their queries run as the owner."""
+OPERATORS_CAPABILITIES = {
+    "accounts.deletions",
+    "accounts.operator_keys",
+    "accounts.operator_log",
+    "accounts.plans",
+    "accounts.tenants",
+    "retrieval.vector_indexes",
+}
+"""Their queries run as the owner; those of the operator API as its own role, too: tests/integration/operator."""
 
 
 async def _connected(settings: Settings, url: str, role: str) -> asyncpg.Connection:

@@ -2,13 +2,20 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
+from typing import Any
 
 import asyncpg
 import pytest
 
+from recollect.accounts.audit import service as audit
+from recollect.accounts.audit.model import Action
+from recollect.accounts.identity.model import worker_caller
+from recollect.accounts.tenants import service as tenants
 from recollect.caller import Caller
+from recollect.errors import TenantReadOnly, TenantSuspended
 from recollect.platform import db as platform_db
-from recollect.platform.db import Database
+from recollect.platform.db import Database, Operator
 from recollect.platform.sql import Query
 from recollect.settings import Settings
 from tests.support.gateway import eventually
@@ -52,3 +59,58 @@ async def test_one_that_is_cancelled_while_it_begins_leaves_none_open(
         assert await tx.fetchval(Query.compile("SELECT 1")) == 1
     asyncio.get_running_loop().set_exception_handler(None)
     assert alarms == []
+
+
+def as_agent(caller: Caller) -> Caller:
+    """Whom a suspension stops."""
+    return replace(caller, subject="key:0", of_service=False)
+
+
+class TestSuspensions:
+    @pytest.mark.parametrize(("read_only", "error"), [(True, TenantReadOnly), (False, TenantSuspended)])
+    async def test_what_is_under_way_does_not_commit_after_one(
+        self, db: Database, caller: Caller, operator: Operator, owner: asyncpg.Connection, read_only: bool, error: Any
+    ) -> None:
+        async def write() -> None:
+            async with db.transaction(as_agent(caller)) as tx:
+                await audit.record(tx, Action.TENANT_CHANGED)
+                await tenants.suspend_tenant(operator, caller.tenant, read_only=read_only)
+
+        with pytest.raises(error):
+            await write()
+        count = "SELECT count(*) FROM audit_log WHERE tenant_id = $1 AND actor = 'key:0'"
+        assert await owner.fetchval(count, caller.tenant_id) == 0
+
+    async def test_one_waits_for_what_is_about_to_commit(
+        self, db: Database, caller: Caller, operator: Operator, owner: asyncpg.Connection
+    ) -> None:
+        """Between the last question and COMMIT there is a lock, so that none commits after it has."""
+        async with owner.transaction():
+            await owner.execute("SELECT lock_writes($1, false)", caller.tenant_id)
+            suspending = asyncio.create_task(tenants.suspend_tenant(operator, caller.tenant, read_only=True))
+
+            async def waits() -> bool:
+                waiting = "SELECT EXISTS (SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted)"
+                return bool(await owner.fetchval(waiting))
+
+            await eventually(waits)
+            assert not suspending.done()
+        assert (await suspending).status == "read_only"
+
+    async def test_a_caller_reads_on_and_the_service_and_operators_write_on(
+        self, settings: Settings, caller: Caller, operator: Operator
+    ) -> None:
+        await tenants.suspend_tenant(operator, caller.tenant, read_only=True)
+        told = settings.model_copy(update={"operator_contact": "support@example.com"})
+        async with Database.connect(settings.database_url, settings=told) as db:
+            for who in (caller, worker_caller(caller.tenant_id)):
+                async with db.transaction(who) as tx:
+                    await audit.record(tx, Action.TENANT_CHANGED)
+            agent = as_agent(caller)
+            with pytest.raises(TenantReadOnly, match=r"Ask support@example\.com\.$"):
+                async with db.transaction(agent):
+                    raise AssertionError("it has begun")
+            async with db.transaction(agent, read_only=True) as tx:
+                assert (await tenants.own_tenant(tx)).status == "read_only"
+            async with db.transaction(agent, also_suspended=True) as tx:
+                await audit.record(tx, Action.GRAPH_EXPORTED)

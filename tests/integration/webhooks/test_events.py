@@ -6,6 +6,7 @@ from uuid import UUID
 
 import pytest
 
+from recollect.accounts.deletions import service as deletions
 from recollect.accounts.identity import service as identity
 from recollect.accounts.identity.model import NewKey
 from recollect.accounts.members import service as members
@@ -346,5 +347,5 @@ async def test_erasing_a_tenant_erases_its_webhooks(desk: WebhookDesk, receiver:
     await desk.make(receiver.url)
     await desk.write("Ada")
     await desk.tell()
-    erased = await tenants.erase_tenant(operator, desk.caller.tenant)
+    erased = await deletions.erase_now(operator, desk.caller.tenant)
     assert (erased["webhooks"], erased["webhook_cursors"], erased["webhook_deliveries"]) == (1, 1, 1)

@@ -14,7 +14,15 @@ CAPABILITIES = sorted(".".join(store.parent.relative_to(CORE).parts) for store i
 
 @pytest.fixture(scope="module")
 def imports() -> grimp.ImportGraph:
-    return grimp.build_graph("recollect", "recollect_gateway", "recollect_workers", "recollect_cli", "recollect_local")
+    roots = (
+        "recollect",
+        "recollect_gateway",
+        "recollect_operator",
+        "recollect_workers",
+        "recollect_cli",
+        "recollect_local",
+    )
+    return grimp.build_graph(*roots)
 
 
 @pytest.mark.parametrize("capability", CAPABILITIES)

@@ -16,9 +16,15 @@ import structlog
 
 from recollect.accounts.identity import service as identity
 from recollect.accounts.identity.model import worker_caller
-from recollect.accounts.identity.service import TenantSuspended
 from recollect.caller import Caller
-from recollect.errors import ErrorCode, RecollectError, Unauthenticated, Unavailable
+from recollect.errors import (
+    ErrorCode,
+    RecollectError,
+    TenantReadOnly,
+    TenantSuspended,
+    Unauthenticated,
+    Unavailable,
+)
 from recollect.jobs import leases
 from recollect.jobs.kinds import FINISHING
 from recollect.jobs.model import MAX_ATTEMPTS, Job, JobBounds, LeaseLost, StepPostponed, StepRefused, failure_of
@@ -115,8 +121,9 @@ async def take_turn(context: WorkerContext, tenant_id: UUID, job: Job) -> None:
 
 async def _run_steps(context: WorkerContext, caller: Caller, job: Job) -> None:
     bounds, ends = JobBounds.of(context.settings), time.monotonic() + TURN_SECONDS
+    worker = worker_caller(caller.tenant_id)  # What becomes of the job is recorded also while the tenant is suspended.
     if job.attempts > MAX_ATTEMPTS:
-        async with context.database.transaction(caller) as tx:
+        async with context.database.transaction(worker) as tx:
             await leases.fail_lost_job(tx, job, bounds)
         log.error("job failed: no worker survived its next step", **_named(caller, job))
         return
@@ -127,7 +134,7 @@ async def _run_steps(context: WorkerContext, caller: Caller, job: Job) -> None:
         except LeaseLost:
             raise
         except StepPostponed as put_off:
-            async with context.database.transaction(caller) as tx:
+            async with context.database.transaction(worker) as tx:
                 await leases.postpone_job(tx, job, put_off)
             return
         except Exception as error:
@@ -137,7 +144,7 @@ async def _run_steps(context: WorkerContext, caller: Caller, job: Job) -> None:
     if job.is_finished:
         log.info("job succeeded", **_named(caller, job), done=job.done)
         return
-    async with context.database.transaction(caller) as tx:
+    async with context.database.transaction(worker) as tx:
         await leases.release_job(tx, job, bounds)
 
 
@@ -164,6 +171,9 @@ async def take_step(context: WorkerContext, caller: Caller, job: Job) -> Job:
     except StepPostponed:
         outcome = "put_off"
         raise
+    except (TenantReadOnly, TenantSuspended) as error:  # It was suspended while the step was under way.
+        outcome = "put_off"
+        raise _until_resumed(error) from None
     finally:
         record_job_step(job.kind, outcome, time.perf_counter() - begun)
     return job
@@ -174,15 +184,20 @@ async def _require_standing(context: WorkerContext, caller: Caller, job: Job) ->
     try:
         async with context.database.transaction(caller, read_only=True) as tx:
             await identity.require_standing(tx, "worker" if job.kind in FINISHING else job.created_by)
-    except TenantSuspended as error:  # No job of it is claimed until it is resumed.
-        raise StepPostponed(StepRefused(error.message, code=error.code), timedelta(0)) from None
+    except TenantSuspended as error:
+        raise _until_resumed(error) from None
     except Unauthenticated as error:
         raise StepRefused(error.message, code=error.code) from None
 
 
+def _until_resumed(error: RecollectError) -> StepPostponed:
+    """The job waits: none of a suspended tenant is claimed until it is resumed."""
+    return StepPostponed(StepRefused(error.message, code=error.code), timedelta(0))
+
+
 async def _note_failure(context: WorkerContext, caller: Caller, job: Job, error: Exception) -> None:
     failure = failure_of(error)
-    async with context.database.transaction(caller) as tx:
+    async with context.database.transaction(worker_caller(caller.tenant_id)) as tx:
         again = await leases.record_failure(tx, job, failure, JobBounds.of(context.settings))
     told = {**_named(caller, job), "code": str(failure.code), "attempt": job.attempts}
     unforeseen = None if isinstance(error, RecollectError | TimeoutError) else error

@@ -63,6 +63,8 @@ class Action(StrEnum):
     TENANT_PLAN_CHANGED = "tenant.plan_changed"
     TENANT_SUSPENDED = "tenant.suspended"
     TENANT_RESUMED = "tenant.resumed"
+    TENANT_DELETED = "tenant.deleted"
+    TENANT_RESTORED = "tenant.restored"
     GRAPH_CREATED = "graph.created"
     GRAPH_CONFIGURED = "graph.configured"
     GRAPH_EXPORTED = "graph.exported"

@@ -33,6 +33,7 @@ async def record_of_operator(
     operator: Operator, tenant_id: UUID, action: Action, *objects: str, **details: Detail
 ) -> None:
     """Record that an operator does this with a tenant. Call it inside `operator.transaction()`."""
+    await operator.enter(tenant_id)
     await store.insert_entry(
         operator, tenant_id, action, actor=OPERATOR, objects=objects, address=None, details=details
     )

@@ -66,7 +66,7 @@ async def keep_answer(
     """Store the answer to a request whose act is done; None, and one that is too large, is not kept."""
     kept = answer is not None and len(answer.body) <= MAX_ANSWER_BYTES
     stored = vault.close(answer, caller.tenant_id, request) if answer is not None and kept else NOT_KEPT
-    async with db.transaction(caller) as tx:
+    async with db.transaction(caller, also_suspended=True) as tx:
         await store.keep_answer(tx, request, stored)
 
 

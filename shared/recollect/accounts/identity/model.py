@@ -125,12 +125,13 @@ def hint_of(secret: str) -> str:
 
 def operator_caller(tenant: Tenant) -> Caller:
     """An operator at work for a tenant: every scope, every graph."""
-    return Caller(tenant.id, tenant.slug, OPERATOR, scopes=frozenset(Scope))
+    return Caller(tenant.id, tenant.slug, OPERATOR, scopes=frozenset(Scope), of_service=True)
 
 
 def worker_caller(tenant_id: UUID, subject: str = WORKER) -> Caller:
     """The worker at work for a tenant, of its own accord or in the name of whoever asked for it."""
-    return Caller(tenant_id, tenant="", subject=subject, scopes=frozenset({Scope.MEMORY_READ, Scope.MEMORY_WRITE}))
+    scopes = frozenset({Scope.MEMORY_READ, Scope.MEMORY_WRITE})
+    return Caller(tenant_id, tenant="", subject=subject, scopes=scopes, of_service=subject == WORKER)
 
 
 def _crc(kind: str, body: str) -> str:

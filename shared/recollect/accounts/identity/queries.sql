@@ -74,7 +74,7 @@ SELECT EXISTS (
 -- name: find_standing
 -- Whether the tenant is active, and whether a key of it (:key_id) holds, a person (:person_id) is its member, or a grant
 -- (:grant_id) was not revoked and is a member's, or an issuer (:issuer_id) is trusted.
-SELECT t.status = 'active' AS is_active, EXISTS (
+SELECT t.status = 'active' AND NOT t.read_only AS is_active, EXISTS (
     SELECT 1 FROM api_keys
     WHERE tenant_id = :tenant_id AND id = :key_id AND revoked_at IS NULL
         AND (expires_at IS NULL OR expires_at > statement_timestamp())

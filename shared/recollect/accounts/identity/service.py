@@ -11,7 +11,7 @@ from recollect.accounts.identity import model, store
 from recollect.accounts.identity.model import KIND_SCOPES, ApiKey, IssuedKey, NewKey
 from recollect.accounts.identity.store import KeyRecord
 from recollect.caller import Caller, Check, Rates, Scope, unconditional
-from recollect.errors import Conflict, ErrorCode, Forbidden, InvalidInput, NotFound, Unauthenticated
+from recollect.errors import Conflict, ErrorCode, Forbidden, InvalidInput, NotFound, TenantSuspended, Unauthenticated
 from recollect.platform.db import Database, Transaction
 from recollect.printable import controls
 from recollect.times import storable
@@ -33,10 +33,6 @@ REPORTED = "reported"
 
 REFUSAL = "A valid API key is needed: Authorization: Bearer rcl_…"
 """What is told for every credential that does not hold: no hint why."""
-
-
-class TenantSuspended(Unauthenticated):
-    """The key would hold, once its tenant is resumed. Nobody is told the difference."""
 
 
 NoteUse = Callable[[UUID, UUID, datetime], None]
@@ -131,7 +127,7 @@ async def report_key(db: Database, secret: str, *, pepper: bytes, address: str |
     record = await _find(db, secret, pepper)
     if record is None:
         return
-    async with db.transaction(Caller(record.tenant_id, record.tenant, REPORTED, frozenset(), address=address)) as tx:
+    async with db.transaction(_reporting(record, address)) as tx:
         await store.revoke_key(tx, record.id)
         was_void = not _holds(record, datetime.now(UTC))
         await audit.record(tx, Action.KEY_REPORTED, named("key", record.id), was_void=was_void)
@@ -197,6 +193,11 @@ async def _find(db: Database, secret: str, pepper: bytes) -> KeyRecord | None:
         return None
     async with db.system() as session:
         return await store.find_key(session, model.hash_secret(secret, pepper))
+
+
+def _reporting(record: KeyRecord, address: str | None) -> Caller:
+    """Whoever reports a key of the tenant, also of one that is suspended."""
+    return Caller(record.tenant_id, record.tenant, REPORTED, frozenset(), address=address, of_service=True)
 
 
 def _holds(record: KeyRecord, now: datetime) -> bool:

@@ -253,7 +253,7 @@ def _row(tx: Transaction, provider_id: UUID) -> str:
 
 
 def _at_work(tenant_id: UUID) -> Caller:
-    return Caller(tenant_id, tenant="", subject=SUBJECT, scopes=frozenset())
+    return Caller(tenant_id, tenant="", subject=SUBJECT, scopes=frozenset(), of_service=True)
 
 
 def _named(provider_id: UUID) -> str:

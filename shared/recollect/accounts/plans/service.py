@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping
 
+from recollect.accounts.operator_log import service as operator_log
+from recollect.accounts.operator_log.model import OperatorAction
 from recollect.accounts.plans import store
 from recollect.accounts.plans.model import Plan, checked_limits
 from recollect.errors import NotFound
@@ -18,7 +20,11 @@ async def set_plan(operator: Operator, name: str, limits: Mapping[str, int | Non
 
     Raises InvalidInput.
     """
-    return await store.set_plan(operator, name, checked_limits(name, limits))
+    checked = checked_limits(name, limits)
+    async with operator.transaction():
+        plan = await store.set_plan(operator, name, checked)
+        await operator_log.record(operator, OperatorAction.PLAN_SET, f"plan:{name}", limits=checked)
+    return plan
 
 
 async def require_plan(operator: Operator, name: str) -> None:

@@ -3,6 +3,7 @@
 import re
 from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
 from uuid import UUID
 
 from recollect.errors import InvalidInput
@@ -14,11 +15,21 @@ MAX_RETENTION_DAYS = 3650
 SLUG = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 
 
+class TenantStatus(StrEnum):
+    """What a tenant's credentials are good for."""
+
+    ACTIVE = "active"
+    READ_ONLY = "read_only"
+    SUSPENDED = "suspended"
+    DELETED = "deleted"
+
+
 @dataclass(frozen=True, slots=True)
 class Tenant:
-    """One organisation. `slug` is its place in addresses (`/t/{slug}/mcp`); `status` is active or suspended.
+    """One organisation. `slug` is its place in addresses (`/t/{slug}/mcp`); `status` is a TenantStatus.
 
-    `retention_days`: how long what was deleted or superseded is kept; None is as the deployment has it.
+    `retention_days`: how long what was deleted or superseded is kept; None is as the deployment has it. `erase_at`:
+    when a deleted tenant is erased.
     """
 
     id: UUID
@@ -28,6 +39,7 @@ class Tenant:
     plan: str
     created_at: datetime
     retention_days: float | None
+    erase_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,21 +4,35 @@ from datetime import timedelta
 
 from recollect.accounts.audit import service as audit
 from recollect.accounts.audit.model import Action, changed_fields, named
+from recollect.accounts.operator_log import service as operator_log
+from recollect.accounts.operator_log.model import OperatorAction
 from recollect.accounts.plans import service as plans
 from recollect.accounts.plans.model import UNLIMITED
 from recollect.accounts.tenants import store
-from recollect.accounts.tenants.model import MAX_RETENTION_DAYS, Tenant, TenantPatch, tenant_name, tenant_slug
+from recollect.accounts.tenants.model import (
+    MAX_RETENTION_DAYS,
+    Tenant,
+    TenantPatch,
+    TenantStatus,
+    tenant_name,
+    tenant_slug,
+)
 from recollect.caller import Check, unconditional
 from recollect.errors import Conflict, ErrorCode, InvalidInput, NotFound
-from recollect.platform.db import Operator, Transaction
+from recollect.ids import new_id
+from recollect.platform.db import Operator, Session, Transaction
 
 
 async def create_tenant(operator: Operator, slug: str, name: str, *, plan: str = UNLIMITED) -> Tenant:
-    """Make a tenant with its graph `default`; raises Conflict if the slug is taken, NotFound for the plan."""
-    name = tenant_name(name)
+    """Make a tenant with its graph `default`; raises Conflict if the slug is taken, NotFound for the plan.
+
+    Inside of a transaction it is part of that one.
+    """
+    name, tenant_id = tenant_name(name), new_id()
     await plans.require_plan(operator, plan)
     async with operator.transaction():
-        tenant = await store.insert_tenant(operator, tenant_slug(slug), name, plan=plan)
+        await operator.enter(tenant_id)
+        tenant = await store.insert_tenant(operator, tenant_id, tenant_slug(slug), name, plan=plan)
         if tenant is None:
             raise Conflict(f"There is a tenant {slug!r} already.", code=ErrorCode.TENANT_EXISTS)
         await _record(operator, tenant, Action.TENANT_CREATED, plan=plan)
@@ -33,6 +47,16 @@ async def find_tenant(operator: Operator, slug: str) -> Tenant:
 async def list_tenants(operator: Operator, *, after: str = "", limit: int = 1000) -> list[Tenant]:
     """Tenants by slug, after the slug `after`."""
     return await store.list_tenants(operator, after=after, limit=limit)
+
+
+async def lock_tenant(operator: Operator, slug: str) -> Tenant:
+    """The tenant of that slug, which no operator changes until the transaction ends; raises NotFound."""
+    return _found(await store.lock_tenant(operator, slug), slug)
+
+
+async def stop_writes(operator: Operator, tenant: Tenant) -> None:
+    """Wait for writes of a locked tenant that are about to commit; none does until the transaction ends."""
+    await store.lock_writes(operator, tenant.id)
 
 
 async def own_tenant(tx: Transaction) -> Tenant:
@@ -60,57 +84,63 @@ async def retention_of(tx: Transaction, default: timedelta) -> timedelta:
     return default if days is None else timedelta(days=days)
 
 
-async def set_plan(operator: Operator, slug: str, plan: str) -> Tenant:
-    """Give a tenant another plan, in force with its next call: what it has stays, also beyond it. Raises NotFound."""
+async def set_plan(operator: Operator, slug: str, plan: str, *, check: Check[Tenant] = unconditional) -> Tenant:
+    """Give a tenant another plan, in force with its next call: what it has stays, also beyond it.
+
+    Raises NotFound, and as `check` does.
+    """
     await plans.require_plan(operator, plan)
     async with operator.transaction():
-        tenant = _found(await store.set_plan(operator, slug, plan), slug)
+        before = await lock_tenant(operator, slug)
+        check(before)
+        tenant = await store.set_plan(operator, before.id, plan)
         await _record(operator, tenant, Action.TENANT_PLAN_CHANGED, plan=plan)
     return tenant
 
 
-async def suspend_tenant(operator: Operator, slug: str) -> Tenant:
-    """From now on none of the tenant's credentials is accepted; its data stays. Raises NotFound."""
-    return await _set_status(operator, slug, "suspended", Action.TENANT_SUSPENDED)
+async def suspend_tenant(
+    operator: Operator, slug: str, *, read_only: bool = False, check: Check[Tenant] = unconditional
+) -> Tenant:
+    """From now on none of the tenant's credentials is accepted, or (`read_only`) none writes; its data stays.
 
-
-async def resume_tenant(operator: Operator, slug: str) -> Tenant:
-    """Accept the tenant's credentials again. Raises NotFound."""
-    return await _set_status(operator, slug, "active", Action.TENANT_RESUMED)
-
-
-async def erase_tenant(operator: Operator, slug: str, *, dry_run: bool = False) -> dict[str, int]:
-    """Delete a tenant with all that is its own, keys and log included; how many rows of each table. Raises NotFound.
-
-    It is suspended first, so that nobody writes meanwhile. A dry run counts, and leaves it as it is.
+    What was about to be written either committed before, or never does. Raises NotFound, Conflict for a tenant that is
+    deleted, and as `check` does.
     """
-    tenant = await find_tenant(operator, slug)
-    await store.allow_long_statements(operator)
-    if dry_run:
-        return await store.count_of_tenant(operator, tenant)
-    await store.set_status(operator, slug, "suspended")  # No entry in a log that is about to go.
-    async with operator.transaction():
-        await store.allow_audit_removal(operator)
-        return await store.erase_tenant(operator, tenant)
+    status = TenantStatus.READ_ONLY if read_only else TenantStatus.SUSPENDED
+    return await _set_status(operator, slug, status, check, Action.TENANT_SUSPENDED, kind=status)
 
 
-async def forget_statistics(operator: Operator) -> list[str]:
+async def resume_tenant(operator: Operator, slug: str, *, check: Check[Tenant] = unconditional) -> Tenant:
+    """Accept the tenant's credentials again, to read and to write. Raises as `suspend_tenant` does."""
+    return await _set_status(operator, slug, TenantStatus.ACTIVE, check, Action.TENANT_RESUMED)
+
+
+async def forget_statistics(session: Session) -> list[str]:
     """The end of an erasure: the planner's statistics hold pieces of what was there, until they are taken anew.
 
     The tables of which that could not be done, since others are analysing or vacuuming them.
     """
-    return await store.forget_statistics(operator)
+    return await store.forget_statistics(session)
 
 
-async def _set_status(operator: Operator, slug: str, status: str, action: Action) -> Tenant:
+async def _set_status(
+    operator: Operator, slug: str, status: TenantStatus, check: Check[Tenant], action: Action, **details: str
+) -> Tenant:
     async with operator.transaction():
-        tenant = _found(await store.set_status(operator, slug, status), slug)
-        await _record(operator, tenant, action)
+        before = await lock_tenant(operator, slug)
+        check(before)
+        if before.erase_at is not None:
+            raise Conflict("This tenant is deleted. Restore it first.", code=ErrorCode.TENANT_DELETED)
+        await stop_writes(operator, before)
+        tenant = await store.set_status(operator, before.id, status)
+        await _record(operator, tenant, action, **details)
     return tenant
 
 
 async def _record(operator: Operator, tenant: Tenant, action: Action, **details: str) -> None:
+    """In the tenant's own audit log, and in that of operators."""
     await audit.record_of_operator(operator, tenant.id, action, named("tenant", tenant.id), **details)
+    await operator_log.record(operator, OperatorAction(action), named("tenant", tenant.slug), **details)
 
 
 def _found(tenant: Tenant | None, slug: str) -> Tenant:

@@ -3,21 +3,23 @@
 Tenants are an operator's: these run as the owner, not as the gateway, but for those of a tenant's own.
 """
 
+from uuid import UUID
+
 import asyncpg
 
-from recollect.accounts.tenants.model import Tenant, TenantPatch
+from recollect.accounts.tenants.model import Tenant, TenantPatch, TenantStatus
 from recollect.errors import ErrorCode, NotFound
 from recollect.ids import new_id
-from recollect.platform.db import Operator, Transaction
+from recollect.platform.db import Operator, Session, Transaction
 from recollect.platform.sql import Queries
 
 queries = Queries(__package__)
 
 
-async def insert_tenant(operator: Operator, slug: str, name: str, *, plan: str) -> Tenant | None:
+async def insert_tenant(operator: Operator, tenant_id: UUID, slug: str, name: str, *, plan: str) -> Tenant | None:
     """Make a tenant with its graph `default`; None if the slug is taken."""
     row = await operator.fetchrow(
-        queries.insert_tenant, id=new_id(), slug=slug, name=name, plan=plan, graph_id=new_id()
+        queries.insert_tenant, id=tenant_id, slug=slug, name=name, plan=plan, graph_id=new_id()
     )
     return Tenant(**row) if row else None
 
@@ -55,42 +57,41 @@ async def list_tenants(operator: Operator, *, after: str, limit: int) -> list[Te
     return [Tenant(**row) for row in await operator.fetch(queries.list_tenants, after=after, limit=limit)]
 
 
-async def allow_long_statements(operator: Operator) -> None:
-    """Let this command take as long as it needs."""
-    await operator.execute(queries.allow_long_statements)
-
-
-async def allow_audit_removal(operator: Operator) -> None:
-    """Let this transaction delete entries of the audit log."""
-    await operator.execute(queries.allow_audit_removal)
-
-
-async def count_of_tenant(operator: Operator, tenant: Tenant) -> dict[str, int]:
-    """How many rows of each table are a tenant's."""
-    return dict(await operator.fetchrow(queries.count_of_tenant, tenant_id=tenant.id) or {})
-
-
-async def erase_tenant(operator: Operator, tenant: Tenant) -> dict[str, int]:
-    """Delete every row of a tenant; how many of each table."""
-    return dict(await operator.fetchrow(queries.erase_tenant, tenant_id=tenant.id) or {})
-
-
-async def forget_statistics(operator: Operator) -> list[str]:
+async def forget_statistics(session: Session) -> list[str]:
     """Take new statistics of every table that holds what people wrote; the tables of which it could not."""
-    row = await operator.fetchrow(queries.forget_statistics)
+    row = await session.fetchrow(queries.forget_statistics)
     return list(row["left_out"]) if row else []
 
 
-async def set_plan(operator: Operator, slug: str, plan: str) -> Tenant | None:
-    """Give a tenant another plan; None if there is no such tenant."""
-    row = await operator.fetchrow(queries.set_tenant_plan, slug=slug, plan=plan)
+async def set_plan(operator: Operator, tenant_id: UUID, plan: str) -> Tenant:
+    """Give a tenant that is locked another plan."""
+    row = await operator.fetchrow(queries.set_tenant_plan, tenant_id=tenant_id, plan=plan)
+    assert row is not None
+    return Tenant(**row)
+
+
+async def lock_tenant(operator: Operator, slug: str) -> Tenant | None:
+    """The tenant of that slug, which no operator changes until the transaction ends; None if there is none."""
+    row = await operator.fetchrow(queries.lock_tenant, slug=slug)
     return Tenant(**row) if row else None
 
 
-async def set_status(operator: Operator, slug: str, status: str) -> Tenant | None:
-    """Suspend or resume; None if there is no such tenant."""
-    row = await operator.fetchrow(queries.set_tenant_status, slug=slug, status=status)
-    return Tenant(**row) if row else None
+async def lock_writes(operator: Operator, tenant_id: UUID) -> None:
+    """Let no write of the tenant commit until the transaction ends."""
+    await operator.execute(queries.lock_writes, tenant_id=tenant_id)
+
+
+async def set_status(operator: Operator, tenant_id: UUID, status: TenantStatus) -> Tenant:
+    """Suspend or resume a tenant that is locked."""
+    is_whole = status is TenantStatus.SUSPENDED
+    row = await operator.fetchrow(
+        queries.set_tenant_status,
+        tenant_id=tenant_id,
+        status=TenantStatus.SUSPENDED if is_whole else TenantStatus.ACTIVE,
+        read_only=status is TenantStatus.READ_ONLY,
+    )
+    assert row is not None
+    return Tenant(**row)
 
 
 def _own(row: asyncpg.Record | None) -> Tenant:

@@ -146,4 +146,4 @@ def _lose(usage: TenantUsage) -> None:
 
 def _counting(tenant_id: UUID) -> Caller:
     """Nobody in particular, of one tenant: a process that writes down what it counted."""
-    return Caller(tenant_id, tenant="", subject="usage", scopes=frozenset())
+    return Caller(tenant_id, tenant="", subject="usage", scopes=frozenset(), of_service=True)

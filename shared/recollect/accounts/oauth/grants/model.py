@@ -200,4 +200,4 @@ def as_scopes(scopes: tuple[str, ...]) -> frozenset[Scope]:
 
 def authorization_server(tenant_id: UUID) -> Caller:
     """The authorization server at work for a tenant, once it is known whose a code or a token is."""
-    return Caller(tenant_id, tenant="", subject="oauth", scopes=frozenset())
+    return Caller(tenant_id, tenant="", subject="oauth", scopes=frozenset(), of_service=True)

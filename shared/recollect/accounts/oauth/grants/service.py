@@ -12,7 +12,7 @@ from uuid import UUID
 from recollect.accounts.audit import service as audit
 from recollect.accounts.audit.model import Action, named
 from recollect.accounts.identity.model import generate_secret, hash_secret, kind_of
-from recollect.accounts.identity.service import GRANT_SUBJECT, REFUSAL, TenantSuspended
+from recollect.accounts.identity.service import GRANT_SUBJECT, REFUSAL
 from recollect.accounts.members.model import subject_of
 from recollect.accounts.oauth.grants import store
 from recollect.accounts.oauth.grants.model import (
@@ -40,7 +40,7 @@ from recollect.accounts.oauth.grants.model import (
 from recollect.accounts.oauth.grants.store import AccessRecord, RefreshRecord
 from recollect.accounts.people.model import Membership
 from recollect.caller import ROLE_SCOPES, Caller, Rates
-from recollect.errors import ErrorCode, NotFound, Unauthenticated
+from recollect.errors import ErrorCode, NotFound, TenantSuspended, Unauthenticated
 from recollect.platform.db import Database, Transaction
 
 REUSE, CLIENT, LIMIT = "reuse", "client", "limit"
@@ -207,7 +207,7 @@ async def end_own_grant(db: Database, person_id: UUID, grant_id: UUID, *, within
             giver = Caller(
                 each.tenant_id, each.tenant, subject_of(person_id), scopes=ROLE_SCOPES[each.role], role=each.role
             )
-            async with db.transaction(giver) as tx:
+            async with db.transaction(giver, also_suspended=True) as tx:
                 await _end(tx, grant_id, revoked_by=giver.subject)
             return
     raise NotFound("There is no such grant.", code=ErrorCode.GRANT_NOT_FOUND)

@@ -17,7 +17,7 @@ from joserfc.errors import JoseError
 
 from recollect.accounts.audit import service as audit
 from recollect.accounts.audit.model import Action, changed_fields, named
-from recollect.accounts.identity.service import ISSUER_SUBJECT, REFUSAL, TenantSuspended
+from recollect.accounts.identity.service import ISSUER_SUBJECT, REFUSAL
 from recollect.accounts.oauth.issuers import store
 from recollect.accounts.oauth.issuers.model import (
     MAX_ISSUER,
@@ -34,7 +34,7 @@ from recollect.accounts.oauth.issuers.model import (
 )
 from recollect.accounts.oauth.issuers.store import IssuerRecord
 from recollect.caller import Caller, Rates
-from recollect.errors import Conflict, ErrorCode, NotFound, Unauthenticated
+from recollect.errors import Conflict, ErrorCode, NotFound, TenantSuspended, Unauthenticated
 from recollect.platform.db import Database, Transaction
 from recollect.platform.issuers import LEEWAY_SECONDS, IssuerFailed, Issuers, TokenRefused
 from recollect.printable import controls

@@ -1,0 +1,92 @@
+"""The composition root of the operator API: settings in, one ASGI application out."""
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any
+
+from litestar import Litestar, Request, Router, get
+from litestar.datastructures import State
+from litestar.di import Provide
+
+from recollect.platform.cache import connect_redis
+from recollect.platform.db import OPERATOR_ROLE, OWNER_ROLE, Operator
+from recollect.platform.rate_limits.limiter import RateLimiter
+from recollect.settings import Settings
+from recollect_gateway.admission import AddressLimits
+from recollect_gateway.errors import problem_response
+from recollect_gateway.failures import FailedKeys
+from recollect_gateway.guards import known_parameters
+from recollect_operator.database import OperatorDatabase
+from recollect_operator.document import document_config
+from recollect_operator.identity import IdentityMiddleware, KeyHolders, OperatorIdentity, owner
+from recollect_operator.plans import PlanController
+from recollect_operator.records import ErasureController
+from recollect_operator.tenants import TenantController
+
+MAX_BODY_BYTES = 64 * 1024
+
+
+def create_app(settings: Settings, *, as_owner: bool = False) -> Litestar:
+    """The operator API, for whoever holds an operator's key.
+
+    `as_owner`: within the process of somebody who has the owner's connection; nobody is asked for a key, so it must
+    not be served.
+    """
+
+    @asynccontextmanager
+    async def lifespan(app: Litestar) -> AsyncIterator[None]:
+        async with AsyncExitStack() as stack:
+            app.state.settings = settings
+            app.state.pepper = settings.key_secret.get_secret_value().encode()
+            await (_open_as_owner if as_owner else _open)(app.state, settings, stack)
+            yield
+
+    api = Router(
+        "/operator/v1",
+        route_handlers=[TenantController, PlanController, ErasureController],
+        middleware=[IdentityMiddleware()],
+        guards=[known_parameters],
+        dependencies={"operator": Provide(_operator)},
+        security=[{"operatorKey": []}],
+    )
+    return Litestar(
+        [api, live],
+        lifespan=[lifespan],
+        exception_handlers={Exception: lambda request, error: problem_response(error, request)},
+        request_max_body_size=MAX_BODY_BYTES,
+        openapi_config=document_config(),
+        logging_config=None,
+    )
+
+
+@get("/health/live", include_in_schema=False)
+async def live() -> dict[str, str]:
+    """The process answers."""
+    return {"status": "ok"}
+
+
+async def _open(state: State, settings: Settings, stack: AsyncExitStack) -> None:
+    redis = connect_redis(settings)
+    stack.push_async_callback(redis.aclose)
+    limiter = RateLimiter(
+        redis, wait_seconds=settings.rate_limit_wait_seconds, local_share=settings.rate_limit_local_share
+    )
+    stack.push_async_callback(limiter.aclose)
+    limits = AddressLimits(state.pepper)
+    failed = FailedKeys(limiter, lambda site: limits.of("operator_keys", site, settings.failed_keys_per_minute))
+    database = OperatorDatabase.connect(settings.operator_database_url, OPERATOR_ROLE, settings)
+    state.operators = await stack.enter_async_context(database)
+    state.identify = KeyHolders(state.operators, state.pepper, failed)
+
+
+async def _open_as_owner(state: State, settings: Settings, stack: AsyncExitStack) -> None:
+    database = OperatorDatabase.connect(settings.migration_url, OWNER_ROLE, settings)
+    state.operators = await stack.enter_async_context(database)
+    state.identify = owner
+
+
+async def _operator(request: Request[OperatorIdentity, Any, State], state: State) -> AsyncIterator[Operator]:
+    """A connection for the length of one request."""
+    operators: OperatorDatabase = state.operators
+    async with operators.session(request.user) as operator:
+        yield operator

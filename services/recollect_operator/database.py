@@ -1,0 +1,40 @@
+"""PostgreSQL as the operator API reaches it: few connections, as the role that reads nothing which is remembered."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import asyncpg
+
+from recollect.platform.db import Operator, session_settings, translated_errors
+from recollect.settings import Settings
+from recollect_operator.identity import OperatorIdentity
+
+CONNECTIONS = 4
+"""Operators are few, and a step of an erasure holds one for a second or two."""
+
+
+class OperatorDatabase:
+    """A pool of connections that act as one role."""
+
+    def __init__(self, pool: asyncpg.Pool, acquire_seconds: float) -> None:
+        self._pool, self._acquire_seconds = pool, acquire_seconds
+
+    @classmethod
+    @asynccontextmanager
+    async def connect(cls, url: str, role: str, settings: Settings) -> AsyncIterator["OperatorDatabase"]:
+        """A pool that connects when it is first used."""
+        pool = asyncpg.create_pool(
+            url,
+            min_size=0,
+            max_size=CONNECTIONS,
+            timeout=settings.database_acquire_seconds,
+            server_settings=session_settings(role, settings),
+        )
+        async with pool:
+            yield cls(pool, settings.database_acquire_seconds)
+
+    @asynccontextmanager
+    async def session(self, who: OperatorIdentity | None = None) -> AsyncIterator[Operator]:
+        """A connection at which this operator is at work, None before it is known who; raises Unavailable."""
+        async with translated_errors(), self._pool.acquire(timeout=self._acquire_seconds) as connection:
+            yield Operator(connection) if who is None else Operator(connection, actor=who.actor, address=who.address)

@@ -1,0 +1,79 @@
+"""The OpenAPI document of the operator API, with examples."""
+
+import json
+from importlib.resources import files
+from typing import Any
+
+from litestar import Request, Router
+from litestar.openapi import OpenAPIConfig
+from litestar.openapi.plugins import JsonRenderPlugin
+from litestar.openapi.spec import Components, SecurityScheme
+
+from recollect import __version__
+from recollect_gateway.errors import EXAMPLES as PROBLEMS
+from recollect_gateway.errors import MEDIA_TYPE
+from recollect_gateway.management.document_headers import with_headers
+
+_JSON = "application/json"
+
+
+class OperatorDocument(JsonRenderPlugin):
+    """Serves the document, which is made once."""
+
+    def __init__(self) -> None:
+        super().__init__(path=["/", "/openapi.json"])
+        self._rendered: bytes | None = None
+
+    def render(self, request: Request[Any, Any, Any], openapi_schema: dict[str, Any]) -> bytes:
+        """The document as JSON."""
+        if self._rendered is None:
+            self._rendered = self.render_json(request, described(openapi_schema))
+        return self._rendered
+
+
+def document_config() -> OpenAPIConfig:
+    """How the document is made and served: for all who reach the port, since it is the same everywhere."""
+    key = SecurityScheme(type="http", scheme="bearer", description="An operator's key: rcl_operator_…")
+    return OpenAPIConfig(
+        title="Recollect operator API",
+        version=__version__,
+        description="Tenants and plans, for whoever runs the service. Errors are problem details (RFC 9457).",
+        openapi_router=Router("/operator/v1/openapi.json", route_handlers=[], include_in_schema=False),
+        render_plugins=[OperatorDocument()],
+        components=Components(security_schemes={"operatorKey": key}),
+    )
+
+
+def described(document: dict[str, Any]) -> dict[str, Any]:
+    """The document with the examples of each operation, and the headers that it takes."""
+    text = files(__package__).joinpath("assets", "examples.json").read_text(encoding="utf-8")
+    examples: dict[str, dict[str, Any]] = json.loads(text)
+    paths = {
+        path: {
+            method: with_headers(_operation(told, examples.get(f"{method.upper()} {path}", {})))
+            for method, told in methods.items()
+        }
+        for path, methods in document["paths"].items()
+    }
+    return document | {"paths": paths}
+
+
+def _operation(told: dict[str, Any], example: dict[str, Any]) -> dict[str, Any]:
+    responses = {
+        status: _with_example(response, PROBLEMS[status], MEDIA_TYPE)
+        if status in PROBLEMS
+        else _with_example(response, example.get("response"), _JSON)
+        for status, response in told["responses"].items()
+        if status != "422"  # It takes no idempotency keys: those are kept with a tenant.
+    }
+    request = (
+        {"requestBody": _with_example(told["requestBody"], example["request"], _JSON)} if "request" in example else {}
+    )
+    return told | {"responses": responses} | request
+
+
+def _with_example(part: dict[str, Any], example: Any, media_type: str) -> dict[str, Any]:
+    content = part.get("content", {})
+    if example is None or media_type not in content:
+        return part
+    return part | {"content": content | {media_type: content[media_type] | {"example": example}}}

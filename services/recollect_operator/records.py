@@ -1,0 +1,73 @@
+"""/operator/v1: erasures that are under way, their receipts, and the log of operators."""
+
+from typing import Annotated
+from uuid import UUID
+
+from litestar import Controller, get, post
+from litestar.di import NamedDependency
+from litestar.params import FromPath, QueryParameter
+
+from recollect.accounts.deletions import service as deletions
+from recollect.accounts.deletions.model import StepOutcome
+from recollect.accounts.operator_log import service as operator_log
+from recollect.accounts.tenants import service as tenants
+from recollect.platform.db import Operator
+from recollect_gateway.errors import RESPONSES
+from recollect_gateway.management.pages import Cursor, Limit, Page, counted, page_of, place_of
+from recollect_operator.shapes import (
+    EntryBody,
+    ErasureBody,
+    ReceiptBody,
+    StatisticsBody,
+    entry_body,
+    receipt_body,
+)
+
+OfSlug = Annotated[str | None, QueryParameter(max_length=63, description="Only of tenants that were called so")]
+OfSubject = Annotated[str | None, QueryParameter(max_length=300, description="Only of this subject: `tenant:acme`")]
+
+
+class ErasureController(Controller):
+    """Erasures of tenants whose grace is over. Workers do them by themselves; who waits for one may help."""
+
+    path = "/"
+    tags = ("erasures",)
+
+    @post("/erasures/{tenant_id:uuid}", responses=RESPONSES, summary="Go on with an erasure", status_code=200)
+    async def advance(self, operator: NamedDependency[Operator], tenant_id: FromPath[UUID]) -> ErasureBody:
+        """One step of it, of a second or two; asked again and again until it is `erased`.
+
+        409 `tenant_not_deleted` for a tenant whose grace is not over, and for none.
+        """
+        outcome = await deletions.erase_step(operator, tenant_id)
+        if outcome in (StepOutcome.MORE, StepOutcome.BUSY):
+            return ErasureBody("more" if outcome is StepOutcome.MORE else "busy", None)
+        return ErasureBody("erased", receipt_body(await deletions.finish_erasure(operator, tenant_id)))
+
+    @post("/statistics", responses=RESPONSES, summary="Renew the statistics", status_code=200)
+    async def renew_statistics(self, operator: NamedDependency[Operator]) -> StatisticsBody:
+        """The planner's statistics hold pieces of what was erased, until they are taken anew."""
+        return StatisticsBody(await tenants.forget_statistics(operator))
+
+    @get("/receipts", responses=RESPONSES, summary="List receipts")
+    async def list_receipts(
+        self, operator: NamedDependency[Operator], slug: OfSlug = None, cursor: Cursor = None, limit: Limit = 50
+    ) -> Page[ReceiptBody]:
+        """What is left of tenants that were erased, newest first."""
+        before = place_of(cursor, counted)
+        found = await deletions.list_receipts(operator, slug=slug, before=before, limit=limit + 1)
+        return page_of(found, limit, receipt_body, lambda receipt: str(receipt.number))
+
+    @get("/receipts/{receipt_id:uuid}", responses=RESPONSES, summary="Read a receipt")
+    async def read_receipt(self, operator: NamedDependency[Operator], receipt_id: FromPath[UUID]) -> ReceiptBody:
+        """One receipt."""
+        return receipt_body(await deletions.get_receipt(operator, receipt_id))
+
+    @get("/log", responses=RESPONSES, summary="List what operators did")
+    async def list_log(
+        self, operator: NamedDependency[Operator], subject: OfSubject = None, cursor: Cursor = None, limit: Limit = 50
+    ) -> Page[EntryBody]:
+        """The log of operators, newest first. Nobody changes it."""
+        before = place_of(cursor, counted)
+        found = await operator_log.list_entries(operator, subject=subject, before=before, limit=limit + 1)
+        return page_of(found, limit, entry_body, lambda entry: str(entry.id))

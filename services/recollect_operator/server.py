@@ -1,0 +1,44 @@
+"""The HTTP server of the operator API, behind the same public edge and protocol bounds as the gateway's."""
+
+import sys
+
+import uvicorn
+
+from recollect.errors import RecollectError
+from recollect.platform.telemetry import configure_logging, configure_tracing
+from recollect.settings import Settings
+from recollect_gateway.server import server_config
+from recollect_gateway.tracing import traced
+from recollect_operator.app import create_app
+
+
+def served_settings(settings: Settings) -> Settings:
+    """The settings by which it listens: an address of its own, and no page of anybody's asks it."""
+    return settings.model_copy(
+        update={
+            "host": settings.operator_host,
+            "port": settings.operator_port,
+            "public_url": None,
+            "allowed_origins": [],
+        }
+    )
+
+
+def serve(settings: Settings) -> None:
+    """Serve until SIGTERM or SIGINT; raises InvalidInput for settings that would not be safe."""
+    listening = served_settings(settings)
+    listening.require_own_secret()
+    uvicorn.Server(server_config(traced(create_app(settings), listening), listening)).run()
+
+
+def main() -> None:
+    """Serve from RECOLLECT_* variables."""
+    settings = Settings()
+    configure_logging(settings)
+    shutdown = configure_tracing(settings, "recollect-operator")
+    try:
+        serve(settings)
+    except RecollectError as error:
+        sys.exit(f"recollect: {error}")
+    finally:
+        shutdown()

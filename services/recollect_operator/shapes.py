@@ -1,0 +1,156 @@
+"""What the routes of the operator API take and answer."""
+
+from dataclasses import asdict
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from recollect.accounts.deletions.model import MAX_GRACE, ErasureReceipt
+from recollect.accounts.operator_log.model import OperatorEntry
+from recollect.accounts.people.model import MAX_EMAIL
+from recollect.accounts.plans.model import LIMITS, UNLIMITED, Plan
+from recollect.accounts.tenants.model import MAX_NAME, Tenant
+
+MAX_GRACE_DAYS = MAX_GRACE.days
+Limit = int | None | UnsetType
+
+
+class TenantBody(Struct, frozen=True):
+    """A tenant. `status`: `active`, `read_only`, `suspended`, or `deleted`, which can be undone until `erase_at`."""
+
+    id: str
+    slug: str
+    name: str
+    status: str
+    plan: str
+    created_at: datetime
+    erase_at: datetime | None
+
+
+class CreateTenant(Struct, frozen=True, forbid_unknown_fields=True):
+    """A new tenant. `owner_email`: invite its first owner. `admin_key`: make its first key, which is called so."""
+
+    slug: Annotated[str, Meta(min_length=1, max_length=63)]
+    name: Annotated[str, Meta(min_length=1, max_length=MAX_NAME)] | None = None
+    plan: str = UNLIMITED
+    owner_email: Annotated[str, Meta(min_length=3, max_length=MAX_EMAIL)] | None = None
+    admin_key: Annotated[str, Meta(min_length=1, max_length=MAX_NAME)] | None = None
+
+
+class CreatedTenant(TenantBody, frozen=True):
+    """A new tenant with its first credentials, which are shown this once; null where none was asked for."""
+
+    invitation_link: str | None
+    admin_key: str | None
+
+
+class PlanName(Struct, frozen=True, forbid_unknown_fields=True):
+    """The plan that a tenant is to have."""
+
+    plan: str
+
+
+class Suspension(Struct, frozen=True, forbid_unknown_fields=True):
+    """`whole`: none of the tenant's credentials is accepted. `read_only`: they read on, and nothing is written."""
+
+    kind: Literal["whole", "read_only"]
+
+
+class RowCounts(Struct, frozen=True):
+    """How many rows of each table are a tenant's."""
+
+    rows: dict[str, int]
+
+
+class PlanBody(Struct, frozen=True):
+    """A plan and its limits; null is none."""
+
+    name: str
+    graphs: int | None
+    nodes_per_graph: int | None
+    observations: int | None
+    stored_bytes: int | None
+    embeddings_per_day: int | None
+    requests_per_minute: int | None
+    key_requests_per_minute: int | None
+    concurrent_calls: int | None
+
+
+class ChangePlan(Struct, frozen=True, forbid_unknown_fields=True):
+    """The limits that are to change: numbers from 1 on, or null, which takes one away. A new plan has no others."""
+
+    graphs: Limit = UNSET
+    nodes_per_graph: Limit = UNSET
+    observations: Limit = UNSET
+    stored_bytes: Limit = UNSET
+    embeddings_per_day: Limit = UNSET
+    requests_per_minute: Limit = UNSET
+    key_requests_per_minute: Limit = UNSET
+    concurrent_calls: Limit = UNSET
+
+    @property
+    def named(self) -> dict[str, int | None]:
+        """Those that were named."""
+        return {limit: getattr(self, limit) for limit in LIMITS if getattr(self, limit) is not UNSET}
+
+
+class ReceiptBody(Struct, frozen=True):
+    """What is left of a tenant that was erased. `content`: JSON, of whose bytes `sha256` is; `rows` stand in it."""
+
+    id: str
+    slug: str
+    erased_at: datetime
+    rows: dict[str, int]
+    content: str
+    sha256: str
+
+
+class ErasureBody(Struct, frozen=True):
+    """How far an erasure is: `more` is left, somebody else is at work (`busy`), or it is `erased` and has a receipt."""
+
+    state: Literal["more", "busy", "erased"]
+    receipt: ReceiptBody | None
+
+
+class StatisticsBody(Struct, frozen=True):
+    """Tables whose statistics could not be renewed, since others are analysing or vacuuming them."""
+
+    left_out: list[str]
+
+
+class EntryBody(Struct, frozen=True):
+    """An act of an operator. `subject`: what it was done to, as `tenant:acme`."""
+
+    id: str
+    at: datetime
+    actor: str
+    action: str
+    subject: str
+    address: str | None
+    trace_id: str | None
+    details: dict[str, Any]
+
+
+def tenant_body(tenant: Tenant) -> TenantBody:
+    """A tenant, as it is told."""
+    return TenantBody(
+        str(tenant.id), tenant.slug, tenant.name, tenant.status, tenant.plan, tenant.created_at, tenant.erase_at
+    )
+
+
+def plan_body(plan: Plan) -> PlanBody:
+    """A plan, as it is told."""
+    return PlanBody(**asdict(plan))
+
+
+def receipt_body(receipt: ErasureReceipt) -> ReceiptBody:
+    """A receipt, as it is told."""
+    rows = msgspec.json.decode(receipt.content)["rows"]
+    return ReceiptBody(str(receipt.id), receipt.slug, receipt.erased_at, rows, receipt.content, receipt.sha256)
+
+
+def entry_body(entry: OperatorEntry) -> EntryBody:
+    """An entry of the log, as it is told."""
+    return EntryBody(**{**asdict(entry), "id": str(entry.id)})

@@ -1,0 +1,156 @@
+"""/operator/v1/tenants: create, read, suspend, resume, delete and restore tenants."""
+
+from datetime import timedelta
+from typing import Annotated, Any
+
+from litestar import Controller, Request, Response, delete, get, post, put
+from litestar.datastructures import State
+from litestar.di import NamedDependency
+from litestar.params import FromPath, JSONBody, QueryParameter
+from msgspec import structs
+
+from recollect.accounts.deletions import service as deletions
+from recollect.accounts.identity import service as identity
+from recollect.accounts.identity.model import NewKey, operator_caller
+from recollect.accounts.members import service as members
+from recollect.accounts.tenants import service as tenants
+from recollect.accounts.tenants.model import Tenant
+from recollect.caller import Role
+from recollect.errors import InvalidInput
+from recollect.platform.db import Operator
+from recollect_gateway.errors import CHANGING, RESPONSES, TELLING
+from recollect_gateway.guards import valid_body
+from recollect_gateway.management.pages import Cursor, Limit, Page, page_of
+from recollect_gateway.preconditions import tagged, unchanged
+from recollect_operator.identity import OperatorIdentity
+from recollect_operator.shapes import (
+    MAX_GRACE_DAYS,
+    CreatedTenant,
+    CreateTenant,
+    PlanName,
+    RowCounts,
+    Suspension,
+    TenantBody,
+    tenant_body,
+)
+
+AnyRequest = Request[OperatorIdentity, Any, State]
+GraceDays = Annotated[
+    float | None,
+    QueryParameter(ge=0, le=MAX_GRACE_DAYS, description="Days in which it can be restored. Default: as it is set"),
+]
+Confirm = Annotated[
+    str | None, QueryParameter(max_length=63, description="The slug once more: needed where the grace is 0")
+]
+
+
+class TenantController(Controller):
+    """The tenants of the deployment."""
+
+    path = "/tenants"
+    tags = ("tenants",)
+
+    @get("/", responses=RESPONSES, summary="List tenants")
+    async def list_tenants(
+        self, operator: NamedDependency[Operator], cursor: Cursor = None, limit: Limit = 50
+    ) -> Page[TenantBody]:
+        """Every tenant, by slug, suspended and deleted ones too."""
+        found = await tenants.list_tenants(operator, after=cursor or "", limit=limit + 1)
+        return page_of(found, limit, tenant_body, lambda tenant: tenant.slug)
+
+    @post("/", responses=RESPONSES, summary="Create a tenant", before_request=valid_body(CreateTenant))
+    async def create_tenant(
+        self, operator: NamedDependency[Operator], state: State, data: JSONBody[CreateTenant]
+    ) -> CreatedTenant:
+        """A tenant with its graph `default`, and where they are asked for its first owner's invitation and a key.
+
+        All of it, or nothing. 409 `tenant_exists` where the slug is taken, so that it may be sent again.
+        """
+        async with operator.transaction():
+            tenant = await tenants.create_tenant(operator, data.slug, data.name or data.slug, plan=data.plan)
+            link, key = await _first_credentials(operator, tenant, data, state)
+        return CreatedTenant(**structs.asdict(tenant_body(tenant)), invitation_link=link, admin_key=key)
+
+    @get("/{slug:str}", responses=TELLING, summary="Read a tenant")
+    async def read_tenant(
+        self, request: AnyRequest, operator: NamedDependency[Operator], slug: FromPath[str]
+    ) -> Response[TenantBody]:
+        """One tenant with its ETag."""
+        return tagged(request, tenant_body(await tenants.find_tenant(operator, slug)))
+
+    @get("/{slug:str}/rows", responses=RESPONSES, summary="Count what a tenant has")
+    async def count_rows(self, operator: NamedDependency[Operator], slug: FromPath[str]) -> RowCounts:
+        """How many rows of each table an erasure would delete."""
+        return RowCounts(await deletions.count_rows(operator, slug))
+
+    @put("/{slug:str}/plan", responses=CHANGING, summary="Give a tenant a plan", before_request=valid_body(PlanName))
+    async def set_plan(
+        self,
+        request: AnyRequest,
+        operator: NamedDependency[Operator],
+        slug: FromPath[str],
+        data: JSONBody[PlanName],
+    ) -> TenantBody:
+        """In force with its next call. What it has stays, also beyond the plan."""
+        check = unchanged(request, tenant_body)
+        return tenant_body(await tenants.set_plan(operator, slug, data.plan, check=check))
+
+    @put(
+        "/{slug:str}/suspension", responses=CHANGING, summary="Suspend a tenant", before_request=valid_body(Suspension)
+    )
+    async def suspend(
+        self,
+        request: AnyRequest,
+        operator: NamedDependency[Operator],
+        slug: FromPath[str],
+        data: JSONBody[Suspension],
+    ) -> TenantBody:
+        """Whole or read-only, from now on: what was about to be written has been by now, or never is."""
+        read_only, check = data.kind == "read_only", unchanged(request, tenant_body)
+        return tenant_body(await tenants.suspend_tenant(operator, slug, read_only=read_only, check=check))
+
+    @delete("/{slug:str}/suspension", responses=CHANGING, summary="Resume a tenant", status_code=200)
+    async def resume(self, request: AnyRequest, operator: NamedDependency[Operator], slug: FromPath[str]) -> TenantBody:
+        """Accept its credentials again, to read and to write."""
+        return tenant_body(await tenants.resume_tenant(operator, slug, check=unchanged(request, tenant_body)))
+
+    @delete("/{slug:str}", responses=CHANGING, summary="Delete a tenant", status_code=202)
+    async def delete_tenant(
+        self,
+        request: AnyRequest,
+        operator: NamedDependency[Operator],
+        state: State,
+        slug: FromPath[str],
+        grace_days: GraceDays = None,
+        confirm: Confirm = None,
+    ) -> TenantBody:
+        """Suspend it whole at once, and have a worker erase it when its grace is over. Until then it can be restored.
+
+        Without grace nothing brings it back: then `confirm` repeats its slug.
+        """
+        days = state.settings.tenant_deletion_grace_days if grace_days is None else grace_days
+        if days == 0 and confirm != slug:
+            raise InvalidInput("Nothing brings it back: repeat the tenant's slug", path="confirm")
+        check = unchanged(request, tenant_body)
+        return tenant_body(await deletions.delete_tenant(operator, slug, grace=timedelta(days=days), check=check))
+
+    @post("/{slug:str}/restore", responses=CHANGING, summary="Restore a tenant", status_code=200)
+    async def restore(
+        self, request: AnyRequest, operator: NamedDependency[Operator], slug: FromPath[str]
+    ) -> TenantBody:
+        """Undo a deletion, while its grace lasts: the tenant is what it was before, active or suspended."""
+        return tenant_body(await deletions.restore_tenant(operator, slug, check=unchanged(request, tenant_body)))
+
+
+async def _first_credentials(
+    operator: Operator, tenant: Tenant, asked: CreateTenant, state: State
+) -> tuple[str | None, str | None]:
+    """The invitation of its owner and its first key, as far as they are asked for."""
+    tx, link, key = await operator.within(operator_caller(tenant)), None, None
+    if asked.owner_email is not None:
+        issued = await members.invite(tx, asked.owner_email, Role.OWNER, pepper=state.pepper)
+        link = f"{state.settings.base_url}/join/{issued.secret}"
+    if asked.admin_key is not None:
+        new = NewKey(asked.admin_key, kind="admin")
+        key = (await identity.create_key(tx, new, pepper=state.pepper)).secret
+    return link, key

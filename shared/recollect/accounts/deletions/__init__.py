@@ -1,0 +1,1 @@
+"""Deletion of tenants: with grace, in steps, and with a receipt."""

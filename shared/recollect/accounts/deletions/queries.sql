@@ -1,0 +1,56 @@
+-- fragment: tenant
+-- A tenant as operators see it: Tenant.
+id, slug, name,
+    CASE WHEN erase_at IS NOT NULL THEN 'deleted' WHEN status = 'active' AND read_only THEN 'read_only' ELSE status END
+    AS status, plan, created_at, retention_days, erase_at;
+
+-- name: insert_deletion
+-- A tenant is deleted; what it was before stands beside it.
+INSERT INTO tenant_deletions (id, deleted_by, status_before, read_only_before)
+SELECT id, :deleted_by, status, read_only FROM tenants WHERE id = :tenant_id;
+
+-- name: set_erase_at
+-- Suspend a tenant whole, until it is erased: after the grace, or earlier if it was to.
+UPDATE tenants SET status = 'suspended', erase_at = least(erase_at, statement_timestamp() + :grace::interval)
+WHERE id = :tenant_id
+RETURNING -- include: tenant
+;
+
+-- name: restore_tenant
+-- Give a tenant its status back, where its grace is not over.
+WITH undone AS (
+    DELETE FROM tenant_deletions d USING tenants t
+    WHERE d.id = :tenant_id AND t.id = d.id AND t.erase_at > statement_timestamp() AND d.begun_at IS NULL
+    RETURNING d.status_before, d.read_only_before
+)
+UPDATE tenants SET status = undone.status_before, read_only = undone.read_only_before, erase_at = NULL
+FROM undone WHERE id = :tenant_id
+RETURNING -- include: tenant
+;
+
+-- name: tenants_to_erase
+-- Tenants whose grace is over.
+SELECT tenant_id FROM tenants_to_erase();
+
+-- name: erase_tenant_step
+-- One step of the erasure of a tenant, of so many rows at most; what became of it.
+SELECT erase_tenant_step(:tenant_id, :rows);
+
+-- name: count_of_tenant
+-- How many rows of each table are a tenant's, as JSON.
+SELECT count_of_tenant(:tenant_id)::text;
+
+-- name: list_receipts
+-- Receipts before one, newest first; at most :limit. :slug null: of all.
+SELECT id, number, erased_at, slug, content, sha256 FROM erasure_receipts
+WHERE (:slug::text IS NULL OR slug = :slug) AND (:before::bigint IS NULL OR number < :before)
+ORDER BY number DESC
+LIMIT :limit;
+
+-- name: find_receipt
+-- One receipt.
+SELECT id, number, erased_at, slug, content, sha256 FROM erasure_receipts WHERE id = :receipt_id;
+
+-- name: find_receipt_of
+-- The receipt of a tenant that was erased.
+SELECT id, number, erased_at, slug, content, sha256 FROM erasure_receipts WHERE tenant = :tenant_id;

@@ -1,0 +1,144 @@
+"""Use cases of the deletion of tenants: delete with grace, restore, erase in steps, read receipts.
+
+A tenant that is deleted is suspended whole at once. When its grace is over, a worker erases it, step by step: each is a
+transaction, and what was deleted so far is counted in it. A worker that dies loses its step, and another goes on.
+"""
+
+import asyncio
+import json
+import time
+from datetime import timedelta
+from uuid import UUID
+
+from recollect.accounts.audit import service as audit
+from recollect.accounts.audit.model import Action, named
+from recollect.accounts.deletions import store
+from recollect.accounts.deletions.model import ROWS_AT_ONCE, ErasureReceipt, StepOutcome, checked_grace
+from recollect.accounts.operator_log import service as log
+from recollect.accounts.operator_log.model import OperatorAction
+from recollect.accounts.tenants import service as tenants
+from recollect.accounts.tenants.model import Tenant
+from recollect.caller import Check, unconditional
+from recollect.errors import Conflict, ErrorCode, NotFound, Unavailable
+from recollect.platform.db import Database, Operator, Session
+
+BUSY_WAIT = timedelta(seconds=10)
+BUSY_PAUSE = 0.1
+"""How long, and how often, whoever waits for an erasure asks again while somebody else is at work in the tenant."""
+
+
+async def delete_tenant(
+    operator: Operator, slug: str, *, grace: timedelta, check: Check[Tenant] = unconditional
+) -> Tenant:
+    """Suspend a tenant whole at once, and let it be erased when its grace is over; nothing of it is gone before.
+
+    A tenant that is deleted already is erased earlier so, never later. Raises NotFound, InvalidInput, and as `check`
+    does.
+    """
+    checked_grace(grace)
+    async with operator.transaction():
+        tenant = await tenants.lock_tenant(operator, slug)
+        check(tenant)
+        if tenant.erase_at is None:
+            await store.insert_deletion(operator, tenant.id)
+            await tenants.stop_writes(operator, tenant)
+        deleted = await store.set_erase_at(operator, tenant.id, grace)
+        told = {"erase_at": f"{deleted.erase_at:%Y-%m-%dT%H:%M:%SZ}"}
+        if grace:  # Else no entry in a log that is about to go.
+            await audit.record_of_operator(operator, tenant.id, Action.TENANT_DELETED, _named(tenant), **told)
+        await _log(operator, tenant, OperatorAction.TENANT_DELETED, **told)
+    return deleted
+
+
+async def restore_tenant(operator: Operator, slug: str, *, check: Check[Tenant] = unconditional) -> Tenant:
+    """Undo a deletion: the tenant is what it was before, active or suspended.
+
+    Raises NotFound, Conflict where it was not deleted or its grace is over, and as `check` does.
+    """
+    async with operator.transaction():
+        tenant = await tenants.lock_tenant(operator, slug)
+        check(tenant)
+        if tenant.erase_at is None:
+            raise Conflict("This tenant was not deleted.", code=ErrorCode.TENANT_NOT_DELETED)
+        restored = await store.restore_tenant(operator, tenant.id)
+        if restored is None:
+            raise Conflict(
+                "The grace of this tenant is over: its erasure begins, or has begun.", code=ErrorCode.ERASURE_BEGUN
+            )
+        await audit.record_of_operator(operator, tenant.id, Action.TENANT_RESTORED, _named(tenant))
+        await _log(operator, tenant, OperatorAction.TENANT_RESTORED)
+    return restored
+
+
+async def erase_now(operator: Operator, slug: str, *, wait: timedelta = BUSY_WAIT) -> dict[str, int]:
+    """Delete a tenant without grace, all of it; how many rows of each table.
+
+    Raises NotFound, or Unavailable (busy) where somebody is at work in it for longer than `wait`. Called again, it goes
+    on with what is left.
+    """
+    tenant = await tenants.find_tenant(operator, slug)
+    await delete_tenant(operator, slug, grace=timedelta(0))
+    return rows_of(await finish_erasure(operator, tenant.id, wait=wait))
+
+
+async def finish_erasure(operator: Operator, tenant_id: UUID, *, wait: timedelta = BUSY_WAIT) -> ErasureReceipt:
+    """Go on with an erasure until the tenant is gone, beside others who do; its receipt.
+
+    Raises Conflict for a tenant whose grace is not over, NotFound for none, Unavailable as `erase_now` does.
+    """
+    give_up = time.monotonic() + wait.total_seconds()
+    while (outcome := await erase_step(operator, tenant_id)) in (StepOutcome.MORE, StepOutcome.BUSY):
+        if outcome is StepOutcome.BUSY:
+            if time.monotonic() > give_up:
+                raise Unavailable("Somebody is at work in this tenant. Try again.", code=ErrorCode.BUSY)
+            await asyncio.sleep(BUSY_PAUSE)
+    receipt = await store.find_receipt_of(operator, tenant_id)
+    if receipt is None:
+        raise Conflict("This tenant is not to be erased yet.", code=ErrorCode.TENANT_NOT_DELETED)
+    return receipt
+
+
+async def erase_step(session: Session, tenant_id: UUID, *, rows: int = ROWS_AT_ONCE) -> StepOutcome | None:
+    """One step of the erasure of a tenant whose grace is over; None for any other tenant."""
+    outcome = await store.erase_tenant_step(session, tenant_id, rows=rows)
+    return None if outcome is None else StepOutcome(outcome)
+
+
+async def tenants_to_erase(db: Database) -> list[UUID]:
+    """Tenants whose grace is over."""
+    async with db.system() as session:
+        return await store.tenants_to_erase(session)
+
+
+async def count_rows(operator: Operator, slug: str) -> dict[str, int]:
+    """How many rows of each table are a tenant's. Raises NotFound."""
+    return await store.count_of_tenant(operator, (await tenants.find_tenant(operator, slug)).id)
+
+
+async def list_receipts(
+    operator: Operator, *, slug: str | None = None, before: int | None = None, limit: int = 100
+) -> list[ErasureReceipt]:
+    """Receipts of tenants that were erased, newest first; `slug` None is of all."""
+    return await store.list_receipts(operator, slug=slug, before=before, limit=limit)
+
+
+async def get_receipt(operator: Operator, receipt_id: UUID) -> ErasureReceipt:
+    """One receipt. Raises NotFound."""
+    receipt = await store.find_receipt(operator, receipt_id)
+    if receipt is None:
+        raise NotFound("There is no such receipt.", code=ErrorCode.RECEIPT_NOT_FOUND)
+    return receipt
+
+
+def rows_of(receipt: ErasureReceipt) -> dict[str, int]:
+    """How many rows of each table went."""
+    rows: dict[str, int] = json.loads(receipt.content)["rows"]
+    return rows
+
+
+async def _log(operator: Operator, tenant: Tenant, action: OperatorAction, **details: str) -> None:
+    await log.record(operator, action, named("tenant", tenant.slug), was=tenant.status, **details)
+
+
+def _named(tenant: Tenant) -> str:
+    return named("tenant", tenant.id)

@@ -1,0 +1,68 @@
+"""One function per query of `queries.sql`: as the owner, as the operator API, and for steps as the worker."""
+
+from datetime import timedelta
+from uuid import UUID
+
+import msgspec
+
+from recollect.accounts.deletions.model import ErasureReceipt
+from recollect.accounts.tenants.model import Tenant
+from recollect.platform.db import Operator, Session
+from recollect.platform.sql import Queries
+
+queries = Queries(__package__)
+
+
+async def insert_deletion(operator: Operator, tenant_id: UUID) -> None:
+    """Note that a tenant is deleted, by whom, and what it was before."""
+    await operator.execute(queries.insert_deletion, tenant_id=tenant_id, deleted_by=operator.actor)
+
+
+async def set_erase_at(operator: Operator, tenant_id: UUID, grace: timedelta) -> Tenant:
+    """Suspend a tenant whole, until it is erased: after the grace, or earlier if it was to."""
+    row = await operator.fetchrow(queries.set_erase_at, tenant_id=tenant_id, grace=grace)
+    assert row is not None
+    return Tenant(**row)
+
+
+async def restore_tenant(operator: Operator, tenant_id: UUID) -> Tenant | None:
+    """Give a tenant its status back; None where its grace is over."""
+    row = await operator.fetchrow(queries.restore_tenant, tenant_id=tenant_id)
+    return Tenant(**row) if row else None
+
+
+async def tenants_to_erase(session: Session) -> list[UUID]:
+    """Tenants whose grace is over."""
+    return [row["tenant_id"] for row in await session.fetch(queries.tenants_to_erase)]
+
+
+async def erase_tenant_step(session: Session, tenant_id: UUID, *, rows: int) -> str | None:
+    """One step of an erasure; its outcome, None where the tenant is not to be erased."""
+    outcome: str | None = await session.fetchval(queries.erase_tenant_step, tenant_id=tenant_id, rows=rows)
+    return outcome
+
+
+async def count_of_tenant(operator: Operator, tenant_id: UUID) -> dict[str, int]:
+    """How many rows of each table are a tenant's."""
+    counts = await operator.fetchval(queries.count_of_tenant, tenant_id=tenant_id)
+    return msgspec.json.decode(counts, type=dict[str, int])
+
+
+async def list_receipts(
+    operator: Operator, *, slug: str | None, before: int | None, limit: int
+) -> list[ErasureReceipt]:
+    """Receipts before one, newest first."""
+    rows = await operator.fetch(queries.list_receipts, slug=slug, before=before, limit=limit)
+    return [ErasureReceipt(**row) for row in rows]
+
+
+async def find_receipt(operator: Operator, receipt_id: UUID) -> ErasureReceipt | None:
+    """One receipt, or None."""
+    row = await operator.fetchrow(queries.find_receipt, receipt_id=receipt_id)
+    return ErasureReceipt(**row) if row else None
+
+
+async def find_receipt_of(operator: Operator, tenant_id: UUID) -> ErasureReceipt | None:
+    """The receipt of a tenant that was erased, or None."""
+    row = await operator.fetchrow(queries.find_receipt_of, tenant_id=tenant_id)
+    return ErasureReceipt(**row) if row else None

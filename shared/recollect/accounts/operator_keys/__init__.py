@@ -1,0 +1,1 @@
+"""Keys of operators: the credentials of the operator API."""

@@ -1,0 +1,40 @@
+"""A key of an operator. It has the form of a tenant's key, and another kind: neither is good where the other is."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import UUID
+
+KIND = "operator"
+MAX_NAME = 200
+MAX_LIFETIME = timedelta(days=366)
+"""How long a key holds at most: none holds for ever."""
+
+SUBJECT = "operator_key:"
+"""How the actor of an entry begins that is a key; its id follows."""
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorKey:
+    """A key as it is listed: never its secret."""
+
+    id: UUID
+    name: str
+    hint: str
+    created_at: datetime
+    expires_at: datetime
+    revoked_at: datetime | None
+    last_used_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class FoundKey:
+    """What a credential check needs to know of a key."""
+
+    id: UUID
+    name: str
+    expires_at: datetime
+    revoked_at: datetime | None
+
+    def holds(self, now: datetime) -> bool:
+        """Whether it is neither revoked nor over."""
+        return self.revoked_at is None and self.expires_at > now

@@ -1,0 +1,24 @@
+-- fragment: key
+-- A key as it is listed: OperatorKey.
+id, name, hint, created_at, expires_at, revoked_at, last_used_at;
+
+-- name: insert_operator_key
+-- A new key.
+INSERT INTO operator_keys (id, name, hash, hint, expires_at) VALUES (:id, :name, :key_hash, :hint, :expires_at)
+RETURNING -- include: key
+;
+
+-- name: list_operator_keys
+-- Every key, oldest first.
+SELECT -- include: key
+FROM operator_keys ORDER BY id;
+
+-- name: revoke_operator_key
+-- Make a key void; one that is void keeps its first time.
+UPDATE operator_keys SET revoked_at = coalesce(revoked_at, clock_timestamp()) WHERE id = :key_id
+RETURNING -- include: key
+;
+
+-- name: find_operator_key
+-- The key with this keyed hash, which was used now.
+SELECT id, name, expires_at, revoked_at FROM find_operator_key(:key_hash);

@@ -1,0 +1,58 @@
+"""Use cases of operators' keys: make, list and revoke them, as the owner of the database; find who presents one."""
+
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+from recollect.accounts.identity.model import generate_secret, hash_secret, hint_of, kind_of
+from recollect.accounts.operator_keys import store
+from recollect.accounts.operator_keys.model import KIND, MAX_LIFETIME, MAX_NAME, SUBJECT, OperatorKey
+from recollect.accounts.operator_log import service as log
+from recollect.accounts.operator_log.model import OperatorAction
+from recollect.errors import ErrorCode, InvalidInput, NotFound, Unauthenticated
+from recollect.platform.db import Operator, Session
+from recollect.printable import controls
+
+REFUSAL = "A valid operator's key is needed: Authorization: Bearer rcl_operator_…"
+"""What is told for every credential that does not hold: no hint why."""
+
+
+async def create_key(operator: Operator, name: str, *, lifetime: timedelta, pepper: bytes) -> tuple[OperatorKey, str]:
+    """Make a key that holds so long; its secret is in the answer and nowhere else. Raises InvalidInput."""
+    if not 1 <= len(name) <= MAX_NAME or controls(name):
+        raise InvalidInput(f"A key's name has 1 to {MAX_NAME} characters, none of them a control", path="name")
+    if not timedelta(0) < lifetime <= MAX_LIFETIME:
+        raise InvalidInput(f"A key holds up to {MAX_LIFETIME.days} days", path="days")
+    secret = generate_secret(KIND)
+    async with operator.transaction():
+        key = await store.insert_key(
+            operator,
+            name,
+            key_hash=hash_secret(secret, pepper),
+            hint=hint_of(secret),
+            expires_at=datetime.now(UTC) + lifetime,
+        )
+        await log.record(operator, OperatorAction.KEY_CREATED, f"{SUBJECT}{key.id}")
+    return key, secret
+
+
+async def list_keys(operator: Operator) -> list[OperatorKey]:
+    """Every key, oldest first, void ones too."""
+    return await store.list_keys(operator)
+
+
+async def revoke_key(operator: Operator, key_id: UUID) -> OperatorKey:
+    """Make a key void from now on; doing it twice changes nothing. Raises NotFound."""
+    async with operator.transaction():
+        key = await store.revoke_key(operator, key_id)
+        if key is None:
+            raise NotFound("There is no such key.", code=ErrorCode.KEY_NOT_FOUND)
+        await log.record(operator, OperatorAction.KEY_REVOKED, f"{SUBJECT}{key.id}")
+    return key
+
+
+async def authenticate(session: Session, secret: str, *, pepper: bytes) -> str:
+    """The actor that a key stands for. Raises Unauthenticated, alike for every reason."""
+    found = await store.find_key(session, hash_secret(secret, pepper)) if kind_of(secret) == KIND else None
+    if found is None or not found.holds(datetime.now(UTC)):
+        raise Unauthenticated(REFUSAL)
+    return f"{SUBJECT}{found.id}"

@@ -1,0 +1,37 @@
+"""One function per query of `queries.sql`. All but the look-up of a key run as the owner."""
+
+from datetime import datetime
+from uuid import UUID
+
+from recollect.accounts.operator_keys.model import FoundKey, OperatorKey
+from recollect.ids import new_id
+from recollect.platform.db import Operator, Session
+from recollect.platform.sql import Queries
+
+queries = Queries(__package__)
+
+
+async def insert_key(operator: Operator, name: str, *, key_hash: bytes, hint: str, expires_at: datetime) -> OperatorKey:
+    """Store a new key."""
+    row = await operator.fetchrow(
+        queries.insert_operator_key, id=new_id(), name=name, key_hash=key_hash, hint=hint, expires_at=expires_at
+    )
+    assert row is not None
+    return OperatorKey(**row)
+
+
+async def list_keys(operator: Operator) -> list[OperatorKey]:
+    """Every key, oldest first."""
+    return [OperatorKey(**row) for row in await operator.fetch(queries.list_operator_keys)]
+
+
+async def revoke_key(operator: Operator, key_id: UUID) -> OperatorKey | None:
+    """Make a key void; None if there is no such key."""
+    row = await operator.fetchrow(queries.revoke_operator_key, key_id=key_id)
+    return OperatorKey(**row) if row else None
+
+
+async def find_key(session: Session, key_hash: bytes) -> FoundKey | None:
+    """The key with this hash; None if there is none."""
+    row = await session.fetchrow(queries.find_operator_key, key_hash=key_hash)
+    return FoundKey(**row) if row else None

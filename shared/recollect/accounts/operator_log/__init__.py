@@ -1,0 +1,1 @@
+"""The log of operators: who did what to which tenant or plan."""

@@ -1,0 +1,35 @@
+"""Entries of the log of operators, and the closed list of their acts."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+
+class OperatorAction(StrEnum):
+    """The acts. Adding one is fine; renaming one breaks whoever searches the log for it."""
+
+    TENANT_CREATED = "tenant.created"
+    TENANT_PLAN_CHANGED = "tenant.plan_changed"
+    TENANT_SUSPENDED = "tenant.suspended"
+    TENANT_RESUMED = "tenant.resumed"
+    TENANT_DELETED = "tenant.deleted"
+    TENANT_RESTORED = "tenant.restored"
+    TENANT_ERASED = "tenant.erased"
+    PLAN_SET = "plan.set"
+    KEY_CREATED = "operator_key.created"
+    KEY_REVOKED = "operator_key.revoked"
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorEntry:
+    """One act. `subject`: what it was done to, as `tenant:acme`. `address`: of the client, None where none is known."""
+
+    id: int
+    at: datetime
+    actor: str
+    action: str
+    subject: str
+    address: str | None
+    trace_id: str | None
+    details: dict[str, Any]

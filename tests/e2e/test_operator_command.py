@@ -1,0 +1,95 @@
+"""`recollect operator`, and what `recollect tenants` does by the operator API where one is named."""
+
+import json
+import socket
+from pathlib import Path
+
+import httpx2
+
+from recollect.accounts.tenants.model import Tenant
+from recollect.platform.db import OPERATOR_ROLE
+from recollect.settings import Settings
+from recollect_local.postgres import LocalPostgres
+from tests.e2e.test_import_export import Shell
+from tests.support.gateway import eventually
+from tests.support.timeouts import MAX_WAIT_SECONDS
+
+NOWHERE = "postgresql://nobody@127.0.0.1:9/nowhere"
+
+
+def free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        port: int = listener.getsockname()[1]
+        return port
+
+
+async def lines(shell: Shell, *words: str) -> list[list[str]]:
+    done = await shell.run(*words)
+    assert done.code == 0, done.err
+    return [line.split("\t") for line in done.out.decode().splitlines()]
+
+
+async def test_commands_go_through_a_served_operator_api_and_nowhere_else(
+    settings: Settings, postgres: LocalPostgres, tenant: Tenant, tmp_path: Path
+) -> None:
+    owner = Shell(tmp_path, {"RECOLLECT_OWNER_DATABASE_URL": settings.migration_url})
+    [[key]] = await lines(owner, "operator", "keys", "create", "ada", "--days", "1")
+    port = free_port()
+    served = {
+        "RECOLLECT_OPERATOR_DATABASE_URL": postgres.url(OPERATOR_ROLE),
+        "RECOLLECT_DATABASE_URL": NOWHERE,
+        "RECOLLECT_OWNER_DATABASE_URL": NOWHERE,
+        "RECOLLECT_REDIS_URL": settings.redis_url,
+        "RECOLLECT_OPERATOR_PORT": str(port),
+    }
+    process = Shell(tmp_path, served).start("operator", "serve")
+    url = f"http://127.0.0.1:{port}"
+    try:
+        async with httpx2.AsyncClient(base_url=url) as http:
+
+            async def listens() -> bool:
+                assert process.poll() is None
+                try:
+                    return (await http.get("/health/live")).status_code == 200
+                except httpx2.TransportError:
+                    return False
+
+            await eventually(listens)
+        far = Shell(
+            tmp_path,
+            {
+                "RECOLLECT_OPERATOR_URL": url,
+                "RECOLLECT_OPERATOR_KEY": key,
+                "RECOLLECT_DATABASE_URL": NOWHERE,
+                "RECOLLECT_OWNER_DATABASE_URL": NOWHERE,
+            },
+        )
+        [suspended] = await lines(far, "tenants", "suspend", tenant.slug, "--read-only")
+        assert suspended[:3] == [tenant.slug, tenant.name, "read_only"]
+        [deleted] = await lines(far, "tenants", "delete", tenant.slug, "--grace-days", "3")
+        assert deleted[2] == "deleted"
+        [restored] = await lines(far, "tenants", "restore", tenant.slug)
+        assert restored[2] == "read_only"
+        erased = dict(await lines(far, "tenants", "erase", tenant.slug, "--yes"))
+        assert erased["tenants"] == "1"
+        [[_, slug, _, rows, sha256]] = await lines(far, "tenants", "receipts", tenant.slug)
+        assert (slug, len(sha256)) == (tenant.slug, 64)
+        assert int(rows) == sum(map(int, erased.values()))
+        told = await lines(far, "operator", "log", "--subject", f"tenant:{tenant.slug}")
+        assert [entry[2] for entry in told[:3]] == ["tenant.erased", "tenant.deleted", "tenant.restored"]
+        [listed] = [
+            row for row in await lines(owner, "operator", "keys", "list") if row[1] == "ada" and row[5] != "never"
+        ]
+        await lines(owner, "operator", "keys", "revoke", listed[0])
+        refused = await far.run("tenants", "list")
+        assert refused.code == 1
+        assert "does not accept the key" in refused.err
+        assert key not in refused.err + json.dumps(told)
+    finally:
+        process.terminate()
+        process.communicate(timeout=MAX_WAIT_SECONDS)
+    away = await far.run("tenants", "list")
+    assert away.code == 1
+    assert "does not answer" in away.err
+    assert "Traceback" not in away.err

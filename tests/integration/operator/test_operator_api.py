@@ -1,0 +1,239 @@
+"""The operator API over HTTP: what operators do with tenants and plans, and who may not."""
+
+import hashlib
+import itertools
+import json
+from datetime import timedelta
+from secrets import token_hex
+from typing import Any
+
+import asyncpg
+import httpx2
+from pydantic import SecretStr
+
+from recollect.accounts.identity.model import generate_secret
+from recollect.accounts.operator_keys import service as operator_keys
+from recollect.accounts.operator_keys.model import KIND
+from recollect.accounts.tenants.model import Tenant
+from recollect.platform.db import Operator
+from recollect.settings import Settings
+from recollect_gateway.management.document import handlers_of
+from recollect_operator.app import create_app
+from recollect_operator.server import served_settings
+from tests.conftest import NewTenant
+from tests.support.gateway import NewApiKey, RunningGateway, rpc_headers, serving
+from tests.support.timeouts import MAX_WAIT_SECONDS
+
+_serial = itertools.count(1)
+
+
+def new_slug() -> str:
+    return f"operated-{next(_serial)}"
+
+
+async def done(http: httpx2.AsyncClient, method: str, path: str, body: Any = None, **more: Any) -> Any:
+    answer = await http.request(method, path, json=body, **more)
+    assert answer.is_success, (answer.status_code, answer.text)
+    return answer.json()
+
+
+async def code_of(http: httpx2.AsyncClient, method: str, path: str, body: Any = None, **more: Any) -> tuple[int, str]:
+    answer = await http.request(method, path, json=body, **more)
+    return answer.status_code, answer.json()["code"]
+
+
+class TestTenants:
+    async def test_one_is_created_with_its_first_credentials_which_hold(
+        self, operating: httpx2.AsyncClient, gateway: RunningGateway
+    ) -> None:
+        slug = new_slug()
+        asked = {"slug": slug, "plan": "team", "owner_email": "ada@example.com", "admin_key": "first"}
+        made = await done(operating, "POST", "/tenants", asked)
+        assert (made["name"], made["status"], made["plan"], made["erase_at"]) == (slug, "active", "team", None)
+        async with gateway.http(made["admin_key"]) as http:
+            assert [graph["name"] for graph in (await done(http, "GET", "/v1/graphs"))["items"]] == ["default"]
+            [invited] = (await done(http, "GET", "/v1/invitations"))["items"]
+            assert (invited["email"], invited["role"]) == ("ada@example.com", "owner")
+            assert (await http.get("/join/" + made["invitation_link"].rpartition("/")[2])).status_code == 200
+            told = [(e["action"], e["actor"]) for e in (await done(http, "GET", "/v1/audit"))["items"]]
+        assert told == [("key.created", "operator"), ("member.invited", "operator"), ("tenant.created", "operator")]
+        assert await code_of(operating, "POST", "/tenants", asked) == (409, "tenant_exists")
+
+    async def test_what_fails_leaves_nothing(self, operating: httpx2.AsyncClient) -> None:
+        slug = new_slug()
+        asked = {"slug": slug, "admin_key": "a\tkey", "owner_email": "ada@example.com"}
+        assert await code_of(operating, "POST", "/tenants", asked) == (400, "invalid_input")
+        assert await code_of(operating, "GET", f"/tenants/{slug}") == (404, "tenant_not_found")
+
+    async def test_they_are_listed_in_pages(self, operating: httpx2.AsyncClient, new_tenant: NewTenant) -> None:
+        slugs, cursor, found = {(await new_tenant()).slug for _ in range(3)}, None, []
+        while True:
+            page = await done(
+                operating, "GET", "/tenants", params={"limit": 2} | ({"cursor": cursor} if cursor else {})
+            )
+            assert len(page["items"]) <= 2
+            found += [tenant["slug"] for tenant in page["items"]]
+            cursor = page["next_cursor"]
+            if cursor is None:
+                break
+        assert slugs <= set(found)
+        assert found == sorted(set(found))
+
+    async def test_each_kind_of_suspension_is_what_the_gateway_tells(
+        self, operating: httpx2.AsyncClient, tenant: Tenant, gateway: RunningGateway, admin_key: str
+    ) -> None:
+        path = f"/tenants/{tenant.slug}/suspension"
+        async with gateway.http(admin_key) as http:
+            for kind, status, read, written in (
+                ("read_only", "read_only", 200, (403, "tenant_read_only")),
+                ("whole", "suspended", 401, (401, "unauthenticated")),
+            ):
+                assert (await done(operating, "PUT", path, {"kind": kind}))["status"] == status
+                assert (await http.get("/v1/graphs")).status_code == read
+                assert await code_of(http, "POST", "/v1/graphs", {"name": "new"}) == written
+            assert (await done(operating, "DELETE", path))["status"] == "active"
+            assert (await http.post("/v1/graphs", json={"name": "new"})).status_code == 201
+
+    async def test_a_change_holds_only_while_the_tenant_is_as_it_was_read(
+        self, operating: httpx2.AsyncClient, tenant: Tenant
+    ) -> None:
+        path = f"/tenants/{tenant.slug}"
+        tag = (await operating.get(path)).headers["etag"]
+        assert (await operating.get(path, headers={"If-None-Match": tag})).status_code == 304
+        as_read = {"headers": {"If-Match": tag}}
+        assert (await done(operating, "PUT", f"{path}/plan", {"plan": "free"}, **as_read))["plan"] == "free"
+        changing: list[tuple[str, str, Any]] = [
+            ("PUT", "/plan", {"plan": "team"}),
+            ("PUT", "/suspension", {"kind": "whole"}),
+        ]
+        changing += [("DELETE", "/suspension", None), ("DELETE", "", None), ("POST", "/restore", None)]
+        for method, more, body in changing:
+            assert await code_of(operating, method, path + more, body, **as_read) == (412, "precondition_failed")
+
+    async def test_one_is_deleted_with_grace_and_restored(
+        self, operating: httpx2.AsyncClient, tenant: Tenant, gateway: RunningGateway, admin_key: str
+    ) -> None:
+        path = f"/tenants/{tenant.slug}"
+        deleted = await operating.delete(path)
+        assert (deleted.status_code, deleted.json()["status"]) == (202, "deleted")
+        async with gateway.http(admin_key) as http:
+            assert (await http.get("/v1/graphs")).status_code == 401
+            assert await code_of(operating, "DELETE", f"{path}/suspension") == (409, "tenant_deleted")
+            assert await code_of(operating, "POST", f"/erasures/{tenant.id}") == (409, "tenant_not_deleted")
+            assert (await done(operating, "POST", f"{path}/restore"))["status"] == "active"
+            assert (await http.get("/v1/graphs")).status_code == 200
+        assert await code_of(operating, "DELETE", path, params={"grace_days": 366}) == (400, "invalid_input")
+
+    async def test_one_is_erased_at_once_by_who_says_so_twice(
+        self, operating: httpx2.AsyncClient, tenant: Tenant, owner: asyncpg.Connection
+    ) -> None:
+        path, now = f"/tenants/{tenant.slug}", {"grace_days": 0}
+        for confirm in ({}, {"confirm": "another"}):
+            assert await code_of(operating, "DELETE", path, params=now | confirm) == (400, "invalid_input")
+        rows = (await done(operating, "GET", f"{path}/rows"))["rows"]
+        await done(operating, "DELETE", path, params=now | {"confirm": tenant.slug})
+        erased = {"state": "more", "receipt": None}
+        while erased["state"] != "erased":
+            erased = await done(operating, "POST", f"/erasures/{tenant.id}")
+        [receipt] = (await done(operating, "GET", "/receipts", params={"slug": tenant.slug}))["items"]
+        assert receipt == erased["receipt"] == await done(operating, "GET", f"/receipts/{receipt['id']}")
+        assert receipt["rows"] == rows == json.loads(receipt["content"])["rows"]
+        assert hashlib.sha256(receipt["content"].encode()).hexdigest() == receipt["sha256"]
+        assert await owner.fetchval("SELECT count(*) FROM graphs WHERE tenant_id = $1", tenant.id) == 0
+        told = (await done(operating, "GET", "/log", params={"subject": f"tenant:{tenant.slug}"}))["items"]
+        assert [entry["action"] for entry in told] == ["tenant.erased", "tenant.deleted", "tenant.created"]
+        assert told[1]["actor"].startswith("operator_key:")
+        assert told[1]["address"] == "127.0.0.1"
+
+
+async def test_plans_are_made_and_changed(operating: httpx2.AsyncClient) -> None:
+    made = await done(operating, "PUT", "/plans/of-the-api", {"graphs": 2, "stored_bytes": 1000})
+    assert (made["graphs"], made["observations"]) == (2, None)
+    changed = await done(operating, "PUT", "/plans/of-the-api", {"graphs": None})
+    assert (changed["graphs"], changed["stored_bytes"]) == (None, 1000)
+    assert changed in (await done(operating, "GET", "/plans"))["items"]
+    assert await code_of(operating, "PUT", "/plans/of-the-api", {"graphs": 0}) == (400, "invalid_input")
+    assert await code_of(operating, "PUT", "/plans/of-the-api", {"graph": 1}) == (400, "invalid_input")
+    [entry] = (await done(operating, "GET", "/log", params={"subject": "plan:of-the-api", "limit": 1}))["items"]
+    assert (entry["action"], entry["details"]) == ("plan.set", {"limits": {"graphs": None}})
+
+
+class TestCredentials:
+    async def test_no_route_answers_without_an_operators_key(
+        self,
+        operator_api: RunningGateway,
+        operator: Operator,
+        operator_key: str,
+        settings: Settings,
+        admin_key: str,
+        operator_settings: Settings,
+    ) -> None:
+        """A tenant's key, an unknown one, one that is over and one that was revoked look alike."""
+        pepper = settings.key_secret.get_secret_value().encode()
+        key, revoked = await operator_keys.create_key(operator, "revoked", lifetime=timedelta(days=1), pepper=pepper)
+        await operator_keys.revoke_key(operator, key.id)
+        _, over = await operator_keys.create_key(operator, "over", lifetime=timedelta(microseconds=1), pepper=pepper)
+        unknown = generate_secret(KIND)
+        routes = [
+            (name.partition(" ")[0], name.partition(" ")[2])
+            for name, _ in handlers_of(create_app(operator_settings))
+            if "/operator/v1/" in name and "openapi" not in name and not name.startswith("OPTIONS")
+        ]
+        assert len(routes) == 16
+        told = set()
+        for method, path in routes:
+            filled = path.format(slug="nobody", name="free", tenant_id=key.id, receipt_id=key.id)
+            for secret in (None, admin_key, unknown, over, revoked, operator_key[:-1] + "0"):
+                async with operator_api.http(secret) as http:
+                    answer = await http.request(method, filled)
+                assert answer.status_code == 401, (method, path, secret)
+                told.add((answer.text, answer.headers["www-authenticate"]))
+        assert len(told) == 1
+
+    async def test_an_operators_key_is_nothing_at_the_gateway(
+        self, gateway: RunningGateway, operator_key: str, tenant: Tenant
+    ) -> None:
+        """And looks like one that nobody has."""
+        unknown = generate_secret(KIND)
+        for path in ("/v1/graphs", "/v1/tenant", f"/t/{tenant.slug}/mcp", "/mcp", "/operator/v1/tenants"):
+            told = set()
+            for secret in (operator_key, unknown):
+                async with gateway.http(secret, **rpc_headers()) as http:
+                    answer = await (http.get(path) if path.startswith("/v1") else http.post(path, content="{}"))
+                told.add((answer.status_code, answer.text))
+            assert len(told) == 1, told
+            assert told.pop()[0] in (401, 404, 405)
+
+    async def test_whoever_makes_keys_up_is_throttled_and_a_key_that_holds_is_not(
+        self, operator_settings: Settings, operator: Operator
+    ) -> None:
+        """With a secret of its own, so that what other tests made up counts elsewhere."""
+        secret = SecretStr(token_hex())
+        few = {"failed_keys_per_minute": 3, "key_secret": secret, "rate_limit_wait_seconds": MAX_WAIT_SECONDS}
+        narrow, pepper = operator_settings.model_copy(update=few), secret.get_secret_value().encode()
+        _, operator_key = await operator_keys.create_key(operator, "t", lifetime=timedelta(hours=1), pepper=pepper)
+        with serving(narrow, create_app(narrow)) as api:
+            async with api.http(operator_key) as http:
+                assert (await http.get("/operator/v1/plans")).status_code == 200
+                statuses = []
+                for _ in range(6):
+                    made_up = {"Authorization": f"Bearer {generate_secret(KIND)}"}
+                    statuses.append((await http.get("/operator/v1/plans", headers=made_up)).status_code)
+                assert statuses[0] == 401
+                assert statuses[-1] == 429
+                assert (await http.get("/operator/v1/plans")).status_code == 200
+
+
+async def test_what_is_not_taken_is_refused_with_its_place(operating: httpx2.AsyncClient, issue: NewApiKey) -> None:
+    for body, path in (({"slug": "UPPER"}, "slug"), ({"slug": 1}, "slug"), ({"slug": "a", "more": 1}, "more")):
+        answer = await operating.post("/tenants", json=body)
+        assert (answer.status_code, answer.json()["path"]) == (400, path), answer.text
+    assert (await operating.get("/tenants", params={"limits": 1})).status_code == 400
+    assert (await operating.get("/log", params={"cursor": "x"})).status_code == 400
+    assert (await operating.post("/tenants", content="{" * 70_000)).status_code == 413
+
+
+def test_it_listens_where_the_internet_does_not_reach_unless_it_is_told(settings: Settings) -> None:
+    public = settings.model_copy(update={"host": "0.0.0.0", "public_url": "https://memory.example.com"})
+    listening = served_settings(public)
+    assert (listening.host, listening.port, listening.base_url) == ("127.0.0.1", 8788, "http://127.0.0.1:8788")

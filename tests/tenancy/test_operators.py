@@ -1,0 +1,122 @@
+"""The role of the operator API: tenants and plans, and nothing that a tenant stored."""
+
+from collections.abc import AsyncIterator
+
+import asyncpg
+import pytest
+
+from recollect.accounts.deletions import service as deletions
+from recollect.accounts.operator_keys import service as operator_keys
+from recollect.platform.db import APP_ROLE, OPERATOR_ROLE, Operator, session_settings
+from recollect.settings import Settings
+from recollect_local.postgres import LocalPostgres
+from tests.tenancy.conftest import PEPPER, Neighbour
+from tests.tenancy.test_row_level_security import TABLES_OF_OPERATORS
+
+Neighbours = tuple[Neighbour, Neighbour]
+
+RIGHTS = {
+    "tenants": {"SELECT", "INSERT", "UPDATE"},
+    "plans": {"SELECT", "INSERT", "UPDATE"},
+    "tenant_deletions": {"SELECT", "INSERT", "DELETE"},
+    "erasure_receipts": {"SELECT"},
+    "operator_log": {"SELECT", "INSERT"},
+    "graphs": {"INSERT"},
+    "graph_heads": {"INSERT"},
+    "graph_indexes": {"INSERT"},
+    "audit_log": {"INSERT"},
+    "api_keys": {"SELECT", "INSERT"},
+    "invitations": {"SELECT", "INSERT", "UPDATE"},
+}
+"""All that it may, by table, if only with some of the columns."""
+
+SECRETS = {("api_keys", "hash"), ("invitations", "hash"), ("operator_keys", "hash")}
+
+
+@pytest.fixture
+async def operating(postgres: LocalPostgres, settings: Settings) -> AsyncIterator[asyncpg.Connection]:
+    """Arbitrary SQL as the operator API."""
+    connection = await asyncpg.connect(
+        postgres.url(OPERATOR_ROLE), server_settings=session_settings(OPERATOR_ROLE, settings)
+    )
+    yield connection
+    await connection.close()
+
+
+async def test_it_has_these_rights_and_no_others(owner: asyncpg.Connection) -> None:
+    found = await owner.fetch(
+        """SELECT c.relname AS name, array_agg(privilege) AS rights
+        FROM pg_class c, unnest('{SELECT,INSERT,UPDATE,DELETE,TRUNCATE,REFERENCES,TRIGGER}'::text[]) AS privilege
+        WHERE c.relnamespace = 'recollect'::regnamespace AND c.relkind IN ('r', 'p', 'v', 'm', 'S')
+            AND CASE WHEN privilege IN ('DELETE', 'TRUNCATE', 'TRIGGER') THEN has_table_privilege($1, c.oid, privilege)
+                ELSE has_any_column_privilege($1, c.oid, privilege) END
+        GROUP BY c.relname""",
+        OPERATOR_ROLE,
+    )
+    assert {row["name"]: set(row["rights"]) for row in found} == RIGHTS
+    for table, column in SECRETS:
+        assert not await owner.fetchval(
+            "SELECT has_column_privilege($1, $2, $3, 'SELECT')", OPERATOR_ROLE, table, column
+        )
+    member = "SELECT count(*) FROM pg_auth_members m JOIN pg_roles r ON r.oid = m.member WHERE r.rolname = $1"
+    assert await owner.fetchval(member, OPERATOR_ROLE) == 0
+
+
+async def test_it_reads_nothing_that_a_tenant_stored(
+    operating: asyncpg.Connection, neighbours: Neighbours, tables: list[str]
+) -> None:
+    """Also with that tenant set, as what it makes there asks for."""
+    for neighbour in neighbours:
+        async with operating.transaction():
+            await operating.execute(
+                "SELECT set_config('recollect.tenant_id', $1, true)", str(neighbour.caller.tenant_id)
+            )
+            for table in [*tables, "search_nodes", "search_passages", "search_observations"]:
+                with pytest.raises(asyncpg.InsufficientPrivilegeError):
+                    async with operating.transaction():
+                        await operating.fetch(f"SELECT * FROM {table}")
+        assert await operating.fetch("SELECT id FROM api_keys") == []
+        assert await operating.fetchval("SELECT count(*) FROM tenants WHERE id = $1", neighbour.caller.tenant_id) == 1
+
+
+async def test_the_application_sees_nothing_of_operators(owner: asyncpg.Connection) -> None:
+    for table in TABLES_OF_OPERATORS:
+        for right in ("SELECT", "INSERT", "UPDATE"):
+            assert not await owner.fetchval("SELECT has_any_column_privilege($1, $2, $3)", APP_ROLE, table, right)
+
+
+async def test_nobody_erases_a_tenant_whose_grace_is_not_over(
+    neighbours: Neighbours,
+    settings: Settings,
+    operating: asyncpg.Connection,
+    operator: Operator,
+    owner: asyncpg.Connection,
+) -> None:
+    kept, deleted = (neighbour.caller for neighbour in neighbours)
+    await deletions.delete_tenant(operator, deleted.tenant, grace=deletions.BUSY_WAIT)
+    attacker = await asyncpg.connect(settings.database_url, server_settings=session_settings(APP_ROLE, settings))
+    try:
+        for connection in (attacker, operating):
+            for tenant_id in (kept.tenant_id, deleted.tenant_id, None):
+                assert await connection.fetchval("SELECT erase_tenant_step($1, 100)", tenant_id) is None
+        with pytest.raises(asyncpg.InsufficientPrivilegeError):
+            await attacker.execute("UPDATE tenants SET erase_at = now()")
+    finally:
+        await attacker.close()
+    assert await owner.fetchval("SELECT count(*) FROM nodes WHERE tenant_id = $1", deleted.tenant_id) > 0
+    await deletions.restore_tenant(operator, deleted.tenant)
+
+
+async def test_a_key_is_found_by_its_whole_hash_and_by_the_operator_api_alone(
+    operating: asyncpg.Connection, operator: Operator, settings: Settings
+) -> None:
+    key, secret = await operator_keys.create_key(operator, "test", lifetime=deletions.BUSY_WAIT, pepper=PEPPER)
+    presented = Operator(operating)
+    assert await operator_keys.authenticate(presented, secret, pepper=PEPPER) == f"operator_key:{key.id}"
+    assert await operating.fetch("SELECT * FROM find_operator_key(NULL)") == []
+    attacker = await asyncpg.connect(settings.database_url, server_settings=session_settings(APP_ROLE, settings))
+    try:
+        with pytest.raises(asyncpg.InsufficientPrivilegeError):
+            await attacker.fetch("SELECT * FROM find_operator_key(NULL)")
+    finally:
+        await attacker.close()

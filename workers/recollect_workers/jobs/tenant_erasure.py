@@ -1,0 +1,35 @@
+"""Erase tenants that were deleted, once their grace is over."""
+
+import structlog
+
+from recollect.accounts.deletions import service as deletions
+from recollect.accounts.deletions.model import StepOutcome
+from recollect.accounts.tenants import service as tenants
+from recollect.errors import RecollectError
+from recollect_workers.context import WorkerContext
+
+log = structlog.get_logger(__name__)
+
+
+async def erase(context: WorkerContext) -> None:
+    """Step by step, one tenant after the other; where somebody is at work in one, it waits for the next round.
+
+    A worker that dies in a step has deleted what the steps before did, and whoever comes next goes on.
+    """
+    erased = 0
+    for tenant_id in context.until_stopping(await deletions.tenants_to_erase(context.database)):
+        outcome: StepOutcome | None = StepOutcome.MORE
+        try:
+            while outcome is StepOutcome.MORE and not context.stopping.is_set():
+                async with context.database.system() as session:
+                    outcome = await deletions.erase_step(session, tenant_id)
+        except RecollectError as error:
+            log.warning("erasure of a tenant put off", tenant=str(tenant_id), reason=str(error))
+            continue
+        if outcome is StepOutcome.ERASED:
+            erased += 1
+            log.info("tenant erased", tenant=str(tenant_id))
+    if erased:
+        async with context.database.system() as session:
+            if left_out := await tenants.forget_statistics(session):
+                log.warning("statistics not renewed, which may hold pieces of what was erased", tables=left_out)
