@@ -9,15 +9,20 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import PromptReference, ResourceTemplateReference, TextResourceContents
 
 from recollect.accounts.identity.model import operator_caller
+from recollect.graph.entities.model import NewEntity
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.view import GraphView
 from recollect.platform.db import Database
 from recollect.retrieval.search import service as search
 from recollect_gateway.mcp_endpoint.resource_uris import GRAPHS, NODE_TEMPLATE, graph_uri, node_uri
 from tests.conftest import NewTenant
-from tests.support.gateway import NewApiKey, RunningGateway, answer
+from tests.support.gateway import NewApiKey, RunningGateway, answer, rpc_headers
+from tests.support.guards import Attacked, ids_of
 from tests.tenancy.conftest import Neighbour
 
+Neighbours = tuple[Neighbour, Neighbour]
+
+HIDDEN = ("Platypus", "monotreme", "Anvils")
 SECRET = {"name": "Platypus", "entityType": "animal", "observations": ["likes Anvils"]}
 
 
@@ -53,9 +58,46 @@ async def test_a_stranger_is_told_of_what_another_tenant_has_as_of_what_nobody_h
         assert found.completion.values == []
 
 
-async def test_names_are_completed_from_the_graph_of_the_tenant(
-    neighbours: tuple[Neighbour, Neighbour], db: Database
+async def test_with_each_guard_alone_nothing_is_told(
+    attacked: Attacked, issue: NewApiKey, db: Database, neighbours: Neighbours
 ) -> None:
+    stranger, victim = neighbours
+    told = await _asked(attacked, (await issue(stranger.caller)).secret, db, stranger, victim)
+    assert [word for word in HIDDEN if word in told] == []
+
+
+async def test_where_no_guard_stands_it_is(
+    unguarded: Attacked, issue: NewApiKey, db: Database, neighbours: Neighbours
+) -> None:
+    """So that what hides it is the guard."""
+    stranger, victim = neighbours
+    told = await _asked(unguarded, (await issue(stranger.caller)).secret, db, stranger, victim)
+    assert [word for word in HIDDEN if word in told] == list(HIDDEN)
+
+
+async def _asked(attacked: Attacked, key: str, db: Database, stranger: Neighbour, victim: Neighbour) -> str:
+    """What resources, their list and completion tell a stranger of names that the victim alone has."""
+    await victim.create(NewEntity("Platypus", "monotreme", ("likes Anvils",)))
+    ids = await ids_of(db, stranger.caller), await ids_of(db, victim.caller)
+    completed = {
+        "ref": {"type": "ref/resource", "uri": NODE_TEMPLATE},
+        "argument": {"name": "name_or_id", "value": "pla"},
+    }
+    asked: list[tuple[str, dict[str, Any]]] = [
+        ("resources/list", {}),
+        ("completion/complete", completed),
+        *(("resources/read", {"uri": uri}) for uri in (GRAPHS, graph_uri("default"), node_uri("default", "Platypus"))),
+    ]
+    told = []
+    async with attacked.gateway.http(key, **rpc_headers()) as http:
+        with attacked.by(*ids):
+            for method, params in asked:
+                answer = await attacked.gateway.post(http, method, params, path="/mcp/x/all")
+                told.append(json.dumps(answer).replace(node_uri("default", "Platypus"), ""))
+    return "".join(told)
+
+
+async def test_names_are_completed_from_the_graph_of_the_tenant(neighbours: Neighbours, db: Database) -> None:
     """With the id of the other's graph at hand, which no call can come by."""
     mine, other = neighbours
     async with db.transaction(other.caller, read_only=True) as tx:
