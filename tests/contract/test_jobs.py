@@ -317,12 +317,13 @@ class TestRoutes:
         job = await desk.start(COUNT, steps=1)
         reading = (await issue(caller, scopes=frozenset({Scope.MEMORY_READ}))).secret
         writing = (await issue(caller, scopes=frozenset({Scope.MEMORY_WRITE}))).secret
-        async with gateway.http(reading) as reader, gateway.http(writing) as writer:
+        both = (await issue(caller, scopes=frozenset({Scope.MEMORY_READ, Scope.MEMORY_WRITE}))).secret
+        async with gateway.http(reading) as reader, gateway.http(writing) as writer, gateway.http(both) as agent:
             for method, path, allowed, barred in (
                 ("GET", "/v1/jobs", reader, writer),
                 ("GET", f"/v1/jobs/{job.id}", reader, writer),
                 ("GET", f"/v1/jobs/{job.id}/output", reader, writer),
-                ("POST", f"/v1/jobs/{job.id}/cancel", writer, reader),
+                ("POST", f"/v1/jobs/{job.id}/cancel", agent, reader),  # Who reads only may cancel their own export.
                 ("POST", "/v1/graphs/default/reindex", writer, reader),
             ):
                 assert await self.refused(barred, method, path) == (403, "scope_required")

@@ -49,6 +49,11 @@ def _opening() -> Iterator[str]:
         "A tool *reads* (`readOnlyHint`: PostgreSQL itself would refuse it a write), *writes*, or *takes away* "
         "(`destructiveHint`). A *repeatable* one (`idempotentHint`) changes nothing the second time.",
         "",
+        "A result comes twice, as MCP asks: as structured content, and as text for clients that pass their model "
+        "nothing else. In `agent` the text is lines, which take less than the JSON; elsewhere it is that JSON. Of the "
+        "clients that were looked at in 2026, Claude Code and Cursor pass on the structured content alone, Copilot's "
+        "command line, its plugin for IntelliJ and opencode both, others the text.",
+        "",
         "Two arguments mean the same everywhere, and are not repeated in the tables:",
         "",
         "- `graph`: the graph to use. Default: the credential's. The first write to a name makes it; reading one that "

@@ -51,6 +51,9 @@ INSTRUCTIONS = (
 )
 LIST_TTL_MS = 60_000
 
+SPACED = "memory"
+"""The toolset whose texts are indented, as the official memory server's: white space is a third of such a text."""
+
 
 @dataclass(frozen=True, slots=True)
 class McpHandlers:
@@ -80,7 +83,8 @@ class McpHandlers:
         try:
             arguments = await _parsed(request, tool, params.arguments or {})
             reply = await self._reply(request, tool, arguments, context.session.report_progress)
-            result = await _result(request, reply, self.services.settings.max_reply_bytes if tool.read_only else None)
+            max_bytes = self.services.settings.max_reply_bytes if tool.read_only else None
+            result = await _result(request, reply, max_bytes, spaced=SPACED in tool.toolsets)
             code = None
             return result
         except Exception as error:
@@ -175,17 +179,17 @@ def _hints(tool: ToolSpec) -> ToolAnnotations:
     )
 
 
-async def _result(request: McpRequest, reply: Reply, max_bytes: int | None) -> CallToolResult:
+async def _result(request: McpRequest, reply: Reply, max_bytes: int | None, *, spaced: bool) -> CallToolResult:
     """A reply as the protocol tells it; a large one is made beside the event loop."""
     encoded = bounded(reply.structured, max_bytes)
     if len(encoded) < LARGE or isinstance(request.sender, Unavailable):
-        return _told(reply, encoded)
-    slices = in_one_slice(partial(_told, reply, encoded))
+        return _told(reply, encoded, spaced)
+    slices = in_one_slice(partial(_told, reply, encoded, spaced))
     return await compute(request.caller.tenant_id, slices, seconds=inf, advice="")
 
 
-def _told(reply: Reply, encoded: bytes) -> CallToolResult:
-    text = _text(reply, encoded) if reply.text is None else reply.text
+def _told(reply: Reply, encoded: bytes, spaced: bool) -> CallToolResult:
+    text = _text(reply, encoded, spaced) if reply.text is None else reply.text
     texts = [text] if reply.note is None else [text, reply.note]
     return CallToolResult(
         content=[TextContent(type="text", text=said) for said in texts],
@@ -193,7 +197,8 @@ def _told(reply: Reply, encoded: bytes) -> CallToolResult:
     )
 
 
-def _text(reply: Reply, encoded: bytes) -> str:
+def _text(reply: Reply, encoded: bytes, spaced: bool) -> str:
+    """The structured content as JSON, for clients that show their model no other."""
     told = reply.structured
     shown = msgspec.json.encode(getattr(told, told.__struct_fields__[0])) if reply.bare else encoded
-    return msgspec.json.format(shown, indent=2).decode()
+    return (msgspec.json.format(shown, indent=2) if spaced else shown).decode()
