@@ -242,7 +242,9 @@ async def _open(state: State, settings: Settings, stack: AsyncExitStack) -> None
     state.relying_party = RelyingParty(state.issuers, outbound)
     state.text_records = TextRecords(settings)
     state.services = Services(state.db, encoder, settings, recall_cache, state.tally)
-    state.mcp_endpoint = McpEndpoint(state.services, state.authenticator, state.admission, state.resources)
+    state.mcp_endpoint = McpEndpoint(
+        state.services, state.authenticator, state.admission, state.resources, state.streams
+    )
     await stack.enter_async_context(state.mcp_endpoint.sessions.run())
 
 

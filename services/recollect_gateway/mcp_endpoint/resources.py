@@ -5,6 +5,8 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS, ReadResourceResult, Resource, TextResourceContents
 
 from recollect_gateway.calls import Call
+from recollect_gateway.mcp_endpoint.catalogue import TOOLS
+from recollect_gateway.mcp_endpoint.request import McpRequest
 from recollect_gateway.mcp_endpoint.tool import bounded
 from recollect_gateway.mcp_endpoint.toolsets.memory import graph
 
@@ -15,6 +17,12 @@ KNOWLEDGE_GRAPH = Resource(
     description="The full knowledge graph with all entities and relations",
     mime_type="application/json",
 )
+
+
+def reads_officially(request: McpRequest) -> bool:
+    """Whether a request is offered the tool that reads the graph in the official shape."""
+    tool = TOOLS["read_graph"]
+    return request.offers(tool) and request.dialect_of(tool) is tool
 
 
 def unknown(uri: str) -> MCPError:

@@ -21,6 +21,8 @@ from mcp_types import (
     PaginatedRequestParams,
     ReadResourceRequestParams,
     ReadResourceResult,
+    SubscriptionsListenRequestParams,
+    SubscriptionsListenResult,
     TextContent,
     Tool,
     ToolAnnotations,
@@ -35,7 +37,7 @@ from recollect.platform.metrics import record_tool
 from recollect.settings import Settings
 from recollect_gateway.bodies import LARGE
 from recollect_gateway.calls import Call, Progress, Services
-from recollect_gateway.mcp_endpoint import resources
+from recollect_gateway.mcp_endpoint import resources, subscriptions
 from recollect_gateway.mcp_endpoint.catalogue import CATALOGUE, TOOLS
 from recollect_gateway.mcp_endpoint.errors import as_protocol_errors, error_code
 from recollect_gateway.mcp_endpoint.request import Context, McpRequest, request_of
@@ -97,7 +99,7 @@ class McpHandlers:
     async def list_resources(self, context: Context, _: PaginatedRequestParams | None) -> ListResourcesResult:
         """The knowledge graph, where the request is offered the tool that reads it in the official shape."""
         with as_protocol_errors():
-            offered = _reads_officially(request_of(context))
+            offered = resources.reads_officially(request_of(context))
         return ListResourcesResult(resources=[resources.KNOWLEDGE_GRAPH] if offered else [])
 
     async def list_resource_templates(
@@ -110,7 +112,7 @@ class McpHandlers:
         """A resource; raises MCPError for one that is not there or that the request is not offered."""
         request, tool = request_of(context), TOOLS["read_graph"]
         with as_protocol_errors():
-            if not _reads_officially(request):
+            if not resources.reads_officially(request):
                 raise resources.unknown(str(params.uri))
         failed = True
         try:
@@ -121,6 +123,11 @@ class McpHandlers:
             return read
         finally:
             self._count(request, "resource", "resources/read", failed=failed)
+
+    async def listen(self, context: Context, params: SubscriptionsListenRequestParams) -> SubscriptionsListenResult:
+        """Tell which resources were written, until the stream ends; raises MCPError."""
+        self._count(request_of(context), "resource", subscriptions.METHOD, failed=False)
+        return await subscriptions.listen(self.services, context, params)
 
     def _count(self, request: McpRequest, kind: Kind, name: str, *, failed: bool) -> None:
         """Count a call for its tenant, where that is known: in memory, so that nobody waits."""
@@ -134,11 +141,6 @@ async def _parsed(request: McpRequest, tool: ToolSpec, arguments: dict[str, Any]
     if request.body.received < LARGE or isinstance(request.sender, Unavailable):
         return parse(tool.arguments, arguments)
     return await parse_beside(request.caller.tenant_id, tool.arguments, arguments)
-
-
-def _reads_officially(request: McpRequest) -> bool:
-    tool = TOOLS["read_graph"]
-    return request.offers(tool) and request.dialect_of(tool) is tool
 
 
 def create_server(services: Services) -> Server[Any]:
@@ -158,6 +160,7 @@ def create_server(services: Services) -> Server[Any]:
         on_list_resources=answers.list_resources,
         on_list_resource_templates=answers.list_resource_templates,
         on_read_resource=answers.read_resource,
+        on_subscriptions_listen=answers.listen,
     )
 
 
