@@ -80,6 +80,11 @@ class TestTelling:
         async with listening(gateway, key, last=last) as stream:
             assert stream.status == 400
 
+    async def test_a_revision_before_all_is_refused(self, gateway: RunningGateway, key: str, agent: Agent) -> None:
+        await agent.create("one")
+        async with listening(gateway, key, query="?after_revision=-1") as stream:
+            assert stream.status == 400
+
     async def test_a_silent_stream_is_kept_open(self, hasty: RunningGateway, key: str, agent: Agent) -> None:
         await agent.create("one")
         async with listening(hasty, key) as stream:
