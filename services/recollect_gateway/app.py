@@ -197,8 +197,6 @@ def _oauth() -> Router:
 async def _open(state: State, settings: Settings, stack: AsyncExitStack) -> None:
     redis = connect_redis(settings)
     stack.push_async_callback(redis.aclose)
-    wakeups = Wakeups(redis)
-    stack.push_async_callback(wakeups.aclose)
     embedder = create_embedder(settings)
     cached_embedder, recall_cache = _cached_embedder(embedder, settings), _recall_cache(redis, settings)
     stack.push_async_callback((cached_embedder or embedder).close)
@@ -209,13 +207,7 @@ async def _open(state: State, settings: Settings, stack: AsyncExitStack) -> None
     encoder = QuestionEncoder(embedder, cached_embedder, previous, cached_previous)
     if recall_cache is not None:
         stack.push_async_callback(recall_cache.shared.settle)
-    publisher = ChangePublisher(redis)
-    stack.push_async_callback(publisher.aclose)
-    state.db = await stack.enter_async_context(
-        Database.connect(
-            settings.database_url, settings=settings, on_commit=wakeups.notify, on_written=publisher.publish
-        )
-    )
+    state.db = await _database(redis, settings, stack)
     state.settings = settings
     state.pepper = settings.key_secret.get_secret_value().encode()
     state.tally = UsageTally()
@@ -246,6 +238,18 @@ async def _open(state: State, settings: Settings, stack: AsyncExitStack) -> None
         state.services, state.authenticator, state.admission, state.resources, state.streams
     )
     await stack.enter_async_context(state.mcp_endpoint.sessions.run())
+
+
+async def _database(redis: Redis, settings: Settings, stack: AsyncExitStack) -> Database:
+    """The database, after whose commits workers and listeners are told."""
+    wakeups, publisher = Wakeups(redis), ChangePublisher(redis)
+    stack.push_async_callback(wakeups.aclose)
+    stack.push_async_callback(publisher.aclose)
+    return await stack.enter_async_context(
+        Database.connect(
+            settings.database_url, settings=settings, on_commit=wakeups.notify, on_written=publisher.publish
+        )
+    )
 
 
 async def _streams(admission: Admission, settings: Settings, stack: AsyncExitStack) -> Streams:

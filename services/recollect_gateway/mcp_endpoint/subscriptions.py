@@ -36,8 +36,8 @@ from recollect_gateway.calls import Call, Services
 from recollect_gateway.mcp_endpoint.catalogue import CATALOGUE
 from recollect_gateway.mcp_endpoint.errors import as_protocol_errors
 from recollect_gateway.mcp_endpoint.request import Context, McpRequest, request_of
-from recollect_gateway.mcp_endpoint.resource_uris import GRAPHS, MAX_LENGTH, parse_address
 from recollect_gateway.mcp_endpoint.resources import KNOWLEDGE_GRAPH, reads_officially
+from recollect_gateway.mcp_endpoint.watched_uris import GRAPHS, MAX_LENGTH, parse_address
 from recollect_gateway.streams import Look
 
 METHOD = "subscriptions/listen"

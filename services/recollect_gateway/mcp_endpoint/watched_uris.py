@@ -1,4 +1,4 @@
-"""The addresses of resources, in one place: `recollect://graphs`, `…/{graph}` and `…/{graph}/nodes/{name_or_id}`.
+"""The addresses that may be listened to: `recollect://graphs`, `…/{graph}` and `…/{graph}/nodes/{name_or_id}`.
 
 Names stand in them percent-encoded. The address of a graph may end in `?kind=…&tag=…`, each repeatable: what is of such
 a kind or has such a tag, for who listens to that and no more.
