@@ -4,13 +4,11 @@ import gc
 import signal
 import sys
 
-import uvicorn
-
 from recollect.errors import RecollectError
 from recollect.platform.telemetry import configure_logging, configure_tracing
 from recollect.settings import Settings
 from recollect_gateway.app import create_app
-from recollect_gateway.server import allow_open_files, server_config
+from recollect_gateway.server import GatewayServer, allow_open_files, drain_of, server_config
 from recollect_gateway.tracing import traced
 
 
@@ -33,8 +31,8 @@ def serve(settings: Settings) -> None:
     """Serve the gateway; raises InvalidInput for settings that would not be safe."""
     settings.require_own_secret()
     allow_open_files(settings)
-    app = traced(create_app(settings, on_start=spare_what_stays), settings)
-    uvicorn.Server(server_config(app, settings)).run()
+    app = create_app(settings, on_start=spare_what_stays)
+    GatewayServer(server_config(traced(app, settings), settings), drain_of(app)).run()
 
 
 def spare_what_stays() -> None:

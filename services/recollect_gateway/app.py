@@ -17,6 +17,8 @@ from recollect.accounts.passkeys.model import PasskeySite
 from recollect.accounts.people.breached import BreachedPasswords
 from recollect.accounts.usage.tally import UsageTally
 from recollect.platform.cache import connect_redis
+from recollect.platform.change_bus import BLOCK_SECONDS, ChangeBus
+from recollect.platform.change_stream import ChangePublisher
 from recollect.platform.db import Database
 from recollect.platform.embedding import Embedder, create_embedder, create_previous_embedder
 from recollect.platform.embedding_cache import CachedEmbedder
@@ -40,6 +42,7 @@ from recollect_gateway.failures import FailedKeys
 from recollect_gateway.guards import CallerMiddleware, known_parameters, within_scope, within_toolsets
 from recollect_gateway.idempotency import IdempotencyMiddleware, database_of
 from recollect_gateway.management.audit import AuditController
+from recollect_gateway.management.changes import ChangeController
 from recollect_gateway.management.document import document_config
 from recollect_gateway.management.documentation import documentation_router
 from recollect_gateway.management.email_domains import EmailDomainController
@@ -71,6 +74,7 @@ from recollect_gateway.oauth.published_keys import PublishedKeys
 from recollect_gateway.oauth.registration import RegistrationController
 from recollect_gateway.oauth.resources import Resources
 from recollect_gateway.oauth.token import TokenController
+from recollect_gateway.streams import Streams
 from recollect_gateway.urlencoded import MAX_FORM_BYTES
 from recollect_gateway.usage import UsageMiddleware, flushed_usage
 from recollect_gateway.web.account import MembershipController, OwnGrantController, OwnIdentityController
@@ -129,6 +133,7 @@ def _management_api() -> list[Router]:
             AuditController,
             NodeController,
             SearchController,
+            ChangeController,
             MemoryController,
             TransferController,
             JobController,
@@ -194,8 +199,6 @@ def _oauth() -> Router:
 async def _open(state: State, settings: Settings, stack: AsyncExitStack) -> None:
     redis = connect_redis(settings)
     stack.push_async_callback(redis.aclose)
-    wakeups = Wakeups(redis)
-    stack.push_async_callback(wakeups.aclose)
     embedder = create_embedder(settings)
     cached_embedder, recall_cache = _cached_embedder(embedder, settings), _recall_cache(redis, settings)
     stack.push_async_callback((cached_embedder or embedder).close)
@@ -206,9 +209,7 @@ async def _open(state: State, settings: Settings, stack: AsyncExitStack) -> None
     encoder = QuestionEncoder(embedder, cached_embedder, previous, cached_previous)
     if recall_cache is not None:
         stack.push_async_callback(recall_cache.shared.settle)
-    state.db = await stack.enter_async_context(
-        Database.connect(settings.database_url, settings=settings, on_commit=wakeups.notify)
-    )
+    state.db = await _database(redis, settings, stack)
     state.settings = settings
     state.pepper = settings.key_secret.get_secret_value().encode()
     state.tally = UsageTally()
@@ -222,6 +223,7 @@ async def _open(state: State, settings: Settings, stack: AsyncExitStack) -> None
     state.issuers = Issuers(outbound)
     state.authenticator = Authenticator(state.db, state.pepper, state.tally.note_key, failed, state.issuers)
     state.admission = Admission(limiter, settings)
+    state.streams = await _streams(state.admission, settings, stack)
     state.mailer = Mailer.of(settings)
     state.errands = Errands()
     stack.push_async_callback(state.errands.settle, settings.mail_seconds)
@@ -234,8 +236,30 @@ async def _open(state: State, settings: Settings, stack: AsyncExitStack) -> None
     state.relying_party = RelyingParty(state.issuers, outbound)
     state.text_records = TextRecords(settings)
     state.services = Services(state.db, encoder, settings, recall_cache, state.tally)
-    state.mcp_endpoint = McpEndpoint(state.services, state.authenticator, state.admission, state.resources)
+    state.mcp_endpoint = McpEndpoint(
+        state.services, state.authenticator, state.admission, state.resources, state.streams
+    )
     await stack.enter_async_context(state.mcp_endpoint.sessions.run())
+
+
+async def _database(redis: Redis, settings: Settings, stack: AsyncExitStack) -> Database:
+    """The database, after whose commits workers and listeners are told."""
+    wakeups, publisher = Wakeups(redis), ChangePublisher(redis)
+    stack.push_async_callback(wakeups.aclose)
+    stack.push_async_callback(publisher.aclose)
+    return await stack.enter_async_context(
+        Database.connect(
+            settings.database_url, settings=settings, on_commit=wakeups.notify, on_written=publisher.publish
+        )
+    )
+
+
+async def _streams(admission: Admission, settings: Settings, stack: AsyncExitStack) -> Streams:
+    redis = connect_redis(settings, block_seconds=BLOCK_SECONDS, connections=2)
+    stack.push_async_callback(redis.aclose)
+    bus = ChangeBus(redis)
+    await stack.enter_async_context(bus.running())
+    return Streams(bus, admission, settings)
 
 
 def _rate_limiter(redis: Redis, settings: Settings) -> RateLimiter:

@@ -6,6 +6,7 @@ scope as well (`needed_scope`), which is asked for before anything else of the r
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack
 from functools import cache
 from typing import Any, TypeVar
 
@@ -26,6 +27,7 @@ from recollect_gateway.credentials import Authenticator
 from recollect_gateway.mcp_endpoint.catalogue import TOOLS
 from recollect_gateway.pacing import PacedExchange
 from recollect_gateway.parsing import parse, parse_beside
+from recollect_gateway.streams import OPEN_STREAM, Renew, Stream, Streams
 
 T = TypeVar("T")
 
@@ -34,6 +36,9 @@ MAX_NAME = 100
 
 TOOLSETS_OPT = "toolsets"
 SCOPE_OPT = "scope"
+_PLACE = "recollect.place"
+"""Where a request's scope has its place among its tenant's calls, which ends with it."""
+
 BY_SCOPE: dict[str, Any] = {TOOLSETS_OPT: None}
 """Of a route that manages what no tool does, such as keys: its scope alone says who may."""
 
@@ -78,9 +83,38 @@ class CallerMiddleware(ASGIMiddleware):
         with admission.expected(scope):
             caller = await authenticator.caller_of_route(ASGIConnection(scope))
         scope["user"], scope["auth"] = caller, None
-        async with admission.admitted(scope, caller), admission.at_work(caller) as slot:
+        async with AsyncExitStack() as place:
+            await place.enter_async_context(admission.admitted(scope, caller))
+            slot = await place.enter_async_context(admission.at_work(caller))
+            scope["state"][_PLACE] = place
             paced = PacedExchange(slot, receive, send)
             await next_app(scope, paced.receive, paced.send)
+
+
+async def become_stream(request: Request[Caller, Any, Any], renew: Renew) -> Stream:
+    """Have the answer to a request be a stream, which has no place among the tenant's calls; raises TooManyRequests."""
+    streams: Streams = request.app.state.streams
+    place: AsyncExitStack = request.scope["state"][_PLACE]
+    await place.aclose()
+    request.scope["state"][OPEN_STREAM] = True
+    return place.enter_context(streams.opened(request.user, renew, "sse"))
+
+
+def still_allowed(request: Request[Caller, Any, Any]) -> Renew:
+    """Who sends a request, asked anew; raises what would refuse it now."""
+    authenticator: Authenticator = request.app.state.authenticator
+    handler = request.route_handler
+
+    async def renew() -> Caller:
+        caller = await authenticator.caller_of_route(request)
+        toolsets, scope = handler.opt.get(TOOLSETS_OPT, frozenset()), needed_scope(handler)
+        if toolsets is not None:
+            caller.require_toolset(toolsets)
+        if scope is not None:
+            caller.require(scope)
+        return caller
+
+    return renew
 
 
 def held_to(request: Request[Any, Any, Any], parts: AsyncIterator[T]) -> AsyncIterator[T]:

@@ -15,6 +15,7 @@ from recollect.accounts.usage import service as usage
 from recollect.accounts.usage.model import Counts
 from recollect.accounts.usage.tally import UsageTally
 from recollect.platform.db import Database
+from recollect_gateway.streams import OPEN_STREAM
 
 LAST_FLUSH_SECONDS = 5.0
 """How long a gateway that stops tries to write down what it counted last."""
@@ -81,7 +82,7 @@ class UsageMiddleware(ASGIMiddleware):
             await next_app(scope, body, watched)
         finally:
             tally: UsageTally = scope["litestar_app"].state.tally
-            failed = status >= 400 or not whole
+            failed = status >= 400 or not (whole or OPEN_STREAM in scope["state"])
             name = f"{cast(HTTPScope, scope)['method']} {scope['path_template']}"
             counts = Counts(calls=1, errors=int(failed), bytes_received=body.received)
             tally.count(scope["user"].tenant_id, "route", name, counts)

@@ -120,6 +120,7 @@ class ErrorCode(StrEnum):
     ORIGIN_NOT_ALLOWED = "origin_not_allowed"
     RATE_LIMITED = "rate_limited"
     TOO_MANY_CONCURRENT_CALLS = "too_many_concurrent_calls"
+    TOO_MANY_STREAMS = "too_many_streams"
     TOO_MANY_FAILURES = "too_many_failures"
     TOO_MANY_CONNECTIONS = "too_many_connections"
     TOO_COSTLY = "too_costly"

@@ -36,6 +36,8 @@ from tests.benchmarks.latency.report import LatencyReport, latency_document, pri
 from tests.benchmarks.latency.run import LatencyPlan
 from tests.benchmarks.latency.run import run as run_latency
 from tests.benchmarks.latency.talk import THREAD
+from tests.benchmarks.listeners import LISTENERS as MANY_STREAMS
+from tests.benchmarks.listeners import listeners_table, measure_listeners
 from tests.benchmarks.neighbours.floods import KINDS
 from tests.benchmarks.neighbours.run import MeasuredBeside, measure_crowd, measure_floods, neighbours_table
 from tests.benchmarks.report import WIDTH, Report, calls_document, machine, print_report
@@ -56,9 +58,11 @@ FAIRNESS = "fairness"
 """The group of the worker's tenants."""
 NEIGHBOURS = "neighbours"
 """The group of what tenants notice of each other."""
+LISTENERS = "listeners"
+"""The group of open streams."""
 COST = "cost"
 """The group of what calls cost in processor time. The last: where the time is up before, the others are measured."""
-OTHERS = (RECALL, TRANSFER, DUPLICATES, EMBEDDING, FAIRNESS, NEIGHBOURS, COST)
+OTHERS = (RECALL, TRANSFER, DUPLICATES, EMBEDDING, FAIRNESS, NEIGHBOURS, LISTENERS, COST)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -88,6 +92,8 @@ def _tell(reports: "Reports", path: Path | None) -> None:
         Console(width=WIDTH).print(embedding_table(reports.calls.embedded))
     if reports.calls.fairness:
         Console(width=WIDTH).print(fairness_table(reports.calls.fairness))
+    if reports.calls.listeners:
+        Console(width=WIDTH).print(listeners_table(reports.calls.listeners))
     if reports.neighbours:
         Console(width=WIDTH).print(neighbours_table(reports.neighbours))
     if reports.costs:
@@ -142,6 +148,8 @@ async def _measure(options: argparse.Namespace, reports: Reports, console: Conso
                     await measure_fairness(stack, size, reports.calls.fairness, console)
         elif group == NEIGHBOURS:
             await _neighbours(options, reports.neighbours, console)
+        elif group == LISTENERS:
+            await _listeners(options, reports.calls)
         elif group == COST:
             await _cost(options, reports.costs, console)
         elif (calls := PLANS[group](sizes[group], options.rounds, options.revision, options.only)).calls:
@@ -167,6 +175,14 @@ async def _neighbours(options: argparse.Namespace, rows: list[MeasuredBeside], c
     if options.crowd:
         with _stack() as stack:
             await measure_crowd(stack, options.crowd, rows)
+
+
+async def _listeners(options: argparse.Namespace, report: Report) -> None:
+    with (
+        tempfile.TemporaryDirectory(prefix="recollect-bench-") as folder,
+        running_stack(Path(folder), variables=MANY_STREAMS) as stack,
+    ):
+        await measure_listeners(stack, options.listeners_sizes, report.listeners)
 
 
 async def _cost(options: argparse.Namespace, costs: list[SizeCosts], console: Console) -> None:
@@ -243,6 +259,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--flood", action="append", choices=[*KINDS, "none"], help="a kind of flood; repeatable (all)")
     parser.add_argument("--at-once", type=_at_least(1), default=16, help="calls at once of a flood (16)")
     parser.add_argument("--crowd", type=_at_least(0), default=10_000, help="tenants of group neighbours (10000)")
+    parser.add_argument(
+        "--listeners-sizes", type=_sizes(1), default=[500, 2_000], help="open streams of group listeners (500,2000)"
+    )
     parser.add_argument(
         "--cost-sizes", type=_sizes(LEAST), default=[1_000, 100_000], help="entities of group cost (1000,100000)"
     )

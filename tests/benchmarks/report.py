@@ -15,6 +15,7 @@ from rich.table import Table
 from tests.benchmarks.duplicates import MeasuredPass as MeasuredPass
 from tests.benchmarks.embedding import MeasuredEmbedding
 from tests.benchmarks.fairness import MeasuredFairness as MeasuredFairness
+from tests.benchmarks.listeners import MeasuredListeners as MeasuredListeners
 from tests.benchmarks.transfer import MeasuredTransfer
 
 WIDTH = 124
@@ -75,6 +76,7 @@ class Report:
     duplicates: list[MeasuredPass] = field(default_factory=list)
     embedded: list[MeasuredEmbedding] = field(default_factory=list)
     fairness: list[MeasuredFairness] = field(default_factory=list)
+    listeners: list[MeasuredListeners] = field(default_factory=list)
 
 
 def quantile(samples: Sequence[float], share: float) -> float:
@@ -107,6 +109,7 @@ def calls_document(report: Report) -> dict[str, Any]:
         "duplicates": report.duplicates,
         "embedded": report.embedded,
         "fairness": report.fairness,
+        "listeners": report.listeners,
     }
 
 

@@ -108,8 +108,12 @@ def running_stack(
     embedder: str = EMBEDDER,
     postgres_settings: Mapping[str, str] | None = None,
     worker_login: str = APP_LOGIN,
+    variables: Mapping[str, str] | None = None,
 ) -> Iterator[Stack]:
-    """Start the servers with their data and logs under `folder`; stop whatever runs at the end, last started first."""
+    """Start the servers with their data and logs under `folder`; stop whatever runs at the end, last started first.
+
+    `variables`: settings of the gateway beside those that every one here has.
+    """
     with ExitStack() as stopping:
         postgres, valkey = LocalPostgres(folder, settings=postgres_settings), LocalValkey(folder)
         for store in (postgres, valkey):
@@ -128,7 +132,7 @@ def running_stack(
             )
         of_worker = settings.model_copy(update={"database_url": postgres.url(worker_login)})
         logs = folder / "logs"
-        gateway = _command(logs, "gateway", _GATEWAY, _environment(settings))
+        gateway = _command(logs, "gateway", _GATEWAY, {**_environment(settings), **(variables or {})})
         worker = _command(logs, "worker", ["-m", "recollect_workers"], _environment(of_worker))
         echo_program = str(Path(__file__).with_name("echo_server.py"))
         echo = _command(logs, "echo", [echo_program, str(echo_port)], os.environ)

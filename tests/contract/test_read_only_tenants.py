@@ -38,8 +38,8 @@ REFUSED = [
 
 @pytest.fixture
 async def keys(issue: NewApiKey, caller: Caller) -> tuple[str, str]:
-    """An agent's and an admin's, made while the tenant may write."""
-    return (await issue(caller)).secret, (await issue(caller, kind="admin")).secret
+    """Two that may do everything, made while the tenant may write."""
+    return (await issue(caller, kind="admin")).secret, (await issue(caller, kind="admin")).secret
 
 
 @pytest.fixture

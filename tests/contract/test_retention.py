@@ -137,8 +137,8 @@ class TestErasure:
             response = await admin.post(f"/v1/graphs/{path}/erase", json=body)
             assert response.status_code == status, response.text
 
-    async def test_only_an_admin_erases(self, gateway: RunningGateway, key: str) -> None:
-        async with gateway.http(key) as http:
+    async def test_only_an_admin_erases(self, gateway: RunningGateway, issue: NewApiKey, caller: Caller) -> None:
+        async with gateway.http((await issue(caller)).secret) as http:
             assert (await http.post("/v1/graphs/default/erase", json={"name": "Ada"})).status_code == 403
             assert (await http.request("DELETE", "/v1/graphs/default")).status_code == 403
 

@@ -70,6 +70,7 @@ async def test_a_gateway_and_a_worker_tell_what_they_did(
         assert word.encode() not in told
     own = {metric.name for metric in collector.metrics if metric.name.startswith(("recollect.", "mcp."))}
     assert own == {
+        "recollect.notifications",
         "recollect.calls.waiting",
         "recollect.call.wait.duration",
         "recollect.passages.embedded",

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 import httpx2
 import pytest
-import uvicorn
+from litestar import Litestar
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types import CallToolResult, TextContent
@@ -28,7 +28,7 @@ from recollect.platform.sql import Query
 from recollect.settings import Settings
 from recollect_gateway.app import create_app
 from recollect_gateway.mcp_endpoint.errors import ERROR_META
-from recollect_gateway.server import server_config
+from recollect_gateway.server import GatewayServer, drain_of, server_config
 from tests.support.timeouts import MAX_WAIT_SECONDS
 
 T = TypeVar("T")
@@ -125,7 +125,9 @@ def serving(settings: Settings, app: Any = None) -> Iterator[RunningGateway]:
         listener.bind(("127.0.0.1", 0))
         listening = RunningGateway(f"http://127.0.0.1:{listener.getsockname()[1]}")
         settings = settings.model_copy(update={"public_url": settings.public_url or listening.url})
-        server = uvicorn.Server(server_config(app or create_app(settings), settings))
+        app = app or create_app(settings)
+        drain = drain_of(app) if isinstance(app, Litestar) else lambda: None
+        server = GatewayServer(server_config(app, settings), drain)
         thread = threading.Thread(target=server.run, args=([listener],), name="gateway")
         thread.start()
         try:

@@ -17,7 +17,7 @@ import structlog.testing
 import recollect_gateway.app
 from recollect.caller import Caller
 from recollect.graph.graphs import service as graphs
-from recollect.platform.db import APP_ROLE, Database, OnCommit, Transaction
+from recollect.platform.db import APP_ROLE, Database, OnCommit, OnWritten, Transaction
 from recollect.platform.sql import Query
 from recollect.settings import Settings
 from recollect_local.postgres import LocalPostgres
@@ -105,11 +105,19 @@ class _Unwatched(Database):
     @classmethod
     @asynccontextmanager
     async def connect(
-        cls, url: str, *, role: str = APP_ROLE, settings: Settings, on_commit: OnCommit | None = None
+        cls,
+        url: str,
+        *,
+        role: str = APP_ROLE,
+        settings: Settings,
+        on_commit: OnCommit | None = None,
+        on_written: OnWritten | None = None,
     ) -> AsyncIterator[Database]:
         """A pool that connects as the role without policies."""
         assert role == APP_ROLE
-        async with super().connect(url, role=WITHOUT_POLICIES, settings=settings, on_commit=on_commit) as database:
+        async with super().connect(
+            url, role=WITHOUT_POLICIES, settings=settings, on_commit=on_commit, on_written=on_written
+        ) as database:
             yield database
 
 

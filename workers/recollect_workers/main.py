@@ -10,6 +10,7 @@ from opentelemetry.instrumentation.utils import suppress_instrumentation
 
 from recollect.errors import RecollectError
 from recollect.platform.cache import connect_redis
+from recollect.platform.change_stream import ChangePublisher
 from recollect.platform.db import APP_ROLE, Database
 from recollect.platform.embedding import create_embedder, create_previous_embedder
 from recollect.platform.outbound import Outbound
@@ -58,8 +59,16 @@ async def run(settings: Settings, stopping: asyncio.Event, more: Mapping[str, Ki
         redis = await stack.enter_async_context(connect_redis(settings))
         wakeups = Wakeups(redis)
         stack.push_async_callback(wakeups.aclose)
+        publisher = ChangePublisher(redis)
+        stack.push_async_callback(publisher.aclose)
         database = await stack.enter_async_context(
-            Database.connect(settings.database_url, role=APP_ROLE, settings=settings, on_commit=wakeups.notify)
+            Database.connect(
+                settings.database_url,
+                role=APP_ROLE,
+                settings=settings,
+                on_commit=wakeups.notify,
+                on_written=publisher.publish,
+            )
         )
         embedder = create_embedder(settings)
         stack.push_async_callback(embedder.close)

@@ -8,7 +8,7 @@ which must be the credential's, and each is an OAuth resource of its own. `/x/{t
 import re
 from collections.abc import Iterable
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import anyio
@@ -46,9 +46,11 @@ from recollect_gateway.mcp_endpoint.messages import check_message
 from recollect_gateway.mcp_endpoint.request import SCOPE_KEY, McpRequest
 from recollect_gateway.mcp_endpoint.server import create_server
 from recollect_gateway.mcp_endpoint.step_up import missing_scope
+from recollect_gateway.mcp_endpoint.subscriptions import listens
 from recollect_gateway.mcp_endpoint.tool import Selection
 from recollect_gateway.oauth.resources import Resources
 from recollect_gateway.pacing import PacedExchange
+from recollect_gateway.streams import Streams
 from recollect_gateway.usage import CountedBody
 
 _ADDRESS = re.compile(r"^(?:/t/(?P<tenant>[^/]+))?/mcp(?:/x/(?P<toolset>[^/]+))?/?$")
@@ -74,9 +76,15 @@ class McpEndpoint:
     """Authenticates each request and hands it to the SDK."""
 
     def __init__(
-        self, services: Services, authenticator: Authenticator, admission: Admission, resources: Resources
+        self,
+        services: Services,
+        authenticator: Authenticator,
+        admission: Admission,
+        resources: Resources,
+        streams: Streams,
     ) -> None:
         self._authenticator, self._admission, self._resources = authenticator, admission, resources
+        self._streams = streams
         self.sessions = StreamableHTTPSessionManager(
             create_server(services),
             stateless=True,
@@ -98,6 +106,7 @@ class McpEndpoint:
                         send = await self._turn(mcp_request, receive, send, stack)
                         await _check(message)
                         await _require_scope(mcp_request, message)
+                        mcp_request = await self._open(request, mcp_request, message, stack)
                 if arriving.cancelled_caught or message is None:
                     return  # Who left before the message was whole is owed no answer.
             except RecollectError as error:
@@ -113,6 +122,25 @@ class McpEndpoint:
             return send
         slot = await stack.enter_async_context(self._admission.at_work(mcp_request.sender))
         return PacedExchange(slot, receive, send).send
+
+    async def _open(
+        self, request: AnyRequest, mcp_request: McpRequest, message: bytes, stack: AsyncExitStack
+    ) -> McpRequest:
+        """The request with its stream, if it asks for one: then it gives its place among the calls back.
+
+        Raises TooManyRequests.
+        """
+        asks = listens(message) if len(message) < LARGE else await anyio.to_thread.run_sync(listens, message)
+        if not asks or isinstance(mcp_request.sender, Unavailable):
+            return mcp_request
+        tenant = _address(request.scope["raw_path"].decode("latin-1")).tenant
+        resource = self._resources.of(tenant).uri
+
+        async def renew() -> Caller:
+            return await self._authenticator.caller(request, tenant, resource=resource)
+
+        await stack.aclose()
+        return replace(mcp_request, stream=stack.enter_context(self._streams.opened(mcp_request.sender, renew, "mcp")))
 
     async def _answer(
         self, mcp_request: McpRequest, message: bytes, scope: AsgiScope, receive: Receive, send: Send

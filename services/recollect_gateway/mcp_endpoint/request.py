@@ -8,6 +8,7 @@ from mcp.server.context import ServerRequestContext
 from recollect.caller import Caller
 from recollect.errors import Unavailable
 from recollect_gateway.mcp_endpoint.tool import Selection, ToolSpec
+from recollect_gateway.streams import Stream
 from recollect_gateway.usage import CountedBody
 
 SCOPE_KEY = "recollect.request"
@@ -22,12 +23,13 @@ class McpRequest:
     """Who sent an HTTP request to the MCP endpoint, what it is offered, and its body as far as it was read.
 
     `sender` is the error that authentication met where the database could not be asked: nothing of a tenant is answered
-    then.
+    then. `stream`: of a request whose answer stays open.
     """
 
     sender: Caller | Unavailable
     selection: Selection
     body: CountedBody
+    stream: Stream | None = None
 
     @property
     def caller(self) -> Caller:

@@ -38,9 +38,9 @@ from recollect_gateway.mcp_endpoint.resource_uris import (
     KNOWLEDGE_GRAPH,
     NODE_TEMPLATE,
     TOOL_TEMPLATE,
-    GraphAddress,
+    ResourceAddress,
     graph_uri,
-    parse_uri,
+    parse_address,
 )
 from recollect_gateway.mcp_endpoint.schema import json_schema
 from recollect_gateway.mcp_endpoint.tool import bounded
@@ -50,7 +50,6 @@ from recollect_gateway.mcp_endpoint.toolsets.lineage.subgraphs import described
 from recollect_gateway.mcp_endpoint.toolsets.memory import graph as memory_graph
 from recollect_gateway.operations.nodes import NodeBody, node_body
 from recollect_gateway.operations.relations import RelationBody, told_relations
-from recollect_gateway.parsing import check_text
 
 JSON = "application/json"
 _TOOLS = TOOL_TEMPLATE.removesuffix("{tool}")
@@ -169,6 +168,12 @@ def may_read_graphs(caller: Caller) -> bool:
     return caller.may(Scope.MEMORY_READ) and (caller.toolsets is None or bool(caller.toolsets & READERS))
 
 
+def reads_officially(request: McpRequest) -> bool:
+    """Whether a request is offered the tool that reads the graph in the official shape."""
+    tool = TOOLS["read_graph"]
+    return request.offers(tool) and request.dialect_of(tool) is tool
+
+
 def unknown(uri: str) -> MCPError:
     """The error of a resource that is not there, or not offered: the two look alike."""
     return MCPError(INVALID_PARAMS, f"Unknown resource: {uri}", {"uri": uri})
@@ -195,36 +200,31 @@ def _schemas(request: McpRequest, uri: str, settings: Settings) -> bytes:
 
 
 def _fixed(request: McpRequest) -> Iterator[Resource]:
-    if _reads_officially(request):
+    if reads_officially(request):
         yield OFFICIAL
     if may_read_graphs(request.caller):
         yield ALL_GRAPHS
 
 
-def _reads_officially(request: McpRequest) -> bool:
-    """Whether the request is offered the tool that reads the graph in the official shape."""
-    tool = TOOLS["read_graph"]
-    return request.offers(tool) and request.dialect_of(tool) is tool
-
-
-def _offered(request: McpRequest, uri: str) -> GraphAddress | None:
+def _offered(request: McpRequest, uri: str) -> ResourceAddress | None:
     """The graph or node of an address that the request is offered, None for a fixed one; raises MCPError for others."""
-    if uri == KNOWLEDGE_GRAPH and _reads_officially(request):
+    if uri == KNOWLEDGE_GRAPH and reads_officially(request):
         return None
-    address = parse_uri(uri)
-    if not may_read_graphs(request.caller) or (uri != GRAPHS and address is None):
+    address = parse_address(uri)
+    if address is None or address.is_part or not may_read_graphs(request.caller):
         raise unknown(uri)
     return address
 
 
-async def _read(call: Call, uri: str, address: GraphAddress | None) -> Struct:
+async def _read(call: Call, uri: str, address: ResourceAddress | None) -> Struct:
     if uri == KNOWLEDGE_GRAPH:
         return (await memory_graph.read_graph(call, memory_graph.ReadGraph())).structured
-    if address is None:
+    if address is None or address.graph is None:
         return await _read_graphs(call)
     with _unknown_if_missing(uri):
-        check_text({"graph": address.graph, "node": address.node})
-        return await _read_graph(call, address.graph) if address.node is None else await _read_node(call, address)
+        if address.node is None:
+            return await _read_graph(call, address.graph)
+        return await _read_node(call, address.graph, address.node)
 
 
 async def _read_graphs(call: Call) -> Struct:
@@ -239,11 +239,10 @@ async def _read_graph(call: Call, name: str) -> Struct:
         return await described(view)
 
 
-async def _read_node(call: Call, address: GraphAddress) -> Struct:
-    assert address.node is not None
-    async with call.reading(address.graph) as view:
+async def _read_node(call: Call, graph: str, called: str) -> Struct:
+    async with call.reading(graph) as view:
         graphs.require_there(view)
-        node_id = await reading.node_called(view, address.node)
+        node_id = await reading.node_called(view, called)
         node, said = await reading.get_node(view, node_id)
         edges = await exploring.edges_at(view, node_id, Walk(Direction.BOTH, ()), limit=MAX_RELATIONS)
         relations = await told_relations(view, node_id, edges.links)

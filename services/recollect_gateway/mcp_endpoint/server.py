@@ -17,6 +17,8 @@ from mcp_types import (
     CallToolResult,
     ListToolsResult,
     PaginatedRequestParams,
+    SubscriptionsListenRequestParams,
+    SubscriptionsListenResult,
     TextContent,
     Tool,
     ToolAnnotations,
@@ -30,7 +32,7 @@ from recollect.platform.computing import compute, in_one_slice
 from recollect.platform.metrics import record_tool
 from recollect_gateway.bodies import LARGE
 from recollect_gateway.calls import Call, Progress, Services
-from recollect_gateway.mcp_endpoint import prompts
+from recollect_gateway.mcp_endpoint import prompts, subscriptions
 from recollect_gateway.mcp_endpoint.catalogue import CATALOGUE, TOOLS
 from recollect_gateway.mcp_endpoint.completion import CompletionHandlers
 from recollect_gateway.mcp_endpoint.errors import as_protocol_errors, error_code
@@ -103,6 +105,11 @@ class McpHandlers:
         """Count a resource that was read, or was not."""
         self._count(request, "resource", "resources/read", failed=failed)
 
+    async def listen(self, context: Context, params: SubscriptionsListenRequestParams) -> SubscriptionsListenResult:
+        """Tell which resources were written, until the stream ends; raises MCPError."""
+        self._count(request_of(context), "resource", subscriptions.METHOD, failed=False)
+        return await subscriptions.listen(self.services, context, params)
+
     def _count(self, request: McpRequest, kind: Kind, name: str, *, failed: bool) -> None:
         """Count a call for its tenant, where that is known: in memory, so that nobody waits."""
         if self.services.tally is not None and isinstance(request.sender, Caller):
@@ -153,6 +160,7 @@ def create_server(services: Services) -> Server[Any]:
         on_list_prompts=prompts.list_prompts,
         on_get_prompt=prompts.get_prompt,
         on_completion=completions.complete,
+        on_subscriptions_listen=answers.listen,
     )
 
 

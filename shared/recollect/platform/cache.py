@@ -8,11 +8,12 @@ from recollect.settings import Settings
 MAX_CONNECTIONS = 50
 
 
-def connect_redis(settings: Settings) -> Redis:
+def connect_redis(settings: Settings, *, block_seconds: float = 0.0, connections: int = MAX_CONNECTIONS) -> Redis:
     """A client with short timeouts, for redis://, rediss:// or unix://; it connects when it is first used.
 
     Calls raise redis.exceptions.RedisError while Redis is away, after two or three times
-    `redis_timeout_seconds` at most. Raises InvalidInput when the address cannot be read.
+    `redis_timeout_seconds` at most; of a client for commands that wait for something, `block_seconds` later. Raises
+    InvalidInput when the address cannot be read.
     """
     seconds = settings.redis_timeout_seconds
     try:
@@ -20,9 +21,9 @@ def connect_redis(settings: Settings) -> Redis:
         # that hangs, the hundredth caller would wait a hundred timeouts.
         pool = BlockingConnectionPool.from_url(
             settings.redis_url,
-            max_connections=MAX_CONNECTIONS,
+            max_connections=connections,
             timeout=seconds,
-            socket_timeout=seconds,
+            socket_timeout=seconds + block_seconds,
             socket_connect_timeout=seconds,
         )
     except ValueError:  # Its text may hold the password.

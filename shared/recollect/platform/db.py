@@ -8,7 +8,7 @@ import asyncio
 import copy
 import math
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from typing import Any, Protocol
 from uuid import UUID
@@ -39,6 +39,9 @@ AnyConnection = asyncpg.Connection | PoolConnectionProxy
 
 OnCommit = Callable[[UUID, frozenset[str]], None]
 """Told the tenant and the jobs to wake, after a commit. Returns at once and never raises."""
+
+OnWritten = Callable[[UUID, Mapping[UUID, int]], None]
+"""Told the tenant, and of each graph that was written its newest revision, after a commit; likewise."""
 
 
 class Session:
@@ -98,6 +101,7 @@ class Transaction(Session):
         self.caller, self.reply_bytes = caller, reply_bytes
         self._read_only = read_only
         self.jobs: set[str] = set()
+        self.written: dict[UUID, int] = {}
 
     @property
     def tenant_id(self) -> UUID:
@@ -118,10 +122,17 @@ class Transaction(Session):
         """Wake the worker for `job` once this transaction has committed (best effort: the work is in the tables)."""
         self.jobs.add(job)
 
+    def announce(self, graph_id: UUID, revision: int = 0) -> None:
+        """Tell listeners that this graph was written, once this transaction has committed (best effort).
+
+        `revision` 0: it was made or deleted.
+        """
+        self.written[graph_id] = max(revision, self.written.get(graph_id, 0))
+
     @asynccontextmanager
     async def trial(self) -> AsyncIterator[None]:
         """Roll back what is written inside, and let go of what it locked: what it comes to is found by doing it."""
-        jobs = set(self.jobs)
+        jobs, written = set(self.jobs), dict(self.written)
         await self._connection.execute("SAVEPOINT trial")
         try:
             yield
@@ -130,7 +141,7 @@ class Transaction(Session):
                 await self._connection.execute(_END_TRIAL)
             raise
         finally:
-            self.jobs = jobs
+            self.jobs, self.written = jobs, written
         await self._connection.execute(_END_TRIAL)
 
 
@@ -168,11 +179,12 @@ class Database:
         settings: Settings,
         on_commit: OnCommit | None = None,
         *,
+        on_written: OnWritten | None = None,
         reserved: asyncpg.Pool | None = None,
     ) -> None:
         self._pool, self._reserved = pool, reserved or pool
         self._acquire_seconds, self._lock_seconds = settings.database_acquire_seconds, settings.lock_timeout_seconds
-        self._on_commit = on_commit
+        self._on_commit, self._on_written = on_commit, on_written
         self._tenants = Shares(math.ceil(settings.database_pool_size * settings.database_tenant_share))
         self._writers = Shares(MAX_WRITERS)
         self._participant: Participant | None = None
@@ -181,7 +193,13 @@ class Database:
     @classmethod
     @asynccontextmanager
     async def connect(
-        cls, url: str, *, role: str = APP_ROLE, settings: Settings, on_commit: OnCommit | None = None
+        cls,
+        url: str,
+        *,
+        role: str = APP_ROLE,
+        settings: Settings,
+        on_commit: OnCommit | None = None,
+        on_written: OnWritten | None = None,
     ) -> AsyncIterator["Database"]:
         """A pool that connects when it is first used, so that a process starts while PostgreSQL is away."""
 
@@ -199,7 +217,7 @@ class Database:
             )
 
         async with pool_of(settings.database_pool_size) as pool, pool_of(RESERVED_CONNECTIONS) as reserved:
-            yield cls(pool, settings, on_commit, reserved=reserved)
+            yield cls(pool, settings, on_commit, on_written=on_written, reserved=reserved)
 
     def taking_part(self, participant: Participant) -> "Database":
         """The same database, for one request: the participant takes part in what writes and is kept."""
@@ -248,6 +266,8 @@ class Database:
                 participant.commit()
         if transaction.jobs and self._on_commit:
             self._on_commit(caller.tenant_id, frozenset(transaction.jobs))
+        if transaction.written and self._on_written:
+            self._on_written(caller.tenant_id, transaction.written)
         await give_way()
 
     @asynccontextmanager

@@ -42,6 +42,9 @@ class Instruments:
     job_steps: Counter
     job_seconds: Histogram
     webhook_attempts: Counter
+    notifications: Counter
+    open_streams: UpDownCounter
+    ended_streams: Counter
 
 
 @cache
@@ -88,6 +91,9 @@ def _instruments() -> Instruments:
             explicit_bucket_boundaries_advisory=_STEP_SECONDS,
         ),
         meter.create_counter("recollect.webhook.attempts", "{attempt}", "Requests to webhooks"),
+        meter.create_counter("recollect.notifications", "{notification}", "Graphs that were written, as streams tell"),
+        meter.create_up_down_counter("recollect.streams.open", "{stream}", "Streams of change notifications"),
+        meter.create_counter("recollect.streams.ended", "{stream}", "Streams of change notifications that ended"),
     )
 
 
@@ -171,7 +177,7 @@ def record_uncounted(calls: int) -> None:
 
 
 def record_refused_request(limit: str) -> None:
-    """A request was refused for a limit: `key`, `tenant`, `address`, `concurrent_calls` or `calls_at_work`."""
+    """A request was refused for a limit: `key`, `tenant`, `address`, `concurrent_calls`, `calls_at_work`, `streams`."""
     _instruments().requests_refused.add(1, {"recollect.limit": limit})
 
 
@@ -190,3 +196,24 @@ def record_job_step(kind: str, outcome: str, seconds: float) -> None:
 def record_webhook_attempt(outcome: str) -> None:
     """One request to a webhook: `delivered`, or the word for why it failed."""
     _instruments().webhook_attempts.add(1, {"recollect.webhook.outcome": outcome})
+
+
+def record_notifications(outcome: str, graphs: int) -> None:
+    """Redis was `told` that so many graphs were written, or what it was to be told was `dropped`."""
+    _instruments().notifications.add(graphs, {"recollect.notification.outcome": outcome})
+
+
+@contextmanager
+def open_stream(transport: str) -> Iterator[None]:
+    """A stream of change notifications is open inside, of `mcp` or of `sse`."""
+    streams = _instruments().open_streams
+    streams.add(1, {"recollect.stream.transport": transport})
+    try:
+        yield
+    finally:
+        streams.add(-1, {"recollect.stream.transport": transport})
+
+
+def record_ended_stream(reason: str) -> None:
+    """A stream was ended by us: `draining`, or the code of an error."""
+    _instruments().ended_streams.add(1, {"recollect.stream.reason": reason})

@@ -29,6 +29,31 @@ class CallsSettings(BaseSettings):
     call_wait_seconds: float = Field(
         default=30.0, gt=0, description="How long a call waits for its turn before it is told to try again."
     )
+    streams: int = Field(
+        default=500,
+        ge=0,
+        le=100_000,
+        description="Streams of change notifications that a gateway has open at once, at most.",
+    )
+    streams_per_tenant: int = Field(
+        default=100, ge=0, le=100_000, description="Those of one tenant, at most, at one gateway."
+    )
+    streams_per_key: int = Field(
+        default=20, ge=0, le=100_000, description="Those of one key, or of one person, at most, at one gateway."
+    )
+    stream_check_seconds: float = Field(
+        default=30.0,
+        gt=0,
+        le=600,
+        description="How often a stream to which nothing was sent looks whether its credential still holds, and "
+        "whether something was written that Redis did not tell of.",
+    )
+    stream_keep_alive_seconds: float = Field(
+        default=15.0,
+        gt=0,
+        le=600,
+        description="How long nothing is sent on a stream of `/v1` before a comment is, so that proxies keep it open.",
+    )
     rate_limit_wait_seconds: float = Field(
         default=0.2,
         gt=0,

@@ -18,6 +18,7 @@ from recollect.accounts.tenants import service as tenants
 from recollect.accounts.tenants.model import Tenant
 from recollect.caller import Caller, Scope
 from recollect.platform.cache import connect_redis
+from recollect.platform.change_bus import ChangeBus
 from recollect.platform.db import Database, Operator
 from recollect.platform.rate_limits.limiter import RateLimiter
 from recollect.platform.sql import Query
@@ -30,6 +31,7 @@ from recollect_gateway.mcp_endpoint.catalogue import CATALOGUE
 from recollect_gateway.mcp_endpoint.endpoint import McpEndpoint
 from recollect_gateway.mcp_endpoint.errors import ERROR_META
 from recollect_gateway.oauth.resources import Resources
+from recollect_gateway.streams import Streams
 from tests.conftest import NewTenant
 from tests.support.gateway import (
     MODERN,
@@ -632,11 +634,13 @@ async def test_a_client_that_left_before_its_message_was_read_is_not_answered(
     db: Database, settings: Settings, key: str, sent: list[bytes], revision: str
 ) -> None:
     """Nor is it an error of ours: its traceback would keep all others waiting while it is written down."""
+    admission = Admission(RateLimiter(connect_redis(settings), wait_seconds=1, local_share=1), settings)
     endpoint = McpEndpoint(
         Services(db, QuestionEncoder(embedder()), settings),
         Authenticator(db, settings.key_secret.get_secret_value().encode()),
-        Admission(RateLimiter(connect_redis(settings), wait_seconds=1, local_share=1), settings),
+        admission,
         Resources(settings.base_url),
+        Streams(ChangeBus(connect_redis(settings)), admission, settings),
     )
     messages = [{"type": "http.request", "body": part, "more_body": True} for part in sent]
     answered: list[Any] = []

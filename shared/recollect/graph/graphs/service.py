@@ -113,6 +113,7 @@ async def create_graph(tx: Transaction, new: NewGraph) -> Graph:
         raise Conflict(f"There is a graph named {new.name!r} already.", code=ErrorCode.GRAPH_EXISTS)
     await quotas.require_room_for_graph(tx)
     await audit.record(tx, Action.GRAPH_CREATED, named("graph", graph.id))
+    tx.announce(graph.id)
     return graph
 
 
@@ -137,6 +138,7 @@ async def provide_graph(tx: Transaction, name: str) -> Graph:
     revision, made = await _locked(tx, graph_name(name), "")
     if made:
         await quotas.require_room_for_graph(tx)
+        tx.announce(revision.graph.id)
     return revision.graph
 
 
@@ -182,6 +184,7 @@ async def delete_graph(tx: Transaction, name: str, operation: str, *, check: Che
     while last is not None:
         last = await store.delete_nodes(tx, graph, after=last, limit=DELETED_AT_ONCE)
     await store.delete_graph(tx, graph)
+    tx.announce(graph.id)
     return True
 
 
@@ -331,6 +334,7 @@ async def write_graph_of(tx: Transaction, graph_id: UUID, operation: str) -> Asy
 async def _record(tx: Transaction, revision: Revision, *, made: bool = False) -> None:
     """Finish a revision, of a graph that it made or not; raises QuotaExceeded where the plan does not allow it."""
     written = await store.record_revision(tx, revision)
+    tx.announce(revision.graph.id, revision.number)
     quotas.require_nodes(tx, written.quotas, nodes=written.nodes, added=revision.nodes_added)
     stored = 0 if revision.takes_away else written.stored_bytes - revision.stored_bytes
     await quotas.require_room(tx, written.quotas, TenantTotals(int(made), revision.deltas["observations"], stored))

@@ -1,0 +1,189 @@
+"""`subscriptions/listen`: one request whose answer stays open and tells which resources were written.
+
+What a client asks for is authorised before it is acknowledged: what it may not read, or nobody could tell of, is left
+out of the acknowledgement, and what is not there looks the same. Each notification says "read it again" and no more.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+import msgspec
+from mcp.shared.exceptions import MCPError
+from mcp.shared.subscriptions import (
+    SUBSCRIPTION_ID_META_KEY,
+    ResourcesListChanged,
+    ResourceUpdated,
+    ServerEvent,
+    ToolsListChanged,
+    event_to_notification,
+)
+from mcp_types import (
+    INVALID_PARAMS,
+    SubscriptionFilter,
+    SubscriptionsAcknowledgedNotification,
+    SubscriptionsAcknowledgedNotificationParams,
+    SubscriptionsListenRequestParams,
+    SubscriptionsListenResult,
+)
+from msgspec import Struct
+
+from recollect.caller import Caller
+from recollect.notifications import service as notifications
+from recollect.notifications.model import Seen, Watched
+from recollect_gateway.calls import Call, Services
+from recollect_gateway.mcp_endpoint.catalogue import CATALOGUE
+from recollect_gateway.mcp_endpoint.errors import as_protocol_errors
+from recollect_gateway.mcp_endpoint.request import Context, McpRequest, request_of
+from recollect_gateway.mcp_endpoint.resource_uris import GRAPHS, KNOWLEDGE_GRAPH, MAX_LENGTH, parse_address
+from recollect_gateway.mcp_endpoint.resources import may_read_graphs, reads_officially
+from recollect_gateway.streams import Look
+
+METHOD = "subscriptions/listen"
+
+MAX_URIS = 100
+"""Resources that one stream listens to, at most."""
+
+GraphNames = frozenset[tuple[UUID, str]]
+
+
+class _Message(Struct):
+    method: Any = None
+
+
+def listens(message: bytes) -> bool:
+    """Whether a message asks for a stream."""
+    try:
+        return bool(msgspec.json.decode(message, type=_Message).method == METHOD)
+    except (msgspec.MsgspecError, RecursionError):
+        return False
+
+
+@dataclass(slots=True)
+class Subscription:
+    """What one stream listens to, and how that was when it was looked at last.
+
+    `watched`: parts of graphs, by their address; `seen` is of the same order. `list_uris`: addresses of the list of
+    graphs. `tools`, `lists`: whether the lists of tools and of resources are listened to.
+    """
+
+    services: Services
+    request: McpRequest
+    watched: dict[str, Watched]
+    list_uris: tuple[str, ...]
+    lists: bool
+    tools: bool
+    seen: list[Seen] = field(default_factory=list)
+    names: GraphNames = frozenset()
+    offered: frozenset[str] = frozenset()
+
+    async def begin(self, caller: Caller) -> None:
+        """See how everything is now, and listen no more to what the caller may not use."""
+        seen, self.names = await self._state(caller)
+        allowed = [(uri, each, now) for (uri, each), now in zip(self.watched.items(), seen, strict=True) if now]
+        self.watched = {uri: each for uri, each, _ in allowed}
+        self.seen = [now for _, _, now in allowed]
+        self.offered = self._offered(caller)
+
+    @property
+    def honored(self) -> SubscriptionFilter:
+        """What is listened to, as it is acknowledged."""
+        return SubscriptionFilter(
+            tools_list_changed=self.tools or None,
+            resources_list_changed=self.lists or None,
+            resource_subscriptions=[*self.watched, *self.list_uris] or None,
+        )
+
+    @property
+    def graphs(self) -> frozenset[UUID] | None:
+        """The graphs of which something is listened to; None: one that is not there yet, or the list of them."""
+        known = [now.graph_id for now in self.seen]
+        if self.list_uris or self.lists or None in known:
+            return None
+        return frozenset(graph_id for graph_id in known if graph_id)
+
+    async def look(self, caller: Caller) -> Look[list[ServerEvent]]:
+        """What is to be told."""
+        events: list[ServerEvent] = []
+        async with self._reading(caller) as tx:
+            found = await notifications.look(tx, list(self.watched.values()))
+            news = [now or Seen(None) for now in found]
+            for (uri, each), before, now in zip(self.watched.items(), self.seen, news, strict=True):
+                if await notifications.has_changed(tx, each, before, now):
+                    events.append(ResourceUpdated(uri))
+            names = await notifications.graph_names(tx) if self._wants_names else self.names
+        if names != self.names:
+            events += [ResourceUpdated(uri) for uri in self.list_uris]
+            events += [ResourcesListChanged()] if self.lists else []
+        offered = self._offered(caller)
+        if self.tools and offered != self.offered:
+            events.append(ToolsListChanged())
+        self.seen, self.names, self.offered = news, names, offered
+        return Look(events or None)
+
+    @property
+    def _wants_names(self) -> bool:
+        return bool(self.list_uris) or self.lists
+
+    def _reading(self, caller: Caller) -> Any:
+        return Call(caller, self.services, METHOD, read_only=True).transaction()
+
+    async def _state(self, caller: Caller) -> tuple[list[Seen | None], GraphNames]:
+        async with self._reading(caller) as tx:
+            names = await notifications.graph_names(tx) if self._wants_names else frozenset()
+            return await notifications.look(tx, list(self.watched.values())), names
+
+    def _offered(self, caller: Caller) -> frozenset[str]:
+        return frozenset(tool.name for tool in CATALOGUE if self.request.selection.offers(tool, caller))
+
+
+async def listen(
+    services: Services, context: Context, params: SubscriptionsListenRequestParams
+) -> SubscriptionsListenResult:
+    """Acknowledge what is listened to, then tell what changes until the client leaves or the stream is ended."""
+    request, meta = request_of(context), {SUBSCRIPTION_ID_META_KEY: context.request_id}
+    stream = request.stream
+    with as_protocol_errors():
+        caller = request.caller
+        assert stream is not None, "the endpoint opens one for each such request"
+        subscription = subscription_of(services, request, params.notifications)
+        await subscription.begin(caller)
+    stream.listener.graphs = subscription.graphs
+    acknowledged = SubscriptionsAcknowledgedNotificationParams(notifications=subscription.honored, _meta=meta)
+    await context.session.send_notification(
+        SubscriptionsAcknowledgedNotification(params=acknowledged), related_request_id=context.request_id
+    )
+    async for events in stream.follow(subscription.look):
+        for event in events or ():
+            await context.session.send_notification(
+                event_to_notification(event, meta), related_request_id=context.request_id
+            )
+        stream.listener.graphs = subscription.graphs
+    return SubscriptionsListenResult(_meta=meta)
+
+
+def subscription_of(services: Services, request: McpRequest, asked: SubscriptionFilter) -> Subscription:
+    """What of all that is asked for there is to listen to; raises MCPError for too much."""
+    uris = list(dict.fromkeys(asked.resource_subscriptions or ()))
+    if len(uris) > MAX_URIS or any(len(uri) > MAX_LENGTH for uri in uris):
+        raise MCPError(INVALID_PARAMS, f"One stream takes {MAX_URIS} URIs of {MAX_LENGTH} characters at most")
+    reads = may_read_graphs(request.caller)
+    return Subscription(
+        services,
+        request,
+        _watched(request, uris) if reads else {},
+        tuple(uri for uri in uris if uri == GRAPHS) if reads else (),
+        lists=bool(asked.resources_list_changed) and reads,
+        tools=bool(asked.tools_list_changed),
+    )
+
+
+def _watched(request: McpRequest, uris: Sequence[str]) -> dict[str, Watched]:
+    watched = {}
+    for uri in uris:
+        if uri == KNOWLEDGE_GRAPH and reads_officially(request):
+            watched[uri] = Watched(request.caller.default_graph)
+        elif (address := parse_address(uri)) is not None and address.graph is not None:
+            watched[uri] = Watched(address.graph, address.node, address.kinds, address.tags)
+    return watched

@@ -1,0 +1,1 @@
+"""Change notifications: what was written since a listener looked, as far as it may see that."""

@@ -1,0 +1,56 @@
+-- name: list_filtered_changes
+-- The changes of a graph after a revision, oldest first, at most :limit; of their ids the first :max_ids. `wanted` tells
+-- which touched something of a kind, with a tag, or of these nodes (each null: any): a node as it was before or after, what
+-- it says, a relation of it. A change that cannot be held against that, of too many ids or before the horizon, is wanted.
+WITH page AS (
+    SELECT revision, at, actor, operation, counts, ids
+    FROM changes
+    WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND revision > :since
+    ORDER BY revision
+    LIMIT :limit
+)
+SELECT p.revision, p.at, p.actor, p.operation, p.counts, p.ids[1:(:max_ids)] AS ids,
+    cardinality(p.ids) > :max_ids AS cut,
+    CASE WHEN cardinality(p.ids) > :max_judged OR p.revision <= g.compacted_revision THEN true
+    ELSE EXISTS (
+        SELECT 1 FROM node_versions v
+        WHERE v.tenant_id = :tenant_id AND v.graph_id = :graph_id AND v.node_id = ANY (ARRAY(
+                SELECT unnest(p.ids)
+                UNION
+                SELECT unnest(ARRAY[r.from_node, r.to_node]) FROM relations r
+                WHERE r.tenant_id = :tenant_id AND r.id = ANY (p.ids)
+            ))
+            AND v.added_revision <= p.revision
+            AND (v.superseded_revision IS NULL OR v.superseded_revision >= p.revision)
+            AND (:nodes::uuid[] IS NULL OR v.node_id = ANY (:nodes::uuid[]))
+            AND (:kinds::text[] IS NULL OR v.kind = ANY (:kinds::text[]))
+            AND (:tags::text[] IS NULL OR EXISTS (
+                SELECT 1 FROM unnest(v.tags) AS t (tag) JOIN unnest(:tags::text[]) AS w (tag)
+                    ON lower(t.tag) = lower(w.tag)))
+    ) OR EXISTS (
+        SELECT 1 FROM observations o
+        JOIN node_versions v ON v.tenant_id = o.tenant_id AND v.node_id = o.node_id AND v.added_revision <= p.revision
+            AND (v.superseded_revision IS NULL OR v.superseded_revision >= p.revision)
+        WHERE o.tenant_id = :tenant_id AND o.graph_id = :graph_id AND o.id = ANY (p.ids)
+            AND o.added_revision <= p.revision AND (o.removed_revision IS NULL OR o.removed_revision >= p.revision)
+            AND (:nodes::uuid[] IS NULL OR o.node_id = ANY (:nodes::uuid[]))
+            AND (:kinds::text[] IS NULL OR v.kind = ANY (:kinds::text[]) OR o.kind = ANY (:kinds::text[]))
+            AND (:tags::text[] IS NULL OR EXISTS (
+                SELECT 1 FROM unnest(v.tags || o.tags) AS t (tag) JOIN unnest(:tags::text[]) AS w (tag)
+                    ON lower(t.tag) = lower(w.tag)))
+    ) END AS wanted
+FROM page p
+JOIN graphs g ON g.tenant_id = :tenant_id AND g.id = :graph_id
+ORDER BY p.revision;
+
+-- name: find_named_lineage
+-- The live node of a graph that has a name.
+SELECT id FROM nodes
+WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND name = :name AND removed_revision IS NULL;
+
+-- name: list_graph_names
+-- Every graph that may be used, by id and name; at most :limit. :allowed: only these ids, where it is not null.
+SELECT id, name FROM graphs
+WHERE tenant_id = :tenant_id AND (:allowed::uuid[] IS NULL OR id = ANY (:allowed::uuid[]))
+ORDER BY id
+LIMIT :limit;

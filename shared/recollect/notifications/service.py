@@ -1,0 +1,68 @@
+"""Use cases of notifications: what was written since somebody looked, as far as they may see it."""
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from recollect.errors import Forbidden, InvalidInput
+from recollect.graph.graphs import service as graphs
+from recollect.graph.graphs.model import spelled_id
+from recollect.notifications import store
+from recollect.notifications.model import MAX_JUDGED_CHANGES, ChangeFilter, FoundChanges, Seen, Watched
+from recollect.platform.db import Transaction
+
+
+async def changes_after(tx: Transaction, graph_id: UUID, only: ChangeFilter, *, since: int, limit: int) -> FoundChanges:
+    """The wanted ones among the next `limit` changes of a graph after a revision; raises Forbidden."""
+    if only.is_empty:
+        found = await graphs.changes_of(tx, graph_id, since=since, limit=limit + 1)
+        judged = [(change, True) for change in found]
+    else:
+        tx.caller.require_graph(graph_id)
+        judged = await store.list_filtered_changes(tx, graph_id, only, since=since, ids=graphs.MAX_IDS, limit=limit + 1)
+    page = judged[:limit]
+    reached = page[-1][0].revision if page else since
+    return FoundChanges(tuple(change for change, wanted in page if wanted), reached, len(judged) > limit)
+
+
+async def look(tx: Transaction, watched: Sequence[Watched]) -> list[Seen | None]:
+    """How each of these is now; None for a graph that the caller may not use, or could not if it were there."""
+    heads: dict[str, Seen | None] = {}
+    for each in watched:
+        if each.graph not in heads:
+            heads[each.graph] = await _head(tx, each.graph)
+    return [await _with_node(tx, each, heads[each.graph]) for each in watched]
+
+
+async def has_changed(tx: Transaction, watched: Watched, before: Seen, now: Seen) -> bool:
+    """Whether what is watched was written between two looks; where that would cost too much to tell, it was."""
+    if now.graph_id is None or before.graph_id != now.graph_id or now.revision < before.revision:
+        return now.graph_id != before.graph_id or now.revision != before.revision
+    if watched.is_whole or now.revision == before.revision:
+        return now.revision != before.revision
+    if now.revision - before.revision > MAX_JUDGED_CHANGES or (watched.node and before.node_id != now.node_id):
+        return True
+    if watched.node is not None and now.node_id is None:
+        return False
+    only = ChangeFilter(watched.kinds, watched.tags, now.nodes)
+    page = await changes_after(tx, now.graph_id, only, since=before.revision, limit=MAX_JUDGED_CHANGES)
+    return bool(page.changes)
+
+
+async def graph_names(tx: Transaction) -> frozenset[tuple[UUID, str]]:
+    """The graphs that the caller may use, each by its id and name."""
+    return frozenset(await store.list_graph_names(tx, limit=graphs.MAX_GRAPHS))
+
+
+async def _head(tx: Transaction, name: str) -> Seen | None:
+    try:
+        graph = await graphs.open_graph(tx, name)
+    except (Forbidden, InvalidInput):
+        return None
+    return Seen(None) if graph is None else Seen(graph.id, await graphs.newest_revision(tx, graph))
+
+
+async def _with_node(tx: Transaction, watched: Watched, head: Seen | None) -> Seen | None:
+    if head is None or head.graph_id is None or watched.node is None:
+        return head
+    node = await store.find_named_lineage(tx, head.graph_id, watched.node) or spelled_id(watched.node)
+    return Seen(head.graph_id, head.revision, node)

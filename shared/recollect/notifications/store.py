@@ -1,0 +1,48 @@
+"""One function per query of `queries.sql`."""
+
+from uuid import UUID
+
+import asyncpg
+
+from recollect.graph.graphs.model import Change
+from recollect.notifications.model import MAX_JUDGED_IDS, ChangeFilter
+from recollect.platform.db import Transaction
+from recollect.platform.sql import Queries
+
+queries = Queries(__package__)
+
+
+async def list_filtered_changes(
+    tx: Transaction, graph_id: UUID, only: ChangeFilter, *, since: int, ids: int, limit: int
+) -> list[tuple[Change, bool]]:
+    """The changes of a graph after a revision, oldest first, each with whether it is wanted."""
+    rows = await tx.fetch(
+        queries.list_filtered_changes,
+        graph_id=graph_id,
+        since=since,
+        limit=limit,
+        max_ids=ids,
+        max_judged=MAX_JUDGED_IDS,
+        nodes=list(only.nodes) or None,
+        kinds=list(only.kinds) or None,
+        tags=list(only.tags) or None,
+    )
+    return [(_change(row), row["wanted"]) for row in rows]
+
+
+async def find_named_lineage(tx: Transaction, graph_id: UUID, name: str) -> UUID | None:
+    """The live node of a graph that has a name, or None."""
+    found: UUID | None = await tx.fetchval(queries.find_named_lineage, graph_id=graph_id, name=name)
+    return found
+
+
+async def list_graph_names(tx: Transaction, *, limit: int) -> list[tuple[UUID, str]]:
+    """The graphs that the caller may use, by id and name."""
+    allowed = None if tx.caller.graphs is None else list(tx.caller.graphs)
+    rows = await tx.fetch(queries.list_graph_names, allowed=allowed, limit=limit)
+    return [(row["id"], row["name"]) for row in rows]
+
+
+def _change(row: asyncpg.Record) -> Change:
+    fields = {name: value for name, value in row.items() if name != "wanted"}
+    return Change(**fields | {"ids": tuple(row["ids"])})
