@@ -200,7 +200,7 @@ class TestBounds:
                 response = await http.post("/mcp", json=listen_message({}))
             assert (response.status_code, response.json()["code"]) == (429, "too_many_streams")
 
-    @pytest.mark.parametrize("uris", [[WORK + str(n) for n in range(MAX_URIS + 1)], ["x" * 3_000]])
+    @pytest.mark.parametrize("uris", [[WORK + str(n) for n in range(MAX_URIS + 1)], ["x" * 9_000]])
     async def test_a_stream_takes_so_many_resources(self, hasty: RunningGateway, key: str, uris: list[str]) -> None:
         async with hasty.client(key, "/mcp", revision=MODERN) as client:
             with pytest.raises(MCPError, match="One stream takes"):
