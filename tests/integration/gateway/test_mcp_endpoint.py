@@ -29,6 +29,7 @@ from recollect_gateway.credentials import Authenticator
 from recollect_gateway.mcp_endpoint.catalogue import CATALOGUE
 from recollect_gateway.mcp_endpoint.endpoint import McpEndpoint
 from recollect_gateway.mcp_endpoint.errors import ERROR_META
+from recollect_gateway.mcp_endpoint.offer import RECOLLECT
 from recollect_gateway.oauth.resources import Resources
 from tests.conftest import NewTenant
 from tests.support.gateway import (
@@ -637,6 +638,7 @@ async def test_a_client_that_left_before_its_message_was_read_is_not_answered(
         Authenticator(db, settings.key_secret.get_secret_value().encode()),
         Admission(RateLimiter(connect_redis(settings), wait_seconds=1, local_share=1), settings),
         Resources(settings.base_url),
+        RECOLLECT,
     )
     messages = [{"type": "http.request", "body": part, "more_body": True} for part in sent]
     answered: list[Any] = []
