@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from types import SimpleNamespace
 from typing import Any
 
+import asyncpg
 import httpx2
 import mcp.server.request_state
 import pytest
@@ -117,6 +118,18 @@ class TestQuestions:
     ) -> None:
         await asked(http, tool, arguments)
         assert await revision_of(db, caller) == 1
+
+    async def test_what_frees_much_of_the_past_asks(
+        self, gateway: RunningGateway, http: httpx2.AsyncClient, owner: asyncpg.Connection, caller: Caller
+    ) -> None:
+        await gateway.call(http, *DELETE_MANY)
+        for table in ("changes", "graph_heads"):
+            older = f"UPDATE {table} SET at = at - interval '31 days' WHERE tenant_id = $1"
+            await owner.execute(older, caller.tenant_id)
+        question, state = await asked(http, "compact", {})
+        assert "of the past" in question
+        done = await answer(http, "compact", {}, **confirming(state))
+        assert done["result"]["structuredContent"]["freed"]["nodes"] == len(MANY)
 
     async def test_what_takes_little_does_not(self, http: httpx2.AsyncClient) -> None:
         for tool, arguments in [
