@@ -14,10 +14,10 @@ COVERAGE ?= $(shell $(BIN)/python -c 'import sys; print("--cov" if sys.version_i
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test verify chromium soak lint style types format bench quality lock clean
+.PHONY: help setup run test verify conformance chromium soak lint style types format bench quality lock clean
 
 help: ## Show this help
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: $(STAMP) ## Make .venv with the locked dependencies (the other targets call it)
 
@@ -59,8 +59,12 @@ test: style ## Lint, and every test that needs Python only; ends with the lines 
 	@test -n "$(COVERAGE)" || echo "Coverage is measured from Python 3.12 on; here by: make test COVERAGE=--cov"
 
 # Tools first: one that is missing fails at once, not after ten minutes of tests.
-verify: chromium $(NODE_STAMP) test ## make test, then what needs Node.js and Chromium (tests/verify)
-	$(BIN)/pytest $(ARGS) tests/verify
+verify: chromium $(NODE_STAMP) test conformance ## make test, then what needs Node.js and Chromium (tests/verify)
+	$(BIN)/pytest $(ARGS) --ignore tests/verify/test_conformance.py tests/verify
+
+# Fails where docs/conformance.md differed, which is written anew then: to be read, and committed.
+conformance: setup $(NODE_STAMP) ## Run the official MCP conformance suite, and tell what it says in docs/conformance.md
+	$(BIN)/pytest $(ARGS) tests/verify/test_conformance.py --write-conformance
 
 chromium:
 	@for name in chromium chromium-browser google-chrome; do command -v $$name > /dev/null && exit 0; done; \

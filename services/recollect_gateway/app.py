@@ -67,6 +67,7 @@ from recollect_gateway.management.trusted_issuers import TrustedIssuerController
 from recollect_gateway.management.usage import UsageController
 from recollect_gateway.management.webhooks import DeliveryController, WebhookController
 from recollect_gateway.mcp_endpoint.endpoint import McpEndpoint
+from recollect_gateway.mcp_endpoint.offer import RECOLLECT, Offer
 from recollect_gateway.oauth.authorization import AuthorizationController
 from recollect_gateway.oauth.discovery import DiscoveryController
 from recollect_gateway.oauth.documents import KnownClients
@@ -87,7 +88,7 @@ from recollect_gateway.web.sign_in import AccountController, SignInController
 from recollect_gateway.web.styles import icon, passkey_script, style_sheet
 
 
-def create_app(settings: Settings, *, on_start: Callable[[], None] | None = None) -> Litestar:
+def create_app(settings: Settings, *, offer: Offer = RECOLLECT, on_start: Callable[[], None] | None = None) -> Litestar:
     """The gateway. Connections open with the application and close with it; `on_start` is called when they are open."""
 
     @asgi(["/mcp", "/t"], is_mount=True, copy_scope=True)
@@ -98,7 +99,7 @@ def create_app(settings: Settings, *, on_start: Callable[[], None] | None = None
     @asynccontextmanager
     async def lifespan(app: Litestar) -> AsyncIterator[None]:
         async with AsyncExitStack() as stack:
-            await _open(app.state, settings, stack)
+            await _open(app.state, settings, offer, stack)
             if on_start is not None:
                 on_start()
             yield
@@ -196,7 +197,7 @@ def _oauth() -> Router:
     )
 
 
-async def _open(state: State, settings: Settings, stack: AsyncExitStack) -> None:
+async def _open(state: State, settings: Settings, offer: Offer, stack: AsyncExitStack) -> None:
     redis = connect_redis(settings)
     stack.push_async_callback(redis.aclose)
     embedder = create_embedder(settings)
@@ -237,7 +238,7 @@ async def _open(state: State, settings: Settings, stack: AsyncExitStack) -> None
     state.text_records = TextRecords(settings)
     state.services = Services(state.db, encoder, settings, recall_cache, state.tally)
     state.mcp_endpoint = McpEndpoint(
-        state.services, state.authenticator, state.admission, state.resources, state.streams
+        state.services, state.authenticator, state.admission, state.resources, state.streams, offer
     )
     await stack.enter_async_context(state.mcp_endpoint.sessions.run())
 

@@ -53,6 +53,7 @@ class ErrorCode(StrEnum):
     SCOPE_REQUIRED = "scope_required"
     GRAPH_NOT_ALLOWED = "graph_not_allowed"
     TOOLSET_NOT_ALLOWED = "toolset_not_allowed"
+    NOT_CONFIRMED = "not_confirmed"
     EXPIRY_EXCEEDED = "expiry_exceeded"
     QUOTA_EXCEEDED = "quota_exceeded"
     NOT_FOUND = "not_found"

@@ -34,7 +34,7 @@ async def test_each_is_listed_and_can_be_had(client: Client) -> None:
 
 @pytest.mark.parametrize("name", PROMPTS)
 def test_a_prompt_tells_of_its_tools_and_no_others(name: str) -> None:
-    told = set(re.findall(r"`(\w+)`", PROMPTS[name].text(FILLED)))
+    told = set(re.findall(r"`(\w+)`", str(PROMPTS[name].text(FILLED))))
     arguments = {field for tool in PROMPTS[name].tools for field in TOOLS[tool].arguments.__struct_encode_fields__}
     assert told - arguments - {"about"} == PROMPTS[name].tools
 

@@ -76,6 +76,22 @@ BODIES: dict[str, dict[str, Any]] = {
 }
 """Bodies of routes that need what their schemas call optional, or cannot tell: addresses, say."""
 
+_NODES = {"type": "ref/resource", "uri": "recollect://graphs/{graph}/nodes/{name_or_id}"}
+OTHER_REQUESTS: list[tuple[str, dict[str, Any]]] = [
+    ("resources/read", {"uri": "recollect://graphs/default"}),
+    ("resources/read", {"uri": "recollect://graphs/default/nodes/x"}),
+    ("resources/read", {"uri": "memory://knowledge-graph"}),
+    ("completion/complete", {"ref": _NODES, "argument": {"name": "name_or_id", "value": "x"}}),
+]
+"""What else of MCP asks the database."""
+
+LISTING_GRAPHS: list[tuple[str, dict[str, Any]]] = [
+    ("resources/list", {}),
+    ("resources/read", {"uri": "recollect://graphs"}),
+    ("completion/complete", {"ref": _NODES, "argument": {"name": "graph", "value": "x"}}),
+]
+"""And what reads none but a table by which callers are known."""
+
 ID = "00000000-0000-7000-8000-000000000001"
 SOON = 0.01
 
@@ -195,6 +211,17 @@ class TestAtWork:
         waited = await left_at_work(observer, called(narrow, admin, tool.name))
         assert waited or tool.name in WITHOUT_TABLES | READING_GRAPHS
 
+    @pytest.mark.parametrize(("method", "params"), OTHER_REQUESTS, ids=lambda value: str(value))
+    async def test_what_is_no_tool_ends_with_its_client(
+        self,
+        narrow: RunningGateway,
+        admin: httpx2.AsyncClient,
+        observer: asyncpg.Connection,
+        method: str,
+        params: dict[str, Any],
+    ) -> None:
+        assert await left_at_work(observer, narrow.post(admin, method, params, path="/mcp/x/all")), params
+
     @pytest.mark.parametrize(("method", "path"), OPERATIONS)
     async def test_a_route_ends_with_its_client(
         self, admin: httpx2.AsyncClient, observer: asyncpg.Connection, method: str, path: str
@@ -214,6 +241,8 @@ async def test_what_asks_who_calls_ends_with_its_client(
             assert waited or path in WITHOUT_TABLES, (method, path)
         for tool in sorted(READING_GRAPHS):
             assert await left_at_work(observer, called(narrow, admin, tool)), tool
+        for method, params in LISTING_GRAPHS:
+            assert await left_at_work(observer, narrow.post(admin, method, params, path="/mcp/x/all")), method
 
 
 @pytest.mark.parametrize("tool", ["find_duplicates", "compress_graph"])

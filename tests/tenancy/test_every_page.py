@@ -100,6 +100,7 @@ NOBODYS = {
     "POST /account/passkeys",
     "POST /account/passkeys/options",
     "POST /account/password",
+    "GET /assets/icon.svg",
     "GET /assets/passkeys.js",
     "GET /assets/recollect.css",
     "GET /forgot",

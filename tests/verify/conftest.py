@@ -18,12 +18,24 @@ from tests.verify.processes import DeployedGateway, gateway_process
 LANDED = b'<!doctype html><html lang="en"><title>Back</title><link rel="icon" href="data:,">Back at the client'
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--write-conformance", action="store_true", help="write docs/conformance.md anew where it differs")
+
+
 @pytest.fixture(scope="session")
 def deployed(settings: Settings, tmp_path_factory: pytest.TempPathFactory) -> Iterator[DeployedGateway]:
     """The gateway as `python -m recollect_gateway`, on the run's PostgreSQL and Valkey."""
     log: Path = tmp_path_factory.mktemp("gateway") / "gateway.log"
     with gateway_process(settings, log) as deployed:
         yield deployed
+
+
+@pytest.fixture(scope="session")
+def with_examples(settings: Settings, tmp_path_factory: pytest.TempPathFactory) -> Iterator[DeployedGateway]:
+    """The same with what the conformance suite wants to meet on a server, mounted beside its own."""
+    log: Path = tmp_path_factory.mktemp("examples") / "gateway.log"
+    with gateway_process(settings, log, "tests.support.example_gateway") as with_examples:
+        yield with_examples
 
 
 @pytest.fixture(scope="session")

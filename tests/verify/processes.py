@@ -19,6 +19,9 @@ from recollect_local.process import start_process, stop_process
 from tests.support.gateway import RunningGateway
 from tests.support.workers import environment
 
+ROOT = Path(__file__).parents[2]
+"""The folder in which modules of tests are found."""
+
 START_SECONDS = 60.0
 STOP_SECONDS = 20.0
 LONGEST_HEAD = 64 * 1024
@@ -37,13 +40,11 @@ class DeployedGateway:
 
 
 @contextmanager
-def gateway_process(settings: Settings, log: Path) -> Iterator[DeployedGateway]:
-    """`python -m recollect_gateway` on a free port, once it is ready."""
+def gateway_process(settings: Settings, log: Path, module: str = "recollect_gateway") -> Iterator[DeployedGateway]:
+    """`python -m recollect_gateway`, or another module, on a free port, once it is ready."""
     with claimed_port("127.0.0.1", 0) as port:
-        variables = environment(settings.model_copy(update={"port": port}))
-        process = start_process(
-            [sys.executable, "-m", "recollect_gateway"], log=log, environment={**os.environ, **variables}
-        )
+        variables = environment(settings.model_copy(update={"port": port})) | {"PYTHONPATH": str(ROOT)}
+        process = start_process([sys.executable, "-m", module], log=log, environment={**os.environ, **variables})
         try:
             url = local_url("127.0.0.1", port)
             _wait_until_ready(process, url, log)

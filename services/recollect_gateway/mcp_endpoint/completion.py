@@ -1,5 +1,7 @@
 """Completion: names of graphs and nodes that begin with what a person has typed."""
 
+from collections.abc import Mapping
+
 from mcp_types import (
     CompleteRequestParams,
     CompleteResult,
@@ -15,7 +17,7 @@ from recollect.graph.graphs.model import graph_name
 from recollect.retrieval.search import service as search
 from recollect_gateway.calls import Call, Services
 from recollect_gateway.mcp_endpoint.errors import as_protocol_errors
-from recollect_gateway.mcp_endpoint.prompts import GRAPH, PROMPTS
+from recollect_gateway.mcp_endpoint.prompts import GRAPH, PromptSpec
 from recollect_gateway.mcp_endpoint.request import Context, request_of
 from recollect_gateway.mcp_endpoint.resource_uris import GRAPH_TEMPLATE, NODE_TEMPLATE
 from recollect_gateway.mcp_endpoint.resources import may_read_graphs
@@ -33,14 +35,14 @@ NOTHING = Completion(values=[], total=0, has_more=False)
 class CompletionHandlers:
     """What the server answers to `completion/complete`."""
 
-    def __init__(self, services: Services) -> None:
-        self._services = services
+    def __init__(self, services: Services, prompts: Mapping[str, PromptSpec]) -> None:
+        self._services, self._prompts = services, prompts
 
     async def complete(self, context: Context, params: CompleteRequestParams) -> CompleteResult:
         """Names that begin so; raises MCPError for a template or prompt that is not there, or too long a text."""
         with as_protocol_errors():
             caller, typed = request_of(context).caller, params.argument.value
-            _require_known(params.ref, params.argument.name)
+            self._require_known(params.ref, params.argument.name)
             if len(typed) > MAX_TYPED:
                 raise InvalidInput(f"Longer than a name: {MAX_TYPED} characters at most", path="argument.value")
             check_text(typed, "argument.value")
@@ -51,15 +53,14 @@ class CompletionHandlers:
                 return CompleteResult(completion=await _graphs(call, typed))
             return CompleteResult(completion=await _nodes(call, _graph_of(params.context), typed))
 
-
-def _require_known(ref: ResourceTemplateReference | PromptReference, argument: str) -> None:
-    if isinstance(ref, PromptReference):
-        prompt = PROMPTS.get(ref.name)
-        known = prompt is not None and argument in {one.name for one in prompt.arguments}
-    else:
-        known = ref.uri in (GRAPH_TEMPLATE, NODE_TEMPLATE) and f"{{{argument}}}" in ref.uri
-    if not known:
-        raise InvalidInput("There is no such argument of a prompt or resource template to complete", path="ref")
+    def _require_known(self, ref: ResourceTemplateReference | PromptReference, argument: str) -> None:
+        if isinstance(ref, PromptReference):
+            prompt = self._prompts.get(ref.name)
+            known = prompt is not None and argument in {one.name for one in prompt.arguments}
+        else:
+            known = ref.uri in (GRAPH_TEMPLATE, NODE_TEMPLATE) and f"{{{argument}}}" in ref.uri
+        if not known:
+            raise InvalidInput("There is no such argument of a prompt or resource template to complete", path="ref")
 
 
 def _graph_of(context: CompletionContext | None) -> str | None:

@@ -41,8 +41,8 @@ from recollect_gateway.calls import Services
 from recollect_gateway.credentials import Authenticator
 from recollect_gateway.departures import departure_of
 from recollect_gateway.errors import problem_response
-from recollect_gateway.mcp_endpoint.catalogue import DEFAULT_TOOLSETS, TOOLSETS
 from recollect_gateway.mcp_endpoint.messages import check_message
+from recollect_gateway.mcp_endpoint.offer import Offer
 from recollect_gateway.mcp_endpoint.request import SCOPE_KEY, McpRequest
 from recollect_gateway.mcp_endpoint.server import create_server
 from recollect_gateway.mcp_endpoint.step_up import missing_scope
@@ -82,11 +82,12 @@ class McpEndpoint:
         admission: Admission,
         resources: Resources,
         streams: Streams,
+        offer: Offer,
     ) -> None:
         self._authenticator, self._admission, self._resources = authenticator, admission, resources
-        self._streams = streams
+        self._streams, self._offer = streams, offer
         self.sessions = StreamableHTTPSessionManager(
-            create_server(services),
+            create_server(services, offer),
             stateless=True,
             json_response=False,
             security_settings=_CHECKED_BEFORE,
@@ -105,7 +106,7 @@ class McpEndpoint:
                     if message is not None:
                         send = await self._turn(mcp_request, receive, send, stack)
                         await _check(message)
-                        await _require_scope(mcp_request, message)
+                        await self._require_scope(mcp_request, message)
                         mcp_request = await self._open(request, mcp_request, message, stack)
                 if arriving.cancelled_caught or message is None:
                     return  # Who left before the message was whole is owed no answer.
@@ -178,7 +179,16 @@ class McpEndpoint:
             caller = await self._caller(request, address.tenant)
             if isinstance(caller, Caller):
                 await stack.enter_async_context(self._admission.admitted(request.scope, caller))
-        return McpRequest(caller, _selection(address, request.headers), body)
+        return McpRequest(caller, _selection(self._offer, address, request.headers), body)
+
+    async def _require_scope(self, request: McpRequest, message: bytes) -> None:
+        """Raise InsufficientScope for a call of a tool that a step-up would allow."""
+        if len(message) < LARGE:
+            scope = missing_scope(request, message, self._offer.tools)
+        else:
+            scope = await anyio.to_thread.run_sync(missing_scope, request, message, self._offer.tools)
+        if scope is not None:
+            raise InsufficientScope(scope)
 
     async def _caller(self, request: AnyRequest, tenant: str | None) -> Caller | Unavailable:
         """Who calls, or why that cannot be found out now: each tool says so in its dialect, and does nothing else."""
@@ -211,16 +221,6 @@ class InsufficientScope(Forbidden):
     def __init__(self, scope: Scope) -> None:
         super().__init__(f"This client was not given the scope {scope}. Ask for it.")
         self.scope = scope
-
-
-async def _require_scope(request: McpRequest, message: bytes) -> None:
-    """Raise InsufficientScope for a call of a tool that a step-up would allow."""
-    if len(message) < LARGE:
-        scope = missing_scope(request, message)
-    else:
-        scope = await anyio.to_thread.run_sync(missing_scope, request, message)
-    if scope is not None:
-        raise InsufficientScope(scope)
 
 
 async def _check(message: bytes) -> None:
@@ -261,14 +261,15 @@ def _address(path: str) -> McpAddress:
     return McpAddress(match["tenant"], match["toolset"])
 
 
-def _selection(address: McpAddress, headers: Headers) -> Selection:
+def _selection(offer: Offer, address: McpAddress, headers: Headers) -> Selection:
     named = address.toolset or headers.get("x-mcp-toolsets") or ""
-    chosen = frozenset(name.strip() for name in named.split(",") if name.strip()) or DEFAULT_TOOLSETS
-    if unknown := sorted(chosen - TOOLSETS - {"all"}):
+    chosen = frozenset(name.strip() for name in named.split(",") if name.strip()) or offer.default_toolsets
+    toolsets = offer.toolsets
+    if unknown := sorted(chosen - toolsets - {"all"}):
         raise InvalidInput(
-            f"Unknown toolset {unknown[0]!r}; there are: {', '.join(sorted(TOOLSETS))}, all", path="toolset"
+            f"Unknown toolset {unknown[0]!r}; there are: {', '.join(sorted(toolsets))}, all", path="toolset"
         )
-    return Selection(TOOLSETS if "all" in chosen else chosen, _reads_only(headers))
+    return Selection(toolsets if "all" in chosen else chosen, _reads_only(headers))
 
 
 def _reads_only(headers: Headers) -> bool:

@@ -1,6 +1,6 @@
 """Prompts: what a person may ask of an agent by name. Each is offered where the tools that it tells of are."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from mcp.shared.exceptions import MCPError
@@ -8,6 +8,7 @@ from mcp_types import (
     INVALID_PARAMS,
     GetPromptRequestParams,
     GetPromptResult,
+    InputRequiredResult,
     ListPromptsResult,
     PaginatedRequestParams,
     Prompt,
@@ -18,9 +19,10 @@ from mcp_types import (
 
 from recollect.errors import InvalidInput
 from recollect.graph.graphs.model import graph_name
-from recollect_gateway.mcp_endpoint.catalogue import TOOLS
 from recollect_gateway.mcp_endpoint.errors import as_protocol_errors
 from recollect_gateway.mcp_endpoint.request import Context, McpRequest, request_of
+from recollect_gateway.mcp_endpoint.rounds import Round, round_of
+from recollect_gateway.mcp_endpoint.tool import ToolSpec
 from recollect_gateway.parsing import check_text
 
 GRAPH = "graph"
@@ -38,18 +40,25 @@ Arguments = Mapping[str, str]
 
 @dataclass(frozen=True, slots=True)
 class PromptSpec:
-    """A prompt: its arguments, the tools that its text tells of, and the text for given arguments."""
+    """A prompt: its arguments, the tools that its text tells of, and the text or messages for given arguments.
+
+    `ask`: what is to be asked of the client before, at revisions where it can be; None: nothing, or it was answered.
+    """
 
     name: str
     title: str
     description: str
     arguments: tuple[PromptArgument, ...]
     tools: frozenset[str]
-    text: Callable[[Arguments], str]
+    text: Callable[[Arguments], str | Sequence[PromptMessage]]
+    ask: Callable[[Arguments, Round], InputRequiredResult | None] | None = None
 
-    def offered(self, request: McpRequest) -> bool:
-        """Whether the request is offered each tool that the prompt tells of."""
-        return all(request.offers(TOOLS[name]) for name in self.tools)
+    def messages(self, arguments: Arguments) -> list[PromptMessage]:
+        """What it says for these arguments; a text is the user's."""
+        told = self.text(arguments)
+        if isinstance(told, str):
+            return [PromptMessage(role="user", content=TextContent(type="text", text=told))]
+        return list(told)
 
 
 def _where(arguments: Arguments) -> str:
@@ -122,23 +131,35 @@ PROMPTS = {
 }
 
 
-async def list_prompts(context: Context, _: PaginatedRequestParams | None) -> ListPromptsResult:
-    """The prompts that the request is offered."""
-    request = request_of(context)
-    with as_protocol_errors():
-        offered = [prompt for prompt in PROMPTS.values() if prompt.offered(request)]
-    return ListPromptsResult(prompts=[_listed(prompt) for prompt in offered])
+class PromptHandlers:
+    """What the server answers of prompts: each is offered where each tool is that it tells of."""
 
+    def __init__(self, prompts: Mapping[str, PromptSpec], tools: Mapping[str, ToolSpec]) -> None:
+        self._prompts, self._tools = prompts, tools
 
-async def get_prompt(context: Context, params: GetPromptRequestParams) -> GetPromptResult:
-    """A prompt's text; raises MCPError for one that is not offered, and for arguments that are missing or wrong."""
-    request, prompt = request_of(context), PROMPTS.get(params.name)
-    with as_protocol_errors():
-        if prompt is None or not prompt.offered(request):
-            raise MCPError(INVALID_PARAMS, f"Unknown prompt: {params.name}")
-        text = prompt.text(_checked(prompt, params.arguments or {}))
-    message = PromptMessage(role="user", content=TextContent(type="text", text=text))
-    return GetPromptResult(description=prompt.description, messages=[message])
+    async def list_prompts(self, context: Context, _: PaginatedRequestParams | None) -> ListPromptsResult:
+        """The prompts that the request is offered."""
+        request = request_of(context)
+        with as_protocol_errors():
+            offered = [prompt for prompt in self._prompts.values() if self._offers(request, prompt)]
+        return ListPromptsResult(prompts=[_listed(prompt) for prompt in offered])
+
+    async def get_prompt(
+        self, context: Context, params: GetPromptRequestParams
+    ) -> GetPromptResult | InputRequiredResult:
+        """A prompt's text; raises MCPError for one that is not offered, and for arguments that are missing or wrong."""
+        request, prompt = request_of(context), self._prompts.get(params.name)
+        with as_protocol_errors():
+            if prompt is None or not self._offers(request, prompt):
+                raise MCPError(INVALID_PARAMS, f"Unknown prompt: {params.name}")
+            arguments, round_ = _checked(prompt, params.arguments or {}), round_of(context, params)
+            asked = prompt.ask(arguments, round_) if prompt.ask is not None and round_ is not None else None
+            if asked is not None:
+                return asked
+            return GetPromptResult(description=prompt.description, messages=prompt.messages(arguments))
+
+    def _offers(self, request: McpRequest, prompt: PromptSpec) -> bool:
+        return all(request.offers(self._tools[name]) for name in prompt.tools)
 
 
 def _checked(prompt: PromptSpec, arguments: Arguments) -> Arguments:

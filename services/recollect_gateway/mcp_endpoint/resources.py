@@ -3,8 +3,9 @@
 A resource that is not there, one that is another tenant's and one that the request is not offered are answered alike.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 import msgspec
 from mcp.shared.exceptions import MCPError
@@ -43,7 +44,7 @@ from recollect_gateway.mcp_endpoint.resource_uris import (
     parse_address,
 )
 from recollect_gateway.mcp_endpoint.schema import json_schema
-from recollect_gateway.mcp_endpoint.tool import bounded
+from recollect_gateway.mcp_endpoint.tool import ToolSpec, bounded
 from recollect_gateway.mcp_endpoint.toolsets.lineage.graphs import Graphs
 from recollect_gateway.mcp_endpoint.toolsets.lineage.shapes import graph_out
 from recollect_gateway.mcp_endpoint.toolsets.lineage.subgraphs import described
@@ -117,17 +118,34 @@ class ReadNode(Struct, frozen=True):
     more_relations: bool
 
 
-class ResourceHandlers:
-    """What the server answers of resources. `count` is told of each that was read, and whether it failed."""
+@dataclass(frozen=True, slots=True)
+class ResourceSpec:
+    """A resource, or a template of some, that says the same to everybody. `read`: None for an address not its own."""
 
-    def __init__(self, services: Services, count: Callable[[McpRequest, bool], None]) -> None:
-        self._services, self._count = services, count
+    listed: Resource | ResourceTemplate
+    read: Callable[[str], ReadResourceResult | None]
+
+
+class ResourceHandlers:
+    """What the server answers of resources.
+
+    `same_for_all`: those that are no tenant's. `count` is told of each other that was read, and whether it failed.
+    """
+
+    def __init__(
+        self,
+        services: Services,
+        tools: Mapping[str, ToolSpec],
+        same_for_all: tuple[ResourceSpec, ...],
+        count: Callable[[McpRequest, bool], None],
+    ) -> None:
+        self._services, self._tools, self._same_for_all, self._count = services, tools, same_for_all, count
 
     async def list_resources(self, context: Context, params: PaginatedRequestParams | None) -> ListResourcesResult:
         """What the request may read: in the first page the fixed ones, then graphs by name."""
         request, after = request_of(context), (params and params.cursor) or ""
         with as_protocol_errors():
-            fixed = list(_fixed(request)) if not after else []
+            fixed = list(self._fixed(request)) if not after else []
             if not may_read_graphs(request.caller):
                 return ListResourcesResult(resources=fixed)
             call = Call(request.caller, self._services, "resources/list", read_only=True)
@@ -143,16 +161,20 @@ class ResourceHandlers:
         """The forms of the addresses of graphs, nodes and tools."""
         with as_protocol_errors():
             offered = TEMPLATES if may_read_graphs(request_of(context).caller) else ()
-        return ListResourceTemplatesResult(resource_templates=[*offered, TOOL])
+        others = [spec.listed for spec in self._same_for_all if isinstance(spec.listed, ResourceTemplate)]
+        return ListResourceTemplatesResult(resource_templates=[*offered, TOOL, *others])
 
     async def read_resource(self, context: Context, params: ReadResourceRequestParams) -> ReadResourceResult:
         """A resource; raises MCPError for one that is not there, not offered, or beyond a reply's bounds."""
         request, uri, failed = request_of(context), str(params.uri), True
         with as_protocol_errors():
             if uri.startswith(_TOOLS):
-                return _contents(uri, _schemas(request, uri, self._services.settings))
+                return _contents(uri, _schemas(request, uri, self._tools, self._services.settings))
             call = Call(request.caller, self._services, "resources/read", read_only=True)
-            address = _offered(request, uri)
+            for spec in self._same_for_all:
+                if (contents := spec.read(uri)) is not None:
+                    return contents
+            address = self._offered(request, uri)
         try:
             with as_protocol_errors():
                 structured = await _read(call, uri, address)
@@ -161,6 +183,22 @@ class ResourceHandlers:
             return contents
         finally:
             self._count(request, failed)
+
+    def _fixed(self, request: McpRequest) -> Iterator[Resource]:
+        if reads_officially(request):
+            yield OFFICIAL
+        if may_read_graphs(request.caller):
+            yield ALL_GRAPHS
+        yield from (spec.listed for spec in self._same_for_all if isinstance(spec.listed, Resource))
+
+    def _offered(self, request: McpRequest, uri: str) -> ResourceAddress | None:
+        """The graph or node of an address that is offered, None for a fixed one; raises MCPError for others."""
+        if uri == KNOWLEDGE_GRAPH and reads_officially(request):
+            return None
+        address = parse_address(uri)
+        if address is None or address.is_part or not may_read_graphs(request.caller):
+            raise unknown(uri)
+        return address
 
 
 def may_read_graphs(caller: Caller) -> bool:
@@ -184,9 +222,9 @@ def _contents(uri: str, encoded: bytes) -> ReadResourceResult:
     return ReadResourceResult(contents=[TextResourceContents(uri=uri, mime_type=JSON, text=text)])
 
 
-def _schemas(request: McpRequest, uri: str, settings: Settings) -> bytes:
+def _schemas(request: McpRequest, uri: str, tools: Mapping[str, ToolSpec], settings: Settings) -> bytes:
     """The schemas of a tool that the request is offered, with the defaults that are set."""
-    tool = TOOLS.get(uri.removeprefix(_TOOLS))
+    tool = tools.get(uri.removeprefix(_TOOLS))
     if tool is None or not request.offers(tool):
         raise unknown(uri)
     told = request.dialect_of(tool)
@@ -197,23 +235,6 @@ def _schemas(request: McpRequest, uri: str, settings: Settings) -> bytes:
         "outputSchema": json_schema(told.result),
     }
     return msgspec.json.encode(schemas)
-
-
-def _fixed(request: McpRequest) -> Iterator[Resource]:
-    if reads_officially(request):
-        yield OFFICIAL
-    if may_read_graphs(request.caller):
-        yield ALL_GRAPHS
-
-
-def _offered(request: McpRequest, uri: str) -> ResourceAddress | None:
-    """The graph or node of an address that the request is offered, None for a fixed one; raises MCPError for others."""
-    if uri == KNOWLEDGE_GRAPH and reads_officially(request):
-        return None
-    address = parse_address(uri)
-    if address is None or address.is_part or not may_read_graphs(request.caller):
-        raise unknown(uri)
-    return address
 
 
 async def _read(call: Call, uri: str, address: ResourceAddress | None) -> Struct:

@@ -8,13 +8,14 @@ from math import inf
 from typing import Any
 
 import msgspec
-from mcp.server.caching import CacheHint
+from mcp.server.caching import CacheableMethod, CacheHint
 from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 from mcp_types import (
     INVALID_PARAMS,
     CallToolRequestParams,
     CallToolResult,
+    InputRequiredResult,
     ListToolsResult,
     PaginatedRequestParams,
     SubscriptionsListenRequestParams,
@@ -32,12 +33,15 @@ from recollect.platform.computing import compute, in_one_slice
 from recollect.platform.metrics import record_tool
 from recollect_gateway.bodies import LARGE
 from recollect_gateway.calls import Call, Progress, Services
-from recollect_gateway.mcp_endpoint import prompts, subscriptions
-from recollect_gateway.mcp_endpoint.catalogue import CATALOGUE, TOOLS
+from recollect_gateway.mcp_endpoint import subscriptions
 from recollect_gateway.mcp_endpoint.completion import CompletionHandlers
 from recollect_gateway.mcp_endpoint.errors import as_protocol_errors, error_code
+from recollect_gateway.mcp_endpoint.offer import Offer
+from recollect_gateway.mcp_endpoint.prompts import PromptHandlers
 from recollect_gateway.mcp_endpoint.request import Context, McpRequest, request_of
+from recollect_gateway.mcp_endpoint.request_state import sealed_state
 from recollect_gateway.mcp_endpoint.resources import ResourceHandlers
+from recollect_gateway.mcp_endpoint.rounds import Round, round_of
 from recollect_gateway.mcp_endpoint.schema import listed_schema, outline
 from recollect_gateway.mcp_endpoint.tool import Reply, ToolSpec, bounded
 from recollect_gateway.parsing import parse, parse_beside
@@ -56,26 +60,40 @@ LIST_TTL_MS = 60_000
 SPACED = "memory"
 """The toolset whose texts are indented, as the official memory server's: white space is a third of such a text."""
 
+_LISTED = CacheHint(ttl_ms=LIST_TTL_MS, scope="private")
+CACHE_HINTS: dict[CacheableMethod, CacheHint] = {
+    "tools/list": _LISTED,
+    "prompts/list": _LISTED,
+    "resources/list": _LISTED,
+    "resources/templates/list": _LISTED,
+    "resources/read": CacheHint(ttl_ms=0, scope="private"),
+}
+
+Answer = Reply | CallToolResult | InputRequiredResult
+"""What a call is answered: a reply, a result that is told as it is, or a question back."""
+
 
 @dataclass(frozen=True, slots=True)
 class McpHandlers:
     """What the server answers, a method for each request of the protocol.
 
-    `listed`: every tool, in each of its dialects, as it is listed.
+    `tools`: by name. `listed`: every tool, in each of its dialects, as it is listed.
     """
 
     services: Services
+    tools: Mapping[str, ToolSpec]
     listed: Mapping[ToolSpec, Tool]
 
     async def list_tools(self, context: Context, _: PaginatedRequestParams | None) -> ListToolsResult:
         """The tools that the request is offered."""
         request = request_of(context)
         with as_protocol_errors():
-            return ListToolsResult(tools=[self.listed[request.dialect_of(t)] for t in CATALOGUE if request.offers(t)])
+            offered = [tool for tool in self.tools.values() if request.offers(tool)]
+            return ListToolsResult(tools=[self.listed[request.dialect_of(tool)] for tool in offered])
 
-    async def call_tool(self, context: Context, params: CallToolRequestParams) -> CallToolResult:
-        """What a tool answers, or its error; raises MCPError for one that the request is not offered."""
-        request, tool = request_of(context), TOOLS.get(params.name)
+    async def call_tool(self, context: Context, params: CallToolRequestParams) -> CallToolResult | InputRequiredResult:
+        """What a tool answers or asks back, or its error; raises MCPError for one that the request is not offered."""
+        request, tool = request_of(context), self.tools.get(params.name)
         if tool is None or not request.knows(tool):
             forget_tool_name()
             raise MCPError(INVALID_PARAMS, _unknown(request, params.name, tool))
@@ -84,11 +102,15 @@ class McpHandlers:
         code: str | None = "cancelled"
         try:
             arguments = await _parsed(request, tool, params.arguments or {})
-            reply = await self._reply(request, tool, arguments, context.session.report_progress)
+            progress = context.session.report_progress
+            reply = await self._reply(request, tool, arguments, progress, round_of(context, params))
             max_bytes = self.services.settings.max_reply_bytes if tool.read_only else None
             result = await _result(request, reply, max_bytes, spaced=SPACED in tool.toolsets)
             code = None
             return result
+        except MCPError:
+            code = "refused"
+            raise
         except Exception as error:
             code = error_code(error)
             return tool.render_error(error)
@@ -96,10 +118,14 @@ class McpHandlers:
             record_tool(tool.name, time.perf_counter() - started, code)
             self._count(request, "tool", tool.name, failed=code is not None)
 
-    async def _reply(self, request: McpRequest, tool: ToolSpec, arguments: Any, progress: Progress) -> Reply:
+    async def _reply(
+        self, request: McpRequest, tool: ToolSpec, arguments: Any, progress: Progress, round_: Round | None
+    ) -> Answer:
         if isinstance(request.sender, Unavailable) and tool.substitute is not None:
             return await tool.substitute(self.services)
-        return await tool.handler(Call(request.caller, self.services, tool.name, tool.read_only, progress), arguments)
+        call = Call(request.caller, self.services, tool.name, tool.read_only, progress)
+        asked = await tool.ask(call, arguments, round_) if tool.ask is not None and round_ is not None else None
+        return await tool.handler(call, arguments) if asked is None else asked
 
     def count_resource(self, request: McpRequest, failed: bool) -> None:
         """Count a resource that was read, or was not."""
@@ -108,7 +134,7 @@ class McpHandlers:
     async def listen(self, context: Context, params: SubscriptionsListenRequestParams) -> SubscriptionsListenResult:
         """Tell which resources were written, until the stream ends; raises MCPError."""
         self._count(request_of(context), "resource", subscriptions.METHOD, failed=False)
-        return await subscriptions.listen(self.services, context, params)
+        return await subscriptions.listen(self.services, self.tools.values(), context, params)
 
     def _count(self, request: McpRequest, kind: Kind, name: str, *, failed: bool) -> None:
         """Count a call for its tenant, where that is known: in memory, so that nobody waits."""
@@ -132,26 +158,21 @@ async def _parsed(request: McpRequest, tool: ToolSpec, arguments: dict[str, Any]
     return await parse_beside(request.caller.tenant_id, tool.arguments, arguments)
 
 
-def create_server(services: Services) -> Server[Any]:
-    """The SDK's server over the catalogue."""
-    listed = {told: definition(told) for tool in CATALOGUE for told in (tool, *tool.dialects)}
-    answers = McpHandlers(services, listed)
-    resources = ResourceHandlers(services, answers.count_resource)
-    completions = CompletionHandlers(services)
-    hint = CacheHint(ttl_ms=LIST_TTL_MS, scope="private")
-    return Server(
+def create_server(services: Services, offer: Offer) -> Server[Any]:
+    """The SDK's server over what is offered."""
+    tools = offer.tools
+    listed = {told: definition(told) for tool in tools.values() for told in (tool, *tool.dialects)}
+    answers = McpHandlers(services, tools, listed)
+    resources = ResourceHandlers(services, tools, offer.resources, answers.count_resource)
+    prompts = PromptHandlers(offer.prompts, tools)
+    completions = CompletionHandlers(services, offer.prompts)
+    server: Server[Any] = Server(
         "recollect",
         version=__version__,
         title="Recollect",
         instructions=INSTRUCTIONS,
-        cache_hints={
-            "tools/list": hint,
-            "prompts/list": hint,
-            "resources/list": hint,
-            "resources/templates/list": hint,
-            "resources/read": CacheHint(ttl_ms=0, scope="private"),
-        },
-        get_tool_input_schema=lambda name: listed[TOOLS[name]].input_schema if name in TOOLS else None,
+        cache_hints=CACHE_HINTS,
+        get_tool_input_schema=lambda name: listed[tools[name]].input_schema if name in tools else None,
         on_list_tools=answers.list_tools,
         on_call_tool=answers.call_tool,
         on_list_resources=resources.list_resources,
@@ -162,10 +183,14 @@ def create_server(services: Services) -> Server[Any]:
         on_completion=completions.complete,
         on_subscriptions_listen=answers.listen,
     )
+    server.middleware.append(sealed_state(services.settings))
+    return server
 
 
 def definition(tool: ToolSpec) -> Tool:
     """A tool as MCP lists it: briefly, since every conversation pays for it."""
+    if tool.listed is not None:
+        return tool.listed
     return Tool(
         name=tool.name,
         title=tool.title,
@@ -187,8 +212,12 @@ def _hints(tool: ToolSpec) -> ToolAnnotations:
     )
 
 
-async def _result(request: McpRequest, reply: Reply, max_bytes: int | None, *, spaced: bool) -> CallToolResult:
+async def _result(
+    request: McpRequest, reply: Answer, max_bytes: int | None, *, spaced: bool
+) -> CallToolResult | InputRequiredResult:
     """A reply as the protocol tells it; a large one is made beside the event loop."""
+    if not isinstance(reply, Reply):
+        return reply
     encoded = bounded(reply.structured, max_bytes)
     if len(encoded) < LARGE or isinstance(request.sender, Unavailable):
         return _told(reply, encoded, spaced)

@@ -4,13 +4,13 @@ The specification asks for HTTP 403 with a challenge then, before anything else 
 an API key does not reach stay unknown to it.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 
 from recollect.caller import ROLE_SCOPES, Caller, Scope
-from recollect_gateway.mcp_endpoint.catalogue import TOOLS
 from recollect_gateway.mcp_endpoint.request import McpRequest
 from recollect_gateway.mcp_endpoint.tool import ToolSpec
 
@@ -26,22 +26,22 @@ class _Call(Struct):
     params: _Params | None = None
 
 
-def missing_scope(request: McpRequest, message: bytes) -> Scope | None:
+def missing_scope(request: McpRequest, message: bytes, tools: Mapping[str, ToolSpec]) -> Scope | None:
     """The scope that a call needs, the token lacks and the person's role holds; None where there is none."""
     caller = request.sender
     if not isinstance(caller, Caller) or caller.role is None or ROLE_SCOPES[caller.role] <= caller.scopes:
         return None
-    tool = _called(message)
+    tool = _called(message, tools)
     if tool is None or not request.selection.reaches(tool, caller):
         return None
     grantable = tool.scope in ROLE_SCOPES[caller.role] and not caller.may(tool.scope)
     return tool.scope if grantable else None
 
 
-def _called(message: bytes) -> ToolSpec | None:
+def _called(message: bytes, tools: Mapping[str, ToolSpec]) -> ToolSpec | None:
     try:
         call = msgspec.json.decode(message, type=_Call)
     except (msgspec.MsgspecError, RecursionError):
         return None
     named = call.params.name if call.method == "tools/call" and call.params else None
-    return TOOLS.get(named) if isinstance(named, str) else None
+    return tools.get(named) if isinstance(named, str) else None

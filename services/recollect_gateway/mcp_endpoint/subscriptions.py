@@ -4,7 +4,7 @@ What a client asks for is authorised before it is acknowledged: what it may not 
 out of the acknowledgement, and what is not there looks the same. Each notification says "read it again" and no more.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
@@ -33,11 +33,11 @@ from recollect.caller import Caller
 from recollect.notifications import service as notifications
 from recollect.notifications.model import Seen, Watched
 from recollect_gateway.calls import Call, Services
-from recollect_gateway.mcp_endpoint.catalogue import CATALOGUE
 from recollect_gateway.mcp_endpoint.errors import as_protocol_errors
 from recollect_gateway.mcp_endpoint.request import Context, McpRequest, request_of
 from recollect_gateway.mcp_endpoint.resource_uris import GRAPHS, KNOWLEDGE_GRAPH, MAX_LENGTH, parse_address
 from recollect_gateway.mcp_endpoint.resources import may_read_graphs, reads_officially
+from recollect_gateway.mcp_endpoint.tool import ToolSpec
 from recollect_gateway.streams import Look
 
 METHOD = "subscriptions/listen"
@@ -64,12 +64,14 @@ def listens(message: bytes) -> bool:
 class Subscription:
     """What one stream listens to, and how that was when it was looked at last.
 
-    `watched`: parts of graphs, by their address; `seen` is of the same order. `list_uris`: addresses of the list of
-    graphs. `tools`, `lists`: whether the lists of tools and of resources are listened to.
+    `catalogue`: every tool there is. `watched`: parts of graphs, by their address; `seen` is of the same order.
+    `list_uris`: addresses of the list of graphs. `tools`, `lists`: whether the lists of tools and of resources are
+    listened to.
     """
 
     services: Services
     request: McpRequest
+    catalogue: Collection[ToolSpec]
     watched: dict[str, Watched]
     list_uris: tuple[str, ...]
     lists: bool
@@ -135,11 +137,14 @@ class Subscription:
             return await notifications.look(tx, list(self.watched.values())), names
 
     def _offered(self, caller: Caller) -> frozenset[str]:
-        return frozenset(tool.name for tool in CATALOGUE if self.request.selection.offers(tool, caller))
+        return frozenset(tool.name for tool in self.catalogue if self.request.selection.offers(tool, caller))
 
 
 async def listen(
-    services: Services, context: Context, params: SubscriptionsListenRequestParams
+    services: Services,
+    catalogue: Collection[ToolSpec],
+    context: Context,
+    params: SubscriptionsListenRequestParams,
 ) -> SubscriptionsListenResult:
     """Acknowledge what is listened to, then tell what changes until the client leaves or the stream is ended."""
     request, meta = request_of(context), {SUBSCRIPTION_ID_META_KEY: context.request_id}
@@ -147,7 +152,7 @@ async def listen(
     with as_protocol_errors():
         caller = request.caller
         assert stream is not None, "the endpoint opens one for each such request"
-        subscription = subscription_of(services, request, params.notifications)
+        subscription = subscription_of(services, catalogue, request, params.notifications)
         await subscription.begin(caller)
     stream.listener.graphs = subscription.graphs
     acknowledged = SubscriptionsAcknowledgedNotificationParams(notifications=subscription.honored, _meta=meta)
@@ -163,7 +168,9 @@ async def listen(
     return SubscriptionsListenResult(_meta=meta)
 
 
-def subscription_of(services: Services, request: McpRequest, asked: SubscriptionFilter) -> Subscription:
+def subscription_of(
+    services: Services, catalogue: Collection[ToolSpec], request: McpRequest, asked: SubscriptionFilter
+) -> Subscription:
     """What of all that is asked for there is to listen to; raises MCPError for too much."""
     uris = list(dict.fromkeys(asked.resource_subscriptions or ()))
     if len(uris) > MAX_URIS or any(len(uri) > MAX_LENGTH for uri in uris):
@@ -172,6 +179,7 @@ def subscription_of(services: Services, request: McpRequest, asked: Subscription
     return Subscription(
         services,
         request,
+        catalogue,
         _watched(request, uris) if reads else {},
         tuple(uri for uri in uris if uri == GRAPHS) if reads else (),
         lists=bool(asked.resources_list_changed) and reads,

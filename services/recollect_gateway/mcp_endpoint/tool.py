@@ -1,16 +1,17 @@
 """Tools as data: what one is, and what its handler is handed."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import msgspec
-from mcp_types import CallToolResult
+from mcp_types import CallToolResult, InputRequiredResult, Tool
 
 from recollect.caller import Caller, Scope
 from recollect.errors import TooLarge
 from recollect_gateway.calls import Call, Services
 from recollect_gateway.mcp_endpoint.errors import tool_error
+from recollect_gateway.mcp_endpoint.rounds import Round
 from recollect_gateway.shapes import AsOf, GraphChoice, as_text
 
 
@@ -60,7 +61,12 @@ def bounded(structured: msgspec.Struct, max_bytes: int | None) -> bytes:
     return encoded
 
 
-Handler = Callable[[Call, Any], Awaitable[Reply]]
+Handler = Callable[[Call, Any], Awaitable[Reply | CallToolResult]]
+"""Answers a call with given arguments; a result that holds more than text and structure is told as it is."""
+
+Asker = Callable[[Call, Any, Round], Awaitable[InputRequiredResult | None]]
+"""What is to be asked of the client before a tool does anything; None: nothing, or it has been answered."""
+
 ErrorRenderer = Callable[[Exception], CallToolResult]
 Substitute = Callable[[Services], Awaitable[Reply]]
 """Answers in a tool's place while the database is away and nobody knows who calls: with nothing of any tenant."""
@@ -74,7 +80,8 @@ class ToolSpec:
 
     `render_error` is how the dialect of its toolset tells errors; `substitute` answers where a tool tells that the
     database is away by a result that is no error. `dialects`: how toolsets that it stands in as a guest tell it, each
-    where none of its own toolsets is chosen beside.
+    where none of its own toolsets is chosen beside. `ask` comes before the handler, at revisions where clients can be
+    asked back. `listed` is how the tool is listed where that does not follow from its types.
     """
 
     name: str
@@ -91,6 +98,8 @@ class ToolSpec:
     render_error: ErrorRenderer = tool_error
     substitute: Substitute | None = None
     dialects: tuple["ToolSpec", ...] = ()
+    ask: Asker | None = None
+    listed: Tool | None = field(default=None, compare=False)
 
     def dialect_for(self, chosen: frozenset[str]) -> "ToolSpec":
         """The tool as these toolsets tell it: its own shapes wherever one of its own toolsets is among them."""

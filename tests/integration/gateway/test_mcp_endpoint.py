@@ -30,10 +30,12 @@ from recollect_gateway.credentials import Authenticator
 from recollect_gateway.mcp_endpoint.catalogue import CATALOGUE
 from recollect_gateway.mcp_endpoint.endpoint import McpEndpoint
 from recollect_gateway.mcp_endpoint.errors import ERROR_META
+from recollect_gateway.mcp_endpoint.offer import RECOLLECT
 from recollect_gateway.oauth.resources import Resources
 from recollect_gateway.streams import Streams
 from tests.conftest import NewTenant
 from tests.support.gateway import (
+    LEGACY,
     MODERN,
     MODES,
     NewApiKey,
@@ -467,6 +469,33 @@ class TestBadRequests:
         assert answer["error"]["code"] == code
         keep_silence(response.text)
 
+    @pytest.mark.parametrize("revision", ["2024-11-05", "2025-03-26", "2025-06-18"])
+    async def test_batches_are_refused_at_revisions_that_had_them_too(
+        self, http: httpx2.AsyncClient, revision: str
+    ) -> None:
+        response = await http.post("/mcp", content=BAD_BODIES["batch"], headers=rpc_headers(revision))
+        assert (response.status_code, response.json()["error"]["code"]) == (400, -32600)
+
+    @pytest.mark.parametrize(
+        ("revision", "method"),
+        [
+            *((MODERN, method) for method in ("initialize", "ping", "logging/setLevel", "resources/subscribe")),
+            *((LEGACY, method) for method in ("server/discover", "tasks/list", "logging/setLevel")),
+        ],
+    )
+    async def test_methods_that_a_revision_does_not_have_are_not_found(
+        self, http: httpx2.AsyncClient, revision: str, method: str
+    ) -> None:
+        meta = {
+            "io.modelcontextprotocol/protocolVersion": revision,
+            "io.modelcontextprotocol/clientCapabilities": {},
+        }
+        body = {"jsonrpc": "2.0", "id": 7, "method": method, "params": {"_meta": meta, "level": "info", "uri": "a://b"}}
+        response = await http.post("/mcp", json=body, headers=rpc_headers(revision) | {"Mcp-Method": method})
+        answer = rpc_answer(response.text)
+        assert (answer["id"], answer["error"]["code"]) == (7, -32601)
+        assert response.status_code == (404 if revision == MODERN else 200)
+
     async def test_what_is_a_message_is_taken(self, http: httpx2.AsyncClient) -> None:
         """A notification and a client's answers, which nobody waits for."""
         head = '{"jsonrpc":"2.0","id":7,'
@@ -641,6 +670,7 @@ async def test_a_client_that_left_before_its_message_was_read_is_not_answered(
         admission,
         Resources(settings.base_url),
         Streams(ChangeBus(connect_redis(settings)), admission, settings),
+        RECOLLECT,
     )
     messages = [{"type": "http.request", "body": part, "more_body": True} for part in sent]
     answered: list[Any] = []

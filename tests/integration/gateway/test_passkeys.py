@@ -164,7 +164,7 @@ class TestSigningIn:
         assert_refused(await sign(http, replace(holder.device, user_handle=b"")))
 
     @pytest.mark.parametrize(
-        "credential", ["", "{}", "[]", "null", "x" * 20_000, '{"id": "AA", "rawId": "AA", "response": {}}', "\x00"]
+        "credential", ["", "{}", "[]", "null", "x" * 20_000, '{"id": "AA", "rawId": "AA", "response": {}}']
     )
     async def test_nonsense_is_refused_alike(self, http: httpx2.AsyncClient, credential: str) -> None:
         assert_refused(await present(http, await token_of(http, "/sign-in"), credential))

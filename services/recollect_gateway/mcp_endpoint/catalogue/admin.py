@@ -1,5 +1,6 @@
 """The tools of toolset `admin`."""
 
+from recollect_gateway.mcp_endpoint import confirmation
 from recollect_gateway.mcp_endpoint.tool import ToolSpec
 from recollect_gateway.mcp_endpoint.toolsets.admin import compaction, history, jobs, usage
 from recollect_gateway.mcp_endpoint.toolsets.jobs import JobOut
@@ -69,6 +70,7 @@ ADMIN: tuple[ToolSpec, ...] = (
         arguments=compaction.Compact,
         result=compaction.Compacted,
         handler=compaction.compact,
+        ask=confirmation.COMPACT,
         destructive=True,
         idempotent=True,
     ),
@@ -93,6 +95,7 @@ ADMIN: tuple[ToolSpec, ...] = (
         arguments=history.UndoChanges,
         result=history.Undone,
         handler=history.undo_changes,
+        ask=confirmation.UNDO_CHANGES,
         destructive=True,
         idempotent=True,
     ),

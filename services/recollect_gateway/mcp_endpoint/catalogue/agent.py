@@ -1,5 +1,6 @@
 """The tools of toolset `agent`."""
 
+from recollect_gateway.mcp_endpoint import confirmation
 from recollect_gateway.mcp_endpoint.tool import ToolSpec
 from recollect_gateway.mcp_endpoint.toolsets.agent import changes, memories, relations
 from recollect_gateway.operations.memories import RecalledMemories, RememberedMemories
@@ -56,6 +57,7 @@ AGENT: tuple[ToolSpec, ...] = (
         arguments=changes.Forget,
         result=changes.ForgottenMemories,
         handler=changes.forget,
+        ask=confirmation.FORGET,
         destructive=True,
         idempotent=True,
     ),

@@ -1,6 +1,7 @@
 """The tools of toolset `lineage`."""
 
 from recollect.caller import Scope
+from recollect_gateway.mcp_endpoint import confirmation
 from recollect_gateway.mcp_endpoint.tool import ToolSpec
 from recollect_gateway.mcp_endpoint.toolsets.lineage import edges, graphs, nodes, search, subgraphs
 
@@ -236,6 +237,7 @@ LINEAGE: tuple[ToolSpec, ...] = (
         arguments=graphs.DeleteGraph,
         result=graphs.DeletedGraph,
         handler=graphs.delete_graph,
+        ask=confirmation.DELETE_GRAPH,
         destructive=True,
         idempotent=True,
         needs=Scope.TENANT_ADMIN,

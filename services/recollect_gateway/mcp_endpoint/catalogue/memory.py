@@ -1,5 +1,6 @@
 """The tools of toolset `memory`."""
 
+from recollect_gateway.mcp_endpoint import confirmation
 from recollect_gateway.mcp_endpoint.catalogue.organized import ORGANIZED
 from recollect_gateway.mcp_endpoint.tool import ToolSpec
 from recollect_gateway.mcp_endpoint.toolsets.memory import (
@@ -55,6 +56,7 @@ MEMORY: tuple[ToolSpec, ...] = (
         arguments=entities.DeleteEntities,
         result=shapes.Done,
         handler=entities.delete_entities,
+        ask=confirmation.DELETE_ENTITIES,
         destructive=True,
         idempotent=True,
         dialects=(ORGANIZED["delete_entities"],),

@@ -1,5 +1,6 @@
 """The tools of toolset `organize`."""
 
+from recollect_gateway.mcp_endpoint import confirmation
 from recollect_gateway.mcp_endpoint.tool import ToolSpec
 from recollect_gateway.mcp_endpoint.toolsets.jobs import JobOut
 from recollect_gateway.mcp_endpoint.toolsets.organize import curation, hierarchy, maintenance, search, shapes, transfer
@@ -182,6 +183,7 @@ ORGANIZE: tuple[ToolSpec, ...] = (
         arguments=curation.MergeEntities,
         result=curation.MergedEntities,
         handler=curation.merge_entities,
+        ask=confirmation.MERGE_ENTITIES,
         destructive=True,
         idempotent=True,
     ),

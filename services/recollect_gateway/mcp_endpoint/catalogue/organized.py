@@ -4,6 +4,7 @@ They stand as dialects in the catalogue of toolset `memory`, by whose names they
 and the schema that is listed is that of what is answered.
 """
 
+from recollect_gateway.mcp_endpoint import confirmation
 from recollect_gateway.mcp_endpoint.tool import ToolSpec
 from recollect_gateway.mcp_endpoint.toolsets.memory import entities as official_entities
 from recollect_gateway.mcp_endpoint.toolsets.memory import graph, observations, relations, shapes
@@ -54,6 +55,7 @@ _ALL: tuple[ToolSpec, ...] = (
         arguments=official_entities.DeleteEntities,
         result=shapes.Done,
         handler=official_entities.delete_entities,
+        ask=confirmation.DELETE_ENTITIES,
         destructive=True,
         idempotent=True,
         render_error=organize_error,

@@ -1,0 +1,32 @@
+"""What an endpoint offers, as one value that the composition root passes."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from recollect_gateway.mcp_endpoint.catalogue import DEFAULT_TOOLSETS, TOOLS
+from recollect_gateway.mcp_endpoint.prompts import PROMPTS, PromptSpec
+from recollect_gateway.mcp_endpoint.resources import ResourceSpec
+from recollect_gateway.mcp_endpoint.tool import ToolSpec
+
+
+@dataclass(frozen=True)
+class Offer:
+    """Tools and prompts by name, and resources beside those of graphs.
+
+    `default_toolsets`: what a request is offered that names none.
+    """
+
+    tools: Mapping[str, ToolSpec]
+    prompts: Mapping[str, PromptSpec]
+    resources: tuple[ResourceSpec, ...]
+    default_toolsets: frozenset[str]
+
+    @cached_property
+    def toolsets(self) -> frozenset[str]:
+        """Every toolset that a tool stands in."""
+        return frozenset().union(*(tool.toolsets for tool in self.tools.values()))
+
+
+RECOLLECT = Offer(tools=TOOLS, prompts=PROMPTS, resources=(), default_toolsets=DEFAULT_TOOLSETS)
+"""What Recollect offers."""

@@ -1,0 +1,15 @@
+"""The gateway with the examples of the conformance suite mounted: `python -m tests.support.example_gateway`."""
+
+import uvicorn
+
+from recollect.platform.telemetry import configure_logging
+from recollect.settings import Settings
+from recollect_gateway.app import create_app
+from recollect_gateway.server import allow_open_files, server_config
+from tests.support.example_offer import with_examples
+
+if __name__ == "__main__":
+    chosen = Settings()
+    configure_logging(chosen)
+    allow_open_files(chosen)
+    uvicorn.Server(server_config(create_app(chosen, offer=with_examples()), chosen)).run()
