@@ -30,6 +30,7 @@ pytest_plugins = [
     "tests.support.gateway",
     "tests.support.actors",
     "tests.support.guards",
+    "tests.support.measured",
     "tests.support.people",
     "tests.support.rates",
     "tests.support.weights",

@@ -41,14 +41,15 @@ class Routes:
 
 
 def traced(app: Litestar, settings: Settings) -> Any:
-    """The ASGI application with HTTP spans, if telemetry is exported; else the application itself."""
-    if settings.otlp_endpoint is None:
+    """The ASGI application with HTTP spans and metrics, if telemetry is told; else the application itself."""
+    if not settings.tells_metrics:
         return app
     routes = Routes(route.path_format for route in app.routes)
 
     def named(scope: dict[str, Any]) -> tuple[str, dict[str, Any]]:
         method = scope.get("method", "")
-        return f"{method if method in _METHODS else 'HTTP'} {routes.of(scope['path'])}", {}
+        route = routes.of(scope["path"])
+        return f"{method if method in _METHODS else 'HTTP'} {route}", {"http.route": route}
 
     def without_names(span: Span, scope: dict[str, Any]) -> None:
         attributes = getattr(span, "attributes", {})

@@ -429,6 +429,17 @@ class Settings(BaseSettings):
     otlp_endpoint: str | None = Field(
         default=None, description="OTLP/HTTP collector, such as http://127.0.0.1:4318. Unset: no telemetry is made."
     )
+    metrics_port: int | None = Field(
+        default=None,
+        ge=0,
+        le=65535,
+        description="Port of its own at which a gateway or worker tells Prometheus its metrics, at `/metrics`: on one "
+        "machine, another for each process. Unset: none.",
+    )
+    metrics_host: str = Field(
+        default="127.0.0.1",
+        description="Address of that port. It asks for no credential: keep it to networks of your own.",
+    )
     log_format: str = Field(default="console", pattern="^(console|json)$", description="`console` or `json`.")
     log_level: str = Field(default="INFO", pattern="^(DEBUG|INFO|WARNING|ERROR)$", description="Least level logged.")
     data_dir: Path | None = Field(
@@ -475,6 +486,11 @@ class Settings(BaseSettings):
             raise InvalidInput(
                 "Set it to 32 random bytes or more before listening beyond this machine", path="RECOLLECT_KEY_SECRET"
             )
+
+    @property
+    def tells_metrics(self) -> bool:
+        """Whether anybody is told this process's metrics."""
+        return self.otlp_endpoint is not None or self.metrics_port is not None
 
     @property
     def base_url(self) -> str:

@@ -59,16 +59,16 @@ def configure_logging(settings: Settings) -> None:
 
 
 def configure_tracing(settings: Settings, service_name: str) -> Shutdown:
-    """Export traces and metrics over OTLP/HTTP, SQL and Redis spans included; call what comes back at the end.
+    """Tell traces, those of SQL and Redis included, and metrics; call what comes back at the end.
 
-    Does nothing when `otlp_endpoint` is unset. Shutting down waits at most about three seconds for a
-    collector that does not answer.
+    Does nothing where neither `otlp_endpoint` nor `metrics_port` is set. Shutting down waits at most about three
+    seconds for a collector that does not answer. Raises InvalidInput where the port cannot be had.
     """
-    if settings.otlp_endpoint is None:
+    if not settings.tells_metrics:
         return lambda: None
     from recollect.platform.otlp import install_exporters  # Takes long to load, and most processes need none.
 
-    return install_exporters(settings.otlp_endpoint, service_name)
+    return install_exporters(settings, service_name)
 
 
 def inject_context() -> dict[str, str]:

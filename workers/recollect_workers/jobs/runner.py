@@ -9,7 +9,7 @@ lease. A worker that dies loses its current step only; the job is claimed again 
 import asyncio
 import time
 from contextlib import AsyncExitStack
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 import structlog
@@ -21,8 +21,17 @@ from recollect.caller import Caller
 from recollect.errors import ErrorCode, RecollectError, Unauthenticated, Unavailable
 from recollect.jobs import leases
 from recollect.jobs.kinds import FINISHING
-from recollect.jobs.model import MAX_ATTEMPTS, Job, JobBounds, LeaseLost, StepPostponed, StepRefused, failure_of
-from recollect.platform.metrics import record_job_step
+from recollect.jobs.model import (
+    MAX_ATTEMPTS,
+    WORKER_LOST,
+    Job,
+    JobBounds,
+    LeaseLost,
+    StepPostponed,
+    StepRefused,
+    failure_of,
+)
+from recollect.platform.metrics import record_job, record_job_step
 from recollect.platform.telemetry import continued_span
 from recollect_workers.context import PreparedKind, WorkerContext
 
@@ -118,6 +127,7 @@ async def _run_steps(context: WorkerContext, caller: Caller, job: Job) -> None:
     if job.attempts > MAX_ATTEMPTS:
         async with context.database.transaction(caller) as tx:
             await leases.fail_lost_job(tx, job, bounds)
+        _record(job, "failed", str(WORKER_LOST.code))
         log.error("job failed: no worker survived its next step", **_named(caller, job))
         return
     over = job.cancel_requested
@@ -135,10 +145,13 @@ async def _run_steps(context: WorkerContext, caller: Caller, job: Job) -> None:
             return
         over = job.is_finished or job.cancel_requested or context.stopping.is_set() or time.monotonic() >= ends
     if job.is_finished:
+        _record(job, "succeeded")
         log.info("job succeeded", **_named(caller, job), done=job.done)
         return
     async with context.database.transaction(caller) as tx:
         await leases.release_job(tx, job, bounds)
+    if job.cancel_requested:
+        _record(job, "cancelled")
 
 
 async def take_step(context: WorkerContext, caller: Caller, job: Job) -> Job:
@@ -189,7 +202,13 @@ async def _note_failure(context: WorkerContext, caller: Caller, job: Job, error:
     if again:
         log.warning("job step failed, will be tried again", **told, exc_info=unforeseen)
     else:
+        _record(job, "failed", str(failure.code))
         log.error("job failed", **told, exc_info=unforeseen)
+
+
+def _record(job: Job, status: str, code: str | None = None) -> None:
+    began = job.started_at or job.created_at
+    record_job(job.kind, status, max((datetime.now(UTC) - began).total_seconds(), 0), code)
 
 
 def _named(caller: Caller, job: Job) -> dict[str, str]:
