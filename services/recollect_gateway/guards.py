@@ -20,6 +20,7 @@ from litestar.types import Scope as ASGIScope
 
 from recollect.caller import ROLE_SCOPES, Caller, Role, Scope
 from recollect.errors import InvalidInput
+from recollect_gateway.access_log import note_caller
 from recollect_gateway.admission import Admission
 from recollect_gateway.bodies import LARGE, require_few_values
 from recollect_gateway.credentials import Authenticator
@@ -77,6 +78,7 @@ class CallerMiddleware(ASGIMiddleware):
         admission.require_unrefused(scope)
         caller = await authenticator.caller_of_route(ASGIConnection(scope))
         scope["user"], scope["auth"] = caller, None
+        note_caller(scope, caller)
         async with admission.admitted(scope, caller), admission.at_work(caller) as slot:
             paced = PacedExchange(slot, receive, send)
             await next_app(scope, paced.receive, paced.send)

@@ -6,6 +6,7 @@ from typing import Any
 import uvicorn
 
 from recollect.settings import Settings
+from recollect_gateway.access_log import AccessLog
 from recollect_gateway.http_protocol import bounded
 from recollect_gateway.public_edge import PublicEdge
 
@@ -15,8 +16,9 @@ _OTHER_FILES = 512
 
 def server_config(app: Any, settings: Settings) -> uvicorn.Config:
     """How uvicorn serves the application, behind the public edge."""
+    edge = PublicEdge(app, settings)
     return uvicorn.Config(
-        PublicEdge(app, settings),
+        AccessLog(edge) if settings.access_log else edge,
         host=settings.host,
         port=settings.port,
         loop="uvloop",

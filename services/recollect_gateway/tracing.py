@@ -13,6 +13,7 @@ from opentelemetry.instrumentation.asgi import OpenTelemetryMiddleware
 from opentelemetry.trace import Span, get_current_span
 
 from recollect.settings import Settings
+from recollect_gateway.access_log import mcp_route, note_trace
 
 UNKNOWN = "unknown"
 """What stands for a path that no route has, and for a tool that there is not."""
@@ -33,10 +34,9 @@ class Routes:
 
     def of(self, path: str) -> str:
         """The route of a path, with the names of its parameters; UNKNOWN for none. That of MCP ends with its mount."""
-        if path.startswith("/t/"):
-            return "/t/{tenant}/mcp"
-        if path.startswith("/mcp/"):
-            return "/mcp"
+        mount = mcp_route(path)
+        if mount is not None:
+            return mount
         return next((template for route, template in self._routes if route.fullmatch(path)), UNKNOWN)
 
 
@@ -52,6 +52,7 @@ def traced(app: Litestar, settings: Settings) -> Any:
         return f"{method if method in _METHODS else 'HTTP'} {route}", {"http.route": route}
 
     def without_names(span: Span, scope: dict[str, Any]) -> None:
+        note_trace(scope, span)
         attributes = getattr(span, "attributes", {})
         for attribute in _PATH_ATTRIBUTES:
             if attribute in attributes:

@@ -440,6 +440,9 @@ class Settings(BaseSettings):
         default="127.0.0.1",
         description="Address of that port. It asks for no credential: keep it to networks of your own.",
     )
+    access_log: bool = Field(
+        default=True, description="Whether the gateway logs a line for each request, at the level INFO."
+    )
     log_format: str = Field(default="console", pattern="^(console|json)$", description="`console` or `json`.")
     log_level: str = Field(default="INFO", pattern="^(DEBUG|INFO|WARNING|ERROR)$", description="Least level logged.")
     data_dir: Path | None = Field(

@@ -35,6 +35,7 @@ from recollect.errors import (
     Unauthenticated,
     Unavailable,
 )
+from recollect_gateway.access_log import note_caller, note_code
 from recollect_gateway.admission import Admission
 from recollect_gateway.bodies import LARGE, require_few_values
 from recollect_gateway.calls import Services
@@ -103,6 +104,7 @@ class McpEndpoint:
             except RecollectError as error:
                 await self._problem(error, request)(scope, receive, send)
             except MCPError as error:
+                note_code(scope, str(error.error.code))
                 await _refusal(error)(scope, receive, send)
             else:
                 await self._answer(mcp_request, message, scope, receive, send)
@@ -148,6 +150,7 @@ class McpEndpoint:
         self._admission.require_unrefused(request.scope)
         caller = await self._caller(request, address.tenant)
         if isinstance(caller, Caller):
+            note_caller(request.scope, caller)
             await stack.enter_async_context(self._admission.admitted(request.scope, caller))
         return McpRequest(caller, _selection(address, request.headers), body)
 

@@ -28,6 +28,7 @@ from recollect.caller import Caller
 from recollect.errors import Unavailable
 from recollect.platform.computing import compute, in_one_slice
 from recollect.platform.metrics import record_tool
+from recollect_gateway.access_log import note_tool
 from recollect_gateway.bodies import LARGE
 from recollect_gateway.calls import Call, Progress, Services
 from recollect_gateway.mcp_endpoint import prompts
@@ -87,6 +88,7 @@ class McpHandlers:
             code = error_code(error)
             return tool.render_error(error)
         finally:
+            note_tool(context.request.scope if context.request else {}, tool.name, code)
             record_tool(tool.name, time.perf_counter() - started, code)
             self._count(request, "tool", tool.name, failed=code is not None)
 
