@@ -77,6 +77,10 @@ async def test_a_gateway_and_a_worker_tell_what_they_did(
         "recollect.cache.requests",
         "recollect.job.steps",
         "recollect.job.step.duration",
+        "recollect.job.duration",
+        "recollect.embedding.lag",
+        "recollect.queue.waiting",
+        "recollect.queue.oldest.age",
         "mcp.server.operation.duration",
     }
     assert all(f"`{name}`" in DOCUMENTED.read_text() for name in own)

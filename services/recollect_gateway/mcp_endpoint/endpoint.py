@@ -22,6 +22,7 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp.shared.exceptions import MCPError
 from mcp_types import JSONRPCError
+from opentelemetry.trace import get_current_span
 
 from recollect.caller import Caller, Scope
 from recollect.errors import (
@@ -152,7 +153,8 @@ class McpEndpoint:
         if isinstance(caller, Caller):
             note_caller(request.scope, caller)
             await stack.enter_async_context(self._admission.admitted(request.scope, caller))
-        return McpRequest(caller, _selection(address, request.headers), body)
+        http_span = get_current_span().get_span_context()
+        return McpRequest(caller, _selection(address, request.headers), body, http_span)
 
     async def _caller(self, request: AnyRequest, tenant: str | None) -> Caller | Unavailable:
         """Who calls, or why that cannot be found out now: each tool says so in its dialect, and does nothing else."""

@@ -21,6 +21,7 @@ from mcp_types import (
     Tool,
     ToolAnnotations,
 )
+from opentelemetry.trace import get_current_span
 
 from recollect import __version__
 from recollect.accounts.usage.model import Counts, Kind
@@ -35,6 +36,7 @@ from recollect_gateway.mcp_endpoint import prompts
 from recollect_gateway.mcp_endpoint.catalogue import CATALOGUE, TOOLS
 from recollect_gateway.mcp_endpoint.completion import CompletionHandlers
 from recollect_gateway.mcp_endpoint.errors import as_protocol_errors, error_code
+from recollect_gateway.mcp_endpoint.observed import observed
 from recollect_gateway.mcp_endpoint.request import Context, McpRequest, request_of
 from recollect_gateway.mcp_endpoint.resources import ResourceHandlers
 from recollect_gateway.mcp_endpoint.schema import listed_schema, outline
@@ -89,6 +91,8 @@ class McpHandlers:
             return tool.render_error(error)
         finally:
             note_tool(context.request.scope if context.request else {}, tool.name, code)
+            if code is not None:
+                get_current_span().set_attribute("recollect.error.code", code)
             record_tool(tool.name, time.perf_counter() - started, code)
             self._count(request, "tool", tool.name, failed=code is not None)
 
@@ -122,7 +126,7 @@ def create_server(services: Services) -> Server[Any]:
     resources = ResourceHandlers(services, answers.count_resource)
     completions = CompletionHandlers(services)
     hint = CacheHint(ttl_ms=LIST_TTL_MS, scope="private")
-    return Server(
+    server: Server[Any] = Server(
         "recollect",
         version=__version__,
         title="Recollect",
@@ -144,6 +148,8 @@ def create_server(services: Services) -> Server[Any]:
         on_get_prompt=prompts.get_prompt,
         on_completion=completions.complete,
     )
+    server.middleware.append(observed)
+    return server
 
 
 def definition(tool: ToolSpec) -> Tool:

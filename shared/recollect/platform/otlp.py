@@ -19,6 +19,7 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, Spa
 
 from recollect.platform.metric_readers import EXPORT_SECONDS as _EXPORT_SECONDS
 from recollect.platform.metric_readers import install_metrics
+from recollect.platform.span_names import QueryNames
 from recollect.settings import Settings
 
 _SHUTDOWN_SECONDS = 3.0
@@ -53,6 +54,7 @@ def install_exporters(settings: Settings, service_name: str) -> Callable[[], Non
 def _tracer_provider(endpoint: str, resource: Resource) -> TracerProvider:
     provider = TracerProvider(resource=resource, shutdown_on_exit=False)
     exporter = OTLPSpanExporter(endpoint=endpoint, timeout=_EXPORT_SECONDS)
+    provider.add_span_processor(QueryNames())
     provider.add_span_processor(BatchSpanProcessor(TextFreeExporter(exporter)))
     return provider
 

@@ -84,14 +84,48 @@ def extracted_context(carrier: Mapping[str, str]) -> Context:
 
 
 @contextmanager
-def continued_span(name: str, carrier: Mapping[str, str]) -> Iterator[trace.Span]:
-    """A span for work taken from a queue: it continues the carried trace, whatever surrounds it here."""
+def continued_span(name: str, carrier: Mapping[str, str], *, system: str = "postgresql") -> Iterator[trace.Span]:
+    """A span for work taken from a queue: it continues the carried trace, whatever surrounds it here.
+
+    Its name and attributes are those of OpenTelemetry's conventions for messaging. `system`: what holds the queue.
+    """
     token = context.attach(extracted_context(carrier))
+    attributes = queue_attributes(name, system, "process")
     try:
-        with trace.get_tracer(__name__).start_as_current_span(name, kind=trace.SpanKind.CONSUMER) as span:
+        tracer = trace.get_tracer(__name__)
+        with tracer.start_as_current_span(
+            f"process {name}", kind=trace.SpanKind.CONSUMER, attributes=attributes
+        ) as span:
             yield span
     finally:
         context.detach(token)
+
+
+@contextmanager
+def sending_span(name: str, *, system: str) -> Iterator[trace.Span]:
+    """A span for a word to a queue of that name: what is carried along from here makes it the parent."""
+    attributes = queue_attributes(name, system, "send")
+    tracer = trace.get_tracer(__name__)
+    with tracer.start_as_current_span(f"send {name}", kind=trace.SpanKind.PRODUCER, attributes=attributes) as span:
+        yield span
+
+
+def queue_attributes(name: str, system: str, operation: str) -> dict[str, str]:
+    """What the conventions for messaging say of a queue and what is done with it."""
+    return {
+        "messaging.system": system,
+        "messaging.destination.name": name,
+        "messaging.operation.name": operation,
+        "messaging.operation.type": operation,
+    }
+
+
+@contextmanager
+def step_span(name: str, **attributes: str | int) -> Iterator[trace.Span]:
+    """A span for a part of what this process does; attributes are named `recollect.` and theirs, `_` for a dot."""
+    named = {f"recollect.{key.replace('_', '.')}": value for key, value in attributes.items()}
+    with trace.get_tracer(__name__).start_as_current_span(name, attributes=named) as span:
+        yield span
 
 
 def current_trace_id() -> str | None:

@@ -116,8 +116,8 @@ async def embed_passages(
     `small_only`: of what few have written. Raises Unavailable when the database or the embedder is away.
     """
     run = _EmbeddingTurn(context, tenant_id, small_only=small_only)
-    with continued_span(EMBED_PASSAGES, carrier) as span:
-        span.set_attribute("recollect.tenant_id", str(tenant_id))
+    with continued_span(EMBED_PASSAGES, carrier, system="arq") as span:
+        span.set_attribute("recollect.tenant.id", str(tenant_id))
         try:
             return await run.go()
         finally:

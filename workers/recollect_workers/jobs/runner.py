@@ -32,7 +32,7 @@ from recollect.jobs.model import (
     failure_of,
 )
 from recollect.platform.metrics import record_job, record_job_step
-from recollect.platform.telemetry import continued_span
+from recollect.platform.telemetry import continued_span, step_span
 from recollect_workers.context import PreparedKind, WorkerContext
 
 TURN_SECONDS = 5.0
@@ -111,7 +111,7 @@ async def take_turn(context: WorkerContext, tenant_id: UUID, job: Job) -> None:
     caller = worker_caller(tenant_id, subject=job.created_by)
     carrier = {"traceparent": job.traceparent} if job.traceparent else {}
     with continued_span(job.kind, carrier) as span:
-        span.set_attributes({"recollect.tenant_id": str(tenant_id), "recollect.job_id": str(job.id)})
+        span.set_attributes({"recollect.tenant.id": str(tenant_id), "recollect.job.id": str(job.id)})
         try:
             await _run_steps(context, caller, job)
         except LeaseLost:
@@ -165,6 +165,7 @@ async def take_step(context: WorkerContext, caller: Caller, job: Job) -> Job:
     kind = context.kinds[job.kind]
     try:
         async with asyncio.timeout(bounds.lease.total_seconds()), AsyncExitStack() as stack:
+            stack.enter_context(step_span(f"step {job.kind}", job_kind=job.kind, tenant_id=str(caller.tenant_id)))
             await _require_standing(context, caller, job)
             do_step = await kind.prepare(context, caller, job) if isinstance(kind, PreparedKind) else kind
             tx = await stack.enter_async_context(context.database.transaction(caller))
