@@ -429,6 +429,16 @@ class Settings(BaseSettings):
     otlp_endpoint: str | None = Field(
         default=None, description="OTLP/HTTP collector, such as http://127.0.0.1:4318. Unset: no telemetry is made."
     )
+    trace_ratio: float = Field(
+        default=1.0,
+        ge=0,
+        le=1,
+        description="Share of traces that are sent whatever became of them, alike in all processes. What failed or "
+        "was slow is sent in any case.",
+    )
+    trace_slow_seconds: float = Field(
+        default=1.0, gt=0, description="How long a span takes that has its trace sent for being slow."
+    )
     metrics_port: int | None = Field(
         default=None,
         ge=0,

@@ -14,11 +14,13 @@ from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExport
 from opentelemetry.instrumentation.asyncpg import AsyncPGInstrumentor
 from opentelemetry.instrumentation.redis import RedisInstrumentor
 from opentelemetry.sdk.resources import Resource
-from opentelemetry.sdk.trace import Event, ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace import Event, ReadableSpan, SpanProcessor, TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
+from opentelemetry.sdk.trace.sampling import ALWAYS_ON
 
 from recollect.platform.metric_readers import EXPORT_SECONDS as _EXPORT_SECONDS
 from recollect.platform.metric_readers import install_metrics
+from recollect.platform.sampling import KeepErrorsAndSlow
 from recollect.platform.span_names import QueryNames
 from recollect.settings import Settings
 
@@ -36,7 +38,7 @@ def install_exporters(settings: Settings, service_name: str) -> Callable[[], Non
     endings = [install_metrics(settings, resource)] if settings.tells_metrics else []
     instrumentors: tuple[Any, ...] = ()
     if settings.otlp_endpoint is not None:
-        tracing = _tracer_provider(f"{settings.otlp_endpoint.rstrip('/')}/v1/traces", resource)
+        tracing = _tracer_provider(settings, f"{settings.otlp_endpoint.rstrip('/')}/v1/traces", resource)
         trace.set_tracer_provider(tracing)
         endings.append(tracing.shutdown)
         instrumentors = (AsyncPGInstrumentor(), RedisInstrumentor())  # type: ignore[no-untyped-call]
@@ -51,11 +53,15 @@ def install_exporters(settings: Settings, service_name: str) -> Callable[[], Non
     return shutdown
 
 
-def _tracer_provider(endpoint: str, resource: Resource) -> TracerProvider:
-    provider = TracerProvider(resource=resource, shutdown_on_exit=False)
+def _tracer_provider(settings: Settings, endpoint: str, resource: Resource) -> TracerProvider:
+    # Everything is recorded: what a client says of sampling must not hide that its call failed.
+    provider = TracerProvider(resource=resource, sampler=ALWAYS_ON, shutdown_on_exit=False)
     exporter = OTLPSpanExporter(endpoint=endpoint, timeout=_EXPORT_SECONDS)
+    telling: SpanProcessor = BatchSpanProcessor(TextFreeExporter(exporter))
+    if settings.trace_ratio < 1:
+        telling = KeepErrorsAndSlow(telling, ratio=settings.trace_ratio, slow_seconds=settings.trace_slow_seconds)
     provider.add_span_processor(QueryNames())
-    provider.add_span_processor(BatchSpanProcessor(TextFreeExporter(exporter)))
+    provider.add_span_processor(telling)
     return provider
 
 

@@ -57,6 +57,19 @@ shutdown()
 """
 
 
+SAMPLED = """
+from opentelemetry import trace
+from recollect.platform.telemetry import configure_tracing, extracted_context
+from recollect.settings import Settings
+shutdown = configure_tracing(Settings(), "recollect-test")
+for flags, fails in (("01", False), ("00", True)):
+    asked = extracted_context({"traceparent": f"00-{'f' * 32}-b7ad6b7169203331-{flags}"})
+    with trace.get_tracer("test").start_as_current_span("failed" if fails else "well", context=asked) as span:
+        if fails:
+            span.set_status(trace.StatusCode.ERROR)
+shutdown()
+"""
+
 SERVED = """
 import os, sys, urllib.error, urllib.request
 from recollect.platform.metrics import record_tool
@@ -194,6 +207,12 @@ def test_what_is_logged_steers_no_terminal(form: str) -> None:
     assert "title" in said
     assert all(line.isprintable() for line in said.splitlines())
     assert not any(line.startswith("forged") for line in said.splitlines())
+
+
+def test_of_a_small_share_what_failed_is_sent_all_the_same_whatever_the_client_asked_for() -> None:
+    with collecting() as collector:
+        run(SAMPLED, RECOLLECT_OTLP_ENDPOINT=collector.endpoint, RECOLLECT_TRACE_RATIO="0.1")
+        assert [span.name for span in collector.spans] == ["failed"]
 
 
 def test_prometheus_is_told_the_metrics_at_a_port_of_their_own_until_the_end() -> None:
