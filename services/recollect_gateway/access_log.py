@@ -13,6 +13,7 @@ import structlog
 from opentelemetry import trace
 
 from recollect.caller import Caller
+from recollect.errors import ErrorCode
 
 _KEY = "recollect.access"
 _PROBES = "/health/"
@@ -59,7 +60,7 @@ class AccessLog:
             if record.status is not None:  # Where nobody waits for an answer any more, none is begun.
                 code = "ok" if record.status < 400 else "error"
         except Exception:
-            code = "internal"
+            code = str(ErrorCode.INTERNAL)
             raise
         finally:
             record.code = record.code or code

@@ -12,6 +12,7 @@ from mcp.shared.exceptions import MCPError
 from opentelemetry.trace import Span, get_current_span
 
 from recollect.caller import Caller
+from recollect.errors import ErrorCode
 from recollect.platform.metrics import record_operation
 from recollect_gateway.mcp_endpoint.catalogue import TOOLS
 from recollect_gateway.mcp_endpoint.prompts import PROMPTS
@@ -66,7 +67,7 @@ async def observed(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> 
         code = str(told["code"]) if isinstance(told, dict) and "code" in told else str(error.error.code)
         raise
     except Exception:
-        code = "internal"
+        code = str(ErrorCode.INTERNAL)
         raise
     finally:
         record_operation(method, time.perf_counter() - began, code or None)
