@@ -30,6 +30,7 @@ pytest_plugins = [
     "tests.support.gateway",
     "tests.support.actors",
     "tests.support.guards",
+    "tests.support.measured",
     "tests.support.people",
     "tests.support.rates",
     "tests.support.weights",
@@ -136,6 +137,7 @@ def settings(database_url: str, owner_url: str, redis_url: str) -> Settings:
         owner_database_url=owner_url,
         redis_url=redis_url,
         embedder="wordllama",
+        access_log=False,  # A line for each of the run's requests; tests of it have it on.
         database_acquire_seconds=MAX_WAIT_SECONDS,
         failed_keys_per_minute=1_000_000,  # All tests have one address, and some try many keys.
         public_requests_per_minute=1_000_000,

@@ -18,13 +18,14 @@ def main() -> None:
     configure_logging(settings)
     # uvicorn raises the signal again when it has stopped; this lets the last spans out before the process ends.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    shutdown = configure_tracing(settings, "recollect-gateway")
     try:
-        serve(settings)
+        shutdown = configure_tracing(settings, "recollect-gateway")
+        try:
+            serve(settings)
+        finally:
+            shutdown()
     except RecollectError as error:
         sys.exit(f"recollect: {error}")
-    finally:
-        shutdown()
 
 
 def serve(settings: Settings) -> None:

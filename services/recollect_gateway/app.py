@@ -32,6 +32,7 @@ from recollect.platform.text_records import TextRecords
 from recollect.retrieval.recall.cache import RecallCache
 from recollect.retrieval.recall.questions import QuestionEncoder
 from recollect.settings import Settings
+from recollect_gateway.access_log import note_route
 from recollect_gateway.admission import AddressLimits, Admission, by_address, tell_limits
 from recollect_gateway.calls import Services
 from recollect_gateway.credentials import Authenticator
@@ -108,7 +109,7 @@ def create_app(settings: Settings, *, offer: Offer = RECOLLECT, on_start: Callab
         [mcp, HealthController, *_management_api(), _pages(), _oauth()],
         lifespan=[lifespan],
         exception_handlers={Exception: lambda request, error: problem_response(error, request)},
-        before_send=[tell_limits],
+        before_send=[tell_limits, note_route],
         request_max_body_size=settings.max_request_bytes,
         openapi_config=document_config(),
         logging_config=None,

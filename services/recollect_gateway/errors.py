@@ -13,6 +13,7 @@ from litestar.typing import FieldDefinition
 from msgspec import Struct
 
 from recollect.errors import ErrorCode, ErrorKind, RecollectError, TooManyRequests
+from recollect_gateway.access_log import note_code
 from recollect_gateway.shapes import plain_words
 
 STATUS = {
@@ -140,6 +141,12 @@ TELLING = RESPONSES | {304: ResponseSpec(None, description="Not changed", genera
 
 def problem_response(error: Exception, request: Request[Any, Any, Any]) -> Response["Problem"]:
     """Any error as problem details; faults of ours are logged whole and told as one plain sentence."""
+    answer = _answer_to(error, request)
+    note_code(request.scope, answer.content.code)
+    return answer
+
+
+def _answer_to(error: Exception, request: Request[Any, Any, Any]) -> Response["Problem"]:
     match error:
         case TooManyRequests():
             return _problem(429, error.code, error.message, None, {"Retry-After": str(error.seconds)})
@@ -152,7 +159,7 @@ def problem_response(error: Exception, request: Request[Any, Any, Any]) -> Respo
         case HTTPException() if error.status_code < 500:
             code = CODES.get(error.status_code, ErrorCode.INVALID_INPUT)
             return _problem(error.status_code, code, error.detail, None)
-    log.error("request failed", path=request.url.path, exc_info=error)
+    log.error("request failed", route=request.scope.get("path_template"), exc_info=error)
     detail = "Something went wrong on our side. Try again; if it stays, tell an operator."
     return _problem(500, ErrorCode.INTERNAL, detail, None)
 

@@ -21,6 +21,7 @@ from litestar.types import Scope as ASGIScope
 
 from recollect.caller import ROLE_SCOPES, Caller, Role, Scope
 from recollect.errors import InvalidInput
+from recollect_gateway.access_log import note_caller
 from recollect_gateway.admission import Admission
 from recollect_gateway.bodies import LARGE, require_few_values
 from recollect_gateway.credentials import Authenticator
@@ -83,6 +84,7 @@ class CallerMiddleware(ASGIMiddleware):
         with admission.expected(scope):
             caller = await authenticator.caller_of_route(ASGIConnection(scope))
         scope["user"], scope["auth"] = caller, None
+        note_caller(scope, caller)
         async with AsyncExitStack() as place:
             await place.enter_async_context(admission.admitted(scope, caller))
             slot = await place.enter_async_context(admission.at_work(caller))

@@ -21,6 +21,7 @@ import msgspec
 
 from recollect.errors import ErrorCode
 from recollect.settings import Settings
+from recollect_gateway.access_log import note_code
 from recollect_gateway.errors import MEDIA_TYPE, TITLES, Problem
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
@@ -127,6 +128,7 @@ class PublicEdge:
         refusal = _odd_method(request) or _odd_path(request) or self._hosts.refuse(request)
         refusal = refusal or self._origins.refuse(request)
         if refusal is not None:
+            note_code(scope, str(refusal.code))
             await _answer(sending, refusal.status, _refusal_headers(refusal), refusal.body())
         elif request.preflight:
             await _answer(sending, 204, [], b"")

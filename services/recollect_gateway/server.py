@@ -9,6 +9,7 @@ import uvicorn
 from litestar import Litestar
 
 from recollect.settings import Settings
+from recollect_gateway.access_log import AccessLog
 from recollect_gateway.http_protocol import bounded
 from recollect_gateway.public_edge import PublicEdge
 from recollect_gateway.streams import Streams
@@ -43,8 +44,9 @@ def drain_of(app: Litestar) -> Callable[[], None]:
 
 def server_config(app: Any, settings: Settings) -> uvicorn.Config:
     """How uvicorn serves the application, behind the public edge."""
+    edge = PublicEdge(app, settings)
     return uvicorn.Config(
-        PublicEdge(app, settings),
+        AccessLog(edge) if settings.access_log else edge,
         host=settings.host,
         port=settings.port,
         loop="uvloop",

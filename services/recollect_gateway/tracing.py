@@ -13,6 +13,7 @@ from opentelemetry.instrumentation.asgi import OpenTelemetryMiddleware
 from opentelemetry.trace import Span, get_current_span
 
 from recollect.settings import Settings
+from recollect_gateway.access_log import mcp_route, note_trace
 
 UNKNOWN = "unknown"
 """What stands for a path that no route has, and for a tool that there is not."""
@@ -33,24 +34,25 @@ class Routes:
 
     def of(self, path: str) -> str:
         """The route of a path, with the names of its parameters; UNKNOWN for none. That of MCP ends with its mount."""
-        if path.startswith("/t/"):
-            return "/t/{tenant}/mcp"
-        if path.startswith("/mcp/"):
-            return "/mcp"
+        mount = mcp_route(path)
+        if mount is not None:
+            return mount
         return next((template for route, template in self._routes if route.fullmatch(path)), UNKNOWN)
 
 
 def traced(app: Litestar, settings: Settings) -> Any:
-    """The ASGI application with HTTP spans, if telemetry is exported; else the application itself."""
-    if settings.otlp_endpoint is None:
+    """The ASGI application with HTTP spans and metrics, if telemetry is told; else the application itself."""
+    if not settings.tells_metrics:
         return app
     routes = Routes(route.path_format for route in app.routes)
 
     def named(scope: dict[str, Any]) -> tuple[str, dict[str, Any]]:
         method = scope.get("method", "")
-        return f"{method if method in _METHODS else 'HTTP'} {routes.of(scope['path'])}", {}
+        route = routes.of(scope["path"])
+        return f"{method if method in _METHODS else 'HTTP'} {route}", {"http.route": route}
 
     def without_names(span: Span, scope: dict[str, Any]) -> None:
+        note_trace(scope, span)
         attributes = getattr(span, "attributes", {})
         for attribute in _PATH_ATTRIBUTES:
             if attribute in attributes:

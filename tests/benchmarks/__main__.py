@@ -14,7 +14,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
 
@@ -43,6 +43,7 @@ from tests.benchmarks.neighbours.run import MeasuredBeside, measure_crowd, measu
 from tests.benchmarks.report import WIDTH, Report, calls_document, machine, print_report
 from tests.benchmarks.run import run
 from tests.benchmarks.stack import EMBEDDER, WORKER_LOGIN, Stack, running_stack
+from tests.benchmarks.telemetry import MeasuredTelling, measure_telemetry, telemetry_table
 from tests.benchmarks.transfer import measure_transfer, transfer_table
 from tests.benchmarks.web import LEAST as LEAST_WEB
 from tests.benchmarks.wire import LEGACY, REVISIONS
@@ -60,9 +61,11 @@ NEIGHBOURS = "neighbours"
 """The group of what tenants notice of each other."""
 LISTENERS = "listeners"
 """The group of open streams."""
+TELEMETRY = "telemetry"
+"""The group of what telling traces and metrics costs."""
 COST = "cost"
 """The group of what calls cost in processor time. The last: where the time is up before, the others are measured."""
-OTHERS = (RECALL, TRANSFER, DUPLICATES, EMBEDDING, FAIRNESS, NEIGHBOURS, LISTENERS, COST)
+OTHERS = (RECALL, TRANSFER, DUPLICATES, EMBEDDING, FAIRNESS, NEIGHBOURS, LISTENERS, TELEMETRY, COST)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -96,6 +99,8 @@ def _tell(reports: "Reports", path: Path | None) -> None:
         Console(width=WIDTH).print(listeners_table(reports.calls.listeners))
     if reports.neighbours:
         Console(width=WIDTH).print(neighbours_table(reports.neighbours))
+    if reports.telling:
+        Console(width=WIDTH).print(telemetry_table(reports.telling))
     if reports.costs:
         print(cost_markdown(reports.costs, os.cpu_count() or 1))
     if path:
@@ -110,6 +115,7 @@ class Reports:
     latency: LatencyReport
     costs: list[SizeCosts]
     neighbours: list[MeasuredBeside]
+    telling: list[MeasuredTelling] = field(default_factory=list)
 
     def print(self, console: Console) -> None:
         """What was measured of both."""
@@ -124,6 +130,7 @@ class Reports:
             "recall": latency_document(self.latency),
             "cost": self.costs,
             "neighbours": self.neighbours,
+            "telemetry": self.telling,
         }
         path.write_bytes(msgspec.json.format(msgspec.json.encode(document)))
 
@@ -150,6 +157,9 @@ async def _measure(options: argparse.Namespace, reports: Reports, console: Conso
             await _neighbours(options, reports.neighbours, console)
         elif group == LISTENERS:
             await _listeners(options, reports.calls)
+        elif group == TELEMETRY:
+            with _stack() as stack:
+                await measure_telemetry(stack, options.telemetry_turns, reports.telling)
         elif group == COST:
             await _cost(options, reports.costs, console)
         elif (calls := PLANS[group](sizes[group], options.rounds, options.revision, options.only)).calls:
@@ -267,6 +277,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--cost-calls", type=_at_least(20), default=200, help="calls of each tool of group cost (200)")
     parser.add_argument("--mix-seconds", type=float, default=10.0, help="of each mix of group cost (10; 0: none)")
+    parser.add_argument("--telemetry-turns", type=_at_least(1), default=50, help="of ten calls, of group telemetry")
     parser.add_argument("--rounds", type=_at_least(1), default=50, help="samples of each call at each size (50)")
     parser.add_argument("--only", action="append", default=[], help="a call to measure, by tool or label; repeatable")
     parser.add_argument("--revision", choices=REVISIONS, default=LEGACY, help=f"MCP revision to speak ({LEGACY})")

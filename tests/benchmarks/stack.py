@@ -66,14 +66,18 @@ class Stack:
         await _answers(self.gateway, self.settings.port)
 
     @asynccontextmanager
-    async def another_gateway(self, name: str, database_url: str) -> AsyncIterator[tuple[Server, int]]:
+    async def another_gateway(
+        self, name: str, database_url: str, **variables: str
+    ) -> AsyncIterator[tuple[Server, int]]:
         """One more gateway, on a port of its own, with its own way to PostgreSQL; stopped at the end.
+
+        `variables`: of its environment, beside the stack's.
 
         Raises RuntimeError if it ended or takes too long.
         """
         with claimed_port(_HOST, 0) as port:
             settings = self.settings.model_copy(update={"port": port, "database_url": database_url})
-        gateway = _command(self.gateway.log.parent, name, _GATEWAY, _environment(settings))
+        gateway = _command(self.gateway.log.parent, name, _GATEWAY, _environment(settings) | variables)
         gateway.start()
         try:
             await _answers(gateway, port)

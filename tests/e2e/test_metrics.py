@@ -12,6 +12,7 @@ import httpx2
 import pytest
 
 from recollect.caller import Caller
+from recollect.platform.metric_readers import HTTP_ATTRIBUTES
 from recollect.settings import Settings
 from tests.e2e.test_trace import free_port, gateway
 from tests.support.gateway import NewApiKey, eventually
@@ -78,6 +79,10 @@ async def test_a_gateway_and_a_worker_tell_what_they_did(
         "recollect.cache.requests",
         "recollect.job.steps",
         "recollect.job.step.duration",
+        "recollect.job.duration",
+        "recollect.embedding.lag",
+        "recollect.queue.waiting",
+        "recollect.queue.oldest.age",
         "mcp.server.operation.duration",
     }
     assert all(f"`{name}`" in DOCUMENTED.read_text() for name in own)
@@ -110,6 +115,13 @@ async def test_a_gateway_without_redis_tells_that_it_counts_alone_and_whom_it_re
             frozenset({("recollect.limit", "tenant")}): 2
         }
         assert collector.points("recollect.rate.fallbacks")[frozenset()].as_int == 1
+        http = {
+            (dict(at)["http.route"], dict(at)["http.response.status_code"]): point.count
+            for at, point in collector.points("http.server.request.duration").items()
+        }
+        assert http == {("/v1/graphs", 200): 1, ("/v1/graphs", 429): 2}
+        named = {key for at in collector.points("http.server.request.duration") for key, _ in at}
+        assert named <= HTTP_ATTRIBUTES
     for name in ("recollect.requests.refused", "recollect.rate.fallbacks"):
         assert f"`{name}`" in DOCUMENTED.read_text()
 

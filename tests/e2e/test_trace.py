@@ -26,6 +26,7 @@ TRACE_ID = "0af7651916cd43dd8448eb211c80319c"
 CLIENT_SPAN = "b7ad6b7169203331"
 SECRET_TEXT = "the heron nests in the third alder"
 SECRET_NAME = "Zebulon-quixote"
+DB_SYSTEMS = {"db.system.name", "db.system"}  # The instrumentation of Redis may know the old name only.
 
 
 @pytest.fixture
@@ -46,6 +47,7 @@ def collector() -> Iterator[Collector]:
 async def test_one_trace_from_the_client_to_the_job(
     settings: Settings,
     api_key: str,
+    caller: Caller,
     collector: Collector,
     tmp_path: Path,
     carrier: str,
@@ -63,14 +65,47 @@ async def test_one_trace_from_the_client_to_the_job(
     # Both processes have ended, each after it had told all of its spans.
     spans = {span.span_id.hex(): span for span in collector.spans if span.trace_id.hex() == TRACE_ID}
     assert len([span for span in spans.values() if span.parent_span_id.hex() not in spans]) == 1
-    tool, job = named(spans, "tools/call remember"), named(spans, "embed_passages")
+    tool, job = named(spans, "tools/call remember"), named(spans, "process embed_passages")
     assert CLIENT_SPAN in ancestors(spans, tool)
     assert tool.span_id.hex() in ancestors(spans, job)
     below_tool = [span for span in spans.values() if tool.span_id.hex() in ancestors(spans, span)]
-    systems = {item.value.string_value for span in below_tool for item in span.attributes if item.key == "db.system"}
+    systems = {item.value.string_value for span in below_tool for item in span.attributes if item.key in DB_SYSTEMS}
     assert systems == {"postgresql", "redis"}
     assert any(job.span_id.hex() in ancestors(spans, span) for span in spans.values())
     assert SECRET_TEXT.encode() not in collector.raw
+    assert_conventions(spans, tool, job, caller)
+    [http] = [span for span in collector.spans if span.name == "POST /mcp"]
+    is_linked = [link.span_id for link in tool.links] == [http.span_id]
+    assert is_linked == (carrier == "_meta"), "beside the client's own span, that of the HTTP request is told"
+    assert (tool.parent_span_id == http.span_id) == (carrier == "header")
+
+
+def assert_conventions(spans: dict[str, Span], tool: Span, job: Span, caller: Caller) -> None:
+    """Names and attributes as OpenTelemetry's conventions have them."""
+    sent = named(spans, "send embed_passages")
+    assert sent.span_id.hex() in ancestors(spans, job)
+    embedding = next(span for span in spans.values() if span.name.startswith("embeddings "))
+    assert {tool.span_id.hex(), job.span_id.hex()} & set(ancestors(spans, embedding))
+    for span in (tool, job, sent):
+        assert told(span)["recollect.tenant.id"] == str(caller.tenant_id)
+    assert told(tool)["mcp.method.name"] == "tools/call"
+    assert told(tool)["gen_ai.tool.name"] == "remember"
+    assert (
+        told(job).items()
+        >= {
+            "messaging.system": "arq",
+            "messaging.operation.type": "process",
+            "messaging.destination.name": "embed_passages",
+        }.items()
+    )
+    queries = [told(span) for span in spans.values() if told(span).get("db.system.name") == "postgresql"]
+    assert "SELECT graphs.lock_graph" in {query.get("db.query.summary") for query in queries}
+    assert any(query.get("db.operation.name") == "INSERT" for query in queries)
+
+
+def told(span: Span) -> dict[str, str]:
+    """The attributes that are texts."""
+    return {item.key: item.value.string_value for item in span.attributes}
 
 
 async def test_spans_tell_no_names_that_people_chose(settings: Settings, api_key: str, collector: Collector) -> None:
@@ -83,10 +118,13 @@ async def test_spans_tell_no_names_that_people_chose(settings: Settings, api_key
         for path in (f"/v1/graphs/{SECRET_NAME}", f"/v1/graphs/{SECRET_NAME}/memories", f"/{SECRET_NAME}"):
             client.get(f"{address}{path}", params={"graph": SECRET_NAME})
         assert "Unknown tool" in client.post(f"{address}/mcp", json=message, headers=mcp).text
+        for method in ("prompts/get", "tools/list", SECRET_NAME):
+            odd = message | {"id": SECRET_NAME, "method": method, "params": {"name": SECRET_NAME}}
+            client.post(f"{address}/mcp", json=odd, headers=mcp)
         client.post(f"{address}/t/{SECRET_NAME}/mcp", json=message, headers=mcp)
-    assert {"GET /v1/graphs/{name}", "GET /v1/graphs/{name}/memories", "GET unknown", "POST /mcp", "tools/call"} <= {
-        span.name for span in collector.spans
-    }
+    routes = {"GET /v1/graphs/{name}", "GET /v1/graphs/{name}/memories", "GET unknown", "POST /mcp"}
+    messages = {"tools/call", "prompts/get", "tools/list", "unknown"}
+    assert routes | messages <= {span.name for span in collector.spans}
     assert SECRET_NAME.encode() not in collector.raw
 
 

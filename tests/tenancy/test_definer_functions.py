@@ -40,6 +40,7 @@ FUNCTIONS = {
     "tenants_with_due_deliveries()": {"tenant_id"},
     "tenants_with_old_deliveries(kept interval)": {"tenant_id"},
     "tenants_with_compaction_to_check()": {"tenant_id"},
+    "waiting_work(most bigint)": {"queue", "waiting", "oldest_seconds"},
     "forget_statistics(among text[])": {"forget_statistics"},
     "find_person(person_email text)": {"id", "email", "name", "password_hash"},
     "find_session(secret_hash bytea)": {
@@ -645,3 +646,25 @@ async def test_tenants_with_old_deliveries_are_active_ones_whose_deliveries_are_
     assert {mine, other} & await tenants_in(attacker, OLD_DELIVERIES) == {mine}
     await owner.execute("UPDATE tenants SET status = 'suspended' WHERE id = $1", mine)
     assert mine not in await tenants_in(attacker, OLD_DELIVERIES)
+
+
+async def test_what_waits_is_told_in_numbers_of_all_active_tenants(
+    neighbours: Neighbours, owner: asyncpg.Connection
+) -> None:
+    """In one snapshot, so that no other test's work is seen to come and go."""
+    call = "SELECT queue, waiting, oldest_seconds FROM recollect.waiting_work($1)"
+    rolled_back = owner.transaction(isolation="repeatable_read")
+    await rolled_back.start()
+    try:
+        before = {row["queue"]: row for row in await owner.fetch(call, 100_000)}
+        await owner.execute(
+            "UPDATE tenants SET status = 'suspended' WHERE id = ANY ($1)", [n.caller.tenant_id for n in neighbours]
+        )
+        after = {row["queue"]: row for row in await owner.fetch(call, 100_000)}
+        few = {row["queue"]: row["waiting"] for row in await owner.fetch(call, 0)}
+    finally:
+        await rolled_back.rollback()
+    assert before.keys() == after.keys() == {"passages", "jobs", "deliveries"}
+    assert before["passages"]["waiting"] > after["passages"]["waiting"]
+    assert 0 < before["passages"]["oldest_seconds"] < 86_400
+    assert set(few.values()) == {0}

@@ -32,13 +32,14 @@ def main(more: Mapping[str, Kind] = {}) -> None:
     """Run a worker from the environment until SIGTERM or SIGINT; it knows `more` kinds of job than its own."""
     settings = Settings()
     configure_logging(settings)
-    shutdown_tracing = configure_tracing(settings, "recollect-worker")
     try:
-        asyncio.run(run_until_signal(settings, more))
+        shutdown_tracing = configure_tracing(settings, "recollect-worker")
+        try:
+            asyncio.run(run_until_signal(settings, more))
+        finally:
+            shutdown_tracing()
     except RecollectError as error:
         raise SystemExit(f"recollect worker: {error}") from None
-    finally:
-        shutdown_tracing()
 
 
 async def run_until_signal(settings: Settings, more: Mapping[str, Kind]) -> None:

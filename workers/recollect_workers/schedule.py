@@ -14,6 +14,7 @@ from recollect.errors import RecollectError
 from recollect_workers.context import WorkerContext
 from recollect_workers.jobs import (
     audit,
+    backlog,
     compaction,
     duplicates,
     embedding,
@@ -65,6 +66,7 @@ def scheduled_jobs(context: WorkerContext) -> list[ScheduledJob]:
         ScheduledJob("look for events of webhooks", webhooks.collect, settings.sweep_seconds),
         ScheduledJob("delete deliveries from long ago", webhooks.forget, PURGE_SECONDS),
         *([sending] if context.outbound else []),
+        *([ScheduledJob("measure what waits", backlog.tell, settings.sweep_seconds)] if settings.tells_metrics else []),
         ScheduledJob("tend indexes", vector_indexes.maintain_indexes, settings.index_care_seconds),
     ]
 

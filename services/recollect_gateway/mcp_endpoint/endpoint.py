@@ -22,6 +22,7 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp.shared.exceptions import MCPError
 from mcp_types import JSONRPCError
+from opentelemetry.trace import get_current_span
 
 from recollect.caller import Caller, Scope
 from recollect.errors import (
@@ -35,6 +36,7 @@ from recollect.errors import (
     Unauthenticated,
     Unavailable,
 )
+from recollect_gateway.access_log import note_caller, note_code
 from recollect_gateway.admission import Admission
 from recollect_gateway.bodies import LARGE, require_few_values
 from recollect_gateway.calls import Services
@@ -113,6 +115,7 @@ class McpEndpoint:
             except RecollectError as error:
                 await self._problem(error, request)(scope, receive, send)
             except MCPError as error:
+                note_code(scope, str(error.error.code))
                 await _refusal(error)(scope, receive, send)
             else:
                 await self._answer(mcp_request, message, scope, receive, send)
@@ -178,8 +181,10 @@ class McpEndpoint:
         with self._admission.expected(request.scope):
             caller = await self._caller(request, address.tenant)
             if isinstance(caller, Caller):
+                note_caller(request.scope, caller)
                 await stack.enter_async_context(self._admission.admitted(request.scope, caller))
-        return McpRequest(caller, _selection(self._offer, address, request.headers), body)
+        http_span = get_current_span().get_span_context()
+        return McpRequest(caller, _selection(self._offer, address, request.headers), body, http_span)
 
     async def _require_scope(self, request: McpRequest, message: bytes) -> None:
         """Raise InsufficientScope for a call of a tool that a step-up would allow."""

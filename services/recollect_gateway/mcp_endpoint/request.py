@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mcp.server.context import ServerRequestContext
+from opentelemetry.trace import SpanContext
 
 from recollect.caller import Caller
 from recollect.errors import Unavailable
@@ -23,12 +24,13 @@ class McpRequest:
     """Who sent an HTTP request to the MCP endpoint, what it is offered, and its body as far as it was read.
 
     `sender` is the error that authentication met where the database could not be asked: nothing of a tenant is answered
-    then. `stream`: of a request whose answer stays open.
+    then. `http_span`: the span of the HTTP request, where there is one. `stream`: of a request whose answer stays open.
     """
 
     sender: Caller | Unavailable
     selection: Selection
     body: CountedBody
+    http_span: SpanContext | None = None
     stream: Stream | None = None
 
     @property

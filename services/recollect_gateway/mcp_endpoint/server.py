@@ -24,6 +24,7 @@ from mcp_types import (
     Tool,
     ToolAnnotations,
 )
+from opentelemetry.trace import get_current_span
 
 from recollect import __version__
 from recollect.accounts.usage.model import Counts, Kind
@@ -31,11 +32,13 @@ from recollect.caller import Caller
 from recollect.errors import Unavailable
 from recollect.platform.computing import compute, in_one_slice
 from recollect.platform.metrics import record_tool
+from recollect_gateway.access_log import note_tool
 from recollect_gateway.bodies import LARGE
 from recollect_gateway.calls import Call, Progress, Services
 from recollect_gateway.mcp_endpoint import subscriptions
 from recollect_gateway.mcp_endpoint.completion import CompletionHandlers
 from recollect_gateway.mcp_endpoint.errors import as_protocol_errors, error_code
+from recollect_gateway.mcp_endpoint.observed import observed
 from recollect_gateway.mcp_endpoint.offer import Offer
 from recollect_gateway.mcp_endpoint.prompts import PromptHandlers
 from recollect_gateway.mcp_endpoint.request import Context, McpRequest, request_of
@@ -115,6 +118,9 @@ class McpHandlers:
             code = error_code(error)
             return tool.render_error(error)
         finally:
+            note_tool(context.request.scope if context.request else {}, tool.name, code)
+            if code is not None:
+                get_current_span().set_attribute("recollect.error.code", code)
             record_tool(tool.name, time.perf_counter() - started, code)
             self._count(request, "tool", tool.name, failed=code is not None)
 
@@ -184,6 +190,7 @@ def create_server(services: Services, offer: Offer) -> Server[Any]:
         on_subscriptions_listen=answers.listen,
     )
     server.middleware.append(sealed_state(services.settings))
+    server.middleware.append(observed)
     return server
 
 

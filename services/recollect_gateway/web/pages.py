@@ -10,8 +10,9 @@ from litestar import Request, Response
 from litestar.exceptions import HTTPException
 from litestar.response import Redirect
 
-from recollect.errors import ErrorKind, RecollectError
-from recollect_gateway.errors import STATUS, TITLES
+from recollect.errors import ErrorCode, ErrorKind, RecollectError
+from recollect_gateway.access_log import note_code
+from recollect_gateway.errors import CODES, STATUS, TITLES
 from recollect_gateway.public_edge import page_policy
 from recollect_gateway.web.forms import form_cookie, form_token
 
@@ -52,8 +53,10 @@ def error_page(request: AnyRequest, error: Exception) -> Response[str]:
         case HTTPException() if error.status_code < 500:
             status, said = error.status_code, error.detail
         case _:
-            log.error("page failed", path=request.url.path, exc_info=error)
+            log.error("page failed", route=request.scope.get("path_template"), exc_info=error)
             status, said = 500, "Something went wrong on our side. Try again; if it stays, tell an operator."
+    code = error.code if isinstance(error, RecollectError) else CODES.get(status, ErrorCode.INVALID_INPUT)
+    note_code(request.scope, str(ErrorCode.INTERNAL if status == 500 else code))
     return page(request, "message.html", status=status, title=TITLES.get(status, "Error"), said=said)
 
 

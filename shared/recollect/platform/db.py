@@ -21,6 +21,7 @@ from pgvector.asyncpg import register_vector
 
 from recollect.caller import OPERATOR, Caller
 from recollect.errors import ErrorCode, InvalidInput, RecollectError, TenantReadOnly, TenantSuspended, Unavailable
+from recollect.platform.metrics import used_connection
 from recollect.platform.shares import Shares
 from recollect.platform.slots import elsewhere, give_way
 from recollect.platform.sql import Query
@@ -273,7 +274,8 @@ class Database:
     @asynccontextmanager
     async def system(self) -> AsyncIterator[Session]:
         """A session of no tenant: row-level security shows it no rows, only the SECURITY DEFINER functions answer."""
-        async with translated_errors(), self._reserved.acquire(timeout=self._acquire_seconds) as connection:
+        acquiring = self._reserved.acquire(timeout=self._acquire_seconds)
+        async with translated_errors(), used_connection("reserved", acquiring) as connection:
             yield Session(connection)
 
     @asynccontextmanager
@@ -319,8 +321,13 @@ class Database:
     async def _connection_of(self, tenant_id: UUID) -> AsyncIterator[PoolConnectionProxy]:
         """A connection of the tenant's share, waited for as long as for one of the pool."""
         await give_way()
+        async with translated_errors(), used_connection("tenants", self._acquired(tenant_id)) as connection:
+            yield connection
+
+    @asynccontextmanager
+    async def _acquired(self, tenant_id: UUID) -> AsyncIterator[PoolConnectionProxy]:
         began = time.monotonic()
-        async with translated_errors(), self._tenants.held(tenant_id, wait_seconds=self._acquire_seconds):
+        async with self._tenants.held(tenant_id, wait_seconds=self._acquire_seconds):
             left = max(self._acquire_seconds - (time.monotonic() - began), 0.01)
             async with self._pool.acquire(timeout=left) as connection:
                 yield connection

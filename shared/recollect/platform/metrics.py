@@ -5,19 +5,26 @@ name: never a tenant, a graph, an id or a text.
 """
 
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from functools import cache
+from typing import TypeVar
 from uuid import UUID
 
 from cachetools import LRUCache
 from opentelemetry import metrics
-from opentelemetry.metrics import Counter, Histogram, UpDownCounter
+from opentelemetry.metrics import Counter, Histogram, Meter, UpDownCounter
+from opentelemetry.metrics import _Gauge as Gauge
+
+T = TypeVar("T")
 
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 _STEP_SECONDS = (*_SECONDS, 60, 120)
 """Up to twice the lease that a job's step has by default: one that comes near it is cut off."""
+
+_JOB_SECONDS = (1, 5, 15, 60, 300, 900, 3_600, 14_400, 86_400)
+_LAG_SECONDS = (0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1_800, 7_200, 86_400)
 
 _PASSAGES = (0, 1, 10, 100, 1_000, 10_000)
 _TALLIED_TENANTS = 10_000
@@ -39,6 +46,14 @@ class Instruments:
     rate_fallbacks: Counter
     calls_waiting: UpDownCounter
     call_wait_seconds: Histogram
+    job_durations: Histogram
+    embedding_lag: Histogram
+    queue_waiting: Gauge
+    queue_oldest: Gauge
+    embedder_seconds: Histogram
+    connections: UpDownCounter
+    connection_waits: Histogram
+    connection_timeouts: Counter
     job_steps: Counter
     job_seconds: Histogram
     webhook_attempts: Counter
@@ -50,15 +65,18 @@ class Instruments:
 @cache
 def _instruments() -> Instruments:
     # Made when first used: the API's proxies find the provider whether it was set before or comes later.
-    meter = metrics.get_meter("recollect")
+    return instruments_of(metrics.get_meter("recollect"))
+
+
+def instruments_of(meter: Meter) -> Instruments:
+    """Every instrument, made by this meter."""
+
+    def seconds(name: str, told: str, bounds: Sequence[float] = _SECONDS) -> Histogram:
+        return meter.create_histogram(name, "s", told, explicit_bucket_boundaries_advisory=bounds)
+
     return Instruments(
         meter.create_counter("recollect.cache.requests", "{request}", "Look-ups in a cache"),
-        meter.create_histogram(
-            "mcp.server.operation.duration",
-            "s",
-            "How long calls of tools take",
-            explicit_bucket_boundaries_advisory=_SECONDS,
-        ),
+        seconds("mcp.server.operation.duration", "How long requests of MCP take"),
         meter.create_counter("recollect.passages.embedded", "{passage}", "Passages given their vectors"),
         meter.create_counter("recollect.passages.refused", "{passage}", "Passages that the embedder does not take"),
         meter.create_histogram(
@@ -77,19 +95,17 @@ def _instruments() -> Instruments:
         meter.create_counter("recollect.requests.refused", "{request}", "Requests beyond a limit"),
         meter.create_counter("recollect.rate.fallbacks", "{fallback}", "Times that Redis was found away when counting"),
         meter.create_up_down_counter("recollect.calls.waiting", "{call}", "Calls that wait for their turn"),
-        meter.create_histogram(
-            "recollect.call.wait.duration",
-            "s",
-            "How long calls wait for their turn",
-            explicit_bucket_boundaries_advisory=_SECONDS,
-        ),
+        seconds("recollect.call.wait.duration", "How long calls wait for their turn"),
+        seconds("recollect.job.duration", "How long jobs took from their first step to their end", _JOB_SECONDS),
+        seconds("recollect.embedding.lag", "How long passages waited for their vectors", _LAG_SECONDS),
+        meter.create_gauge("recollect.queue.waiting", "{item}", "How much waits for workers"),
+        meter.create_gauge("recollect.queue.oldest.age", "s", "How long the oldest of what waits has waited"),
+        seconds("gen_ai.client.operation.duration", "How long the embedder takes"),
+        meter.create_up_down_counter("db.client.connection.count", "{connection}", "Connections in use"),
+        seconds("db.client.connection.wait_time", "How long calls wait for a connection"),
+        meter.create_counter("db.client.connection.timeouts", "{timeout}", "Waits for a connection that were in vain"),
         meter.create_counter("recollect.job.steps", "{step}", "Steps of jobs"),
-        meter.create_histogram(
-            "recollect.job.step.duration",
-            "s",
-            "How long steps of jobs take",
-            explicit_bucket_boundaries_advisory=_STEP_SECONDS,
-        ),
+        seconds("recollect.job.step.duration", "How long steps of jobs take", _STEP_SECONDS),
         meter.create_counter("recollect.webhook.attempts", "{attempt}", "Requests to webhooks"),
         meter.create_counter("recollect.notifications", "{notification}", "Graphs that were written, as streams tell"),
         meter.create_up_down_counter("recollect.streams.open", "{stream}", "Streams of change notifications"),
@@ -139,9 +155,50 @@ def record_tool(tool: str, seconds: float, error: str | None) -> None:
     _instruments().tool_seconds.record(seconds, attributes if error is None else attributes | {"error.type": error})
 
 
-def record_embedded(passages: int) -> None:
-    """So many passages were given their vectors."""
+def record_operation(method: str, seconds: float, error: str | None) -> None:
+    """One request of MCP but for calls of tools: its method, a name of the protocol, and its error's code, if any."""
+    attributes = {"mcp.method.name": method}
+    _instruments().tool_seconds.record(seconds, attributes if error is None else attributes | {"error.type": error})
+
+
+def record_embedded(passages: int, lags: Iterable[float] = ()) -> None:
+    """So many passages were given their vectors; how long each of them had waited, in seconds."""
     _instruments().passages_embedded.add(passages)
+    for lag in lags:
+        _instruments().embedding_lag.record(lag)
+
+
+def record_embedding_call(model: str, seconds: float, error: str | None) -> None:
+    """One call of the embedder: its model, as the settings name it, and the code of its error, if it failed."""
+    attributes = {"gen_ai.operation.name": "embeddings", "gen_ai.request.model": model}
+    attributes = attributes if error is None else attributes | {"error.type": error}
+    _instruments().embedder_seconds.record(seconds, attributes)
+
+
+def record_backlog(queue: str, waiting: int, oldest_seconds: float) -> None:
+    """What waits in a queue, of all tenants together: how much, and how long the oldest has."""
+    _instruments().queue_waiting.set(waiting, {"recollect.queue.name": queue})
+    _instruments().queue_oldest.set(oldest_seconds, {"recollect.queue.name": queue})
+
+
+@asynccontextmanager
+async def used_connection(pool: str, connection: AbstractAsyncContextManager[T]) -> AsyncIterator[T]:
+    """A connection of a pool, which is `tenants` or `reserved`, with how long it was waited for."""
+    instruments, attributes, began = _instruments(), {"db.client.connection.pool.name": pool}, time.perf_counter()
+    async with AsyncExitStack() as stack:
+        try:
+            held = await stack.enter_async_context(connection)
+        except TimeoutError:
+            instruments.connection_timeouts.add(1, attributes)
+            raise
+        finally:
+            instruments.connection_waits.record(time.perf_counter() - began, attributes)
+        used = attributes | {"db.client.connection.state": "used"}
+        instruments.connections.add(1, used)
+        try:
+            yield held
+        finally:
+            instruments.connections.add(-1, used)
 
 
 def record_refused(passages: int) -> None:
@@ -191,6 +248,12 @@ def record_job_step(kind: str, outcome: str, seconds: float) -> None:
     attributes = {"recollect.job.kind": kind, "recollect.job.outcome": outcome}
     _instruments().job_steps.add(1, attributes)
     _instruments().job_seconds.record(seconds, attributes)
+
+
+def record_job(kind: str, status: str, seconds: float, error: str | None = None) -> None:
+    """A job that has ended: its kind, `succeeded`, `failed` or `cancelled`, and the code of its error, if it failed."""
+    attributes = {"recollect.job.kind": kind, "recollect.job.status": status}
+    _instruments().job_durations.record(seconds, attributes if error is None else attributes | {"error.type": error})
 
 
 def record_webhook_attempt(outcome: str) -> None:

@@ -1,61 +1,68 @@
-"""Traces and metrics that are sent to a collector. Only `telemetry.configure_tracing` imports this, where there is one.
+"""Traces and metrics that somebody is told. Only `telemetry.configure_tracing` imports this, where there is one.
 
 To load exporters and instrumentations takes a third as long as to load all that most commands need.
 """
 
+import os
 import threading
 from collections.abc import Callable, Sequence
 from importlib.metadata import version
+from typing import Any
 
-from opentelemetry import metrics, trace
-from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
+from opentelemetry import trace
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.instrumentation.asyncpg import AsyncPGInstrumentor
 from opentelemetry.instrumentation.redis import RedisInstrumentor
-from opentelemetry.sdk.metrics import MeterProvider
-from opentelemetry.sdk.metrics.export import PeriodicExportingMetricReader
 from opentelemetry.sdk.resources import Resource
-from opentelemetry.sdk.trace import Event, ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace import Event, ReadableSpan, SpanProcessor, TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
+from opentelemetry.sdk.trace.sampling import ALWAYS_ON
 
-_EXPORT_SECONDS = 10.0  # OTLP's own default: a collector that is busy loses nothing
+from recollect.platform.metric_readers import EXPORT_SECONDS as _EXPORT_SECONDS
+from recollect.platform.metric_readers import install_metrics
+from recollect.platform.sampling import KeepErrorsAndSlow
+from recollect.platform.span_names import QueryNames
+from recollect.settings import Settings
+
 _SHUTDOWN_SECONDS = 3.0
 
 
-def install_exporters(otlp_endpoint: str, service_name: str) -> Callable[[], None]:
-    """Send the spans and metrics of this process, those of SQL and Redis too; call what comes back at the end.
+def install_exporters(settings: Settings, service_name: str) -> Callable[[], None]:
+    """Tell the spans and metrics of this process, those of SQL and Redis too; call what comes back at the end.
 
-    Shutting down waits at most about three seconds for a collector that does not answer.
+    Shutting down waits at most about three seconds for a collector that does not answer. Raises InvalidInput where the
+    port of metrics cannot be listened on.
     """
-    endpoint = otlp_endpoint.rstrip("/")
+    os.environ.setdefault("OTEL_SEMCONV_STABILITY_OPT_IN", "http,database")  # The names that are stable, not the old.
     resource = Resource.create({"service.name": service_name, "service.version": version("recollect")})
-    tracing = _tracer_provider(f"{endpoint}/v1/traces", resource)
-    metering = _meter_provider(f"{endpoint}/v1/metrics", resource)
-    trace.set_tracer_provider(tracing)
-    metrics.set_meter_provider(metering)
-    instrumentors = (AsyncPGInstrumentor(), RedisInstrumentor())  # type: ignore[no-untyped-call]
+    endings = [install_metrics(settings, resource)] if settings.tells_metrics else []
+    instrumentors: tuple[Any, ...] = ()
+    if settings.otlp_endpoint is not None:
+        tracing = _tracer_provider(settings, f"{settings.otlp_endpoint.rstrip('/')}/v1/traces", resource)
+        trace.set_tracer_provider(tracing)
+        endings.append(tracing.shutdown)
+        instrumentors = (AsyncPGInstrumentor(), RedisInstrumentor())  # type: ignore[no-untyped-call]
     for instrumentor in instrumentors:
         instrumentor.instrument()
 
     def shutdown() -> None:
         for instrumentor in instrumentors:
             instrumentor.uninstrument()
-        _run_at_most(_SHUTDOWN_SECONDS, tracing.shutdown, metering.shutdown)
+        _run_at_most(_SHUTDOWN_SECONDS, *endings)
 
     return shutdown
 
 
-def _tracer_provider(endpoint: str, resource: Resource) -> TracerProvider:
-    provider = TracerProvider(resource=resource, shutdown_on_exit=False)
+def _tracer_provider(settings: Settings, endpoint: str, resource: Resource) -> TracerProvider:
+    # Everything is recorded: what a client says of sampling must not hide that its call failed.
+    provider = TracerProvider(resource=resource, sampler=ALWAYS_ON, shutdown_on_exit=False)
     exporter = OTLPSpanExporter(endpoint=endpoint, timeout=_EXPORT_SECONDS)
-    provider.add_span_processor(BatchSpanProcessor(TextFreeExporter(exporter)))
+    telling: SpanProcessor = BatchSpanProcessor(TextFreeExporter(exporter))
+    if settings.trace_ratio < 1:
+        telling = KeepErrorsAndSlow(telling, ratio=settings.trace_ratio, slow_seconds=settings.trace_slow_seconds)
+    provider.add_span_processor(QueryNames())
+    provider.add_span_processor(telling)
     return provider
-
-
-def _meter_provider(endpoint: str, resource: Resource) -> MeterProvider:
-    exporter = OTLPMetricExporter(endpoint=endpoint, timeout=_EXPORT_SECONDS)
-    reader = PeriodicExportingMetricReader(exporter)
-    return MeterProvider(metric_readers=[reader], resource=resource, shutdown_on_exit=False)
 
 
 class TextFreeExporter(SpanExporter):

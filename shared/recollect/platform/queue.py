@@ -22,7 +22,7 @@ from arq.connections import ArqRedis
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
-from recollect.platform.telemetry import inject_context
+from recollect.platform.telemetry import inject_context, sending_span
 
 QUEUE_NAME = "recollect:wakeups"
 
@@ -87,14 +87,16 @@ class Wakeups:
 
     async def _enqueue(self, job: str, tenant_id: UUID, job_id: str, due_ms: int) -> None:
         try:
-            await self._arq.enqueue_job(
-                job,
-                str(tenant_id),
-                inject_context(),
-                _job_id=job_id,
-                _defer_until=datetime.fromtimestamp(due_ms / 1000, UTC),
-                _expires=EXPIRES_SECONDS,
-            )
+            with sending_span(job, system="arq") as span:
+                span.set_attribute("recollect.tenant.id", str(tenant_id))
+                await self._arq.enqueue_job(
+                    job,
+                    str(tenant_id),
+                    inject_context(),
+                    _job_id=job_id,
+                    _defer_until=datetime.fromtimestamp(due_ms / 1000, UTC),
+                    _expires=EXPIRES_SECONDS,
+                )
         except (RedisError, OSError) as error:
             log.debug("wake-up dropped", job=job, tenant=str(tenant_id), reason=str(error))
         finally:

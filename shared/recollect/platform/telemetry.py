@@ -59,16 +59,16 @@ def configure_logging(settings: Settings) -> None:
 
 
 def configure_tracing(settings: Settings, service_name: str) -> Shutdown:
-    """Export traces and metrics over OTLP/HTTP, SQL and Redis spans included; call what comes back at the end.
+    """Tell traces, those of SQL and Redis included, and metrics; call what comes back at the end.
 
-    Does nothing when `otlp_endpoint` is unset. Shutting down waits at most about three seconds for a
-    collector that does not answer.
+    Does nothing where neither `otlp_endpoint` nor `metrics_port` is set. Shutting down waits at most about three
+    seconds for a collector that does not answer. Raises InvalidInput where the port cannot be had.
     """
-    if settings.otlp_endpoint is None:
+    if not settings.tells_metrics:
         return lambda: None
     from recollect.platform.otlp import install_exporters  # Takes long to load, and most processes need none.
 
-    return install_exporters(settings.otlp_endpoint, service_name)
+    return install_exporters(settings, service_name)
 
 
 def inject_context() -> dict[str, str]:
@@ -84,14 +84,48 @@ def extracted_context(carrier: Mapping[str, str]) -> Context:
 
 
 @contextmanager
-def continued_span(name: str, carrier: Mapping[str, str]) -> Iterator[trace.Span]:
-    """A span for work taken from a queue: it continues the carried trace, whatever surrounds it here."""
+def continued_span(name: str, carrier: Mapping[str, str], *, system: str = "postgresql") -> Iterator[trace.Span]:
+    """A span for work taken from a queue: it continues the carried trace, whatever surrounds it here.
+
+    Its name and attributes are those of OpenTelemetry's conventions for messaging. `system`: what holds the queue.
+    """
     token = context.attach(extracted_context(carrier))
+    attributes = queue_attributes(name, system, "process")
     try:
-        with trace.get_tracer(__name__).start_as_current_span(name, kind=trace.SpanKind.CONSUMER) as span:
+        tracer = trace.get_tracer(__name__)
+        with tracer.start_as_current_span(
+            f"process {name}", kind=trace.SpanKind.CONSUMER, attributes=attributes
+        ) as span:
             yield span
     finally:
         context.detach(token)
+
+
+@contextmanager
+def sending_span(name: str, *, system: str) -> Iterator[trace.Span]:
+    """A span for a word to a queue of that name: what is carried along from here makes it the parent."""
+    attributes = queue_attributes(name, system, "send")
+    tracer = trace.get_tracer(__name__)
+    with tracer.start_as_current_span(f"send {name}", kind=trace.SpanKind.PRODUCER, attributes=attributes) as span:
+        yield span
+
+
+def queue_attributes(name: str, system: str, operation: str) -> dict[str, str]:
+    """What the conventions for messaging say of a queue and what is done with it."""
+    return {
+        "messaging.system": system,
+        "messaging.destination.name": name,
+        "messaging.operation.name": operation,
+        "messaging.operation.type": operation,
+    }
+
+
+@contextmanager
+def step_span(name: str, **attributes: str | int) -> Iterator[trace.Span]:
+    """A span for a part of what this process does; attributes are named `recollect.` and theirs, `_` for a dot."""
+    named = {f"recollect.{key.replace('_', '.')}": value for key, value in attributes.items()}
+    with trace.get_tracer(__name__).start_as_current_span(name, attributes=named) as span:
+        yield span
 
 
 def current_trace_id() -> str | None:

@@ -16,13 +16,21 @@ from recollect.settings.embedding import EmbeddingSettings
 from recollect.settings.operators import OperatorSettings
 from recollect.settings.people import PeopleSettings
 from recollect.settings.storage import DEVELOPMENT_SECRET, StorageSettings
+from recollect.settings.telemetry import TelemetrySettings
 from recollect.settings.upkeep import UpkeepSettings
 
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 
 
 class Settings(
-    UpkeepSettings, EmbeddingSettings, OperatorSettings, CallsSettings, PeopleSettings, EdgeSettings, StorageSettings
+    TelemetrySettings,
+    UpkeepSettings,
+    EmbeddingSettings,
+    OperatorSettings,
+    CallsSettings,
+    PeopleSettings,
+    EdgeSettings,
+    StorageSettings,
 ):
     """Settings of gateway, worker and command line. `docs/settings.md` is generated from the descriptions.
 
@@ -37,11 +45,6 @@ class Settings(
         hide_input_in_errors=True,  # Addresses hold passwords.
     )
 
-    otlp_endpoint: str | None = Field(
-        default=None, description="OTLP/HTTP collector, such as http://127.0.0.1:4318. Unset: no telemetry is made."
-    )
-    log_format: str = Field(default="console", pattern="^(console|json)$", description="`console` or `json`.")
-    log_level: str = Field(default="INFO", pattern="^(DEBUG|INFO|WARNING|ERROR)$", description="Least level logged.")
     data_dir: Path | None = Field(
         default=None, description="Where `recollect local` keeps its data. Default: the user's data folder."
     )

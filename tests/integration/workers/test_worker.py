@@ -464,9 +464,9 @@ async def test_the_workers_span_continues_the_trace_of_the_commit(
             assert await embedded_within(owner, caller)
             assert process.stop() == 0
     spans = [span for span in collector.spans if span.trace_id.hex() == TRACEPARENT.split("-")[1]]
-    [job] = [span for span in spans if span.name == EMBED_PASSAGES]
+    [job] = [span for span in spans if span.name == f"process {EMBED_PASSAGES}"]
     attributes = {item.key: item.value for item in job.attributes}
-    assert attributes["recollect.tenant_id"].string_value == str(caller.tenant_id)
+    assert attributes["recollect.tenant.id"].string_value == str(caller.tenant_id)
     assert attributes["recollect.passages"].int_value == 2
     inside = [span for span in spans if span.parent_span_id == job.span_id]
     statements = " ".join(item.value.string_value for span in inside for item in span.attributes)

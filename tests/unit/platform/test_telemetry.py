@@ -2,6 +2,7 @@
 
 import json
 import os
+import socket
 import subprocess
 import sys
 
@@ -12,8 +13,10 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
+from recollect.errors import InvalidInput
 from recollect.platform.otlp import TextFreeExporter
-from recollect.platform.telemetry import continued_span, extracted_context, inject_context
+from recollect.platform.telemetry import configure_tracing, continued_span, extracted_context, inject_context
+from recollect.settings import Settings
 from tests.support.otlp import collecting
 from tests.support.timeouts import MAX_WAIT_SECONDS
 
@@ -51,6 +54,36 @@ with trace.get_tracer("test").start_as_current_span("work"):
 print(type(trace.get_tracer_provider()).__name__, hasattr(asyncpg.Connection.execute, "__wrapped__"),
       hasattr(redis.asyncio.Redis.execute_command, "__wrapped__"), carried)
 shutdown()
+"""
+
+
+SAMPLED = """
+from opentelemetry import trace
+from recollect.platform.telemetry import configure_tracing, extracted_context
+from recollect.settings import Settings
+shutdown = configure_tracing(Settings(), "recollect-test")
+for flags, fails in (("01", False), ("00", True)):
+    asked = extracted_context({"traceparent": f"00-{'f' * 32}-b7ad6b7169203331-{flags}"})
+    with trace.get_tracer("test").start_as_current_span("failed" if fails else "well", context=asked) as span:
+        if fails:
+            span.set_status(trace.StatusCode.ERROR)
+shutdown()
+"""
+
+SERVED = """
+import os, sys, urllib.error, urllib.request
+from recollect.platform.metrics import record_tool
+from recollect.platform.telemetry import configure_tracing
+from recollect.settings import Settings
+shutdown = configure_tracing(Settings(), "recollect-test")
+record_tool("recall", 0.2, "busy")
+address = f"http://127.0.0.1:{os.environ['RECOLLECT_METRICS_PORT']}/metrics"
+print(urllib.request.urlopen(address).read().decode())
+shutdown()
+try:
+    urllib.request.urlopen(address)
+except urllib.error.URLError:
+    print("closed")
 """
 
 
@@ -174,3 +207,35 @@ def test_what_is_logged_steers_no_terminal(form: str) -> None:
     assert "title" in said
     assert all(line.isprintable() for line in said.splitlines())
     assert not any(line.startswith("forged") for line in said.splitlines())
+
+
+def test_of_a_small_share_what_failed_is_sent_all_the_same_whatever_the_client_asked_for() -> None:
+    with collecting() as collector:
+        run(SAMPLED, RECOLLECT_OTLP_ENDPOINT=collector.endpoint, RECOLLECT_TRACE_RATIO="0.1")
+        assert [span.name for span in collector.spans] == ["failed"]
+
+
+def test_prometheus_is_told_the_metrics_at_a_port_of_their_own_until_the_end() -> None:
+    port = free_port()
+    said = run(SERVED, RECOLLECT_METRICS_PORT=str(port)).stdout
+    labels = 'error_type="busy",gen_ai_tool_name="recall",mcp_method_name="tools/call"'
+    assert f"mcp_server_operation_duration_seconds_count{{{labels}}} 1.0" in said
+    assert 'service_name="recollect-test"' in said
+    assert said.endswith("closed\n")
+
+
+def test_a_port_of_metrics_that_is_taken_is_told_by_its_setting() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        settings = Settings(metrics_port=taken.getsockname()[1])
+        with pytest.raises(InvalidInput, match="port") as refused:
+            configure_tracing(settings, "recollect-test")
+    assert refused.value.path == "RECOLLECT_METRICS_PORT"
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port

@@ -24,6 +24,7 @@ from recollect.accounts.quotas import service as quotas
 from recollect.accounts.usage import service as usage
 from recollect.graph.passages import service as passages
 from recollect.graph.passages.model import PendingPassage
+from recollect.ids import time_of
 from recollect.jobs.model import EMBED_PASSAGES
 from recollect.platform.embedding import Embedder
 from recollect.platform.metrics import record_embedded, record_refused
@@ -115,8 +116,8 @@ async def embed_passages(
     `small_only`: of what few have written. Raises Unavailable when the database or the embedder is away.
     """
     run = _EmbeddingTurn(context, tenant_id, small_only=small_only)
-    with continued_span(EMBED_PASSAGES, carrier) as span:
-        span.set_attribute("recollect.tenant_id", str(tenant_id))
+    with continued_span(EMBED_PASSAGES, carrier, system="arq") as span:
+        span.set_attribute("recollect.tenant.id", str(tenant_id))
         try:
             return await run.go()
         finally:
@@ -230,7 +231,7 @@ async def _store(context: WorkerContext, tenant_id: UUID, batch: EmbeddingBatch)
         await passages.release_claimed_passages(tx, back)
         if embedded:
             await usage.count_embedded(tx, embedded, now)
-    record_embedded(embedded)
+    record_embedded(embedded, [(now - time_of(passage)).total_seconds() for passage in outcome.ids if embedded])
     if aside:
         record_refused(len(aside))
         log.warning("passages set aside: the embedder does not take them", tenant=str(tenant_id), passages=len(aside))

@@ -43,7 +43,7 @@ async def link_facts(context: WorkerContext, tenant_id: UUID) -> bool:
     """Relate a tenant's facts for TURN_SECONDS; whether there may be more."""
     caller, ends = worker_caller(tenant_id), time.monotonic() + TURN_SECONDS
     with continued_span(LINK_FACTS, {}) as span:
-        span.set_attribute("recollect.tenant_id", str(tenant_id))
+        span.set_attribute("recollect.tenant.id", str(tenant_id))
         async with context.database.transaction(caller, read_only=True) as tx:
             waiting = await links.graphs_with_unlinked(tx)
         for graph_id in waiting:

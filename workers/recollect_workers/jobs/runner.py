@@ -9,7 +9,7 @@ lease. A worker that dies loses its current step only; the job is claimed again 
 import asyncio
 import time
 from contextlib import AsyncExitStack
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 import structlog
@@ -27,9 +27,18 @@ from recollect.errors import (
 )
 from recollect.jobs import leases
 from recollect.jobs.kinds import FINISHING
-from recollect.jobs.model import MAX_ATTEMPTS, Job, JobBounds, LeaseLost, StepPostponed, StepRefused, failure_of
-from recollect.platform.metrics import record_job_step
-from recollect.platform.telemetry import continued_span
+from recollect.jobs.model import (
+    MAX_ATTEMPTS,
+    WORKER_LOST,
+    Job,
+    JobBounds,
+    LeaseLost,
+    StepPostponed,
+    StepRefused,
+    failure_of,
+)
+from recollect.platform.metrics import record_job, record_job_step
+from recollect.platform.telemetry import continued_span, step_span
 from recollect_workers.context import PreparedKind, WorkerContext
 
 TURN_SECONDS = 5.0
@@ -108,7 +117,7 @@ async def take_turn(context: WorkerContext, tenant_id: UUID, job: Job) -> None:
     caller = worker_caller(tenant_id, subject=job.created_by)
     carrier = {"traceparent": job.traceparent} if job.traceparent else {}
     with continued_span(job.kind, carrier) as span:
-        span.set_attributes({"recollect.tenant_id": str(tenant_id), "recollect.job_id": str(job.id)})
+        span.set_attributes({"recollect.tenant.id": str(tenant_id), "recollect.job.id": str(job.id)})
         try:
             await _run_steps(context, caller, job)
         except LeaseLost:
@@ -125,6 +134,7 @@ async def _run_steps(context: WorkerContext, caller: Caller, job: Job) -> None:
     if job.attempts > MAX_ATTEMPTS:
         async with context.database.transaction(worker) as tx:
             await leases.fail_lost_job(tx, job, bounds)
+        _record(job, "failed", str(WORKER_LOST.code))
         log.error("job failed: no worker survived its next step", **_named(caller, job))
         return
     over = job.cancel_requested
@@ -142,10 +152,13 @@ async def _run_steps(context: WorkerContext, caller: Caller, job: Job) -> None:
             return
         over = job.is_finished or job.cancel_requested or context.stopping.is_set() or time.monotonic() >= ends
     if job.is_finished:
+        _record(job, "succeeded")
         log.info("job succeeded", **_named(caller, job), done=job.done)
         return
     async with context.database.transaction(worker) as tx:
         await leases.release_job(tx, job, bounds)
+    if job.cancel_requested:
+        _record(job, "cancelled")
 
 
 async def take_step(context: WorkerContext, caller: Caller, job: Job) -> Job:
@@ -159,6 +172,7 @@ async def take_step(context: WorkerContext, caller: Caller, job: Job) -> Job:
     kind = context.kinds[job.kind]
     try:
         async with asyncio.timeout(bounds.lease.total_seconds()), AsyncExitStack() as stack:
+            stack.enter_context(step_span(f"step {job.kind}", job_kind=job.kind, tenant_id=str(caller.tenant_id)))
             await _require_standing(context, caller, job)
             do_step = await kind.prepare(context, caller, job) if isinstance(kind, PreparedKind) else kind
             tx = await stack.enter_async_context(context.database.transaction(caller))
@@ -204,7 +218,13 @@ async def _note_failure(context: WorkerContext, caller: Caller, job: Job, error:
     if again:
         log.warning("job step failed, will be tried again", **told, exc_info=unforeseen)
     else:
+        _record(job, "failed", str(failure.code))
         log.error("job failed", **told, exc_info=unforeseen)
+
+
+def _record(job: Job, status: str, code: str | None = None) -> None:
+    began = job.started_at or job.created_at
+    record_job(job.kind, status, max((datetime.now(UTC) - began).total_seconds(), 0), code)
 
 
 def _named(caller: Caller, job: Job) -> dict[str, str]:

@@ -7,6 +7,7 @@ blank text: it has no direction, so it gets the zero vector and is like nothing 
 from recollect.errors import InvalidInput
 from recollect.platform.embedding.embedder import UNMEASURED, Embedder, SimilarityThresholds
 from recollect.platform.embedding.failure import EmbeddingFailed, FailureCause
+from recollect.platform.embedding.measured import MeasuredEmbedder
 from recollect.platform.embedding.minilm import MiniLMEmbedder
 from recollect.platform.embedding.openai import OpenAIEmbedder
 from recollect.platform.embedding.vectors import Vectors
@@ -18,6 +19,7 @@ __all__ = [
     "Embedder",
     "EmbeddingFailed",
     "FailureCause",
+    "MeasuredEmbedder",
     "MiniLMEmbedder",
     "OpenAIEmbedder",
     "SimilarityThresholds",
@@ -47,11 +49,11 @@ def create_embedder(settings: Settings) -> Embedder:
     """
     match settings.embedder:
         case "wordllama":
-            return WordLlamaEmbedder()
+            return MeasuredEmbedder(WordLlamaEmbedder(), settings.embedder)
         case "minilm":
-            return MiniLMEmbedder(threads=settings.embedding_threads)
+            return MeasuredEmbedder(MiniLMEmbedder(threads=settings.embedding_threads), settings.embedder)
         case "openai":
-            return OpenAIEmbedder(settings)
+            return MeasuredEmbedder(OpenAIEmbedder(settings), settings.embedder)
     raise InvalidInput(
         f"There is no embedder {settings.embedder!r}: set RECOLLECT_EMBEDDER to minilm, wordllama or openai.",
         path="RECOLLECT_EMBEDDER",

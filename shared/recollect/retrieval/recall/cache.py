@@ -25,6 +25,7 @@ from cachetools import LRUCache
 from recollect.caller import Caller
 from recollect.platform.metrics import CacheTallies
 from recollect.platform.shared_cache import SharedCache
+from recollect.platform.telemetry import step_span
 from recollect.retrieval.recall.model import GraphState, Question, RecallFilter
 from recollect.retrieval.recall.ranking import RANKING_VERSION, RankedPassage
 
@@ -73,7 +74,9 @@ class RecallCache:
         lookup = Lookup(name, questions, only, self._states.get(name))
         if lookup.guess is not None:
             materials = [key_material(lookup.guess, question, only) for question in questions]
-            values = await self.shared.get(caller.tenant_id, materials)
+            with step_span("look up rankings", cache_name="search", cache_keys=len(materials)) as span:
+                values = await self.shared.get(caller.tenant_id, materials)
+                span.set_attribute("recollect.cache.found", sum(value is not None for value in values))
             rankings = {place: decode(value) for place, value in enumerate(values) if value is not None}
             lookup.found = {place: ranking for place, ranking in rankings.items() if ranking is not None}
         return lookup

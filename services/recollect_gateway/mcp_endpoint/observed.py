@@ -1,0 +1,107 @@
+"""What spans and metrics tell of each message: OpenTelemetry's conventions for MCP, without what clients made up.
+
+The SDK's own span stands around this, named after whatever a client sent. Here it gets names that the protocol and the
+catalogue have, the tenant, and a link to the HTTP request where a `traceparent` in `_meta` gave it another parent.
+"""
+
+import time
+from typing import Any
+
+from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+from mcp.shared.exceptions import MCPError
+from opentelemetry.trace import Span, get_current_span
+
+from recollect.caller import Caller
+from recollect.errors import ErrorCode
+from recollect.platform.metrics import record_operation
+from recollect_gateway.mcp_endpoint.catalogue import TOOLS
+from recollect_gateway.mcp_endpoint.prompts import PROMPTS
+from recollect_gateway.mcp_endpoint.request import McpRequest, request_of
+from recollect_gateway.tracing import UNKNOWN
+
+CALL = "tools/call"
+
+METHODS = frozenset(
+    {
+        "completion/complete",
+        "initialize",
+        "logging/setLevel",
+        "notifications/cancelled",
+        "notifications/initialized",
+        "notifications/progress",
+        "notifications/roots/list_changed",
+        "ping",
+        "prompts/get",
+        "prompts/list",
+        "resources/list",
+        "resources/read",
+        "resources/subscribe",
+        "resources/templates/list",
+        "resources/unsubscribe",
+        "server/discover",
+        "subscriptions/listen",
+        "tasks/cancel",
+        "tasks/get",
+        "tasks/list",
+        "tasks/result",
+        "tools/list",
+        CALL,
+    }
+)
+"""What a client may send by some revision of MCP."""
+
+
+async def observed(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
+    """Middleware of the SDK's server, within its own of OpenTelemetry."""
+    method = ctx.method if ctx.method in METHODS else UNKNOWN
+    describe(get_current_span(), method, ctx)
+    if method == CALL:  # Measured where its error's own code is known.
+        return await call_next(ctx)
+    began, code = time.perf_counter(), "cancelled"
+    try:
+        answer = await call_next(ctx)
+        code = ""
+        return answer
+    except MCPError as error:
+        told = error.error.data
+        code = str(told["code"]) if isinstance(told, dict) and "code" in told else str(error.error.code)
+        raise
+    except Exception:
+        code = str(ErrorCode.INTERNAL)
+        raise
+    finally:
+        record_operation(method, time.perf_counter() - began, code or None)
+
+
+def describe(span: Span, method: str, context: ServerRequestContext[Any, Any]) -> None:
+    """Name the SDK's span, and say whose it is."""
+    if not span.is_recording():
+        return
+    target, attribute = _target(method, context.params)
+    span.update_name(f"{method} {target}" if target else method)
+    span.set_attribute("mcp.method.name", method)
+    if attribute is not None:
+        span.set_attribute(attribute, target or UNKNOWN)
+    if isinstance(context.request_id, str):  # A text of the client's, and ours is what numbers are for.
+        span.set_attribute("jsonrpc.request.id", UNKNOWN)
+    span.set_attribute("network.protocol.name", "http")
+    if context.request is not None:
+        _place(span, request_of(context))
+
+
+def _place(span: Span, request: McpRequest) -> None:
+    if isinstance(request.sender, Caller):
+        span.set_attribute("recollect.tenant.id", str(request.sender.tenant_id))
+    parent = getattr(span, "parent", None)
+    if request.http_span is not None and request.http_span.is_valid and parent != request.http_span:
+        span.add_link(request.http_span)
+
+
+def _target(method: str, params: Any) -> tuple[str | None, str | None]:
+    """What a message is about, where it is one of a few, and the attribute that tells it."""
+    name = params.get("name") if params else None
+    if method == CALL:
+        return (name if isinstance(name, str) and name in TOOLS else None), "gen_ai.tool.name"
+    if method == "prompts/get":
+        return (name if isinstance(name, str) and name in PROMPTS else None), "gen_ai.prompt.name"
+    return None, None

@@ -1,0 +1,12 @@
+"""Queries of the backlog."""
+
+from recollect.platform.backlog.model import Backlog
+from recollect.platform.db import Session
+from recollect.platform.sql import Queries
+
+queries = Queries(__package__)
+
+
+async def waiting_work(session: Session, *, most: int) -> list[Backlog]:
+    """Each queue, counted up to `most`."""
+    return [Backlog(**row) for row in await session.fetch(queries.waiting_work, most=most)]

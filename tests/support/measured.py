@@ -1,0 +1,40 @@
+"""Recollect's own metrics as a test reads them, without a collector."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import InMemoryMetricReader
+
+from recollect.platform import metrics
+
+Point = tuple[dict[str, Any], Any]
+"""Attributes of a point, and the point."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What this process recorded since the fixture began."""
+
+    reader: InMemoryMetricReader
+
+    def points(self) -> dict[str, list[Point]]:
+        """Every point by the name of its metric."""
+        found = self.reader.get_metrics_data()
+        sources = found.resource_metrics if found else []
+        told = [metric for source in sources for scope in source.scope_metrics for metric in scope.metrics]
+        return {metric.name: [(dict(p.attributes or {}), p) for p in metric.data.data_points] for metric in told}
+
+    def of(self, name: str) -> list[Point]:
+        """The points of one metric."""
+        return self.points().get(name, [])
+
+
+@pytest.fixture
+def measured(monkeypatch: pytest.MonkeyPatch) -> Measured:
+    """All instruments anew, whose records this test alone reads."""
+    reader = InMemoryMetricReader()
+    made = metrics.instruments_of(MeterProvider(metric_readers=[reader], shutdown_on_exit=False).get_meter("test"))
+    monkeypatch.setattr(metrics, "_instruments", lambda: made)
+    return Measured(reader)

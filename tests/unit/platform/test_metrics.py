@@ -1,0 +1,140 @@
+"""Every instrument: that it is used and documented, and that its attributes are bounded words of the code."""
+
+import asyncio
+import inspect
+import re
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import fields
+from pathlib import Path
+from uuid import UUID
+
+import numpy as np
+import pytest
+
+from recollect.errors import ErrorCode, Unavailable
+from recollect.platform import metrics
+from recollect.platform.embedding import UNMEASURED, MeasuredEmbedder, Vectors
+from tests.support.measured import Measured
+
+DOCUMENTED = (Path(__file__).parents[3] / "docs" / "metrics.md").read_text(encoding="utf-8")
+TENANT = UUID(int=7)
+
+BOUNDED = {
+    "mcp.method.name": "methods that the protocol has",
+    "gen_ai.tool.name": "tools of the catalogue",
+    "gen_ai.operation.name": "one",
+    "gen_ai.request.model": "one or two of the settings",
+    "error.type": "codes of errors",
+    "db.client.connection.pool.name": "two",
+    "db.client.connection.state": "one",
+    "recollect.cache.name": "two",
+    "recollect.cache.outcome": "two",
+    "recollect.recall.k": "one",
+    "recollect.limit": "the limits",
+    "recollect.job.kind": "the kinds",
+    "recollect.job.outcome": "five",
+    "recollect.job.status": "three",
+    "recollect.webhook.outcome": "six",
+    "recollect.queue.name": "three",
+}
+"""Every attribute that a metric may have, and why its values are few. None of a tenant, a graph, a key or a text."""
+
+RECORDS: dict[str, Callable[[], object]] = {
+    "record_tool": lambda: metrics.record_tool("recall", 0.1, "busy"),
+    "record_operation": lambda: metrics.record_operation("tools/list", 0.1, "unavailable"),
+    "record_embedded": lambda: metrics.record_embedded(2, [0.5, 1]),
+    "record_embedding_call": lambda: metrics.record_embedding_call("minilm", 0.1, "embedder_unavailable"),
+    "record_backlog": lambda: metrics.record_backlog("passages", 3, 1.5),
+    "record_refused": lambda: metrics.record_refused(1),
+    "record_waiting": lambda: metrics.record_waiting(1),
+    "record_audit": lambda: metrics.record_audit(1, k=10),
+    "record_uncounted": lambda: metrics.record_uncounted(1),
+    "record_refused_request": lambda: metrics.record_refused_request("tenant"),
+    "record_rate_fallback": lambda: metrics.record_rate_fallback(),
+    "record_job_step": lambda: metrics.record_job_step("export_graph", "done", 0.1),
+    "record_job": lambda: metrics.record_job("export_graph", "failed", 0.1, "busy"),
+    "record_webhook_attempt": lambda: metrics.record_webhook_attempt("delivered"),
+    "CacheTallies": lambda: metrics.CacheTallies("search").count(TENANT, hits=1, misses=1),
+}
+OTHERS = {"waiting_call", "used_connection", "instruments_of"}
+"""What is no plain record: recorded below, or records nothing."""
+
+
+@asynccontextmanager
+async def connection(*, fails: bool = False) -> AsyncIterator[str]:
+    if fails:
+        raise TimeoutError
+    yield "connection"
+
+
+async def record_connections() -> None:
+    """What `OTHERS` record: a call that waits, and connections that are used, and waited for in vain."""
+    with metrics.waiting_call():
+        pass
+    async with metrics.used_connection("tenants", connection()):
+        pass
+    with pytest.raises(TimeoutError):
+        async with metrics.used_connection("reserved", connection(fails=True)):
+            pass
+
+
+async def test_every_instrument_has_a_use_a_place_in_the_docs_and_bounded_attributes(measured: Measured) -> None:
+    functions = {
+        name for name, _ in inspect.getmembers(metrics, inspect.isfunction) if _.__module__ == metrics.__name__
+    }
+    assert functions - set(RECORDS) - OTHERS - {"_instruments"} == set(), "a new record needs an example here"
+    for record in RECORDS.values():
+        record()
+    await record_connections()
+    points = measured.points()
+    assert len(points) == len(fields(metrics.Instruments))
+    assert [name for name in points if f"`{name}`" not in DOCUMENTED] == []
+    for name, told in points.items():
+        for attributes, _ in told:
+            assert attributes.keys() <= BOUNDED.keys(), name
+            assert str(TENANT) not in str(attributes)
+            assert not re.search(r"tenant_?id|graph|key", str(list(attributes)))
+
+
+async def test_a_wait_for_a_connection_is_told_whether_it_was_in_vain_or_not(measured: Measured) -> None:
+    async with metrics.used_connection("tenants", connection()) as held:
+        assert held == "connection"
+        [(attributes, point)] = measured.of("db.client.connection.count")
+        assert (attributes["db.client.connection.state"], point.value) == ("used", 1)
+    with pytest.raises(TimeoutError):
+        async with metrics.used_connection("tenants", connection(fails=True)):
+            raise AssertionError("nothing was acquired")
+    assert [point.value for _, point in measured.of("db.client.connection.count")] == [0]
+    assert [point.value for _, point in measured.of("db.client.connection.timeouts")] == [1]
+    assert [point.count for _, point in measured.of("db.client.connection.wait_time")] == [2]
+
+
+async def test_a_timeout_while_a_connection_is_used_is_none_of_the_pool(measured: Measured) -> None:
+    with pytest.raises(TimeoutError):
+        async with metrics.used_connection("tenants", connection()), asyncio.timeout(0):
+            await asyncio.sleep(1)
+    assert measured.of("db.client.connection.timeouts") == []
+
+
+class FickleEmbedder:
+    """Answers, but not to "bad"."""
+
+    model, dimensions, similarity_thresholds = "fickle", 2, UNMEASURED
+
+    async def embed(self, texts: Sequence[str]) -> Vectors:
+        if "bad" in texts:
+            raise Unavailable("away", code=ErrorCode.EMBEDDER_UNAVAILABLE)
+        return np.zeros((len(texts), 2), np.float32)
+
+    async def close(self) -> None:
+        """Nothing is open."""
+
+
+async def test_calls_of_the_embedder_are_measured_with_the_codes_of_their_errors(measured: Measured) -> None:
+    embedder = MeasuredEmbedder(FickleEmbedder(), "openai")
+    assert (await embedder.embed(["a", "b"])).shape == (2, 2)
+    with pytest.raises(Unavailable):
+        await embedder.embed(["bad"])
+    told = {at.get("error.type"): point.count for at, point in measured.of("gen_ai.client.operation.duration")}
+    assert told == {None: 1, "embedder_unavailable": 1}

@@ -1,0 +1,97 @@
+"""Alerts and dashboards in infra/: they ask for metrics that are there, and each alert has its page of the runbook."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml  # type: ignore[import-untyped]
+from opentelemetry.exporter.prometheus import PrometheusMetricReader
+from opentelemetry.sdk.metrics import MeterProvider
+from prometheus_client import CollectorRegistry, generate_latest
+
+from recollect.errors import ErrorCode
+from recollect.platform import metrics
+from recollect.platform.metric_readers import HTTP_ATTRIBUTES
+from tests.unit.platform.test_metrics import BOUNDED, RECORDS, record_connections
+
+ROOT = Path(__file__).parents[3]
+FOLDER = ROOT / "infra" / "observability"
+RULES = [rule for group in yaml.safe_load((FOLDER / "alerts.yaml").read_text())["groups"] for rule in group["rules"]]
+BOARDS = {path.stem: json.loads(path.read_text()) for path in sorted((FOLDER / "dashboards").glob("*.json"))}
+OF_HTTP = {f"http_server_request_duration_seconds_{part}" for part in ("bucket", "count", "sum")}
+LABELS = {name.replace(".", "_") for name in {*BOUNDED, *HTTP_ATTRIBUTES}} | {"le"}
+
+
+def expressions() -> dict[str, str]:
+    """Every expression of alerts and dashboards, by where it stands."""
+    asked = {rule["alert"]: rule["expr"] for rule in RULES}
+    for board in BOARDS.values():
+        for panel in board["panels"]:
+            asked |= {f"{board['uid']}: {panel['title']} {t['refId']}": t["expr"] for t in panel["targets"]}
+    return asked
+
+
+@pytest.fixture
+async def exported(monkeypatch: pytest.MonkeyPatch) -> set[str]:
+    """The names by which Prometheus knows every metric of ours."""
+    registry = CollectorRegistry()
+    reader = PrometheusMetricReader(scope_info_enabled=False, registry=registry)
+    made = metrics.instruments_of(MeterProvider(metric_readers=[reader], shutdown_on_exit=False).get_meter("test"))
+    monkeypatch.setattr(metrics, "_instruments", lambda: made)
+    for record in RECORDS.values():
+        record()
+    await record_connections()
+    samples = [line for line in generate_latest(registry).decode().splitlines() if not line.startswith("#")]
+    return {re.split(r"[{ ]", line)[0] for line in samples}
+
+
+async def test_every_expression_asks_for_metrics_and_labels_that_there_are(exported: set[str]) -> None:
+    asked = expressions()
+    assert len(asked) > 30
+    for place, expression in asked.items():
+        chosen = re.findall(r"(\w+)\s*(?:=~|!=|!~|=)\s*\"", expression)
+        grouped = [label.strip() for group in re.findall(r"by \(([^)]*)\)", expression) for label in group.split(",")]
+        assert {*chosen, *grouped} <= LABELS, place
+        bare = re.sub(r"\{[^}]*\}|by \([^)]*\)", "", expression)
+        named = set(re.findall(r"\b(?:recollect|mcp|http|db|gen_ai)_\w+", bare))
+        assert named, place
+        assert named <= exported | OF_HTTP, place
+
+
+def test_the_codes_that_are_asked_for_are_codes_of_errors() -> None:
+    codes = {str(code) for code in ErrorCode}
+    said = [re.findall(r"error_type=~?\"([^\"]+)\"", expression) for expression in expressions().values()]
+    named = {code for found in said for each in found for code in each.split("|")}
+    assert named
+    assert named <= codes
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule["alert"])
+def test_each_alert_has_a_page_that_says_what_it_means_and_what_to_do(rule: dict[str, Any]) -> None:
+    assert rule["labels"]["severity"] in {"page", "ticket"}
+    assert rule["annotations"]["summary"]
+    page = (ROOT / rule["annotations"]["runbook_url"]).read_text()
+    assert f"`{rule['alert']}`" in page
+    for heading in ("What it means", "What to look at", "What to do"):
+        assert f"\n## {heading}\n" in page
+
+
+def test_no_page_is_of_an_alert_that_there_is_not() -> None:
+    pages = {f"docs/runbook/{page.name}" for page in (ROOT / "docs" / "runbook").glob("*.md")}
+    assert pages == {rule["annotations"]["runbook_url"] for rule in RULES}
+
+
+def test_settings_that_the_pages_name_are_there() -> None:
+    documented = (ROOT / "docs" / "settings.md").read_text()
+    for page in (ROOT / "docs" / "runbook").glob("*.md"):
+        for setting in re.findall(r"RECOLLECT_[A-Z_]+", page.read_text()):
+            assert f"`{setting}`" in documented, (page.name, setting)
+
+
+@pytest.mark.parametrize("board", BOARDS.values(), ids=BOARDS.keys())
+def test_panels_of_a_dashboard_do_not_overlap(board: dict[str, Any]) -> None:
+    places = [(panel["gridPos"]["x"], panel["gridPos"]["y"]) for panel in board["panels"]]
+    assert len(set(places)) == len(places)
+    assert len({panel["id"] for panel in board["panels"]}) == len(places)
