@@ -14,6 +14,7 @@ from recollect.settings import Settings
 from tests.conftest import NewTenant
 from tests.support.gateway import RunningGateway, serving
 from tests.support.people import PASSWORD, browser, joined, new_email, send_form, sign_in, submit
+from tests.support.timeouts import MAX_WAIT_SECONDS
 
 
 @pytest.fixture
@@ -193,7 +194,11 @@ class TestTries:
 
     @pytest.fixture
     def few(self, settings: Settings) -> Iterator[RunningGateway]:
-        update = {"sign_ins_per_minute": 3, "trusted_proxies": ["127.0.0.0/8"]}
+        update = {
+            "sign_ins_per_minute": 3,
+            "trusted_proxies": ["127.0.0.0/8"],
+            "rate_limit_wait_seconds": MAX_WAIT_SECONDS,
+        }
         with serving(settings.model_copy(update=update)) as gateway:
             yield gateway
 
@@ -216,7 +221,11 @@ class TestTries:
 
     async def test_sessions_are_not_made_up_for_long(self, settings: Settings) -> None:
         """Without asking the database for each, as keys are."""
-        update = {"failed_keys_per_minute": 3, "trusted_proxies": ["127.0.0.0/8"]}
+        update = {
+            "failed_keys_per_minute": 3,
+            "trusted_proxies": ["127.0.0.0/8"],
+            "rate_limit_wait_seconds": MAX_WAIT_SECONDS,
+        }
         with serving(settings.model_copy(update=update)) as gateway:
             async with gateway.http(**{"X-Forwarded-For": "198.51.100.8", "X-Recollect-Tenant": "acme"}) as http:
                 tried = [{"Cookie": f"recollect_session=made-up-{number}"} for number in range(5)]

@@ -24,6 +24,7 @@ from tests.support.identity_provider import (
     signed_by_stranger,
     unsigned,
 )
+from tests.support.timeouts import MAX_WAIT_SECONDS
 
 PATH = "/v1/trusted-issuers"
 LIST_TOOLS = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
@@ -163,7 +164,11 @@ class TestTokens:
         assert await trust.status(listed) == 200
 
     async def test_failures_are_throttled_like_keys(self, settings: Settings, trust: Trust) -> None:
-        few: dict[str, Any] = {"outbound_networks": ["127.0.0.0/8"], "failed_keys_per_minute": 5}
+        few: dict[str, Any] = {
+            "outbound_networks": ["127.0.0.0/8"],
+            "failed_keys_per_minute": 5,
+            "rate_limit_wait_seconds": MAX_WAIT_SECONDS,
+        }
         few["key_secret"] = SecretStr(f"counted apart {uuid4()}")
         with serving(settings.model_copy(update=few)) as gateway:
             async with gateway.http() as web:

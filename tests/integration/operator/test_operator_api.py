@@ -22,6 +22,7 @@ from recollect_operator.app import create_app
 from recollect_operator.server import served_settings
 from tests.conftest import NewTenant
 from tests.support.gateway import NewApiKey, RunningGateway, rpc_headers, serving
+from tests.support.people import new_email
 from tests.support.timeouts import MAX_WAIT_SECONDS
 
 _serial = itertools.count(1)
@@ -47,13 +48,14 @@ class TestTenants:
         self, operating: httpx2.AsyncClient, gateway: RunningGateway
     ) -> None:
         slug = new_slug()
-        asked = {"slug": slug, "plan": "team", "owner_email": "ada@example.com", "admin_key": "first"}
+        email = new_email()
+        asked = {"slug": slug, "plan": "team", "owner_email": email, "admin_key": "first"}
         made = await done(operating, "POST", "/tenants", asked)
         assert (made["name"], made["status"], made["plan"], made["erase_at"]) == (slug, "active", "team", None)
         async with gateway.http(made["admin_key"]) as http:
             assert [graph["name"] for graph in (await done(http, "GET", "/v1/graphs"))["items"]] == ["default"]
             [invited] = (await done(http, "GET", "/v1/invitations"))["items"]
-            assert (invited["email"], invited["role"]) == ("ada@example.com", "owner")
+            assert (invited["email"], invited["role"]) == (email, "owner")
             assert (await http.get("/join/" + made["invitation_link"].rpartition("/")[2])).status_code == 200
             told = [(e["action"], e["actor"]) for e in (await done(http, "GET", "/v1/audit"))["items"]]
         assert told == [("key.created", "operator"), ("member.invited", "operator"), ("tenant.created", "operator")]

@@ -37,6 +37,9 @@ BOUNDED = {
     "recollect.job.status": "three",
     "recollect.webhook.outcome": "six",
     "recollect.queue.name": "three",
+    "recollect.notification.outcome": "two",
+    "recollect.stream.transport": "two",
+    "recollect.stream.reason": "codes of errors, and one word more",
 }
 """Every attribute that a metric may have, and why its values are few. None of a tenant, a graph, a key or a text."""
 
@@ -55,9 +58,11 @@ RECORDS: dict[str, Callable[[], object]] = {
     "record_job_step": lambda: metrics.record_job_step("export_graph", "done", 0.1),
     "record_job": lambda: metrics.record_job("export_graph", "failed", 0.1, "busy"),
     "record_webhook_attempt": lambda: metrics.record_webhook_attempt("delivered"),
+    "record_notifications": lambda: metrics.record_notifications("told", 1),
+    "record_ended_stream": lambda: metrics.record_ended_stream("draining"),
     "CacheTallies": lambda: metrics.CacheTallies("search").count(TENANT, hits=1, misses=1),
 }
-OTHERS = {"waiting_call", "used_connection", "instruments_of"}
+OTHERS = {"waiting_call", "used_connection", "open_stream", "instruments_of"}
 """What is no plain record: recorded below, or records nothing."""
 
 
@@ -69,8 +74,8 @@ async def connection(*, fails: bool = False) -> AsyncIterator[str]:
 
 
 async def record_connections() -> None:
-    """What `OTHERS` record: a call that waits, and connections that are used, and waited for in vain."""
-    with metrics.waiting_call():
+    """What `OTHERS` record: a call that waits, a stream, and connections that are used, and waited for in vain."""
+    with metrics.waiting_call(), metrics.open_stream("mcp"):
         pass
     async with metrics.used_connection("tenants", connection()):
         pass
