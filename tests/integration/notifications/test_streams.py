@@ -218,7 +218,7 @@ class TestWhoMayListen:
         async with listening(hasty, key.secret) as stream:
             async with db.transaction(caller) as tx:
                 await identity.revoke_key(tx, key.key.id)
-                await Agent(db, caller, None).create("two")
+            await agent.create("two")
             event = await stream.next()
             assert event is not None
             assert (event.name, event.data) == ("end", {"reason": "unauthenticated"})
