@@ -198,3 +198,8 @@ def _detail(body: bytes) -> str | None:
     except (msgspec.MsgspecError, UnicodeDecodeError):
         return None
     return str(problem["detail"]) if "detail" in problem else None
+
+
+def body_of(**fields: Any) -> bytes:
+    """A request's body as JSON, without the fields that are None, which were not given."""
+    return msgspec.json.encode({name: value for name, value in fields.items() if value is not None})

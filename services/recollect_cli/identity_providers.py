@@ -1,52 +1,69 @@
-"""`recollect identity-providers …`: by whom else a tenant's people sign in."""
+"""`recollect identity-providers …`: by whom else a tenant's people sign in. An admin's key is needed."""
 
+from datetime import datetime
 from uuid import UUID
 
+import msgspec
 from cyclopts import App
 
-from recollect.accounts.identity_providers import service as providers
-from recollect.accounts.identity_providers.model import (
-    DEFAULT_ALGORITHM,
-    IdentityProvider,
-    NewProvider,
-    ProviderChange,
-)
-from recollect.platform.db import Transaction
-from recollect.platform.issuers import Issuers
-from recollect.platform.outbound import Outbound
-from recollect.settings import Settings
-from recollect_cli.operations import for_tenant, pepper
-from recollect_cli.standard_input import read_secret
-from recollect_cli.tables import show
+from recollect_cli.gateway import ApiKey, Url, body_of, connected
+from recollect_cli.standard_input import SecretFile, read_secret
+from recollect_cli.tables import AsJson, show, show_json
 
-app = App(name="identity-providers", help="List, set up, disable and delete a tenant's identity providers.")
+app = App(name="identity-providers", help="List, set up, disable and delete the identity providers of a tenant.")
+
+
+class ProviderView(msgspec.Struct, frozen=True):
+    """What is shown of a provider."""
+
+    id: UUID
+    name: str
+    issuer: str
+    client_id: str
+    algorithm: str
+    redirect_uri: str
+    disabled_at: datetime | None
+
+
+class ProviderPage(msgspec.Struct, frozen=True):
+    """A page of providers."""
+
+    items: list[ProviderView]
 
 
 @app.command(name="list")
-def list_providers(tenant: str) -> None:
-    """A tenant's identity providers.
-
-    Parameters
-    ----------
-    tenant
-        The tenant's slug.
-    """
-    found = for_tenant(tenant, providers.list_providers)
+def list_providers(*, json: AsJson = False, url: Url = None, api_key: ApiKey = None) -> None:
+    """The tenant's identity providers."""
+    with connected(url, api_key) as gateway:
+        answer = gateway.send("GET", "/identity-providers")
+    if json:
+        show_json(answer)
+        return
     rows = [
         (str(each.id), each.name, each.issuer, each.client_id, each.algorithm, "no" if each.disabled_at else "yes")
-        for each in found
+        for each in msgspec.json.decode(answer, type=ProviderPage).items
     ]
     show(("id", "name", "issuer", "client id", "algorithm", "enabled"), rows)
 
 
 @app.command
-def add(tenant: str, name: str, issuer: str, client_id: str, *, algorithm: str = DEFAULT_ALGORITHM) -> None:
-    """Set up a provider, and print the address to register there. The client secret is read from standard input.
+def add(
+    name: str,
+    issuer: str,
+    client_id: str,
+    *,
+    algorithm: str | None = None,
+    secret_file: SecretFile = None,
+    json: AsJson = False,
+    url: Url = None,
+    api_key: ApiKey = None,
+) -> None:
+    """Set up a provider, and print its id and the address to register there.
+
+    The client secret is read from standard input, or from --secret-file.
 
     Parameters
     ----------
-    tenant
-        The tenant's slug.
     name
         What the button of the sign-in page says.
     issuer
@@ -56,18 +73,19 @@ def add(tenant: str, name: str, issuer: str, client_id: str, *, algorithm: str =
     algorithm
         The one by which its ID tokens are signed, such as RS256 or ES256.
     """
-    Issuers(Outbound(Settings())).require_address(issuer, path="issuer")
-    new = NewProvider(name, issuer, client_id, read_secret(None, "client_secret"), algorithm)
-
-    async def work(tx: Transaction) -> IdentityProvider:
-        return await providers.add_provider(tx, new, pepper=pepper())
-
-    print(f"{Settings().base_url}/sign-in/callback/{for_tenant(tenant, work).id}")
+    secret = read_secret(secret_file, "client_secret")
+    body = body_of(name=name, issuer=issuer, client_id=client_id, client_secret=secret, algorithm=algorithm)
+    with connected(url, api_key) as gateway:
+        answer = gateway.send("POST", "/identity-providers", body)
+    if json:
+        show_json(answer)
+        return
+    made = msgspec.json.decode(answer, type=ProviderView)
+    show(("id", "redirect URI"), [(str(made.id), made.redirect_uri)])
 
 
 @app.command(name="set")
 def change(
-    tenant: str,
     provider_id: UUID,
     *,
     name: str | None = None,
@@ -75,15 +93,16 @@ def change(
     algorithm: str | None = None,
     enabled: bool | None = None,
     secret: bool = False,
+    secret_file: SecretFile = None,
+    url: Url = None,
+    api_key: ApiKey = None,
 ) -> None:
     """Change, enable or disable a provider.
 
     Parameters
     ----------
-    tenant
-        The tenant's slug.
     provider_id
-        Its id, from `recollect identity-providers list`.
+        Its id, as `recollect identity-providers list` shows it.
     name
         What the button says.
     client_id
@@ -95,19 +114,20 @@ def change(
     secret
         Read another client secret from standard input.
     """
-    wanted = ProviderChange(name, client_id, read_secret(None, "client_secret") if secret else None, algorithm, enabled)
-    for_tenant(tenant, lambda tx: providers.change_provider(tx, provider_id, wanted, pepper=pepper()))
+    given = read_secret(secret_file, "client_secret") if secret or secret_file else None
+    body = body_of(name=name, client_id=client_id, client_secret=given, algorithm=algorithm, enabled=enabled)
+    with connected(url, api_key) as gateway:
+        gateway.send("PATCH", f"/identity-providers/{provider_id}", body)
 
 
 @app.command
-def delete(tenant: str, provider_id: UUID) -> None:
+def delete(provider_id: UUID, *, url: Url = None, api_key: ApiKey = None) -> None:
     """Delete a provider: its sessions end, and nobody is known by it any more.
 
     Parameters
     ----------
-    tenant
-        The tenant's slug.
     provider_id
-        Its id, from `recollect identity-providers list`.
+        Its id, as `recollect identity-providers list` shows it.
     """
-    for_tenant(tenant, lambda tx: providers.delete_provider(tx, provider_id))
+    with connected(url, api_key) as gateway:
+        gateway.send("DELETE", f"/identity-providers/{provider_id}")

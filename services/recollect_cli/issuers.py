@@ -9,7 +9,7 @@ from cyclopts import App, Parameter
 
 from recollect.errors import InvalidInput
 from recollect_cli.files import name_of, opened
-from recollect_cli.gateway import ApiKey, Url, connected
+from recollect_cli.gateway import ApiKey, Url, body_of, connected
 from recollect_cli.tables import AsJson, show, show_json
 
 app = App(name="issuers", help="List, trust, change and delete issuers whose access tokens a tenant accepts.")
@@ -93,7 +93,7 @@ def trust(
     claim
         The claim that the rules look at, such as groups. Default: scope.
     """
-    body = _told(name=name, issuer=issuer, algorithm=algorithm, claim=claim, rules=_rules(rules))
+    body = body_of(name=name, issuer=issuer, algorithm=algorithm, claim=claim, rules=_rules(rules))
     with connected(url, api_key) as gateway:
         answer = gateway.send("POST", "/trusted-issuers", body)
     if json:
@@ -130,7 +130,7 @@ def change(
     enabled
         Whether its tokens are accepted; `--no-enabled` accepts none.
     """
-    body = _told(name=name, algorithm=algorithm, claim=claim, rules=_rules(rules), enabled=enabled)
+    body = body_of(name=name, algorithm=algorithm, claim=claim, rules=_rules(rules), enabled=enabled)
     with connected(url, api_key) as gateway:
         gateway.send("PATCH", f"/trusted-issuers/{issuer_id}", body)
 
@@ -160,8 +160,3 @@ def _rules(file: str | None) -> Any:
         return msgspec.json.decode(text)
     except ValueError:  # DecodeError and UnicodeDecodeError are such
         raise InvalidInput(f"{name_of(file)} holds no rules as JSON", path="rules") from None
-
-
-def _told(**fields: Any) -> bytes:
-    """What was said, as a body."""
-    return msgspec.json.encode({name: value for name, value in fields.items() if value is not None})

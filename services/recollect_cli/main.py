@@ -17,7 +17,6 @@ COMMANDS = {
     "keys": ("keys:app", "Create, list and revoke a tenant's API keys."),
     "members": ("members:app", "Invite, list, change and remove a tenant's members."),
     "identity-providers": ("identity_providers:app", "List, set up, disable and delete a tenant's identity providers."),
-    "providers": ("providers:app", "List, set up, disable and delete identity providers, by the gateway."),
     "domains": ("domains:app", "List, claim, verify and drop the e-mail domains by which people join a tenant."),
     "issuers": ("issuers:app", "List, trust, change and delete issuers whose access tokens a tenant accepts."),
     "audit": ("audit:app", "List and export who administered what of a tenant, and when."),

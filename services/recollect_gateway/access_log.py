@@ -24,7 +24,7 @@ log = structlog.get_logger("recollect.access")
 
 
 @dataclass(slots=True)
-class AccessRecord:
+class AccessLogEntry:
     """What is known of one request. `credential` is the id of a key, a person, a grant or an issuer: never a secret."""
 
     route: str | None = None
@@ -54,7 +54,7 @@ class AccessLog:
         if scope["type"] != "http" or scope["path"].startswith(_PROBES):
             await self._app(scope, receive, send)
             return
-        record, began, code = AccessRecord(), time.perf_counter(), "cancelled"
+        record, began, code = AccessLogEntry(), time.perf_counter(), "cancelled"
         try:
             await self._app({**scope, _KEY: record}, _counted(receive, record), _watched(send, record))
             if record.status is not None:  # Where nobody waits for an answer any more, none is begun.
@@ -69,7 +69,7 @@ class AccessLog:
             log.info("request", method=method, duration_ms=milliseconds, **record.line())
 
 
-def _counted(receive: Any, record: AccessRecord) -> Any:
+def _counted(receive: Any, record: AccessLogEntry) -> Any:
     async def counted() -> Any:
         message = await receive()
         record.bytes_received += len(message.get("body", b""))
@@ -78,7 +78,7 @@ def _counted(receive: Any, record: AccessRecord) -> Any:
     return counted
 
 
-def _watched(send: Any, record: AccessRecord) -> Any:
+def _watched(send: Any, record: AccessLogEntry) -> Any:
     async def watched(message: Any) -> None:
         if message["type"] == "http.response.start":
             record.status = message["status"]
@@ -91,7 +91,7 @@ def _watched(send: Any, record: AccessRecord) -> Any:
 def note_caller(scope: Any, caller: Caller) -> None:
     """It is known who asks. Spans are told the tenant, too."""
     trace.get_current_span().set_attribute("recollect.tenant.id", str(caller.tenant_id))
-    record: AccessRecord | None = scope.get(_KEY)
+    record: AccessLogEntry | None = scope.get(_KEY)
     if record is not None:
         kind, _, rest = caller.subject.partition(":")
         record.tenant = str(caller.tenant_id)
@@ -101,21 +101,21 @@ def note_caller(scope: Any, caller: Caller) -> None:
 
 def note_code(scope: Any, code: str) -> None:
     """The request is answered by an error of this code."""
-    record: AccessRecord | None = scope.get(_KEY)
+    record: AccessLogEntry | None = scope.get(_KEY)
     if record is not None:
         record.code = code
 
 
 def note_tool(scope: Any, tool: str, code: str | None) -> None:
     """A tool was called, a name of the catalogue, and answered with this error, if any."""
-    record: AccessRecord | None = scope.get(_KEY)
+    record: AccessLogEntry | None = scope.get(_KEY)
     if record is not None:
         record.tool, record.code = tool, code or record.code
 
 
 def note_trace(scope: Any, span: trace.Span) -> None:
     """The request's own span."""
-    record: AccessRecord | None = scope.get(_KEY)
+    record: AccessLogEntry | None = scope.get(_KEY)
     context = span.get_span_context()
     if record is not None and context.is_valid:
         record.trace_id, record.span_id = trace.format_trace_id(context.trace_id), trace.format_span_id(context.span_id)
@@ -123,7 +123,7 @@ def note_trace(scope: Any, span: trace.Span) -> None:
 
 async def note_route(message: Any, scope: Any) -> None:
     """A hook before an answer is sent: by then it is known which route it is of."""
-    record: AccessRecord | None = scope.get(_KEY)
+    record: AccessLogEntry | None = scope.get(_KEY)
     if record is not None and message["type"] == "http.response.start":
         # Of what is mounted the path is what is left of it.
         record.route = mcp_route(scope["raw_path"].decode("latin-1")) or scope.get("path_template")

@@ -19,9 +19,9 @@ from recollect_gateway.guards import known_parameters
 from recollect_operator.database import OperatorDatabase
 from recollect_operator.document import document_config
 from recollect_operator.identity import IdentityMiddleware, KeyHolders, OperatorIdentity, owner
-from recollect_operator.plans import PlanController
-from recollect_operator.records import ErasureController
-from recollect_operator.tenants import TenantController
+from recollect_operator.plans import PlanTermsController
+from recollect_operator.records import ErasureReceiptController
+from recollect_operator.tenants import TenantRecordController
 
 MAX_BODY_BYTES = 64 * 1024
 
@@ -43,7 +43,7 @@ def create_app(settings: Settings, *, as_owner: bool = False) -> Litestar:
 
     api = Router(
         "/operator/v1",
-        route_handlers=[TenantController, PlanController, ErasureController],
+        route_handlers=[TenantRecordController, PlanTermsController, ErasureReceiptController],
         middleware=[IdentityMiddleware()],
         guards=[known_parameters],
         dependencies={"operator": Provide(_operator)},

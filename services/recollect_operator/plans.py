@@ -9,23 +9,23 @@ from recollect.platform.db import Operator
 from recollect_gateway.errors import RESPONSES
 from recollect_gateway.guards import valid_body
 from recollect_gateway.management.pages import Page
-from recollect_operator.shapes import ChangePlan, PlanBody, plan_body
+from recollect_operator.shapes import ChangePlan, PlanTermsBody, plan_body
 
 
-class PlanController(Controller):
+class PlanTermsController(Controller):
     """The plans of the deployment."""
 
     path = "/plans"
     tags = ("plans",)
 
     @get("/", responses=RESPONSES, summary="List plans")
-    async def list_plans(self, operator: NamedDependency[Operator]) -> Page[PlanBody]:
+    async def list_plans(self, operator: NamedDependency[Operator]) -> Page[PlanTermsBody]:
         """Every plan, by name, on one page: operators make them by hand."""
         return Page([plan_body(plan) for plan in await plans.list_plans(operator)], None)
 
     @put("/{name:str}", responses=RESPONSES, summary="Make or change a plan", before_request=valid_body(ChangePlan))
     async def set_plan(
         self, operator: NamedDependency[Operator], name: FromPath[str], data: JSONBody[ChangePlan]
-    ) -> PlanBody:
+    ) -> PlanTermsBody:
         """In force with the next call of each tenant that has it. A limit that is not named stays."""
         return plan_body(await plans.set_plan(operator, name, data.named))

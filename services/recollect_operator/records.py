@@ -17,7 +17,7 @@ from recollect_gateway.management.pages import Cursor, Limit, Page, counted, pag
 from recollect_operator.shapes import (
     EntryBody,
     ErasureBody,
-    ReceiptBody,
+    ErasureReceiptBody,
     StatisticsBody,
     entry_body,
     receipt_body,
@@ -27,7 +27,7 @@ OfSlug = Annotated[str | None, QueryParameter(max_length=63, description="Only o
 OfSubject = Annotated[str | None, QueryParameter(max_length=300, description="Only of this subject: `tenant:acme`")]
 
 
-class ErasureController(Controller):
+class ErasureReceiptController(Controller):
     """Erasures of tenants whose grace is over. Workers do them by themselves; who waits for one may help."""
 
     path = "/"
@@ -52,14 +52,14 @@ class ErasureController(Controller):
     @get("/receipts", responses=RESPONSES, summary="List receipts")
     async def list_receipts(
         self, operator: NamedDependency[Operator], slug: OfSlug = None, cursor: Cursor = None, limit: Limit = 50
-    ) -> Page[ReceiptBody]:
+    ) -> Page[ErasureReceiptBody]:
         """What is left of tenants that were erased, newest first."""
         before = place_of(cursor, counted)
         found = await deletions.list_receipts(operator, slug=slug, before=before, limit=limit + 1)
         return page_of(found, limit, receipt_body, lambda receipt: str(receipt.number))
 
     @get("/receipts/{receipt_id:uuid}", responses=RESPONSES, summary="Read a receipt")
-    async def read_receipt(self, operator: NamedDependency[Operator], receipt_id: FromPath[UUID]) -> ReceiptBody:
+    async def read_receipt(self, operator: NamedDependency[Operator], receipt_id: FromPath[UUID]) -> ErasureReceiptBody:
         """One receipt."""
         return receipt_body(await deletions.get_receipt(operator, receipt_id))
 

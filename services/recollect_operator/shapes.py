@@ -17,7 +17,7 @@ MAX_GRACE_DAYS = MAX_GRACE.days
 Limit = int | None | UnsetType
 
 
-class TenantBody(Struct, frozen=True):
+class TenantRecordBody(Struct, frozen=True):
     """A tenant. `status`: `active`, `read_only`, `suspended`, or `deleted`, which can be undone until `erase_at`."""
 
     id: str
@@ -39,7 +39,7 @@ class CreateTenant(Struct, frozen=True, forbid_unknown_fields=True):
     admin_key: Annotated[str, Meta(min_length=1, max_length=MAX_NAME)] | None = None
 
 
-class CreatedTenant(TenantBody, frozen=True):
+class CreatedTenant(TenantRecordBody, frozen=True):
     """A new tenant with its first credentials, which are shown this once; null where none was asked for."""
 
     invitation_link: str | None
@@ -64,7 +64,7 @@ class RowCounts(Struct, frozen=True):
     rows: dict[str, int]
 
 
-class PlanBody(Struct, frozen=True):
+class PlanTermsBody(Struct, frozen=True):
     """A plan and its limits; null is none."""
 
     name: str
@@ -96,7 +96,7 @@ class ChangePlan(Struct, frozen=True, forbid_unknown_fields=True):
         return {limit: getattr(self, limit) for limit in LIMITS if getattr(self, limit) is not UNSET}
 
 
-class ReceiptBody(Struct, frozen=True):
+class ErasureReceiptBody(Struct, frozen=True):
     """What is left of a tenant that was erased. `content`: JSON, of whose bytes `sha256` is; `rows` stand in it."""
 
     id: str
@@ -111,7 +111,7 @@ class ErasureBody(Struct, frozen=True):
     """How far an erasure is: `more` is left, somebody else is at work (`busy`), or it is `erased` and has a receipt."""
 
     state: Literal["more", "busy", "erased"]
-    receipt: ReceiptBody | None
+    receipt: ErasureReceiptBody | None
 
 
 class StatisticsBody(Struct, frozen=True):
@@ -133,22 +133,22 @@ class EntryBody(Struct, frozen=True):
     details: dict[str, Any]
 
 
-def tenant_body(tenant: Tenant) -> TenantBody:
+def tenant_body(tenant: Tenant) -> TenantRecordBody:
     """A tenant, as it is told."""
-    return TenantBody(
+    return TenantRecordBody(
         str(tenant.id), tenant.slug, tenant.name, tenant.status, tenant.plan, tenant.created_at, tenant.erase_at
     )
 
 
-def plan_body(plan: Plan) -> PlanBody:
+def plan_body(plan: Plan) -> PlanTermsBody:
     """A plan, as it is told."""
-    return PlanBody(**asdict(plan))
+    return PlanTermsBody(**asdict(plan))
 
 
-def receipt_body(receipt: ErasureReceipt) -> ReceiptBody:
+def receipt_body(receipt: ErasureReceipt) -> ErasureReceiptBody:
     """A receipt, as it is told."""
     rows = msgspec.json.decode(receipt.content)["rows"]
-    return ReceiptBody(str(receipt.id), receipt.slug, receipt.erased_at, rows, receipt.content, receipt.sha256)
+    return ErasureReceiptBody(str(receipt.id), receipt.slug, receipt.erased_at, rows, receipt.content, receipt.sha256)
 
 
 def entry_body(entry: OperatorEntry) -> EntryBody:

@@ -30,7 +30,7 @@ from recollect_operator.shapes import (
     PlanName,
     RowCounts,
     Suspension,
-    TenantBody,
+    TenantRecordBody,
     tenant_body,
 )
 
@@ -44,7 +44,7 @@ Confirm = Annotated[
 ]
 
 
-class TenantController(Controller):
+class TenantRecordController(Controller):
     """The tenants of the deployment."""
 
     path = "/tenants"
@@ -53,7 +53,7 @@ class TenantController(Controller):
     @get("/", responses=RESPONSES, summary="List tenants")
     async def list_tenants(
         self, operator: NamedDependency[Operator], cursor: Cursor = None, limit: Limit = 50
-    ) -> Page[TenantBody]:
+    ) -> Page[TenantRecordBody]:
         """Every tenant, by slug, suspended and deleted ones too."""
         found = await tenants.list_tenants(operator, after=cursor or "", limit=limit + 1)
         return page_of(found, limit, tenant_body, lambda tenant: tenant.slug)
@@ -74,7 +74,7 @@ class TenantController(Controller):
     @get("/{slug:str}", responses=TELLING, summary="Read a tenant")
     async def read_tenant(
         self, request: AnyRequest, operator: NamedDependency[Operator], slug: FromPath[str]
-    ) -> Response[TenantBody]:
+    ) -> Response[TenantRecordBody]:
         """One tenant with its ETag."""
         return tagged(request, tenant_body(await tenants.find_tenant(operator, slug)))
 
@@ -90,7 +90,7 @@ class TenantController(Controller):
         operator: NamedDependency[Operator],
         slug: FromPath[str],
         data: JSONBody[PlanName],
-    ) -> TenantBody:
+    ) -> TenantRecordBody:
         """In force with its next call. What it has stays, also beyond the plan."""
         check = unchanged(request, tenant_body)
         return tenant_body(await tenants.set_plan(operator, slug, data.plan, check=check))
@@ -104,13 +104,15 @@ class TenantController(Controller):
         operator: NamedDependency[Operator],
         slug: FromPath[str],
         data: JSONBody[Suspension],
-    ) -> TenantBody:
+    ) -> TenantRecordBody:
         """Whole or read-only, from now on: what was about to be written has been by now, or never is."""
         read_only, check = data.kind == "read_only", unchanged(request, tenant_body)
         return tenant_body(await tenants.suspend_tenant(operator, slug, read_only=read_only, check=check))
 
     @delete("/{slug:str}/suspension", responses=CHANGING, summary="Resume a tenant", status_code=200)
-    async def resume(self, request: AnyRequest, operator: NamedDependency[Operator], slug: FromPath[str]) -> TenantBody:
+    async def resume(
+        self, request: AnyRequest, operator: NamedDependency[Operator], slug: FromPath[str]
+    ) -> TenantRecordBody:
         """Accept its credentials again, to read and to write."""
         return tenant_body(await tenants.resume_tenant(operator, slug, check=unchanged(request, tenant_body)))
 
@@ -123,7 +125,7 @@ class TenantController(Controller):
         slug: FromPath[str],
         grace_days: GraceDays = None,
         confirm: Confirm = None,
-    ) -> TenantBody:
+    ) -> TenantRecordBody:
         """Suspend it whole at once, and have a worker erase it when its grace is over. Until then it can be restored.
 
         Without grace nothing brings it back: then `confirm` repeats its slug.
@@ -137,7 +139,7 @@ class TenantController(Controller):
     @post("/{slug:str}/restore", responses=CHANGING, summary="Restore a tenant", status_code=200)
     async def restore(
         self, request: AnyRequest, operator: NamedDependency[Operator], slug: FromPath[str]
-    ) -> TenantBody:
+    ) -> TenantRecordBody:
         """Undo a deletion, while its grace lasts: the tenant is what it was before, active or suspended."""
         return tenant_body(await deletions.restore_tenant(operator, slug, check=unchanged(request, tenant_body)))
 

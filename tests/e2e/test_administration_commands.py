@@ -60,21 +60,21 @@ async def test_a_provider_is_set_up_changed_and_deleted(
     terminal: Terminal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO(f"{SECRET}\n"))
-    new = ("providers", "add", "Acme Login", "https://login.acme.example", "recollect")
+    new = ("identity-providers", "add", "Acme Login", "https://login.acme.example", "recollect")
     [[provider_id, address]] = await terminal.rows(*new)
     assert address == f"{terminal.gateway.url}/sign-in/callback/{provider_id}"
     secret = tmp_path / "secret"
     secret.write_text("another-secret\n")
-    changed = ("providers", "set", provider_id, "--no-enabled", "--secret-file", str(secret))
+    changed = ("identity-providers", "set", provider_id, "--no-enabled", "--secret-file", str(secret))
     assert await terminal.rows(*changed) == []
-    listed = await terminal.rows("providers", "list")
+    listed = await terminal.rows("identity-providers", "list")
     assert listed == [[provider_id, "Acme Login", "https://login.acme.example", "recollect", "RS256", "no"]]
     [entry] = json.loads(await terminal.told("audit", "list", "--action", "identity_provider.changed", "--json"))[
         "items"
     ]
     assert entry["details"] == {"fields": ["disabled_at", "client_secret"]}
-    assert await terminal.rows("providers", "delete", provider_id) == []
-    assert await terminal.rows("providers", "list") == []
+    assert await terminal.rows("identity-providers", "delete", provider_id) == []
+    assert await terminal.rows("identity-providers", "list") == []
 
 
 @pytest.mark.parametrize("given", [["--secret-file", "/nowhere"], []], ids=["no file", "no line"])
@@ -83,8 +83,8 @@ async def test_without_a_secret_no_provider_is_set_up(
 ) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO("\n"))
     with pytest.raises(InvalidInput, match="client_secret"):
-        await terminal.told("providers", "add", "Acme", "https://login.acme.example", "recollect", *given)
-    assert await terminal.rows("providers", "list") == []
+        await terminal.told("identity-providers", "add", "Acme", "https://login.acme.example", "recollect", *given)
+    assert await terminal.rows("identity-providers", "list") == []
 
 
 async def test_an_issuer_is_trusted_by_rules_of_a_file(terminal: Terminal, tmp_path: Path, tenant: Tenant) -> None:

@@ -33,7 +33,7 @@ T = TypeVar("T")
 log = structlog.get_logger(__name__)
 
 
-class IssuedTokens(Struct, frozen=True):
+class ProviderTokens(Struct, frozen=True):
     """What a token endpoint answers for a code: as much of it as we use."""
 
     id_token: str
@@ -133,7 +133,7 @@ class RelyingParty:
         secrets: SignInSecrets,
         code: str,
         redirect_uri: str,
-    ) -> IssuedTokens:
+    ) -> ProviderTokens:
         request = _client(registration, issuer, redirect_uri).fetch_token(
             issuer.metadata.token_endpoint,
             grant_type="authorization_code",
@@ -146,7 +146,7 @@ class RelyingParty:
             )
         except OutboundFailed:
             raise SignInRefused(UNAVAILABLE) from None
-        tokens = _decoded(answer.body, IssuedTokens) if answer.status == 200 else None
+        tokens = _decoded(answer.body, ProviderTokens) if answer.status == 200 else None
         if tokens is None:
             _note(tenant_id, registration, f"its token endpoint answered {answer.status} without an ID token")
             raise SignInRefused(NOT_PROVEN)
