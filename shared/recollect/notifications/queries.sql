@@ -42,15 +42,3 @@ SELECT p.revision, p.at, p.actor, p.operation, p.counts, p.ids[1:(:max_ids)] AS 
 FROM page p
 JOIN graphs g ON g.tenant_id = :tenant_id AND g.id = :graph_id
 ORDER BY p.revision;
-
--- name: find_named_lineage
--- The live node of a graph that has a name.
-SELECT id FROM nodes
-WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND name = :name AND removed_revision IS NULL;
-
--- name: list_graph_names
--- Every graph that may be used, by id and name; at most :limit. :allowed: only these ids, where it is not null.
-SELECT id, name FROM graphs
-WHERE tenant_id = :tenant_id AND (:allowed::uuid[] IS NULL OR id = ANY (:allowed::uuid[]))
-ORDER BY id
-LIMIT :limit;

@@ -1,11 +1,13 @@
 """Use cases of notifications: what was written since somebody looked, as far as they may see it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from uuid import UUID
 
 from recollect.errors import Forbidden, InvalidInput
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import spelled_id
+from recollect.graph.nodes import service as nodes
 from recollect.notifications import store
 from recollect.notifications.model import MAX_JUDGED_CHANGES, ChangeFilter, FoundChanges, Seen, Watched
 from recollect.platform.db import Transaction
@@ -25,12 +27,15 @@ async def changes_after(tx: Transaction, graph_id: UUID, only: ChangeFilter, *, 
 
 
 async def look(tx: Transaction, watched: Sequence[Watched]) -> list[Seen | None]:
-    """How each of these is now; None for a graph that the caller may not use, or could not if it were there."""
-    heads: dict[str, Seen | None] = {}
+    """How each of these is now; None for a graph that the caller may not use, or could not if it were there.
+
+    A graph is asked for once, and so are the names of all its nodes that are watched.
+    """
+    names: dict[str, list[str]] = {each.graph: [] for each in watched}
     for each in watched:
-        if each.graph not in heads:
-            heads[each.graph] = await _head(tx, each.graph)
-    return [await _with_node(tx, each, heads[each.graph]) for each in watched]
+        names[each.graph] += [] if each.node is None else [each.node]
+    states = {graph: await _state(tx, graph, named) for graph, named in names.items()}
+    return [_seen(each, states[each.graph]) for each in watched]
 
 
 async def has_changed(tx: Transaction, watched: Watched, before: Seen, now: Seen) -> bool:
@@ -50,19 +55,33 @@ async def has_changed(tx: Transaction, watched: Watched, before: Seen, now: Seen
 
 async def graph_names(tx: Transaction) -> frozenset[tuple[UUID, str]]:
     """The graphs that the caller may use, each by its id and name."""
-    return frozenset(await store.list_graph_names(tx, limit=graphs.MAX_GRAPHS))
+    return frozenset((graph.id, graph.name) for graph in await graphs.list_graphs(tx, limit=graphs.MAX_GRAPHS))
 
 
-async def _head(tx: Transaction, name: str) -> Seen | None:
+@dataclass(frozen=True, slots=True)
+class _GraphState:
+    """A graph (None: there is none), its newest revision, and the nodes that were asked for by name."""
+
+    graph_id: UUID | None
+    revision: int = 0
+    nodes: Mapping[str, UUID] = field(default_factory=dict)
+
+
+async def _state(tx: Transaction, graph: str, names: Sequence[str]) -> _GraphState | None:
     try:
-        graph = await graphs.open_graph(tx, name)
+        view = await graphs.view(tx, graph)
     except (Forbidden, InvalidInput):
         return None
-    return Seen(None) if graph is None else Seen(graph.id, await graphs.newest_revision(tx, graph))
+    if not view.is_there:
+        return _GraphState(None)
+    found = await nodes.find_named(view, names) if names else {}
+    revision = await graphs.newest_revision(tx, view.graph)
+    return _GraphState(view.graph.id, revision, {name: node.id for name, node in found.items()})
 
 
-async def _with_node(tx: Transaction, watched: Watched, head: Seen | None) -> Seen | None:
-    if head is None or head.graph_id is None or watched.node is None:
-        return head
-    node = await store.find_named_lineage(tx, head.graph_id, watched.node) or spelled_id(watched.node)
-    return Seen(head.graph_id, head.revision, node)
+def _seen(watched: Watched, state: _GraphState | None) -> Seen | None:
+    if state is None:
+        return None
+    if state.graph_id is None or watched.node is None:
+        return Seen(state.graph_id, state.revision)
+    return Seen(state.graph_id, state.revision, state.nodes.get(watched.node) or spelled_id(watched.node))

@@ -30,19 +30,6 @@ async def list_filtered_changes(
     return [(_change(row), row["wanted"]) for row in rows]
 
 
-async def find_named_lineage(tx: Transaction, graph_id: UUID, name: str) -> UUID | None:
-    """The live node of a graph that has a name, or None."""
-    found: UUID | None = await tx.fetchval(queries.find_named_lineage, graph_id=graph_id, name=name)
-    return found
-
-
-async def list_graph_names(tx: Transaction, *, limit: int) -> list[tuple[UUID, str]]:
-    """The graphs that the caller may use, by id and name."""
-    allowed = None if tx.caller.graphs is None else list(tx.caller.graphs)
-    rows = await tx.fetch(queries.list_graph_names, allowed=allowed, limit=limit)
-    return [(row["id"], row["name"]) for row in rows]
-
-
 def _change(row: asyncpg.Record) -> Change:
     fields = {name: value for name, value in row.items() if name != "wanted"}
     return Change(**fields | {"ids": tuple(row["ids"])})
