@@ -44,6 +44,7 @@ METHODS = frozenset(
         "tasks/get",
         "tasks/list",
         "tasks/result",
+        "tasks/update",
         "tools/list",
         CALL,
     }

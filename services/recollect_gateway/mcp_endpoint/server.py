@@ -3,11 +3,8 @@
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
-from math import inf
 from typing import Any
 
-import msgspec
 from mcp.server.caching import CacheableMethod, CacheHint
 from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
@@ -20,7 +17,6 @@ from mcp_types import (
     PaginatedRequestParams,
     SubscriptionsListenRequestParams,
     SubscriptionsListenResult,
-    TextContent,
     Tool,
     ToolAnnotations,
 )
@@ -30,7 +26,6 @@ from recollect import __version__
 from recollect.accounts.usage.model import Counts, Kind
 from recollect.caller import Caller
 from recollect.errors import Unavailable
-from recollect.platform.computing import compute, in_one_slice
 from recollect.platform.metrics import record_tool
 from recollect_gateway.access_log import note_tool
 from recollect_gateway.bodies import LARGE
@@ -44,9 +39,11 @@ from recollect_gateway.mcp_endpoint.prompts import PromptHandlers
 from recollect_gateway.mcp_endpoint.request import Context, McpRequest, request_of
 from recollect_gateway.mcp_endpoint.request_state import sealed_state
 from recollect_gateway.mcp_endpoint.resources import ResourceHandlers
+from recollect_gateway.mcp_endpoint.results import Answer, told_result
 from recollect_gateway.mcp_endpoint.rounds import Round, round_of
 from recollect_gateway.mcp_endpoint.schema import listed_schema, outline
-from recollect_gateway.mcp_endpoint.tool import Reply, ToolSpec, bounded
+from recollect_gateway.mcp_endpoint.tasks.handlers import TaskHandlers
+from recollect_gateway.mcp_endpoint.tool import ToolSpec
 from recollect_gateway.parsing import parse, parse_beside
 from recollect_gateway.tracing import forget_tool_name
 
@@ -60,9 +57,6 @@ INSTRUCTIONS = (
 )
 LIST_TTL_MS = 60_000
 
-SPACED = "memory"
-"""The toolset whose texts are indented, as the official memory server's: white space is a third of such a text."""
-
 _LISTED = CacheHint(ttl_ms=LIST_TTL_MS, scope="private")
 CACHE_HINTS: dict[CacheableMethod, CacheHint] = {
     "tools/list": _LISTED,
@@ -71,9 +65,6 @@ CACHE_HINTS: dict[CacheableMethod, CacheHint] = {
     "resources/templates/list": _LISTED,
     "resources/read": CacheHint(ttl_ms=0, scope="private"),
 }
-
-Answer = Reply | CallToolResult | InputRequiredResult
-"""What a call is answered: a reply, a result that is told as it is, or a question back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +85,13 @@ class McpHandlers:
             offered = [tool for tool in self.tools.values() if request.offers(tool)]
             return ListToolsResult(tools=[self.listed[request.dialect_of(tool)] for tool in offered])
 
-    async def call_tool(self, context: Context, params: CallToolRequestParams) -> CallToolResult | InputRequiredResult:
-        """What a tool answers or asks back, or its error; raises MCPError for one that the request is not offered."""
+    async def call_tool(
+        self, context: Context, params: CallToolRequestParams
+    ) -> CallToolResult | InputRequiredResult | dict[str, Any]:
+        """What a tool answers or asks back, the task that does its work, or its error.
+
+        Raises MCPError for a tool that the request is not offered.
+        """
         request, tool = request_of(context), self.tools.get(params.name)
         if tool is None or not request.knows(tool):
             forget_tool_name()
@@ -106,9 +102,10 @@ class McpHandlers:
         try:
             arguments = await _parsed(request, tool, params.arguments or {})
             progress = context.session.report_progress
-            reply = await self._reply(request, tool, arguments, progress, round_of(context, params))
+            answer = await self._answer(request, tool, arguments, progress, round_of(context, params))
             max_bytes = self.services.settings.max_reply_bytes if tool.read_only else None
-            result = await _result(request, reply, max_bytes, spaced=SPACED in tool.toolsets)
+            begun = self.tasks.begun(context, answer)
+            result = await told_result(request, tool, answer, max_bytes) if begun is None else begun
             code = None
             return result
         except MCPError:
@@ -124,7 +121,7 @@ class McpHandlers:
             record_tool(tool.name, time.perf_counter() - started, code)
             self._count(request, "tool", tool.name, failed=code is not None)
 
-    async def _reply(
+    async def _answer(
         self, request: McpRequest, tool: ToolSpec, arguments: Any, progress: Progress, round_: Round | None
     ) -> Answer:
         if isinstance(request.sender, Unavailable) and tool.substitute is not None:
@@ -133,14 +130,23 @@ class McpHandlers:
         asked = await tool.ask(call, arguments, round_) if tool.ask is not None and round_ is not None else None
         return await tool.handler(call, arguments) if asked is None else asked
 
+    @property
+    def tasks(self) -> TaskHandlers:
+        """What the server answers of tasks."""
+        return TaskHandlers(self.services, self.tools.values(), self.count)
+
     def count_resource(self, request: McpRequest, failed: bool) -> None:
         """Count a resource that was read, or was not."""
-        self._count(request, "resource", "resources/read", failed=failed)
+        self.count(request, "resources/read", failed)
+
+    def count(self, request: McpRequest, method: str, failed: bool) -> None:
+        """Count a request that calls no tool."""
+        self._count(request, "resource", method, failed=failed)
 
     async def listen(self, context: Context, params: SubscriptionsListenRequestParams) -> SubscriptionsListenResult:
         """Tell which resources were written, until the stream ends; raises MCPError."""
-        self._count(request_of(context), "resource", subscriptions.METHOD, failed=False)
-        return await subscriptions.listen(self.services, self.tools.values(), context, params)
+        self.count(request_of(context), subscriptions.METHOD, False)
+        return await subscriptions.listen(self.services, self.tasks, self.tools.values(), context, params)
 
     def _count(self, request: McpRequest, kind: Kind, name: str, *, failed: bool) -> None:
         """Count a call for its tenant, where that is known: in memory, so that nobody waits."""
@@ -180,7 +186,6 @@ def create_server(services: Services, offer: Offer) -> Server[Any]:
         cache_hints=CACHE_HINTS,
         get_tool_input_schema=lambda name: listed[tools[name]].input_schema if name in tools else None,
         on_list_tools=answers.list_tools,
-        on_call_tool=answers.call_tool,
         on_list_resources=resources.list_resources,
         on_list_resource_templates=resources.list_resource_templates,
         on_read_resource=resources.read_resource,
@@ -189,6 +194,8 @@ def create_server(services: Services, offer: Offer) -> Server[Any]:
         on_completion=completions.complete,
         on_subscriptions_listen=answers.listen,
     )
+    server.add_request_handler("tools/call", CallToolRequestParams, answers.call_tool)
+    answers.tasks.add_to(server)
     server.middleware.append(sealed_state(services.settings))
     server.middleware.append(observed)
     return server
@@ -217,32 +224,3 @@ def _hints(tool: ToolSpec) -> ToolAnnotations:
         idempotent_hint=True if tool.idempotent else None,
         open_world_hint=False,
     )
-
-
-async def _result(
-    request: McpRequest, reply: Answer, max_bytes: int | None, *, spaced: bool
-) -> CallToolResult | InputRequiredResult:
-    """A reply as the protocol tells it; a large one is made beside the event loop."""
-    if not isinstance(reply, Reply):
-        return reply
-    encoded = bounded(reply.structured, max_bytes)
-    if len(encoded) < LARGE or isinstance(request.sender, Unavailable):
-        return _told(reply, encoded, spaced)
-    slices = in_one_slice(partial(_told, reply, encoded, spaced))
-    return await compute(request.caller.tenant_id, slices, seconds=inf, advice="")
-
-
-def _told(reply: Reply, encoded: bytes, spaced: bool) -> CallToolResult:
-    text = _text(reply, encoded, spaced) if reply.text is None else reply.text
-    texts = [text] if reply.note is None else [text, reply.note]
-    return CallToolResult(
-        content=[TextContent(type="text", text=said) for said in texts],
-        structured_content=msgspec.to_builtins(reply.structured),
-    )
-
-
-def _text(reply: Reply, encoded: bytes, spaced: bool) -> str:
-    """The structured content as JSON, for clients that show their model no other."""
-    told = reply.structured
-    shown = msgspec.json.encode(getattr(told, told.__struct_fields__[0])) if reply.bare else encoded
-    return (msgspec.json.format(shown, indent=2) if spaced else shown).decode()

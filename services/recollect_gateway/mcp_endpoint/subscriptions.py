@@ -37,6 +37,8 @@ from recollect_gateway.mcp_endpoint.errors import as_protocol_errors
 from recollect_gateway.mcp_endpoint.request import Context, McpRequest, request_of
 from recollect_gateway.mcp_endpoint.resource_uris import GRAPHS, KNOWLEDGE_GRAPH, MAX_LENGTH, parse_address
 from recollect_gateway.mcp_endpoint.resources import may_read_graphs, reads_officially
+from recollect_gateway.mcp_endpoint.tasks.handlers import TaskHandlers
+from recollect_gateway.mcp_endpoint.tasks.watching import FIELD, TaskStatus, WatchedTasks, watched_tasks
 from recollect_gateway.mcp_endpoint.tool import ToolSpec
 from recollect_gateway.streams import Look
 
@@ -66,12 +68,13 @@ class Subscription:
 
     `catalogue`: every tool there is. `watched`: parts of graphs, by their address; `seen` is of the same order.
     `list_uris`: addresses of the list of graphs. `tools`, `lists`: whether the lists of tools and of resources are
-    listened to.
+    listened to. `tasks`: those that are.
     """
 
     services: Services
     request: McpRequest
     catalogue: Collection[ToolSpec]
+    tasks: WatchedTasks
     watched: dict[str, Watched]
     list_uris: tuple[str, ...]
     lists: bool
@@ -91,23 +94,25 @@ class Subscription:
     @property
     def honored(self) -> SubscriptionFilter:
         """What is listened to, as it is acknowledged."""
-        return SubscriptionFilter(
+        told = SubscriptionFilter(
             tools_list_changed=self.tools or None,
             resources_list_changed=self.lists or None,
             resource_subscriptions=[*self.watched, *self.list_uris] or None,
         )
+        tasks = [str(job_id) for job_id in self.tasks.graphs]
+        return told.model_copy(update={FIELD: tasks}) if tasks else told
 
     @property
     def graphs(self) -> frozenset[UUID] | None:
         """The graphs of which something is listened to; None: one that is not there yet, or the list of them."""
-        known = [now.graph_id for now in self.seen]
+        known = [*(now.graph_id for now in self.seen), *self.tasks.graphs.values()]
         if self.list_uris or self.lists or None in known:
             return None
         return frozenset(graph_id for graph_id in known if graph_id)
 
-    async def look(self, caller: Caller) -> Look[list[ServerEvent]]:
+    async def look(self, caller: Caller) -> Look[list[ServerEvent | TaskStatus]]:
         """What is to be told."""
-        events: list[ServerEvent] = []
+        events: list[ServerEvent | TaskStatus] = []
         async with self._reading(caller) as tx:
             found = await notifications.look(tx, list(self.watched.values()))
             news = [now or Seen(None) for now in found]
@@ -115,6 +120,8 @@ class Subscription:
                 if await notifications.has_changed(tx, each, before, now):
                     events.append(ResourceUpdated(uri))
             names = await notifications.graph_names(tx) if self._wants_names else self.names
+            changed = await self.tasks.look(tx)
+        events += await self.tasks.notifications(caller, changed)
         if names != self.names:
             events += [ResourceUpdated(uri) for uri in self.list_uris]
             events += [ResourcesListChanged()] if self.lists else []
@@ -134,6 +141,7 @@ class Subscription:
     async def _state(self, caller: Caller) -> tuple[list[Seen | None], GraphNames]:
         async with self._reading(caller) as tx:
             names = await notifications.graph_names(tx) if self._wants_names else frozenset()
+            await self.tasks.begin(tx)
             return await notifications.look(tx, list(self.watched.values())), names
 
     def _offered(self, caller: Caller) -> frozenset[str]:
@@ -142,6 +150,7 @@ class Subscription:
 
 async def listen(
     services: Services,
+    tasks: TaskHandlers,
     catalogue: Collection[ToolSpec],
     context: Context,
     params: SubscriptionsListenRequestParams,
@@ -152,7 +161,8 @@ async def listen(
     with as_protocol_errors():
         caller = request.caller
         assert stream is not None, "the endpoint opens one for each such request"
-        subscription = subscription_of(services, catalogue, request, params.notifications)
+        watched = watched_tasks(tasks, context, request, params.notifications)
+        subscription = subscription_of(services, catalogue, request, params.notifications, watched)
         await subscription.begin(caller)
     stream.listener.graphs = subscription.graphs
     acknowledged = SubscriptionsAcknowledgedNotificationParams(notifications=subscription.honored, _meta=meta)
@@ -161,15 +171,17 @@ async def listen(
     )
     async for events in stream.follow(subscription.look):
         for event in events or ():
-            await context.session.send_notification(
-                event_to_notification(event, meta), related_request_id=context.request_id
-            )
+            await context.session.send_notification(_notification(event, meta), related_request_id=context.request_id)
         stream.listener.graphs = subscription.graphs
     return SubscriptionsListenResult(_meta=meta)
 
 
 def subscription_of(
-    services: Services, catalogue: Collection[ToolSpec], request: McpRequest, asked: SubscriptionFilter
+    services: Services,
+    catalogue: Collection[ToolSpec],
+    request: McpRequest,
+    asked: SubscriptionFilter,
+    tasks: WatchedTasks,
 ) -> Subscription:
     """What of all that is asked for there is to listen to; raises MCPError for too much."""
     uris = list(dict.fromkeys(asked.resource_subscriptions or ()))
@@ -180,11 +192,18 @@ def subscription_of(
         services,
         request,
         catalogue,
+        tasks,
         _watched(request, uris) if reads else {},
         tuple(uri for uri in uris if uri == GRAPHS) if reads else (),
         lists=bool(asked.resources_list_changed) and reads,
         tools=bool(asked.tools_list_changed),
     )
+
+
+def _notification(event: ServerEvent | TaskStatus, meta: dict[str, Any]) -> Any:
+    if isinstance(event, TaskStatus):
+        return event.model_copy(update={"params": event.params | {"_meta": meta}})
+    return event_to_notification(event, meta)
 
 
 def _watched(request: McpRequest, uris: Sequence[str]) -> dict[str, Watched]:

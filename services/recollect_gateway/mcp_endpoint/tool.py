@@ -9,6 +9,7 @@ from mcp_types import CallToolResult, InputRequiredResult, Tool
 
 from recollect.caller import Caller, Scope
 from recollect.errors import TooLarge
+from recollect.jobs.model import Job
 from recollect_gateway.calls import Call, Services
 from recollect_gateway.mcp_endpoint.errors import tool_error
 from recollect_gateway.mcp_endpoint.rounds import Round
@@ -42,13 +43,14 @@ class Reply:
     """What a tool answers: structured content, and the text beside it (default: the structured content as JSON).
 
     `bare`: only its first field, an array, is the text. `note` is a second text, so that the first stays what clients
-    parse: what was left out, and how to get it.
+    parse: what was left out, and how to get it. `job` does what is not done yet.
     """
 
     structured: msgspec.Struct
     text: str | None = None
     note: str | None = None
     bare: bool = False
+    job: Job | None = None
 
 
 def bounded(structured: msgspec.Struct, max_bytes: int | None) -> bytes:
@@ -67,9 +69,28 @@ Handler = Callable[[Call, Any], Awaitable[Reply | CallToolResult]]
 Asker = Callable[[Call, Any, Round], Awaitable[InputRequiredResult | None]]
 """What is to be asked of the client before a tool does anything; None: nothing, or it has been answered."""
 
+JobTeller = Callable[[Call, Job], Awaitable[Reply | CallToolResult]]
+"""What a tool answers once the job has succeeded that it started."""
+
 ErrorRenderer = Callable[[Exception], CallToolResult]
 Substitute = Callable[[Services], Awaitable[Reply]]
 """Answers in a tool's place while the database is away and nobody knows who calls: with nothing of any tenant."""
+
+
+@dataclass(frozen=True, slots=True)
+class LongWork:
+    """The jobs that a tool starts, and how it tells what came of one.
+
+    `mode`: of a kind that several tools start, those whose arguments have this mode.
+    """
+
+    kind: str
+    tell: JobTeller
+    mode: str | None = None
+
+    def starts(self, job: Job) -> bool:
+        """Whether a job is such a one, whoever started it."""
+        return job.kind == self.kind and self.mode in (None, job.arguments.get("mode"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +102,8 @@ class ToolSpec:
     `render_error` is how the dialect of its toolset tells errors; `substitute` answers where a tool tells that the
     database is away by a result that is no error. `dialects`: how toolsets that it stands in as a guest tell it, each
     where none of its own toolsets is chosen beside. `ask` comes before the handler, at revisions where clients can be
-    asked back. `listed` is how the tool is listed where that does not follow from its types.
+    asked back. `work`: of a tool that may start a job. `listed` is how the tool is listed where that does not follow
+    from its types.
     """
 
     name: str
@@ -99,6 +121,7 @@ class ToolSpec:
     substitute: Substitute | None = None
     dialects: tuple["ToolSpec", ...] = ()
     ask: Asker | None = None
+    work: LongWork | None = None
     listed: Tool | None = field(default=None, compare=False)
 
     def dialect_for(self, chosen: frozenset[str]) -> "ToolSpec":

@@ -22,7 +22,7 @@ from recollect.jobs.model import (
     failure_of,
     wait_before,
 )
-from recollect.jobs.service import get_job, require_chunks, require_room
+from recollect.jobs.service import announce_end, get_job, require_chunks, require_room
 from recollect.platform.db import Database, Transaction
 
 REMOVED_AT_ONCE = 10
@@ -118,3 +118,4 @@ async def _finish(
     if not await store.finish_job(tx, job, status, retention=bounds.retention, result=result, error=error):
         raise LeaseLost("Another worker has this job.")
     await store.drop_stored(tx, job.id, output=status != "succeeded")
+    announce_end(tx, job)

@@ -82,6 +82,7 @@ class Job:
 class NewJob:
     """A job to create. If it is `unique` and an equal job is under way, that one is used instead.
 
+    `cursor`: from where its first step goes on, where the call that starts it has done the beginning.
     A `held` job waits for its input. Since the input is its own, it equals no other job, unless `asked` describes the
     input. Only a digest of `asked` is stored, since it may hold text.
     """
@@ -93,6 +94,7 @@ class NewJob:
     unique: bool = True
     held: bool = False
     asked: bytes | None = None
+    cursor: dict[str, Any] = field(default_factory=dict)
 
     @property
     def digest(self) -> bytes | None:

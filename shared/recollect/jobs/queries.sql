@@ -9,8 +9,8 @@ SELECT id FROM jobs WHERE tenant_id = :tenant_id AND digest = :digest AND finish
 -- name: insert_job
 -- A new job, unless an equal one is under way or :max_open are already. One that is held goes after :held_for if nobody
 -- starts it.
-INSERT INTO jobs (tenant_id, id, graph_id, kind, digest, arguments, total, held, traceparent, created_by, expires_at)
-SELECT :tenant_id, :id, :graph_id, :kind, :digest, :arguments, :total, :held, :traceparent, :subject,
+INSERT INTO jobs (tenant_id, id, graph_id, kind, digest, arguments, cursor, total, held, traceparent, created_by, expires_at)
+SELECT :tenant_id, :id, :graph_id, :kind, :digest, :arguments, :cursor, :total, :held, :traceparent, :subject,
     CASE WHEN :held THEN clock_timestamp() + :held_for::interval END
 WHERE (
     SELECT count(*) FROM (SELECT FROM jobs WHERE tenant_id = :tenant_id AND finished_at IS NULL LIMIT :max_open) AS pending
@@ -18,14 +18,14 @@ WHERE (
 ON CONFLICT (tenant_id, digest) WHERE digest IS NOT NULL AND finished_at IS NULL DO NOTHING
 RETURNING id;
 
--- name: find_job
--- A job that the caller may see. :allowed_graphs: only of these graphs, where it is not null.
+-- name: find_jobs
+-- Those of these jobs (:job_ids) that the caller may see. :allowed_graphs: only of these graphs, where it is not null.
 SELECT j.id, j.graph_id, g.name AS graph, j.kind, j.arguments, j.cursor, j.result, j.status, j.done, j.total,
     j.error_code, j.error_message, j.attempts, j.cancel_requested, j.lease, j.input_bytes, j.output_bytes,
     j.traceparent, j.created_by, j.created_at, j.started_at, j.finished_at, j.expires_at, j.output_deleted
 FROM jobs j
 LEFT JOIN graphs g ON g.tenant_id = :tenant_id AND g.id = j.graph_id
-WHERE j.tenant_id = :tenant_id AND j.id = :job_id
+WHERE j.tenant_id = :tenant_id AND j.id = ANY (:job_ids::uuid[])
     AND (:allowed_graphs::uuid[] IS NULL OR j.graph_id = ANY (:allowed_graphs::uuid[]));
 
 -- name: list_jobs

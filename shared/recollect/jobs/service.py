@@ -31,12 +31,17 @@ async def schedule(tx: Transaction, new: NewJob, *, most_pending: int = MAX_PEND
 
 async def get_job(tx: Transaction, job_id: UUID) -> Job:
     """A job as it stands; raises NotFound, also for one of a graph that the caller does not reach."""
-    job = await store.find_job(tx, job_id)
-    if job is None:
+    found = await store.find_jobs(tx, [job_id])
+    if not found:
         raise NotFound(
             "There is no such job. One that has finished is removed after a while.", code=ErrorCode.JOB_NOT_FOUND
         )
-    return job
+    return found[0]
+
+
+async def find_jobs(tx: Transaction, job_ids: Sequence[UUID]) -> dict[UUID, Job]:
+    """Those of these jobs that are there and of graphs that the caller reaches, by their ids."""
+    return {job.id: job for job in await store.find_jobs(tx, job_ids)}
 
 
 async def list_jobs(
@@ -56,9 +61,10 @@ async def cancel_job(tx: Transaction, job_id: UUID, bounds: JobBounds) -> Job:
 
     A job that has finished is left as it is. Raises NotFound.
     """
-    await get_job(tx, job_id)
+    job = await get_job(tx, job_id)
     if await store.cancel_job(tx, job_id, retention=bounds.retention):
         await store.drop_stored(tx, job_id, output=True)
+        announce_end(tx, job)
     return await get_job(tx, job_id)
 
 
@@ -156,6 +162,12 @@ async def erase(tx: Transaction, graph_id: UUID | None = None) -> int:
     What it stored goes too. One that is running cannot commit another step.
     """
     return await store.erase_jobs(tx, graph_id)
+
+
+def announce_end(tx: Transaction, job: Job) -> None:
+    """Tell those who listen to the job's graph, once this transaction has committed, that the job has ended."""
+    if job.graph_id is not None:
+        tx.announce(job.graph_id)
 
 
 def require_chunks(chunks: Sequence[bytes]) -> None:

@@ -35,6 +35,7 @@ async def insert_job(
         kind=new.kind,
         digest=new.digest,
         arguments=new.arguments,
+        cursor=new.cursor,
         total=new.total,
         held=new.held,
         max_open=most,
@@ -45,10 +46,10 @@ async def insert_job(
     return job_id
 
 
-async def find_job(tx: Transaction, job_id: UUID) -> Job | None:
-    """A job that the caller may see."""
-    row = await tx.fetchrow(queries.find_job, job_id=job_id, allowed_graphs=_allowed(tx))
-    return Job(**row) if row else None
+async def find_jobs(tx: Transaction, job_ids: Sequence[UUID]) -> list[Job]:
+    """Those of these jobs that the caller may see."""
+    rows = await tx.fetch(queries.find_jobs, job_ids=job_ids, allowed_graphs=_allowed(tx))
+    return [Job(**row) for row in rows]
 
 
 async def list_jobs(tx: Transaction, wanted: JobFilter, *, before: UUID | None, limit: int) -> list[Job]:

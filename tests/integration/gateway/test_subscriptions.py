@@ -239,10 +239,10 @@ def modern_headers() -> dict[str, str]:
     return rpc_headers(MODERN) | {"Mcp-Method": "subscriptions/listen"}
 
 
-def listen_message(notifications: dict[str, Any]) -> dict[str, Any]:
+def listen_message(notifications: dict[str, Any], capabilities: Any = None) -> dict[str, Any]:
     meta = {
         "io.modelcontextprotocol/protocolVersion": MODERN,
-        "io.modelcontextprotocol/clientCapabilities": {},
+        "io.modelcontextprotocol/clientCapabilities": capabilities or {},
         "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
     }
     params = {"_meta": meta, "notifications": notifications}
@@ -251,7 +251,7 @@ def listen_message(notifications: dict[str, Any]) -> dict[str, Any]:
 
 @asynccontextmanager
 async def opened(
-    gateway: RunningGateway, key: str, notifications: dict[str, Any]
+    gateway: RunningGateway, key: str, notifications: dict[str, Any], capabilities: Any = None
 ) -> AsyncIterator[AsyncIterator[dict[str, Any]]]:
     """A stream as it comes by HTTP, message by message."""
 
@@ -262,10 +262,16 @@ async def opened(
 
     async with (
         gateway.http(key, **modern_headers()) as http,
-        http.stream("POST", "/mcp", json=listen_message(notifications)) as response,
+        http.stream("POST", "/mcp", json=listen_message(notifications, capabilities)) as response,
     ):
         assert response.headers["content-type"] == "text/event-stream", await response.aread()
         yield messages(response.aiter_lines())
+
+
+async def acknowledged(gateway: RunningGateway, key: str, asked: dict[str, Any], capabilities: Any) -> Any:
+    """What of all that is asked for a stream tells of."""
+    async with opened(gateway, key, asked, capabilities) as lines:
+        return (await anext(lines))["params"]["notifications"]
 
 
 async def test_tools_that_a_key_is_offered_no_more_are_told(

@@ -45,10 +45,13 @@ async def _check(context: WorkerContext, tenant_id: UUID) -> bool:
 
 
 async def compact_graph(tx: Transaction, job: Job) -> StepResult:
-    """The next rows that nobody can read any more. Done counts rows; the cursor, those of each table."""
+    """The next rows that nobody can read any more. Done counts rows; the cursor, those of each table.
+
+    What the call freed that started the job stays in the cursor beside it.
+    """
     if job.graph_id is None:
         raise StepRefused("This job has no graph: one graph is compacted at a time.")
     before = datetime.now(UTC) - timedelta(days=job.arguments["retention_days"])
     step = await compaction.compact(tx, job.graph_id, before=before)
     freed = asdict(FreedRows(**job.cursor.get("freed", {})) + step.freed)
-    return StepResult({"freed": freed}, sum(freed.values()), finished=not step.more, result=freed)
+    return StepResult({**job.cursor, "freed": freed}, sum(freed.values()), finished=not step.more, result=freed)

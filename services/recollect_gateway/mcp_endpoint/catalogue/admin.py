@@ -1,9 +1,10 @@
 """The tools of toolset `admin`."""
 
+from recollect.jobs.kinds import COMPACT_GRAPH, REEMBED_PASSAGES, REINDEX_PASSAGES
 from recollect_gateway.mcp_endpoint import confirmation
-from recollect_gateway.mcp_endpoint.tool import ToolSpec
+from recollect_gateway.mcp_endpoint.tool import LongWork, ToolSpec
 from recollect_gateway.mcp_endpoint.toolsets.admin import compaction, history, jobs, usage
-from recollect_gateway.mcp_endpoint.toolsets.jobs import JobOut
+from recollect_gateway.mcp_endpoint.toolsets.jobs import JobOut, ended
 
 ADMIN: tuple[ToolSpec, ...] = (
     ToolSpec(
@@ -15,6 +16,7 @@ ADMIN: tuple[ToolSpec, ...] = (
         arguments=jobs.Reindex,
         result=JobOut,
         handler=jobs.reindex,
+        work=LongWork(REINDEX_PASSAGES, ended),
         idempotent=True,
     ),
     ToolSpec(
@@ -26,6 +28,7 @@ ADMIN: tuple[ToolSpec, ...] = (
         arguments=jobs.Reembed,
         result=JobOut,
         handler=jobs.reembed,
+        work=LongWork(REEMBED_PASSAGES, ended),
         idempotent=True,
     ),
     ToolSpec(
@@ -71,6 +74,7 @@ ADMIN: tuple[ToolSpec, ...] = (
         result=compaction.Compacted,
         handler=compaction.compact,
         ask=confirmation.COMPACT,
+        work=LongWork(COMPACT_GRAPH, compaction.compacted),
         destructive=True,
         idempotent=True,
     ),

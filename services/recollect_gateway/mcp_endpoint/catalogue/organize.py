@@ -1,8 +1,9 @@
 """The tools of toolset `organize`."""
 
+from recollect.jobs.kinds import DEDUPLICATE, EXPORT_GRAPH, IMPORT_GRAPH
 from recollect_gateway.mcp_endpoint import confirmation
-from recollect_gateway.mcp_endpoint.tool import ToolSpec
-from recollect_gateway.mcp_endpoint.toolsets.jobs import JobOut
+from recollect_gateway.mcp_endpoint.tool import LongWork, ToolSpec
+from recollect_gateway.mcp_endpoint.toolsets.jobs import JobOut, ended
 from recollect_gateway.mcp_endpoint.toolsets.organize import curation, hierarchy, maintenance, search, shapes, transfer
 from recollect_gateway.mcp_endpoint.toolsets.organize.shapes import organize_error
 
@@ -209,6 +210,7 @@ ORGANIZE: tuple[ToolSpec, ...] = (
         arguments=maintenance.ProposeDuplicates,
         result=JobOut,
         handler=maintenance.propose_duplicates,
+        work=LongWork(DEDUPLICATE, ended, mode="propose"),
         idempotent=True,
     ),
     ToolSpec(
@@ -220,6 +222,7 @@ ORGANIZE: tuple[ToolSpec, ...] = (
         arguments=maintenance.CompressGraph,
         result=maintenance.Compression,
         handler=maintenance.compress_graph,
+        work=LongWork(DEDUPLICATE, maintenance.compressed, mode="merge"),
         destructive=True,
         idempotent=True,
         render_error=organize_error,
@@ -270,6 +273,7 @@ ORGANIZE: tuple[ToolSpec, ...] = (
         arguments=transfer.StartExport,
         result=JobOut,
         handler=transfer.start_export,
+        work=LongWork(EXPORT_GRAPH, ended),
         idempotent=True,
     ),
     ToolSpec(
@@ -281,6 +285,7 @@ ORGANIZE: tuple[ToolSpec, ...] = (
         arguments=transfer.ImportGraph,
         result=transfer.ImportedGraph,
         handler=transfer.import_graph,
+        work=LongWork(IMPORT_GRAPH, transfer.imported),
         destructive=True,
         idempotent=True,
         render_error=organize_error,

@@ -7,6 +7,8 @@ from msgspec import UNSET, Struct, UnsetType
 
 from recollect.jobs.model import Job
 from recollect.transfer import file_jobs
+from recollect_gateway.calls import Call
+from recollect_gateway.mcp_endpoint.tool import Reply
 
 
 class JobError(Struct, frozen=True):
@@ -57,6 +59,17 @@ def waiting(job: Job) -> str:
 def after(job: Job) -> str:
     """How to go on where a job was started that leaves something to be read."""
     return f"{waiting(job)}; output_offset 0 answers what it left, too."
+
+
+def begun(job: Job, note: str | None = None) -> Reply:
+    """The answer of a tool that does its work by a job alone."""
+    return Reply(job_out(job), note=note, job=job)
+
+
+async def ended(_: Call, job: Job) -> Reply:
+    """The same, once the job has succeeded."""
+    left = f"get_job with id {job.id} and output_offset 0 answers what it left." if job.output_bytes else None
+    return Reply(job_out(job), note=left)
 
 
 def job_out(job: Job) -> JobOut:

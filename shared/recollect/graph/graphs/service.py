@@ -252,6 +252,11 @@ async def horizon_at(tx: Transaction, graph: Graph, before: datetime) -> Moment:
     return newest if newest is not None and newest.revision > horizon.revision else horizon
 
 
+async def horizon_of(tx: Transaction, graph: Graph) -> Moment:
+    """The oldest state of a graph that can be read; revision 0: all of them."""
+    return await store.find_horizon(tx, graph)
+
+
 async def raise_horizon(tx: Transaction, graph: Graph, before: datetime) -> Moment:
     """Let nothing be read any more that was over before a time; the oldest state that can be. It never moves back."""
     horizon = await horizon_at(tx, graph, before)

@@ -1,5 +1,6 @@
 """Handler and shapes of compaction."""
 
+from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from typing import Annotated
 
@@ -9,7 +10,7 @@ from recollect.accounts.tenants import service as tenants
 from recollect.graph.graphs import service as graphs
 from recollect.jobs import service as jobs
 from recollect.jobs.kinds import COMPACT_GRAPH
-from recollect.jobs.model import NewJob
+from recollect.jobs.model import Job, NewJob
 from recollect.retention.compaction import service as compaction
 from recollect.retention.compaction.model import Compaction, FreedRows
 from recollect_gateway.calls import Call
@@ -48,19 +49,29 @@ async def compact(call: Call, arguments: Compact) -> Reply:
     async with call.transaction() if arguments.dry_run else call.changing(arguments.graph) as tx:
         graph = await graphs.open_graph(tx, arguments.graph)
         if graph is None:
-            return Reply(_compacted(arguments, Compaction(None, FreedRows())))
+            return Reply(_compacted(Compaction(None, FreedRows()), dry_run=arguments.dry_run))
         retention = await tenants.retention_of(tx, timedelta(days=call.settings.retention_days))
         before = datetime.now(UTC) - retention
         if arguments.dry_run:
-            return Reply(_compacted(arguments, await compaction.preview(tx, graph, before=before)))
+            return Reply(_compacted(await compaction.preview(tx, graph, before=before), dry_run=True))
         done = await compaction.compact(tx, graph.id, before=before)
-        new = NewJob(COMPACT_GRAPH, graph.id, {"retention_days": retention / timedelta(days=1)})
+        kept = {"retention_days": retention / timedelta(days=1)}
+        new = NewJob(COMPACT_GRAPH, graph.id, kept, cursor={"call": asdict(done.freed)})
         job = await jobs.schedule(tx, new) if done.more else None
     note = "This is the beginning: the job does the rest." if job else None
-    return Reply(_compacted(arguments, done, str(job.id) if job else None), note=note)
+    return Reply(_compacted(done, dry_run=arguments.dry_run, job=str(job.id) if job else None), note=note, job=job)
 
 
-def _compacted(arguments: Compact, done: Compaction, job: str | None = None) -> Compacted:
+async def compacted(call: Call, job: Job) -> Reply:
+    """What a call freed together with the job that did the rest of it."""
+    assert job.graph_id is not None, "one graph is compacted at a time"
+    freed = FreedRows(**job.cursor.get("call", {})) + FreedRows(**job.result or {})
+    async with call.transaction() as tx:
+        horizon = await graphs.horizon_of(tx, await graphs.graph_of(tx, job.graph_id))
+    return Reply(_compacted(Compaction(horizon, freed), dry_run=False))
+
+
+def _compacted(done: Compaction, *, dry_run: bool, job: str | None = None) -> Compacted:
     freed = done.freed
     counts = FreedOut(
         freed.nodes,
@@ -71,4 +82,4 @@ def _compacted(arguments: Compact, done: Compaction, job: str | None = None) -> 
         freed.passages,
         freed.vectors,
     )
-    return Compacted(arguments.dry_run, counts, done.horizon.revision if done.horizon else 0, job)
+    return Compacted(dry_run, counts, done.horizon.revision if done.horizon else 0, job)

@@ -13,6 +13,7 @@ from recollect.curation.duplicates.model import CompressionResult, RequestedPass
 from recollect.curation.validation import service as validation
 from recollect.curation.validation.model import IntegrityIssue
 from recollect.graph.graphs import service as graphs
+from recollect.jobs.model import Job
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.tool import Arguments, ReadArguments, Reply
 from recollect_gateway.mcp_endpoint.toolsets import jobs
@@ -169,7 +170,7 @@ async def propose_duplicates(call: Call, arguments: ProposeDuplicates) -> Reply:
     async with call.transaction() as tx:
         name = call.graph_name(arguments.graph)
         job = await deduplication.start_pass(tx, name, RequestedPass("propose", arguments.threshold))
-    return Reply(jobs.job_out(job), note=f"{jobs.waiting(job)}, then find_duplicates tells what is alike.")
+    return jobs.begun(job, note=f"{jobs.waiting(job)}, then find_duplicates tells what is alike.")
 
 
 async def compress_graph(call: Call, arguments: CompressGraph) -> Reply:
@@ -180,12 +181,17 @@ async def compress_graph(call: Call, arguments: CompressGraph) -> Reply:
             job = await deduplication.start_pass(
                 tx, call.graph_name(arguments.graph), RequestedPass("merge", arguments.threshold)
             )
-            return Reply(Compression(0, 0, 0, 0, 0, [], jobs.job_out(job)), note=f"{jobs.waiting(job)}.")
+            return Reply(_by_job(job), note=f"{jobs.waiting(job)}.", job=job)
         searched = await duplicates.open_search(view, threshold=arguments.threshold, proposed=False)
     groups = await call.compute(searched.groups(), advice=f"Raise the threshold, or {STEP_BY_STEP}.")
     async with call.changing(arguments.graph, keep=not arguments.dry_run) as tx:
         done = await duplicates.merge_found(tx, searched, call.operation, groups)
     return Reply(_compression(done), note="There are more: call again." if done.more else None)
+
+
+async def compressed(_: Call, job: Job) -> Reply:
+    """What the job of `compress_graph` came to."""
+    return Reply(_by_job(job))
 
 
 async def archive_entities(call: Call, arguments: ArchiveEntities) -> Reply:
@@ -216,6 +222,11 @@ async def validate_graph(call: Call, arguments: ValidateGraph) -> Reply:
     return Reply(
         Validation(not errors, issues, warned, ValidationSummary(errors, warnings, orphaned, silent)), note=note
     )
+
+
+def _by_job(job: Job) -> Compression:
+    """What a job has merged; it counts no more of what a call does at once."""
+    return Compression(0, (job.result or {}).get("merged", 0), 0, 0, 0, [], jobs.job_out(job))
 
 
 def _compression(done: CompressionResult) -> Compression:

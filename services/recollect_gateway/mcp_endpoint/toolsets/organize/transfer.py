@@ -5,11 +5,12 @@ What is small is answered at once; what is large is a job, which `get_job` watch
 
 from typing import Annotated, Literal
 
+import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType, structs
 
 from recollect.errors import ErrorCode, NotFound, TooLarge
 from recollect.jobs import service as jobs
-from recollect.jobs.model import MAX_CHUNK, JobBounds
+from recollect.jobs.model import MAX_CHUNK, Job, JobBounds
 from recollect.transfer import exports, file_jobs
 from recollect.transfer import service as transfer
 from recollect.transfer.batches import read_small
@@ -18,7 +19,7 @@ from recollect.transfer.formats.decoding import in_chunks
 from recollect.transfer.model import ELSEWHERE, ExportSelection, ImportResult, Strategy
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.tool import Arguments, ReadArguments, Reply
-from recollect_gateway.mcp_endpoint.toolsets.jobs import JobOut, after, job_out
+from recollect_gateway.mcp_endpoint.toolsets.jobs import JobOut, after, begun, job_out
 from recollect_gateway.mcp_endpoint.toolsets.organize.shapes import moment
 from recollect_gateway.shapes import Tag
 
@@ -27,6 +28,8 @@ MAX_OBSERVATIONS = 20_000
 """What one call imports: it is one transaction, and other writers of the graph wait for it."""
 MAX_CHARACTERS = 2_000_000
 SHOWN_ERRORS = 100
+SHOWN_BYTES = 100_000
+"""Bytes of what a job could not import that are read for them, at most."""
 MAX_PAGES = 100
 """Steps of an export in one call, at most: what a filter leaves out is read, too (50,000 items, or 100 MB of texts)."""
 
@@ -137,7 +140,7 @@ async def start_export(call: Call, arguments: StartExport) -> Reply:
             tx, name, arguments.format, only=_only(arguments.filter), as_of=arguments.as_of
         )
         job = await file_jobs.start_export(tx, export, JobBounds.of(call.settings))
-    return Reply(job_out(job), note=after(job))
+    return begun(job, note=after(job))
 
 
 async def import_graph(call: Call, arguments: ImportGraph) -> Reply:
@@ -176,7 +179,19 @@ async def _start_import(call: Call, arguments: ImportGraph) -> Reply:
         )
         await jobs.append_input(tx, job.id, chunks, bounds)
         job = await jobs.start(tx, job.id)
-    return Reply(structs.replace(_imported(ImportResult(), arguments.dry_run), job=job_out(job)), note=after(job))
+    nothing = structs.replace(_imported(ImportResult(), arguments.dry_run), job=job_out(job))
+    return Reply(nothing, note=after(job), job=job)
+
+
+async def imported(call: Call, job: Job) -> Reply:
+    """What the job of an import came to, with the first of what was not imported."""
+    async with call.transaction() as tx:
+        left = await jobs.read_output_piece(tx, job, 0, SHOWN_BYTES)
+    lines = left[: left.rfind(b"\n") + 1].splitlines()[:SHOWN_ERRORS]
+    errors = [msgspec.json.decode(line, type=NotImported) for line in lines]
+    counts = {name: count for name, count in (job.result or {}).items() if name in ImportedGraph.__struct_fields__}
+    told = {**counts, "dry_run": bool(job.arguments.get("check"))}
+    return Reply(ImportedGraph(**told, errors=[structs.replace(each, path=f"data.{each.path}") for each in errors]))
 
 
 def _only(given: ExportFilter | None) -> ExportSelection:

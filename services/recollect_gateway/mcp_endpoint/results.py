@@ -1,0 +1,48 @@
+"""Replies as the protocol tells them: the structured content, and beside it the text."""
+
+from functools import partial
+from math import inf
+
+import msgspec
+from mcp_types import CallToolResult, InputRequiredResult, TextContent
+
+from recollect.errors import Unavailable
+from recollect.platform.computing import compute, in_one_slice
+from recollect_gateway.bodies import LARGE
+from recollect_gateway.mcp_endpoint.request import McpRequest
+from recollect_gateway.mcp_endpoint.tool import Reply, ToolSpec, bounded
+
+SPACED = "memory"
+"""The toolset whose texts are indented, as the official memory server's: white space is a third of such a text."""
+
+Answer = Reply | CallToolResult | InputRequiredResult
+"""What a call is answered: a reply, a result that is told as it is, or a question back."""
+
+
+async def told_result(
+    request: McpRequest, tool: ToolSpec, answer: Answer, max_bytes: int | None = None
+) -> CallToolResult | InputRequiredResult:
+    """What a tool answers as the protocol tells it; a large reply is made beside the event loop. Raises TooLarge."""
+    if not isinstance(answer, Reply):
+        return answer
+    encoded, spaced = bounded(answer.structured, max_bytes), SPACED in tool.toolsets
+    if len(encoded) < LARGE or isinstance(request.sender, Unavailable):
+        return _told(answer, encoded, spaced)
+    slices = in_one_slice(partial(_told, answer, encoded, spaced))
+    return await compute(request.caller.tenant_id, slices, seconds=inf, advice="")
+
+
+def _told(reply: Reply, encoded: bytes, spaced: bool) -> CallToolResult:
+    text = _text(reply, encoded, spaced) if reply.text is None else reply.text
+    texts = [text] if reply.note is None else [text, reply.note]
+    return CallToolResult(
+        content=[TextContent(type="text", text=said) for said in texts],
+        structured_content=msgspec.to_builtins(reply.structured),
+    )
+
+
+def _text(reply: Reply, encoded: bytes, spaced: bool) -> str:
+    """The structured content as JSON, for clients that show their model no other."""
+    told = reply.structured
+    shown = msgspec.json.encode(getattr(told, told.__struct_fields__[0])) if reply.bare else encoded
+    return (msgspec.json.format(shown, indent=2) if spaced else shown).decode()

@@ -1,0 +1,1 @@
+"""The extension `io.modelcontextprotocol/tasks`: long work is answered by a handle, which its client asks after."""

@@ -1,0 +1,68 @@
+"""Tasks: another tenant's is answered like one that is not there, looked at, listened to or ended."""
+
+import asyncpg
+
+from recollect.accounts.identity.model import operator_caller
+from recollect.jobs import service as jobs
+from recollect.jobs.kinds import REINDEX_PASSAGES
+from recollect.jobs.model import Job, NewJob
+from recollect.platform.db import Database
+from tests.conftest import NewTenant
+from tests.integration.gateway.test_subscriptions import acknowledged
+from tests.support.gateway import NewApiKey, RunningGateway
+from tests.support.guards import Attacked, ids_of
+from tests.support.tasks import KNOWS_TASKS, NOBODYS, TaskClient
+from tests.tenancy.conftest import Neighbour
+
+Neighbours = tuple[Neighbour, Neighbour]
+METHODS = ("tasks/get", "tasks/update", "tasks/cancel")
+
+
+async def test_a_stranger_is_told_what_is_told_of_none(
+    gateway: RunningGateway, issue: NewApiKey, new_tenant: NewTenant
+) -> None:
+    owners, strangers = [(await issue(operator_caller(await new_tenant()))).secret for _ in range(2)]
+    async with gateway.http(owners) as http, gateway.http(strangers) as other:
+        owner, stranger = TaskClient(http), TaskClient(other)
+        for client in (owner, stranger):
+            await client.call("create_entities", entities=[{"name": "A", "entityType": "t", "observations": []}])
+        task_id, own = await owner.begin("reindex"), await stranger.begin("reindex")
+        for method in METHODS:
+            assert await stranger.refusal(method, task_id) == await stranger.refusal(method, NOBODYS)
+        assert (await owner.get(task_id))["status"] == "working"
+    told = await acknowledged(gateway, strangers, {"taskIds": [task_id, NOBODYS, own]}, KNOWS_TASKS)
+    assert told == {"taskIds": [own]}
+
+
+async def test_with_each_guard_alone_nothing_is_told_or_ended(
+    attacked: Attacked, issue: NewApiKey, db: Database, neighbours: Neighbours, owner: asyncpg.Connection
+) -> None:
+    assert await _attack(attacked, issue, db, neighbours, owner) == (set(), False)
+
+
+async def test_where_no_guard_stands_it_is(
+    unguarded: Attacked, issue: NewApiKey, db: Database, neighbours: Neighbours, owner: asyncpg.Connection
+) -> None:
+    """So that what hides it is the guard."""
+    assert await _attack(unguarded, issue, db, neighbours, owner) == (set(METHODS), True)
+
+
+async def _attack(
+    attacked: Attacked, issue: NewApiKey, db: Database, neighbours: Neighbours, owner: asyncpg.Connection
+) -> tuple[set[str], bool]:
+    """The methods that answer a stranger of a victim's task, and whether it is ended then."""
+    stranger, victim = neighbours
+    job = await _job_of(db, victim)
+    ids = await ids_of(db, stranger.caller), await ids_of(db, victim.caller)
+    key = (await issue(stranger.caller)).secret
+    async with attacked.gateway.http(key) as http:
+        with attacked.by(*ids):
+            answers = {method: await TaskClient(http).ask(method, str(job.id)) for method in METHODS}
+    status = await owner.fetchval("SELECT status FROM jobs WHERE id = $1", job.id)
+    return {method for method, answer in answers.items() if "result" in answer}, status == "cancelled"
+
+
+async def _job_of(db: Database, victim: Neighbour) -> Job:
+    graph_id = (await ids_of(db, victim.caller))["graph"]
+    async with db.transaction(victim.caller) as tx:
+        return await jobs.schedule(tx, NewJob(REINDEX_PASSAGES, graph_id, {}))
