@@ -44,6 +44,7 @@ from recollect_gateway.mcp_endpoint.prompts import PromptSpec
 from recollect_gateway.mcp_endpoint.resources import ResourceSpec
 from recollect_gateway.mcp_endpoint.rounds import Round
 from recollect_gateway.mcp_endpoint.tool import Asker, Handler, ToolSpec
+from tests.support.example_tasks import task_tools
 
 TOOLSET = "examples"
 EMPTY: dict[str, Any] = {"type": "object", "properties": {}}
@@ -300,7 +301,7 @@ def with_examples(offer: Offer = RECOLLECT) -> Offer:
     """An offer with the examples beside it, where a request names no toolset, too."""
     return replace(
         offer,
-        tools={**offer.tools, **{tool.name: tool for tool in _tools()}},
+        tools={**offer.tools, **{tool.name: tool for tool in (*_tools(), *task_tools(TOOLSET))}},
         prompts={**offer.prompts, **{prompt.name: prompt for prompt in PROMPTS}},
         resources=(
             *offer.resources,

@@ -5,7 +5,24 @@ here hold whole, and SCENARIOS says how many the suite has. What no tool of ours
 beside them (tests/support/example_offer.py).
 """
 
-SCENARIOS = {"2025-11-25": 33, "2026-07-28": 40}
+TASKS = "io.modelcontextprotocol/tasks"
+"""The extension, which the suite tries beside the revisions."""
+
+TASK_SCENARIOS = (
+    "tasks-capability-negotiation",
+    "tasks-dispatch-and-envelope",
+    "tasks-lifecycle",
+    "tasks-mrtr-composition",
+    "tasks-mrtr-input",
+    "tasks-request-headers",
+    "tasks-request-state-removal",
+    "tasks-required-task-error",
+    "tasks-status-notifications",
+    "tasks-wire-fields",
+)
+"""The suite's scenarios of tasks, which it runs by their names only."""
+
+SCENARIOS = {"2025-11-25": 33, "2026-07-28": 40, TASKS: len(TASK_SCENARIOS)}
 """How many server scenarios the suite has for a revision: fewer would be a suite that broke off."""
 
 NO_LOGGING = "MCP logging is not offered (no capability), and deprecated by 2026-07-28"
@@ -15,6 +32,8 @@ NO_SERVER_REQUESTS = (
     "needs a request sent by the server, which waits for its answer in a session; Recollect keeps none. At 2026-07-28 "
     "a server asks back in its answer, and that holds"
 )
+NO_QUESTION_WITHIN = "asks within a task; Recollect asks before it makes one, and that holds (tasks-mrtr-composition)"
+NOT_TRIED = "the suite does not try them yet; tests/integration/gateway/test_tasks.py does"
 STATELESS = "wants a session or a stream to resume; Recollect is stateless, so that any replica serves any request"
 
 EXPECTED: dict[str, dict[str, str]] = {
@@ -36,6 +55,12 @@ EXPECTED: dict[str, dict[str, str]] = {
     "2026-07-28": {
         "server-stateless: sep-2575-server-sends-prompts-list-changed-on-subscription": NO_TRIGGER,
         "server-stateless: sep-2575-server-sends-tools-list-changed-on-subscription": NO_TRIGGER,
+    },
+    TASKS: {
+        "tasks-mrtr-input: sep-2663-tasks-get-status-input-required": NO_QUESTION_WITHIN,
+        "tasks-mrtr-input: tasks-mrtr-partial-fulfillment": NO_QUESTION_WITHIN,
+        "tasks-mrtr-input: tasks-mrtr-tasks-update-resumes": NO_QUESTION_WITHIN,
+        "tasks-status-notifications: tasks-status-notifications": NOT_TRIED,
     },
 }
 """For each revision: finding -> why it is as it should be. Remove a line when its feature comes: the test will ask."""

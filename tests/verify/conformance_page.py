@@ -20,7 +20,8 @@ What the official suite of the protocol (`@modelcontextprotocol/conformance` {ve
 It is the application that `python -m recollect_gateway` serves, on its own transport and with authentication on; a
 small proxy adds the API key, which the suite does not know of. What the suite wants to meet on a server, such as a tool
 that answers with an image or asks back, is mounted beside our own tools by the tests alone
-(`tests/support/example_offer.py`). The suite is run at `/mcp`, and again at an address of a tenant.
+(`tests/support/example_offer.py`), and a worker does what of it is a [task](jobs.md#as-tasks). The suite is run at
+`/mcp`, and again at an address of a tenant.
 
 A check is held only where it succeeded: one that warned or was skipped is not, and each such has its reason. Shapes
 that a revision does not have, such as batches, are answered by an error of the protocol

@@ -12,6 +12,7 @@ from recollect.settings import Settings
 from tests.support.dns_server import NameServer, name_server
 from tests.support.people import joined
 from tests.support.web_server import CertificateAuthority, plain, trusted_authority, web_server
+from tests.support.workers import working
 from tests.verify.browser import Chromium, Keyboarder, chromium
 from tests.verify.processes import DeployedGateway, gateway_process
 
@@ -32,9 +33,13 @@ def deployed(settings: Settings, tmp_path_factory: pytest.TempPathFactory) -> It
 
 @pytest.fixture(scope="session")
 def with_examples(settings: Settings, tmp_path_factory: pytest.TempPathFactory) -> Iterator[DeployedGateway]:
-    """The same with what the conformance suite wants to meet on a server, mounted beside its own."""
-    log: Path = tmp_path_factory.mktemp("examples") / "gateway.log"
-    with gateway_process(settings, log, "tests.support.example_gateway") as with_examples:
+    """The same with what the conformance suite wants to meet on a server, mounted beside its own, and a worker."""
+    folder = tmp_path_factory.mktemp("examples")
+    several = settings.model_copy(update={"jobs_per_tenant": 20, "max_jobs": 20})
+    with (
+        gateway_process(several, folder / "gateway.log", "tests.support.example_gateway") as with_examples,
+        working(several, folder, "tests.support.example_tasks"),
+    ):
         yield with_examples
 
 

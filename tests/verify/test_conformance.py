@@ -3,13 +3,14 @@
 import asyncio
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from recollect.accounts.tenants.model import Tenant
 from tests.support.gateway import MODES, RunningGateway
 from tests.verify.conformance import Checks, findings, read_checks, suite
-from tests.verify.conformance_findings import EXPECTED, SCENARIOS
+from tests.verify.conformance_findings import EXPECTED, SCENARIOS, TASK_SCENARIOS, TASKS
 from tests.verify.conformance_page import PAGE, conformance_page
 from tests.verify.processes import DeployedGateway, signing_in
 
@@ -26,6 +27,7 @@ async def test_the_page_tells_what_holds_and_why_the_rest_does_not(
     """`make conformance` writes the page anew where it differs, and fails then: read the difference, and commit it."""
     async with signing_in(with_examples.gateway, key) as gateway:
         results = {revision: await conformance(gateway.url + DEFAULT, revision, tmp_path) for revision in MODES}
+        results[TASKS] = await conformance_of_tasks(gateway.url + DEFAULT, tmp_path)
     for revision, checks in results.items():
         require_expected(revision, checks)
     assert with_examples.faults() == []
@@ -58,11 +60,22 @@ def require_expected(revision: str, checks: Checks) -> None:
 
 async def conformance(url: str, revision: str, parent: Path) -> Checks:
     """Run the suite's server scenarios of a revision, and read what it wrote."""
-    folder = parent / revision
+    return await _run(parent, revision, "--url", url, "--suite", "all", "--spec-version", revision)
+
+
+async def conformance_of_tasks(url: str, parent: Path) -> Checks:
+    """The same of the extension's scenarios, each of which is run by its name."""
+    checks: dict[str, list[dict[str, Any]]] = {}
+    for scenario in TASK_SCENARIOS:
+        checks |= await _run(parent, scenario, "--url", url, "--scenario", scenario)
+    return checks
+
+
+async def _run(parent: Path, name: str, *arguments: str) -> Checks:
+    folder = parent / name
     folder.mkdir()
     process = await asyncio.create_subprocess_exec(
-        *suite("server", "--url", url, "--suite", "all"),
-        *("--spec-version", revision, "--output-dir", str(folder)),
+        *suite("server", *arguments, "--output-dir", str(folder)),
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
         cwd=folder,
