@@ -40,13 +40,14 @@ from recollect_gateway.mcp_endpoint.completion import CompletionHandlers
 from recollect_gateway.mcp_endpoint.errors import as_protocol_errors, error_code
 from recollect_gateway.mcp_endpoint.observed import observed
 from recollect_gateway.mcp_endpoint.offer import Offer
+from recollect_gateway.mcp_endpoint.pages import fitted
 from recollect_gateway.mcp_endpoint.prompts import PromptHandlers
 from recollect_gateway.mcp_endpoint.request import Context, McpRequest, request_of
 from recollect_gateway.mcp_endpoint.request_state import sealed_state
 from recollect_gateway.mcp_endpoint.resources import ResourceHandlers
 from recollect_gateway.mcp_endpoint.rounds import Round, round_of
 from recollect_gateway.mcp_endpoint.schema import listed_schema, outline
-from recollect_gateway.mcp_endpoint.tool import Reply, ToolSpec, bounded
+from recollect_gateway.mcp_endpoint.tool import Listing, Reply, ToolSpec, bounded
 from recollect_gateway.parsing import parse, parse_beside
 from recollect_gateway.tracing import forget_tool_name
 
@@ -55,7 +56,7 @@ INSTRUCTIONS = (
     "and write down what will matter later: one fact at a time, named after what it is about. "
     "Arguments that mean the same everywhere: graph (owner_id): the graph to use, by name or id, default the "
     "credential's; as_of: read as it was at a revision or a time like 2027-01-31T12:00:00Z; limit, offset: how many at "
-    "most, and how many to pass over; cursor: next_cursor of the page before. "
+    "most (default: what fits 4,000 tokens), and how many to pass over; cursor: next_cursor of the page before. "
     "recollect://tools/{tool} tells a tool's whole schema."
 )
 LIST_TTL_MS = 60_000
@@ -72,8 +73,8 @@ CACHE_HINTS: dict[CacheableMethod, CacheHint] = {
     "resources/read": CacheHint(ttl_ms=0, scope="private"),
 }
 
-Answer = Reply | CallToolResult | InputRequiredResult
-"""What a call is answered: a reply, a result that is told as it is, or a question back."""
+Answer = Reply | Listing | CallToolResult | InputRequiredResult
+"""What a call is answered: a reply, one that is to fit a page, a result that is told as it is, or a question back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,6 +224,8 @@ async def _result(
     request: McpRequest, reply: Answer, max_bytes: int | None, *, spaced: bool
 ) -> CallToolResult | InputRequiredResult:
     """A reply as the protocol tells it; a large one is made beside the event loop."""
+    if isinstance(reply, Listing):
+        reply = fitted(reply, partial(_size, spaced=spaced))
     if not isinstance(reply, Reply):
         return reply
     encoded = bounded(reply.structured, max_bytes)
@@ -232,13 +235,22 @@ async def _result(
     return await compute(request.caller.tenant_id, slices, seconds=inf, advice="")
 
 
+def _size(reply: Reply, *, spaced: bool) -> int:
+    """Bytes of the text, or of the structured content where that takes more: most clients pass on one of them."""
+    encoded = msgspec.json.encode(reply.structured)
+    return max(len(encoded), sum(len(text.encode()) for text in _texts(reply, encoded, spaced)))
+
+
 def _told(reply: Reply, encoded: bytes, spaced: bool) -> CallToolResult:
-    text = _text(reply, encoded, spaced) if reply.text is None else reply.text
-    texts = [text] if reply.note is None else [text, reply.note]
     return CallToolResult(
-        content=[TextContent(type="text", text=said) for said in texts],
+        content=[TextContent(type="text", text=said) for said in _texts(reply, encoded, spaced)],
         structured_content=msgspec.to_builtins(reply.structured),
     )
+
+
+def _texts(reply: Reply, encoded: bytes, spaced: bool) -> list[str]:
+    text = _text(reply, encoded, spaced) if reply.text is None else reply.text
+    return [text] if reply.note is None else [text, reply.note]
 
 
 def _text(reply: Reply, encoded: bytes, spaced: bool) -> str:
