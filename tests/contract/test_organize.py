@@ -278,8 +278,10 @@ class TestHierarchyAtOnce:
             assert [entity.name for entity in above.entities] == chain[-2:-1002:-1]
             assert above.next_offset is not None
         result = await client.call_tool("get_ancestors", {"entityName": "L1199"})
-        assert list(result.structured_content or {}) == ["entities"]
-        assert "Go on from the last" in text_of(CallToolResult(content=result.content[1:]))
+        following = (result.structured_content or {})["nextOffset"]
+        assert text_of(CallToolResult(content=result.content[1:])) == f"More follow: offset={following}."
+        last = await client.call_tool("get_ancestors", {"entityName": "L1199", "offset": 1_150, "limit": 100})
+        assert [entity["name"] for entity in (last.structured_content or {})["entities"]] == chain[48::-1]
 
     async def test_a_cycle_through_what_has_expired(self, agent: Agent, owner: asyncpg.Connection) -> None:
         """It may be given more time again; until then it is nobody's parent."""

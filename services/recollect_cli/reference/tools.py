@@ -5,10 +5,18 @@ from collections.abc import Iterator
 from recollect_cli.reference.glossary import GLOSSARY, TOOLSETS
 from recollect_cli.reference.wording import Schema, cell, listed, literal, shape_of, type_of
 from recollect_gateway.mcp_endpoint.catalogue import CATALOGUE, DEFAULT_TOOLSETS
+from recollect_gateway.mcp_endpoint.pages import PAGE_BYTES, PAGE_ROWS
 from recollect_gateway.mcp_endpoint.prompts import PROMPTS
 from recollect_gateway.mcp_endpoint.resources import ALL_GRAPHS, OFFICIAL, TEMPLATES, TOOL
 from recollect_gateway.mcp_endpoint.schema import json_schema
 from recollect_gateway.mcp_endpoint.tool import ToolSpec
+
+CLIENTS = {
+    "the structured content": "Claude Code, Codex, Cursor",
+    "the text": "Claude.ai, ChatGPT, opencode (since July 2026), Open WebUI, Kimi Code",
+    "both": "Copilot's command line, its plugin for IntelliJ",
+}
+"""Which of the two that a result holds their models see."""
 
 SHARED = ("graph", "as_of")
 """Arguments that mean the same on every tool: said once, at the top."""
@@ -50,9 +58,25 @@ def _opening() -> Iterator[str]:
         "(`destructiveHint`). A *repeatable* one (`idempotentHint`) changes nothing the second time.",
         "",
         "A result comes twice, as MCP asks: as structured content, and as text for clients that pass their model "
-        "nothing else. In `agent` the text is lines, which take less than the JSON; elsewhere it is that JSON. Of the "
-        "clients that were looked at in 2026, Claude Code and Cursor pass on the structured content alone, Copilot's "
-        "command line, its plugin for IntelliJ and opencode both, others the text.",
+        "nothing else. In `agent` the text is lines, which take less than the JSON; elsewhere it is that JSON, since "
+        "most clients pass on one of the two, and not all the same one. By what their users and makers report (2026):",
+        "",
+        "| what a client passes to its model | clients |",
+        "|---|---|",
+        *(f"| {what} | {clients} |" for what, clients in CLIENTS.items()),
+        "",
+        f"**Lists come in pages.** Where no `limit` is given, a reply ends with the last row that fits "
+        f"{PAGE_BYTES:,} bytes, about 4,000 tokens, of its text and of its structured content, and after "
+        f"{PAGE_ROWS} rows at most (fewer in some searches). It says where to go on: `next_offset` or `nextOffset` "
+        "for `offset`, `next_cursor` for `cursor`, or `more` and the last row for what takes that. Where a `limit` is "
+        "given, it comes whole, up to [the bound on any reply](limits.md#one-request). A row is never cut: one that "
+        "is larger stands alone on its page, and of an entity with very many relations `cut` says that only the "
+        "oldest are told. An offset counts in the list as it is then; give the same `as_of` with each page to read "
+        "one moment, whatever is written meanwhile.",
+        "",
+        "What walks (`explore`, `traverse`, `extract_subgraph`, …) is no list: it tells the nearest, and `cut` what "
+        "ended it. Told whole are single things, what the call names, exports, and `read_graph` without a `limit`: "
+        "clients of the official server take that for the graph. `search_nodes` comes in pages, best first.",
         "",
         "Two arguments mean the same everywhere, and are not repeated in the tables:",
         "",

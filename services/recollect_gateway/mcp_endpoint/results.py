@@ -9,36 +9,49 @@ from mcp_types import CallToolResult, InputRequiredResult, TextContent
 from recollect.errors import Unavailable
 from recollect.platform.computing import compute, in_one_slice
 from recollect_gateway.bodies import LARGE
+from recollect_gateway.mcp_endpoint.pages import fitted
 from recollect_gateway.mcp_endpoint.request import McpRequest
-from recollect_gateway.mcp_endpoint.tool import Reply, ToolSpec, bounded
+from recollect_gateway.mcp_endpoint.tool import Listing, Reply, ToolSpec, bounded
 
 SPACED = "memory"
 """The toolset whose texts are indented, as the official memory server's: white space is a third of such a text."""
 
-Answer = Reply | CallToolResult | InputRequiredResult
-"""What a call is answered: a reply, a result that is told as it is, or a question back."""
+Answer = Reply | Listing | CallToolResult | InputRequiredResult
+"""What a call is answered: a reply, one that is to fit a page, a result that is told as it is, or a question back."""
 
 
 async def told_result(
     request: McpRequest, tool: ToolSpec, answer: Answer, max_bytes: int | None = None
 ) -> CallToolResult | InputRequiredResult:
     """What a tool answers as the protocol tells it; a large reply is made beside the event loop. Raises TooLarge."""
+    spaced = SPACED in tool.toolsets
+    if isinstance(answer, Listing):
+        answer = fitted(answer, partial(_size, spaced=spaced))
     if not isinstance(answer, Reply):
         return answer
-    encoded, spaced = bounded(answer.structured, max_bytes), SPACED in tool.toolsets
+    encoded = bounded(answer.structured, max_bytes)
     if len(encoded) < LARGE or isinstance(request.sender, Unavailable):
         return _told(answer, encoded, spaced)
     slices = in_one_slice(partial(_told, answer, encoded, spaced))
     return await compute(request.caller.tenant_id, slices, seconds=inf, advice="")
 
 
+def _size(reply: Reply, *, spaced: bool) -> int:
+    """Bytes of the text, or of the structured content where that takes more: most clients pass on one of them."""
+    encoded = msgspec.json.encode(reply.structured)
+    return max(len(encoded), sum(len(text.encode()) for text in _texts(reply, encoded, spaced)))
+
+
 def _told(reply: Reply, encoded: bytes, spaced: bool) -> CallToolResult:
-    text = _text(reply, encoded, spaced) if reply.text is None else reply.text
-    texts = [text] if reply.note is None else [text, reply.note]
     return CallToolResult(
-        content=[TextContent(type="text", text=said) for said in texts],
+        content=[TextContent(type="text", text=said) for said in _texts(reply, encoded, spaced)],
         structured_content=msgspec.to_builtins(reply.structured),
     )
+
+
+def _texts(reply: Reply, encoded: bytes, spaced: bool) -> list[str]:
+    text = _text(reply, encoded, spaced) if reply.text is None else reply.text
+    return [text] if reply.note is None else [text, reply.note]
 
 
 def _text(reply: Reply, encoded: bytes, spaced: bool) -> str:

@@ -52,7 +52,7 @@ INSTRUCTIONS = (
     "and write down what will matter later: one fact at a time, named after what it is about. "
     "Arguments that mean the same everywhere: graph (owner_id): the graph to use, by name or id, default the "
     "credential's; as_of: read as it was at a revision or a time like 2027-01-31T12:00:00Z; limit, offset: how many at "
-    "most, and how many to pass over; cursor: next_cursor of the page before. "
+    "most (default: what fits 4,000 tokens), and how many to pass over; cursor: next_cursor of the page before. "
     "recollect://tools/{tool} tells a tool's whole schema."
 )
 LIST_TTL_MS = 60_000

@@ -63,7 +63,22 @@ def bounded(structured: msgspec.Struct, max_bytes: int | None) -> bytes:
     return encoded
 
 
-Handler = Callable[[Call, Any], Awaitable[Reply | CallToolResult]]
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """A reply that may leave out its last rows. `first` tells so many of its `rows`, 1 at least where there are any.
+
+    `clipped` tells the first row with so many of the `attached` that come with it, for a row that fills more than a
+    page by these. `pages`: how many pages it may fill.
+    """
+
+    rows: int
+    first: Callable[[int], Reply]
+    attached: int = 0
+    clipped: Callable[[int], Reply] | None = None
+    pages: int = 1
+
+
+Handler = Callable[[Call, Any], Awaitable[Reply | Listing | CallToolResult]]
 """Answers a call with given arguments; a result that holds more than text and structure is told as it is."""
 
 Asker = Callable[[Call, Any, Round], Awaitable[InputRequiredResult | None]]

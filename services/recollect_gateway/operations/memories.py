@@ -30,6 +30,10 @@ from recollect_gateway.shapes import (
 
 MAX_QUERIES = 8
 
+DEFAULT_LIMIT = 10
+DEFAULT_TOKENS = 1_500
+"""Memories that are recalled, and the tokens of their texts, where nobody says how many."""
+
 Query = Annotated[str, Meta(min_length=1, max_length=1_000)]
 
 
@@ -60,8 +64,8 @@ class RecallBody(Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
 
     query: Annotated[Query, Meta(description="A question or a few words")] | None = None
     queries: Annotated[list[Query], Meta(max_length=MAX_QUERIES, description="Several phrasings, answered as one")] = []
-    limit: Annotated[int, Meta(ge=1, le=100)] = 10
-    token_budget: Annotated[int, Meta(ge=50, le=50_000, description="Tokens of memories at most")] = 1500
+    limit: Annotated[int, Meta(ge=1, le=100)] = DEFAULT_LIMIT
+    token_budget: Annotated[int, Meta(ge=50, le=50_000, description="Tokens of memories at most")] = DEFAULT_TOKENS
     kinds: Annotated[list[Kind], Meta(max_length=50)] = []
     tags: Annotated[list[Tag], Meta(max_length=50)] = []
     about: Annotated[list[Name], Meta(max_length=50, description="Only about these entities")] = []

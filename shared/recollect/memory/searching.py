@@ -129,12 +129,15 @@ async def search_nodes(
     )
 
 
-async def search_batch(view: GraphView, searches: Sequence[NodeSearch], *, limit: int) -> Fusion:
-    """Nodes that answer any of several questions, best by reciprocal-rank fusion first; each, or sibling head, once."""
+async def search_batch(view: GraphView, searches: Sequence[NodeSearch], *, offset: int = 0, limit: int) -> Fusion:
+    """A page of the nodes that answer any of several questions, best by reciprocal-rank fusion first.
+
+    Each node, or sibling head, is told once.
+    """
     asked = [await _ranked(view, one.question, one.only) for one in searches]
     rankings = [[hit.version_ref for hit in hits[: one.limit]] for one, (hits, _) in zip(searches, asked, strict=True)]
     fused = {found.key: found for found in fuse(rankings)}
-    found = await lineages.get_found(view, list(fused)[:limit])
+    found = await lineages.get_found(view, list(fused)[offset : offset + limit])
     return Fusion(
         [(node, fused[told]) for told, node in found.items()],
         unique=len(fused),

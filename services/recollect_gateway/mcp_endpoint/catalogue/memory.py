@@ -134,7 +134,7 @@ MEMORY: tuple[ToolSpec, ...] = (
     ToolSpec(
         name="get_entity",
         title="Get Entity",
-        description="Get one entity with its observations by its exact name.",
+        description="Get one entity with its observations by name.",
         toolsets=frozenset({"memory"}),
         arguments=entities.GetEntity,
         result=shapes.EntityOut,
@@ -145,7 +145,7 @@ MEMORY: tuple[ToolSpec, ...] = (
     ToolSpec(
         name="batch_get_entities",
         title="Batch Get Entities",
-        description="Get several entities by name, in order, null for those that are not there.",
+        description="Get several entities by name, in order, null for unknown ones.",
         toolsets=frozenset({"memory"}),
         arguments=entities.BatchGetEntities,
         result=entities.FoundEntities,
@@ -178,7 +178,7 @@ MEMORY: tuple[ToolSpec, ...] = (
     ToolSpec(
         name="find_path",
         title="Find Path",
-        description="Find a shortest path between two entities, whichever way relations point.",
+        description="Find a shortest path between two entities, in any direction.",
         toolsets=frozenset({"memory"}),
         arguments=walks.FindPath,
         result=walks.FoundPath,
@@ -189,7 +189,7 @@ MEMORY: tuple[ToolSpec, ...] = (
     ToolSpec(
         name="find_all_paths",
         title="Find All Paths",
-        description="Find the paths between two entities, shortest first, whichever way relations point.",
+        description="Find the paths between two entities, shortest first, in any direction.",
         toolsets=frozenset({"memory"}),
         arguments=walks.FindAllPaths,
         result=walks.FoundPaths,
@@ -222,7 +222,7 @@ MEMORY: tuple[ToolSpec, ...] = (
     ToolSpec(
         name="describe_entity",
         title="Describe Entity",
-        description="Get an entity with all its relations, neighbours and degree.",
+        description="Get an entity with its relations, neighbours and degree.",
         toolsets=frozenset({"memory"}),
         arguments=entities.DescribeEntity,
         result=entities.DescribedEntity,
@@ -233,7 +233,7 @@ MEMORY: tuple[ToolSpec, ...] = (
     ToolSpec(
         name="list_entity_types",
         title="List Entity Types",
-        description="List the types of entities and how many have each, most first.",
+        description="Count the entities of each type, most first.",
         toolsets=frozenset({"memory"}),
         arguments=stats.ListEntityTypes,
         result=stats.TypeCounts,
@@ -244,7 +244,7 @@ MEMORY: tuple[ToolSpec, ...] = (
     ToolSpec(
         name="list_relation_types",
         title="List Relation Types",
-        description="List the types of relations and how many have each, most first.",
+        description="Count the relations of each type, most first.",
         toolsets=frozenset({"memory"}),
         arguments=stats.ListRelationTypes,
         result=stats.TypeCounts,

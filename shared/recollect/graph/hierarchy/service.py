@@ -12,7 +12,7 @@ from recollect.graph.entities.model import Entity
 from recollect.graph.graphs.model import Revision
 from recollect.graph.graphs.view import GraphView
 from recollect.graph.hierarchy import store
-from recollect.graph.hierarchy.model import MAX_LEVELS, MAX_SUBTREE, EntityPage, PageRequest
+from recollect.graph.hierarchy.model import MAX_SUBTREE, EntityPage, PageRequest
 from recollect.graph.nodes import service as nodes
 from recollect.graph.nodes.model import EntityNotFound, Rewrite, unique
 from recollect.graph.relations import service as relations
@@ -96,12 +96,12 @@ async def get_parent(view: GraphView, name: str) -> Entity | None:
     return found[0] if found else None
 
 
-async def get_ancestors(view: GraphView, name: str) -> EntityPage:
+async def get_ancestors(view: GraphView, name: str, page: PageRequest | None = None) -> EntityPage:
     """The entities above, nearest first; raises NotFound."""
+    page = page or PageRequest()
     node_id = await _found(view, name)
-    above = await store.list_ancestors(view, node_id, levels=MAX_LEVELS + 1)
-    found = await entities.entities_by_id(view, above[:MAX_LEVELS])
-    return EntityPage(found, MAX_LEVELS if len(above) > MAX_LEVELS else None)
+    above = await store.list_ancestors(view, node_id, levels=page.offset + page.limit + 1)
+    return await _page(view, page, above[page.offset :])
 
 
 async def get_children(view: GraphView, name: str, page: PageRequest) -> EntityPage:

@@ -11,7 +11,8 @@ from recollect.errors import InvalidInput
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import Change
 from recollect_gateway.calls import Call
-from recollect_gateway.mcp_endpoint.tool import Arguments, Reply
+from recollect_gateway.mcp_endpoint.pages import PAGE_ROWS, paged
+from recollect_gateway.mcp_endpoint.tool import Arguments, Listing, Reply
 
 RevisionNumber = Annotated[int, Meta(ge=0, le=2**53)]
 
@@ -20,7 +21,7 @@ class RecentChanges(Arguments, frozen=True, rename=None):
     """Arguments of `recent_changes`."""
 
     since_revision: Annotated[RevisionNumber, Meta(description="Changes after this revision; 0 for all")]
-    limit: Annotated[int, Meta(ge=1, le=1_000, description="Changes at most")] = 100
+    limit: Annotated[int, Meta(ge=1, le=1_000, description="Changes at most")] | None = None
 
 
 class UndoChanges(Arguments, frozen=True, rename=None):
@@ -84,13 +85,17 @@ MAX_SKIPPED = 1_000
 """What is left alone is told one by one up to so many."""
 
 
-async def recent_changes(call: Call, arguments: RecentChanges) -> Reply:
+async def recent_changes(call: Call, arguments: RecentChanges) -> Reply | Listing:
     """Read the log of a graph."""
+    limit = arguments.limit or PAGE_ROWS
     async with call.transaction() as tx:
-        found, more = await graphs.recent_changes(
-            tx, arguments.graph, since=arguments.since_revision, limit=arguments.limit
-        )
-    return Reply(Changes([_change(change) for change in found], more))
+        found, more = await graphs.recent_changes(tx, arguments.graph, since=arguments.since_revision, limit=limit)
+    return paged(
+        [_change(change) for change in found],
+        lambda rows, following: Reply(Changes(rows, following is not None)),
+        limit=arguments.limit,
+        next_offset=limit if more else None,
+    )
 
 
 async def undo_changes(call: Call, arguments: UndoChanges) -> Reply:

@@ -17,11 +17,15 @@ from recollect.jobs.kinds import known_kind
 from recollect.jobs.model import Job, JobBounds, JobFilter, Status
 from recollect.platform.db import Transaction
 from recollect_gateway.calls import Call
-from recollect_gateway.mcp_endpoint.tool import Arguments, Reply
+from recollect_gateway.mcp_endpoint.pages import paged
+from recollect_gateway.mcp_endpoint.tool import Arguments, Listing, Reply
 from recollect_gateway.mcp_endpoint.toolsets.jobs import JobOut, OutputOut, begun, job_out
 
 MAX_WAIT_SECONDS = 60.0
 POLL_SECONDS = 0.5
+
+MAX_LISTED = 20
+"""Jobs of a list, where nobody says how many."""
 
 MAX_PIECE = 1_000_000
 """Bytes of a job's output that one call answers, at most; less where they take more than one reply may."""
@@ -34,7 +38,9 @@ class ListJobs(Arguments, frozen=True, rename=None):
 
     status: Annotated[Status, Meta(description="Only those that stand so")] | None = None
     kind: Annotated[str, Meta(max_length=64, description="Only jobs of this kind")] | None = None
-    limit: Annotated[int, Meta(ge=1, le=100, description="Jobs at most")] = 20
+    limit: (
+        Annotated[int, Meta(ge=1, le=100, description="Jobs at most", extra_json_schema={"default": MAX_LISTED})] | None
+    ) = None
     before: Annotated[UUID, Meta(description="Only jobs older than this one: the last of the page before")] | None = (
         None
     )
@@ -83,17 +89,22 @@ class Jobs(Struct, frozen=True):
     more: bool
 
 
-async def list_jobs(call: Call, arguments: ListJobs) -> Reply:
+async def list_jobs(call: Call, arguments: ListJobs) -> Reply | Listing:
     """List jobs, newest first."""
+    limit = arguments.limit or MAX_LISTED
     kind = known_kind(arguments.kind)
     async with call.transaction() as tx:
         graph = None if arguments.graph is None else await graphs.open_graph(tx, arguments.graph)
         if arguments.graph is not None and graph is None:
             return Reply(Jobs([], more=False))
         wanted = JobFilter(graph.id if graph else None, kind, arguments.status)
-        found = await jobs.list_jobs(tx, wanted, before=arguments.before, limit=arguments.limit + 1)
-    shown = found[: arguments.limit]
-    return Reply(Jobs([*map(job_out, shown)], more=len(found) > len(shown)))
+        found = await jobs.list_jobs(tx, wanted, before=arguments.before, limit=limit + 1)
+    return paged(
+        [*map(job_out, found[:limit])],
+        lambda rows, following: Reply(Jobs(rows, following is not None)),
+        limit=arguments.limit,
+        next_offset=limit if len(found) > limit else None,
+    )
 
 
 async def get_job(call: Call, arguments: GetJob) -> Reply:

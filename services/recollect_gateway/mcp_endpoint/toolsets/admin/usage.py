@@ -11,12 +11,13 @@ from recollect.accounts.usage.model import Per, StoredCounts, UsageRow, cursor_o
 from recollect.graph.graphs import service as graphs
 from recollect.platform.db import Transaction
 from recollect_gateway.calls import Call
-from recollect_gateway.mcp_endpoint.tool import Arguments, Reply
+from recollect_gateway.mcp_endpoint.pages import PAGE_ROWS, paged
+from recollect_gateway.mcp_endpoint.tool import Arguments, Listing, Reply
 from recollect_gateway.operations import plan
 from recollect_gateway.operations.plan import PlanBody
 
-MAX_STORED = 100
-"""Graphs whose contents are told, at most; `GET /v1/usage/stored` has pages."""
+MAX_STORED = 20
+"""Graphs whose contents are told, at most: a page is to hold rows, too. `GET /v1/usage/stored` has pages."""
 
 Time = Annotated[datetime, Meta(tz=True)]
 
@@ -31,7 +32,7 @@ class Usage(Arguments, frozen=True, rename=None):
         default=None, name="to"
     )
     per: Annotated[Per, Meta(description="Sums of each hour, day or month, or of all")] = "hour"
-    limit: Annotated[int, Meta(ge=1, le=1_000, description="Rows at most")] = 100
+    limit: Annotated[int, Meta(ge=1, le=1_000, description="Rows at most")] | None = None
     cursor: Annotated[str, Meta(max_length=300, description="`next_cursor` of the page before")] | None = None
 
 
@@ -45,18 +46,22 @@ class UsageReport(Struct, frozen=True):
     plan: PlanBody | None
 
 
-async def read_usage(call: Call, arguments: Usage) -> Reply:
+async def read_usage(call: Call, arguments: Usage) -> Reply | Listing:
     """Tell what was called and, on the first page, what is stored and what the plan leaves."""
-    now, cursor = datetime.now(UTC), arguments.cursor
+    now, cursor, limit = datetime.now(UTC), arguments.cursor, arguments.limit or PAGE_ROWS
     span = usage_span(arguments.since, arguments.until, arguments.per, now=now, cursor=cursor)
     async with call.transaction() as tx:
-        found, more = await usage.read_usage(tx, span, limit=arguments.limit)
+        found, more = await usage.read_usage(tx, span, limit=limit)
         stored, others, allowed = list[StoredCounts](), False, None
         if cursor is None:
             stored, others = await _stored(tx, arguments.graph)
             allowed = await plan.read_plan(tx, now)
-    following = cursor_of(span, found[-1]) if more else None
-    return Reply(UsageReport(found, following, stored, others, allowed))
+
+    def reply(rows: list[UsageRow], following: int | None) -> Reply:
+        behind = None if following is None else cursor_of(span, rows[-1])
+        return Reply(UsageReport(rows, behind, stored, others, allowed))
+
+    return paged(found, reply, limit=arguments.limit, next_offset=limit if more else None)
 
 
 async def _stored(tx: Transaction, graph: str | None) -> tuple[list[StoredCounts], bool]:

@@ -1,13 +1,17 @@
 """`remember` and `recall`."""
 
 from collections.abc import Sequence
+from dataclasses import replace
+from math import ceil
 
 from recollect.memory.model import Remembered
 from recollect.retrieval.recall.model import Recalled
 from recollect.retrieval.recall.ranking import Hit
 from recollect_gateway.calls import Call
-from recollect_gateway.mcp_endpoint.tool import Reply
+from recollect_gateway.mcp_endpoint.tool import Listing, Reply
 from recollect_gateway.operations.memories import (
+    DEFAULT_LIMIT,
+    DEFAULT_TOKENS,
     RecallBody,
     RememberBody,
     recall,
@@ -36,10 +40,17 @@ async def remember_items(call: Call, arguments: Remember) -> Reply:
     return Reply(remembered_body(remembered), _remembered_text(remembered))
 
 
-async def recall_memories(call: Call, arguments: Recall) -> Reply:
-    """Find memories by words and meaning."""
+async def recall_memories(call: Call, arguments: Recall) -> Reply | Listing:
+    """Find memories by words and meaning; whoever asks for more than the defaults gets as many pages more."""
     recalled = await recall(call, arguments.graph, arguments)
-    return Reply(recalled_body(recalled, explain=arguments.explain), _recalled_text(recalled, arguments.explain))
+
+    def first(count: int) -> Reply:
+        more = recalled.more or count < len(recalled.hits)
+        told = replace(recalled, hits=recalled.hits[:count], more=more)
+        return Reply(recalled_body(told, explain=arguments.explain), _recalled_text(told, arguments.explain))
+
+    pages = ceil(max(arguments.limit / DEFAULT_LIMIT, arguments.token_budget / DEFAULT_TOKENS))
+    return Listing(len(recalled.hits), first, pages=pages)
 
 
 def _remembered_text(remembered: Sequence[Remembered]) -> str:

@@ -1,5 +1,6 @@
 """Relate entities, and explore what lies around them."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated, Any, Literal
 from uuid import UUID
@@ -11,8 +12,12 @@ from recollect.graph.relations.model import Direction, EdgeUpsert, NewRelation, 
 from recollect.memory import exploring
 from recollect.memory.model import Explored, NeighbourNode, Target
 from recollect_gateway.calls import Call
-from recollect_gateway.mcp_endpoint.tool import Arguments, ReadArguments, Reply
+from recollect_gateway.mcp_endpoint.pages import CUT, cut_short
+from recollect_gateway.mcp_endpoint.tool import Arguments, Listing, ReadArguments, Reply
 from recollect_gateway.shapes import MAX_ITEMS, Name, RelationType, check_metadata
+
+MAX_NODES = 30
+"""Nodes of an exploration, where nobody says how many."""
 
 MAX_GIST = 300
 """Characters of what is told of a node that was met on the way."""
@@ -41,7 +46,7 @@ class Explore(ReadArguments, frozen=True, rename=None):
     depth: Annotated[int, Meta(ge=1, le=6)] = 1
     direction: Literal["outgoing", "incoming", "both"] = "both"
     predicates: Annotated[list[RelationType], Meta(max_length=50)] = []
-    max_nodes: Annotated[int, Meta(ge=1, le=200)] = 30
+    max_nodes: Annotated[int, Meta(ge=1, le=200, extra_json_schema={"default": MAX_NODES})] | None = None
 
 
 class RelatedTriple(Struct, frozen=True):
@@ -98,16 +103,21 @@ async def relate(call: Call, arguments: Relate) -> Reply:
     return Reply(RelatedTriples(answer), lines)
 
 
-async def explore(call: Call, arguments: Explore) -> Reply:
+async def explore(call: Call, arguments: Explore) -> Reply | Listing:
     """Show what lies around a node, or the paths to another."""
     start, walk = _target(arguments.start), Walk(Direction(arguments.direction), tuple(arguments.predicates))
     if arguments.to is not None:
         found = await _paths(call, arguments, start, _target(arguments.to), walk)
     else:
         async with call.reading(arguments.graph, arguments.as_of) as view:
-            found = await exploring.explore(view, start, walk, depth=arguments.depth, max_nodes=arguments.max_nodes)
-    answer = _explored(found)
-    return Reply(answer, _explored_text(answer))
+            most = arguments.max_nodes or MAX_NODES
+            found = await exploring.explore(view, start, walk, depth=arguments.depth, max_nodes=most)
+
+    def reply(shown: list[NeighbourNode], cut: str | None) -> Reply:
+        answer = _explored(found, shown, cut)
+        return Reply(answer, _explored_text(answer))
+
+    return cut_short(found.nodes, reply, limit=arguments.max_nodes, cut=found.cut)
 
 
 async def _paths(call: Call, arguments: Explore, start: Target, to: Target, walk: Walk) -> Explored:
@@ -132,16 +142,20 @@ def _target(text: str) -> Target:
         return Target(name=text)
 
 
-def _explored(found: Explored) -> ExploredGraph:
+def _explored(found: Explored, shown: Sequence[NeighbourNode], cut: str | None) -> ExploredGraph:
+    """What was met, of nodes those that are shown, with the relations that lead to no other of them."""
+    left_out = {node.id for node in found.nodes[len(shown) :]}
     return ExploredGraph(
-        [ExploredNode(str(node.id), node.name, node.kind, _gist(node)) for node in found.nodes],
+        [ExploredNode(str(node.id), node.name, node.kind, _gist(node)) for node in shown],
         [
             ExploredEdge(found.labels[edge.from_node], edge.type, found.labels[edge.to_node], edge.created_at)
             for edge in found.edges
-            if edge.from_node in found.labels and edge.to_node in found.labels
+            if edge.from_node in found.labels
+            and edge.to_node in found.labels
+            and not left_out & {edge.from_node, edge.to_node}
         ],
         [[found.labels[node] for node in path] for path in found.paths],
-        found.cut or "",
+        cut or "",
     )
 
 
@@ -158,6 +172,8 @@ def _explored_text(found: ExploredGraph) -> str:
     lines += [
         f"- {node.name or node.id}{f' ({node.kind})' if node.kind else ''}: {node.text or ''}" for node in found.nodes
     ]
-    if found.cut:
+    if found.cut == CUT:
+        lines.append("Not everything: a page is full. Narrow predicates, start farther out, or give max_nodes.")
+    elif found.cut:
         lines.append(f"Not everything: the bound on {found.cut} was reached. Narrow predicates or depth.")
     return "\n".join(lines) or "Nothing found."

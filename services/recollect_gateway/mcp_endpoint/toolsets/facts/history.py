@@ -8,7 +8,8 @@ from recollect.graph.lineages.model import Version
 from recollect.memory import reading
 from recollect.times import milliseconds
 from recollect_gateway.calls import Call
-from recollect_gateway.mcp_endpoint.tool import Reply
+from recollect_gateway.mcp_endpoint.pages import PAGE_ROWS, paged
+from recollect_gateway.mcp_endpoint.tool import Listing, Reply
 from recollect_gateway.mcp_endpoint.toolsets.facts.shapes import (
     DEFAULT_SOURCE,
     NodeId,
@@ -25,7 +26,7 @@ class GetNodeChangeHistory(OwnedArguments, frozen=True, rename=None):
 
     node_id: NodeId
     offset: Offset = 0
-    limit: Annotated[int, Meta(ge=1, le=1_000)] = 100
+    limit: Annotated[int, Meta(ge=1, le=1_000)] | None = None
 
 
 class VersionOut(Struct, frozen=True, omit_defaults=True, kw_only=True):
@@ -55,12 +56,18 @@ class Versions(Struct, frozen=True, omit_defaults=True):
     next_offset: int | None = None
 
 
-async def get_node_change_history(call: Call, arguments: GetNodeChangeHistory) -> Reply:
+async def get_node_change_history(call: Call, arguments: GetNodeChangeHistory) -> Reply | Listing:
     """List a node's versions."""
-    offset, limit = arguments.offset, arguments.limit
+    offset, limit = arguments.offset, arguments.limit or PAGE_ROWS
     async with call.reading(graph_of(arguments)) as view:
         found, more = await reading.history(view, node_id(arguments.node_id), offset=offset, limit=limit)
-    return Reply(Versions(True, [_version_out(version) for version in found], offset + limit if more else None))
+    return paged(
+        [*map(_version_out, found)],
+        lambda rows, following: Reply(Versions(True, rows, following)),
+        limit=arguments.limit,
+        offset=offset,
+        next_offset=offset + limit if more else None,
+    )
 
 
 def _version_out(version: Version) -> VersionOut:

@@ -10,7 +10,8 @@ from recollect.graph.relations.model import Edge, NewEdge, NewRelation, Relation
 from recollect.memory import relating
 from recollect.times import milliseconds
 from recollect_gateway.calls import Call
-from recollect_gateway.mcp_endpoint.tool import Reply
+from recollect_gateway.mcp_endpoint.pages import PAGE_ROWS, paged
+from recollect_gateway.mcp_endpoint.tool import Listing, Reply
 from recollect_gateway.mcp_endpoint.toolsets.facts.shapes import (
     ContractType,
     NodeId,
@@ -46,7 +47,7 @@ class SearchTriplets(OwnedReadArguments, frozen=True, rename=None):
     predicate: SoughtName | None = None
     object_value: SoughtName | None = None
     offset: Offset = 0
-    limit: Annotated[int, Meta(ge=1, le=1_000)] = 100
+    limit: Annotated[int, Meta(ge=1, le=1_000)] | None = None
 
 
 class CreateRelation(OwnedArguments, frozen=True, rename=None):
@@ -121,11 +122,11 @@ async def create_triplet(call: Call, arguments: CreateTriplet) -> Reply:
     return Reply(OneTriplet(True, told, upserted.updated))
 
 
-async def search_triplets(call: Call, arguments: SearchTriplets) -> Reply:
+async def search_triplets(call: Call, arguments: SearchTriplets) -> Reply | Listing:
     """Find relations between names."""
     graph = graph_of(arguments)
     only = RelationFilter(arguments.subject, arguments.object_value, arguments.predicate)
-    offset, limit = arguments.offset, arguments.limit
+    offset, limit = arguments.offset, arguments.limit or PAGE_ROWS
     async with call.reading(graph, arguments.as_of) as view:
         found, more = await relating.search_triplets(view, only, offset=offset, limit=limit)
         owner_id = await graphs.name_of(view.tx, graph)
@@ -135,7 +136,13 @@ async def search_triplets(call: Call, arguments: SearchTriplets) -> Reply:
         )
         for one in found
     ]
-    return Reply(Triplets(True, triplets, offset + limit if more else None))
+    return paged(
+        triplets,
+        lambda rows, following: Reply(Triplets(True, rows, following)),
+        limit=arguments.limit,
+        offset=offset,
+        next_offset=offset + limit if more else None,
+    )
 
 
 async def create_relation(call: Call, arguments: CreateRelation) -> Reply:

@@ -10,8 +10,9 @@ from recollect.memory import searching
 from recollect.memory.searching import NodeMatch, SimilarFact
 from recollect.retrieval.recall.model import RecallFilter
 from recollect_gateway.calls import Call
+from recollect_gateway.mcp_endpoint.pages import paged
 from recollect_gateway.mcp_endpoint.schema import default_of
-from recollect_gateway.mcp_endpoint.tool import Reply
+from recollect_gateway.mcp_endpoint.tool import Listing, Reply
 from recollect_gateway.mcp_endpoint.toolsets.facts.shapes import (
     EdgeOut,
     NodeId,
@@ -26,6 +27,14 @@ from recollect_gateway.mcp_endpoint.toolsets.facts.shapes import (
     node_id,
 )
 
+MAX_SIMILAR = 10
+"""Similar facts, where nobody says how many: the contract's default."""
+
+MAX_FOUND = 100
+"""What a search answers on all its pages, at most."""
+
+Passed = Annotated[int, Meta(ge=0, le=MAX_FOUND, description="How many to pass over")]
+
 
 class Search(OwnedReadArguments, frozen=True, rename=None):
     """Arguments of `search`."""
@@ -36,6 +45,7 @@ class Search(OwnedReadArguments, frozen=True, rename=None):
     status: Status | None = None
     similarity_threshold: Threshold | None = None
     include_outdated: bool = False
+    offset: Passed = 0
 
 
 class FindSimilar(OwnedReadArguments, frozen=True, rename=None):
@@ -43,8 +53,9 @@ class FindSimilar(OwnedReadArguments, frozen=True, rename=None):
 
     fact_id: NodeId
     threshold: Annotated[Threshold, Meta(extra_json_schema=default_of("similarity_threshold"))] | None = None
-    limit: Annotated[int, Meta(ge=1, le=100)] = 10
+    limit: Annotated[int, Meta(ge=1, le=100, extra_json_schema={"default": MAX_SIMILAR})] | None = None
     include_relations: bool = True
+    offset: Passed = 0
 
 
 class FoundNode(NodeOut, frozen=True, omit_defaults=True, kw_only=True):
@@ -55,13 +66,14 @@ class FoundNode(NodeOut, frozen=True, omit_defaults=True, kw_only=True):
     matches: list[str] = []
 
 
-class SearchResults(Struct, frozen=True):
-    """Result of `search`: everything best first, then the same by type."""
+class SearchResults(Struct, frozen=True, omit_defaults=True):
+    """Result of `search`: everything best first, then the same by type; `next_offset` where more follow."""
 
     success: bool
     results: list[FoundNode]
     facts: list[FoundNode]
     entities: list[FoundNode]
+    next_offset: int | None = None
 
 
 class SimilarNode(NodeOut, frozen=True, omit_defaults=True, kw_only=True):
@@ -71,14 +83,15 @@ class SimilarNode(NodeOut, frozen=True, omit_defaults=True, kw_only=True):
     relations: list[EdgeOut] = []
 
 
-class SimilarNodes(Struct, frozen=True):
-    """Result of `find_similar`."""
+class SimilarNodes(Struct, frozen=True, omit_defaults=True):
+    """Result of `find_similar`, nearest first; `next_offset` where more follow."""
 
     success: bool
     results: list[SimilarNode]
+    next_offset: int | None = None
 
 
-async def search(call: Call, arguments: Search) -> Reply:
+async def search(call: Call, arguments: Search) -> Reply | Listing:
     """Find facts and entities by words, meaning and name."""
     graph = graph_of(arguments)
     types = set(arguments.node_types or ())
@@ -87,33 +100,49 @@ async def search(call: Call, arguments: Search) -> Reply:
         include_outdated=arguments.include_outdated,
         named=None if len(types) != 1 else types == {"Entity"},
     )
+    offset, limit = arguments.offset, arguments.limit or call.settings.search_default_limit
+    ends = min(offset + limit, MAX_FOUND)
     (question,) = await call.questions([arguments.query])
     async with call.recalling(graph, [question], only, as_of=arguments.as_of) as (view, cached):
         found = await searching.find(
             view,
             question,
             only,
-            limit=arguments.limit or call.settings.search_default_limit,
+            limit=ends + 1,
             threshold=arguments.similarity_threshold,
             cached=cached,
         )
         owner_id = await graphs.name_of(view.tx, graph)
-    return Reply(_split([_found_out(one, owner_id) for one in found]))
+    return paged(
+        [_found_out(one, owner_id) for one in found[offset:ends]],
+        lambda rows, following: Reply(_split(rows, following)),
+        limit=arguments.limit,
+        offset=offset,
+        next_offset=ends if len(found) > ends < MAX_FOUND else None,
+    )
 
 
-async def find_similar(call: Call, arguments: FindSimilar) -> Reply:
+async def find_similar(call: Call, arguments: FindSimilar) -> Reply | Listing:
     """Find facts that mean nearly the same."""
+    offset, limit = arguments.offset, arguments.limit or MAX_SIMILAR
+    ends = min(offset + limit, MAX_FOUND)
     graph = graph_of(arguments)
     async with call.reading(graph, arguments.as_of) as view:
         found = await searching.find_similar(
             view,
             node_id(arguments.fact_id),
             threshold=call.settings.similarity_threshold if arguments.threshold is None else arguments.threshold,
-            limit=arguments.limit,
+            limit=ends + 1,
             edges=arguments.include_relations,
         )
         owner_id = await graphs.name_of(view.tx, graph)
-    return Reply(SimilarNodes(True, [await _similar_out(one, owner_id) for one in found]))
+    return paged(
+        [await _similar_out(one, owner_id) for one in found[offset:ends]],
+        lambda rows, following: Reply(SimilarNodes(True, rows, following)),
+        limit=arguments.limit,
+        offset=offset,
+        next_offset=ends if len(found) > ends < MAX_FOUND else None,
+    )
 
 
 def _found_out(found: NodeMatch, owner_id: str) -> FoundNode:
@@ -132,7 +161,7 @@ async def _similar_out(similar: SimilarFact, owner_id: str) -> SimilarNode:
     return SimilarNode(**node_fields(similar.node, owner_id), score=round(similar.score, 4), relations=relations)
 
 
-def _split(found: Sequence[FoundNode]) -> SearchResults:
+def _split(found: Sequence[FoundNode], next_offset: int | None) -> SearchResults:
     """What a search found, whole and by type."""
     facts = [node for node in found if node.node_type == "Fact"]
-    return SearchResults(True, list(found), facts, [node for node in found if node.node_type == "Entity"])
+    return SearchResults(True, list(found), facts, [node for node in found if node.node_type == "Entity"], next_offset)

@@ -1,11 +1,12 @@
 """Counts of what a graph holds."""
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from recollect.graph.graphs import service as graphs
 from recollect.memory import reading
 from recollect_gateway.calls import Call
-from recollect_gateway.mcp_endpoint.tool import Reply
+from recollect_gateway.mcp_endpoint.pages import cut_short
+from recollect_gateway.mcp_endpoint.tool import Listing, Reply
 from recollect_gateway.mcp_endpoint.toolsets.facts.shapes import OwnedArguments, graph_of
 
 
@@ -32,14 +33,15 @@ class GraphCounts(Struct, frozen=True):
     revision: int
 
 
-class StatsResult(Struct, frozen=True):
-    """Result of `get_stats`."""
+class StatsResult(Struct, frozen=True, omit_defaults=True):
+    """Result of `get_stats`; `cut`: of the types only those that most have are told."""
 
     success: bool
     stats: GraphCounts
+    cut: str | None = None
 
 
-async def get_stats(call: Call, arguments: GetStats) -> Reply:
+async def get_stats(call: Call, arguments: GetStats) -> Reply | Listing:
     """Count what a graph holds."""
     graph = graph_of(arguments)
     async with call.reading(graph) as view:
@@ -52,10 +54,15 @@ async def get_stats(call: Call, arguments: GetStats) -> Reply:
         entities=head.entities if head else 0,
         observations=head.observations if head else 0,
         relations=head.relations if head else 0,
-        entity_types=dict(found.kinds),
-        relation_types=dict(found.types),
+        entity_types={},
+        relation_types={},
         waiting=found.waiting,
         refused=found.refused,
         revision=head.revision if head else 0,
     )
-    return Reply(StatsResult(True, counts))
+
+    def reply(shown: list[int], cut: str | None) -> Reply:
+        kinds, types = dict(found.kinds[: len(shown)]), dict(found.types[: len(shown)])
+        return Reply(StatsResult(True, structs.replace(counts, entity_types=kinds, relation_types=types), cut))
+
+    return cut_short(range(max(len(found.kinds), len(found.types))), reply, limit=None)

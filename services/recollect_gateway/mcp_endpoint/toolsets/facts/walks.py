@@ -9,8 +9,9 @@ from recollect.graph.graphs import service as graphs
 from recollect.memory import exploring
 from recollect.memory.exploring import Neighbourhood
 from recollect_gateway.calls import Call
+from recollect_gateway.mcp_endpoint.pages import cut_short
 from recollect_gateway.mcp_endpoint.schema import default_of
-from recollect_gateway.mcp_endpoint.tool import Reply
+from recollect_gateway.mcp_endpoint.tool import Listing, Reply
 from recollect_gateway.mcp_endpoint.toolsets.facts.shapes import (
     EdgeOut,
     NodeId,
@@ -21,6 +22,9 @@ from recollect_gateway.mcp_endpoint.toolsets.facts.shapes import (
     node_id,
     node_out,
 )
+
+MAX_PATHS = 5
+"""Paths, where nobody says how many: the contract's default."""
 
 
 class GetContext(OwnedReadArguments, frozen=True, rename=None):
@@ -38,7 +42,7 @@ class GetTrace(OwnedReadArguments, frozen=True, rename=None):
 
     from_id: NodeId
     to_id: NodeId
-    max_paths: Annotated[int, Meta(ge=1, le=50)] = 5
+    max_paths: Annotated[int, Meta(ge=1, le=50, extra_json_schema={"default": MAX_PATHS})] | None = None
 
 
 class Context(Struct, frozen=True, omit_defaults=True):
@@ -66,7 +70,7 @@ class Trace(Struct, frozen=True, omit_defaults=True):
     cut: str | None = None
 
 
-async def get_context(call: Call, arguments: GetContext) -> Reply:
+async def get_context(call: Call, arguments: GetContext) -> Reply | Listing:
     """Show what lies around a node; around none lies nothing."""
     graph = graph_of(arguments)
     if not arguments.node_id:
@@ -80,20 +84,31 @@ async def get_context(call: Call, arguments: GetContext) -> Reply:
         )
         owner_id = await graphs.name_of(view.tx, graph)
     nodes = [node_out(node, owner_id) for node in found.nodes]
-    return Reply(Context(True, nodes, await edges_out(found.edges), found.cut))
+    edges = await edges_out(found.edges)
+
+    def reply(shown: list[NodeOut], cut: str | None) -> Reply:
+        ids = {node.id for node in shown}
+        return Reply(Context(True, shown, [edge for edge in edges if {edge.from_id, edge.to_id} <= ids], cut))
+
+    return cut_short(nodes, reply, limit=arguments.max_nodes, cut=found.cut)
 
 
-async def get_trace(call: Call, arguments: GetTrace) -> Reply:
+async def get_trace(call: Call, arguments: GetTrace) -> Reply | Listing:
     """Show the paths between two nodes."""
     graph = graph_of(arguments)
     ends = node_id(arguments.from_id), node_id(arguments.to_id)
     async with call.reading(graph, arguments.as_of) as view:
-        searched = await exploring.open_trace(view, *ends, max_paths=arguments.max_paths)
+        searched = await exploring.open_trace(view, *ends, max_paths=arguments.max_paths or MAX_PATHS)
     paths = await call.compute(searched.all_paths(), advice="Ask for fewer paths: max_paths.")
     async with call.transaction() as tx:
         found = await exploring.traced(tx, searched, paths)
         owner_id = await graphs.name_of(tx, graph)
-    return Reply(Trace(True, await _paths_out(found, owner_id), found.cut))
+    return cut_short(
+        await _paths_out(found, owner_id),
+        lambda paths, cut: Reply(Trace(True, paths, cut)),
+        limit=arguments.max_paths,
+        cut=found.cut,
+    )
 
 
 async def _paths_out(found: Neighbourhood, owner_id: str) -> list[PathOut]:

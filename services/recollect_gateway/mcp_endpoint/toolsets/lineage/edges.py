@@ -1,6 +1,7 @@
 """Edges between lineages: make, delete, follow them."""
 
 from collections.abc import Iterable
+from itertools import zip_longest
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
@@ -13,7 +14,8 @@ from recollect.memory import exploring, relating
 from recollect.memory.model import EdgeSpec, NamedEdge, Target
 from recollect.platform.computing import each
 from recollect_gateway.calls import Call
-from recollect_gateway.mcp_endpoint.tool import Arguments, ReadArguments, Reply
+from recollect_gateway.mcp_endpoint.pages import PAGE_ROWS, cut_short, paged
+from recollect_gateway.mcp_endpoint.tool import Arguments, Listing, ReadArguments, Reply
 from recollect_gateway.mcp_endpoint.toolsets.lineage.shapes import (
     CreatedBy,
     LineageEdgeOut,
@@ -34,6 +36,10 @@ EdgeMetadata = Annotated[
 ]
 Ordinal = Annotated[int, Meta(ge=-(2**31), le=2**31 - 1, description="Its place among the edges of its source")]
 EdgeLimit = Annotated[int, Meta(ge=1, le=1_000, description="Edges at most")]
+
+
+MAX_NODES = 50
+"""Nodes of a walk, where nobody says how many: the memgraph package's default."""
 
 
 class PutEdge(Arguments, frozen=True, rename=None):
@@ -59,7 +65,7 @@ class Adjacent(ReadArguments, frozen=True, rename=None):
 
     lineage_id: LineageId
     edge_kinds: EdgeKinds = []
-    limit: EdgeLimit = 100
+    limit: EdgeLimit | None = None
     offset: Offset = 0
 
 
@@ -73,13 +79,21 @@ class Traverse(ReadArguments, frozen=True, rename=None):
         "outgoing"
     )
     follow_symlinks: Annotated[bool, Meta(description="Follow edges into other graphs too")] = False
-    max_nodes: Annotated[int, Meta(ge=1, le=500, description="Nodes at most, the start included")] = 50
+    max_nodes: (
+        Annotated[
+            int,
+            Meta(
+                ge=1, le=500, description="Nodes at most, the start included", extra_json_schema={"default": MAX_NODES}
+            ),
+        ]
+        | None
+    ) = None
 
 
 class SymlinkManifest(Arguments, frozen=True, rename=None):
     """Arguments of `symlink_manifest`."""
 
-    limit: EdgeLimit = 100
+    limit: EdgeLimit | None = None
     offset: Offset = 0
 
 
@@ -98,11 +112,12 @@ class DeletedEdge(Struct, frozen=True):
     deleted: bool
 
 
-class EdgeList(Struct, frozen=True):
-    """Result of `outgoing` and `incoming`, in the order of ordinal and age."""
+class EdgeList(Struct, frozen=True, omit_defaults=True):
+    """Result of `outgoing` and `incoming`, in the order of ordinal and age; `next_offset` where there are `more`."""
 
     edges: list[LineageEdgeOut]
     more: bool
+    next_offset: int | None = None
 
 
 class TraversedNode(Struct, frozen=True):
@@ -113,7 +128,10 @@ class TraversedNode(Struct, frozen=True):
 
 
 class Traversal(Struct, frozen=True):
-    """Result of `traverse`, nearest first. `cut`: the bound that ended it early (nodes, edges, time), or empty."""
+    """Result of `traverse`, nearest first. `cut`: the bound that ended it early, or empty.
+
+    That is nodes, edges or time; or size, where a page is full.
+    """
 
     nodes: list[TraversedNode]
     edges: list[LineageEdgeOut]
@@ -129,10 +147,11 @@ class SymlinkGraph(Struct, frozen=True, omit_defaults=True):
     graph: str | None = None
 
 
-class Symlinks(Struct, frozen=True):
+class Symlinks(Struct, frozen=True, omit_defaults=True):
     """Result of `symlink_manifest`: a page of the symlinks, oldest first, and the graphs that they lead to.
 
-    `inbound`: the same page of those that lead into the graph, and the graphs that they come from.
+    `inbound`: the same page of those that lead into the graph, and the graphs that they come from. `next_offset`: where
+    more of either follow.
     """
 
     symlinks: list[LineageEdgeOut]
@@ -141,6 +160,7 @@ class Symlinks(Struct, frozen=True):
     inbound: list[LineageEdgeOut]
     sources: list[SymlinkGraph]
     more_inbound: bool
+    next_offset: int | None = None
 
 
 async def put_edge(call: Call, arguments: PutEdge) -> Reply:
@@ -170,17 +190,17 @@ async def delete_edge(call: Call, arguments: DeleteEdge) -> Reply:
     return Reply(DeletedEdge(str(arguments.id), deleted == 1))
 
 
-async def outgoing(call: Call, arguments: Adjacent) -> Reply:
+async def outgoing(call: Call, arguments: Adjacent) -> Reply | Listing:
     """Show the edges that start at a node."""
     return await _adjacent(call, arguments, Direction.OUTGOING)
 
 
-async def incoming(call: Call, arguments: Adjacent) -> Reply:
+async def incoming(call: Call, arguments: Adjacent) -> Reply | Listing:
     """Show the edges that end at a node."""
     return await _adjacent(call, arguments, Direction.INCOMING)
 
 
-async def traverse(call: Call, arguments: Traverse) -> Reply:
+async def traverse(call: Call, arguments: Traverse) -> Reply | Listing:
     """Walk from a node along its edges."""
     walk = Walk(Direction(arguments.direction), tuple(arguments.edge_kinds), arguments.follow_symlinks)
     async with call.reading(arguments.graph, arguments.as_of) as view:
@@ -189,41 +209,68 @@ async def traverse(call: Call, arguments: Traverse) -> Reply:
             arguments.lineage_id,
             walk,
             depth=arguments.max_depth,
-            max_nodes=arguments.max_nodes,
+            max_nodes=arguments.max_nodes or MAX_NODES,
         )
     nodes = [TraversedNode(node_out(node, found.graphs[node.graph_id]), depth) for node, depth in found.nodes]
-    return Reply(Traversal(nodes, await each(found.links, edge_out), found.cut or ""))
+    edges = await each(found.links, edge_out)
+
+    def reply(shown: list[TraversedNode], cut: str | None) -> Reply:
+        left_out = {one.node.lineage_id for one in nodes[len(shown) :]}
+        among = [edge for edge in edges if not left_out & {edge.from_lineage, edge.to_lineage}]
+        return Reply(Traversal(shown, among, cut or ""))
+
+    return cut_short(nodes, reply, limit=arguments.max_nodes, cut=found.cut)
 
 
-async def symlink_manifest(call: Call, arguments: SymlinkManifest) -> Reply:
+async def symlink_manifest(call: Call, arguments: SymlinkManifest) -> Reply | Listing:
     """List the edges that lead into other graphs, and from there into this one."""
-    name, offset, limit = arguments.graph, arguments.offset, arguments.limit
+    name, offset, limit = arguments.graph, arguments.offset, arguments.limit or PAGE_ROWS
     async with call.reading(name) as view:
         found = await exploring.symlinks_of(view, offset=offset, limit=limit)
         inbound = await exploring.symlinks_of(view, inbound=True, offset=offset, limit=limit)
-    return Reply(
-        Symlinks(
-            [edge_out(link) for link in found.links],
-            _graphs((link.edge.to_graph, link.to_graph, link) for link in found.links),
-            found.more,
-            [edge_out(link) for link in inbound.links],
-            _graphs((link.edge.graph_id, link.graph, link) for link in inbound.links),
-            inbound.more,
+
+    def reply(rows: list[tuple[NamedEdge | None, NamedEdge | None]], following: int | None) -> Reply:
+        out = [link for link, _ in rows if link is not None]
+        into = [link for _, link in rows if link is not None]
+        return Reply(
+            Symlinks(
+                [edge_out(link) for link in out],
+                _graphs((link.edge.to_graph, link.to_graph, link) for link in out),
+                found.more or len(out) < len(found.links),
+                [edge_out(link) for link in into],
+                _graphs((link.edge.graph_id, link.graph, link) for link in into),
+                inbound.more or len(into) < len(inbound.links),
+                following,
+            )
         )
+
+    return paged(
+        [*zip_longest(found.links, inbound.links)],
+        reply,
+        limit=arguments.limit,
+        offset=offset,
+        next_offset=offset + limit if found.more or inbound.more else None,
     )
 
 
-async def _adjacent(call: Call, arguments: Adjacent, direction: Direction) -> Reply:
+async def _adjacent(call: Call, arguments: Adjacent, direction: Direction) -> Reply | Listing:
+    offset, limit = arguments.offset, arguments.limit or PAGE_ROWS
     walk = Walk(direction, tuple(arguments.edge_kinds))
     async with call.reading(arguments.graph, arguments.as_of) as view:
         found = await exploring.edges_at(
             view,
             arguments.lineage_id,
             walk,
-            offset=arguments.offset,
-            limit=arguments.limit,
+            offset=offset,
+            limit=limit,
         )
-    return Reply(EdgeList([edge_out(link) for link in found.links], found.more))
+    return paged(
+        [edge_out(link) for link in found.links],
+        lambda rows, following: Reply(EdgeList(rows, following is not None, following)),
+        limit=arguments.limit,
+        offset=offset,
+        next_offset=offset + limit if found.more else None,
+    )
 
 
 def _graphs(ends: Iterable[tuple[UUID, str | None, NamedEdge]]) -> list[SymlinkGraph]:

@@ -14,7 +14,8 @@ from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import GraphHead, GraphPatch, NewGraph
 from recollect.retention.erasure import service as erasure
 from recollect_gateway.calls import Call
-from recollect_gateway.mcp_endpoint.tool import Arguments, Reply
+from recollect_gateway.mcp_endpoint.pages import PAGE_ROWS, paged
+from recollect_gateway.mcp_endpoint.tool import Arguments, Listing, Reply
 from recollect_gateway.mcp_endpoint.toolsets.lineage.shapes import GraphOut, Kind, graph_out, require_small
 from recollect_gateway.shapes import GraphName
 
@@ -29,7 +30,7 @@ Name = Annotated[GraphName, Meta(description="The graph's name")]
 class ListGraphs(Arguments, frozen=True, rename=None):
     """Arguments of `list_graphs`."""
 
-    limit: Annotated[int, Meta(ge=1, le=1_000, description="Graphs at most")] = 100
+    limit: Annotated[int, Meta(ge=1, le=1_000, description="Graphs at most")] | None = None
     after: Annotated[str, Meta(max_length=128, description="Only names that come after this one")] = ""
 
 
@@ -98,15 +99,20 @@ class DeletedGraph(Struct, frozen=True):
     deleted: bool
 
 
-async def list_graphs(call: Call, arguments: ListGraphs) -> Reply:
+async def list_graphs(call: Call, arguments: ListGraphs) -> Reply | Listing:
     """List the graphs that the caller may use."""
+    limit = arguments.limit or PAGE_ROWS
     async with call.transaction() as tx:
         if arguments.graph is not None:
             named = await graphs.view(tx, arguments.graph)
             return Reply(Graphs([graph_out(named.graph)] if named.is_there else [], more=False))
-        found = await graphs.list_graphs(tx, after=arguments.after, limit=arguments.limit + 1)
-    shown = found[: arguments.limit]
-    return Reply(Graphs([graph_out(graph) for graph in shown], more=len(found) > len(shown)))
+        found = await graphs.list_graphs(tx, after=arguments.after, limit=limit + 1)
+    return paged(
+        [graph_out(graph) for graph in found[:limit]],
+        lambda rows, following: Reply(Graphs(rows, following is not None)),
+        limit=arguments.limit,
+        next_offset=limit if len(found) > limit else None,
+    )
 
 
 async def get_graph(call: Call, arguments: GetGraph) -> Reply:

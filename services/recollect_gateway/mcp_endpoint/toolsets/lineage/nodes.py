@@ -15,7 +15,8 @@ from recollect.graph.nodes.model import NodeFields
 from recollect.memory import searching
 from recollect.retrieval.recall.model import RecallFilter
 from recollect_gateway.calls import Call
-from recollect_gateway.mcp_endpoint.tool import Arguments, ReadArguments, Reply
+from recollect_gateway.mcp_endpoint.pages import PAGE_ROWS, paged
+from recollect_gateway.mcp_endpoint.tool import Arguments, Listing, ReadArguments, Reply
 from recollect_gateway.mcp_endpoint.toolsets.lineage.shapes import (
     CreatedBy,
     Kind,
@@ -76,7 +77,7 @@ class History(Arguments, frozen=True, rename=None):
     """Arguments of `history`."""
 
     lineage_id: LineageId
-    limit: Annotated[int, Meta(ge=1, le=500, description="Versions at most")] = 100
+    limit: Annotated[int, Meta(ge=1, le=500, description="Versions at most")] | None = None
     offset: Offset = 0
 
 
@@ -86,8 +87,12 @@ class ListNodes(ReadArguments, frozen=True, rename=None):
     kinds: Kinds = []
     tags: Tags = []
     compact: Annotated[bool, Meta(description="Without content, observations, metadata and provenance")] = False
-    limit: Annotated[int, Meta(ge=1, le=500, description="Nodes at most")] = 100
+    limit: Annotated[int, Meta(ge=1, le=500, description="Nodes at most")] | None = None
     offset: Offset = 0
+
+
+MAX_HITS = 20
+"""Nodes of a search, where nobody says how many: the memgraph package's default."""
 
 
 class SearchGraph(ReadArguments, frozen=True, rename=None):
@@ -97,7 +102,9 @@ class SearchGraph(ReadArguments, frozen=True, rename=None):
     kinds: Kinds = []
     tags: Tags = []
     fresh_only: Annotated[bool, Meta(description="Leave out what is stale")] = False
-    limit: Annotated[int, Meta(ge=1, le=50, description="Nodes at most")] = 20
+    limit: (
+        Annotated[int, Meta(ge=1, le=50, description="Nodes at most", extra_json_schema={"default": MAX_HITS})] | None
+    ) = None
     offset: Annotated[int, Meta(ge=0, le=1_000, description="Nodes to pass over")] = 0
 
 
@@ -123,18 +130,20 @@ class OneNodeVersion(Struct, frozen=True):
     node: NodeVersionOut
 
 
-class VersionHistory(Struct, frozen=True):
-    """Result of `history`, newest first."""
+class VersionHistory(Struct, frozen=True, omit_defaults=True):
+    """Result of `history`, newest first; `next_offset` where there are `more`."""
 
     versions: list[NodeVersionOut]
     more: bool
+    next_offset: int | None = None
 
 
-class Nodes(Struct, frozen=True):
-    """Result of `list_nodes`, oldest first."""
+class Nodes(Struct, frozen=True, omit_defaults=True):
+    """Result of `list_nodes`, oldest first; `next_offset` where there are `more`."""
 
     nodes: list[NodeVersionOut]
     more: bool
+    next_offset: int | None = None
 
 
 class SearchHit(Struct, frozen=True):
@@ -148,8 +157,8 @@ class SearchHit(Struct, frozen=True):
     text: str
 
 
-class SearchHits(Struct, frozen=True):
-    """Result of `search_graph`, best first; 100 nodes at most on all pages.
+class SearchHits(Struct, frozen=True, omit_defaults=True):
+    """Result of `search_graph`, best first; 100 nodes at most on all pages, `next_offset` where there are `more`.
 
     `waiting`: texts that are found by their words only, for now.
     """
@@ -157,6 +166,7 @@ class SearchHits(Struct, frozen=True):
     hits: list[SearchHit]
     more: bool
     waiting: int
+    next_offset: int | None = None
 
 
 async def put_node(call: Call, arguments: PutNode) -> Reply:
@@ -194,19 +204,24 @@ async def get_node_by_lineage(call: Call, arguments: GetNodeByLineage) -> Reply:
     return Reply(OneNodeVersion(node_out(node, view.graph.name, observations=said.get(node.node_id, ()))))
 
 
-async def history(call: Call, arguments: History) -> Reply:
+async def history(call: Call, arguments: History) -> Reply | Listing:
     """Show the versions of a node."""
+    offset, limit = arguments.offset, arguments.limit or PAGE_ROWS
     async with call.reading(arguments.graph) as view:
-        found = await lineages.history(
-            view.tx, view.graph, arguments.lineage_id, offset=arguments.offset, limit=arguments.limit + 1
-        )
-    shown = found[: arguments.limit]
-    return Reply(VersionHistory([node_out(node, view.graph.name) for node in shown], more=len(found) > len(shown)))
+        found = await lineages.history(view.tx, view.graph, arguments.lineage_id, offset=offset, limit=limit + 1)
+    return paged(
+        [node_out(node, view.graph.name) for node in found[:limit]],
+        lambda rows, following: Reply(VersionHistory(rows, following is not None, following)),
+        limit=arguments.limit,
+        offset=offset,
+        next_offset=offset + limit if len(found) > limit else None,
+    )
 
 
-async def list_nodes(call: Call, arguments: ListNodes) -> Reply:
+async def list_nodes(call: Call, arguments: ListNodes) -> Reply | Listing:
     """List nodes by kinds and tags."""
-    only = VersionFilter(tuple(arguments.kinds), tuple(arguments.tags), arguments.limit, arguments.offset)
+    offset, limit = arguments.offset, arguments.limit or PAGE_ROWS
+    only = VersionFilter(tuple(arguments.kinds), tuple(arguments.tags), limit, offset)
     async with call.reading(arguments.graph, arguments.as_of) as view:
         found, more = await lineages.list_nodes(view, only)
         told = [] if arguments.compact else [node.node_id for node in found if node.name is not None]
@@ -215,11 +230,18 @@ async def list_nodes(call: Call, arguments: ListNodes) -> Reply:
         node_out(node, view.graph.name, compact=arguments.compact, observations=said.get(node.node_id, ()))
         for node in found
     ]
-    return Reply(Nodes(nodes, more))
+    return paged(
+        nodes,
+        lambda rows, following: Reply(Nodes(rows, following is not None, following)),
+        limit=arguments.limit,
+        offset=offset,
+        next_offset=offset + limit if more else None,
+    )
 
 
-async def search_graph(call: Call, arguments: SearchGraph) -> Reply:
+async def search_graph(call: Call, arguments: SearchGraph) -> Reply | Listing:
     """Find nodes by words and meaning."""
+    offset, limit = arguments.offset, arguments.limit or MAX_HITS
     (question,) = await call.questions([arguments.text])
     only = RecallFilter(kinds=tuple(arguments.kinds), tags=tuple(arguments.tags), fresh_only=arguments.fresh_only)
     async with call.recalling(arguments.graph, [question], only, as_of=arguments.as_of) as (view, cached):
@@ -227,13 +249,18 @@ async def search_graph(call: Call, arguments: SearchGraph) -> Reply:
             view,
             question,
             only,
-            offset=arguments.offset,
-            limit=arguments.limit,
+            offset=offset,
+            limit=limit,
             cached=cached,
         )
         graph = await graphs.name_of(view.tx, arguments.graph)
-    hits = [SearchHit(node_out(node, graph), round(score, 4), text) for node, score, text in found.nodes]
-    return Reply(SearchHits(hits, found.more, found.waiting))
+    return paged(
+        [SearchHit(node_out(node, graph), round(score, 4), text) for node, score, text in found.nodes],
+        lambda rows, following: Reply(SearchHits(rows, following is not None, found.waiting, following)),
+        limit=arguments.limit,
+        offset=offset,
+        next_offset=offset + limit if found.more else None,
+    )
 
 
 def draft_of(node: Any, lineage_id: UUID | None, *, path: str) -> Draft:

@@ -9,7 +9,8 @@ from recollect.memory import searching
 from recollect.memory.model import NodeSearch
 from recollect.retrieval.recall.model import RecallFilter
 from recollect_gateway.calls import Call
-from recollect_gateway.mcp_endpoint.tool import ReadArguments, Reply
+from recollect_gateway.mcp_endpoint.pages import paged
+from recollect_gateway.mcp_endpoint.tool import Listing, ReadArguments, Reply
 from recollect_gateway.mcp_endpoint.toolsets.lineage.shapes import Kinds, NodeVersionOut, Tags, node_out
 
 MAX_QUERIES = 8
@@ -37,7 +38,13 @@ class BatchSearch(ReadArguments, frozen=True, rename=None):
     queries: Annotated[
         list[BatchQuery], Meta(min_length=1, max_length=MAX_QUERIES, description="Variants of what is looked for")
     ]
-    limit: Annotated[Count, Meta(description=f"Nodes in all, {MAX_TOTAL} at most")] = DEFAULT_LIMIT
+    limit: (
+        Annotated[
+            Count, Meta(description=f"Nodes in all, {MAX_TOTAL} at most", extra_json_schema={"default": DEFAULT_LIMIT})
+        ]
+        | None
+    ) = None
+    offset: Annotated[int, Meta(ge=0, le=MAX_QUERIES * MAX_PER_QUERY, description="Nodes to pass over")] = 0
 
 
 class BatchHit(Struct, frozen=True):
@@ -48,8 +55,10 @@ class BatchHit(Struct, frozen=True):
     queries_matched: list[int]
 
 
-class BatchHits(Struct, frozen=True):
+class BatchHits(Struct, frozen=True, omit_defaults=True):
     """Result of `batch_search`, best first. `unique_hits`: nodes before the limit; `per_query_hits`: of each query.
+
+    `next_offset`: where more of them follow.
 
     `waiting`: texts that are found by their words only, for now.
     """
@@ -59,10 +68,12 @@ class BatchHits(Struct, frozen=True):
     unique_hits: int
     per_query_hits: list[int]
     waiting: int
+    next_offset: int | None = None
 
 
-async def batch_search(call: Call, arguments: BatchSearch) -> Reply:
+async def batch_search(call: Call, arguments: BatchSearch) -> Reply | Listing:
     """Find nodes by several questions."""
+    offset, limit = arguments.offset, _bounded(arguments.limit or 0, MAX_TOTAL)
     questions = await call.questions([query.text for query in arguments.queries])
     searches = [
         NodeSearch(question, _filter(query), _bounded(query.limit, MAX_PER_QUERY))
@@ -72,11 +83,21 @@ async def batch_search(call: Call, arguments: BatchSearch) -> Reply:
         found = await searching.search_batch(
             view,
             searches,
-            limit=_bounded(arguments.limit, MAX_TOTAL),
+            offset=offset,
+            limit=limit,
         )
         graph = await graphs.name_of(view.tx, arguments.graph)
-    hits = [BatchHit(node_out(node, graph), fused.score, list(fused.rankings)) for node, fused in found.nodes]
-    return Reply(BatchHits(hits, len(searches), found.unique, found.per_query, found.waiting))
+
+    def reply(rows: list[BatchHit], following: int | None) -> Reply:
+        return Reply(BatchHits(rows, len(searches), found.unique, found.per_query, found.waiting, following))
+
+    return paged(
+        [BatchHit(node_out(node, graph), fused.score, list(fused.rankings)) for node, fused in found.nodes],
+        reply,
+        limit=arguments.limit or None,
+        offset=offset,
+        next_offset=offset + limit if found.unique > offset + limit else None,
+    )
 
 
 def _filter(query: BatchQuery) -> RecallFilter:

@@ -5,7 +5,7 @@ from functools import partial
 from typing import Annotated, Any, ClassVar, TypeVar
 from uuid import UUID
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, structs
 
 from recollect.errors import InvalidInput, RecollectError
 from recollect.graph.graphs.view import GraphView
@@ -15,8 +15,9 @@ from recollect.graph.relations.model import EdgeUpsert
 from recollect.memory import writing
 from recollect.memory.model import EdgeSpec, NodeSpec, Target, WrittenSubgraph
 from recollect_gateway.calls import Call
+from recollect_gateway.mcp_endpoint.pages import cut_short, paged
 from recollect_gateway.mcp_endpoint.schema import items_schema
-from recollect_gateway.mcp_endpoint.tool import Arguments, ReadArguments, Reply
+from recollect_gateway.mcp_endpoint.tool import Arguments, Listing, ReadArguments, Reply
 from recollect_gateway.mcp_endpoint.toolsets.lineage.edges import EdgeKind, EdgeMetadata, Ordinal, ToGraph
 from recollect_gateway.mcp_endpoint.toolsets.lineage.nodes import (
     MANUAL_CONFLICT,
@@ -111,7 +112,7 @@ class ListTags(ReadArguments, frozen=True, rename=None):
     """Arguments of `list_tags`."""
 
     prefix: Annotated[str, Meta(max_length=128, description="Only tags that begin so, whatever their case")] = ""
-    limit: Annotated[int, Meta(ge=1, description="Tags at most; more than 100 are never answered")] = MAX_TAGS
+    limit: Annotated[int, Meta(ge=1, description="Tags at most; more than 100 are never answered")] | None = None
     offset: Offset = 0
 
 
@@ -177,11 +178,12 @@ class DescribedSchema(Struct, frozen=True):
     more: bool
 
 
-class TagList(Struct, frozen=True):
-    """Result of `list_tags`, most used first."""
+class TagList(Struct, frozen=True, omit_defaults=True):
+    """Result of `list_tags`, most used first; `next_offset` where there are `more`."""
 
     tags: list[TagFreq]
     more: bool
+    next_offset: int | None = None
 
 
 async def put_subgraph(call: Call, arguments: PutSubgraph) -> Reply:
@@ -207,10 +209,18 @@ async def put_subgraph(call: Call, arguments: PutSubgraph) -> Reply:
     )
 
 
-async def describe_schema(call: Call, arguments: DescribeSchema) -> Reply:
-    """Show which kinds and tags a graph uses."""
+async def describe_schema(call: Call, arguments: DescribeSchema) -> Reply | Listing:
+    """Show which kinds and tags a graph uses: of each as many as a page takes."""
     async with call.reading(arguments.graph, arguments.as_of) as view:
-        return Reply(await described(view))
+        found = await described(view)
+
+    def reply(shown: list[int], cut: str | None) -> Reply:
+        most = len(shown)
+        kinds, prefixes, tags = found.kinds[:most], found.tag_prefixes[:most], found.tags[:most]
+        more = found.more or cut is not None
+        return Reply(structs.replace(found, kinds=kinds, tag_prefixes=prefixes, tags=tags, more=more))
+
+    return cut_short(range(max(len(found.kinds), len(found.tag_prefixes), len(found.tags))), reply, limit=None)
 
 
 async def described(view: GraphView) -> DescribedSchema:
@@ -227,13 +237,18 @@ async def described(view: GraphView) -> DescribedSchema:
     )
 
 
-async def list_tags(call: Call, arguments: ListTags) -> Reply:
+async def list_tags(call: Call, arguments: ListTags) -> Reply | Listing:
     """List the tags in use."""
+    offset, limit = arguments.offset, min(arguments.limit or MAX_TAGS, MAX_TAGS)
     async with call.reading(arguments.graph, arguments.as_of) as view:
-        found, more = await lineages.list_tags(
-            view, arguments.prefix, offset=arguments.offset, limit=min(arguments.limit, MAX_TAGS)
-        )
-    return Reply(TagList(_tags(found), more))
+        found, more = await lineages.list_tags(view, arguments.prefix, offset=offset, limit=limit)
+    return paged(
+        _tags(found),
+        lambda rows, following: Reply(TagList(rows, following is not None, following)),
+        limit=arguments.limit,
+        offset=offset,
+        next_offset=offset + limit if more else None,
+    )
 
 
 def _read(item: Any, type_: type[ItemIn], spec_of: Callable[[ItemIn], Spec]) -> Spec | RecollectError:

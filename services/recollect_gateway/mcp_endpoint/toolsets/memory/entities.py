@@ -10,7 +10,8 @@ from recollect.graph.nodes.model import EntityNotFound, unique
 from recollect.memory import reading, writing
 from recollect.platform.computing import each
 from recollect_gateway.calls import Call
-from recollect_gateway.mcp_endpoint.tool import Arguments, ReadArguments, Reply
+from recollect_gateway.mcp_endpoint.pages import cut_short
+from recollect_gateway.mcp_endpoint.tool import Arguments, Listing, ReadArguments, Reply
 from recollect_gateway.mcp_endpoint.toolsets.memory.shapes import (
     MAX_BATCH,
     Content,
@@ -110,13 +111,14 @@ class FoundEntities(Struct, frozen=True):
     entities: list[EntityOut | None]
 
 
-class DescribedEntity(Struct, frozen=True):
-    """Result of `describe_entity`. `degree` counts the relations."""
+class DescribedEntity(Struct, omit_defaults=True, frozen=True):
+    """Result of `describe_entity`. `degree` counts the relations; `cut`: it has more than are told."""
 
     entity: EntityOut
     relations: list[RelationOut]
     neighbors: list[str]
     degree: int
+    cut: str | None = None
 
 
 async def create_entities(call: Call, arguments: CreateEntities) -> Reply:
@@ -161,12 +163,17 @@ async def batch_get_entities(call: Call, arguments: BatchGetEntities) -> Reply:
     return bare(FoundEntities([None if entity is None else entity_out(entity) for entity in found]))
 
 
-async def describe_entity(call: Call, arguments: DescribeEntity) -> Reply:
-    """Show an entity with its relations and neighbours; raises NotFound."""
+async def describe_entity(call: Call, arguments: DescribeEntity) -> Reply | Listing:
+    """Show an entity with its relations and neighbours, as far as they fill a page; raises NotFound."""
     async with call.reading(arguments.graph, arguments.as_of) as view:
         found = await reading.open_nodes(view, [arguments.name])
     if not found.entities:
         raise EntityNotFound(arguments.name)
-    far = unique(end for r in found.relations for end in (r.source, r.target) if end != arguments.name)
     incident = await each(found.relations, relation_out)
-    return Reply(DescribedEntity(entity_out(found.entities[0]), incident, far, len(incident)))
+
+    def reply(told: list[RelationOut], cut: str | None) -> Reply:
+        far = unique(end for one in told for end in (one.from_, one.to) if end != arguments.name)
+        note = None if cut is None else f"{len(told)} of {len(incident)} relations: search_relations tells all."
+        return Reply(DescribedEntity(entity_out(found.entities[0]), told, far, len(incident), cut), note=note)
+
+    return cut_short(incident, reply, limit=None)

@@ -10,7 +10,8 @@ from recollect.platform.computing import each
 from recollect.retrieval.search import service as search
 from recollect.retrieval.search.model import SubstringQuery
 from recollect_gateway.calls import Call
-from recollect_gateway.mcp_endpoint.tool import ReadArguments, Reply
+from recollect_gateway.mcp_endpoint.pages import PAGE_ROWS, paged_graph
+from recollect_gateway.mcp_endpoint.tool import Listing, ReadArguments, Reply
 from recollect_gateway.mcp_endpoint.toolsets.memory.shapes import (
     MAX_BATCH,
     EntityOut,
@@ -18,6 +19,7 @@ from recollect_gateway.mcp_endpoint.toolsets.memory.shapes import (
     Offset,
     RelationOut,
     entity_out,
+    more,
     relation_out,
 )
 from recollect_gateway.shapes import Importance, Kind, SoughtName, Tag
@@ -56,15 +58,19 @@ class OpenNodes(ReadArguments, frozen=True):
 
 
 class KnowledgeGraph(Struct, rename="camel", omit_defaults=True, frozen=True):
-    """Entities and relations; `nextOffset` is there only where more entities follow."""
+    """Entities and relations; `nextOffset` is there only where more entities follow.
+
+    `cut`: the entity has more relations than a page takes; `limit` tells them all, search_relations in pages.
+    """
 
     entities: list[EntityOut]
     relations: list[RelationOut]
     next_offset: int | None = None
+    cut: str | None = None
 
 
 async def read_graph(call: Call, arguments: ReadGraph) -> Reply:
-    """Read the graph, or a page of it."""
+    """Read the graph, all of it as the official server does, or a page."""
     async with call.reading(arguments.graph, arguments.as_of) as view:
         found = await reading.read_graph(
             view,
@@ -76,7 +82,7 @@ async def read_graph(call: Call, arguments: ReadGraph) -> Reply:
     return Reply(await _knowledge_graph(found))
 
 
-async def search_nodes(call: Call, arguments: SearchNodes) -> Reply:
+async def search_nodes(call: Call, arguments: SearchNodes) -> Reply | Listing:
     """Find entities by a substring."""
     query = SubstringQuery(
         arguments.query,
@@ -85,11 +91,11 @@ async def search_nodes(call: Call, arguments: SearchNodes) -> Reply:
         min_importance=arguments.min_importance,
         max_importance=arguments.max_importance,
         offset=arguments.offset,
-        limit=arguments.limit or MAX_BATCH,
+        limit=arguments.limit or PAGE_ROWS,
     )
     async with call.reading(arguments.graph, arguments.as_of) as view:
         found = await search.search_nodes(view, query)
-    return Reply(await _knowledge_graph(found))
+    return paged_graph(found, _page, limit=arguments.limit, offset=arguments.offset)
 
 
 async def open_nodes(call: Call, arguments: OpenNodes) -> Reply:
@@ -97,6 +103,11 @@ async def open_nodes(call: Call, arguments: OpenNodes) -> Reply:
     async with call.reading(arguments.graph, arguments.as_of) as view:
         found = await reading.open_nodes(view, arguments.names)
     return Reply(await _knowledge_graph(found))
+
+
+def _page(found: Subgraph, cut: str | None) -> Reply:
+    entities, relations = [*map(entity_out, found.entities)], [*map(relation_out, found.relations)]
+    return Reply(KnowledgeGraph(entities, relations, found.next_offset, cut), note=more(found.next_offset, cut))
 
 
 async def _knowledge_graph(found: Subgraph) -> KnowledgeGraph:

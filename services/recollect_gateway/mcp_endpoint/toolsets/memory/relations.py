@@ -7,13 +7,15 @@ from msgspec import Meta, Struct, field
 from recollect.graph.relations import service as relations
 from recollect.graph.relations.model import NewRelation, RelationFilter
 from recollect_gateway.calls import Call
-from recollect_gateway.mcp_endpoint.tool import Arguments, ReadArguments, Reply
+from recollect_gateway.mcp_endpoint.pages import PAGE_ROWS, paged
+from recollect_gateway.mcp_endpoint.tool import Arguments, Listing, ReadArguments, Reply
 from recollect_gateway.mcp_endpoint.toolsets.memory.shapes import (
     MAX_BATCH,
     MAX_OFFSET,
     RelationOut,
     bare,
     done,
+    more,
     relation_out,
 )
 from recollect_gateway.shapes import Name, RelationType, SoughtName
@@ -48,7 +50,7 @@ class SearchRelations(ReadArguments, frozen=True):
     to: Annotated[SoughtName, Meta(description="Name of the entity where it ends")] | None = None
     relation_type: Annotated[str, Meta(max_length=256, description="The type of the relation")] | None = None
     offset: Annotated[int, Meta(ge=0, le=MAX_OFFSET, description="Relations to pass over")] = 0
-    limit: Annotated[int, Meta(ge=1, le=relations.MAX_RELATIONS, description="Relations at most")] = MAX_BATCH
+    limit: Annotated[int, Meta(ge=1, le=relations.MAX_RELATIONS, description="Relations at most")] | None = None
 
 
 class Relations(Struct, frozen=True):
@@ -80,16 +82,16 @@ async def delete_relations(call: Call, arguments: DeleteRelations) -> Reply:
     return done("Relations deleted successfully")
 
 
-async def search_relations(call: Call, arguments: SearchRelations) -> Reply:
+async def search_relations(call: Call, arguments: SearchRelations) -> Reply | Listing:
     """Find relations by their ends and type, oldest first."""
     only = RelationFilter(arguments.from_ or None, arguments.to or None, arguments.relation_type or None)
     async with call.reading(arguments.graph, arguments.as_of) as view:
-        found, more = await relations.find_relations(
-            view,
-            only,
-            offset=arguments.offset,
-            limit=arguments.limit,
-        )
-    following = arguments.offset + arguments.limit if more else None
-    note = f"More follow: offset={following}." if more else None
-    return bare(FoundRelations([*map(relation_out, found)], following), note)
+        limit = arguments.limit or PAGE_ROWS
+        found, others = await relations.find_relations(view, only, offset=arguments.offset, limit=limit)
+    return paged(
+        [*map(relation_out, found)],
+        lambda rows, following: bare(FoundRelations(rows, following), more(following)),
+        limit=arguments.limit,
+        offset=arguments.offset,
+        next_offset=arguments.offset + limit if others else None,
+    )

@@ -6,6 +6,7 @@ from msgspec import Meta, Struct, field
 
 from recollect.graph.entities.model import Entity
 from recollect.graph.relations.model import Relation
+from recollect_gateway.mcp_endpoint.pages import CUT
 from recollect_gateway.mcp_endpoint.tool import Reply
 
 MAX_BATCH = 1_000
@@ -66,6 +67,15 @@ def done(message: str) -> Reply:
     return Reply(Done(success=True, message=message), message)
 
 
+def more(next_offset: int | None, cut: str | None = None) -> str | None:
+    """How to go on where a list was cut, or the relations that come with its one row."""
+    notes = [f"Not all {cut} of it: give a limit for all."] if cut is not None else []
+    notes += [f"More follow: offset={next_offset}."] if next_offset is not None else []
+    return " ".join(notes) or None
+
+
 def cut_note(cut: str | None) -> str | None:
     """What to say beside an answer where a bound cut it."""
+    if cut == CUT:
+        return "Not everything: a page is full. Ask about less, or say how many."
     return None if cut is None else f"Not everything: the bound on {cut} was reached."

@@ -1,26 +1,37 @@
 """Counts of what a graph holds, in all and by type."""
 
-from msgspec import Struct
+from typing import Annotated
+
+from msgspec import Meta, Struct
 
 from recollect.graph.entities import service as entities
 from recollect.graph.graphs import service as graphs
 from recollect.graph.relations import service as relations
 from recollect_gateway.calls import Call
-from recollect_gateway.mcp_endpoint.tool import Arguments, ReadArguments, Reply
-from recollect_gateway.mcp_endpoint.toolsets.memory.shapes import bare, cut_note
+from recollect_gateway.mcp_endpoint.pages import PAGE_ROWS, paged
+from recollect_gateway.mcp_endpoint.tool import Arguments, Listing, ReadArguments, Reply
+from recollect_gateway.mcp_endpoint.toolsets.memory.shapes import bare, cut_note, more
 
 MAX_TYPES = 1_000
+"""Types that are told of a graph, on all pages."""
 
 
 class GraphStats(Arguments, frozen=True):
     """Arguments of `graph_stats`."""
 
 
-class ListEntityTypes(ReadArguments, frozen=True):
+class ListTypes(ReadArguments, frozen=True):
+    """What `list_entity_types` and `list_relation_types` take alike."""
+
+    offset: Annotated[int, Meta(ge=0, le=MAX_TYPES, description="Types to pass over")] = 0
+    limit: Annotated[int, Meta(ge=1, le=MAX_TYPES, description="Types at most")] | None = None
+
+
+class ListEntityTypes(ListTypes, frozen=True):
     """Arguments of `list_entity_types`."""
 
 
-class ListRelationTypes(ReadArguments, frozen=True):
+class ListRelationTypes(ListTypes, frozen=True):
     """Arguments of `list_relation_types`."""
 
 
@@ -42,10 +53,14 @@ class TypeCount(Struct, frozen=True):
     count: int
 
 
-class TypeCounts(Struct, omit_defaults=True, frozen=True):
-    """Result of `list_entity_types` and `list_relation_types`, most first. `cut`: there are more."""
+class TypeCounts(Struct, rename="camel", omit_defaults=True, frozen=True):
+    """Result of `list_entity_types` and `list_relation_types`, most first; `nextOffset`: more follow.
+
+    `cut`: there are more than are told.
+    """
 
     types: list[TypeCount]
+    next_offset: int | None = None
     cut: str | None = None
 
 
@@ -57,20 +72,28 @@ async def graph_stats(call: Call, arguments: GraphStats) -> Reply:
     return Reply(Stats(head.entities, sum(count for _, count in types), head.observations, head.entities))
 
 
-async def list_entity_types(call: Call, arguments: ListEntityTypes) -> Reply:
+async def list_entity_types(call: Call, arguments: ListEntityTypes) -> Reply | Listing:
     """Count entities by type."""
     async with call.reading(arguments.graph, arguments.as_of) as view:
         counts = await entities.count_kinds(view, limit=MAX_TYPES + 1)
-    return _types(counts)
+    return _types(counts, arguments)
 
 
-async def list_relation_types(call: Call, arguments: ListRelationTypes) -> Reply:
+async def list_relation_types(call: Call, arguments: ListRelationTypes) -> Reply | Listing:
     """Count relations by type."""
     async with call.reading(arguments.graph, arguments.as_of) as view:
         counts = await relations.count_named_types(view, limit=MAX_TYPES + 1)
-    return _types(counts)
+    return _types(counts, arguments)
 
 
-def _types(counts: list[tuple[str, int]]) -> Reply:
+def _types(counts: list[tuple[str, int]], asked: ListTypes) -> Reply | Listing:
+    known, offset = counts[:MAX_TYPES], asked.offset
+    ends = offset + (asked.limit or PAGE_ROWS)
     cut = "types" if len(counts) > MAX_TYPES else None
-    return bare(TypeCounts([TypeCount(kind, count) for kind, count in counts[:MAX_TYPES]], cut), cut_note(cut))
+
+    def reply(rows: list[TypeCount], following: int | None) -> Reply:
+        last = cut if following is None else None
+        return bare(TypeCounts(rows, following, last), more(following) or cut_note(last))
+
+    rows = [TypeCount(kind, count) for kind, count in known[offset:ends]]
+    return paged(rows, reply, limit=asked.limit, offset=offset, next_offset=ends if len(known) > ends else None)

@@ -4,12 +4,14 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct, field
 
+from recollect.graph.nodes.model import unique
 from recollect.graph.relations.model import Direction, Walk
 from recollect.graph.traversal import service as traversal
 from recollect.graph.traversal.model import NamedPaths, Paths, PathSearch
 from recollect.platform.computing import Slices, each
 from recollect_gateway.calls import Call
-from recollect_gateway.mcp_endpoint.tool import ReadArguments, Reply
+from recollect_gateway.mcp_endpoint.pages import PAGE_ROWS, cut_short, paged
+from recollect_gateway.mcp_endpoint.tool import Listing, ReadArguments, Reply
 from recollect_gateway.mcp_endpoint.toolsets.memory.shapes import (
     MAX_BATCH,
     EntityOut,
@@ -19,9 +21,13 @@ from recollect_gateway.mcp_endpoint.toolsets.memory.shapes import (
     bare,
     cut_note,
     entity_out,
+    more,
     relation_out,
 )
 from recollect_gateway.shapes import Name, RelationType, SoughtName
+
+MAX_PATHS = 50
+"""Paths that are told where nobody says how many."""
 
 From = Annotated[Name, Meta(description="Name of the entity where the path starts")]
 To = Annotated[Name, Meta(description="Name of the entity where the path ends")]
@@ -40,7 +46,10 @@ class FindAllPaths(ReadArguments, frozen=True):
     from_: From = field(name="from")
     to: To
     max_depth: Annotated[int, Meta(ge=1, le=12, description="Relations on one path at most")] = 6
-    max_paths: Annotated[int, Meta(ge=1, le=MAX_BATCH, description="Paths at most")] = 50
+    max_paths: (
+        Annotated[int, Meta(ge=1, le=MAX_BATCH, description="Paths at most", extra_json_schema={"default": MAX_PATHS})]
+        | None
+    ) = None
 
 
 class ExtractSubgraph(ReadArguments, frozen=True):
@@ -48,7 +57,7 @@ class ExtractSubgraph(ReadArguments, frozen=True):
 
     names: Annotated[list[SoughtName], Meta(max_length=MAX_BATCH, description="Names of the entities to start from")]
     depth: Annotated[int, Meta(ge=0, le=10, description="Relations away at most")] = 1
-    limit: Limit = MAX_BATCH
+    limit: Limit | None = None
 
 
 class GetNeighbors(ReadArguments, frozen=True):
@@ -62,7 +71,7 @@ class GetNeighbors(ReadArguments, frozen=True):
         list[RelationType], Meta(max_length=50, description="Only over relations of these types; default any")
     ] = []
     offset: Offset = 0
-    limit: Limit = 100
+    limit: Limit | None = None
 
 
 class FoundPath(Struct, omit_defaults=True, frozen=True):
@@ -103,7 +112,7 @@ async def find_path(call: Call, arguments: FindPath) -> Reply:
     return bare(FoundPath(found.paths[0] if found.paths else [], found.cut), cut_note(found.cut))
 
 
-async def find_all_paths(call: Call, arguments: FindAllPaths) -> Reply:
+async def find_all_paths(call: Call, arguments: FindAllPaths) -> Reply | Listing:
     """Find simple paths, shortest first, whichever way relations point."""
     async with call.reading(arguments.graph, arguments.as_of) as view:
         searched = await traversal.open_paths_between(
@@ -111,10 +120,15 @@ async def find_all_paths(call: Call, arguments: FindAllPaths) -> Reply:
             arguments.from_,
             arguments.to,
             max_depth=arguments.max_depth,
-            max_paths=arguments.max_paths,
+            max_paths=arguments.max_paths or MAX_PATHS,
         )
     found = await _named(call, searched, searched.all_paths())
-    return bare(FoundPaths(found.paths, found.cut), cut_note(found.cut))
+    return cut_short(
+        found.paths,
+        lambda paths, cut: bare(FoundPaths(paths, cut), cut_note(cut)),
+        limit=arguments.max_paths,
+        cut=found.cut,
+    )
 
 
 async def _named(call: Call, searched: PathSearch, paths: Slices[Paths]) -> NamedPaths:
@@ -123,8 +137,8 @@ async def _named(call: Call, searched: PathSearch, paths: Slices[Paths]) -> Name
         return await traversal.name_paths(tx, searched, found)
 
 
-async def get_neighbors(call: Call, arguments: GetNeighbors) -> Reply:
-    """Show the entities one relation away."""
+async def get_neighbors(call: Call, arguments: GetNeighbors) -> Reply | Listing:
+    """Show the entities one relation away, names that only relations know counted among them."""
     walk = Walk(Direction(arguments.direction), tuple(arguments.relation_types))
     async with call.reading(arguments.graph, arguments.as_of) as view:
         found = await traversal.neighbours_of(
@@ -132,21 +146,35 @@ async def get_neighbors(call: Call, arguments: GetNeighbors) -> Reply:
             arguments.name,
             walk,
             offset=arguments.offset,
-            limit=arguments.limit,
+            limit=arguments.limit or PAGE_ROWS,
         )
     entities, relations = await each(found.entities, entity_out), await each(found.relations, relation_out)
-    return Reply(Neighbors(entities, relations, found.next_offset))
+    far = unique(end for one in relations for end in (one.from_, one.to) if end != arguments.name)
+
+    def reply(rows: list[str], following: int | None) -> Reply:
+        near = {*rows, arguments.name}
+        shown = [entity for entity in entities if entity.name in near]
+        leading = [relation for relation in relations if {relation.from_, relation.to} <= near]
+        return Reply(Neighbors(shown, leading, following), note=more(following))
+
+    return paged(far, reply, limit=arguments.limit, offset=arguments.offset, next_offset=found.next_offset)
 
 
-async def extract_subgraph(call: Call, arguments: ExtractSubgraph) -> Reply:
+async def extract_subgraph(call: Call, arguments: ExtractSubgraph) -> Reply | Listing:
     """Show what lies around entities."""
     async with call.reading(arguments.graph, arguments.as_of) as view:
         found = await traversal.extract_subgraph(
             view,
             arguments.names,
             depth=arguments.depth,
-            max_nodes=arguments.limit,
+            max_nodes=arguments.limit or PAGE_ROWS,
         )
     entities = await each(found.subgraph.entities, entity_out)
     relations = await each(found.subgraph.relations, relation_out)
-    return Reply(ExtractedGraph(entities, relations, found.cut), note=cut_note(found.cut))
+
+    def reply(shown: list[EntityOut], cut: str | None) -> Reply:
+        left_out = {entity.name for entity in entities[len(shown) :]}
+        among = [one for one in relations if not left_out & {one.from_, one.to}]
+        return Reply(ExtractedGraph(shown, among, cut), note=cut_note(cut))
+
+    return cut_short(entities, reply, limit=arguments.limit, cut=found.cut)

@@ -6,16 +6,17 @@ from msgspec import Meta, Struct
 
 from recollect.graph.hierarchy import service as hierarchy
 from recollect.graph.hierarchy.model import EntityPage, PageRequest
+from recollect.graph.relations.model import Subgraph
 from recollect.platform.computing import each
 from recollect_gateway.calls import Call
-from recollect_gateway.mcp_endpoint.tool import Arguments, ReadArguments, Reply
-from recollect_gateway.mcp_endpoint.toolsets.memory.shapes import MAX_BATCH, Limit, Offset, bare
+from recollect_gateway.mcp_endpoint.pages import PAGE_ROWS, paged, paged_graph
+from recollect_gateway.mcp_endpoint.tool import Arguments, Listing, ReadArguments, Reply
+from recollect_gateway.mcp_endpoint.toolsets.memory.shapes import Limit, Offset, bare, more
 from recollect_gateway.mcp_endpoint.toolsets.organize.shapes import (
     EntityName,
     OrganizedEntities,
     OrganizedEntity,
     OrganizedRelation,
-    more,
     organized,
     organized_relation,
 )
@@ -30,36 +31,37 @@ class SetEntityParent(Arguments, frozen=True):
 
 
 class OfEntity(ReadArguments, frozen=True):
-    """Arguments of what reads the entities above one."""
+    """Arguments of `get_parent`."""
 
     entity_name: EntityName
 
 
-class Below(ReadArguments, frozen=True):
-    """Arguments of what reads the entities below one."""
+class Paged(ReadArguments, frozen=True):
+    """Which of the entities are told."""
 
-    entity_name: EntityName
     offset: Offset = 0
-    limit: Limit = MAX_BATCH
+    limit: Limit | None = None
+
+    @property
+    def page(self) -> PageRequest:
+        """What is read of them."""
+        return PageRequest(self.offset, self.limit or PAGE_ROWS)
 
 
-class GetRootEntities(ReadArguments, frozen=True):
+class Around(Paged, frozen=True, kw_only=True):
+    """Arguments of what reads the entities above or below one."""
+
+    entity_name: EntityName
+
+
+class GetRootEntities(Paged, frozen=True):
     """Arguments of `get_root_entities`."""
-
-    offset: Offset = 0
-    limit: Limit = MAX_BATCH
 
 
 class OrganizedParent(Struct, frozen=True):
     """Result of `get_parent`; null for a root."""
 
     parent: OrganizedEntity | None
-
-
-class Ancestors(Struct, frozen=True):
-    """Result of `get_ancestors`, nearest first."""
-
-    entities: list[OrganizedEntity]
 
 
 class Subtree(Struct, rename="camel", omit_defaults=True, frozen=True):
@@ -84,44 +86,47 @@ async def get_parent(call: Call, arguments: OfEntity) -> Reply:
     return bare(OrganizedParent(None if found is None else organized(found)))
 
 
-async def get_ancestors(call: Call, arguments: OfEntity) -> Reply:
+async def get_ancestors(call: Call, arguments: Around) -> Reply | Listing:
     """Read the entities above."""
     async with call.reading(arguments.graph, arguments.as_of) as view:
-        found = await hierarchy.get_ancestors(view, arguments.entity_name)
-    note = "Not everything: the bound on levels was reached. Go on from the last." if found.next_offset else None
-    return bare(Ancestors([*map(organized, found.entities)]), note)
+        return await _entities(arguments, await hierarchy.get_ancestors(view, arguments.entity_name, arguments.page))
 
 
-async def get_children(call: Call, arguments: Below) -> Reply:
+async def get_children(call: Call, arguments: Around) -> Reply | Listing:
     """Read the entities right below."""
-    page = PageRequest(arguments.offset, arguments.limit)
     async with call.reading(arguments.graph, arguments.as_of) as view:
-        return await _entities(await hierarchy.get_children(view, arguments.entity_name, page))
+        return await _entities(arguments, await hierarchy.get_children(view, arguments.entity_name, arguments.page))
 
 
-async def get_descendants(call: Call, arguments: Below) -> Reply:
+async def get_descendants(call: Call, arguments: Around) -> Reply | Listing:
     """Read all entities below."""
-    page = PageRequest(arguments.offset, arguments.limit)
     async with call.reading(arguments.graph, arguments.as_of) as view:
-        return await _entities(await hierarchy.get_descendants(view, arguments.entity_name, page))
+        return await _entities(arguments, await hierarchy.get_descendants(view, arguments.entity_name, arguments.page))
 
 
-async def get_root_entities(call: Call, arguments: GetRootEntities) -> Reply:
+async def get_root_entities(call: Call, arguments: GetRootEntities) -> Reply | Listing:
     """Read the entities without a parent."""
-    page = PageRequest(arguments.offset, arguments.limit)
     async with call.reading(arguments.graph, arguments.as_of) as view:
-        return await _entities(await hierarchy.get_roots(view, page))
+        return await _entities(arguments, await hierarchy.get_roots(view, arguments.page))
 
 
-async def get_subtree(call: Call, arguments: Below) -> Reply:
+async def get_subtree(call: Call, arguments: Around) -> Reply | Listing:
     """Read an entity with all below it, and the relations among them."""
-    page = PageRequest(arguments.offset, arguments.limit)
     async with call.reading(arguments.graph, arguments.as_of) as view:
-        found = await hierarchy.get_subtree(view, arguments.entity_name, page)
-    entities, relations = await each(found.entities, organized), await each(found.relations, organized_relation)
+        found = await hierarchy.get_subtree(view, arguments.entity_name, arguments.page)
+    return paged_graph(found, _subtree, limit=arguments.limit, offset=arguments.offset, within=True)
+
+
+async def _entities(asked: Paged, found: EntityPage) -> Reply | Listing:
+    return paged(
+        await each(found.entities, organized),
+        lambda rows, following: bare(OrganizedEntities(rows, following), more(following)),
+        limit=asked.limit,
+        offset=asked.offset,
+        next_offset=found.next_offset,
+    )
+
+
+def _subtree(found: Subgraph, _: str | None) -> Reply:
+    entities, relations = [*map(organized, found.entities)], [*map(organized_relation, found.relations)]
     return Reply(Subtree(entities, relations, found.next_offset), note=more(found.next_offset))
-
-
-async def _entities(found: EntityPage) -> Reply:
-    entities = await each(found.entities, organized)
-    return bare(OrganizedEntities(entities, found.next_offset), more(found.next_offset))

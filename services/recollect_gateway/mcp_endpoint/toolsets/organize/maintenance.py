@@ -15,14 +15,15 @@ from recollect.curation.validation.model import IntegrityIssue
 from recollect.graph.graphs import service as graphs
 from recollect.jobs.model import Job
 from recollect_gateway.calls import Call
-from recollect_gateway.mcp_endpoint.tool import Arguments, ReadArguments, Reply
+from recollect_gateway.mcp_endpoint.pages import PAGE_ROWS, paged
+from recollect_gateway.mcp_endpoint.tool import Arguments, Listing, ReadArguments, Reply
 from recollect_gateway.mcp_endpoint.toolsets import jobs
-from recollect_gateway.mcp_endpoint.toolsets.memory.shapes import MAX_BATCH, bare
-from recollect_gateway.mcp_endpoint.toolsets.organize.shapes import more
+from recollect_gateway.mcp_endpoint.toolsets.memory.shapes import MAX_BATCH, bare, more
 from recollect_gateway.parsing import utc
 from recollect_gateway.shapes import Importance, Tag
 
 MAX_GROUPS = 10_000
+MAX_FAULTS = 500
 
 Threshold = Annotated[
     float, Meta(ge=0, le=1, description="How alike, 0 to 1: name 0.4, type 0.3, observations 0.2, tags 0.1")
@@ -50,7 +51,7 @@ class FindDuplicates(ReadArguments, frozen=True):
 
     threshold: Threshold = 0.8
     offset: Annotated[int, Meta(ge=0, le=MAX_GROUPS, description="Groups to pass over")] = 0
-    limit: Annotated[int, Meta(ge=1, le=MAX_BATCH, description="Groups at most")] = MAX_BATCH
+    limit: Annotated[int, Meta(ge=1, le=MAX_BATCH, description="Groups at most")] | None = None
 
 
 class ProposeDuplicates(Arguments, frozen=True):
@@ -81,6 +82,9 @@ class ArchiveEntities(Arguments, frozen=True):
 
 class ValidateGraph(ReadArguments, frozen=True):
     """Arguments of `validate_graph`."""
+
+    offset: Annotated[int, Meta(ge=0, le=MAX_FAULTS, description="Faults to pass over")] = 0
+    limit: Annotated[int, Meta(ge=1, le=MAX_FAULTS, description="Faults at most")] | None = None
 
 
 class Duplicates(Struct, rename="camel", omit_defaults=True, frozen=True):
@@ -145,24 +149,31 @@ class ValidationSummary(Struct, rename="camel", frozen=True):
     entities_without_observations: int
 
 
-class Validation(Struct, rename="camel", frozen=True):
-    """Result of `validate_graph`."""
+class Validation(Struct, rename="camel", omit_defaults=True, frozen=True):
+    """Result of `validate_graph`: errors first, then warnings; `nextOffset`: more follow, of either."""
 
     is_valid: bool
     issues: list[ValidationIssue]
     warnings: list[ValidationIssue]
     summary: ValidationSummary
+    next_offset: int | None = None
 
 
-async def find_duplicates(call: Call, arguments: FindDuplicates) -> Reply:
+async def find_duplicates(call: Call, arguments: FindDuplicates) -> Reply | Listing:
     """Find entities that are alike."""
+    offset, limit = arguments.offset, arguments.limit or PAGE_ROWS
     async with call.reading(arguments.graph, arguments.as_of) as view:
         searched = await duplicates.open_search(view, threshold=arguments.threshold)
     groups = await call.compute(searched.groups(), advice=f"Raise the threshold, or {STEP_BY_STEP}.")
     async with call.transaction() as tx:
-        found = await duplicates.list_groups(tx, searched, groups, offset=arguments.offset, limit=arguments.limit)
-    next_offset = arguments.offset + arguments.limit if found.more else None
-    return bare(Duplicates(found.groups, next_offset), more(next_offset))
+        found = await duplicates.list_groups(tx, searched, groups, offset=offset, limit=limit)
+    return paged(
+        found.groups,
+        lambda rows, following: bare(Duplicates(rows, following), more(following)),
+        limit=arguments.limit,
+        offset=offset,
+        next_offset=offset + limit if found.more else None,
+    )
 
 
 async def propose_duplicates(call: Call, arguments: ProposeDuplicates) -> Reply:
@@ -207,20 +218,32 @@ async def archive_entities(call: Call, arguments: ArchiveEntities) -> Reply:
     return Reply(ArchivedEntities(len(done.names), done.names), note=note)
 
 
-async def validate_graph(call: Call, arguments: ValidateGraph) -> Reply:
-    """Say what is not as it should be."""
+async def validate_graph(call: Call, arguments: ValidateGraph) -> Reply | Listing:
+    """Say what is not as it should be: how much, and a page of it."""
     async with call.reading(arguments.graph, arguments.as_of) as view:
         faults = await validation.validate_graph(view)
     totals = {fault.fault: fault.total for fault in faults}
     errors = sum(totals.get(name, 0) for name in ERRORS)
     warnings = sum(totals.get(name, 0) for name in WARNINGS)
     orphaned, silent = totals.get("orphaned_relation", 0), totals.get("empty_observations", 0)
-    issues = [_issue(fault, ERRORS) for fault in faults if fault.fault in ERRORS]
-    warned = [_issue(fault, WARNINGS) for fault in faults if fault.fault in WARNINGS]
-    cut = errors + warnings - len(faults)
-    note = f"Not told one by one: {cut} more, of kinds of which there are many." if cut else None
-    return Reply(
-        Validation(not errors, issues, warned, ValidationSummary(errors, warnings, orphaned, silent)), note=note
+    summary = ValidationSummary(errors, warnings, orphaned, silent)
+    untold = errors + warnings - len(faults)
+    ranked = sorted(faults, key=lambda fault: fault.fault not in ERRORS)
+    ends = arguments.offset + (arguments.limit or MAX_FAULTS)
+
+    def reply(shown: list[IntegrityIssue], following: int | None) -> Reply:
+        issues = [_issue(fault, ERRORS) for fault in shown if fault.fault in ERRORS]
+        warned = [_issue(fault, WARNINGS) for fault in shown if fault.fault in WARNINGS]
+        last = f"Not told one by one: {untold} more, of kinds of which there are many." if untold else None
+        note = last if following is None else more(following)
+        return Reply(Validation(not errors, issues, warned, summary, following), note=note)
+
+    return paged(
+        ranked[arguments.offset : ends],
+        reply,
+        limit=arguments.limit,
+        offset=arguments.offset,
+        next_offset=ends if len(ranked) > ends else None,
     )
 
 

@@ -14,14 +14,14 @@ from recollect.platform.computing import each
 from recollect.retrieval.search import service as search
 from recollect.retrieval.search.model import BooleanQuery, DateQuery, FuzzyQuery, RankedHit, RankedQuery, SubstringQuery
 from recollect_gateway.calls import Call
-from recollect_gateway.mcp_endpoint.tool import ReadArguments, Reply
+from recollect_gateway.mcp_endpoint.pages import PAGE_ROWS, paged, paged_graph
+from recollect_gateway.mcp_endpoint.tool import Listing, ReadArguments, Reply
 from recollect_gateway.mcp_endpoint.toolsets.memory.graph import OpenNodes, ReadGraph
-from recollect_gateway.mcp_endpoint.toolsets.memory.shapes import MAX_BATCH, Limit, Offset, bare
+from recollect_gateway.mcp_endpoint.toolsets.memory.shapes import Limit, Offset, bare, more
 from recollect_gateway.mcp_endpoint.toolsets.organize.shapes import (
     OrganizedEntity,
     OrganizedRelation,
     moment,
-    more,
     organized,
     organized_relation,
 )
@@ -53,14 +53,19 @@ class SearchOrganizedNodes(FilteredSearch, frozen=True, kw_only=True):
         str, Meta(max_length=1_000, description="Text to look for in names, types and observations, whatever its case")
     ]
     entity_type: Kind | None = None
-    limit: Limit = MAX_BATCH
+    limit: Limit | None = None
 
 
 class SearchNodesRanked(FilteredSearch, frozen=True, kw_only=True):
     """Arguments of `search_nodes_ranked`."""
 
     query: Annotated[str, Meta(max_length=1_000, description="Words to look for, whatever their case")]
-    limit: Annotated[int, Meta(ge=1, le=_MAX_RANKED, description="Entities at most")] = _RANKED
+    limit: (
+        Annotated[
+            int, Meta(ge=1, le=_MAX_RANKED, description="Entities at most", extra_json_schema={"default": _RANKED})
+        ]
+        | None
+    ) = None
 
 
 class BooleanSearch(FilteredSearch, frozen=True, kw_only=True):
@@ -75,7 +80,7 @@ class BooleanSearch(FilteredSearch, frozen=True, kw_only=True):
             'term says where: name:Alice AND (type:person OR observation:"likes tea")',
         ),
     ]
-    limit: Limit = MAX_BATCH
+    limit: Limit | None = None
 
 
 class FuzzySearch(FilteredSearch, frozen=True, kw_only=True):
@@ -85,7 +90,7 @@ class FuzzySearch(FilteredSearch, frozen=True, kw_only=True):
     threshold: Annotated[float, Meta(ge=0, le=1, description="How alike: 1 is the same, by Levenshtein's distance")] = (
         0.7
     )
-    limit: Limit = MAX_BATCH
+    limit: Limit | None = None
 
 
 class SearchByDateRange(ReadArguments, frozen=True):
@@ -96,7 +101,7 @@ class SearchByDateRange(ReadArguments, frozen=True):
     entity_type: Kind | None = None
     tags: Tags = []
     offset: Offset = 0
-    limit: Limit = MAX_BATCH
+    limit: Limit | None = None
 
 
 class MatchedFields(Struct, rename="camel", omit_defaults=True, frozen=True):
@@ -123,11 +128,15 @@ class RankedResults(Struct, rename="camel", omit_defaults=True, frozen=True):
 
 
 class FoundGraph(Struct, rename="camel", omit_defaults=True, frozen=True):
-    """Entities that were found and every relation that touches them; `nextOffset` is there only where more follow."""
+    """Entities that were found and every relation that touches them; `nextOffset` is there only where more follow.
+
+    `cut`: the entity has more relations than a page takes; `limit` tells them all.
+    """
 
     entities: list[OrganizedEntity]
     relations: list[OrganizedRelation]
     next_offset: int | None = None
+    cut: str | None = None
 
 
 async def read_graph(call: Call, arguments: ReadGraph) -> Reply:
@@ -150,36 +159,44 @@ async def open_nodes(call: Call, arguments: OpenNodes) -> Reply:
         return await _graph(await reading.open_nodes(view, arguments.names))
 
 
-async def search_nodes(call: Call, arguments: SearchOrganizedNodes) -> Reply:
+async def search_nodes(call: Call, arguments: SearchOrganizedNodes) -> Reply | Listing:
     """Find entities by a substring."""
-    query = SubstringQuery(arguments.query, kind=arguments.entity_type, **_narrowed(arguments, arguments.limit))
+    query = SubstringQuery(
+        arguments.query, kind=arguments.entity_type, **_narrowed(arguments, arguments.limit or PAGE_ROWS)
+    )
     async with call.reading(arguments.graph, arguments.as_of) as view:
-        return await _graph(await search.search_nodes(view, query))
+        return _page(arguments, await search.search_nodes(view, query))
 
 
-async def search_nodes_ranked(call: Call, arguments: SearchNodesRanked) -> Reply:
+async def search_nodes_ranked(call: Call, arguments: SearchNodesRanked) -> Reply | Listing:
     """Find entities by words, the rare ones counting most."""
-    query = RankedQuery(arguments.query, **_narrowed(arguments, arguments.limit))
+    query = RankedQuery(arguments.query, **_narrowed(arguments, arguments.limit or _RANKED))
     async with call.reading(arguments.graph, arguments.as_of) as view:
         found = await search.search_ranked(view, query)
-    return bare(RankedResults([*map(_ranked, found.hits)], found.next_offset), more(found.next_offset))
+    return paged(
+        [*map(_ranked, found.hits)],
+        lambda rows, following: bare(RankedResults(rows, following), more(following)),
+        limit=arguments.limit,
+        offset=arguments.offset,
+        next_offset=found.next_offset,
+    )
 
 
-async def boolean_search(call: Call, arguments: BooleanSearch) -> Reply:
+async def boolean_search(call: Call, arguments: BooleanSearch) -> Reply | Listing:
     """Find entities that an expression holds of."""
-    query = BooleanQuery(arguments.query, **_narrowed(arguments, arguments.limit))
+    query = BooleanQuery(arguments.query, **_narrowed(arguments, arguments.limit or PAGE_ROWS))
     async with call.reading(arguments.graph, arguments.as_of) as view:
-        return await _graph(await search.search_boolean(view, query))
+        return _page(arguments, await search.search_boolean(view, query))
 
 
-async def fuzzy_search(call: Call, arguments: FuzzySearch) -> Reply:
+async def fuzzy_search(call: Call, arguments: FuzzySearch) -> Reply | Listing:
     """Find entities in spite of typos."""
-    query = FuzzyQuery(arguments.query, arguments.threshold, **_narrowed(arguments, arguments.limit))
+    query = FuzzyQuery(arguments.query, arguments.threshold, **_narrowed(arguments, arguments.limit or PAGE_ROWS))
     async with call.reading(arguments.graph, arguments.as_of) as view:
-        return await _graph(await search.search_fuzzy(view, query))
+        return _page(arguments, await search.search_fuzzy(view, query))
 
 
-async def search_by_date_range(call: Call, arguments: SearchByDateRange) -> Reply:
+async def search_by_date_range(call: Call, arguments: SearchByDateRange) -> Reply | Listing:
     """Find entities by when they were made or last changed."""
     query = DateQuery(
         moment(arguments.start_date, "startDate"),
@@ -188,10 +205,10 @@ async def search_by_date_range(call: Call, arguments: SearchByDateRange) -> Repl
         tags=tuple(arguments.tags),
         archived=False,
         offset=arguments.offset,
-        limit=arguments.limit,
+        limit=arguments.limit or PAGE_ROWS,
     )
     async with call.reading(arguments.graph, arguments.as_of) as view:
-        return await _graph(await search.search_dates(view, query))
+        return _page(arguments, await search.search_dates(view, query))
 
 
 def _narrowed(arguments: FilteredSearch, limit: int) -> dict[str, Any]:
@@ -209,6 +226,16 @@ def _narrowed(arguments: FilteredSearch, limit: int) -> dict[str, Any]:
 def _ranked(hit: RankedHit) -> RankedResult:
     fields = MatchedFields(hit.in_name, hit.in_kind, list(hit.in_observations))
     return RankedResult(organized(hit.entity), hit.score, fields)
+
+
+def _page(
+    asked: SearchOrganizedNodes | BooleanSearch | FuzzySearch | SearchByDateRange, found: Subgraph
+) -> Reply | Listing:
+    def reply(shown: Subgraph, cut: str | None) -> Reply:
+        entities, relations = [*map(organized, shown.entities)], [*map(organized_relation, shown.relations)]
+        return Reply(FoundGraph(entities, relations, shown.next_offset, cut), note=more(shown.next_offset, cut))
+
+    return paged_graph(found, reply, limit=asked.limit, offset=asked.offset)
 
 
 async def _graph(found: Subgraph) -> Reply:

@@ -88,11 +88,6 @@ def organized_relation(relation: Relation) -> OrganizedRelation:
     )
 
 
-def more(next_offset: int | None) -> str | None:
-    """How to go on where a list was cut."""
-    return None if next_offset is None else f"More follow: offset={next_offset}."
-
-
 def lowered(tags: Sequence[str]) -> tuple[str, ...]:
     """Tags in lower case, each once."""
     return tuple(unique(tag.lower() for tag in tags))
