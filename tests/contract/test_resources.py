@@ -145,7 +145,7 @@ class TestReading:
         assert told.value.error.code == INVALID_PARAMS
 
     async def test_a_tool_tells_its_schemas_as_a_whole(self, client: Client, gateway: RunningGateway, key: str) -> None:
-        told = await read(client, "recollect://tools/list_nodes")
+        told = await read(client, "recollect://tools/search_graph")
         assert (
             told["inputSchema"]["properties"]["limit"]["maximum"]
             > told["inputSchema"]["properties"]["limit"]["default"]
@@ -153,7 +153,7 @@ class TestReading:
         assert told["outputSchema"]["properties"]
         await refused(client, "recollect://tools/nothing")
         async with gateway.client(key, "/mcp/x/agent") as agent:
-            await refused(agent, "recollect://tools/list_nodes")
+            await refused(agent, "recollect://tools/search_graph")
             assert await read(agent, "recollect://tools/recall")
 
 
