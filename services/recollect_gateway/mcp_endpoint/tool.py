@@ -81,7 +81,8 @@ class ToolSpec:
     `render_error` is how the dialect of its toolset tells errors; `substitute` answers where a tool tells that the
     database is away by a result that is no error. `dialects`: how toolsets that it stands in as a guest tell it, each
     where none of its own toolsets is chosen beside. `ask` comes before the handler, at revisions where clients can be
-    asked back. `listed` is how the tool is listed where that does not follow from its types.
+    asked back. `listed` is how the tool is listed where that does not follow from its types. `view`: the address of the
+    page that shows what it answers, for clients that show pages.
     """
 
     name: str
@@ -99,6 +100,7 @@ class ToolSpec:
     substitute: Substitute | None = None
     dialects: tuple["ToolSpec", ...] = ()
     ask: Asker | None = None
+    view: str | None = None
     listed: Tool | None = field(default=None, compare=False)
 
     def dialect_for(self, chosen: frozenset[str]) -> "ToolSpec":
