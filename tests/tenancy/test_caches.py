@@ -33,6 +33,7 @@ CACHES = {
     "recollect_gateway.guards": "parameters of routes: nothing of a tenant's",
     "recollect_gateway.management.document": "examples of the OpenAPI document: nothing of a tenant's",
     "recollect_gateway.management.documentation": "the page of the documentation: nothing of a tenant's",
+    "recollect_gateway.mcp_endpoint.apps": "a page: nothing of a tenant's",
     "recollect_gateway.mcp_endpoint.schema": "schemas of tools: nothing of a tenant's",
     "recollect.retention.erasure.name_patterns": "tables of letters: nothing of a tenant's",
     "recollect_gateway.web.pages": "templates: nothing of a tenant's",
