@@ -31,6 +31,7 @@ CACHES = {
     "recollect_gateway.failures": "hashes of keys, of which nothing is told: tests/faults/test_made_up_keys.py",
     "recollect_gateway.addresses": "texts of addresses: nothing of a tenant's",
     "recollect_gateway.guards": "parameters of routes: nothing of a tenant's",
+    "recollect_gateway.shared_reads": "pages of logs, by tenant and graphs: tests/tenancy/test_shared_reads.py",
     "recollect_gateway.management.document": "examples of the OpenAPI document: nothing of a tenant's",
     "recollect_gateway.management.documentation": "the page of the documentation: nothing of a tenant's",
     "recollect_gateway.mcp_endpoint.apps": "a page: nothing of a tenant's",
