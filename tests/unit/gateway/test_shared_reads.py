@@ -2,10 +2,16 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from typing import Any
+from uuid import UUID
 
 import pytest
 
+from recollect.caller import Caller, Scope
+from recollect.platform.change_bus import Listener
 from recollect_gateway.shared_reads import SharedReads
+from recollect_gateway.streams import Stream, Streams
 
 
 class Log:
@@ -87,3 +93,28 @@ async def test_of_a_read_that_fails_or_is_broken_off_nothing_is_shared(reads: Sh
         await failing
     assert await asyncio.gather(*others[1:]) == [0, 0]
     assert log.begun == 3
+
+
+ONE, OTHER = UUID(int=1), UUID(int=2)
+CALLER = Caller(ONE, "one", "key:1", frozenset(Scope))
+
+
+@pytest.mark.parametrize(
+    ("other", "count"),
+    [
+        (replace(CALLER, subject="key:2"), 1),
+        (replace(CALLER, tenant_id=OTHER), 2),
+        (replace(CALLER, graphs=frozenset({ONE})), 2),
+    ],
+    ids=["another key", "another tenant", "other graphs"],
+)
+async def test_streams_share_with_those_of_their_tenant_that_may_see_the_same(
+    log: Log, other: Caller, count: int
+) -> None:
+    nothing: Any = None
+    streams = Streams(nothing, nothing, nothing)
+    both = [Stream(streams, caller, nothing, Listener(caller.tenant_id, None)) for caller in (CALLER, other)]
+    log.let.set()
+    for stream in both:
+        assert await stream.shared("the same", log.read) == 0
+    assert log.begun == count
