@@ -110,7 +110,7 @@ class ChangeController(Controller):
         fewer than there are, or none, and `next_cursor` still tells that more follow.
 
         With `Accept: text/event-stream` the answer is a stream of server-sent events that stays open: `change` for
-        each, with its revision as `id`. Where that is sent as `Last-Event-ID`, it goes on after it.
+        each, its graph and revision as `id`. Where that is sent as `Last-Event-ID`, it goes on after it.
         """
         check_text({"kind": kind, "tag": tag})
         only = ChangeFilter(tuple(kind or ()), tuple(tag or ()))
