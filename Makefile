@@ -4,6 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 NODE_STAMP := tests/verify/node_modules/.installed
+COLLECTOR := tests/verify/collector/.built/collector
 ARGS ?=
 # Coverage costs about 2 % where Python has sys.monitoring. The tracer of 3.11 has every call and line of every library
 # reported, which takes half as much processor time again: there it is measured when asked for (COVERAGE=--cov).
@@ -59,7 +60,7 @@ test: style ## Lint, and every test that needs Python only; ends with the lines 
 	@test -n "$(COVERAGE)" || echo "Coverage is measured from Python 3.12 on; here by: make test COVERAGE=--cov"
 
 # Tools first: one that is missing fails at once, not after ten minutes of tests.
-verify: chromium $(NODE_STAMP) test conformance ## make test, then what needs Node.js and Chromium (tests/verify)
+verify: chromium $(COLLECTOR) $(NODE_STAMP) test conformance ## make test, then what needs Node.js, Go and Chromium (tests/verify)
 	$(BIN)/pytest $(ARGS) --ignore tests/verify/test_conformance.py tests/verify
 
 # Fails where docs/conformance.md differed, which is written anew then: to be read, and committed.
@@ -69,6 +70,12 @@ conformance: setup $(NODE_STAMP) ## Run the official MCP conformance suite, and 
 chromium:
 	@for name in chromium chromium-browser google-chrome; do command -v $$name > /dev/null && exit 0; done; \
 		echo "make verify needs Chromium on the PATH: install it (the package chromium of Debian)"; exit 1
+
+# The OpenTelemetry collector, of modules whose versions and contents are pinned.
+$(COLLECTOR): $(addprefix tests/verify/collector/,main.go go.mod go.sum)
+	@command -v go > /dev/null || { echo "make verify needs Go 1.26 or newer on the PATH, for the OpenTelemetry collector"; exit 1; }
+	@echo "Building the OpenTelemetry collector (once; a few minutes, most of them the compiler's)"
+	@cd $(dir $<) && go build -trimpath -mod=readonly -o .built/collector .
 
 $(NODE_STAMP): tests/verify/package.json tests/verify/package-lock.json
 	@command -v npm > /dev/null || { echo "make verify needs npm: install Node.js, any release that brings npm" \
@@ -98,4 +105,4 @@ lock: setup ## Resolve the dependencies anew (needs uv)
 		-o infra/locks/dev.txt pyproject.toml
 
 clean: ## Remove what the other targets made in the tree
-	rm -rf $(VENV) tests/verify/node_modules .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .coverage .coverage.* dist
+	rm -rf $(VENV) tests/verify/node_modules tests/verify/collector/.built .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .coverage .coverage.* dist

@@ -22,12 +22,12 @@ def retry_after(milliseconds: int) -> bytes:
     return b"retry: %d\n\n" % milliseconds
 
 
-def event(name: str, data: Any, *, place: int | None = None) -> bytes:
+def event(name: str, data: Any, *, place: str | None = None) -> bytes:
     """An event with JSON data, which never holds a line's end; `place`: its id, by which a client goes on after it."""
-    where = b"" if place is None else b"id: %d\n" % place
+    where = b"" if place is None else b"id: %s\n" % place.encode()
     return b"%sevent: %s\ndata: %s\n\n" % (where, name.encode(), msgspec.json.encode(data))
 
 
-def reached(place: int) -> bytes:
+def reached(place: str) -> bytes:
     """No event, and the id by which a client goes on: so far nothing was for it."""
-    return b"id: %d\n\n" % place
+    return b"id: %s\n\n" % place.encode()

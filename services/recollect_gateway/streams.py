@@ -1,13 +1,14 @@
 """Streams: answers that stay open and tell what changes, of either transport.
 
 A stream waits most of the time. While it does, it has no place among its tenant's calls and no turn; it takes a turn
-for each look at the database. Before each look its credential is asked for anew, so that nothing is told to one that no
+for each look at the database. Streams that look for the same, as callers who may see the same, share what one of them
+reads (`shared_reads.py`). Before each look its credential is asked for anew, so that nothing is told to one that no
 longer holds. Nothing is queued for a client that reads slowly: its stream looks again when what it was sent is taken,
 and the connection of one that takes nothing is cut off (`http_protocol.py`).
 """
 
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
@@ -18,6 +19,7 @@ from recollect.platform import metrics
 from recollect.platform.change_bus import ChangeBus, Listener
 from recollect.settings import Settings
 from recollect_gateway.admission import Admission
+from recollect_gateway.shared_reads import SharedReads
 
 T = TypeVar("T")
 
@@ -44,13 +46,14 @@ class Look(Generic[T]):
 
 @dataclass(slots=True)
 class Stream:
-    """One open stream. `ended`: why it was ended by us, once it was."""
+    """One open stream. `ended`: why it was ended by us, once it was. `wanted`: when its look became due."""
 
     streams: "Streams"
     caller: Caller
     renew: Renew
     listener: Listener
     ended: str | None = field(default=None, init=False)
+    wanted: int = field(default=0, init=False)
 
     async def follow(self, look: Callable[[Caller], Awaitable[Look[T]]]) -> AsyncIterator[T | None]:
         """What each look finds, and None where nothing was found for as long as a connection may be silent.
@@ -58,6 +61,7 @@ class Stream:
         Looks at first, then when something was written, and every so often. Ends where the credential does, where a
         look raises, and when this process stops; `ended` says why.
         """
+        self.wanted = self.streams.reads.now()
         try:
             while not self.streams.is_draining:
                 looked = await self._look(look)
@@ -66,10 +70,19 @@ class Stream:
                 if looked is None or not looked.more:
                     async for silence in self._wait(AGAIN_SECONDS if looked is None else None):
                         yield silence
+                    self.wanted = self.streams.reads.now()
             self.ended = DRAINING
         except RecollectError as error:
             self.ended = str(error.code)
         metrics.record_ended_stream(self.ended)
+
+    async def shared(self, asked: Hashable, read: Callable[[], Awaitable[T]]) -> T:
+        """What a look reads that depends on the tenant, on the graphs that the caller may use, and on `asked` alone.
+
+        Streams of which all that is the same, and whose looks are due together, share one read.
+        """
+        key = (self.caller.tenant_id, self.caller.graphs, asked)
+        return await self.streams.reads.read(key, self.wanted, read)
 
     async def _look(self, look: Callable[[Caller], Awaitable[Look[T]]]) -> Look[T] | None:
         """What there is; None where that cannot be found out now."""
@@ -97,6 +110,7 @@ class Streams:
 
     def __init__(self, bus: ChangeBus, admission: Admission, settings: Settings) -> None:
         self.bus, self.admission, self.settings = bus, admission, settings
+        self.reads = SharedReads()
         self.is_draining = False
         self._open: Counter[object] = Counter()
 

@@ -52,17 +52,7 @@ async def test_one_trace_from_the_client_to_the_job(
     tmp_path: Path,
     carrier: str,
 ) -> None:
-    traced = settings.model_copy(
-        update={"otlp_endpoint": collector.endpoint, "port": free_port(), "redis_timeout_seconds": MAX_WAIT_SECONDS}
-    )
-    with workers.working(traced, tmp_path, wakeup_worker.WORKER) as worker:
-        with gateway(traced) as address:
-            # The worker's only sweep is over: nothing but the wake-up can announce this work.
-            await asyncio.to_thread(worker.wait_for, wakeup_worker.has_swept("passages"))
-            remember(address, api_key, carrier)
-            await asyncio.to_thread(worker.wait_for, "passages embedded")
-        assert await asyncio.to_thread(worker.stop) == 0
-    # Both processes have ended, each after it had told all of its spans.
+    await remember_and_embed(settings, collector.endpoint, api_key, tmp_path, carrier)
     spans = {span.span_id.hex(): span for span in collector.spans if span.trace_id.hex() == TRACE_ID}
     assert len([span for span in spans.values() if span.parent_span_id.hex() not in spans]) == 1
     tool, job = named(spans, "tools/call remember"), named(spans, "process embed_passages")
@@ -78,6 +68,23 @@ async def test_one_trace_from_the_client_to_the_job(
     is_linked = [link.span_id for link in tool.links] == [http.span_id]
     assert is_linked == (carrier == "_meta"), "beside the client's own span, that of the HTTP request is told"
     assert (tool.parent_span_id == http.span_id) == (carrier == "header")
+
+
+async def remember_and_embed(settings: Settings, endpoint: str, api_key: str, folder: Path, carrier: str) -> None:
+    """Have a gateway keep a memory and a worker embed it, which tell a collector so.
+
+    Both processes have ended then, each after it had told all of its spans.
+    """
+    traced = settings.model_copy(
+        update={"otlp_endpoint": endpoint, "port": free_port(), "redis_timeout_seconds": MAX_WAIT_SECONDS}
+    )
+    with workers.working(traced, folder, wakeup_worker.WORKER) as worker:
+        with gateway(traced) as address:
+            # The worker's only sweep is over: nothing but the wake-up can announce this work.
+            await asyncio.to_thread(worker.wait_for, wakeup_worker.has_swept("passages"))
+            remember(address, api_key, carrier)
+            await asyncio.to_thread(worker.wait_for, "passages embedded")
+        assert await asyncio.to_thread(worker.stop) == 0
 
 
 def assert_conventions(spans: dict[str, Span], tool: Span, job: Span, caller: Caller) -> None:

@@ -9,6 +9,11 @@ from typing import Any
 from tests.support.gateway import RunningGateway
 
 
+def revision_of_event(place: str | None) -> int:
+    """The revision that an event's id says; 0 of none."""
+    return int((place or "0").rpartition("-")[2])
+
+
 @dataclass(frozen=True, slots=True)
 class Event:
     """One event as it came. `name` empty: only its id was told."""
@@ -16,6 +21,11 @@ class Event:
     name: str
     id: str | None
     data: Any
+
+    @property
+    def revision(self) -> int:
+        """The revision that its id says."""
+        return revision_of_event(self.id)
 
 
 @dataclass(slots=True)
@@ -55,7 +65,7 @@ class EventReader:
     async def changes(self, until: int) -> list[int]:
         """The revisions of the changes that are told until one is reached, told of or not."""
         told: list[int] = []
-        while int(self.place or 0) < until:
+        while revision_of_event(self.place) < until:
             event = await self.next()
             assert event is not None, f"the stream ended at {self.place}"
             if event.name == "change":

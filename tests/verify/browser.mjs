@@ -1,5 +1,6 @@
 // Chromium, told what to do by lines of JSON: ["page.goto", "http://…"] calls that method of Playwright's page, and is
-// answered by {"value": …} or {"error": "…"}. ["faults"] takes what went wrong since it was last asked.
+// answered by {"value": …} or {"error": "…"}. ["faults"] takes what went wrong since it was last asked; "frame" is the
+// newest frame of the page.
 import { createInterface } from "node:readline";
 import { createRequire } from "node:module";
 import { chromium } from "playwright-core";
@@ -25,14 +26,19 @@ const page = await context.newPage();
 const told = {
   context,
   page,
-  faults: () => faults.splice(0),
-  axe: async () => {
-    await page.evaluate(axeSource);
-    return page.evaluate(async () => {
-      const { violations } = await window.axe.run(document, { preload: false });
-      return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(" ")}`);
-    });
+  get frame() {
+    return page.frames().at(-1);
   },
+  faults: () => faults.splice(0),
+  axe: () => examined(page),
+  axeOfFrame: () => examined(told.frame),
+};
+const examined = async (shown) => {
+  await shown.evaluate(axeSource);
+  return shown.evaluate(async () => {
+    const { violations } = await window.axe.run(document, { preload: false });
+    return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(" ")}`);
+  });
 };
 const require = createRequire(import.meta.url);
 const axeSource = require("axe-core").source;

@@ -7,6 +7,7 @@ from recollect_cli.reference.wording import Schema, cell, listed, literal, shape
 from recollect_gateway.mcp_endpoint.catalogue import CATALOGUE, DEFAULT_TOOLSETS
 from recollect_gateway.mcp_endpoint.pages import PAGE_BYTES, PAGE_ROWS
 from recollect_gateway.mcp_endpoint.prompts import PROMPTS
+from recollect_gateway.mcp_endpoint.resource_uris import GRAPH_VIEW
 from recollect_gateway.mcp_endpoint.resources import ALL_GRAPHS, OFFICIAL, TEMPLATES, TOOL
 from recollect_gateway.mcp_endpoint.schema import json_schema
 from recollect_gateway.mcp_endpoint.tool import ToolSpec
@@ -20,6 +21,8 @@ CLIENTS = {
 
 SHARED = ("graph", "as_of")
 """Arguments that mean the same on every tool: said once, at the top."""
+
+_APPS = "https://modelcontextprotocol.io/extensions/apps/overview"
 
 
 def tools_page() -> str:
@@ -117,6 +120,15 @@ def _resources() -> Iterator[str]:
     forms = [(template.uri_template, template.description) for template in (*TEMPLATES, TOOL)]
     yield from (f"| `{uri}` | {cell(description or '')} |" for uri, description in [*fixed, *forms])
     yield ""
+    yield from (
+        f"A client that shows pages beside answers ([MCP Apps]({_APPS})) is told of `{GRAPH_VIEW}` with `explore`: it "
+        "draws the nodes and relations that were found, for keyboard and mouse, in the client's light or dark, and "
+        "explores on from the node that is chosen, where the client lets it. The page is one document that asks for "
+        "nothing, and is handed what it shows by the client that frames it. Others read the text, as before. At "
+        "revisions before 2026-07-28 nobody knows what a client shows, since it says so once and there are no "
+        "sessions: it is told of the page.",
+        "",
+    )
 
 
 def _prompts() -> Iterator[str]:

@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Annotated, Any
 from uuid import UUID
 
@@ -109,12 +110,12 @@ class ChangeController(Controller):
         fewer than there are, or none, and `next_cursor` still tells that more follow.
 
         With `Accept: text/event-stream` the answer is a stream of server-sent events that stays open: `change` for
-        each, with its revision as `id`. Where that is sent as `Last-Event-ID`, it goes on after it.
+        each, its graph and revision as `id`. Where that is sent as `Last-Event-ID`, it goes on after it.
         """
         check_text({"kind": kind, "tag": tag})
         only = ChangeFilter(tuple(kind or ()), tuple(tag or ()))
         if server_sent.MEDIA_TYPE in request.headers.get("accept", ""):
-            told = await _open(request, services, name, only, _last_event(request, after_revision))
+            told = await _open(request, services, name, only, _last_event(request) or Place(after_revision))
             return Streamed(  # type: ignore[return-value]  # what the description tells is the page
                 told.events(), media_type=server_sent.MEDIA_TYPE, headers=server_sent.HEADERS
             )
@@ -127,11 +128,23 @@ class ChangeController(Controller):
         return Response(ChangePage(items, str(page.reached) if page.more else None, page.reached))
 
 
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a client goes on: after a revision (None: with what comes) of the graph with that mark (None: of any)."""
+
+    revision: int | None
+    graph: str | None = None
+
+    def is_of(self, graph_id: UUID, newest: int) -> bool:
+        """Whether that graph, with that newest revision, has this place."""
+        return self.graph in (None, _mark(graph_id)) and (self.revision or 0) <= newest
+
+
 @dataclass(slots=True)
 class ChangeStream:
     """The log of one graph as it is told. `reached`: the last revision that the client need not be told of again.
 
-    `is_behind`: it was told of later ones than there are.
+    `is_lost`: what it was told of is not of this log.
     """
 
     stream: Stream
@@ -139,47 +152,51 @@ class ChangeStream:
     graph_id: UUID
     only: ChangeFilter
     reached: int
-    is_behind: bool
+    is_lost: bool
 
     async def events(self) -> AsyncIterator[bytes]:
         """What the client is sent."""
         yield server_sent.retry_after(RETRY_MILLISECONDS)
-        if self.is_behind:
-            yield server_sent.event("refetch", {"revision": self.reached}, place=self.reached)
+        place = _event_id(self.graph_id, self.reached)
+        if self.is_lost:
+            yield server_sent.event("refetch", {"revision": self.reached}, place=place)
         else:
-            yield server_sent.reached(self.reached)
+            yield server_sent.reached(place)
         async for page in self.stream.follow(self._look):
-            yield server_sent.SILENCE if page is None else _told(page)
+            yield server_sent.SILENCE if page is None else _told(self.graph_id, page)
         yield server_sent.event("end", {"reason": self.stream.ended or DRAINING})
 
     async def _look(self, caller: Caller) -> Look[FoundChanges]:
-        async with Call(caller, self.services, "changes", read_only=True).transaction() as tx:
-            graph = await graphs.graph_of(tx, self.graph_id)
-            page = await notifications.changes_after(tx, graph.id, self.only, since=self.reached, limit=AT_ONCE)
+        page = await self.stream.shared((self.graph_id, self.only, self.reached), partial(self._read, caller))
         news, self.reached = page.reached > self.reached, page.reached
         return Look(page if news else None, page.more)
 
+    async def _read(self, caller: Caller) -> FoundChanges:
+        async with Call(caller, self.services, "changes", read_only=True).transaction() as tx:
+            graph = await graphs.graph_of(tx, self.graph_id)
+            return await notifications.changes_after(tx, graph.id, self.only, since=self.reached, limit=AT_ONCE)
 
-async def _open(
-    request: AnyRequest, services: Services, name: str, only: ChangeFilter, after: int | None
-) -> ChangeStream:
-    """A stream of a graph's changes after a revision (None: from now on); raises NotFound, or TooManyRequests."""
+
+async def _open(request: AnyRequest, services: Services, name: str, only: ChangeFilter, after: Place) -> ChangeStream:
+    """A stream of a graph's changes after a place; raises NotFound, or TooManyRequests."""
     async with Call(request.user, services, "changes", read_only=True).transaction() as tx:
         graph = await graphs.get_graph(tx, name)
         newest = await graphs.newest_revision(tx, graph)
     stream = await become_stream(request, still_allowed(request))
     stream.listener.graphs = frozenset({graph.id})
-    reached = newest if after is None else min(after, newest)
-    return ChangeStream(stream, services, graph.id, only, reached, is_behind=after is not None and after > newest)
+    is_lost = not after.is_of(graph.id, newest)
+    reached = newest if is_lost or after.revision is None else after.revision
+    return ChangeStream(stream, services, graph.id, only, reached, is_lost)
 
 
-def _last_event(request: AnyRequest, otherwise: int | None) -> int | None:
-    """The revision after which a client goes on: what it read last, else what it asks for; raises InvalidInput."""
-    given = request.headers.get(LAST_EVENT)
-    if given is None or not given.strip():
-        return otherwise
+def _last_event(request: AnyRequest) -> Place | None:
+    """The place that a client read last: an id that a stream told it, or a revision; raises InvalidInput."""
+    given = request.headers.get(LAST_EVENT, "").strip()
+    if not given:
+        return None
+    graph, dash, revision = given.rpartition("-")
     try:
-        return _revision(given.strip())
+        return Place(_revision(revision if graph else given), graph if dash else None)
     except ValueError:
         raise InvalidInput("This is no id that an earlier stream told", path=LAST_EVENT) from None
 
@@ -190,10 +207,22 @@ def _revision(cursor: str) -> int:
     return int(cursor)
 
 
-def _told(page: FoundChanges) -> bytes:
-    events = [server_sent.event("change", _change(change), place=change.revision) for change in page.changes]
+def _event_id(graph_id: UUID, revision: int) -> str:
+    """The id of an event: which graph, since another may have its name one day, and which revision."""
+    return f"{_mark(graph_id)}-{revision}"
+
+
+def _mark(graph_id: UUID) -> str:
+    """What tells a graph from those that have or had its name: the end of its id, which is random."""
+    return graph_id.hex[-8:]
+
+
+def _told(graph_id: UUID, page: FoundChanges) -> bytes:
+    places = [_event_id(graph_id, change.revision) for change in page.changes]
+    told = zip(page.changes, places, strict=True)
+    events = [server_sent.event("change", _change(change), place=place) for change, place in told]
     if not page.changes or page.changes[-1].revision < page.reached:
-        events.append(server_sent.reached(page.reached))
+        events.append(server_sent.reached(_event_id(graph_id, page.reached)))
     return b"".join(events)
 
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+from recollect_gateway.mcp_endpoint.apps import GRAPH_APP
 from recollect_gateway.mcp_endpoint.catalogue import DEFAULT_TOOLSETS, TOOLS
 from recollect_gateway.mcp_endpoint.prompts import PROMPTS, PromptSpec
 from recollect_gateway.mcp_endpoint.resources import ResourceSpec
@@ -28,5 +29,5 @@ class Offer:
         return frozenset().union(*(tool.toolsets for tool in self.tools.values()))
 
 
-RECOLLECT = Offer(tools=TOOLS, prompts=PROMPTS, resources=(), default_toolsets=DEFAULT_TOOLSETS)
+RECOLLECT = Offer(tools=TOOLS, prompts=PROMPTS, resources=(GRAPH_APP,), default_toolsets=DEFAULT_TOOLSETS)
 """What Recollect offers."""

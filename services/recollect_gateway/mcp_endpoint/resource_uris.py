@@ -18,6 +18,9 @@ NODE_TEMPLATE = "recollect://graphs/{graph}/nodes/{name_or_id}"
 TOOL_TEMPLATE = "recollect://tools/{tool}"
 """RFC 6570, as clients fill them in."""
 
+GRAPH_VIEW = "ui://recollect/graph"
+"""The page that draws what `explore` found."""
+
 MAX_LENGTH = 8_192
 """Characters of an address, at most: a name of 512 characters, of four bytes each, each written in three characters."""
 

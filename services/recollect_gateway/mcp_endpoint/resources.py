@@ -120,9 +120,12 @@ class ReadNode(Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class ResourceSpec:
-    """A resource, or a template of some, that says the same to everybody. `read`: None for an address not its own."""
+    """A resource, or a template of some, that says the same to everybody. `read`: None for an address not its own.
 
-    listed: Resource | ResourceTemplate
+    `listed` None: it stands in no list.
+    """
+
+    listed: Resource | ResourceTemplate | None
     read: Callable[[str], ReadResourceResult | None]
 
 

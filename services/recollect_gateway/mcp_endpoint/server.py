@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from mcp.server.apps import EXTENSION_ID
 from mcp.server.caching import CacheableMethod, CacheHint
 from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
@@ -31,6 +32,7 @@ from recollect_gateway.access_log import note_tool
 from recollect_gateway.bodies import LARGE
 from recollect_gateway.calls import Call, Progress, Services
 from recollect_gateway.mcp_endpoint import subscriptions
+from recollect_gateway.mcp_endpoint.apps import may_show_apps
 from recollect_gateway.mcp_endpoint.completion import CompletionHandlers
 from recollect_gateway.mcp_endpoint.errors import as_protocol_errors, error_code
 from recollect_gateway.mcp_endpoint.observed import observed
@@ -83,7 +85,11 @@ class McpHandlers:
         request = request_of(context)
         with as_protocol_errors():
             offered = [tool for tool in self.tools.values() if request.offers(tool)]
-            return ListToolsResult(tools=[self.listed[request.dialect_of(tool)] for tool in offered])
+            told = [request.dialect_of(tool) for tool in offered]
+            listed = {tool: self.listed[tool] for tool in told}
+            if not may_show_apps(context):
+                listed |= {tool: listed[tool].model_copy(update={"meta": None}) for tool in told if tool.view}
+            return ListToolsResult(tools=list(listed.values()))
 
     async def call_tool(
         self, context: Context, params: CallToolRequestParams
@@ -196,6 +202,7 @@ def create_server(services: Services, offer: Offer) -> Server[Any]:
     )
     server.add_request_handler("tools/call", CallToolRequestParams, answers.call_tool)
     answers.tasks.add_to(server)
+    server.extensions[EXTENSION_ID] = {}
     server.middleware.append(sealed_state(services.settings))
     server.middleware.append(observed)
     return server
@@ -212,6 +219,7 @@ def definition(tool: ToolSpec) -> Tool:
         input_schema=listed_schema(tool.arguments),
         output_schema=outline(tool.result) if "agent" in tool.toolsets else {"type": "object"},
         annotations=_hints(tool),
+        _meta=None if tool.view is None else {"ui": {"resourceUri": tool.view}},
     )
 
 

@@ -6,6 +6,7 @@ out of the acknowledgement, and what is not there looks the same. Each notificat
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -62,6 +63,15 @@ def listens(message: bytes) -> bool:
         return False
 
 
+@dataclass(frozen=True, slots=True)
+class News:
+    """What one look found: the addresses of what was written, and how all is now."""
+
+    updated: tuple[str, ...]
+    seen: tuple[Seen, ...]
+    names: GraphNames
+
+
 @dataclass(slots=True)
 class Subscription:
     """What one stream listens to, and how that was when it was looked at last.
@@ -112,24 +122,39 @@ class Subscription:
 
     async def look(self, caller: Caller) -> Look[list[ServerEvent | TaskStatus]]:
         """What is to be told."""
-        events: list[ServerEvent | TaskStatus] = []
-        async with self._reading(caller) as tx:
-            found = await notifications.look(tx, list(self.watched.values()))
-            news = [now or Seen(None) for now in found]
-            for (uri, each), before, now in zip(self.watched.items(), self.seen, news, strict=True):
-                if await notifications.has_changed(tx, each, before, now):
-                    events.append(ResourceUpdated(uri))
-            names = await notifications.graph_names(tx) if self._wants_names else self.names
-            changed = await self.tasks.look(tx)
-        events += await self.tasks.notifications(caller, changed)
-        if names != self.names:
+        stream = self.request.stream
+        assert stream is not None, "looks are a stream's"
+        asked = (tuple(self.watched.items()), tuple(self.seen), self.names, self._wants_names)
+        news = await stream.shared(asked, partial(self._news, caller))
+        events: list[ServerEvent | TaskStatus] = [ResourceUpdated(uri) for uri in news.updated]
+        events += await self._task_news(caller)
+        if news.names != self.names:
             events += [ResourceUpdated(uri) for uri in self.list_uris]
             events += [ResourcesListChanged()] if self.lists else []
         offered = self._offered(caller)
         if self.tools and offered != self.offered:
             events.append(ToolsListChanged())
-        self.seen, self.names, self.offered = news, names, offered
+        self.seen, self.names, self.offered = list(news.seen), news.names, offered
         return Look(events or None)
+
+    async def _news(self, caller: Caller) -> News:
+        async with self._reading(caller) as tx:
+            found = await notifications.look(tx, list(self.watched.values()))
+            seen = tuple(now or Seen(None) for now in found)
+            updated = [
+                uri
+                for (uri, each), before, now in zip(self.watched.items(), self.seen, seen, strict=True)
+                if await notifications.has_changed(tx, each, before, now)
+            ]
+            names = await notifications.graph_names(tx) if self._wants_names else self.names
+        return News(tuple(updated), seen, names)
+
+    async def _task_news(self, caller: Caller) -> list[TaskStatus]:
+        if not self.tasks.told:
+            return []
+        async with self._reading(caller) as tx:
+            changed = await self.tasks.look(tx)
+        return await self.tasks.notifications(caller, changed)
 
     @property
     def _wants_names(self) -> bool:

@@ -118,7 +118,7 @@ class ToolSpec:
     database is away by a result that is no error. `dialects`: how toolsets that it stands in as a guest tell it, each
     where none of its own toolsets is chosen beside. `ask` comes before the handler, at revisions where clients can be
     asked back. `work`: of a tool that may start a job. `listed` is how the tool is listed where that does not follow
-    from its types.
+    from its types. `view`: the address of the page that shows what it answers, for clients that show pages.
     """
 
     name: str
@@ -137,6 +137,7 @@ class ToolSpec:
     dialects: tuple["ToolSpec", ...] = ()
     ask: Asker | None = None
     work: LongWork | None = None
+    view: str | None = None
     listed: Tool | None = field(default=None, compare=False)
 
     def dialect_for(self, chosen: frozenset[str]) -> "ToolSpec":

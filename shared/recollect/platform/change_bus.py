@@ -6,6 +6,7 @@ away, or begins to be read, all listeners of the tenants concerned are woken: en
 """
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Any
@@ -16,7 +17,8 @@ from opentelemetry.instrumentation.utils import suppress_instrumentation
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
-from recollect.platform.change_stream import graph_of_entry, stream_of
+from recollect.platform import metrics
+from recollect.platform.change_stream import graph_of_entry, stream_of, told_at
 
 BLOCK_SECONDS = 5.0
 """How long one reading waits for entries."""
@@ -153,6 +155,7 @@ class ChangeBus:
         if tenant_id is None or tenant_id not in self._listeners or not entries:
             return
         self._positions[tenant_id] = entries[-1][0]
+        metrics.record_notification_lag(max(0.0, time.time() - told_at(entries[0][0])))
         for graph_id in {graph_of_entry(fields) for _, fields in entries}:
             for listener in self._listeners[tenant_id]:
                 if graph_id is not None:

@@ -43,6 +43,11 @@ def entry_of(graph_id: UUID, revision: int) -> dict[bytes, bytes]:
     return {_GRAPH: graph_id.bytes, _REVISION: str(revision).encode()}
 
 
+def told_at(entry_id: bytes) -> float:
+    """When Redis was told of an entry, in seconds since 1970: its clock begins the entry's id."""
+    return int(entry_id.split(b"-")[0]) / 1000
+
+
 def graph_of_entry(fields: Mapping[bytes, bytes]) -> UUID | None:
     """The graph that an entry tells of; None for what is not one of ours."""
     told = fields.get(_GRAPH, b"")

@@ -58,6 +58,7 @@ class Instruments:
     job_seconds: Histogram
     webhook_attempts: Counter
     notifications: Counter
+    notification_lags: Histogram
     open_streams: UpDownCounter
     ended_streams: Counter
 
@@ -108,6 +109,7 @@ def instruments_of(meter: Meter) -> Instruments:
         seconds("recollect.job.step.duration", "How long steps of jobs take", _STEP_SECONDS),
         meter.create_counter("recollect.webhook.attempts", "{attempt}", "Requests to webhooks"),
         meter.create_counter("recollect.notifications", "{notification}", "Graphs that were written, as streams tell"),
+        seconds("recollect.notification.lag", "How long Redis had known of a write when listeners were woken"),
         meter.create_up_down_counter("recollect.streams.open", "{stream}", "Streams of change notifications"),
         meter.create_counter("recollect.streams.ended", "{stream}", "Streams of change notifications that ended"),
     )
@@ -264,6 +266,11 @@ def record_webhook_attempt(outcome: str) -> None:
 def record_notifications(outcome: str, graphs: int) -> None:
     """Redis was `told` that so many graphs were written, or what it was to be told was `dropped`."""
     _instruments().notifications.add(graphs, {"recollect.notification.outcome": outcome})
+
+
+def record_notification_lag(seconds: float) -> None:
+    """So long after Redis was told of a write, those who listen here were woken."""
+    _instruments().notification_lags.record(seconds)
 
 
 @contextmanager

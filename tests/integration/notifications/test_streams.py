@@ -21,7 +21,7 @@ from tests.conftest import NewTenant
 from tests.support.examples import examples
 from tests.support.gateway import NewApiKey, RunningGateway, eventually, revision_of, serving
 from tests.support.memories import Agent
-from tests.support.streams import listening
+from tests.support.streams import listening, revision_of_event
 
 _graphs = itertools.count(1)
 
@@ -53,7 +53,7 @@ class TestTelling:
                     change = await stream.named()
                     page = (await http.get("/v1/graphs/default/changes?after_revision=1")).json()
                     assert change.data == page["items"][-1]
-                    assert change.id == str(page["last_revision"])
+                    assert change.revision == page["last_revision"]
                     assert "a thing" not in str(change.data)
 
     async def test_a_stream_begins_with_what_comes_then_and_says_where_that_is(
@@ -62,7 +62,7 @@ class TestTelling:
         for name in ("one", "two"):
             await agent.create(name)
         async with listening(gateway, key) as stream:
-            assert stream.place == "2"
+            assert revision_of_event(stream.place) == 2
         async with listening(gateway, key, query="?after_revision=0") as stream:
             assert await stream.changes(2) == [1, 2]
 
@@ -72,9 +72,29 @@ class TestTelling:
         """The graph was deleted and made again, or the database is one of before."""
         await agent.create("one")
         async with listening(gateway, key, last=7) as stream:
-            assert (stream.first.name, stream.first.id, stream.first.data) == ("refetch", "1", {"revision": 1})
+            assert (stream.first.name, stream.first.revision, stream.first.data) == ("refetch", 1, {"revision": 1})
 
-    @pytest.mark.parametrize("last", ["x", "-1", "1" * 40, "1.5"])
+    async def test_who_comes_back_to_another_graph_of_that_name_is_told_to_read_anew(
+        self, hasty: RunningGateway, key: str, db: Database, caller: Caller
+    ) -> None:
+        """Which has more revisions than the first had: by their numbers alone some would be skipped."""
+        again = Agent(db, caller, "again")
+        await again.create("one")
+        async with listening(hasty, key, "again") as stream:
+            before = stream.place
+        async with listening(hasty, key, "again", last=before) as stream:
+            assert (stream.first.name, stream.place) == ("", before)
+            async with db.transaction(caller) as tx:
+                await graphs.delete_graph(tx, "again", "test")
+            await stream.named("end")
+        for name in ("two", "three"):
+            await again.create(name)
+        async with listening(hasty, key, "again", last=before) as stream:
+            assert (stream.first.name, stream.first.data) == ("refetch", {"revision": 2})
+            await again.create("four")
+            assert (await stream.named()).revision == 3
+
+    @pytest.mark.parametrize("last", ["x", "x-", "-1", "1" * 40, "1.5", "x-1.5"])
     async def test_what_is_no_id_is_refused(self, gateway: RunningGateway, key: str, agent: Agent, last: str) -> None:
         await agent.create("one")
         async with listening(gateway, key, last=last) as stream:
@@ -96,7 +116,7 @@ class TestTelling:
         await agent.create("one")
         async with listening(hasty, key) as stream:
             await agent.create("two")
-            assert (await stream.named()).id == "2"
+            assert (await stream.named()).revision == 2
 
 
 class TestFilters:
@@ -140,11 +160,11 @@ class TestFilters:
     ) -> None:
         async with listening(hasty, key, query="?kind=person&after_revision=4") as stream:
             event = await stream.next()
-            while event is not None and event.id != "7":
+            while event is not None and event.revision != 7:
                 event = await stream.next()
         async with listening(hasty, key, query="?kind=person", last=stream.place) as stream:
             await written.create(NewEntity("Ben", "person"))
-            assert (await stream.named()).id == "8"
+            assert (await stream.named()).revision == 8
 
 
 class TestResuming:
@@ -189,7 +209,7 @@ class TestWhoMayListen:
             await agent.create("more of ours")
             change = await stream.named()
             assert change.data["actor"] == agent.caller.subject
-            assert change.id == "2"
+            assert change.revision == 2
             async with hasty.http(key) as http:
                 page = (await http.get("/v1/graphs/default/changes?after_revision=1")).json()
             assert [change.data] == page["items"]

@@ -1,6 +1,7 @@
 """The tools of toolset `agent`."""
 
 from recollect_gateway.mcp_endpoint import confirmation
+from recollect_gateway.mcp_endpoint.resource_uris import GRAPH_VIEW
 from recollect_gateway.mcp_endpoint.tool import ToolSpec
 from recollect_gateway.mcp_endpoint.toolsets.agent import changes, memories, relations
 from recollect_gateway.operations.memories import RecalledMemories, RememberedMemories
@@ -71,5 +72,6 @@ AGENT: tuple[ToolSpec, ...] = (
         handler=relations.explore,
         read_only=True,
         idempotent=True,
+        view=GRAPH_VIEW,
     ),
 )

@@ -1,0 +1,63 @@
+"""MCP Apps (`io.modelcontextprotocol/ui`): pages that a client shows beside what a tool answers.
+
+A page is one document that asks for nothing: what it shows is handed to it by the client that frames it. It is the same
+for everybody and holds nothing of any tenant. Clients that show no pages tell the tool's text, as before.
+"""
+
+from base64 import b64encode
+from functools import cache
+from hashlib import sha256
+from importlib.resources import files
+
+from mcp.server.apps import APP_MIME_TYPE, client_supports_apps
+from mcp_types import ReadResourceResult, TextResourceContents
+
+from recollect_gateway.mcp_endpoint.request import Context
+from recollect_gateway.mcp_endpoint.resource_uris import GRAPH_VIEW
+from recollect_gateway.mcp_endpoint.resources import ResourceSpec
+
+_SCRIPTS = ("host.js", "places.js", "drawing.js")
+
+_NOWHERE: dict[str, list[str]] = {"connectDomains": [], "resourceDomains": [], "frameDomains": [], "baseUriDomains": []}
+"""The origins that a page may reach."""
+
+
+def may_show_apps(context: Context) -> bool:
+    """Whether the client shows pages, as far as that can be known.
+
+    Before 2026-07-28 a client says so when it begins a session, and we keep none: it may.
+    """
+    return context.session.client_capabilities is None or client_supports_apps(context)
+
+
+def read_app(uri: str) -> ReadResourceResult | None:
+    """The page of an address, None for an address of something else."""
+    if uri != GRAPH_VIEW:
+        return None
+    meta = {"ui": {"csp": _NOWHERE, "prefersBorder": True}}
+    page = TextResourceContents(uri=uri, mime_type=APP_MIME_TYPE, text=graph_page(), _meta=meta)
+    return ReadResourceResult(contents=[page])
+
+
+@cache
+def graph_page() -> str:
+    """The page that draws what `explore` found, as one document.
+
+    Its policy is its own, whatever the client's is: this style and this script by their hashes, and nothing else.
+    """
+    style, script = _asset("style.css"), "\n".join(map(_asset, _SCRIPTS))
+    policy = f"default-src 'none'; script-src {_source(script)}; style-src {_source(style)}; base-uri 'none'"
+    page = _asset("page.html").replace("{policy}", f"{policy}; form-action 'none'")
+    return page.replace("{style}", style).replace("{script}", script)
+
+
+def _source(text: str) -> str:
+    return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"
+
+
+def _asset(name: str) -> str:
+    return (files(__package__) / "assets" / "graph_view" / name).read_text("utf-8")
+
+
+GRAPH_APP = ResourceSpec(None, read_app)
+"""Tools name its address: it is no resource that a person would choose from a list."""

@@ -1,0 +1,120 @@
+"""Reads that are shared: by whoever wanted one before it began, and by nobody else."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from recollect.caller import Caller, Scope
+from recollect.platform.change_bus import Listener
+from recollect_gateway.shared_reads import SharedReads
+from recollect_gateway.streams import Stream, Streams
+
+
+class Log:
+    """Something to read, of which each read begins, and ends when it is let."""
+
+    def __init__(self) -> None:
+        self.begun, self.written = 0, 0
+        self.let, self.begins = asyncio.Event(), asyncio.Condition()
+
+    async def read(self) -> int:
+        async with self.begins:
+            self.begun += 1
+            self.begins.notify_all()
+        seen = self.written
+        await self.let.wait()
+        return seen
+
+
+@pytest.fixture
+def reads() -> SharedReads:
+    return SharedReads()
+
+
+@pytest.fixture
+def log() -> Log:
+    return Log()
+
+
+def wish(reads: SharedReads, ask: Callable[[], Awaitable[int]], key: str = "key") -> "asyncio.Task[int]":
+    """Want something from now on."""
+    return asyncio.create_task(reads.read(key, reads.now(), ask))
+
+
+async def begun(log: Log, count: int) -> None:
+    async with log.begins:
+        await log.begins.wait_for(lambda: log.begun >= count)
+
+
+async def test_who_wanted_it_before_it_began_shares_it_also_when_it_is_over(reads: SharedReads, log: Log) -> None:
+    wanted = [reads.now() for _ in range(100)]
+    log.let.set()
+    assert [await reads.read("key", moment, log.read) for moment in wanted] == [0] * 100
+    assert log.begun == 1
+
+
+async def test_who_wants_it_later_reads_what_was_written_meanwhile(reads: SharedReads, log: Log) -> None:
+    first = wish(reads, log.read)
+    await begun(log, 1)
+    log.written = 1
+    later = [wish(reads, log.read) for _ in range(100)]
+    await begun(log, 2)
+    log.let.set()
+    assert await first == 0
+    assert await asyncio.gather(*later) == [1] * 100
+    assert log.begun == 2
+
+
+async def test_what_is_asked_by_another_key_is_another_read(reads: SharedReads, log: Log) -> None:
+    log.let.set()
+    wanted = reads.now()
+    for key in ("one", "two"):
+        await reads.read(key, wanted, log.read)
+    assert log.begun == 2
+
+
+async def test_of_a_read_that_fails_or_is_broken_off_nothing_is_shared(reads: SharedReads, log: Log) -> None:
+    async def fail() -> int:
+        await log.read()
+        raise LookupError
+
+    failing, waiting = wish(reads, fail), wish(reads, log.read)
+    await begun(log, 1)
+    waiting.cancel()
+    others = [wish(reads, log.read) for _ in range(3)]
+    await begun(log, 2)
+    others[0].cancel()
+    log.let.set()
+    with pytest.raises(LookupError):
+        await failing
+    assert await asyncio.gather(*others[1:]) == [0, 0]
+    assert log.begun == 3
+
+
+ONE, OTHER = UUID(int=1), UUID(int=2)
+CALLER = Caller(ONE, "one", "key:1", frozenset(Scope))
+
+
+@pytest.mark.parametrize(
+    ("other", "count"),
+    [
+        (replace(CALLER, subject="key:2"), 1),
+        (replace(CALLER, tenant_id=OTHER), 2),
+        (replace(CALLER, graphs=frozenset({ONE})), 2),
+    ],
+    ids=["another key", "another tenant", "other graphs"],
+)
+async def test_streams_share_with_those_of_their_tenant_that_may_see_the_same(
+    log: Log, other: Caller, count: int
+) -> None:
+    nothing: Any = None
+    streams = Streams(nothing, nothing, nothing)
+    both = [Stream(streams, caller, nothing, Listener(caller.tenant_id, None)) for caller in (CALLER, other)]
+    log.let.set()
+    for stream in both:
+        assert await stream.shared("the same", log.read) == 0
+    assert log.begun == count
