@@ -15,7 +15,7 @@ COVERAGE ?= $(shell $(BIN)/python -c 'import sys; print("--cov" if sys.version_i
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test verify conformance chromium soak lint style types format bench quality lock clean
+.PHONY: help setup run test verify docs conformance chromium soak lint style types format bench quality lock clean
 
 help: ## Show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -59,6 +59,9 @@ test: style ## Lint, and every test that needs Python only; ends with the lines 
 	wait $$types && exit $$tested
 	@test -n "$(COVERAGE)" || echo "Coverage is measured from Python 3.12 on; here by: make test COVERAGE=--cov"
 
+docs: setup ## Build the documentation as a site, in site/
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
 # Tools first: one that is missing fails at once, not after ten minutes of tests.
 verify: chromium $(COLLECTOR) $(NODE_STAMP) test conformance ## make test, then what needs Node.js, Go and Chromium (tests/verify)
 	$(BIN)/pytest $(ARGS) --ignore tests/verify/test_conformance.py tests/verify
@@ -101,8 +104,10 @@ lock: setup ## Resolve the dependencies anew (needs uv)
 	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 		--custom-compile-command 'make lock' -o infra/locks/runtime.txt pyproject.toml
 	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+		--custom-compile-command 'make lock' --group build -o infra/locks/build.txt
+	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 		--custom-compile-command 'make lock' --extra local --group dev -c infra/locks/runtime.txt \
 		-o infra/locks/dev.txt pyproject.toml
 
 clean: ## Remove what the other targets made in the tree
-	rm -rf $(VENV) tests/verify/node_modules tests/verify/collector/.built .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .coverage .coverage.* dist
+	rm -rf $(VENV) site tests/verify/node_modules tests/verify/collector/.built .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .coverage .coverage.* dist

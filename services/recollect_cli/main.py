@@ -10,6 +10,8 @@ from recollect.printable import printable
 
 COMMANDS = {
     "local": ("local:local", "Start PostgreSQL, Valkey, gateway and worker here."),
+    "gateway": ("serve:gateway", "Serve MCP and the management API."),
+    "worker": ("serve:worker", "Embed what was remembered, do jobs, tell webhooks, and do what is regular."),
     "migrate": ("migrate:migrate", "Bring a database to this version."),
     "tenants": ("tenants:app", "Create, list, suspend, resume, delete and erase tenants, and give them plans."),
     "plans": ("plans:app", "List, make and change plans: what tenants may have and ask for."),

@@ -14,7 +14,7 @@ from cyclopts import Parameter
 from recollect.errors import InvalidInput, RecollectError, Unavailable
 from recollect.graph.graphs.model import graph_name
 from recollect.printable import printable
-from recollect.transfer.formats import FORMATS, IMPORTED, Format, FormatName, ReadableName, format_named
+from recollect.transfer.formats import FORMATS, IMPORTED, READERS, Format, FormatName, ImportName, format_named
 from recollect.transfer.formats.jsonl import begins_with_lines
 from recollect.transfer.model import PROBLEMS_TYPE, Strategy
 from recollect_cli.files import STDIO, created, name_of, opened, size_of
@@ -34,7 +34,7 @@ DRY_RUN = Work("dry run", "trying")
 
 Source = Annotated[str, Parameter(allow_leading_hyphen=True)]
 Written = FormatName | None
-Read = ReadableName | None
+Read = ImportName | None
 
 
 class ReportedProblem(msgspec.Struct, frozen=True):
@@ -69,7 +69,8 @@ def import_file(
     graph
         The graph to import into.
     format
-        json, jsonl, csv or graphml. Default: what the file's name says, else jsonl; so is a memory.json of lines.
+        json, jsonl, csv or graphml, or another system's export: mem0, zep. Default: what the file's name says, else
+        jsonl; so is a memory.json of lines.
     strategy
         What becomes of entities and facts that are there: skip, replace, merge, or fail. Default: merge of jsonl, else
         skip.
@@ -78,20 +79,20 @@ def import_file(
     dry_run
         Write nothing, make no graph, and say what would become of it.
     """
-    kind = _format(file, format, IMPORTED)
+    name = format or _format(file, None, IMPORTED).name
     with opened(file) as source, connected(url, api_key) as gateway:
-        if format is None and kind.name == "json" and begins_with_lines(source.peek()):
-            kind = format_named("jsonl")  # the official server's memory.json of old: lines, whatever its name says
-        query = {"format": kind.name} | ({"strategy": str(strategy)} if strategy else {})
+        if format is None and name == "json" and begins_with_lines(source.peek()):
+            name = "jsonl"  # the official server's memory.json of old: lines, whatever its name says
+        query = {"format": name} | ({"strategy": str(strategy)} if strategy else {})
         query |= {name: "true" for name, given in (("strict", strict), ("check", dry_run)) if given}
         job = follow(
             gateway,
-            _upload(gateway, f"/graphs/{graph_name(graph)}/imports", source, kind.media_type, query),
+            _upload(gateway, f"/graphs/{graph_name(graph)}/imports", source, READERS[name].media_type, query),
             DRY_RUN if dry_run else WHOLE_IMPORT if strict or strategy is Strategy.FAIL else IMPORT,
         )
         tally = ImportTally.of(job.result or {})
         _tell_problems(gateway, job, tally.broken)
-    item = "lines" if kind.name == "jsonl" and strategy is None else "items"
+    item = "lines" if name == "jsonl" and strategy is None else "items"
     print(f"{graph}: {tally.summary(item)}{' (nothing was written)' if dry_run else ''}")
     if tally.broken and not tally.accepted:
         raise InvalidInput(f"{name_of(file)}: holds no {item.removesuffix('s')} that can be imported")

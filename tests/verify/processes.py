@@ -55,13 +55,14 @@ def gateway_process(settings: Settings, log: Path, module: str = "recollect_gate
 
 def _wait_until_ready(process: subprocess.Popen[bytes], url: str, log: Path) -> None:
     give_up = time.monotonic() + START_SECONDS
-    while not _is_ready(url):
+    while not is_ready(url):
         assert process.poll() is None, f"the gateway ended: {log.read_text()}"
         assert time.monotonic() < give_up, f"the gateway is not ready: {log.read_text()}"
         time.sleep(0.1)
 
 
-def _is_ready(url: str) -> bool:
+def is_ready(url: str) -> bool:
+    """Whether a gateway at that address is ready."""
     try:
         return httpx2.get(f"{url}/health/ready", timeout=5).status_code == 200
     except httpx2.TransportError:

@@ -23,7 +23,7 @@ from recollect.times import NEEDED
 from recollect.transfer import exports
 from recollect.transfer import service as transfer
 from recollect.transfer.batches import read_small
-from recollect.transfer.formats import FORMATS, IMPORTED, FormatName, ReadableName, format_named
+from recollect.transfer.formats import FORMATS, IMPORTED, FormatName, ImportName, format_named
 from recollect.transfer.model import (
     ELSEWHERE,
     FACTS_HEADER,
@@ -49,8 +49,11 @@ AsOf = Annotated[
 Check = Annotated[bool, QueryParameter(description="Say what would become of it and write nothing")]
 Written = Annotated[FormatName, QueryParameter(description="The format to write")]
 ReadAs = Annotated[
-    ReadableName | None,
-    QueryParameter(description="The format of the body. Default: what its Content-Type says"),
+    ImportName | None,
+    QueryParameter(
+        description="The format of the body; `mem0` and `zep` are exports of those systems. Default: what its "
+        "Content-Type says"
+    ),
 ]
 Policy = Annotated[
     Strategy | None,

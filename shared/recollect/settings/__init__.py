@@ -3,10 +3,11 @@
 They are grouped by what they are of, a module for each group; whoever reads them has all in one place.
 """
 
+import os
 from pathlib import Path
 
 from pydantic import Field
-from pydantic_settings import SettingsConfigDict
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SecretsSettingsSource, SettingsConfigDict
 
 from recollect.errors import InvalidInput
 from recollect.public_url import local_url
@@ -20,6 +21,15 @@ from recollect.settings.telemetry import TelemetrySettings
 from recollect.settings.upkeep import UpkeepSettings
 
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
+
+
+def _secret_files(settings_cls: type[BaseSettings]) -> list[PydanticBaseSettingsSource]:
+    folder = os.environ.get("RECOLLECT_SECRETS_DIR")
+    if not folder:
+        return []
+    if not Path(folder).is_dir():
+        raise InvalidInput("There is no such folder", path="RECOLLECT_SECRETS_DIR")
+    return [SecretsSettingsSource(settings_cls, secrets_dir=folder)]
 
 
 class Settings(
@@ -48,6 +58,24 @@ class Settings(
     data_dir: Path | None = Field(
         default=None, description="Where `recollect local` keeps its data. Default: the user's data folder."
     )
+
+    secrets_dir: Path | None = Field(
+        default=None,
+        description="A folder of files that each hold a setting, as secrets are mounted into containers: named like "
+        "the variable, in small letters (`recollect_key_secret`). A variable that is set goes first.",
+    )
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """The arguments, then the environment, then the files of `secrets_dir`."""
+        return (init_settings, env_settings, *_secret_files(settings_cls))
 
     def require_own_secret(self) -> None:
         """Raise InvalidInput where the world could reach keys that are hashed with the secret in this file."""

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import msgspec
 
-from recollect.errors import ErrorCode, InvalidInput, TooLarge
-from recollect.transfer.formats import IMPORTED, format_named
+from recollect.errors import ErrorCode, TooLarge
+from recollect.transfer.formats import reader_named
 from recollect.transfer.formats.decoding import ParsedRecord, Read, decoded
 from recollect.transfer.model import CYCLE, ELSEWHERE, ImportProblem
 from recollect.transfer.records import EntityRecord, Placement
@@ -51,10 +51,8 @@ def read_items(format_name: str, chunks: Iterable[bytes]) -> Read:
 
     Raises InvalidInput for a format that cannot be read, and where the rest of the file is unreadable.
     """
-    format_ = format_named(format_name)
-    if format_.read is None:
-        raise InvalidInput(f"This format cannot be imported. Those that can: {', '.join(IMPORTED)}", path="format")
-    return _placed(format_.read(decoded(chunks, by_line=format_.by_line)))
+    reader = reader_named(format_name)
+    return _placed(reader.read(decoded(chunks, by_line=reader.by_line)))
 
 
 def read_batches(format_name: str, chunks: Iterable[bytes]) -> Iterator[ImportBatch]:

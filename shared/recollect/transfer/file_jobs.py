@@ -12,7 +12,6 @@ import msgspec
 from recollect.accounts.audit import service as audit
 from recollect.accounts.audit.model import Action, named
 from recollect.caller import Scope
-from recollect.errors import InvalidInput
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import Graph
 from recollect.jobs import service as jobs
@@ -20,7 +19,7 @@ from recollect.jobs.kinds import EXPORT_GRAPH, IMPORT_GRAPH
 from recollect.jobs.model import Job, JobBounds, NewJob
 from recollect.platform.db import Transaction
 from recollect.transfer.exports import Cursor, Export
-from recollect.transfer.formats import FORMATS, IMPORTED
+from recollect.transfer.formats import FORMATS, reader_named
 from recollect.transfer.model import PROBLEMS_TYPE, Strategy
 
 MAX_READERS_FILES = 2
@@ -87,8 +86,7 @@ async def hold_import(
     `strict`: nothing is imported if anything in the file is broken. Without `check`, the graph is created if it is not
     there. Raises Forbidden, Conflict for too many jobs, InvalidInput for a format that cannot be read.
     """
-    if format_name not in IMPORTED:
-        raise InvalidInput(f"This format cannot be imported. Those that can: {', '.join(IMPORTED)}", path="format")
+    reader_named(format_name)
     graph = await (graphs.open_graph if check else _graph)(tx, graph_name)
     arguments: dict[str, object] = {"format": format_name, "strategy": str(strategy)}
     arguments |= {name: True for name, given in (("strict", strict), ("check", check)) if given}

@@ -29,10 +29,9 @@ from recollect.transfer.batches import (
     read_small,
 )
 from recollect.transfer.exports import empty
-from recollect.transfer.formats import FORMATS, IMPORTED, FormatName, ReadableName, format_named
+from recollect.transfer.formats import FORMATS, IMPORTED, FormatName, ReadableName, format_named, json_stream
 from recollect.transfer.formats import csv as csv_format
 from recollect.transfer.formats import graphml as graphml_format
-from recollect.transfer.formats import json as json_format
 from recollect.transfer.formats.csv import guarded, unguarded
 from recollect.transfer.formats.decoding import MAX_CELL, ParsedRecord, list_cell
 from recollect.transfer.formats.markdown import plain
@@ -465,7 +464,7 @@ class TestJson:
 
     def test_no_more_of_an_item_is_read_than_it_may_have(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """It is not decoded either, which takes much more."""
-        monkeypatch.setattr(json_format, "MAX_CELL", 10_000)
+        monkeypatch.setattr(json_stream, "MAX_CELL", 10_000)
         refused, taken = refusal("json", [b'{"entities":[['], b"[]," * 200, at_most=40)
         assert refused.message == "An item of more than 10000 characters"
         assert taken <= 18

@@ -9,8 +9,11 @@
     markdown  for people
     mermaid   for people
 
+    mem0      another memory's export                read only
+    zep       another memory's export                read only
+
 What each holds stands in docs/transfer.md. `writer.py` is the interface of writers; `decoding.py`, `cells.py`,
-`lines.py` and `xml.py` hold what several formats share.
+`lines.py`, `xml.py`, `json_stream.py` and `foreign.py` hold what several formats share.
 """
 
 from collections.abc import Callable, Iterator
@@ -18,7 +21,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from recollect.errors import InvalidInput
-from recollect.transfer.formats import csv, graphml, json, jsonl
+from recollect.transfer.formats import csv, graphml, json, jsonl, mem0, zep
 from recollect.transfer.formats.decoding import Read
 from recollect.transfer.formats.dot import DotWriter
 from recollect.transfer.formats.gexf import GexfWriter
@@ -28,6 +31,8 @@ from recollect.transfer.formats.writer import Writer
 
 ReadableName = Literal["json", "jsonl", "csv", "graphml"]
 """The names of the formats that can be imported, as the type of an argument."""
+ImportName = Literal[ReadableName, "mem0", "zep"]
+"""Those, and the exports of other systems, which nothing writes."""
 FormatName = Literal[ReadableName, "gexf", "dot", "markdown", "mermaid"]
 
 
@@ -61,6 +66,27 @@ FORMATS = {format_.name: format_ for format_ in _ALL}
 """Every format by its name."""
 IMPORTED = tuple(format_.name for format_ in _ALL if format_.read)
 """The names of the formats that can be imported."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """How files of a name are read. `by_line` as in Format."""
+
+    media_type: str
+    read: Callable[[Iterator[str]], Read]
+    by_line: bool = False
+
+
+READERS = {format_.name: Reader(format_.media_type, format_.read, format_.by_line) for format_ in _ALL if format_.read}
+"""How each format that can be imported is read, by its name."""
+READERS |= {name: Reader("application/json", module.read) for name, module in (("mem0", mem0), ("zep", zep))}
+
+
+def reader_named(name: str) -> Reader:
+    """How files of this name are read. Raises InvalidInput for one that cannot be imported."""
+    if name not in READERS:
+        raise InvalidInput(f"This format cannot be imported. Those that can: {', '.join(READERS)}", path="format")
+    return READERS[name]
 
 
 def format_named(name: str) -> Format:

@@ -1,0 +1,111 @@
+"""What Mem0 gives as all memories (`get_all`), of its platform and of the library alike.
+
+    {"results": [{"id": "…", "memory": "Likes tea", "user_id": "ada", "categories": ["food"], "created_at": "…"}],
+     "relations": [{"source": "ada", "relationship": "likes", "target": "tea"}]}
+
+Or the list of memories alone, as older versions gave it; what pages say of themselves (`count`, `next`) is passed
+over. As https://docs.mem0.ai/api-reference/memory and `Memory.get_all` of https://github.com/mem0ai/mem0 have it.
+
+A memory becomes a fact, related to the entity of whom it is remembered (`user_id`, `agent_id`, `app_id`). Its run is
+the thread. `relations`, which only versions with a graph store have, become relations between entities.
+"""
+
+from collections.abc import Callable, Iterator
+from datetime import date, datetime, time, timedelta
+from typing import Any
+
+from recollect.errors import InvalidInput
+from recollect.memory.links import MENTIONS_ENTITY
+from recollect.transfer.formats.decoding import ParsedRecord, Read
+from recollect.transfer.formats.foreign import Found, end_of, entity, fact, moment, relation, saying, text_of
+from recollect.transfer.formats.json_stream import JsonStream
+from recollect.transfer.model import ImportProblem, UnreadableLine
+from recollect.transfer.records import EntityRecord
+
+SOURCE = "mem0"
+KINDS = {"user_id": "user", "agent_id": "agent", "app_id": "app"}
+"""Of whom a memory is, and what such an entity is called."""
+BESIDE = ("id", "actor_id", "role", "attributed_to", "immutable")
+"""What is kept in the metadata of a fact."""
+
+
+def read(texts: Iterator[str]) -> Read:
+    """Yield the items of the file. Raises InvalidInput for a file that is not JSON of that shape."""
+    source, met, parts = JsonStream(texts), set[int](), 0
+    if source.begins_list():
+        yield from _each(source, "results", met)
+    else:
+        for part in source.names():
+            if part in _PARTS:
+                yield from _each(source, part, met)
+                parts += 1
+            else:
+                source.skip()
+        if not parts:
+            raise InvalidInput(f"Has none of the parts {', '.join(_PARTS)}", path=source.place)
+    source.end()
+
+
+def _each(source: JsonStream, part: str, met: set[int]) -> Read:
+    for number, item in enumerate(source.values()):
+        where = f"{part}.{number}"
+        try:
+            found = list(_PARTS[part](where, item, met))
+        except UnreadableLine as error:
+            yield ImportProblem(where, error.reason)
+            continue
+        records = [one.record for one in found if isinstance(one, ParsedRecord)]
+        met.update(hash(record.name) for record in records if isinstance(record, EntityRecord))
+        yield from found
+
+
+def _memory(where: str, item: Any, met: set[int]) -> Found:
+    text = text_of(item, "memory", "data")
+    metadata = item.get("metadata")
+    told = fact(
+        where,
+        text,
+        thread=item.get("run_id"),
+        tags=item.get("categories"),
+        createdAt=moment(item.get("created_at")),
+        at=moment(item.get("updated_at") or item.get("created_at")),
+        expiresAt=_end_of(item.get("expiration_date")),
+        source=SOURCE,
+        metadata=saying({name: item.get(name) for name in BESIDE}) | (metadata if isinstance(metadata, dict) else {}),
+    )
+    yield told
+    for field, kind in KINDS.items():
+        if name := item.get(field):
+            yield from _entity(where, name, kind, met)
+            yield relation(where, end_of(told), name, MENTIONS_ENTITY)
+
+
+def _relation(where: str, item: Any, met: set[int]) -> Found:
+    source, target = text_of(item, "source"), text_of(item, "target", "destination")
+    type_ = text_of(item, "relationship", "relation")
+    kinds = saying({source: item.get("source_type"), target: item.get("target_type", item.get("destination_type"))})
+    for name in dict.fromkeys((source, target)):
+        yield from _entity(where, name, kinds.get(name, ""), met)
+    yield relation(where, source, target, type_)
+
+
+def _entity(where: str, name: Any, kind: str, met: set[int]) -> Found:
+    """The entity, where the file did not name it before."""
+    if not isinstance(name, str) or hash(name) not in met:
+        yield from entity(where, name, kind)
+
+
+def _end_of(day: Any) -> Any:
+    """When a memory expires that holds through a day."""
+    try:
+        last = date.fromisoformat(day)
+    except (TypeError, ValueError):
+        return moment(day)
+    return moment(datetime.combine(last + timedelta(days=1), time()).isoformat())
+
+
+_PARTS: dict[str, Callable[[str, Any, set[int]], Found]] = {
+    "results": _memory,
+    "memories": _memory,
+    "relations": _relation,
+}

@@ -1,0 +1,127 @@
+"""A graph of Zep, or of Graphiti, which it is made of: its nodes, edges and episodes.
+
+    {"nodes": [{"uuid": "…", "name": "Ada", "labels": ["Entity", "Person"], "summary": "…", "created_at": "…"}],
+     "edges": [{"uuid": "…", "name": "WORKS_AT", "fact": "Ada works at Acme", "source_node_uuid": "…",
+                "target_node_uuid": "…", "valid_at": "…", "invalid_at": null}],
+     "episodes": [{"uuid": "…", "content": "I started at Acme", "created_at": "…"}]}
+
+Fields as nodes, edges and episodes have them at https://help.getzep.com/sdk-reference, and `EntityNode`, `EntityEdge`
+and `EpisodicNode` of https://github.com/getzep/graphiti. Others, such as embeddings, are passed over. Nodes come before
+edges, which name them by their ids.
+
+A node becomes an entity with its summary as an observation. An edge becomes a fact, said when it became true, and
+outdated where it is true no more; and, while it is true, a relation between the two entities. An episode becomes a
+fact.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from recollect.errors import InvalidInput, TooLarge
+from recollect.memory.links import MENTIONS_ENTITY
+from recollect.transfer.formats.decoding import Read
+from recollect.transfer.formats.foreign import Found, end_of, entity, fact, moment, relation, saying, text_of
+from recollect.transfer.formats.json_stream import JsonStream
+from recollect.transfer.model import ImportProblem, UnreadableLine
+
+SOURCE = "zep"
+EVERY_NODE = "Entity"
+"""The label that all nodes have, which says nothing."""
+MAX_NODES = 1_000_000
+"""Nodes of a file at most: their names are kept until its end, since edges name ids."""
+UNKNOWN_NODE = "names a node that the file does not have before it"
+
+
+class _Names:
+    """The names of entities by the ids of nodes. Nodes of one name stay apart: later ones get a part of the id."""
+
+    def __init__(self) -> None:
+        self._of: dict[str, str] = {}
+        self._taken: set[str] = set()
+
+    def give(self, node: str, name: str) -> str:
+        if len(self._of) >= MAX_NODES:
+            raise TooLarge(f"More than {MAX_NODES} nodes in one file: send several")
+        if node not in self._of:
+            self._of[node] = f"{name} ({node[:8]})" if name in self._taken else name
+            self._taken.add(self._of[node])
+        return self._of[node]
+
+    def of(self, edge: Any, end: str) -> str:
+        node = text_of(edge, f"{end}_node_uuid")
+        try:
+            return self._of[node]
+        except KeyError:
+            raise UnreadableLine(f"{end}_node_uuid: {UNKNOWN_NODE}") from None
+
+
+def read(texts: Iterator[str]) -> Read:
+    """Yield the items of the file. Raises InvalidInput for a file that is not a JSON object of such lists."""
+    source, names = JsonStream(texts), _Names()
+    for part in source.names():
+        if part not in _PARTS:
+            raise InvalidInput(f"Unknown part; there are {', '.join(_PARTS)}", path=source.place)
+        for number, item in enumerate(source.values()):
+            where = f"{part}.{number}"
+            try:
+                yield from list(_PARTS[part](where, item, names))
+            except UnreadableLine as error:
+                yield ImportProblem(where, error.reason)
+    source.end()
+
+
+def _node(where: str, item: Any, names: _Names) -> Found:
+    node, name = text_of(item, "uuid"), text_of(item, "name")
+    labels = item.get("labels")
+    kinds = [label for label in labels if label != EVERY_NODE] if isinstance(labels, list) else []
+    summary = item.get("summary")
+    yield from entity(
+        where,
+        names.give(node, name),
+        kinds[0] if kinds else "",
+        (summary,) if summary else (),
+        tags=kinds[1:],
+        createdAt=moment(item.get("created_at")),
+        source=SOURCE,
+        metadata=_metadata(item, "attributes"),
+    )
+
+
+def _edge(where: str, item: Any, names: _Names) -> Found:
+    source, target = names.of(item, "source"), names.of(item, "target")
+    ended = item.get("invalid_at") or item.get("expired_at")
+    told = fact(
+        where,
+        text_of(item, "fact"),
+        at=moment(item.get("valid_at") or item.get("created_at")),
+        createdAt=moment(item.get("created_at")),
+        status="outdated" if ended else None,
+        source=SOURCE,
+        metadata=_metadata(item, "attributes", "name", "valid_at", "invalid_at", "expired_at"),
+    )
+    yield told
+    for name in dict.fromkeys((source, target)):
+        yield relation(where, end_of(told), name, MENTIONS_ENTITY)
+    if not ended:
+        yield relation(where, source, target, text_of(item, "name"), createdAt=moment(item.get("created_at")))
+
+
+def _episode(where: str, item: Any, _: _Names) -> Found:
+    yield fact(
+        where,
+        text_of(item, "content"),
+        thread=item.get("thread_id") or item.get("session_id"),
+        at=moment(item.get("valid_at") or item.get("created_at")),
+        createdAt=moment(item.get("created_at")),
+        source=SOURCE,
+        metadata=_metadata(item, "metadata", "role", "role_type", "source_description"),
+    )
+
+
+def _metadata(item: Any, whole: str, *names: str) -> dict[str, Any]:
+    """What the item keeps beside itself, with its id and some more of it."""
+    given = item.get(whole)
+    return saying({name: item.get(name) for name in ("uuid", *names)}) | (given if isinstance(given, dict) else {})
+
+
+_PARTS: dict[str, Callable[[str, Any, _Names], Found]] = {"nodes": _node, "edges": _edge, "episodes": _episode}

@@ -1,0 +1,204 @@
+"""Every command of the pages that newcomers follow is run, as it stands there, against `recollect local`.
+
+All blocks of a page marked `shell` or `python` are one script, from top to bottom. What is replaced stands in
+`stand_ins`; `make` tells only what it would run, and a process that serves is stopped once it is ready.
+"""
+
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from markdown_it import MarkdownIt
+
+from recollect_local.address import claimed_port
+from recollect_local.postgres import LocalPostgres
+from recollect_local.valkey import LocalValkey
+from tests.e2e.test_local_stack import ENVIRONMENT, RunningLocal, call_tool, request, start, terminate
+from tests.support.timeouts import MAX_WAIT_SECONDS
+
+ROOT = Path(__file__).parents[2]
+BIN = Path(sys.executable).parent
+FIXTURES = ROOT / "tests" / "fixtures"
+BROKEN = {"mem0": ("results", 3), "zep": ("edges", 2)}
+"""What of the exports of others is there to be left out, by tests/unit/transfer/test_foreign_formats.py."""
+
+# What serves is asked until it answers, and is told to stop then; every other command of `recollect` is itself.
+_RECOLLECT = f"""#!{sys.executable}
+import os, subprocess, sys, time, urllib.error, urllib.request
+command = [sys.executable, "-m", "recollect_cli.main", *sys.argv[1:]]
+asked = {{"gateway": os.environ["GATEWAY_READY"], "worker": os.environ["WORKER_READY"]}}.get(sys.argv[1])
+if asked is None:
+    os.execv(sys.executable, command)
+process = subprocess.Popen(command)
+for _ in range({int(MAX_WAIT_SECONDS / 0.2)}):
+    try:
+        urllib.request.build_opener(urllib.request.ProxyHandler({{}})).open(asked, timeout=5).close()
+        break
+    except (OSError, urllib.error.URLError):
+        assert process.poll() is None, "it ended by itself"
+        time.sleep(0.2)
+else:
+    sys.exit("not ready")
+process.terminate()
+sys.exit(process.wait({MAX_WAIT_SECONDS}))
+"""
+_MAKE = f"""#!/bin/sh
+exec {shutil.which("make")} --dry-run --directory={shlex.quote(str(ROOT))} "$@"
+"""
+
+
+@pytest.fixture(scope="module")
+def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningLocal]:
+    stack = start(tmp_path_factory.mktemp("stack"))
+    yield stack
+    assert stack.stop(terminate) == 0
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Path:
+    """A folder like the tree's root, as far as the pages use it, with files that one may want to import."""
+    (tmp_path / ".venv").symlink_to(BIN.parent)
+    (tmp_path / "docs").symlink_to(ROOT / "docs")
+    (tmp_path / "bin").mkdir()
+    for name, script in (("recollect", _RECOLLECT), ("make", _MAKE)):
+        (tmp_path / "bin" / name).write_text(script)
+        (tmp_path / "bin" / name).chmod(0o755)
+    shutil.copy(FIXTURES / "memory.jsonl", tmp_path)
+    for name, (part, broken) in BROKEN.items():
+        export = json.loads((FIXTURES / "exports" / f"{name}.json").read_text())
+        del export[part][broken]
+        (tmp_path / f"{name}.json").write_text(json.dumps(export))
+    return tmp_path
+
+
+def script_of(page: str) -> str:
+    """The page's blocks as one script of a shell."""
+    blocks = [token for token in MarkdownIt().parse((ROOT / page).read_text()) if token.type == "fence"]
+    pieces = {"shell": "{}", "python": "python - <<'END_OF_PYTHON'\n{}END_OF_PYTHON\n"}
+    return "".join(pieces[block.info].format(block.content) for block in blocks if block.info in pieces)
+
+
+def stand_ins(script: str, stack: RunningLocal) -> str:
+    """The script with the addresses and secrets of this stack instead of those of the page."""
+    endpoint, data = stack.endpoint(), stack.folder / "data"
+    postgres = LocalPostgres(data)
+    roles = {"admin": "postgres"}
+    script = script.replace("http://127.0.0.1:8787", endpoint["mcp_url"].removesuffix("/mcp"))
+    script = script.replace("rcl_admin_…", endpoint["api_key"]).replace("KEY_SECRET=…", f"KEY_SECRET={'k' * 32}")
+    script = script.replace("redis://cache.internal:6379/0", LocalValkey(data).url)
+    return re.sub(
+        r"postgresql://(\w+)@db\.internal/recollect",
+        lambda found: shlex.quote(postgres.url(roles.get(found[1], found[1]))),
+        script,
+    )
+
+
+def run(page: str, stack: RunningLocal, desk: Path) -> str:
+    """Run the page's script at the desk; what it printed."""
+    script = stand_ins(script_of(page), stack)
+    assert "…" not in script, "something of it has no stand-in"
+    with claimed_port("127.0.0.1", 0) as port, claimed_port("127.0.0.1", 0) as metrics:
+        pass
+    variables = {
+        "PATH": f"{desk / 'bin'}:{BIN}:{os.environ['PATH']}",
+        "RECOLLECT_DATA_DIR": str(stack.folder / "data"),
+        "RECOLLECT_PORT": str(port),
+        "RECOLLECT_METRICS_PORT": str(metrics),
+        "GATEWAY_READY": f"http://127.0.0.1:{port}/health/ready",
+        "WORKER_READY": f"http://127.0.0.1:{metrics}/metrics",
+    }
+    kept = {name: value for name, value in ENVIRONMENT.items() if not name.startswith(("MAKE", "MFLAGS"))}
+    done = subprocess.run(
+        ["sh", "-eux"], input=script, env={**kept, **variables}, cwd=desk, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_readme(stack: RunningLocal, desk: Path) -> None:
+    said = run("README.md", stack, desk)
+    assert "recollect local" in said, "what `make run` runs"
+    assert "All of it was found." in said
+    assert "rcl_" in said, "the key that `keys create` printed"
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="the page uses curl")
+def test_quick_start(stack: RunningLocal, desk: Path) -> None:
+    said = run("docs/quick-start.md", stack, desk)
+    assert "Ada prefers tea to coffee." in said
+    assert "The quarterly report is due on Friday." in said
+    assert '"isError":true' not in said
+    everything = json.loads((desk / "everything.json").read_text())
+    assert "Ada" in {entity["name"] for entity in everything["entities"]}
+
+
+def test_migration_from_the_official_server(stack: RunningLocal, desk: Path) -> None:
+    names = {json.loads(line).get("name") for line in (desk / "memory.jsonl").read_text().split("\n") if line}
+    run("docs/migration/memory-server.md", stack, desk)
+    assert names <= {json.loads(line).get("name") for line in (desk / "memory.jsonl").read_text().split("\n") if line}
+
+
+@pytest.mark.parametrize(
+    ("page", "entities"),
+    [
+        ("mem0", {"alex", "helpdesk", "cricket", "peanuts"}),
+        ("zep", {"Kendra", "Adidas", "Puma", "Puma (b7e8f9a0)"}),
+    ],
+)
+def test_migration_from_others(stack: RunningLocal, desk: Path, page: str, entities: set[str]) -> None:
+    said = run(f"docs/migration/{page}.md", stack, desk)
+    dry, real = [line for line in said.splitlines() if line.startswith("default: ")]
+    assert dry == f"{real} (nothing was written)"
+    assert "4 new entities" in real
+    graph = call_tool(stack.endpoint(), "open_nodes", {"names": sorted(entities)})["structuredContent"]
+    assert {entity["name"] for entity in graph["entities"]} == entities
+
+
+def test_clients_reach_the_gateway_by_what_the_page_gives_them(stack: RunningLocal) -> None:
+    """Each file is well-formed; its address, with its header, lists the tools."""
+    text = stand_ins((ROOT / "docs/clients.md").read_text(), stack)
+    key = stack.endpoint()["api_key"]
+    text = re.sub(r"\$\{?\{?(?:env:|input:)?[\w-]+\}|\{env:\w+\}|\$RECOLLECT_API_KEY|rcl_…", key, text)
+    blocks = [token for token in MarkdownIt().parse(text) if token.type == "fence"]
+    reached = set()
+    for block in blocks:
+        if block.info == "shell":
+            _, _, _, _, _, name, url, _, header = shlex.split(block.content)
+            server: dict[str, Any] = {"url": url, "headers": dict([header.split(": ", 1)])}
+        else:
+            whole = tomllib.loads(block.content) if block.info == "toml" else json.loads(block.content)
+            name, server = "recollect", _server_in(whole)
+        if "command" in server:
+            assert server["args"] == ["stdio"]
+            server = {"url": server["env"]["RECOLLECT_URL"] + "/mcp", "bearer": server["env"]["RECOLLECT_API_KEY"]}
+        if variable := server.get("bearer_token_env_var"):
+            assert variable == "RECOLLECT_API_KEY"
+            server["bearer"] = key
+        headers = server.get("headers") or {"Authorization": f"Bearer {server['bearer']}"}
+        body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/list"})
+        mcp = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+        url = server.get("url") or server["serverUrl"]
+        status, answer = request("POST", url, {**headers, **mcp, "MCP-Protocol-Version": "2025-11-25"}, body)
+        assert (status, name) == (200, "recollect"), answer
+        assert '"recall"' in answer
+        reached.add(block.info)
+    assert reached == {"shell", "json", "toml"}
+
+
+def _server_in(settings: dict[str, Any]) -> dict[str, Any]:
+    """The settings of the server `recollect`, wherever they stand."""
+    for name, value in settings.items():
+        if name == "recollect":
+            return dict(value)
+        if isinstance(value, dict) and (found := _server_in(value)):
+            return found
+    return {}

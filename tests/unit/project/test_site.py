@@ -1,0 +1,92 @@
+"""The documentation as a site: it is built strictly, holds what the pages hold, and fetches nothing from elsewhere."""
+
+import os
+import re
+import subprocess
+import sys
+from collections import Counter
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from markdown_it import MarkdownIt
+
+ROOT = Path(__file__).parents[3]
+PAGES = sorted(path.relative_to(ROOT / "docs") for path in (ROOT / "docs").rglob("*.md"))
+COUNTED = {"li", "table", "pre", "h1", "h2", "h3", "h4"}
+FETCHED = {"script": "src", "img": "src", "link": "href", "iframe": "src", "source": "src", "video": "src"}
+
+
+class Page(HTMLParser):
+    """What a page of the site holds in its article, and which addresses a browser fetches for it."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.counts: Counter[str] = Counter()
+        self.fetched: set[str] = set()
+        self._inside = False
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = dict(attrs)
+        if tag == "article":
+            self._inside = True
+        if self._inside and tag in COUNTED:
+            self.counts[tag] += 1
+        if tag in FETCHED and given.get("rel") not in {"canonical", "prev", "next"}:
+            self.fetched.add(given.get(FETCHED[tag]) or "")
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag == "article":
+            self._inside = False
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site, as `make docs` builds it. Strictly: a broken link or anchor, or a page that is nowhere, fails it."""
+    folder = tmp_path_factory.mktemp("site")
+    built = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(folder)],
+        cwd=ROOT,
+        env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert built.returncode == 0, built.stdout + built.stderr
+    return folder
+
+
+def page_of(site: Path, page: Path) -> Page:
+    return Page((site / page.with_suffix(".html")).read_text())
+
+
+def test_each_page_shows_what_it_says(site: Path) -> None:
+    """Lists, tables and code come out as CommonMark reads them, by which the pages are written."""
+    reader = MarkdownIt("commonmark").enable("table")
+    for page in PAGES:
+        text = (ROOT / "docs" / page).read_text()
+        tokens = reader.parse(text)
+        said = Counter(token.tag for token in tokens if token.type.endswith("_open"))
+        said["pre"] = sum(token.type in {"fence", "code_block"} for token in tokens)
+        shown = page_of(site, page).counts
+        assert {tag: shown[tag] for tag in COUNTED} == {tag: said[tag] for tag in COUNTED}, page
+
+
+def test_nothing_is_fetched_from_elsewhere(site: Path) -> None:
+    for file in site.rglob("*.html"):
+        assert [url for url in Page(file.read_text()).fetched if re.match(r"(https?:)?//", url)] == [], file
+    for file in site.rglob("*.css"):
+        assert re.findall(r"(?:@import|url\()\s*[\"']?(?:https?:)?//[^)]*", file.read_text()) == [], file
+
+
+def test_no_page_has_what_the_theme_would_fetch_a_script_for() -> None:
+    """The theme draws diagrams by a script from elsewhere."""
+    for page in PAGES:
+        assert "```mermaid" not in (ROOT / "docs" / page).read_text(), page
+
+
+def test_every_page_can_be_searched(site: Path) -> None:
+    index = (site / "search" / "search_index.js").read_text()
+    for page in PAGES:
+        assert f'"{page.with_suffix(".html").as_posix()}"' in index, page

