@@ -264,8 +264,7 @@ async def test_each_is_the_owners_with_a_path_of_its_own_and_open_to_the_applica
         assert function["owner"] == OWNER_ROLE
         assert function["may_call"] == sorted({OWNER_ROLE, *callers_of(function["proname"])})
         assert function["provolatile"] == (b"v" if function["proname"] in WRITING else b"s"), "it cannot write"
-        (setting,) = function["proconfig"]
-        path = setting.removeprefix("search_path=").split(", ")
+        path = dict(setting.split("=", 1) for setting in function["proconfig"])["search_path"].split(", ")
         assert (path[0], path[-1]) == ("recollect", "pg_temp"), "temporary objects come last, where they shadow nothing"
 
 

@@ -39,7 +39,7 @@ THREADS = 2
 TURN_SECONDS = 0.1
 """Processor time of one turn; also how long a computation goes on, at most, after its caller left."""
 
-HELD_SECONDS = 0.005
+HELD_SECONDS = 0.002
 """How long `each` holds the event loop before it lets other calls go on."""
 
 

@@ -74,6 +74,7 @@ class Session:
 
     async def execute(self, query: Query, **parameters: Any) -> None:
         """No rows."""
+        await self._give_way()
         await self._connection.execute(query.text, *self._arguments(query, parameters))
 
     async def _give_way(self) -> None:
@@ -87,7 +88,8 @@ class Transaction(Session):
     """One call's transaction, for one tenant.
 
     `reply_bytes`: what is read of entities to be answered may hold so many bytes of text at most; None bounds nothing.
-    `read_only`: it holds no lock that anybody waits for, and gives way to others between its statements.
+    `gives_way`: to others' calls, between its statements. What only reads does, for it holds no lock that anybody waits
+    for; and what writes very much, for whose graph others of its tenant wait for long as it is.
     """
 
     def __init__(
@@ -96,11 +98,10 @@ class Transaction(Session):
         caller: Caller,
         reply_bytes: int | None = None,
         *,
-        read_only: bool = False,
+        gives_way: bool = False,
     ) -> None:
         super().__init__(connection)
-        self.caller, self.reply_bytes = caller, reply_bytes
-        self._read_only = read_only
+        self.caller, self.reply_bytes, self.gives_way = caller, reply_bytes, gives_way
         self.jobs: set[str] = set()
         self.written: dict[UUID, int] = {}
 
@@ -116,7 +117,7 @@ class Transaction(Session):
         return query.arguments(parameters)
 
     async def _give_way(self) -> None:
-        if self._read_only:
+        if self.gives_way:
             await give_way()
 
     def wake(self, job: str) -> None:
@@ -129,6 +130,14 @@ class Transaction(Session):
         `revision` 0: it was made or deleted.
         """
         self.written[graph_id] = max(revision, self.written.get(graph_id, 0))
+
+    async def delete_much(self) -> None:
+        """From here to the end of the transaction look for what refers to deleted rows at once, by plans made once.
+
+        That takes a fifth of the time (measured). By default it is done before the commit, for all rows together, for
+        which one statement may not have the time.
+        """
+        await self._connection.execute(_CHECK_AT_ONCE)
 
     @asynccontextmanager
     async def trial(self) -> AsyncIterator[None]:
@@ -146,8 +155,14 @@ class Transaction(Session):
         await self._connection.execute(_END_TRIAL)
 
 
-_COMMIT = "SELECT require_writable(true); COMMIT"
+_PLAN_ONCE = "SET LOCAL plan_cache_mode = force_generic_plan; SET LOCAL enable_seqscan = off"
+"""Before a commit, which looks up what each new row refers to: by its key, however small the table was at first."""
+
+_COMMIT = f"{_PLAN_ONCE}; COMMIT"
+_COMMIT_WRITABLE = f"{_PLAN_ONCE}; SELECT require_writable(true); COMMIT"
 """One round trip, so that nothing is done between the two."""
+
+_CHECK_AT_ONCE = "SET LOCAL plan_cache_mode = auto; SET CONSTRAINTS ALL IMMEDIATE"
 
 _SET_TENANT = "SELECT set_config('recollect.tenant_id', $1, true)"
 _SET_PERSON = "SELECT set_config('recollect.person_id', $1, true)"
@@ -247,14 +262,14 @@ class Database:
         participant = self._participant if keep and not read_only else None
         asks = not (read_only or also_suspended or caller.of_service)
         async with self._connection_of(caller.tenant_id) as connection:
-            transaction = Transaction(connection, caller, reply_bytes, read_only=read_only)
+            transaction = Transaction(connection, caller, reply_bytes, gives_way=read_only)
             try:
                 # Inside: whoever leaves while it begins or ends leaves no transaction open behind.
                 await connection.execute(_begin(caller.tenant_id, read_only, asks))
                 if participant is not None:
                     await participant.begin(transaction)
                 yield transaction
-                ended = await connection.execute((_COMMIT if asks else "COMMIT") if keep else "ROLLBACK")
+                ended = await connection.execute(_end(keep, read_only, asks))
             except BaseException as error:
                 await _roll_back(connection)
                 self._raise_suspended(error)
@@ -445,6 +460,14 @@ def _begin(tenant_id: UUID, read_only: bool, asks: bool) -> str:
     mode = "ISOLATION LEVEL REPEATABLE READ READ ONLY" if read_only else "ISOLATION LEVEL READ COMMITTED"
     asked = "; SELECT require_writable(false)" if asks else ""
     return f"BEGIN {mode}; SELECT set_config('recollect.tenant_id', '{UUID(str(tenant_id))}', true){asked}"
+
+
+def _end(keep: bool, read_only: bool, asks: bool) -> str:
+    if not keep:
+        return "ROLLBACK"
+    if read_only:
+        return "COMMIT"
+    return _COMMIT_WRITABLE if asks else _COMMIT
 
 
 async def register_types(connection: asyncpg.Connection) -> None:

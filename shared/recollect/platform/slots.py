@@ -29,7 +29,7 @@ class Slot:
         self._since: float | None = None
         self._waited = 0.0
         self._limit: asyncio.TimerHandle | None = None
-        self._is_taking = self._is_over = False
+        self._is_taking = self._is_over = self._is_at_work = False
 
     async def take(self, *, first: bool = False) -> None:
         """Wait for the slot, `first` before others of the tenant; a call that has one, or is over, goes on."""
@@ -40,18 +40,18 @@ class Slot:
             await self._queue.take(self._tenant, first=first)
         finally:
             self._is_taking = False
-        self._since, self._waited = self._clock(), 0.0
-        self._limit = asyncio.get_running_loop().call_later(SLOT_SECONDS, self.give_back)
+        self._since, self._waited, self._is_at_work = self._clock(), 0.0, True
+        self._limit = asyncio.get_running_loop().call_later(SLOT_SECONDS, self._free)
         if self._is_over:  # The call ended while one of its tasks waited.
             self.give_back()
 
     async def give_way(self) -> None:
-        """Wait for calls that go before this one, where it has the slot, until its time for that is up.
+        """Wait for calls that go before this one, where it is at work, until its time for that is up.
 
-        That time counts as none of the tenant's.
+        That time counts as none of the tenant's. A call that has worked for longer than a slot is held gives way, too.
         """
         left = GIVE_WAY_SECONDS - self._waited
-        if self._since is None or left <= 0 or not self._queue.gives_way(self._tenant):
+        if not self._is_at_work or left <= 0 or not self._queue.gives_way(self._tenant):
             return
         began = self._clock()
         try:
@@ -64,7 +64,11 @@ class Slot:
         return self._since is not None or self._is_taking or self._is_over
 
     def give_back(self) -> None:
-        """Let others have it, where this call has it."""
+        """Let others have it, where this call has it: it is not at work for a while."""
+        self._is_at_work = False
+        self._free()
+
+    def _free(self) -> None:
         if self._since is None:
             return
         held, self._since = max(self._clock() - self._since - self._waited, 0.0), None

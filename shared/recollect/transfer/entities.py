@@ -25,7 +25,7 @@ from recollect.transfer.merged_records import (
     observation_records,
 )
 from recollect.transfer.model import CYCLE, ImportProblem, ImportResult, Strategy
-from recollect.transfer.records import EntityRecord, Placement
+from recollect.transfer.records import ACTIVE, EntityRecord, Placement
 
 NO_SUCH_PARENT = "no entity has this name"
 
@@ -117,7 +117,14 @@ async def _create(
     parents = {name: node.id for name, node in found.items() if not node.placeholder}
     wanted = [fields_of(record, parents.get(record.parent_id or "")) for record in fresh.values()]
     began = [record.created_at for record in fresh.values()]
-    return dict(zip(fresh, await nodes.create_nodes(tx, revision, wanted, began=began), strict=True))
+    told = {name for name, record in fresh.items() if _lasts(record)}
+    return dict(zip(fresh, await nodes.create_nodes(tx, revision, wanted, began=began, told=told), strict=True))
+
+
+def _lasts(record: EntityRecord) -> bool:
+    """Whether something of what a record tells of its entity is sure to last."""
+    said = observation_records(record)
+    return any(one.status == ACTIVE for one in said) and all(one.expires_at is None for one in said)
 
 
 async def _rewrite(

@@ -29,6 +29,7 @@ from recollect.platform.sql import Queries
 from recollect.settings import Settings
 from tests.support.memories import Agent, asked, names
 from tests.support.plans import explained
+from tests.support.statements import sent_statements
 
 BATCH = 1_000
 WRITERS = 20
@@ -43,6 +44,27 @@ async def test_a_batch_of_a_thousand_entities_is_one_revision(agent: Agent, owne
     change = await owner.fetchrow("SELECT ids, counts FROM changes WHERE tenant_id = $1", agent.caller.tenant_id)
     assert change is not None
     assert len(set(change["ids"])) == 3 * BATCH
+
+
+SMALLEST_WRITE = [
+    "BEGIN",
+    "graphs.lock_graph",
+    "aliases.find_entities",
+    "observations.insert_observations",
+    "passages.insert_passages",
+    "nodes.touch_nodes",
+    "graphs.record_revision",
+    "COMMIT",
+]
+"""Each is a round trip, and for PostgreSQL a plan."""
+
+
+async def test_the_smallest_write_makes_few_round_trips(agent: Agent) -> None:
+    await agent.create(NewEntity("Ada", "person", ("writes notes",)))
+    with sent_statements() as sent:
+        assert await agent.observe("Ada", "reads Euler") == ["reads Euler"]
+    told = [re.sub(r"^/\* (\S+) \*/.*|^(BEGIN)\b.*|.*(COMMIT)$", r"\1\2\3", text, flags=re.DOTALL) for text in sent]
+    assert told == SMALLEST_WRITE
 
 
 Write = Callable[[Transaction, Revision, list[str]], Awaitable[object]]

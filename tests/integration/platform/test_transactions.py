@@ -114,3 +114,29 @@ class TestSuspensions:
                 assert (await tenants.own_tenant(tx)).status == "read_only"
             async with db.transaction(agent, also_suspended=True) as tx:
                 await audit.record(tx, Action.GRAPH_EXPORTED)
+
+
+NOWHERE = Query.compile(
+    "INSERT INTO changes (tenant_id, graph_id, revision, at, actor, operation, ids, counts) "
+    "VALUES (:tenant_id, gen_random_uuid(), 1, now(), 'nobody', 'nothing', '{}', '{}')"
+)
+"""A change of a graph that is not there."""
+
+
+async def test_what_refers_to_nothing_is_found_before_the_commit(one_connection: Database, caller: Caller) -> None:
+    transaction = one_connection.transaction(caller)
+    tx = await transaction.__aenter__()
+    await tx.execute(NOWHERE)
+    assert await tx.fetchval(Query.compile("SELECT 1")) == 1, "no statement is held up for it"
+    with pytest.raises(asyncpg.ForeignKeyViolationError):
+        await transaction.__aexit__(None, None, None)
+    async with one_connection.transaction(caller) as tx:
+        count = Query.compile("SELECT count(*) FROM changes WHERE tenant_id = :tenant_id")
+        assert await tx.fetchval(count) == 0
+
+
+async def test_what_deletes_much_finds_it_at_once(one_connection: Database, caller: Caller) -> None:
+    async with one_connection.transaction(caller, keep=False) as tx:
+        await tx.delete_much()
+        with pytest.raises(asyncpg.ForeignKeyViolationError):
+            await tx.execute(NOWHERE)

@@ -9,6 +9,7 @@ import pytest
 from recollect.platform import fair_queue, slots
 from recollect.platform.fair_queue import FairQueue
 from recollect.platform.slots import Slot, give_way, held_slot
+from tests.support.gateway import eventually
 
 TURNS = 20
 """Of the event loop, after which whatever can go on has."""
@@ -58,6 +59,26 @@ async def test_a_call_of_a_flood_takes_no_step_while_another_tenants_call_is_at_
             await _settled()
             assert not step.done()
         await step
+
+
+async def test_a_call_that_has_worked_for_longer_than_a_slot_is_held_gives_way_too(
+    queue: FairQueue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(slots, "SLOT_SECONDS", 0.0)
+    async with flooding(queue) as slot:
+        await eventually(lambda: _waits_alone(queue))  # Its slot is another's.
+        monkeypatch.setattr(slots, "SLOT_SECONDS", 1000.0)
+        async with held_slot(queue, "other", wait_seconds=1000):
+            step = asyncio.create_task(slot.give_way())
+            await _settled()
+            assert not step.done()
+        await step
+        slot.give_back()
+        await slot.give_way()  # It is not at work.
+
+
+async def _waits_alone(queue: FairQueue) -> bool:
+    return queue.waiting("flood") == 1
 
 
 async def test_it_waits_already_while_that_call_is_being_admitted(queue: FairQueue) -> None:

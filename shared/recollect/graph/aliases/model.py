@@ -14,3 +14,10 @@ class NamedEntity:
     created_by: str
     expires_at: datetime | None
     aliases: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class FoundEntity(NamedEntity):
+    """An entity found by its name. `silent`: it is by that alone, since nothing that lasts is told of it."""
+
+    silent: bool

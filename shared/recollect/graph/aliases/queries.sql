@@ -38,6 +38,22 @@ WHERE NOT EXISTS (
     WHERE a.tenant_id = :tenant_id AND a.node_id = :node_id AND a.name = i.name AND a.removed_revision IS NULL
 );
 
+-- name: find_entities
+-- The entities of a graph with these names, and how they are known. Silent: found by their names alone, since nothing
+-- that lasts is told of them. The range of one id in its order is read by the index of memories, also without statistics.
+SELECT n.id, n.name, n.created_by, n.expires_at, (
+    SELECT string_agg(a.name, ' ' ORDER BY a.name) FROM aliases a
+    WHERE a.tenant_id = :tenant_id AND a.node_id = n.id AND a.removed_revision IS NULL
+) AS aliases, coalesce((
+    SELECT true FROM passages p
+    WHERE p.tenant_id = :tenant_id AND p.memory_id BETWEEN n.id AND n.id AND p.source = 'name'
+        AND p.removed_revision IS NULL
+    ORDER BY p.memory_id LIMIT 1
+), false) AS silent
+FROM nodes n
+WHERE n.tenant_id = :tenant_id AND n.graph_id = :graph_id AND n.name = ANY (:names::text[]) AND n.removed_revision IS NULL
+    AND NOT n.placeholder AND (n.expires_at IS NULL OR n.expires_at > statement_timestamp());
+
 -- name: names_of
 -- How live entities are known: their names, and in one text those that they had before a merge; and who made them.
 SELECT n.id, n.name, n.created_by, n.expires_at, (

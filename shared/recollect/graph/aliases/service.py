@@ -4,9 +4,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from uuid import UUID
 
 from recollect.graph.aliases import store
-from recollect.graph.aliases.model import NamedEntity
-from recollect.graph.graphs.model import Revision
+from recollect.graph.aliases.model import FoundEntity, NamedEntity
+from recollect.graph.graphs.model import Graph, Revision
 from recollect.graph.nodes import service as nodes
+from recollect.graph.nodes.model import EntityNotFound
 from recollect.platform.db import Transaction
 
 
@@ -43,6 +44,15 @@ async def rename_aliases(
         await store.remove_aliases(tx, revision, remove)
     if add:
         await store.insert_aliases(tx, revision, add)
+
+
+async def require_entities(tx: Transaction, graph: Graph, names: Sequence[str]) -> dict[str, FoundEntity]:
+    """The entities with these names, by name, and how they are known. Raises EntityNotFound for the first without."""
+    found = await store.find_entities(tx, graph, names)
+    for name in names:
+        if name not in found:
+            raise EntityNotFound(name)
+    return found
 
 
 async def names_of(tx: Transaction, node_ids: Sequence[UUID]) -> dict[UUID, NamedEntity]:

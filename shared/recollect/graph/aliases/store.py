@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from uuid import UUID
 
-from recollect.graph.aliases.model import NamedEntity
-from recollect.graph.graphs.model import Revision
+from recollect.graph.aliases.model import FoundEntity, NamedEntity
+from recollect.graph.graphs.model import Graph, Revision
 from recollect.platform.db import Transaction
 from recollect.platform.sql import Queries
 
@@ -42,6 +42,12 @@ async def move_names(tx: Transaction, revision: Revision, node_id: UUID, sources
     await tx.execute(
         queries.move_names, graph_id=revision.graph.id, node_id=node_id, revision=revision.number, sources=sources
     )
+
+
+async def find_entities(tx: Transaction, graph: Graph, names: Sequence[str]) -> dict[str, FoundEntity]:
+    """The entities of a graph with these names, by name."""
+    rows = await tx.fetch(queries.find_entities, graph_id=graph.id, names=names)
+    return {row["name"]: FoundEntity(**row) for row in rows}
 
 
 async def names_of(tx: Transaction, node_ids: Sequence[UUID]) -> dict[UUID, NamedEntity]:

@@ -165,11 +165,6 @@ WITH old AS (
 )
 INSERT INTO graph_heads SELECT * FROM old;
 
--- name: plan_checks_once
--- Each row that is deleted is looked for in the tables that refer to it. From here to the end of the transaction those
--- checks are planned once, not for every row: a fifth of the time (measured).
-SELECT set_config('plan_cache_mode', 'auto', true);
-
 -- name: delete_nodes
 -- Delete up to :limit nodes of a graph after an id, live or not, with all that is theirs; the last of them. The graph's
 -- index is taken in hand first: a worker that settles its passages has it, and would else wait for one while this waits

@@ -179,7 +179,7 @@ async def delete_graph(tx: Transaction, name: str, operation: str, *, check: Che
     check(await get_graph(tx, name))
     if await identity.is_default_graph(tx, graph.id):
         raise Conflict("Keys have this graph as their default. Revoke them first.", code=ErrorCode.GRAPH_IN_USE)
-    await store.plan_checks_once(tx)
+    await tx.delete_much()
     last: UUID | None = NIL
     while last is not None:
         last = await store.delete_nodes(tx, graph, after=last, limit=DELETED_AT_ONCE)
@@ -205,11 +205,6 @@ async def last_written_at(tx: Transaction, graph: Graph) -> datetime:
 async def newest_revision(tx: Transaction, graph: Graph) -> int:
     """The revision of a graph that was written last."""
     return (await store.find_head(tx, graph.id)).revision
-
-
-async def plan_checks_once(tx: Transaction) -> None:
-    """Delete many rows quicker in this transaction."""
-    await store.plan_checks_once(tx)
 
 
 async def moment(tx: Transaction, graph: Graph, as_of: str | datetime | None) -> Moment | None:

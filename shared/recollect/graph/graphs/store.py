@@ -131,11 +131,6 @@ async def renew_head(tx: Transaction, graph: Graph) -> None:
     await tx.execute(queries.renew_head, graph_id=graph.id)
 
 
-async def plan_checks_once(tx: Transaction) -> None:
-    """Delete many rows quicker in this transaction."""
-    await tx.execute(queries.plan_checks_once)
-
-
 async def delete_nodes(tx: Transaction, graph: Graph, *, after: UUID, limit: int) -> UUID | None:
     """Delete nodes of a graph with all that is theirs, in the order of their ids; the last of them, or None."""
     last: UUID | None = await tx.fetchval(queries.delete_nodes, graph_id=graph.id, after=after, limit=limit)

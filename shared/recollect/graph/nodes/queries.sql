@@ -262,8 +262,9 @@ SELECT node_id AS id, name, placeholder FROM nodes_at(:tenant_id, :graph_id, :as
 WHERE name = ANY (:names::text[]) AND (expires_at IS NULL OR expires_at > :as_of_time);
 
 -- name: touch_nodes
--- Set the update time of these nodes: something that belongs to them changed.
-UPDATE nodes SET updated_at = :revision_time WHERE tenant_id = :tenant_id AND id = ANY (:node_ids::uuid[]);
+-- Set the update time of these nodes: something that belongs to them changed. Those that this revision wrote have it.
+UPDATE nodes SET updated_at = :revision_time
+WHERE tenant_id = :tenant_id AND id = ANY (:node_ids::uuid[]) AND updated_at <> :revision_time;
 
 -- name: names_of
 -- The names of live nodes, placeholders too.

@@ -1,7 +1,7 @@
 """Use cases of nodes: create facts and other nodes, write their versions, find them, remove them."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from uuid import UUID
@@ -75,12 +75,13 @@ async def create_nodes(
     *,
     actors: Sequence[str | None] = (),
     began: Sequence[datetime | None] = (),
+    told: Container[str] = (),
 ) -> list[UUID]:
     """Create nodes with all their fields; return their ids in order. A placeholder of a node's name becomes the node.
 
     `actors`: who is recorded as the author; None is the caller. `began`: the creation time of a node that existed
-    elsewhere before; None is now. Raises InvalidInput for a kind that is not on the whitelist, Conflict for a name that
-    another node has.
+    elsewhere before; None is now. `told`: names of which the caller goes on to tell something lasting, by which they
+    are found. Raises InvalidInput for a kind that is not on the whitelist, Conflict for a name that another node has.
     """
     if not nodes:
         return []
@@ -95,8 +96,9 @@ async def create_nodes(
     await store.append_versions(
         tx, revision, [AppendedVersion(i, actor=actor) for i, actor in zip(ids, noted, strict=True)]
     )
-    await passages.index_memories(tx, revision, await store.memories_of_nodes(tx, ids))
-    await passages.hide_names(tx, revision, ids)
+    memories = passages.without_needless_names(await store.memories_of_nodes(tx, ids))
+    silent = [memory for memory in memories if memory.source != Source.NAME or memory.text not in told]
+    await passages.index_memories(tx, revision, silent)
     return ids
 
 

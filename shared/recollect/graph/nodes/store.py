@@ -28,8 +28,9 @@ from recollect.platform.sql import Queries
 
 queries = Queries(__package__)
 
-MAX_WRITTEN = 500
-"""Nodes of one statement, at most: its arguments are encoded on the event loop in one go."""
+MAX_WRITTEN = 100
+"""Nodes of one statement, at most: its arguments are encoded on the event loop in one go, and it is a step of a call,
+in which calls of others wait for a core."""
 
 MAX_LOOKED_UP = 2_000
 """Ids that one statement looks up, at most, for the same reason."""
@@ -158,7 +159,10 @@ async def insert_nodes(
         return {"id": new_id(), "version_id": new_id(), "actor": actor, "began_at": began_at, **_told(fields)}
 
     rows = await each(nodes, row_of)
-    made = {row["version_id"]: row for row in await tx.fetch(queries.insert_nodes, **_stamp(tx, revision), nodes=rows)}
+    made = dict[UUID, asyncpg.Record]()
+    for some in batches(rows, MAX_WRITTEN):
+        inserted = await tx.fetch(queries.insert_nodes, **_stamp(tx, revision), nodes=some)
+        made.update((row["version_id"], row) for row in inserted)
     return [InsertedNode(**made[row["version_id"]]) for row in rows]
 
 

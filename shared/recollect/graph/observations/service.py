@@ -1,6 +1,6 @@
 """Use cases of observations: attach statements to entities, find them, take them away."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
 from uuid import UUID
@@ -36,28 +36,37 @@ async def add_observations(
     Raises NotFound naming the first entity that is not there.
     """
     wanted_names = unique(new.entity for new in observations) if named is None else named
-    entities = await nodes.require_entities(tx, revision.graph, wanted_names)
+    entities = await aliases.require_entities(tx, revision.graph, wanted_names)
     wanted = await each(observations, lambda new: new.on(entities[new.entity].id, revision))
-    added = await attach(tx, revision, wanted, across_threads=across_threads)
+    known_as = {entity.id: entity for entity in entities.values()}
+    added = await attach(tx, revision, wanted, across_threads=across_threads, known_as=known_as)
     if added:
         touched = unique(observation.node_id for observation in added)
-        await passages.hide_names(tx, revision, touched)
+        await passages.hide_names(tx, revision, [node_id for node_id in touched if known_as[node_id].silent])
         await nodes.touch_nodes(tx, revision, touched)
     return added
 
 
 async def attach(
-    tx: Transaction, revision: Revision, observations: Iterable[Observation], *, across_threads: bool
+    tx: Transaction,
+    revision: Revision,
+    observations: Iterable[Observation],
+    *,
+    across_threads: bool,
+    known_as: Mapping[UUID, NamedEntity] | None = None,
 ) -> list[Observation]:
     """Attach statements to live nodes, by id; those that they did not have yet. The nodes are the caller's to touch.
 
-    One that is outdated is another than one that is told. `across_threads`: as of `add_observations`.
+    One that is outdated is another than one that is told. `across_threads`: as of `add_observations`. `known_as`: how
+    the nodes are known, where the caller knows it.
     """
     wanted = unique_by(lambda o: (o.node_id, o.content, None if across_threads else o.thread, o.status), observations)
     added = await store.insert_observations(tx, revision, wanted, across_threads=across_threads) if wanted else []
     revision.touch("observations_added", [o.id for o in added], observations=count_active(added))
-    known_as = await aliases.names_of(tx, unique(o.node_id for o in added)) if added else {}
-    await passages.index_memories(tx, revision, await each(added, lambda o: _memory(o, known_as.get(o.node_id))))
+    if known_as is None:
+        known_as = await aliases.names_of(tx, unique(o.node_id for o in added)) if added else {}
+    known = known_as
+    await passages.index_memories(tx, revision, await each(added, lambda o: _memory(o, known.get(o.node_id))))
     return added
 
 

@@ -16,8 +16,8 @@ from recollect.platform.sql import Queries
 
 queries = Queries(__package__)
 
-MAX_WRITTEN = 500
-"""Observations of one statement, at most."""
+MAX_WRITTEN = 100
+"""Observations of one statement, at most: it is a step of a call, in which calls of others wait for a core."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,11 +38,15 @@ async def rebuild(
 
     An entity's name is left out where it has something lasting to say, as `hide_names` would have it.
     """
+    await store.rebuild_passages(tx, revision, node_ids, without_needless_names(memories))
+    tx.wake(EMBED_PASSAGES)
+
+
+def without_needless_names(memories: Sequence[IndexedText]) -> list[IndexedText]:
+    """All memories of some nodes but the names of those of which something lasting is told."""
     said = [memory for memory in memories if memory.source != Source.NAME and not memory.outdated]
     lasting = {memory.node_id for memory in said if memory.expires_at is None}
-    kept = [memory for memory in memories if memory.source != Source.NAME or memory.node_id not in lasting]
-    await store.rebuild_passages(tx, revision, node_ids, kept)
-    tx.wake(EMBED_PASSAGES)
+    return [memory for memory in memories if memory.source != Source.NAME or memory.node_id not in lasting]
 
 
 async def renew_memories(tx: Transaction, revision: Revision, memories: Sequence[IndexedText]) -> None:
@@ -66,7 +70,8 @@ async def forget_nodes(tx: Transaction, revision: Revision, node_ids: Sequence[U
 
 async def hide_names(tx: Transaction, revision: Revision, node_ids: Sequence[UUID]) -> None:
     """Keep no passage of a name whose entity has something lasting to say: its passages are matched by it too."""
-    await store.remove_names(tx, revision, node_ids)
+    if node_ids:
+        await store.remove_names(tx, revision, node_ids)
 
 
 async def show_names(tx: Transaction, revision: Revision, names: Sequence[IndexedText]) -> None:

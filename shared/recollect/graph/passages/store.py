@@ -34,8 +34,9 @@ from recollect.platform.sql import Queries
 
 queries = Queries(__package__)
 
-MAX_INSERTED = 500
-"""Passages that one statement inserts, at most: its arguments are encoded on the event loop in one go."""
+MAX_INSERTED = 100
+"""Passages that one statement inserts, at most: its arguments are encoded on the event loop in one go, and it is a step
+of a call, in which calls of others wait for a core."""
 
 MAX_RENEWED = 50
 """Memories whose passages one statement renews, at most, for the same reason."""

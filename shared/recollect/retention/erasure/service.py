@@ -179,7 +179,7 @@ async def _delete(tx: Transaction, revision: Revision, targets: ErasureTargets) 
     graph = revision.graph
     await passages.lock_term_counts(tx, graph.id)
     await passages.raise_index_epoch(tx, graph.id)  # The worker waits for it; cached searches are no longer found.
-    await graphs.plan_checks_once(tx)
+    await tx.delete_much()
     removed, vectors, sequences = await store.erase_passages(tx, graph, targets)
     await store.clear_windows(tx, graph, sequences)
     erased = await store.erase_rows(tx, graph, targets)

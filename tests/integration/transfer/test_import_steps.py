@@ -1,0 +1,83 @@
+"""What an import does in one go: other calls wait for no more than one short step of it."""
+
+import asyncio
+
+import pytest
+
+from recollect.graph.entities.model import NewEntity
+from recollect.graph.nodes.store import MAX_WRITTEN
+from recollect.platform import fair_queue, slots
+from recollect.platform.fair_queue import FairQueue
+from recollect.platform.slots import held_slot
+from recollect.transfer import service as transfer
+from recollect.transfer.formats.decoding import ParsedRecord
+from recollect.transfer.formats.jsonl import record_of
+from recollect.transfer.model import ImportResult, Strategy
+from tests.support.memories import Agent, names
+from tests.support.statements import sent_statements
+
+TURNS = 50
+"""Of the event loop, after which whatever can go on has."""
+
+COUNT = 2 * MAX_WRITTEN + 1
+WRITES = ("nodes.insert_nodes", "nodes.append_versions", "observations.insert_observations", "passages.insert_passages")
+
+
+@pytest.fixture
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing here depends on how fast the machine is."""
+    monkeypatch.setattr(fair_queue, "LATELY_SECONDS", 1000.0)
+    monkeypatch.setattr(fair_queue, "RESTS", 0.0)
+    monkeypatch.setattr(slots, "GIVE_WAY_SECONDS", 1000.0)
+
+
+def entities(count: int) -> list[ParsedRecord]:
+    made = [NewEntity(f"entity {number}", "thing", (f"is number {number}",)) for number in range(count)]
+    return [ParsedRecord(f"line {number}", record_of(entity)) for number, entity in enumerate(made, 1)]
+
+
+async def import_of(agent: Agent, items: list[ParsedRecord]) -> ImportResult:
+    async with agent.writing() as (tx, revision):
+        return await transfer.import_items(tx, revision, items, Strategy.MERGE)
+
+
+async def test_an_import_of_a_flood_takes_no_step_while_another_tenants_call_is_at_work(
+    agent: Agent, patient: None
+) -> None:
+    queue = FairQueue(4)
+    async with held_slot(queue, "other", wait_seconds=1000):
+        """It asked lately: a flood has one slot beside it."""
+    async with held_slot(queue, "flood", wait_seconds=1000):
+        waiting = asyncio.create_task(queue.take("flood"))
+        async with agent.writing() as (tx, revision):
+            await queue.take("other")
+            with sent_statements() as sent:
+                step = asyncio.create_task(transfer.import_items(tx, revision, entities(3), Strategy.MERGE))
+                for _ in range(TURNS):
+                    await asyncio.sleep(0)
+                assert sent == []
+                queue.give_back("other", 0.0)
+                assert (await step).entities_created == 3
+                assert len(sent) > 3
+        waiting.cancel()
+        await asyncio.gather(waiting, return_exceptions=True)
+    assert len(names(await agent.read())) == 3
+
+
+async def test_each_statement_of_an_import_writes_few_rows_and_none_writes_what_another_takes_away(
+    agent: Agent,
+) -> None:
+    with sent_statements() as sent:
+        assert (await import_of(agent, entities(COUNT))).entities_created == COUNT
+    assert {write: sum(write in statement for statement in sent) for write in WRITES} == dict.fromkeys(WRITES, 3)
+    assert not [statement for statement in sent if "remove_names" in statement]
+    assert len(names(await agent.read())) == COUNT
+
+
+async def test_what_only_its_name_is_told_of_is_found_by_that_and_by_what_is_told_later(agent: Agent) -> None:
+    silent = ParsedRecord("line 1", record_of(NewEntity("Zanzibar", "place", ())))
+    await import_of(agent, [silent, *entities(1)])
+    assert await agent.recalled("Zanzibar") == ["Zanzibar"]
+    await import_of(agent, [ParsedRecord("line 1", record_of(NewEntity("Zanzibar", "place", ("smells of cloves",))))])
+    assert await agent.recalled("Zanzibar") == await agent.recalled("cloves") == ["smells of cloves"]
+    assert await agent.recalled("number 0") == ["is number 0"]
