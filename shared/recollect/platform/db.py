@@ -448,8 +448,12 @@ def _begin(tenant_id: UUID, read_only: bool, asks: bool) -> str:
 
 
 async def register_types(connection: asyncpg.Connection) -> None:
-    """Teach a connection vectors, and JSON by msgspec."""
-    await register_vector(connection)
+    """Teach a connection vectors, and JSON by msgspec; raises Unavailable where the database was never migrated."""
+    try:
+        await register_vector(connection)
+    except ValueError as error:
+        never = "The database was never migrated: it has no type `vector`. Run `recollect migrate`."
+        raise Unavailable(never, code=ErrorCode.SCHEMA_OUTDATED) from error
     await connection.set_type_codec(
         "jsonb",
         schema="pg_catalog",
