@@ -9,7 +9,6 @@ import tempfile
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
-import asyncpg
 import pytest
 
 from recollect.settings import Settings
@@ -19,6 +18,7 @@ from tests.support.balancer import Balancer
 from tests.support.fleet import Fleet, Member, fleet
 from tests.support.gateway import eventually
 from tests.support.load import Load, agents_of, stored_once
+from tests.verify.drills import embedded
 from tests.verify.older_tree import checked_out, old_revision, recollect, unprepared
 
 AGENTS = 4
@@ -105,18 +105,7 @@ async def test_no_call_fails_while_it_is_upgraded_and_taken_back(
         await stored_once(load)
         assert back_worker.process.poll() is None
     assert not [fault for member in processes.members for fault in member.faults()]
-    await eventually(lambda: all_embedded(own))
-
-
-async def all_embedded(own: Settings) -> bool:
-    """Whether a worker did all that was left to do."""
-    connection = await asyncpg.connect(own.migration_url, server_settings={"search_path": "recollect, public"})
-    try:
-        return not await connection.fetchval(
-            "SELECT count(*) FROM passages WHERE embedding IS NULL AND removed_revision IS NULL AND NOT settled"
-        )
-    finally:
-        await connection.close()
+    await eventually(lambda: embedded(own))
 
 
 async def test_the_new_schema_takes_every_query_of_the_old_version(
