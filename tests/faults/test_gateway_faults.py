@@ -335,7 +335,7 @@ async def add(http: httpx2.AsyncClient, number: int) -> str | None:
 
 def told_away(tool: ToolSpec, result: CallToolResult) -> None:
     """The tool must say that the database is away as its toolset says errors."""
-    assert error_of(result) == {"code": "database_unavailable"}, tool.name
+    assert error_of(result) == {"code": "database_unavailable", "retry_after": 2}, tool.name
     if "facts" in tool.toolsets:
         assert (result.structured_content or {})["error_code"] == "connection_error", tool.name
         assert (result.structured_content or {})["success"] is False

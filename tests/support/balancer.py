@@ -17,6 +17,10 @@ PROBE_SECONDS = 0.2
 """How often readiness is asked for. A gateway that drains serves on for longer."""
 
 
+class NoGatewayError(httpx2.ConnectError):
+    """No gateway is ready: nothing was sent."""
+
+
 class Balancer(httpx2.AsyncBaseTransport):
     """The transport of clients that know one address, behind which gateways come and go."""
 
@@ -80,7 +84,7 @@ class Balancer(httpx2.AsyncBaseTransport):
     def _next(self) -> str:
         ready = [url for url, is_ready in self._backends.items() if is_ready]
         if not ready:
-            raise httpx2.ConnectError("no gateway is ready")
+            raise NoGatewayError("no gateway is ready")
         self._turn += 1
         return ready[self._turn % len(ready)]
 

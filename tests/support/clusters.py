@@ -42,8 +42,10 @@ class Cluster(LocalPostgres):
     def back_up(self, source: "Cluster", *options: str) -> None:
         """Become a copy of a running server: `pg_basebackup`."""
         self.home.parent.mkdir(parents=True, exist_ok=True)
-        self.own_folder("postgres")
+        self.own_folder("postgres").chmod(0o700)
         self.run("pg_basebackup", "-h", source.host, "-U", "postgres", "-D", str(self.home), "-c", "fast", *options)
+        for lock in self.home.glob(".s.PGSQL.*"):  # The other server's socket is among its files.
+            lock.unlink()
 
     def copied_from(self, files: Path) -> None:
         """Become a copy of a backup's files."""

@@ -228,10 +228,10 @@ async def refused(client: Client, tool: str, /, **arguments: Any) -> tuple[str, 
     return error_of(result)["code"], text_of(result)
 
 
-def error_of(result: CallToolResult) -> dict[str, str]:
+def error_of(result: CallToolResult) -> dict[str, Any]:
     """The code, and the path where there is one, of a tool error."""
     assert result.is_error
-    error: dict[str, str] = (result.meta or {})[ERROR_META]
+    error: dict[str, Any] = (result.meta or {})[ERROR_META]
     return error
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import httpx2
 
 from recollect_gateway.mcp_endpoint.errors import ERROR_META
+from tests.support.balancer import NoGatewayError
 from tests.support.gateway import rpc_answer, rpc_headers, until
 from tests.support.timeouts import MAX_WAIT_SECONDS
 
@@ -22,11 +23,16 @@ GRAPHS = 2
 
 
 class CallFailed(Exception):
-    """A call that was not answered as it should be. `code` empty: no answer came, or none of ours."""
+    """A call that was not answered as it should be. `code` empty: no answer came, or none of ours.
 
-    def __init__(self, what: str, code: str, detail: str) -> None:
+    `may_be_repeated`: the answer says in how many seconds. `went_unsent`: the balancer knew no gateway that is ready.
+    """
+
+    def __init__(
+        self, what: str, code: str, detail: str, *, may_be_repeated: bool = False, went_unsent: bool = False
+    ) -> None:
         super().__init__(f"{what}: {code or 'no answer'}: {detail}")
-        self.code = code
+        self.code, self.may_be_repeated, self.went_unsent = code, may_be_repeated, went_unsent
 
 
 @dataclass(slots=True)
@@ -111,8 +117,8 @@ class Load:
         response = await self._sent("POST", path, name, content=json.dumps(call), headers=rpc_headers())
         result = rpc_answer(response.text).get("result")
         if result is None or result["isError"]:
-            code = (result or {}).get("_meta", {}).get(ERROR_META, {}).get("code", "")
-            raise CallFailed(name, code, response.text)
+            told = (result or {}).get("_meta", {}).get(ERROR_META, {})
+            raise CallFailed(name, told.get("code", ""), response.text, may_be_repeated="retry_after" in told)
         return result["structuredContent"]
 
     async def _request(self, method: str, path: str, body: Any = None, key: str | None = None) -> None:
@@ -123,10 +129,15 @@ class Load:
         try:
             response = await self.http.request(method, path, **request)
         except httpx2.TransportError as error:
-            raise CallFailed(what, "", repr(error)) from error
+            raise CallFailed(what, "", repr(error), went_unsent=isinstance(error, NoGatewayError)) from error
         if not response.is_success:
             problem = response.json() if "json" in response.headers.get("content-type", "") else {}
-            raise CallFailed(what, problem.get("code", ""), f"{response.status_code} {response.text}")
+            raise CallFailed(
+                what,
+                problem.get("code", ""),
+                f"{response.status_code} {response.text}",
+                may_be_repeated="retry-after" in response.headers,
+            )
         return response
 
 

@@ -395,6 +395,9 @@ def translate(error: BaseException) -> RecollectError | None:
             return Unavailable("The database is busy. Try again in a moment.", code=ErrorCode.BUSY)
         case asyncpg.PostgresConnectionError() | asyncpg.OperatorInterventionError() | OSError():
             return Unavailable("The database is away. Try again in a moment.")
+        case asyncpg.TargetServerAttributeNotMatched():
+            # Of several servers that the address names, each that answers is a standby: until one is promoted.
+            return Unavailable("The database takes no writes yet. Try again in a moment.")
         case asyncpg.InvalidAuthorizationSpecificationError():
             return Unavailable("The database refuses our login: check RECOLLECT_DATABASE_URL.")
         case asyncpg.CharacterNotInRepertoireError() | asyncpg.UntranslatableCharacterError():
