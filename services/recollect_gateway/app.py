@@ -217,7 +217,7 @@ async def _open(state: State, settings: Settings, offer: Offer, stack: AsyncExit
     state.db = await _database(redis, settings, stack)
     state.schema = SchemaCheck(state.db)
     state.settings = settings
-    state.pepper = settings.key_secret.get_secret_value().encode()
+    state.pepper = settings.pepper
     state.tally = UsageTally()
     await stack.enter_async_context(flushed_usage(state.db, state.tally, seconds=settings.usage_flush_seconds))
     state.address_limits = limits = AddressLimits(state.pepper)
@@ -289,7 +289,7 @@ def _recall_cache(redis: Redis, settings: Settings) -> RecallCache | None:
     shared = SharedCache(
         redis,
         "recall",
-        secret=settings.key_secret.get_secret_value().encode(),
+        secret=settings.pepper,
         max_entries=settings.cache_search_maxsize,
         ttl_seconds=settings.cache_search_ttl,
         wait_seconds=settings.cache_search_wait_seconds,

@@ -127,7 +127,7 @@ def serving(settings: Settings, app: Any = None) -> Iterator[RunningGateway]:
         listening = RunningGateway(f"http://127.0.0.1:{listener.getsockname()[1]}")
         settings = settings.model_copy(update={"public_url": settings.public_url or listening.url})
         app = app or create_app(settings)
-        drain = app.state.drain if isinstance(app, Litestar) else Drain()
+        drain = (app.state.get("drain") if isinstance(app, Litestar) else None) or Drain()
         server = GatewayServer(server_config(app, settings, drain), drain, settings.drain_seconds)
         thread = threading.Thread(target=server.run, args=([listener],), name="gateway")
         thread.start()
