@@ -8,8 +8,8 @@ import asyncio
 import copy
 import math
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from typing import Any, Protocol
 from uuid import UUID
 
@@ -258,6 +258,8 @@ class Database:
             except BaseException as error:
                 await _roll_back(connection)
                 self._raise_suspended(error)
+                if not read_only:
+                    _raise_service_read_only(error)
                 raise
             if not keep:
                 return
@@ -276,7 +278,8 @@ class Database:
         """A session of no tenant: row-level security shows it no rows, only the SECURITY DEFINER functions answer."""
         acquiring = self._reserved.acquire(timeout=self._acquire_seconds)
         async with translated_errors(), used_connection("reserved", acquiring) as connection:
-            yield Session(connection)
+            with _writing():
+                yield Session(connection)
 
     @asynccontextmanager
     async def personal(self, person_id: UUID) -> AsyncIterator[Session]:
@@ -286,7 +289,8 @@ class Database:
         """
         async with self._connection_of(person_id) as connection, connection.transaction():
             await connection.execute(_SET_PERSON, str(person_id))
-            yield Session(connection)
+            with _writing():
+                yield Session(connection)
 
     @asynccontextmanager
     async def writing(self, caller: Caller, graph: str, *, keep: bool = True) -> AsyncIterator[Transaction]:
@@ -429,6 +433,24 @@ def session_settings(role: str, settings: Settings) -> dict[str, str]:
         "lock_timeout": str(round(settings.lock_timeout_seconds * 1000)),
         "idle_in_transaction_session_timeout": str(round(settings.statement_timeout_seconds * 2000)),
     }
+
+
+@contextmanager
+def _writing() -> Iterator[None]:
+    """For statements that may write: where PostgreSQL takes no writes, the service is read-only."""
+    try:
+        yield
+    except asyncpg.ReadOnlySQLTransactionError as error:
+        _raise_service_read_only(error)
+
+
+def _raise_service_read_only(error: BaseException) -> None:
+    """Raise Unavailable where a write met a server that takes none: its operator's doing, or a standby."""
+    if isinstance(error, asyncpg.ReadOnlySQLTransactionError):
+        raise Unavailable(
+            "This service is read-only for the moment: nothing was written. Reading goes on. Try again later.",
+            code=ErrorCode.SERVICE_READ_ONLY,
+        ) from error
 
 
 async def _roll_back(connection: PoolConnectionProxy) -> None:
