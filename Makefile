@@ -15,10 +15,10 @@ COVERAGE ?= $(shell $(BIN)/python -c 'import sys; print("--cov" if sys.version_i
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test verify docs conformance chromium soak lint style types format bench quality lock clean
+.PHONY: help setup run test verify docs conformance upgrade-drill drills chromium soak lint style types format bench quality lock clean
 
 help: ## Show this help
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: $(STAMP) ## Make .venv with the locked dependencies (the other targets call it)
 
@@ -69,6 +69,12 @@ verify: chromium $(COLLECTOR) $(NODE_STAMP) test conformance ## make test, then 
 # Fails where docs/conformance.md differed, which is written anew then: to be read, and committed.
 conformance: setup $(NODE_STAMP) ## Run the official MCP conformance suite, and tell what it says in docs/conformance.md
 	$(BIN)/pytest $(ARGS) tests/verify/test_conformance.py --write-conformance
+
+upgrade-drill: setup ## Upgrade from OLD=<revision> under load, and back: no call may fail
+	UPGRADE_FROM=$(OLD) $(BIN)/pytest $(ARGS) tests/verify/test_upgrade_drill.py
+
+drills: setup ## Every drill of docs/operations.md: upgrade, restore, failover
+	$(BIN)/pytest $(ARGS) tests/verify/test_*_drill.py
 
 chromium:
 	@for name in chromium chromium-browser google-chrome; do command -v $$name > /dev/null && exit 0; done; \

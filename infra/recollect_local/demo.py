@@ -21,7 +21,7 @@ async def prepare_demo(settings: Settings, kept_key: str | None) -> str:
     await migrate(settings.migration_url, lock_timeout_seconds=settings.lock_timeout_seconds)
     async with Operator.connect(settings.migration_url, settings) as operator:
         tenant = await _demo_tenant(operator)
-    pepper = settings.key_secret.get_secret_value().encode()
+    pepper = settings.pepper
     async with Database.connect(settings.database_url, settings=settings) as db:
         if kept_key and await _opens(db, kept_key, tenant, pepper):
             return kept_key

@@ -139,6 +139,8 @@ def _environment(settings: Settings, host: str, port: int) -> dict[str, str]:
         **({"RECOLLECT_MAINTENANCE_DATABASE_URL": url} if (url := settings.maintenance_database_url) else {}),
         "RECOLLECT_REDIS_URL": settings.redis_url,
         "RECOLLECT_KEY_SECRET": settings.key_secret.get_secret_value(),
+        "RECOLLECT_DRAIN_SECONDS": "0",  # Nothing in front has to notice that it stops.
+        "RECOLLECT_FINISH_SECONDS": "8",  # The supervisor kills it after ten.
         "RECOLLECT_HOST": host,
         "RECOLLECT_PORT": str(port),
         "RECOLLECT_ALLOWED_HOSTS": json.dumps([*settings.allowed_hosts, reached_as]),

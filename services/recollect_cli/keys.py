@@ -8,10 +8,11 @@ from cyclopts import App
 
 from recollect.accounts.identity import service as identity
 from recollect.accounts.identity.model import ApiKey, IssuedKey, NewKey
+from recollect.accounts.operator_keys import service as operator_keys
 from recollect.caller import Scope
 from recollect.graph.graphs import service as graphs
 from recollect.platform.db import Transaction
-from recollect_cli.operations import for_tenant, pepper
+from recollect_cli.operations import as_operator, for_tenant, pepper
 from recollect_cli.tables import show
 
 app = App(name="keys", help="Create, list and revoke a tenant's API keys.")
@@ -136,3 +137,11 @@ def _state(key: ApiKey) -> str:
     if key.revoked_at:
         return "revoked"
     return "expired" if key.expires_at and key.expires_at <= datetime.now(UTC) else "active"
+
+
+@app.command
+def hashed() -> None:
+    """Count the keys of all tenants that are hashed with RECOLLECT_KEY_SECRET, and those that may not be."""
+    now, left = as_operator(lambda operator: operator_keys.count_hashed_keys(operator, pepper=pepper()))
+    print(f"{now} keys are hashed with RECOLLECT_KEY_SECRET")
+    print(f"{left} with another secret, or not noted: each is noted when it is used while others are accepted")

@@ -70,7 +70,7 @@ def _run_or_exit(run: Callable[[], Coroutine[Any, Any, T]]) -> T:
 
 def pepper() -> bytes:
     """What keys are hashed with."""
-    return Settings().key_secret.get_secret_value().encode()
+    return Settings().pepper
 
 
 @asynccontextmanager

@@ -8,7 +8,8 @@ from recollect.errors import RecollectError
 from recollect.platform.telemetry import configure_logging, configure_tracing
 from recollect.settings import Settings
 from recollect_gateway.app import create_app
-from recollect_gateway.server import GatewayServer, allow_open_files, drain_of, server_config
+from recollect_gateway.draining import Drain
+from recollect_gateway.server import GatewayServer, allow_open_files, server_config
 from recollect_gateway.tracing import traced
 
 
@@ -33,7 +34,9 @@ def serve(settings: Settings) -> None:
     settings.require_own_secret()
     allow_open_files(settings)
     app = create_app(settings, on_start=spare_what_stays)
-    GatewayServer(server_config(traced(app, settings), settings), drain_of(app)).run()
+    drain: Drain = app.state.drain
+    config = server_config(traced(app, settings), settings, drain)
+    GatewayServer(config, drain, settings.drain_seconds).run()
 
 
 def spare_what_stays() -> None:

@@ -27,6 +27,7 @@ from recollect.platform.mail import Mailer
 from recollect.platform.outbound import Outbound
 from recollect.platform.queue import Wakeups
 from recollect.platform.rate_limits.limiter import RateLimiter
+from recollect.platform.schema.service import SchemaCheck
 from recollect.platform.shared_cache import SharedCache
 from recollect.platform.text_records import TextRecords
 from recollect.retrieval.recall.cache import RecallCache
@@ -37,6 +38,7 @@ from recollect_gateway.admission import AddressLimits, Admission, by_address, te
 from recollect_gateway.calls import Services
 from recollect_gateway.credentials import Authenticator
 from recollect_gateway.departures import DepartureMiddleware
+from recollect_gateway.draining import Drain
 from recollect_gateway.errands import Errands
 from recollect_gateway.errors import problem_response
 from recollect_gateway.failures import FailedKeys
@@ -106,7 +108,8 @@ def create_app(settings: Settings, *, offer: Offer = RECOLLECT, on_start: Callab
             yield
 
     return Litestar(
-        [mcp, HealthController, *_management_api(), _pages(), _oauth()],
+        state=State({"drain": Drain()}),
+        route_handlers=[mcp, HealthController, *_management_api(), _pages(), _oauth()],
         lifespan=[lifespan],
         exception_handlers={Exception: lambda request, error: problem_response(error, request)},
         before_send=[tell_limits, note_route],
@@ -212,8 +215,9 @@ async def _open(state: State, settings: Settings, offer: Offer, stack: AsyncExit
     if recall_cache is not None:
         stack.push_async_callback(recall_cache.shared.settle)
     state.db = await _database(redis, settings, stack)
+    state.schema = SchemaCheck(state.db)
     state.settings = settings
-    state.pepper = settings.key_secret.get_secret_value().encode()
+    state.pepper = settings.pepper
     state.tally = UsageTally()
     await stack.enter_async_context(flushed_usage(state.db, state.tally, seconds=settings.usage_flush_seconds))
     state.address_limits = limits = AddressLimits(state.pepper)
@@ -226,6 +230,7 @@ async def _open(state: State, settings: Settings, offer: Offer, stack: AsyncExit
     state.authenticator = Authenticator(state.db, state.pepper, state.tally.note_key, failed, state.issuers)
     state.admission = Admission(limiter, settings)
     state.streams = await _streams(state.admission, settings, stack)
+    state.drain.end_streams = state.streams.drain
     state.mailer = Mailer.of(settings)
     state.errands = Errands()
     stack.push_async_callback(state.errands.settle, settings.mail_seconds)
@@ -284,7 +289,7 @@ def _recall_cache(redis: Redis, settings: Settings) -> RecallCache | None:
     shared = SharedCache(
         redis,
         "recall",
-        secret=settings.key_secret.get_secret_value().encode(),
+        secret=settings.pepper,
         max_entries=settings.cache_search_maxsize,
         ttl_seconds=settings.cache_search_ttl,
         wait_seconds=settings.cache_search_wait_seconds,

@@ -25,6 +25,7 @@ from recollect.errors import ErrorCode
 from recollect.settings import Settings
 from recollect_gateway.addresses import TrustedProxies, site_of
 from recollect_gateway.departures import DEPARTURE, Departure
+from recollect_gateway.draining import Drain
 from recollect_gateway.errors import MEDIA_TYPE, TITLES, Problem
 from recollect_gateway.public_edge import plain_headers
 
@@ -116,6 +117,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     bounds: ClassVar[ConnectionBounds]
     limiter: ClassVar[ConnectionLimiter]
+    drain: ClassVar[Drain]
 
     def __init__(self, *args: Any, **named: Any) -> None:
         super().__init__(*args, **named)
@@ -220,6 +222,8 @@ class BoundedProtocol(HttpToolsProtocol):
         """The request begins to be served."""
         self._report(Awaited.BODY)
         super().on_headers_complete()
+        if self.drain.begun:
+            self.cycle.keep_alive = False
         if len(self.pipeline) > MAX_AHEAD:
             self._refusal = b""
             raise _RefusedError
@@ -236,6 +240,11 @@ class BoundedProtocol(HttpToolsProtocol):
         super().on_message_complete()
 
     # What uvicorn calls
+
+    def shutdown(self) -> None:
+        """Close the connection, unless a request has begun to come: that one is answered first."""
+        if self._awaited is not Awaited.HEADERS or self._message == 0:
+            super().shutdown()
 
     def send_400_response(self, msg: str) -> None:
         """What the parser does not take, or what we stopped it for."""
@@ -325,11 +334,11 @@ class BoundedProtocol(HttpToolsProtocol):
         self._cut_off_later()
 
 
-def bounded(settings: Settings) -> type[BoundedProtocol]:
-    """The protocol of one server: its bounds, and a limiter of its own."""
+def bounded(settings: Settings, drain: Drain) -> type[BoundedProtocol]:
+    """The protocol of one server: its bounds, and a limiter of its own. Once it drains, answers end connections."""
     bounds = ConnectionBounds.of(settings)
     limiter = ConnectionLimiter(bounds, TrustedProxies(settings.trusted_proxies))
-    return type("ServerProtocol", (BoundedProtocol,), {"bounds": bounds, "limiter": limiter})
+    return type("ServerProtocol", (BoundedProtocol,), {"bounds": bounds, "limiter": limiter, "drain": drain})
 
 
 def _answer(status: int, code: ErrorCode, detail: str) -> bytes:

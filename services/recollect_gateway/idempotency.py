@@ -24,6 +24,7 @@ from recollect.accounts.idempotency.model import (
 )
 from recollect.caller import Caller
 from recollect.errors import Conflict, ErrorCode, InvalidInput, RecollectError, TooLarge
+from recollect.peppers import others_of
 from recollect.platform.db import Database, Transaction
 
 HEADER = "Idempotency-Key"
@@ -120,6 +121,9 @@ class IdempotencyMiddleware(ASGIMiddleware):
         caller: Caller = scope["user"]
         request = IdempotentRequest.of(caller, key, method, _target(scope), body, pepper=state.pepper)
         found = await idempotency.find_answer(state.db, caller, request, state.answer_vault)
+        for other in () if found else others_of(state.pepper):
+            stored = IdempotentRequest.of(caller, key, method, _target(scope), body, pepper=other)
+            found = found or await idempotency.find_answer(state.db, caller, stored, AnswerVault.of(other))
         if found is not None:
             await _replay(send, found)
             return

@@ -1,56 +1,71 @@
 """The HTTP server of the gateway, as its command and the tests run it."""
 
+import asyncio
 import resource
+import signal
 import socket
-from collections.abc import Callable
+import time
+from types import FrameType
 from typing import Any
 
 import uvicorn
-from litestar import Litestar
 
 from recollect.settings import Settings
 from recollect_gateway.access_log import AccessLog
+from recollect_gateway.draining import Drain, keep_answers_whole
 from recollect_gateway.http_protocol import bounded
 from recollect_gateway.public_edge import PublicEdge
-from recollect_gateway.streams import Streams
+
+_TICK_SECONDS = 0.1
+"""As often as uvicorn looks whether it is to stop, and renews the Date header."""
 
 _OTHER_FILES = 512
 """Files that a gateway has open beside its clients' connections: logs, PostgreSQL, Redis, models."""
 
 
 class GatewayServer(uvicorn.Server):
-    """uvicorn's server, which ends streams when it is told to stop: else it would wait until it cuts them off."""
+    """uvicorn's server, which drains when it is told to stop.
 
-    def __init__(self, config: uvicorn.Config, drain: Callable[[], None]) -> None:
+    On SIGTERM it serves on for `seconds` while balancers notice; SIGINT, which a person sends, ends that at once.
+    """
+
+    def __init__(self, config: uvicorn.Config, drain: Drain, seconds: float) -> None:
         super().__init__(config)
-        self._drain = drain
+        keep_answers_whole()
+        self._drain, self._seconds = drain, seconds
+        self._serves_until = 0.0
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Note which signal it was, and when it came."""
+        self._serves_until = time.monotonic() + self._seconds if sig == signal.SIGTERM and not self.should_exit else 0
+        super().handle_exit(sig, frame)
+
+    async def main_loop(self) -> None:
+        """Serve until a signal, and then until balancers have noticed."""
+        await super().main_loop()
+        self._drain.begin()
+        ticks = 0
+        while time.monotonic() < self._serves_until:
+            await self.on_tick(ticks)
+            await asyncio.sleep(_TICK_SECONDS)
+            ticks += 1
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """End streams, then stop as uvicorn does."""
-        self._drain()
+        """End streams, which uvicorn would wait for until it cuts them off; then stop as it does."""
+        self._drain.begin()
+        self._drain.end_streams()
         await super().shutdown(sockets)
 
 
-def drain_of(app: Litestar) -> Callable[[], None]:
-    """What ends the streams of a gateway, once it was started."""
-
-    def drain() -> None:
-        streams: Streams | None = app.state.get("streams")
-        if streams is not None:
-            streams.drain()
-
-    return drain
-
-
-def server_config(app: Any, settings: Settings) -> uvicorn.Config:
-    """How uvicorn serves the application, behind the public edge."""
+def server_config(app: Any, settings: Settings, drain: Drain | None = None) -> uvicorn.Config:
+    """How uvicorn serves the application, behind the public edge; once the drain has begun, answers end connections."""
     edge = PublicEdge(app, settings)
     return uvicorn.Config(
         AccessLog(edge) if settings.access_log else edge,
         host=settings.host,
         port=settings.port,
         loop="uvloop",
-        http=bounded(settings),
+        http=bounded(settings, drain or Drain()),
         ws="none",  # Another protocol would have none of these bounds.
         log_config=None,
         access_log=False,
@@ -58,7 +73,7 @@ def server_config(app: Any, settings: Settings) -> uvicorn.Config:
         proxy_headers=bool(settings.trusted_proxies),
         forwarded_allow_ips=settings.trusted_proxies,
         timeout_keep_alive=settings.keep_alive_seconds,
-        timeout_graceful_shutdown=10,
+        timeout_graceful_shutdown=settings.finish_seconds,
     )
 
 

@@ -37,7 +37,7 @@ def create_app(settings: Settings, *, as_owner: bool = False) -> Litestar:
     async def lifespan(app: Litestar) -> AsyncIterator[None]:
         async with AsyncExitStack() as stack:
             app.state.settings = settings
-            app.state.pepper = settings.key_secret.get_secret_value().encode()
+            app.state.pepper = settings.pepper
             await (_open_as_owner if as_owner else _open)(app.state, settings, stack)
             yield
 

@@ -126,8 +126,11 @@ class ErrorCode(StrEnum):
     TOO_MANY_CONNECTIONS = "too_many_connections"
     TOO_COSTLY = "too_costly"
     DATABASE_UNAVAILABLE = "database_unavailable"
+    SERVICE_READ_ONLY = "service_read_only"
+    SCHEMA_OUTDATED = "schema_outdated"
     EMBEDDER_UNAVAILABLE = "embedder_unavailable"
     BUSY = "busy"
+    DRAINING = "draining"
     INTERNAL = "internal_error"
 
 

@@ -188,6 +188,29 @@ class TestPostgreSQL:
         assert await recalled(gateway, http, "early")
         await remember_and_find(gateway, http, "restored")
 
+    async def test_while_it_takes_no_writes_reading_goes_on(
+        self, gateway: RunningGateway, http: httpx2.AsyncClient, own_postgres: LocalPostgres
+    ) -> None:
+        """The read-only mode of docs/operations.md: on connections that are open already, too."""
+        await remember_and_find(gateway, http, "early")
+        try:
+            await administered(own_postgres, "ALTER SYSTEM SET default_transaction_read_only = on")
+            await eventually(lambda: told_read_only(http))
+            posted = await http.post("/v1/graphs/default/memories", json={"items": [{"text": "late"}]})
+            assert (posted.status_code, posted.json()["code"]) == (503, "service_read_only")
+            assert "retry-after" in posted.headers
+            keyed = {"Idempotency-Key": "once"}
+            posted = await http.post("/v1/graphs/default/memories", json={"items": [{"text": "late"}]}, headers=keyed)
+            assert (posted.status_code, posted.json()["code"]) == (503, "service_read_only")
+            assert await recalled(gateway, http, "early")
+            for path in ("/v1/graphs", "/v1/graphs/default", "/health/ready"):
+                assert (await http.get(path)).status_code == 200, path
+        finally:
+            await administered(own_postgres, "ALTER SYSTEM RESET default_transaction_read_only")
+        await eventually(lambda: written(http))
+        assert not await recalled(gateway, http, "late")
+        await remember_and_find(gateway, http, "restored")
+
     @pytest.mark.parametrize("revision", MODES)
     async def test_every_tool_tells_in_its_dialect_that_it_is_away(
         self, gateway: RunningGateway, key: str, own_postgres: LocalPostgres, revision: str
@@ -303,6 +326,23 @@ async def abandon(gateway: RunningGateway, key: str, revision: str) -> None:
             raise AssertionError("it did not have to wait")
 
 
+async def administered(server: LocalPostgres, statement: str) -> None:
+    """Change a setting of the server, for the sessions that are open, too."""
+    administrator = await asyncpg.connect(server.url())
+    await administrator.execute("SET default_transaction_read_only = off")
+    await administrator.execute(statement)
+    await administrator.execute("SELECT pg_reload_conf()")
+    await administrator.close()
+
+
+async def told_read_only(http: httpx2.AsyncClient) -> bool:
+    return await add(http, 1) == "service_read_only"
+
+
+async def written(http: httpx2.AsyncClient) -> bool:
+    return await add(http, 2) is None
+
+
 async def remember(gateway: RunningGateway, http: httpx2.AsyncClient, text: str) -> None:
     result = await gateway.call(http, "remember", {"items": [{"text": text}]}, path="/mcp")
     assert not result["isError"], result
@@ -335,7 +375,7 @@ async def add(http: httpx2.AsyncClient, number: int) -> str | None:
 
 def told_away(tool: ToolSpec, result: CallToolResult) -> None:
     """The tool must say that the database is away as its toolset says errors."""
-    assert error_of(result) == {"code": "database_unavailable"}, tool.name
+    assert error_of(result) == {"code": "database_unavailable", "retry_after": 2}, tool.name
     if "facts" in tool.toolsets:
         assert (result.structured_content or {})["error_code"] == "connection_error", tool.name
         assert (result.structured_content or {})["success"] is False

@@ -27,8 +27,9 @@ from recollect.platform.db import Database
 from recollect.platform.sql import Query
 from recollect.settings import Settings
 from recollect_gateway.app import create_app
+from recollect_gateway.draining import Drain
 from recollect_gateway.mcp_endpoint.errors import ERROR_META
-from recollect_gateway.server import GatewayServer, drain_of, server_config
+from recollect_gateway.server import GatewayServer, server_config
 from tests.support.timeouts import MAX_WAIT_SECONDS
 
 T = TypeVar("T")
@@ -126,8 +127,8 @@ def serving(settings: Settings, app: Any = None) -> Iterator[RunningGateway]:
         listening = RunningGateway(f"http://127.0.0.1:{listener.getsockname()[1]}")
         settings = settings.model_copy(update={"public_url": settings.public_url or listening.url})
         app = app or create_app(settings)
-        drain = drain_of(app) if isinstance(app, Litestar) else lambda: None
-        server = GatewayServer(server_config(app, settings), drain)
+        drain = (app.state.get("drain") if isinstance(app, Litestar) else None) or Drain()
+        server = GatewayServer(server_config(app, settings, drain), drain, settings.drain_seconds)
         thread = threading.Thread(target=server.run, args=([listener],), name="gateway")
         thread.start()
         try:
@@ -227,10 +228,10 @@ async def refused(client: Client, tool: str, /, **arguments: Any) -> tuple[str, 
     return error_of(result)["code"], text_of(result)
 
 
-def error_of(result: CallToolResult) -> dict[str, str]:
+def error_of(result: CallToolResult) -> dict[str, Any]:
     """The code, and the path where there is one, of a tool error."""
     assert result.is_error
-    error: dict[str, str] = (result.meta or {})[ERROR_META]
+    error: dict[str, Any] = (result.meta or {})[ERROR_META]
     return error
 
 
@@ -256,3 +257,12 @@ async def eventually(
         assert time.monotonic() < give_up, f"still not so after {seconds} s"
         await asyncio.sleep(pause)
         pause = min(2 * pause, every)
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    """As `eventually`, for what is asked at once."""
+
+    async def asked() -> bool:
+        return holds()
+
+    await eventually(asked)

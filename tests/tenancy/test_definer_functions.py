@@ -40,6 +40,7 @@ FUNCTIONS = {
     "tenants_with_due_deliveries()": {"tenant_id"},
     "tenants_with_old_deliveries(kept interval)": {"tenant_id"},
     "tenants_with_compaction_to_check()": {"tenant_id"},
+    "missing_migrations(wanted text[])": {"name"},
     "waiting_work(most bigint)": {"queue", "waiting", "oldest_seconds"},
     "forget_statistics(among text[])": {"forget_statistics"},
     "find_person(person_email text)": {"id", "email", "name", "password_hash"},

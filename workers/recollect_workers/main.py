@@ -8,22 +8,26 @@ from contextlib import AsyncExitStack
 import structlog
 from opentelemetry.instrumentation.utils import suppress_instrumentation
 
-from recollect.errors import RecollectError
+from recollect.errors import RecollectError, Unavailable
 from recollect.platform.cache import connect_redis
 from recollect.platform.change_stream import ChangePublisher
 from recollect.platform.db import APP_ROLE, Database
 from recollect.platform.embedding import create_embedder, create_previous_embedder
 from recollect.platform.outbound import Outbound
 from recollect.platform.queue import Wakeups
+from recollect.platform.schema.service import SchemaCheck
 from recollect.platform.telemetry import configure_logging, configure_tracing
 from recollect.settings import Settings
 from recollect_workers.context import Kind, WorkerContext
 from recollect_workers.kinds import known_kinds
-from recollect_workers.schedule import repeat, scheduled_jobs
+from recollect_workers.schedule import pause, repeat, scheduled_jobs
 from recollect_workers.wakeups import serve_wakeups
 
 GRACE_SECONDS = 5.0
 """How long the batch in hand may still take after SIGTERM."""
+
+SCHEMA_SECONDS = 1.0
+"""How often a worker asks whether the database was migrated."""
 
 log = structlog.get_logger(__name__)
 
@@ -83,12 +87,26 @@ async def run(settings: Settings, stopping: asyncio.Event, more: Mapping[str, Ki
             settings, database, embedder, wakeups, stopping, kinds, previous=previous, outbound=outbound
         )
         log.info("worker started", embedder=embedder.model)
+        await wait_for_schema(context)
         # Looking for work is not traced, only the work: jobs start spans of their own.
         with suppress_instrumentation():
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(serve_wakeups(context, redis))
                 for regular in scheduled_jobs(context):
                     tasks.create_task(repeat(context, regular))
+
+
+async def wait_for_schema(context: WorkerContext) -> None:
+    """Return once the database is as new as this worker, or the worker is to stop; why it waits is logged once."""
+    schema, said = SchemaCheck(context.database), ""
+    while not context.stopping.is_set():
+        try:
+            await schema.require_current()
+            return
+        except Unavailable as error:
+            if str(error) != said:
+                log.warning("waiting for the database", reason=(said := str(error)))
+            await pause(context, SCHEMA_SECONDS)
 
 
 def _on_signal(stopping: asyncio.Event, limit: asyncio.Timeout) -> None:

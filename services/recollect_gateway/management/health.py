@@ -3,8 +3,11 @@
 from litestar import Controller, get
 from litestar.datastructures import State
 
+from recollect.errors import ErrorCode, Unavailable
 from recollect.platform.db import Database
+from recollect.platform.schema.service import SchemaCheck
 from recollect_gateway.admission import by_address
+from recollect_gateway.draining import Drain
 
 
 class HealthController(Controller):
@@ -20,7 +23,15 @@ class HealthController(Controller):
 
     @get("/ready", guards=[by_address("ready", lambda settings: settings.public_requests_per_minute)])
     async def ready(self, state: State) -> dict[str, str]:
-        """The database answers; 503 while it does not. Redis may be away: calls go on without it."""
+        """It may be given requests; 503 while it may not: the database is away or older than this version, or it stops.
+
+        Redis may be away: calls go on without it.
+        """
+        drain: Drain = state.drain
+        if drain.begun:
+            raise Unavailable("This gateway stops. Ask another one.", code=ErrorCode.DRAINING)
+        schema: SchemaCheck = state.schema
+        await schema.require_current()
         db: Database = state.db
         await db.ping()
         return {"status": "ok"}

@@ -1,8 +1,8 @@
 """How errors leave through MCP: one place.
 
 What a tool refuses is a tool error, so that a model reads it and mends its call; the code and the path travel in
-`_meta`, all `paths` where there are several. What is no tool call is answered by an error of the protocol. Faults of
-ours are logged whole and told as one plain sentence.
+`_meta`, all `paths` where there are several, and `retry_after` (seconds) where the call may be sent again. What is no
+tool call is answered by an error of the protocol. Faults of ours are logged whole and told as one plain sentence.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,7 +13,10 @@ import structlog
 from mcp.shared.exceptions import MCPError
 from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, CallToolResult, TextContent
 
-from recollect.errors import ErrorCode, InvalidInputs, RecollectError, Unavailable
+from recollect.errors import ErrorCode, InvalidInputs, RecollectError, TooManyRequests, Unavailable
+
+RETRY_SECONDS = 2
+"""As `Retry-After` of the management API."""
 
 ERROR_META = "dev.recollect/error"
 OURS = "Something went wrong on our side. Try again; if it stays, tell an operator."
@@ -24,7 +27,8 @@ log = structlog.get_logger(__name__)
 def tool_error(error: Exception) -> CallToolResult:
     """An error as the result of a tool call."""
     if isinstance(error, RecollectError):
-        return _result(str(error), error.code, [fault.path for fault in _faults(error) if fault.path])
+        paths = [fault.path for fault in _faults(error) if fault.path]
+        return _result(str(error), error.code, paths, retry_after=_retry_after(error))
     log.error("tool failed", exc_info=error)
     return _result(OURS, ErrorCode.INTERNAL, [])
 
@@ -58,8 +62,20 @@ def _faults(error: RecollectError) -> Sequence[RecollectError]:
     return error.faults if isinstance(error, InvalidInputs) else (error,)
 
 
-def _result(text: str, code: ErrorCode, paths: Sequence[str]) -> CallToolResult:
+def _retry_after(error: RecollectError) -> int | None:
+    """In how many seconds the same call may be sent again; None where that would change nothing."""
+    match error:
+        case TooManyRequests():
+            return error.seconds
+        case Unavailable():
+            return RETRY_SECONDS
+    return None
+
+
+def _result(text: str, code: ErrorCode, paths: Sequence[str], retry_after: int | None = None) -> CallToolResult:
     meta: dict[str, Any] = {"code": str(code)}
+    if retry_after is not None:
+        meta["retry_after"] = retry_after
     if paths:
         meta["path"] = paths[0]
     if len(paths) > 1:

@@ -19,7 +19,7 @@ AUDIENCE = "recollect"
 
 def sealed_state(settings: Settings) -> RequestStateBoundary:
     """What seals each state that goes out, and opens each that comes back: on any gateway with the same secret."""
-    secret = settings.key_secret.get_secret_value().encode()
+    secret = settings.pepper
     key = HKDF(hashes.SHA256(), length=32, salt=None, info=b"recollect request state").derive(secret)
     security = RequestStateSecurity(keys=[key], ttl=STATE_SECONDS, bind_principal=_principal)
     return RequestStateBoundary(security, default_audience=AUDIENCE)

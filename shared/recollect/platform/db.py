@@ -8,8 +8,8 @@ import asyncio
 import copy
 import math
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from typing import Any, Protocol
 from uuid import UUID
 
@@ -273,6 +273,8 @@ class Database:
             except BaseException as error:
                 await _roll_back(connection)
                 self._raise_suspended(error)
+                if not read_only:
+                    _raise_service_read_only(error)
                 raise
             if not keep:
                 return
@@ -291,7 +293,8 @@ class Database:
         """A session of no tenant: row-level security shows it no rows, only the SECURITY DEFINER functions answer."""
         acquiring = self._reserved.acquire(timeout=self._acquire_seconds)
         async with translated_errors(), used_connection("reserved", acquiring) as connection:
-            yield Session(connection)
+            with _writing():
+                yield Session(connection)
 
     @asynccontextmanager
     async def personal(self, person_id: UUID) -> AsyncIterator[Session]:
@@ -301,7 +304,8 @@ class Database:
         """
         async with self._connection_of(person_id) as connection, connection.transaction():
             await connection.execute(_SET_PERSON, str(person_id))
-            yield Session(connection)
+            with _writing():
+                yield Session(connection)
 
     @asynccontextmanager
     async def writing(self, caller: Caller, graph: str, *, keep: bool = True) -> AsyncIterator[Transaction]:
@@ -410,6 +414,9 @@ def translate(error: BaseException) -> RecollectError | None:
             return Unavailable("The database is busy. Try again in a moment.", code=ErrorCode.BUSY)
         case asyncpg.PostgresConnectionError() | asyncpg.OperatorInterventionError() | OSError():
             return Unavailable("The database is away. Try again in a moment.")
+        case asyncpg.TargetServerAttributeNotMatched():
+            # Of several servers that the address names, each that answers is a standby: until one is promoted.
+            return Unavailable("The database takes no writes yet. Try again in a moment.")
         case asyncpg.InvalidAuthorizationSpecificationError():
             return Unavailable("The database refuses our login: check RECOLLECT_DATABASE_URL.")
         case asyncpg.CharacterNotInRepertoireError() | asyncpg.UntranslatableCharacterError():
@@ -443,6 +450,24 @@ def session_settings(role: str, settings: Settings) -> dict[str, str]:
     }
 
 
+@contextmanager
+def _writing() -> Iterator[None]:
+    """For statements that may write: where PostgreSQL takes no writes, the service is read-only."""
+    try:
+        yield
+    except asyncpg.ReadOnlySQLTransactionError as error:
+        _raise_service_read_only(error)
+
+
+def _raise_service_read_only(error: BaseException) -> None:
+    """Raise Unavailable where a write met a server that takes none: its operator's doing, or a standby."""
+    if isinstance(error, asyncpg.ReadOnlySQLTransactionError):
+        raise Unavailable(
+            "This service is read-only for the moment: nothing was written. Reading goes on. Try again later.",
+            code=ErrorCode.SERVICE_READ_ONLY,
+        ) from error
+
+
 async def _roll_back(connection: PoolConnectionProxy) -> None:
     """End a transaction, whatever became of it.
 
@@ -471,8 +496,12 @@ def _end(keep: bool, read_only: bool, asks: bool) -> str:
 
 
 async def register_types(connection: asyncpg.Connection) -> None:
-    """Teach a connection vectors, and JSON by msgspec."""
-    await register_vector(connection)
+    """Teach a connection vectors, and JSON by msgspec; raises Unavailable where the database was never migrated."""
+    try:
+        await register_vector(connection)
+    except ValueError as error:
+        never = "The database was never migrated: it has no type `vector`. Run `recollect migrate`."
+        raise Unavailable(never, code=ErrorCode.SCHEMA_OUTDATED) from error
     await connection.set_type_codec(
         "jsonb",
         schema="pg_catalog",

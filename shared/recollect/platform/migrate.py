@@ -28,6 +28,9 @@ ROLES = {
     "recollect_maintenance": "the worker's connection that builds indexes",
 }
 EXTENSIONS = ("vector", "pg_trgm", "btree_gin")
+OLDEST_POSTGRESQL = 15
+"""The oldest that squawk holds migrations to (.squawk.toml)."""
+
 OLDEST_PGVECTOR = (0, 8)
 """The first release whose vector indexes search on (hnsw.iterative_scan) where a filter leaves too little."""
 
@@ -69,6 +72,7 @@ async def migrate(url: str, *, lock_timeout_seconds: float = 10.0) -> list[str]:
     roles, or is `recollect_owner` in a database that was prepared before. Raises Unavailable or MigrationFailed.
     """
     async with _locked_connection(url, lock_timeout_seconds) as connection:
+        _require_postgresql(connection.get_server_version().major)
         await _prepare(connection)
         await _require_pgvector(connection)
         await _forbid_temporary(connection)
@@ -112,6 +116,11 @@ async def _prepare(connection: asyncpg.Connection) -> None:
         raise MigrationFailed(
             "The first migration needs a login that may create roles and extensions. Run it once as an administrator."
         ) from error
+
+
+def _require_postgresql(major: int) -> None:
+    if major < OLDEST_POSTGRESQL:
+        raise MigrationFailed(f"PostgreSQL {OLDEST_POSTGRESQL} or newer is needed; this server is {major}.")
 
 
 async def _require_pgvector(connection: asyncpg.Connection) -> None:

@@ -87,6 +87,20 @@ class EdgeSettings(BaseSettings):
         description="How long a connection is kept that asks nothing. Longer than the proxy in front keeps it: else a "
         "request may meet a connection that is being closed.",
     )
+    drain_seconds: float = Field(
+        default=5.0,
+        ge=0,
+        le=600,
+        description="How long a gateway serves on after SIGTERM while its readiness fails and each answer ends its "
+        "connection: longer than whatever stands in front takes to notice. SIGINT ends that at once.",
+    )
+    finish_seconds: int = Field(
+        default=20,
+        ge=1,
+        le=600,
+        description="How long calls under way may take to end after that, before they are cut off. Both together stay "
+        "below what kills the process (30 s in Kubernetes, unless told otherwise).",
+    )
     failed_keys_per_minute: int = Field(
         default=60,
         ge=1,

@@ -3,6 +3,8 @@
 from pydantic import Field, SecretStr
 from pydantic_settings import BaseSettings
 
+from recollect.peppers import Pepper
+
 DEVELOPMENT_SECRET = "recollect-development-only"  # noqa: S105 - refused by the gateway beyond loopback
 
 
@@ -47,5 +49,17 @@ class StorageSettings(BaseSettings):
         default=SecretStr(DEVELOPMENT_SECRET),
         description="Keys the hashes under which API keys are stored. Set 32 random bytes or more in production "
         "and keep them, alike for gateways and workers: changing it makes every key void, and secrets of webhooks "
-        "unreadable.",
+        "unreadable, unless it is accepted for a while: `RECOLLECT_ACCEPTED_KEY_SECRETS`.",
     )
+    accepted_key_secrets: list[SecretStr] = Field(
+        default=[],
+        max_length=4,
+        description="Secrets that are accepted beside `RECOLLECT_KEY_SECRET` while it is replaced, as JSON. What is "
+        "found under one of them costs another round trip; API keys are hashed anew when they are used.",
+    )
+
+    @property
+    def pepper(self) -> Pepper:
+        """The secret, with those that are accepted beside it."""
+        others = [secret.get_secret_value().encode() for secret in self.accepted_key_secrets]
+        return Pepper.of(self.key_secret.get_secret_value().encode(), others)

@@ -141,7 +141,7 @@ async def _deliver(context: WorkerContext, tenant_id: UUID, message: Message) ->
 async def attempt(context: WorkerContext, tenant_id: UUID, message: Message) -> Outcome:
     """Send a delivery once; how that ended."""
     assert context.outbound is not None
-    cipher = cipher_of(context.settings.key_secret.get_secret_value().encode())
+    cipher = cipher_of(context.settings.pepper)
     try:
         headers = signed_headers(message, cipher, tenant_id, datetime.now(UTC))
     except ValueError:

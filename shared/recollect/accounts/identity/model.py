@@ -118,6 +118,11 @@ def hash_secret(secret: str, pepper: bytes) -> bytes:
     return hmac.digest(pepper, secret.encode(), hashlib.sha256)
 
 
+def fingerprint_of(pepper: bytes) -> bytes:
+    """Which secret keys are hashed with, without telling anything of it."""
+    return hmac.digest(pepper, b"recollect fingerprint of keys", hashlib.sha256)[:8]
+
+
 def hint_of(secret: str) -> str:
     """What is shown of a key in lists."""
     return f"{secret[: secret.rindex('_') + 1]}…{secret[-4:]}"

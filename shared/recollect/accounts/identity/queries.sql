@@ -12,9 +12,9 @@ FROM find_api_key(:key_hash);
 -- name: insert_api_key
 -- A new key.
 INSERT INTO api_keys (tenant_id, id, name, kind, hash, hint, scopes, graph_ids, default_graph_id, created_by, expires_at,
-    toolsets, requests_per_minute)
+    toolsets, requests_per_minute, hashed_with)
 VALUES (:tenant_id, :id, :name, :kind, :key_hash, :hint, :scopes, :graph_ids, :default_graph_id, :subject, :expires_at,
-    :toolsets, :requests_per_minute)
+    :toolsets, :requests_per_minute, :hashed_with)
 RETURNING -- include: key
 ;
 
@@ -50,6 +50,11 @@ UPDATE api_keys SET revoked_at = coalesce(revoked_at, clock_timestamp())
 WHERE tenant_id = :tenant_id AND id = :key_id
 RETURNING -- include: key
 ;
+
+-- name: rehash_api_key
+-- Store a key's hash under another secret, where that is not done yet.
+UPDATE api_keys SET hash = :key_hash, hashed_with = :hashed_with
+WHERE tenant_id = :tenant_id AND id = :key_id AND (hash <> :key_hash OR hashed_with IS DISTINCT FROM :hashed_with);
 
 -- name: touch_api_keys
 -- Note when keys were used, where that is :every later than what is known. A key that another gateway is noting is left to

@@ -1,6 +1,7 @@
 """Use cases of identity: turn a credential into a Caller; create, list and revoke keys."""
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
@@ -11,7 +12,17 @@ from recollect.accounts.identity import model, store
 from recollect.accounts.identity.model import KIND_SCOPES, ApiKey, IssuedKey, NewKey
 from recollect.accounts.identity.store import KeyRecord
 from recollect.caller import Caller, Check, Rates, Scope, unconditional
-from recollect.errors import Conflict, ErrorCode, Forbidden, InvalidInput, NotFound, TenantSuspended, Unauthenticated
+from recollect.errors import (
+    Conflict,
+    ErrorCode,
+    Forbidden,
+    InvalidInput,
+    NotFound,
+    TenantSuspended,
+    Unauthenticated,
+    Unavailable,
+)
+from recollect.peppers import found_under, others_of
 from recollect.platform.db import Database, Transaction
 from recollect.printable import controls
 from recollect.times import storable
@@ -30,6 +41,9 @@ MAX_OVERLAP = timedelta(days=30)
 
 REPORTED = "reported"
 """The subject of whoever reports a key that leaked."""
+
+REHASHED = "rehashed"
+"""The subject of whoever stores a key's hash anew."""
 
 REFUSAL = "A valid API key is needed: Authorization: Bearer rcl_…"
 """What is told for every credential that does not hold: no hint why."""
@@ -50,6 +64,8 @@ async def authenticate(db: Database, secret: str, *, pepper: bytes, note_use: No
         raise Unauthenticated(REFUSAL)
     if record.tenant_status != "active":
         raise TenantSuspended(REFUSAL)
+    if others_of(pepper) and (record.last_used_at is None or record.last_used_at < now - TOUCH_EVERY):
+        await _hash_anew(db, record, secret, pepper)
     if note_use is not None and (record.last_used_at is None or record.last_used_at < now - TOUCH_EVERY):
         note_use(record.tenant_id, record.id, now)
     return _caller(record)
@@ -82,7 +98,12 @@ async def _issue(tx: Transaction, new: NewKey, *, pepper: bytes) -> IssuedKey:
     _require_toolsets(tx.caller, new)
     secret = model.generate_secret(new.kind)
     key = await store.insert_key(
-        tx, new, scopes=scopes, key_hash=model.hash_secret(secret, pepper), hint=model.hint_of(secret)
+        tx,
+        new,
+        scopes=scopes,
+        key_hash=model.hash_secret(secret, pepper),
+        hint=model.hint_of(secret),
+        hashed_with=model.fingerprint_of(pepper),
     )
     return IssuedKey(key, secret)
 
@@ -192,12 +213,25 @@ async def _find(db: Database, secret: str, pepper: bytes) -> KeyRecord | None:
     if not model.is_well_formed(secret):
         return None
     async with db.system() as session:
-        return await store.find_key(session, model.hash_secret(secret, pepper))
+        return await found_under(pepper, lambda each: store.find_key(session, model.hash_secret(secret, each)))
+
+
+async def _hash_anew(db: Database, record: KeyRecord, secret: str, pepper: bytes) -> None:
+    """Store the key's hash under the secret of now, while others are accepted; it holds, also where that fails."""
+    with suppress(Unavailable):
+        async with db.transaction(_of_service(record, REHASHED)) as tx:
+            await store.rehash_key(
+                tx, record.id, key_hash=model.hash_secret(secret, pepper), hashed_with=model.fingerprint_of(pepper)
+            )
 
 
 def _reporting(record: KeyRecord, address: str | None) -> Caller:
     """Whoever reports a key of the tenant, also of one that is suspended."""
-    return Caller(record.tenant_id, record.tenant, REPORTED, frozenset(), address=address, of_service=True)
+    return _of_service(record, REPORTED, address)
+
+
+def _of_service(record: KeyRecord, subject: str, address: str | None = None) -> Caller:
+    return Caller(record.tenant_id, record.tenant, subject, frozenset(), address=address, of_service=True)
 
 
 def _holds(record: KeyRecord, now: datetime) -> bool:

@@ -43,7 +43,14 @@ async def find_key(session: Session, key_hash: bytes) -> KeyRecord | None:
     return KeyRecord(**row) if row else None
 
 
-async def insert_key(tx: Transaction, new: NewKey, *, scopes: list[str], key_hash: bytes, hint: str) -> ApiKey:
+async def rehash_key(tx: Transaction, key_id: UUID, *, key_hash: bytes, hashed_with: bytes) -> None:
+    """Store the hash of a key under another secret, where that is not done yet."""
+    await tx.execute(queries.rehash_api_key, key_id=key_id, key_hash=key_hash, hashed_with=hashed_with)
+
+
+async def insert_key(
+    tx: Transaction, new: NewKey, *, scopes: list[str], key_hash: bytes, hint: str, hashed_with: bytes
+) -> ApiKey:
     """Store a new key."""
     row = await tx.fetchrow(
         queries.insert_api_key,
@@ -51,6 +58,7 @@ async def insert_key(tx: Transaction, new: NewKey, *, scopes: list[str], key_has
         name=new.name,
         kind=new.kind,
         key_hash=key_hash,
+        hashed_with=hashed_with,
         hint=hint,
         scopes=scopes,
         graph_ids=new.graph_ids,

@@ -25,7 +25,7 @@ async def invite_and_tell(
 
     Raises as `members.invite` does.
     """
-    pepper = settings.key_secret.get_secret_value().encode()
+    pepper = settings.pepper
     async with db.transaction(caller) as tx:
         issued = await members.invite(tx, email, role, pepper=pepper)
         may_send = mailer is not None and await members.claim_mail(

@@ -19,6 +19,7 @@ from recollect.accounts.members.model import (
 from recollect.accounts.people.model import Person, PersonSession, normalized_email
 from recollect.caller import Caller, Check, Role, Scope, unconditional
 from recollect.errors import Conflict, ErrorCode, Forbidden, NotFound
+from recollect.peppers import found_under
 from recollect.platform.db import Database, Transaction
 
 INVITATION_LIFETIME = timedelta(days=7)
@@ -119,7 +120,7 @@ async def open_invitation(db: Database, secret: str, *, pepper: bytes) -> OpenIn
     record = None
     if secret and len(secret) <= MAX_SECRET:
         async with db.system() as session:
-            record = await store.find_invitation(session, hash_secret(secret, pepper))
+            record = await found_under(pepper, lambda each: store.find_invitation(session, hash_secret(secret, each)))
     if (
         record is None
         or record.tenant_status != "active"

@@ -3,12 +3,13 @@
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
-from recollect.accounts.identity.model import generate_secret, hash_secret, hint_of, kind_of
+from recollect.accounts.identity.model import fingerprint_of, generate_secret, hash_secret, hint_of, kind_of
 from recollect.accounts.operator_keys import store
 from recollect.accounts.operator_keys.model import KIND, MAX_LIFETIME, MAX_NAME, SUBJECT, OperatorKey
 from recollect.accounts.operator_log import service as log
 from recollect.accounts.operator_log.model import OperatorAction
 from recollect.errors import ErrorCode, InvalidInput, NotFound, Unauthenticated
+from recollect.peppers import found_under
 from recollect.platform.db import Operator, Session
 from recollect.printable import controls
 
@@ -52,7 +53,14 @@ async def revoke_key(operator: Operator, key_id: UUID) -> OperatorKey:
 
 async def authenticate(session: Session, secret: str, *, pepper: bytes) -> str:
     """The actor that a key stands for. Raises Unauthenticated, alike for every reason."""
-    found = await store.find_key(session, hash_secret(secret, pepper)) if kind_of(secret) == KIND else None
+    found = None
+    if kind_of(secret) == KIND:
+        found = await found_under(pepper, lambda each: store.find_key(session, hash_secret(secret, each)))
     if found is None or not found.holds(datetime.now(UTC)):
         raise Unauthenticated(REFUSAL)
     return f"{SUBJECT}{found.id}"
+
+
+async def count_hashed_keys(operator: Operator, *, pepper: bytes) -> tuple[int, int]:
+    """How many API keys that hold, of all tenants, are hashed with the secret of now, and how many may not be."""
+    return await store.count_hashed_keys(operator, hashed_with=fingerprint_of(pepper))

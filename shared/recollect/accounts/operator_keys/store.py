@@ -35,3 +35,10 @@ async def find_key(session: Session, key_hash: bytes) -> FoundKey | None:
     """The key with this hash; None if there is none."""
     row = await session.fetchrow(queries.find_operator_key, key_hash=key_hash)
     return FoundKey(**row) if row else None
+
+
+async def count_hashed_keys(operator: Operator, *, hashed_with: bytes) -> tuple[int, int]:
+    """How many API keys that hold are hashed with a secret, and how many with another or an unknown one."""
+    row = await operator.fetchrow(queries.count_hashed_keys, hashed_with=hashed_with)
+    assert row is not None
+    return row["with_it"], row["without_it"]

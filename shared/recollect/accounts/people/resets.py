@@ -12,6 +12,7 @@ from recollect.accounts.people.breached import BreachedPasswords
 from recollect.accounts.people.model import Credentials, normalized_email
 from recollect.errors import NotFound
 from recollect.ids import new_id
+from recollect.peppers import found_under
 from recollect.platform.db import Database
 from recollect.platform.mail import Letter
 
@@ -55,7 +56,7 @@ async def open_reset(db: Database, secret: str, *, pepper: bytes) -> OpenReset:
     record = None
     if secret and len(secret) <= MAX_SECRET:
         async with db.system() as session:
-            record = await store.find_reset(session, hash_secret(secret, pepper))
+            record = await found_under(pepper, lambda each: store.find_reset(session, hash_secret(secret, each)))
     if record is None or record.expires_at <= datetime.now(UTC):
         raise _void()
     return OpenReset(record.id, record.person_id, record.email, record.name)

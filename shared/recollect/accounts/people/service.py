@@ -25,6 +25,7 @@ from recollect.accounts.people.model import (
 )
 from recollect.errors import Conflict, ErrorCode, Forbidden, InvalidInput, NotFound, Unauthenticated
 from recollect.ids import new_id
+from recollect.peppers import found_under
 from recollect.platform.db import Database, Session
 from recollect.printable import printable
 
@@ -121,7 +122,7 @@ async def session_of(db: Database, secret: str, *, pepper: bytes) -> PersonSessi
     if not secret or len(secret) > MAX_SECRET:
         return None
     async with db.system() as session:
-        record = await store.find_session(session, hash_secret(secret, pepper))
+        record = await found_under(pepper, lambda each: store.find_session(session, hash_secret(secret, each)))
     now = datetime.now(UTC)
     if record is None or record.revoked_at is not None:
         return None

@@ -41,6 +41,7 @@ from recollect.accounts.oauth.grants.store import AccessRecord, RefreshRecord
 from recollect.accounts.people.model import Membership
 from recollect.caller import ROLE_SCOPES, Caller, Rates
 from recollect.errors import ErrorCode, NotFound, TenantSuspended, Unauthenticated
+from recollect.peppers import found_under
 from recollect.platform.db import Database, Transaction
 
 REUSE, CLIENT, LIMIT = "reuse", "client", "limit"
@@ -84,7 +85,7 @@ async def find_tenant(db: Database, secret: str, *, pepper: bytes) -> UUID | Non
     if kind_of(secret) not in (CODE, ACCESS, REFRESH):
         return None
     async with db.system() as session:
-        return await store.find_tenant(session, hash_secret(secret, pepper))
+        return await found_under(pepper, lambda each: store.find_tenant(session, hash_secret(secret, each)))
 
 
 async def present_code(tx: Transaction, code: str, client_id: str, *, pepper: bytes) -> PresentedCode | None:
@@ -92,7 +93,7 @@ async def present_code(tx: Transaction, code: str, client_id: str, *, pepper: by
 
     One that was used before ends its grant.
     """
-    record = await store.hold_code(tx, hash_secret(code, pepper))
+    record = await found_under(pepper, lambda each: store.hold_code(tx, hash_secret(code, each)))
     if record is None or record.presented.standing.client_id != client_id:
         return None
     standing = record.presented.standing
@@ -118,7 +119,9 @@ async def present_refresh(
 
     One that was used before, and not just now, ends its grant.
     """
-    record = await store.hold_refresh_token(tx, hash_secret(token, pepper), grace=times.grace)
+    record = await found_under(
+        pepper, lambda each: store.hold_refresh_token(tx, hash_secret(token, each), grace=times.grace)
+    )
     if record is None or record.standing.client_id != client_id:
         return None
     if record.late:
@@ -144,7 +147,7 @@ async def authenticate(db: Database, secret: str, *, resource: str | None, peppe
     Raises Unauthenticated, alike for every reason, or Unavailable.
     """
     async with db.system() as session:
-        record = await store.find_access_token(session, hash_secret(secret, pepper))
+        record = await found_under(pepper, lambda each: store.find_access_token(session, hash_secret(secret, each)))
     if record is None or record.revoked_at is not None or record.expires_at <= datetime.now(UTC):
         raise Unauthenticated(REFUSAL)
     if record.resource != resource:
@@ -156,7 +159,8 @@ async def authenticate(db: Database, secret: str, *, resource: str | None, peppe
 
 async def introspect(tx: Transaction, token: str, client_id: str, *, pepper: bytes) -> TokenFacts | None:
     """What a token says that is this client's, and has not ended; None for every other one."""
-    found = await store.find_facts(tx, TokenKind(kind_of(token) or ""), hash_secret(token, pepper))
+    kind = TokenKind(kind_of(token) or "")
+    found = await found_under(pepper, lambda each: store.find_facts(tx, kind, hash_secret(token, each)))
     if found is None or found[0].client_id != client_id:
         return None
     facts, role = found

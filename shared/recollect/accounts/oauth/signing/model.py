@@ -46,6 +46,11 @@ class Vault:
         """Which secret it is, without telling anything of it."""
         return self.cipher.fingerprint
 
+    @property
+    def fingerprints(self) -> frozenset[bytes]:
+        """Those of all secrets of which it opens keys."""
+        return frozenset(cipher.fingerprint for cipher in (self.cipher, *self.cipher.others))
+
     def new_key(self) -> StoredKey:
         """A new signing key, to be stored."""
         made = ECKey.generate_key("P-256", private=True)

@@ -28,11 +28,17 @@ async def _signing_key(db: Database, vault: Vault) -> StoredKey:
     async with db.system() as session:
         keys = _own(await store.list_keys(session), vault)
         now = datetime.now(UTC)
-        if not keys or keys[0].created_at < now - ROTATED_AFTER:
+        if _is_due(keys, vault, now):
             await store.add_key(session, vault.new_key())
             keys = _own(await store.list_keys(session), vault)
     return next((key for key in keys if key.created_at < now - PUBLISHED_BEFORE_USE), keys[-1])
 
 
+def _is_due(keys: list[StoredKey], vault: Vault, now: datetime) -> bool:
+    """Whether a new key is to be made: there is none of the secret of now that is young."""
+    newest = next((key for key in keys if key.fingerprint == vault.fingerprint), None)
+    return newest is None or newest.created_at < now - ROTATED_AFTER
+
+
 def _own(keys: list[StoredKey], vault: Vault) -> list[StoredKey]:
-    return [key for key in keys if key.fingerprint == vault.fingerprint]
+    return [key for key in keys if key.fingerprint in vault.fingerprints]

@@ -1,0 +1,31 @@
+"""How a gateway stops: what is sent to it meanwhile is served, and whoever sends it is told to go elsewhere.
+
+On SIGTERM readiness fails first, and each answer ends its connection (`Connection: close`), while requests are served
+as before: a balancer takes a moment to notice. Then streams end, no connection is accepted any more, idle ones are
+closed, and calls under way have their time to end.
+"""
+
+from collections.abc import Callable
+
+from sse_starlette.sse import AppStatus
+
+
+class Drain:
+    """Whether this process is about to stop. `end_streams`: ends those that are open, once the process has any."""
+
+    def __init__(self) -> None:
+        self.begun = False
+        self.end_streams: Callable[[], None] = lambda: None
+
+    def begin(self) -> None:
+        """Fail readiness, and have each answer end its connection."""
+        self.begun = True
+
+
+def keep_answers_whole() -> None:
+    """Let no answer of MCP be cut off when a signal comes.
+
+    The SDK answers by sse-starlette, which watches the server's signals and ends every answer that it is sending, at
+    once: also those of calls that will be done in a moment. Streams are ended by `Drain`.
+    """
+    AppStatus.enable_automatic_graceful_drain = False

@@ -1,0 +1,11 @@
+"""Queries of the schema's version."""
+
+from recollect.platform.db import Session
+from recollect.platform.sql import Queries
+
+queries = Queries(__package__)
+
+
+async def missing_migrations(session: Session, *, wanted: list[str]) -> list[str]:
+    """Names of the wanted migrations that the database lacks."""
+    return [row["name"] for row in await session.fetch(queries.missing_migrations, wanted=wanted)]

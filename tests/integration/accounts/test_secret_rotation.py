@@ -1,0 +1,124 @@
+"""RECOLLECT_KEY_SECRET is replaced while both hold: keys, repeats, and what is encrypted; then the old one goes."""
+
+from uuid import uuid4
+
+import asyncpg
+import pytest
+from pydantic import SecretStr
+
+from recollect.accounts.identity import service as identity
+from recollect.accounts.identity.model import IssuedKey, NewKey, fingerprint_of, hash_secret, operator_caller
+from recollect.accounts.oauth.signing import service as signing
+from recollect.accounts.oauth.signing import store as signing_store
+from recollect.accounts.oauth.signing.model import Vault
+from recollect.accounts.operator_keys import service as operator_keys
+from recollect.caller import Caller
+from recollect.errors import Unauthenticated
+from recollect.peppers import Pepper, found_under
+from recollect.platform.db import Database, Operator
+from recollect.platform.encryption import Cipher
+from recollect.settings import Settings
+from tests.conftest import NewTenant
+from tests.support.gateway import serving
+
+OLD, NEW = b"an old secret of 32 bytes or more", b"a new secret of 32 bytes or more."
+BOTH = Pepper.of(NEW, [OLD])
+
+
+async def new_key(db: Database, caller: Caller, pepper: bytes) -> IssuedKey:
+    async with db.transaction(caller) as tx:
+        return await identity.create_key(tx, NewKey("test"), pepper=pepper)
+
+
+async def hash_of(owner: asyncpg.Connection, issued: IssuedKey) -> tuple[bytes, bytes]:
+    row = await owner.fetchrow("SELECT hash, hashed_with FROM api_keys WHERE id = $1", issued.key.id)
+    assert row is not None
+    return row["hash"], row["hashed_with"]
+
+
+async def test_a_key_is_hashed_anew_when_it_is_used_and_outlives_the_old_secret(
+    db: Database, caller: Caller, owner: asyncpg.Connection
+) -> None:
+    used, unused = await new_key(db, caller, OLD), await new_key(db, caller, OLD)
+    with pytest.raises(Unauthenticated):
+        await identity.authenticate(db, used.secret, pepper=NEW)
+    assert (await identity.authenticate(db, used.secret, pepper=BOTH)).tenant_id == caller.tenant_id
+    assert await hash_of(owner, used) == (hash_secret(used.secret, NEW), fingerprint_of(NEW))
+    assert (await identity.authenticate(db, used.secret, pepper=NEW)).tenant_id == caller.tenant_id
+    with pytest.raises(Unauthenticated):
+        await identity.authenticate(db, unused.secret, pepper=NEW)
+
+
+async def test_no_other_tenants_key_is_touched(
+    db: Database, caller: Caller, new_tenant: NewTenant, owner: asyncpg.Connection
+) -> None:
+    """The row is written as its own tenant's, whatever the secret it was found under."""
+    mine, theirs = await new_key(db, caller, OLD), await new_key(db, operator_caller(await new_tenant()), OLD)
+    before = await hash_of(owner, theirs)
+    assert (await identity.authenticate(db, mine.secret, pepper=BOTH)).tenant_id == caller.tenant_id
+    assert await hash_of(owner, theirs) == before
+    other = await identity.authenticate(db, theirs.secret, pepper=BOTH)
+    assert other.tenant_id not in (caller.tenant_id, None)
+
+
+async def test_the_count_tells_how_many_hang_on_the_old_one(db: Database, caller: Caller, operator: Operator) -> None:
+    alone = Pepper.of(uuid4().bytes, [OLD])  # A secret of this test's own: others make keys meanwhile.
+    key = await new_key(db, caller, OLD)
+    assert (await operator_keys.count_hashed_keys(operator, pepper=alone))[0] == 0
+    await identity.authenticate(db, key.secret, pepper=alone)
+    now, left = await operator_keys.count_hashed_keys(operator, pepper=alone)
+    assert now == 1
+    assert left > 0
+
+
+async def test_with_one_secret_a_key_is_looked_up_once() -> None:
+    asked: list[bytes] = []
+
+    async def find(secret: bytes) -> None:
+        asked.append(secret)
+
+    await found_under(NEW, find)
+    assert asked == [NEW]
+    await found_under(BOTH, find)
+    assert asked[1:] == [NEW, OLD]
+
+
+def test_what_was_encrypted_under_the_old_one_opens_and_the_new_one_encrypts() -> None:
+    old, both = Cipher.of(OLD, purpose="webhooks"), Cipher.of(BOTH, purpose="webhooks")
+    assert both.decrypt(old.encrypt(b"told", bound_to="a"), bound_to="a") == b"told"
+    assert Cipher.of(NEW, purpose="webhooks").decrypt(both.encrypt(b"told", bound_to="a"), bound_to="a") == b"told"
+    for wrong in (Cipher.of(BOTH, purpose="other"), Cipher.of(NEW, purpose="webhooks")):
+        with pytest.raises(ValueError, match="not of this secret"):
+            wrong.decrypt(old.encrypt(b"told", bound_to="a"), bound_to="a")
+
+
+async def test_a_new_signing_key_is_published_before_it_signs(db: Database) -> None:
+    """Until verifiers can know of it, the old secret's key signs on, which the new secret alone could not open."""
+    old, new = uuid4().bytes * 2, uuid4().bytes * 2
+    vault = Vault.of(Pepper.of(new, [old]))
+    await signing.sign(db, Vault.of(old), {"sub": "before"})
+    signed = await signing.sign(db, vault, {"sub": "after"})
+    assert signed.count(".") == 2
+    async with db.system() as session:
+        keys = [key for key in await signing_store.list_keys(session) if key.fingerprint in vault.fingerprints]
+    assert {key.fingerprint for key in keys} == vault.fingerprints, "one of each: the new one waits, published"
+    assert signed.split(".")[0] == (await signing.sign(db, Vault.of(old), {"sub": "x"})).split(".")[0]
+
+
+async def test_a_repeat_of_a_request_is_known_under_the_old_one(
+    db: Database, caller: Caller, settings: Settings
+) -> None:
+    old = settings.model_copy(update={"key_secret": SecretStr(OLD.decode())})
+    both = settings.model_copy(
+        update={"key_secret": SecretStr(NEW.decode()), "accepted_key_secrets": [SecretStr(OLD.decode())]}
+    )
+    key = (await new_key(db, caller, OLD)).secret
+    answers = []
+    for each in (old, both):
+        with serving(each) as gateway:
+            async with gateway.http(key) as http:
+                body = {"items": [{"text": "Bees make honey"}]}
+                answers.append(await http.post("/v1/graphs/g/memories", json=body, headers={"Idempotency-Key": "once"}))
+    assert [answer.status_code for answer in answers] == [200, 200]
+    assert answers[1].headers["idempotency-replayed"] == "true"
+    assert answers[1].content == answers[0].content

@@ -1,0 +1,64 @@
+"""A process serves once the database is as new as it is; newer is fine."""
+
+import asyncio
+from pathlib import Path
+
+import asyncpg
+import pytest
+
+from recollect.errors import ErrorCode, Unavailable
+from recollect.platform.db import Database
+from recollect.platform.migrate import Migration, migrations
+from recollect.platform.schema import service
+from recollect.platform.schema.service import SchemaCheck
+from recollect.settings import Settings
+from recollect_local.postgres import LocalPostgres
+from tests.support.gateway import serving
+from tests.support.workers import working
+
+NAMES = [migration.name for migration in migrations()]
+
+
+async def test_a_database_that_is_newer_will_do(db: Database) -> None:
+    await SchemaCheck(db, NAMES[:-1]).require_current()
+
+
+async def test_one_that_is_older_will_not_and_the_error_says_what_to_do(db: Database) -> None:
+    with pytest.raises(Unavailable, match=r"lacks 9998_of_tomorrow\. Run `recollect migrate`") as refused:
+        await SchemaCheck(db, [*NAMES, "9998_of_tomorrow", "9999_after"]).require_current()
+    assert refused.value.code is ErrorCode.SCHEMA_OUTDATED
+
+
+async def test_one_that_was_never_migrated_will_not(postgres: LocalPostgres, settings: Settings) -> None:
+    administrator = await asyncpg.connect(postgres.url())
+    await administrator.execute("CREATE DATABASE never_migrated TEMPLATE template0")
+    url = postgres.url().replace("/recollect?", "/never_migrated?")
+    async with Database.connect(url, settings=settings) as database:
+        with pytest.raises(Unavailable, match=r"was never migrated.*Run `recollect migrate`"):
+            await SchemaCheck(database).require_current()
+        empty = await asyncpg.connect(url)
+        await empty.execute("CREATE EXTENSION vector SCHEMA public")
+        await empty.close()
+        with pytest.raises(Unavailable, match=f"lacks {NAMES[-1]}"):
+            await SchemaCheck(database).require_current()
+    await administrator.execute("DROP DATABASE never_migrated WITH (FORCE)")
+    await administrator.close()
+
+
+async def test_a_gateway_is_not_ready_before(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(service, "migrations", lambda: [*migrations(), Migration("9999_of_tomorrow", "")])
+    with serving(settings) as gateway:
+        async with gateway.http() as http:
+            answer = await http.get("/health/ready")
+            assert (answer.status_code, answer.json()["code"]) == (503, "schema_outdated")
+            assert (await http.get("/health/live")).status_code == 200
+
+
+async def test_a_worker_waits_until_the_database_was_migrated(
+    settings: Settings, postgres: LocalPostgres, tmp_path: Path
+) -> None:
+    empty = settings.model_copy(update={"database_url": postgres.url().replace("/recollect?", "/postgres?")})
+    with working(empty, tmp_path) as worker:
+        await asyncio.to_thread(worker.wait_for, "waiting for the database")
+        assert worker.stop() == 0
+        assert not worker.lines("listening for wake-ups")

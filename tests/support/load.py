@@ -1,0 +1,166 @@
+"""Agents at work: calls of several tools and routes, one after the other, each of which must be answered.
+
+What was acknowledged is kept, to be looked for afterwards.
+"""
+
+import asyncio
+import json
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx2
+
+from recollect_gateway.mcp_endpoint.errors import ERROR_META
+from tests.support.balancer import NoGatewayError
+from tests.support.gateway import rpc_answer, rpc_headers, until
+from tests.support.timeouts import MAX_WAIT_SECONDS
+
+GRAPHS = 2
+"""Graphs that the agents share, so that they wait for one another."""
+
+
+class CallFailed(Exception):
+    """A call that was not answered as it should be. `code` empty: no answer came, or none of ours.
+
+    `may_be_repeated`: the answer says in how many seconds. `went_unsent`: the balancer knew no gateway that is ready.
+    """
+
+    def __init__(
+        self, what: str, code: str, detail: str, *, may_be_repeated: bool = False, went_unsent: bool = False
+    ) -> None:
+        super().__init__(f"{what}: {code or 'no answer'}: {detail}")
+        self.code, self.may_be_repeated, self.went_unsent = code, may_be_repeated, went_unsent
+
+
+@dataclass(slots=True)
+class Load:
+    """What the agents did. `repeats`: a call that fails is sent again until it is answered."""
+
+    http: httpx2.AsyncClient
+    repeats: bool = False
+    calls: Counter[str] = field(default_factory=Counter)
+    failures: list[CallFailed] = field(default_factory=list)
+    facts: list[str] = field(default_factory=list)
+    entities: list[str] = field(default_factory=list)
+    observations: list[str] = field(default_factory=list)
+
+    @asynccontextmanager
+    async def at_work(self, agents: int) -> AsyncIterator["Load"]:
+        """So many agents, until the block ends; each ends the call that it has in hand."""
+        stopping = asyncio.Event()
+        work = [asyncio.create_task(self._agent(number, stopping)) for number in range(agents)]
+        try:
+            yield self
+        finally:
+            stopping.set()
+            await asyncio.gather(*work)
+
+    async def wait_for(self, more: int) -> None:
+        """Return when so many more calls were answered."""
+        wanted = self.calls.total() + more
+        await until(lambda: self.calls.total() >= wanted)
+
+    async def _agent(self, number: int, stopping: asyncio.Event) -> None:
+        graph, turn = f"load-{number % GRAPHS}", 0
+        while not stopping.is_set():
+            turn += 1
+            for step in self._steps(graph, f"a{number}t{turn}"):
+                await self._answered(step, stopping)
+
+    def _steps(self, graph: str, word: str) -> list[Callable[[], Awaitable[None]]]:
+        fact, observation = f"{word} is said of bees", f"{word} was seen"
+
+        async def remember() -> None:
+            await self.tool("remember", {"graph": graph, "items": [{"text": fact}]})
+            self.facts.append(fact)
+
+        async def create() -> None:
+            entity = {"name": word, "entityType": "thing", "observations": []}
+            await self.tool("create_entities", {"graph": graph, "entities": [entity]}, "/mcp/x/memory")
+            self.entities.append(word)
+
+        async def observe() -> None:
+            said = {"graph": graph, "observations": [{"entityName": word, "contents": [observation]}]}
+            await self.tool("add_observations", said, "/mcp/x/memory")
+            self.observations.append(observation)
+
+        async def post() -> None:
+            text = f"{word} was posted"
+            await self._request("POST", f"/v1/graphs/{graph}/memories", {"items": [{"text": text}]}, key=word)
+            self.facts.append(text)
+
+        async def read() -> None:
+            await self.tool("recall", {"graph": graph, "query": f"what is said of {word}"})
+            await self._request("GET", "/v1/graphs")
+
+        return [remember, create, observe, post, read]
+
+    async def _answered(self, step: Callable[[], Awaitable[None]], stopping: asyncio.Event) -> None:
+        while True:
+            try:
+                await step()
+            except CallFailed as failed:
+                self.failures.append(failed)
+                if not self.repeats:
+                    return
+                await asyncio.sleep(0.1)
+            else:
+                self.calls[step.__name__] += 1
+                return
+
+    async def tool(self, name: str, arguments: dict[str, Any], path: str = "/mcp") -> Any:
+        """The structured content of a tool's result; raises CallFailed."""
+        call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": name, "arguments": arguments}}
+        response = await self._sent("POST", path, name, content=json.dumps(call), headers=rpc_headers())
+        result = rpc_answer(response.text).get("result")
+        if result is None or result["isError"]:
+            told = (result or {}).get("_meta", {}).get(ERROR_META, {})
+            raise CallFailed(name, told.get("code", ""), response.text, may_be_repeated="retry_after" in told)
+        return result["structuredContent"]
+
+    async def _request(self, method: str, path: str, body: Any = None, key: str | None = None) -> None:
+        headers = {"Idempotency-Key": key} if key else {}
+        await self._sent(method, path, f"{method} {path}", json=body, headers=headers)
+
+    async def _sent(self, method: str, path: str, what: str, **request: Any) -> httpx2.Response:
+        try:
+            response = await self.http.request(method, path, **request)
+        except httpx2.TransportError as error:
+            raise CallFailed(what, "", repr(error), went_unsent=isinstance(error, NoGatewayError)) from error
+        if not response.is_success:
+            problem = response.json() if "json" in response.headers.get("content-type", "") else {}
+            raise CallFailed(
+                what,
+                problem.get("code", ""),
+                f"{response.status_code} {response.text}",
+                may_be_repeated="retry-after" in response.headers,
+            )
+        return response
+
+
+@asynccontextmanager
+async def agents_of(transport: httpx2.AsyncBaseTransport, key: str) -> AsyncIterator[httpx2.AsyncClient]:
+    """The client of agents that have this key and know one address, that of a balancer."""
+    headers = {"Authorization": f"Bearer {key}"}
+    async with httpx2.AsyncClient(
+        transport=transport, base_url="http://127.0.0.1", headers=headers, timeout=MAX_WAIT_SECONDS
+    ) as http:
+        yield http
+
+
+async def stored_once(load: Load) -> None:
+    """Look for everything that was acknowledged, in what is exported: each is there, and nothing is there twice."""
+    texts: Counter[str] = Counter()
+    for number in range(GRAPHS):
+        exported = await load.http.get(f"/v1/graphs/load-{number}/export", params={"format": "json"})
+        assert exported.status_code == 200, exported.text
+        graph = exported.json()
+        texts.update(fact["text"] for fact in graph["facts"])
+        for entity in graph["entities"]:
+            texts.update([entity["name"], *entity["observations"]])
+    acknowledged = [*load.facts, *load.entities, *load.observations]
+    assert not [text for text in acknowledged if texts[text] == 0], "acknowledged, and not there"
+    assert not [text for text, times in texts.items() if times > 1], "there more than once"

@@ -1,0 +1,89 @@
+"""The sources of an earlier revision of this repository, run beside those of this tree."""
+
+import os
+import re
+import subprocess
+import sys
+import tarfile
+from io import BytesIO
+from pathlib import Path
+
+from recollect.settings import Settings
+from tests.support.fleet import sources
+from tests.support.workers import environment
+
+ROOT = Path(__file__).parents[2]
+CHOSEN = "UPGRADE_FROM"
+"""The variable that names the revision; empty: the last tag, or the one of the file `upgrade_from`."""
+
+CLI = "import sys; from recollect_cli.main import main; sys.exit(main())"
+PREPARE = """
+import asyncio, asyncpg, sys
+from pathlib import Path
+import recollect
+from recollect.platform.db import session_settings
+from recollect.platform.sql import Queries
+from recollect.settings import Settings
+
+async def main():
+    core, settings = Path(recollect.__file__).parent, Settings()
+    assert sys.argv[1] in str(core), core  # Else it would not be the older tree that is asked.
+    session = session_settings("recollect_owner", settings)
+    connection = await asyncpg.connect(settings.migration_url, server_settings=session)
+    for file in sorted(core.rglob("queries.sql")):
+        for name, query in Queries("recollect." + ".".join(file.parent.relative_to(core).parts)).by_name.items():
+            try:
+                await connection.prepare(query.with_types(vector="halfvec").text)
+            except asyncpg.PostgresError as error:
+                print(f"{file.parent.name}.{name}: {error}")
+
+asyncio.run(main())
+"""
+
+
+def old_revision() -> str:
+    """The revision from which to upgrade, as a commit."""
+    chosen = os.environ.get(CHOSEN) or _last_tag() or (Path(__file__).parent / "upgrade_from").read_text().strip()
+    return _git("rev-parse", "--verify", f"{chosen}^{{commit}}").decode().strip()
+
+
+def _last_tag() -> str:
+    tags = _git("tag", "--list", "--sort=-v:refname", "--merged", "HEAD").decode().split()
+    released = [tag for tag in tags if re.fullmatch(r"v?\d+\.\d+\.\d+", tag)]
+    return released[0] if released else ""
+
+
+def checked_out(revision: str, folder: Path) -> Path:
+    """The files of a revision, without its history."""
+    archive = _git("archive", "--format=tar", revision)
+    with tarfile.open(fileobj=BytesIO(archive)) as files:
+        files.extractall(folder, filter="data")
+    return folder
+
+
+def _git(*arguments: str) -> bytes:
+    asked = subprocess.run(["git", "-C", str(ROOT), *arguments], capture_output=True, check=False)
+    assert asked.returncode == 0, f"git {arguments[0]}: {asked.stderr.decode()}"
+    return asked.stdout
+
+
+def recollect(settings: Settings, *arguments: str, tree: Path | None = None) -> str:
+    """What `recollect` prints, of that tree or of this one."""
+    return _python(settings, tree, CLI, *arguments)
+
+
+def unprepared(settings: Settings, tree: Path) -> list[str]:
+    """The queries of a tree that the database does not take, each with PostgreSQL's words."""
+    return _python(settings, tree, PREPARE, str(tree)).splitlines()
+
+
+def _python(settings: Settings, tree: Path | None, code: str, *arguments: str) -> str:
+    ran = subprocess.run(
+        [sys.executable, "-c", code, *arguments],
+        env={**os.environ, **environment(settings), **sources(tree)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 0, f"{arguments}: {ran.stdout}{ran.stderr}"
+    return ran.stdout
