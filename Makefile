@@ -5,6 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 NODE_STAMP := tests/verify/node_modules/.installed
 COLLECTOR := tests/verify/collector/.built/collector
+CHART_TOOLS := tests/verify/tools/.bin/helm tests/verify/tools/.bin/kube-score
 ARGS ?=
 # Coverage costs about 2 % where Python has sys.monitoring. The tracer of 3.11 has every call and line of every library
 # reported, which takes half as much processor time again: there it is measured when asked for (COVERAGE=--cov).
@@ -15,7 +16,8 @@ COVERAGE ?= $(shell $(BIN)/python -c 'import sys; print("--cov" if sys.version_i
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test verify docs conformance upgrade-drill drills chromium soak lint style types format bench quality lock clean
+.PHONY: help setup run test verify docs conformance upgrade-drill drills chromium pgbouncer mmdebstrap chart chart-tools soak lint \
+	style types format bench quality lock clean
 
 help: ## Show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -63,7 +65,7 @@ docs: setup ## Build the documentation as a site, in site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 # Tools first: one that is missing fails at once, not after ten minutes of tests.
-verify: chromium $(COLLECTOR) $(NODE_STAMP) test conformance ## make test, then what needs Node.js, Go and Chromium (tests/verify)
+verify: chromium pgbouncer mmdebstrap $(COLLECTOR) chart-tools $(NODE_STAMP) test conformance ## make test, then what needs other tools (tests/verify)
 	$(BIN)/pytest $(ARGS) --ignore tests/verify/test_conformance.py tests/verify
 
 # Fails where docs/conformance.md differed, which is written anew then: to be read, and committed.
@@ -85,6 +87,28 @@ $(COLLECTOR): $(addprefix tests/verify/collector/,main.go go.mod go.sum)
 	@command -v go > /dev/null || { echo "make verify needs Go 1.26 or newer on the PATH, for the OpenTelemetry collector"; exit 1; }
 	@echo "Building the OpenTelemetry collector (once; a few minutes, most of them the compiler's)"
 	@cd $(dir $<) && go build -trimpath -mod=readonly -o .built/collector .
+
+pgbouncer:
+	@PATH="$$PATH:/usr/sbin:/usr/local/sbin" command -v pgbouncer > /dev/null || { \
+		echo "make verify needs PgBouncer: install it (the package pgbouncer of Debian)"; exit 1; }
+
+# infra/Dockerfile is tried in a root file system that this makes.
+mmdebstrap:
+	@command -v mmdebstrap > /dev/null || { \
+		echo "make verify needs mmdebstrap: install it (the package mmdebstrap of Debian)"; exit 1; }
+
+chart: setup chart-tools ## Check the Helm chart alone (make verify does, too), and start its processes
+	$(BIN)/pytest $(ARGS) tests/verify/chart
+
+chart-tools: $(CHART_TOOLS)
+
+# Each is a module of its own with its hashes: they want different versions of the same libraries.
+tests/verify/tools/.bin/helm: PROGRAM := helm.sh/helm/v3/cmd/helm
+tests/verify/tools/.bin/kube-score: PROGRAM := github.com/zegl/kube-score/cmd/kube-score
+tests/verify/tools/.bin/%: tests/verify/tools/%/go.mod tests/verify/tools/%/go.sum
+	@command -v go > /dev/null || { echo "make verify needs Go 1.26 or newer, which builds $*"; exit 1; }
+	@echo "Building $* (once; some minutes where nothing is cached)"
+	@go -C tests/verify/tools/$* build -trimpath -ldflags '-s -w' -o ../.bin/$* $(PROGRAM)
 
 $(NODE_STAMP): tests/verify/package.json tests/verify/package-lock.json
 	@command -v npm > /dev/null || { echo "make verify needs npm: install Node.js, any release that brings npm" \
@@ -116,4 +140,4 @@ lock: setup ## Resolve the dependencies anew (needs uv)
 		-o infra/locks/dev.txt pyproject.toml
 
 clean: ## Remove what the other targets made in the tree
-	rm -rf $(VENV) site tests/verify/node_modules tests/verify/collector/.built .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .coverage .coverage.* dist
+	rm -rf $(VENV) site tests/verify/node_modules tests/verify/collector/.built tests/verify/tools/.bin .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .coverage .coverage.* dist

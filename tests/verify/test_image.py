@@ -23,15 +23,13 @@ from tests.support.timeouts import MAX_WAIT_SECONDS
 from tests.verify.image import ROOT, Stage, bootstrap, build
 from tests.verify.processes import STOP_SECONDS, is_ready
 
-pytestmark = [
-    pytest.mark.skipif(os.geteuid() != 0, reason="chroot wants root"),
-    pytest.mark.skipif(shutil.which("mmdebstrap") is None, reason="install Debian's package mmdebstrap"),
-    pytest.mark.timeout(1800),
-]
+pytestmark = pytest.mark.timeout(1800)
 
 
 @pytest.fixture(scope="module")
 def image(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+    assert os.geteuid() == 0, "a chroot wants root"
+    assert shutil.which("mmdebstrap"), "install Debian's package mmdebstrap"
     folder = tmp_path_factory.mktemp("image")
     bootstrap(folder / "base")
     yield build(folder / "base", folder)

@@ -8,7 +8,7 @@ import asyncio
 import copy
 import math
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from typing import Any, Protocol
 from uuid import UUID
@@ -22,6 +22,7 @@ from pgvector.asyncpg import register_vector
 from recollect.caller import OPERATOR, Caller
 from recollect.errors import ErrorCode, InvalidInput, RecollectError, TenantReadOnly, TenantSuspended, Unavailable
 from recollect.platform.metrics import used_connection
+from recollect.platform.shared_connections import cursor_of_shared_connection, local_settings
 from recollect.platform.shares import Shares
 from recollect.platform.slots import elsewhere, give_way
 from recollect.platform.sql import Query
@@ -69,8 +70,11 @@ class Session:
     async def stream(self, query: Query, **parameters: Any) -> AsyncIterator[asyncpg.Record]:
         """All rows, of which STREAMED at a time are held: for what is looked at and not kept. Only in a transaction."""
         arguments = self._arguments(query, parameters)
-        async for row in self._connection.cursor(query.text, *arguments, prefetch=STREAMED):
+        async for row in self._cursor(query.text, *arguments, prefetch=STREAMED):
             yield row
+
+    def _cursor(self, text: str, *arguments: Any, prefetch: int) -> AsyncIterable[asyncpg.Record]:
+        return self._connection.cursor(text, *arguments, prefetch=prefetch)
 
     async def execute(self, query: Query, **parameters: Any) -> None:
         """No rows."""
@@ -90,6 +94,7 @@ class Transaction(Session):
     `reply_bytes`: what is read of entities to be answered may hold so many bytes of text at most; None bounds nothing.
     `gives_way`: to others' calls, between its statements. What only reads does, for it holds no lock that anybody waits
     for; and what writes very much, for whose graph others of its tenant wait for long as it is.
+    `pooled`: other processes share its connection between transactions.
     """
 
     def __init__(
@@ -99,9 +104,11 @@ class Transaction(Session):
         reply_bytes: int | None = None,
         *,
         gives_way: bool = False,
+        pooled: bool = False,
     ) -> None:
         super().__init__(connection)
         self.caller, self.reply_bytes, self.gives_way = caller, reply_bytes, gives_way
+        self._pooled = pooled
         self.jobs: set[str] = set()
         self.written: dict[UUID, int] = {}
 
@@ -119,6 +126,11 @@ class Transaction(Session):
     async def _give_way(self) -> None:
         if self.gives_way:
             await give_way()
+
+    def _cursor(self, text: str, *arguments: Any, prefetch: int) -> AsyncIterable[asyncpg.Record]:
+        if self._pooled:
+            return cursor_of_shared_connection(self._connection, text, *arguments, prefetch=prefetch)
+        return super()._cursor(text, *arguments, prefetch=prefetch)
 
     def wake(self, job: str) -> None:
         """Wake the worker for `job` once this transaction has committed (best effort: the work is in the tables)."""
@@ -197,6 +209,7 @@ class Database:
         *,
         on_written: OnWritten | None = None,
         reserved: asyncpg.Pool | None = None,
+        local: str = "",
     ) -> None:
         self._pool, self._reserved = pool, reserved or pool
         self._acquire_seconds, self._lock_seconds = settings.database_acquire_seconds, settings.lock_timeout_seconds
@@ -204,6 +217,7 @@ class Database:
         self._tenants = Shares(math.ceil(settings.database_pool_size * settings.database_tenant_share))
         self._writers = Shares(MAX_WRITERS)
         self._participant: Participant | None = None
+        self._local = local
         self._contact = settings.operator_contact
 
     @classmethod
@@ -218,6 +232,8 @@ class Database:
         on_written: OnWritten | None = None,
     ) -> AsyncIterator["Database"]:
         """A pool that connects when it is first used, so that a process starts while PostgreSQL is away."""
+        of_session = session_settings(role, settings)
+        pooled = settings.database_pooled
 
         def pool_of(size: int) -> asyncpg.Pool:
             return asyncpg.create_pool(
@@ -226,14 +242,16 @@ class Database:
                 max_size=size,
                 init=register_types,
                 reset=_keep_session,
-                statement_cache_size=1000,
+                statement_cache_size=0 if pooled else 1000,
                 max_inactive_connection_lifetime=300,
                 timeout=settings.database_acquire_seconds,
-                server_settings=session_settings(role, settings),
+                server_settings={"application_name": of_session["application_name"]} if pooled else of_session,
             )
 
+        local = local_settings(of_session) if pooled else ""
+
         async with pool_of(settings.database_pool_size) as pool, pool_of(RESERVED_CONNECTIONS) as reserved:
-            yield cls(pool, settings, on_commit, on_written=on_written, reserved=reserved)
+            yield cls(pool, settings, on_commit, on_written=on_written, reserved=reserved, local=local)
 
     def taking_part(self, participant: Participant) -> "Database":
         """The same database, for one request: the participant takes part in what writes and is kept."""
@@ -262,10 +280,10 @@ class Database:
         participant = self._participant if keep and not read_only else None
         asks = not (read_only or also_suspended or caller.of_service)
         async with self._connection_of(caller.tenant_id) as connection:
-            transaction = Transaction(connection, caller, reply_bytes, gives_way=read_only)
+            transaction = Transaction(connection, caller, reply_bytes, gives_way=read_only, pooled=bool(self._local))
             try:
                 # Inside: whoever leaves while it begins or ends leaves no transaction open behind.
-                await connection.execute(_begin(caller.tenant_id, read_only, asks))
+                await connection.execute(_begin(caller.tenant_id, read_only, asks, self._local))
                 if participant is not None:
                     await participant.begin(transaction)
                 yield transaction
@@ -292,7 +310,11 @@ class Database:
     async def system(self) -> AsyncIterator[Session]:
         """A session of no tenant: row-level security shows it no rows, only the SECURITY DEFINER functions answer."""
         acquiring = self._reserved.acquire(timeout=self._acquire_seconds)
-        async with translated_errors(), used_connection("reserved", acquiring) as connection:
+        async with (
+            translated_errors(),
+            used_connection("reserved", acquiring) as connection,
+            self._with_settings(connection),
+        ):
             with _writing():
                 yield Session(connection)
 
@@ -303,6 +325,8 @@ class Database:
         Raises Unavailable, as `transaction` does.
         """
         async with self._connection_of(person_id) as connection, connection.transaction():
+            if self._local:
+                await connection.execute(self._local)
             await connection.execute(_SET_PERSON, str(person_id))
             with _writing():
                 yield Session(connection)
@@ -322,6 +346,16 @@ class Database:
             except TimeoutError:
                 raise Unavailable("Other writes hold this graph. Try again.", code=ErrorCode.BUSY) from None
             yield await stack.enter_async_context(self.transaction(caller, keep=keep))
+
+    @asynccontextmanager
+    async def _with_settings(self, connection: PoolConnectionProxy) -> AsyncIterator[None]:
+        """Give a connection that others share its settings, which hold for a transaction; ours has them."""
+        if not self._local:
+            yield
+            return
+        async with connection.transaction():
+            await connection.execute(self._local)
+            yield
 
     async def ping(self) -> None:
         """Return if PostgreSQL answers; raise Unavailable if not."""
@@ -480,11 +514,11 @@ async def _roll_back(connection: PoolConnectionProxy) -> None:
             await connection.execute("ROLLBACK")
 
 
-def _begin(tenant_id: UUID, read_only: bool, asks: bool) -> str:
+def _begin(tenant_id: UUID, read_only: bool, asks: bool, local: str) -> str:
     # One round trip for all statements. The id is a UUID, so that nothing can be smuggled into the text.
     mode = "ISOLATION LEVEL REPEATABLE READ READ ONLY" if read_only else "ISOLATION LEVEL READ COMMITTED"
     asked = "; SELECT require_writable(false)" if asks else ""
-    return f"BEGIN {mode}; SELECT set_config('recollect.tenant_id', '{UUID(str(tenant_id))}', true){asked}"
+    return f"BEGIN {mode}; {local}SELECT set_config('recollect.tenant_id', '{UUID(str(tenant_id))}', true){asked}"
 
 
 def _end(keep: bool, read_only: bool, asks: bool) -> str:

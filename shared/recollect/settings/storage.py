@@ -27,6 +27,11 @@ class StorageSettings(BaseSettings):
         "may become `recollect_owner`. Unset: no vector index is built, and recall in large graphs is slower.",
     )
     database_pool_size: int = Field(default=10, ge=1, le=200, description="Connections per process.")
+    database_pooled: bool = Field(
+        default=False,
+        description="`RECOLLECT_DATABASE_URL` leads to PgBouncer in transaction mode, or the like: nothing is kept in "
+        "sessions, which costs some speed. The other addresses of the database go past it.",
+    )
     database_tenant_share: float = Field(
         default=0.5, gt=0, le=1, description="Share of a process's connections that one tenant may hold at a time."
     )

@@ -1,0 +1,21 @@
+{{/* PodDisruptionBudget of a component: (list root component). */}}
+{{- define "recollect.disruptionBudget" -}}
+{{- $root := index . 0 }}{{ $component := index . 1 }}
+{{- with (get $root.Values $component).podDisruptionBudget }}
+{{- if .enabled }}
+---
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata:
+  {{- include "recollect.metadata" (list $root $component) | nindent 2 }}
+spec:
+  maxUnavailable: {{ .maxUnavailable }}
+  # A pod that is not ready serves nobody: it must not hold up a drain.
+  unhealthyPodEvictionPolicy: AlwaysAllow
+  selector:
+    matchLabels:
+      {{- include "recollect.selector" $root | nindent 6 }}
+      app.kubernetes.io/component: {{ $component }}
+{{- end }}
+{{- end }}
+{{- end }}

@@ -1,0 +1,119 @@
+{{/* The environment of processes: docs/settings.md has every name that begins with RECOLLECT_. */}}
+
+{{/* A variable from a Secret: (list name secret key). */}}
+{{- define "recollect.fromSecret" -}}
+- name: {{ index . 0 }}
+  valueFrom:
+    secretKeyRef:
+      name: {{ index . 1 }}
+      key: {{ index . 2 }}
+{{- end }}
+
+{{/* Settings as variables, lists as JSON: (list of maps), of which the later go before the earlier. */}}
+{{- define "recollect.settings" -}}
+{{- $merged := dict "RECOLLECT_LOG_FORMAT" "json" }}
+{{- range . }}{{ $merged = mergeOverwrite $merged (deepCopy .) }}{{ end }}
+{{- range $name, $value := $merged }}
+- name: {{ $name }}
+  value: {{ kindIs "string" $value | ternary $value (toJson $value) | quote }}
+{{- end }}
+{{- end }}
+
+{{- define "recollect.postgresqlOptions" -}}
+{{- $mode := .Values.postgresql.sslmode -}}
+?sslmode={{ $mode }}
+{{- if hasPrefix "verify-" $mode }}&sslrootcert={{ include "recollect.caFile" (list . "postgresql") }}{{ end }}
+{{- end }}
+
+{{/* Where the certificate of a server's authority is: (list root server). */}}
+{{- define "recollect.caFile" -}}
+{{- $ca := (get (index . 0).Values (index . 1)).ca }}
+{{- if or $ca.secret $ca.configMap -}}
+/etc/recollect/{{ index . 1 }}/ca.crt
+{{- else -}}
+{{ $ca.file }}
+{{- end }}
+{{- end }}
+
+{{/* The address of PostgreSQL for a login: (list root login variable). */}}
+{{- define "recollect.postgresql" -}}
+{{- $root := index . 0 }}{{ $login := index . 1 }}{{ $variable := index . 2 }}
+{{- $postgresql := $root.Values.postgresql }}
+{{- $of := get $postgresql $login }}
+{{- $secret := required (printf "postgresql.%s.secret names the Secret of that login" $login) $of.secret }}
+{{- if $of.urlKey }}
+{{- include "recollect.fromSecret" (list $variable $secret $of.urlKey) }}
+{{- else }}
+{{- $host := $postgresql.host }}{{ $port := $postgresql.port }}
+{{- if and (eq $login "app") $postgresql.pooler.enabled }}
+{{- $host = required "postgresql.pooler.host is the pooler's" $postgresql.pooler.host }}{{ $port = $postgresql.pooler.port }}
+{{- end }}
+{{- $host = required "postgresql.host is where PostgreSQL is" $host }}
+{{- if and (hasPrefix "verify-" $postgresql.sslmode) (not (include "recollect.caFile" (list $root "postgresql"))) }}
+{{- fail (printf "postgresql.sslmode %s needs the authority of the server's certificate: postgresql.ca" $postgresql.sslmode) }}
+{{- end }}
+{{- $password := printf "POSTGRESQL_%s_PASSWORD" (upper $login) }}
+{{- include "recollect.fromSecret" (list $password $secret $of.passwordKey) }}
+- name: {{ $variable }}
+  value: {{ printf "postgresql://%s:$(%s)@%s:%v/%s%s" $of.user $password $host $port $postgresql.database (include "recollect.postgresqlOptions" $root) | quote }}
+{{- end }}
+{{- end }}
+
+{{/* The address of Valkey or Redis. */}}
+{{- define "recollect.redis" -}}
+{{- with .Values.redis }}
+{{- if .urlKey }}
+{{- include "recollect.fromSecret" (list "RECOLLECT_REDIS_URL" (required "redis.secret holds redis.urlKey" .secret) .urlKey) }}
+{{- else }}
+{{- if .secret }}
+{{- include "recollect.fromSecret" (list "REDIS_PASSWORD" .secret .passwordKey) }}
+{{ end -}}
+{{- $login := "" }}
+{{- if .secret }}{{ $login = printf "%s:$(REDIS_PASSWORD)@" .user }}{{ end }}
+{{- $ca := include "recollect.caFile" (list $ "redis") }}
+{{- $options := "" }}
+{{- if and .tls $ca }}{{ $options = printf "?ssl_ca_certs=%s" $ca }}{{ end -}}
+- name: RECOLLECT_REDIS_URL
+  value: {{ printf "%s://%s%s:%v/%v%s" (ternary "rediss" "redis" .tls) $login (required "redis.host is where Valkey or Redis is" .host) .port .database $options | quote }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{/* What all processes have alike. */}}
+{{- define "recollect.commonEnv" -}}
+# The root file system is read only.
+- name: HOME
+  value: /tmp
+- name: RECOLLECT_PUBLIC_URL
+  value: {{ required "publicUrl is the address by which clients reach the gateway" .Values.publicUrl | quote }}
+{{ include "recollect.fromSecret" (list "RECOLLECT_KEY_SECRET" (required "keySecret.secret names the Secret of RECOLLECT_KEY_SECRET" .Values.keySecret.secret) .Values.keySecret.key) }}
+{{- end }}
+
+{{/* What gateways and workers have alike. */}}
+{{- define "recollect.servingEnv" -}}
+{{ include "recollect.commonEnv" . }}
+{{ include "recollect.postgresql" (list . "app" "RECOLLECT_DATABASE_URL") }}
+{{ include "recollect.redis" . }}
+{{- if .Values.postgresql.pooler.enabled }}
+- name: RECOLLECT_DATABASE_POOLED
+  value: "true"
+{{- end }}
+{{- with .Values.mail.secret }}
+{{ include "recollect.fromSecret" (list "RECOLLECT_MAIL_URL" . $.Values.mail.key) }}
+{{- end }}
+{{- with .Values.embedding.secret }}
+{{ include "recollect.fromSecret" (list "RECOLLECT_EMBEDDING_API_KEY" . $.Values.embedding.key) }}
+{{- end }}
+{{- if .Values.metrics.enabled }}
+- name: RECOLLECT_METRICS_HOST
+  value: {{ .Values.pod.bindAddress | quote }}
+- name: RECOLLECT_METRICS_PORT
+  value: "9464"
+{{- end }}
+{{- end }}
+
+{{/* What a Job of the owner has. The address of `app` is there for commands, as far as they need it. */}}
+{{- define "recollect.ownerEnv" -}}
+{{ include "recollect.commonEnv" . }}
+{{ include "recollect.postgresql" (list . "owner" "RECOLLECT_OWNER_DATABASE_URL") }}
+{{- end }}

@@ -1,0 +1,57 @@
+{{/* Names, labels and what every pod has alike. */}}
+
+{{- define "recollect.name" -}}
+{{- default .Chart.Name .Values.nameOverride | trunc 63 | trimSuffix "-" }}
+{{- end }}
+
+{{/* The beginning of all names: short enough that what follows it fits. */}}
+{{- define "recollect.fullname" -}}
+{{- $name := include "recollect.name" . }}
+{{- $joined := ternary .Release.Name (printf "%s-%s" .Release.Name $name) (contains $name .Release.Name) }}
+{{- default $joined .Values.fullnameOverride | trunc 45 | trimSuffix "-" }}
+{{- end }}
+
+{{- define "recollect.selector" -}}
+app.kubernetes.io/name: {{ include "recollect.name" . }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end }}
+
+{{- define "recollect.labels" -}}
+{{ include "recollect.selector" . }}
+app.kubernetes.io/version: {{ default .Chart.AppVersion .Values.image.tag | trunc 63 | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 }}
+{{- with .Values.commonLabels }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+
+{{/* Metadata of an object: (list root component). */}}
+{{- define "recollect.metadata" -}}
+{{- $root := index . 0 }}{{ $component := index . 1 -}}
+name: {{ include "recollect.fullname" $root }}-{{ $component }}
+namespace: {{ $root.Release.Namespace }}
+labels:
+  {{- include "recollect.labels" $root | nindent 2 }}
+  app.kubernetes.io/component: {{ $component }}
+{{- end }}
+
+{{- define "recollect.serviceAccount" -}}
+{{- default (include "recollect.fullname" .) .Values.serviceAccount.name }}
+{{- end }}
+
+{{- define "recollect.image" -}}
+{{- with .Values.image }}
+{{- required "image.repository says where the image is" .repository }}
+{{- if .digest }}@{{ .digest }}{{ else }}:{{ default $.Chart.AppVersion .tag }}{{ end }}
+{{- end }}
+{{- end }}
+
+{{/* Host of publicUrl, without its port: what Ingress and HTTPRoute take. */}}
+{{- define "recollect.publicHost" -}}
+{{- (urlParse (required "publicUrl is the address by which clients reach the gateway" .Values.publicUrl)).host | splitList ":" | first }}
+{{- end }}
+
+{{- define "recollect.bootstrapSecret" -}}
+{{- default (printf "%s-first-tenant" (include "recollect.fullname" .)) .Values.bootstrap.secretName }}
+{{- end }}

@@ -1,0 +1,111 @@
+"""What of the chart is made: its README from the comments of values.yaml, and which settings the schema lets through.
+
+.venv/bin/python -m tests.verify.chart.generated
+"""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import yaml  # type: ignore[import-untyped]
+
+from recollect.settings import Settings
+
+CHART = Path(__file__).parents[3] / "helm" / "recollect"
+VALUES, README, SCHEMA = CHART / "values.yaml", CHART / "README.md", CHART / "values.schema.json"
+INTRODUCTION = CHART / "README.head.md"
+
+SECRETS = {
+    "DATABASE_URL",
+    "EMBEDDING_API_KEY",
+    "KEY_SECRET",
+    "MAIL_URL",
+    "MAINTENANCE_DATABASE_URL",
+    "OPERATOR_DATABASE_URL",
+    "OWNER_DATABASE_URL",
+    "REDIS_URL",
+}
+"""Settings that are secret, or hold a password."""
+
+OTHER_VALUES = {
+    "ALLOWED_HOSTS",
+    "DATABASE_POOLED",
+    "DATA_DIR",
+    "HOST",
+    "METRICS_HOST",
+    "METRICS_PORT",
+    "OPERATOR_HOST",
+    "OPERATOR_PORT",
+    "PORT",
+    "PUBLIC_URL",
+    "TRUSTED_PROXIES",
+}
+"""Settings that other values of the chart make, or that no pod has."""
+
+
+def settings_schema() -> dict[str, Any]:
+    """The settings that values may name, each with its type; lists may be lists, or JSON as in a variable."""
+    types = {"integer": "integer", "number": "number", "boolean": "boolean", "array": "array"}
+    properties = {}
+    for name, described in sorted(Settings.model_json_schema()["properties"].items()):
+        if name.upper() in SECRETS | OTHER_VALUES:
+            continue
+        of = described.get("type")
+        properties[f"RECOLLECT_{name.upper()}"] = {"type": ["string", types[of]] if of in types else "string"}
+    return {"type": "object", "additionalProperties": False, "properties": properties}
+
+
+def schema() -> str:
+    """values.schema.json with the settings of today."""
+    written = json.loads(SCHEMA.read_text())
+    written["definitions"]["settings"] = settings_schema()
+    return json.dumps(written, indent=2, ensure_ascii=False) + "\n"
+
+
+def described_values() -> list[tuple[str, str, str]]:
+    """Each value that has a comment `# --`: its path, its default as JSON, and the comment."""
+    lines = VALUES.read_text().splitlines()
+    found: list[tuple[str, str, str]] = []
+
+    def walk(node: yaml.MappingNode, path: str) -> None:
+        for key, value in node.value:
+            name = f"{path}.{key.value}" if path else key.value
+            if told := _comment_above(lines, key.start_mark.line):
+                found.append((name, _default(value), told))
+            elif isinstance(value, yaml.MappingNode):
+                walk(value, name)
+            else:
+                raise ValueError(f"{name} has no comment")
+
+    walk(yaml.compose(VALUES.read_text()), "")
+    return found
+
+
+def _comment_above(lines: list[str], line: int) -> str:
+    """The comment that begins with `# --` and ends above this line, as one; empty where there is none."""
+    begin = line
+    while lines[begin - 1].lstrip().startswith("#"):
+        begin -= 1
+        if lines[begin].lstrip().startswith("# --"):
+            return " ".join(each.strip().lstrip("# ").removeprefix("-- ").strip() for each in lines[begin:line])
+    return ""
+
+
+def _default(node: yaml.Node) -> str:
+    value = yaml.SafeLoader("").construct_document(node)
+    return json.dumps(value, ensure_ascii=False)
+
+
+def readme() -> str:
+    """README.md: what is written by hand, and a table of every value."""
+    rows = "".join(
+        f"| `{path}` | `{default}` | {re.sub(r'[|]', chr(92) + '|', told)} |\n"
+        for path, default, told in described_values()
+    )
+    return f"{INTRODUCTION.read_text()}\n## Values\n\n| value | default | what it does |\n|---|---|---|\n{rows}"
+
+
+if __name__ == "__main__":
+    SCHEMA.write_text(schema())
+    README.write_text(readme())

@@ -1,0 +1,77 @@
+"""The chart's containers as processes of this machine, with the rendered environment and nothing else.
+
+There is no container engine, so a mount namespace makes the root read only but for one folder, which stands for the
+volume at `/tmp`. `python` and `recollect` are those of this environment.
+"""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from recollect_local.process import start_process, stop_process
+from tests.verify.chart.rendering import Manifest, container_of
+
+BIN = Path(sys.executable).parent
+STOP_SECONDS = 30.0
+RUN_SECONDS = 120
+
+READ_ONLY = 'mount --make-rprivate / && mount --bind "$0" "$0" && mount -o remount,ro,bind / && cd / && exec "$@"'
+
+Secrets = Mapping[tuple[str, str], str]
+"""What Secrets hold: by name and key."""
+
+
+def environment(manifest: Manifest, secrets: Secrets, tmp: Path, **changed: object) -> dict[str, str]:
+    """The variables of its container. `changed` are those that cannot be the same here, such as ports."""
+    found = {"PATH": f"{BIN}:/usr/bin:/bin", "TMPDIR": str(tmp)}
+    for entry in container_of(manifest)["env"]:
+        if "valueFrom" in entry:
+            reference = entry["valueFrom"]["secretKeyRef"]
+            found[entry["name"]] = secrets[reference["name"], reference["key"]]
+        else:  # `$(NAME)` is what the kubelet knows of before it.
+            found[entry["name"]] = re.sub(r"\$\((\w+)\)", lambda match: found[match[1]], entry["value"])
+    if "HOME" in found:
+        assert found["HOME"] == "/tmp"
+        changed["HOME"] = tmp
+    unknown = changed.keys() - found.keys()
+    assert not unknown, f"the chart does not set {unknown}"
+    return found | {name: str(value) for name, value in changed.items()}
+
+
+def _command(manifest: Manifest, tmp: Path, scripts: Mapping[str, Path]) -> list[str]:
+    """What its container runs, which can write to `tmp` alone; files of its ConfigMaps are where `scripts` say."""
+    program, *arguments = container_of(manifest)["command"]
+    arguments = [str(scripts.get(argument, argument)) for argument in arguments]
+    unshare = ["unshare", "--mount"] if os.geteuid() == 0 else ["unshare", "--map-root-user", "--mount"]
+    return [*unshare, "sh", "-c", READ_ONLY, str(tmp), str(BIN / program), *arguments]
+
+
+def run(
+    manifest: Manifest, variables: Mapping[str, str], tmp: Path, scripts: Mapping[str, Path] = {}
+) -> subprocess.CompletedProcess[str]:
+    """Run it to its end, as a Job."""
+    command = _command(manifest, tmp, scripts)
+    return subprocess.run(command, env=dict(variables), capture_output=True, text=True, timeout=RUN_SECONDS)
+
+
+@contextmanager
+def running(
+    manifest: Manifest, variables: Mapping[str, str], tmp: Path, log: Path
+) -> Iterator[subprocess.Popen[bytes]]:
+    """Let it run, as a Deployment, and end it as the kubelet does."""
+    process = start_process(_command(manifest, tmp, {}), log=log, environment=dict(variables))
+    try:
+        yield process
+    finally:
+        stop_process(process, grace_seconds=STOP_SECONDS)
+
+
+def lines(log: Path) -> list[dict[str, Any]]:
+    """What it logged, which is JSON."""
+    return [json.loads(line) for line in log.read_text().splitlines()]

@@ -1,0 +1,363 @@
+"""What the chart makes for the values that ask for it."""
+
+import json
+from typing import Any
+
+import pytest
+import yaml  # type: ignore[import-untyped]
+
+from recollect.settings import Settings
+from tests.verify.chart.rendering import (
+    ALL,
+    EXAMPLE_VALUES,
+    EXAMPLES,
+    FULLNAME,
+    MINIMAL,
+    NAMESPACE,
+    ROOT,
+    Manifest,
+    container_of,
+    manifests,
+    merged,
+    one,
+    pod_of,
+    variables_of,
+    with_pods,
+)
+
+OBSERVABILITY = ROOT / "infra" / "observability"
+CASES = {"minimal": MINIMAL, "all": ALL, **EXAMPLE_VALUES}
+
+
+def kinds(found: list[Manifest]) -> set[str]:
+    return {each["kind"] for each in found}
+
+
+def rules(found: list[Manifest], name: str, way: str) -> dict[Any, list[Any]]:
+    """Of a network policy: the peers by port, an empty list is everybody."""
+    policy = one(found, "NetworkPolicy", name)
+    return {rule["ports"][0]["port"]: rule.get("to" if way == "egress" else "from", []) for rule in policy["spec"][way]}
+
+
+def test_the_least_is_gateway_worker_and_migration() -> None:
+    found = manifests()
+    assert {each["metadata"]["name"] for each in with_pods(found)} == {
+        f"{FULLNAME}-{name}" for name in ("gateway", "worker", "migration", "test")
+    }
+    optional = {"Ingress", "HTTPRoute", "ScaledObject", "PodMonitor", "PrometheusRule", "ExternalSecret", "Role"}
+    assert not kinds(found) & optional
+
+
+@pytest.mark.parametrize("values", CASES.values(), ids=CASES.keys())
+def test_every_setting_that_is_named_is_one(values: dict[str, Any]) -> None:
+    known = {f"RECOLLECT_{name.upper()}" for name in Settings.model_fields}
+    for manifest in with_pods(manifests(values)):
+        named = {name for name in variables_of(manifest) if name.startswith("RECOLLECT_")}
+        assert named <= known, named - known
+
+
+@pytest.mark.parametrize("values", CASES.values(), ids=CASES.keys())
+def test_pods_are_restricted_and_write_to_tmp_alone(values: dict[str, Any]) -> None:
+    for manifest in with_pods(manifests(values)):
+        pod, container = pod_of(manifest), container_of(manifest)
+        assert pod["securityContext"]["runAsNonRoot"] is True
+        assert pod["securityContext"]["runAsUser"] == 10001
+        assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+        assert pod["automountServiceAccountToken"] is False
+        assert pod["enableServiceLinks"] is False  # RECOLLECT_PORT=tcp://… of a Service called `recollect`
+        assert container["securityContext"] == {
+            "allowPrivilegeEscalation": False,
+            "readOnlyRootFilesystem": True,
+            "runAsNonRoot": True,
+            "capabilities": {"drop": ["ALL"]},
+        }
+        assert [m["mountPath"] for m in container["volumeMounts"] if not m.get("readOnly")] == ["/tmp"]
+        assert container["resources"]["requests"]["memory"]
+        assert container["resources"]["limits"]["memory"]
+
+
+@pytest.mark.parametrize("values", CASES.values(), ids=CASES.keys())
+def test_every_pod_is_under_a_policy_for_both_directions(values: dict[str, Any]) -> None:
+    found = manifests(values)
+    policies = {
+        each["spec"]["podSelector"]["matchLabels"]["app.kubernetes.io/component"]: each
+        for each in found
+        if each["kind"] == "NetworkPolicy"
+    }
+    for manifest in with_pods(found):
+        labels = (manifest if manifest["kind"] == "Pod" else manifest["spec"]["template"])["metadata"]["labels"]
+        policy = policies[labels["app.kubernetes.io/component"]]
+        assert policy["spec"]["podSelector"]["matchLabels"].items() <= labels.items()
+        assert policy["spec"]["policyTypes"] == ["Ingress", "Egress"]
+
+
+def test_a_gateway_goes_when_everybody_knows() -> None:
+    gateway = one(manifests(), "Deployment", "gateway")
+    pod, container = pod_of(gateway), container_of(gateway)
+    sleep = container["lifecycle"]["preStop"]["sleep"]["seconds"]
+    assert pod["terminationGracePeriodSeconds"] > sleep + 10  # the seconds that calls under way have
+    assert gateway["spec"]["strategy"]["rollingUpdate"] == {"maxSurge": 1, "maxUnavailable": 0}
+    assert container["readinessProbe"]["httpGet"] == {"path": "/health/ready", "port": "http"}
+    assert container["livenessProbe"]["httpGet"] == {"path": "/health/live", "port": "http"}
+    probe = container["startupProbe"]
+    assert probe["periodSeconds"] * probe["failureThreshold"] >= 120
+
+
+def test_replicas_are_spread_and_never_all_taken() -> None:
+    found = manifests()
+    for name in ("gateway", "worker"):
+        deployment = one(found, "Deployment", name)
+        spread = pod_of(deployment)["topologySpreadConstraints"]
+        assert [each["topologyKey"] for each in spread] == ["topology.kubernetes.io/zone", "kubernetes.io/hostname"]
+        labels = deployment["spec"]["template"]["metadata"]["labels"]
+        assert all(each["labelSelector"]["matchLabels"].items() <= labels.items() for each in spread)
+        budget = one(found, "PodDisruptionBudget", name)["spec"]
+        assert budget["maxUnavailable"] == 1
+        assert budget["selector"]["matchLabels"].items() <= labels.items()
+
+
+def test_scaling_takes_the_number_from_the_deployment() -> None:
+    found = manifests(ALL)
+    for name in ("gateway", "worker"):
+        assert "replicas" not in one(found, "Deployment", name)["spec"]
+        assert one(manifests(), "Deployment", name)["spec"]["replicas"] == 2
+    target = one(found, "HorizontalPodAutoscaler", "gateway")["spec"]["scaleTargetRef"]
+    assert target == {"apiVersion": "apps/v1", "kind": "Deployment", "name": f"{FULLNAME}-gateway"}
+
+
+def test_workers_are_scaled_by_what_waits_as_prometheus_tells_it() -> None:
+    scaled = one(manifests(ALL), "ScaledObject", "worker")["spec"]
+    assert (scaled["minReplicaCount"], scaled["maxReplicaCount"]) == (1, 10)
+    asked = {each["name"]: each["metadata"] for each in scaled["triggers"]}
+    assert set(asked) == {"passages", "jobs", "deliveries"}
+    assert asked["jobs"]["query"] == 'max(recollect_queue_waiting{recollect_queue_name="jobs"})'
+    alerts = (OBSERVABILITY / "alerts.yaml").read_text()  # which a test compares with what workers tell
+    assert all(f'recollect_queue_name="{queue}"' in alerts for queue in asked)
+
+
+def test_workers_are_scaled_by_what_waits_as_the_database_tells_it() -> None:
+    keda = {"trigger": "postgresql", "connection": {"secret": "keda"}}
+    values = merged(MINIMAL, {"worker": {"autoscaling": {"enabled": True, "keda": keda, "queues": {"jobs": 0}}}})
+    found = manifests(values)
+    triggers = one(found, "ScaledObject", "worker")["spec"]["triggers"]
+    assert [each["name"] for each in triggers] == ["deliveries", "passages"]
+    [reference] = one(found, "TriggerAuthentication", "worker")["spec"]["secretTargetRef"]
+    assert reference == {"parameter": "connection", "name": "keda", "key": "url"}
+
+
+def test_workers_are_scaled_by_a_metric_of_an_adapter() -> None:
+    found = manifests(merged(MINIMAL, {"worker": {"autoscaling": {"enabled": True, "kind": "external"}}}))
+    metrics = one(found, "HorizontalPodAutoscaler", "worker")["spec"]["metrics"]
+    assert {each["external"]["metric"]["name"] for each in metrics} == {"recollect_queue_waiting"}
+    assert "ScaledObject" not in kinds(found)
+
+
+def test_only_migration_and_bootstrap_have_the_owners_login() -> None:
+    found = manifests(ALL)
+    having = {each["metadata"]["name"] for each in with_pods(found) if "db-owner" in json.dumps(each)}
+    assert having == {f"{FULLNAME}-migration", f"{FULLNAME}-bootstrap"}
+    assert "db-operator" in json.dumps(one(found, "Deployment", "operator"))
+    having = {each["metadata"]["name"] for each in with_pods(found) if "db-operator" in json.dumps(each)}
+    assert having == {f"{FULLNAME}-operator"}
+    having = {each["metadata"]["name"] for each in with_pods(found) if "db-maintenance" in json.dumps(each)}
+    assert having == {f"{FULLNAME}-worker"}
+
+
+def test_migrations_run_before_all_that_is_released() -> None:
+    found = manifests(ALL)
+    hooked = [
+        each for each in found if "pre-install" in each["metadata"].get("annotations", {}).get("helm.sh/hook", "")
+    ]
+    weights = {(e["kind"]): int(e["metadata"]["annotations"]["helm.sh/hook-weight"]) for e in hooked}
+    assert weights["ExternalSecret"] < weights["ServiceAccount"] == weights["NetworkPolicy"] < weights["Job"]
+    assert all(each["metadata"]["annotations"]["helm.sh/hook"] == "pre-install,pre-upgrade" for each in hooked)
+    job = one(found, "Job", "migration")
+    assert pod_of(job)["serviceAccountName"] in {e["metadata"]["name"] for e in hooked if e["kind"] == "ServiceAccount"}
+    assert container_of(job)["command"] == ["recollect", "migrate"]
+    assert not [e for e in manifests(merged(ALL, {"migration": {"enabled": False}})) if e["kind"] == "Job"][1:]
+
+
+def test_the_first_tenants_key_goes_to_one_secret_that_its_job_may_change_and_nothing_else() -> None:
+    found = manifests(ALL)
+    role = one(found, "Role", "bootstrap")
+    assert role["rules"] == [
+        {"apiGroups": [""], "resources": ["secrets"], "resourceNames": [f"{FULLNAME}-first-tenant"], "verbs": ["patch"]}
+    ]
+    secret = one(found, "Secret", "first-tenant")
+    assert not secret.keys() & {"data", "stringData"}
+    assert secret["metadata"]["annotations"] == {"helm.sh/resource-policy": "keep"}
+    job = one(found, "Job", "bootstrap")
+    assert container_of(job)["command"][:2] == ["python", "/bootstrap/bootstrap.py"]
+    [token] = [v["projected"] for v in pod_of(job)["volumes"] if "projected" in v]
+    assert token["sources"][0]["serviceAccountToken"]["expirationSeconds"] == 600
+    deleted = {"Role", "RoleBinding", "Job"}
+    for each in (e for e in found if e["kind"] in deleted and "bootstrap" in e["metadata"]["name"]):
+        assert "hook-succeeded" in each["metadata"]["annotations"]["helm.sh/hook-delete-policy"]
+
+
+def test_the_first_tenants_key_goes_to_a_log_where_that_is_asked_and_no_right_is_given() -> None:
+    found = manifests(merged(ALL, {"bootstrap": {"store": "log"}}))
+    assert not kinds(found) & {"Role", "RoleBinding", "Secret"}
+    job = one(found, "Job", "bootstrap")
+    assert container_of(job)["command"][:4] == ["recollect", "tenants", "create", "acme"]
+    assert not [volume for volume in pod_of(job)["volumes"] if "projected" in volume]
+
+
+def test_the_operator_api_has_a_service_and_no_way_in_from_outside() -> None:
+    found = manifests(ALL)
+    assert one(found, "Service", "operator")["spec"]["type"] == "ClusterIP"
+    assert "ingress" not in one(found, "NetworkPolicy", "operator")["spec"]  # nobody
+    for way in ("Ingress", "HTTPRoute"):
+        assert "operator" not in json.dumps(one(found, way, "gateway")["spec"])
+    hosts = json.loads(variables_of(one(found, "Deployment", "operator"))["RECOLLECT_ALLOWED_HOSTS"])
+    assert hosts == [f"{FULLNAME}-operator:*", f"{FULLNAME}-operator.{NAMESPACE}.svc:*", "localhost:*"]
+
+
+def test_servers_are_reached_by_tls_that_is_verified() -> None:
+    found = manifests(merged(MINIMAL, {"redis": {"ca": {"configMap": "cache-ca", "key": "root.pem"}}}))
+    variables = variables_of(one(found, "Deployment", "gateway"))
+    assert variables["RECOLLECT_DATABASE_URL"] == (
+        "postgresql://recollect_app:$(POSTGRESQL_APP_PASSWORD)@db.example.com:5432/recollect"
+        "?sslmode=verify-full&sslrootcert=/etc/recollect/postgresql/ca.crt"
+    )
+    assert variables["POSTGRESQL_APP_PASSWORD"] == ("db-app", "password")
+    assert list(variables).index("POSTGRESQL_APP_PASSWORD") < list(variables).index("RECOLLECT_DATABASE_URL")
+    expected = "rediss://:$(REDIS_PASSWORD)@cache.example.com:6379/0?ssl_ca_certs=/etc/recollect/redis/ca.crt"
+    assert variables["RECOLLECT_REDIS_URL"] == expected
+    volumes = {each["name"]: each for each in pod_of(one(found, "Deployment", "worker"))["volumes"]}
+    assert volumes["postgresql-ca"]["secret"]["items"] == [{"key": "ca.crt", "path": "ca.crt"}]
+    assert volumes["redis-ca"]["configMap"]["items"] == [{"key": "root.pem", "path": "ca.crt"}]
+
+
+def test_whole_addresses_come_from_secrets() -> None:
+    urls = {"postgresql": {"host": "", "ca": {"secret": ""}, "app": {"urlKey": "uri"}, "owner": {"urlKey": "uri"}}}
+    found = manifests(merged(MINIMAL, urls, {"redis": {"host": "", "urlKey": "url"}}))
+    variables = variables_of(one(found, "Deployment", "gateway"))
+    assert variables["RECOLLECT_DATABASE_URL"] == ("db-app", "uri")
+    assert variables["RECOLLECT_REDIS_URL"] == ("cache", "url")
+    migration = variables_of(one(found, "Job", "migration"))
+    assert migration["RECOLLECT_OWNER_DATABASE_URL"] == ("db-owner", "uri")
+
+
+def test_only_gateways_and_workers_go_by_way_of_the_pooler() -> None:
+    found = manifests(ALL)
+    for name in ("gateway", "worker"):
+        variables = variables_of(one(found, "Deployment", name))
+        assert "@pooler:5432/" in variables["RECOLLECT_DATABASE_URL"]
+        assert variables["RECOLLECT_DATABASE_POOLED"] == "true"
+    worker = variables_of(one(found, "Deployment", "worker"))
+    assert "@db.example.com:5432/" in worker["RECOLLECT_MAINTENANCE_DATABASE_URL"]
+    assert "@db.example.com:5432/" in variables_of(one(found, "Job", "migration"))["RECOLLECT_OWNER_DATABASE_URL"]
+
+
+def test_ingress_and_route_lead_streams_to_the_gateway() -> None:
+    found = manifests(ALL)
+    ingress = one(found, "Ingress", "gateway")["spec"]
+    assert ingress["ingressClassName"] == "nginx"
+    assert ingress["tls"] == [{"hosts": ["memory.example.com"]}]
+    [rule] = ingress["rules"]
+    assert rule["host"] == "memory.example.com"
+    backend = rule["http"]["paths"][0]["backend"]["service"]
+    assert backend == {"name": f"{FULLNAME}-gateway", "port": {"name": "http"}}
+    route = one(found, "HTTPRoute", "gateway")["spec"]
+    assert route["hostnames"] == ["memory.example.com"]
+    assert route["rules"][0]["timeouts"] == {"request": "0s", "backendRequest": "0s"}
+    assert route["rules"][0]["backendRefs"] == [{"name": f"{FULLNAME}-gateway", "port": 80}]
+
+
+def test_what_leaves_is_listed() -> None:
+    found = manifests(ALL)
+    leaving = rules(found, "gateway", "egress")
+    assert set(leaving) == {53, 5432, 6379, 4318, 443}
+    [ipv4, ipv6] = leaving[443]
+    assert "169.254.0.0/16" in ipv4["ipBlock"]["except"]
+    assert "fc00::/7" in ipv6["ipBlock"]["except"]
+    assert set(rules(found, "operator", "egress")) == {53, 5432, 6379, 4318}
+    assert set(rules(found, "migration", "egress")) == {53, 5432}
+    silent = merged(MINIMAL, {"networkPolicy": {"outbound": {"enabled": False}, "metricsFrom": []}})
+    assert set(rules(manifests(silent), "worker", "egress")) == {53, 5432, 6379}
+    assert "ingress" not in one(manifests(silent), "NetworkPolicy", "worker")["spec"]
+    off = manifests(merged(MINIMAL, {"networkPolicy": {"enabled": False}}))
+    assert "NetworkPolicy" not in kinds(off)
+
+
+@pytest.mark.parametrize("kind", ["PodMonitor", "ServiceMonitor"])
+def test_monitors_find_the_metrics_of_gateways_and_workers(kind: str) -> None:
+    found = manifests(merged(ALL, {"metrics": {"monitor": {"kind": kind, "labels": {"release": "prometheus"}}}}))
+    monitor = one(found, kind, "metrics")
+    assert monitor["metadata"]["labels"]["release"] == "prometheus"
+    chosen = monitor["spec"]["selector"]["matchLabels"]
+    for name in ("gateway", "worker"):
+        labels = one(found, "Deployment", name)["spec"]["template"]["metadata"]["labels"]
+        if kind == "ServiceMonitor":
+            service = one(found, "Service", "metrics")
+            assert chosen.items() <= service["metadata"]["labels"].items()
+            assert service["spec"]["selector"].items() <= labels.items()
+        else:
+            assert chosen.items() <= labels.items()
+        ports = {port["name"]: port["containerPort"] for port in container_of(one(found, "Deployment", name))["ports"]}
+        assert ports["metrics"] == int(variables_of(one(found, "Deployment", name))["RECOLLECT_METRICS_PORT"])
+
+
+def test_alerts_and_dashboards_are_those_of_infra() -> None:
+    found = manifests(ALL)
+    written = yaml.safe_load((OBSERVABILITY / "alerts.yaml").read_text())["groups"]
+    made = one(found, "PrometheusRule", "alerts")["spec"]["groups"]
+    for group in written:
+        for rule in group["rules"]:
+            rule["annotations"]["runbook_url"] = "https://wiki.example.com/" + rule["annotations"]["runbook_url"]
+    assert made == written
+    for path in (OBSERVABILITY / "dashboards").glob("*.json"):
+        board = one(found, "ConfigMap", f"dashboard-{path.stem.removeprefix('recollect-')}")
+        assert json.loads(board["data"][path.name]) == json.loads(path.read_text())
+        assert board["metadata"]["labels"]["grafana_dashboard"] == "1"
+
+
+def test_external_secrets_stay_while_they_are_replaced() -> None:
+    [made] = [each for each in manifests(ALL) if each["kind"] == "ExternalSecret"]
+    assert made["spec"]["target"] == {
+        "name": "recollect-key",
+        "creationPolicy": "Orphan",
+        "deletionPolicy": "Retain",
+    }
+    assert made["spec"]["secretStoreRef"] == {"name": "vault", "kind": "ClusterSecretStore"}
+
+
+def test_settings_are_written_as_processes_read_them() -> None:
+    settings = {
+        "RECOLLECT_OUTBOUND_PORTS": [443, 8443],
+        "RECOLLECT_ACCESS_LOG": False,
+        "RECOLLECT_JOB_STORAGE_BYTES": 2_000_000_000,
+        "RECOLLECT_LOG_FORMAT": "console",
+    }
+    own = {"gateway": {"settings": {"RECOLLECT_LOG_FORMAT": "json"}}}
+    found = manifests(merged(MINIMAL, {"settings": settings}, own))
+    worker = variables_of(one(found, "Deployment", "worker"))
+    assert worker["RECOLLECT_OUTBOUND_PORTS"] == "[443,8443]"
+    assert worker["RECOLLECT_ACCESS_LOG"] == "false"
+    assert worker["RECOLLECT_JOB_STORAGE_BYTES"] == "2000000000"
+    assert worker["RECOLLECT_LOG_FORMAT"] == "console"
+    assert variables_of(one(found, "Deployment", "gateway"))["RECOLLECT_LOG_FORMAT"] == "json"
+
+
+def test_an_image_is_named_by_digest_where_there_is_one() -> None:
+    digest = "sha256:" + "0" * 64
+    found = manifests(merged(MINIMAL, {"image": {"digest": digest, "tag": "1.2.3"}}))
+    images = {container_of(each)["image"] for each in with_pods(found)}
+    assert images == {f"registry.example.com/recollect@{digest}"}
+
+
+def test_the_pooler_and_the_database_of_the_examples_are_those_that_the_values_name() -> None:
+    made = {each["kind"]: each for each in yaml.safe_load_all((EXAMPLES / "cloudnative-pg.yaml").read_text())}
+    cluster, pooler = made["Cluster"], made["Pooler"]
+    postgresql = EXAMPLE_VALUES["many-tenants"]["postgresql"]
+    assert postgresql["host"] == f"{cluster['metadata']['name']}-rw"
+    assert postgresql["ca"]["secret"] == f"{cluster['metadata']['name']}-ca"
+    assert postgresql["pooler"]["host"] == pooler["metadata"]["name"]
+    assert pooler["metadata"]["name"] in cluster["spec"]["certificates"]["serverAltDNSNames"]
+    passwords = {role["name"]: role["passwordSecret"]["name"] for role in cluster["spec"]["managed"]["roles"]}
+    passwords["recollect_owner"] = cluster["spec"]["bootstrap"]["initdb"]["secret"]["name"]
+    logins = {
+        f"recollect_{login}": postgresql[login]["secret"] for login in ("app", "owner", "maintenance", "operator")
+    }
+    assert passwords == logins

@@ -1,0 +1,120 @@
+"""What Kubernetes' own schemas, and kube-score's rules, say of all that the chart makes."""
+
+import json
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import kubernetes_validate  # type: ignore[import-untyped]
+import pytest
+import yaml  # type: ignore[import-untyped]
+
+from tests.verify.chart.generated import README, SCHEMA, readme, schema
+from tests.verify.chart.rendering import (
+    ALL,
+    CHART,
+    EXAMPLE_VALUES,
+    MINIMAL,
+    NEWEST,
+    OLDEST,
+    ROOT,
+    SECONDS,
+    helm,
+    manifests,
+    merged,
+    tool,
+)
+
+CASES: dict[str, Mapping[str, Any]] = {
+    "minimal": MINIMAL,
+    "all": ALL,
+    "log": merged(ALL, {"bootstrap": {"store": "log"}}),
+    "external": merged(ALL, {"worker": {"autoscaling": {"kind": "external"}}}),
+    "service-monitor": merged(ALL, {"metrics": {"monitor": {"kind": "ServiceMonitor"}}}),
+    **EXAMPLE_VALUES,
+}
+NOT_KUBERNETES = {"HTTPRoute", "ScaledObject", "PodMonitor", "ServiceMonitor", "PrometheusRule", "ExternalSecret"}
+WAIVED = Path(__file__).with_name("waived.yaml")
+
+
+@pytest.mark.parametrize("kubernetes", [OLDEST, NEWEST])
+@pytest.mark.parametrize("values", CASES.values(), ids=CASES.keys())
+def test_every_object_is_one_that_kubernetes_takes(values: Mapping[str, Any], kubernetes: str) -> None:
+    """Strictly: a field that the schema does not have fails. Those of operators have schemas of their own, not here."""
+    asked = 0
+    for manifest in manifests(values, kubernetes=kubernetes):
+        if manifest["kind"] not in NOT_KUBERNETES:
+            kubernetes_validate.validate(manifest, kubernetes, strict=True)
+            asked += 1
+    assert asked >= 10
+
+
+def test_a_field_that_is_none_would_be_seen() -> None:
+    [manifest] = [each for each in manifests() if each["kind"] == "ServiceAccount" and "hook" not in str(each)]
+    with pytest.raises(kubernetes_validate.ValidationError):
+        kubernetes_validate.validate({**manifest, "automountToken": False}, NEWEST, strict=True)
+
+
+@pytest.mark.parametrize("values", CASES.values(), ids=CASES.keys())
+def test_helm_lint_has_nothing_to_say(values: Mapping[str, Any]) -> None:
+    done = helm("lint", "--strict", "--kube-version", NEWEST, str(CHART), values=values)
+    assert done.returncode == 0, done.stdout + done.stderr
+    said = [line for line in done.stdout.splitlines() if line.startswith("[")]
+    assert said == ["[INFO] Chart.yaml: icon is recommended"]
+
+
+def test_kube_score_finds_what_is_waived_and_no_more() -> None:
+    """Both ways: a waiver that nothing needs any more fails as well."""
+    rules = yaml.safe_load(WAIVED.read_text())
+    assert all(rule["why"] for rule in rules)
+    waived = {(rule["check"], one) for rule in rules for one in rule["objects"]}
+    given = yaml.safe_dump_all(manifests(ALL))
+    found = subprocess.run(
+        [tool("kube-score"), "score", "--kubernetes-version", "v1.34", "--output-format", "json", "-"],
+        input=given,
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+    )
+    failing = {
+        (check["check"]["id"], f"{scored['type_meta']['kind']}/{scored['object_meta']['name'].split('-')[-1]}")
+        for scored in json.loads(found.stdout)
+        for check in scored["checks"]
+        if not check["skipped"] and check["grade"] < 10
+    }
+    assert failing == waived
+
+
+def test_a_package_has_alerts_and_dashboards_and_installs_as_the_folder_does(tmp_path: Path) -> None:
+    """They are infra's own, by a link: Helm packs what it leads to."""
+    done = helm("package", str(CHART), "--destination", str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    [package] = tmp_path.glob("*.tgz")
+    place = ["--namespace", "agents", "--kube-version", NEWEST]
+    from_package = helm("template", "memory", str(package), *place, values=ALL)
+    assert from_package.returncode == 0, from_package.stderr
+    assert [each for each in yaml.safe_load_all(from_package.stdout) if each] == manifests(ALL)
+
+
+def test_what_is_made_is_current() -> None:
+    """Else: .venv/bin/python -m tests.verify.chart.generated"""
+    assert README.read_text() == readme()
+    assert SCHEMA.read_text() == schema()
+
+
+def test_the_chart_is_of_the_version_of_the_project() -> None:
+    from recollect import __version__
+
+    described = yaml.safe_load((CHART / "Chart.yaml").read_text())
+    assert described["appVersion"] == __version__
+
+
+def test_no_example_has_a_secret_or_a_registry_of_somebodys() -> None:
+    for path in (CHART / "examples").glob("values-*.yaml"):
+        assert (
+            yaml.safe_load(path.read_text())
+            .get("image", {})
+            .get("repository", "registry.example.com/")
+            .startswith("registry.example.com/")
+        ), path.relative_to(ROOT)
