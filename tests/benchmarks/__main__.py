@@ -40,6 +40,7 @@ from tests.benchmarks.listeners import LISTENERS as MANY_STREAMS
 from tests.benchmarks.listeners import listeners_table, measure_listeners
 from tests.benchmarks.neighbours.floods import KINDS
 from tests.benchmarks.neighbours.run import MeasuredBeside, measure_crowd, measure_floods, neighbours_table
+from tests.benchmarks.partitions import MeasuredPartitions, measure_partitions, partitions_table
 from tests.benchmarks.report import WIDTH, Report, calls_document, machine, print_report
 from tests.benchmarks.run import run
 from tests.benchmarks.stack import EMBEDDER, WORKER_LOGIN, Stack, running_stack
@@ -55,6 +56,8 @@ DUPLICATES = "duplicates"
 """The group of passes over a graph, which are no calls either."""
 EMBEDDING = "embedding"
 """The group of the worker's passages."""
+PARTITIONS = "partitions"
+"""The group of what vector indexes of other graphs cost."""
 FAIRNESS = "fairness"
 """The group of the worker's tenants."""
 NEIGHBOURS = "neighbours"
@@ -65,7 +68,7 @@ TELEMETRY = "telemetry"
 """The group of what telling traces and metrics costs."""
 COST = "cost"
 """The group of what calls cost in processor time. The last: where the time is up before, the others are measured."""
-OTHERS = (RECALL, TRANSFER, DUPLICATES, EMBEDDING, FAIRNESS, NEIGHBOURS, LISTENERS, TELEMETRY, COST)
+OTHERS = (RECALL, TRANSFER, DUPLICATES, EMBEDDING, PARTITIONS, FAIRNESS, NEIGHBOURS, LISTENERS, TELEMETRY, COST)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -97,6 +100,8 @@ def _tell(reports: "Reports", path: Path | None) -> None:
         Console(width=WIDTH).print(fairness_table(reports.calls.fairness))
     if reports.calls.listeners:
         Console(width=WIDTH).print(listeners_table(reports.calls.listeners))
+    if reports.partitions:
+        Console(width=WIDTH).print(partitions_table(reports.partitions))
     if reports.neighbours:
         Console(width=WIDTH).print(neighbours_table(reports.neighbours))
     if reports.telling:
@@ -116,6 +121,7 @@ class Reports:
     costs: list[SizeCosts]
     neighbours: list[MeasuredBeside]
     telling: list[MeasuredTelling] = field(default_factory=list)
+    partitions: list[MeasuredPartitions] = field(default_factory=list)
 
     def print(self, console: Console) -> None:
         """What was measured of both."""
@@ -131,6 +137,7 @@ class Reports:
             "cost": self.costs,
             "neighbours": self.neighbours,
             "telemetry": self.telling,
+            "partitions": self.partitions,
         }
         path.write_bytes(msgspec.json.format(msgspec.json.encode(document)))
 
@@ -149,6 +156,8 @@ async def _measure(options: argparse.Namespace, reports: Reports, console: Conso
             await measure_duplicates(options.duplicates_sizes, reports.calls.duplicates)
         elif group == EMBEDDING:
             await measure_embedding(options.embedding_sizes, reports.calls.embedded)
+        elif group == PARTITIONS:
+            await measure_partitions(options.partitions_indexes, reports.partitions)
         elif group == FAIRNESS:
             for size in options.fairness_sizes:
                 with _stack() as stack:
@@ -256,6 +265,12 @@ def _parser() -> argparse.ArgumentParser:
         type=_sizes(THREAD),
         default=[2_000, 20_000],
         help="passages of group embedding (2000,20000)",
+    )
+    parser.add_argument(
+        "--partitions-indexes",
+        type=_sizes(1),
+        default=[16, 100, 800],
+        help="vector indexes of other graphs, of group partitions (16,100,800)",
     )
     parser.add_argument(
         "--fairness-sizes", type=_sizes(THREAD), default=[100_000], help="passages of group fairness (100000)"

@@ -1,9 +1,11 @@
 """Group `embedding`: passages embedded per second by the worker, beside the bare embedder.
 
 Two graphs: entities with an observation each, which nothing surrounds, and talk in threads of twenty turns, each of
-which is settled with those around it. The worker's job embeds them in turns, as a sweep does; before and after, the
-same embedder is given some of the same texts in batches of the same size, and nothing else. Of a core: the seconds of
-processor time of this process, and of PostgreSQL's.
+which is settled with those around it. And such talk once more, in a graph that has as much of it already, embedded and
+searched by a vector index, into which each new vector goes: as many turns at once, and a tenth as many one by one, each
+of which is written, embedded and settled, with those before it, whose words and vector it changes. The worker's job
+embeds them in turns, as a sweep does; before and after, the same embedder is given some of the same texts in batches of
+the same size, and nothing else. Of a core: the seconds of processor time of this process, and of PostgreSQL's.
 """
 
 import asyncio
@@ -29,6 +31,7 @@ from recollect.platform.db import Database, Operator
 from recollect.platform.embedding import Embedder, create_embedder
 from recollect.platform.migrate import migrate
 from recollect.platform.queue import Wakeups
+from recollect.retrieval.vector_indexes.service import maintain_indexes
 from recollect.settings import Settings
 from recollect_local.postgres import LocalPostgres
 from recollect_workers.context import WorkerContext
@@ -39,6 +42,12 @@ from tests.benchmarks.processes import processor_seconds
 
 EMBEDDERS = ("wordllama", "minilm")
 """The second, which takes the time itself whatever the size, at the smallest size only."""
+
+INDEXED, ONE_BY_ONE = "threads, indexed", "one by one, indexed"
+SHAPES = ("observations", "threads", INDEXED, ONE_BY_ONE)
+
+INDEX_FROM = 100
+"""Memories from which a graph gets an index here."""
 
 FILLED_AT_ONCE = 1_000
 BARE_AT_MOST = 2_000
@@ -93,7 +102,7 @@ async def measure_embedding(sizes: Sequence[int], rows: list[MeasuredEmbedding])
             for name in EMBEDDERS:
                 embedder = create_embedder(settings.model_copy(update={"embedder": name}))
                 for size in sizes if name == EMBEDDERS[0] else sizes[:1]:
-                    for shape in ("observations", "threads"):
+                    for shape in SHAPES:
                         bench = _Bench(postgres, settings, embedder, talk, corpus)
                         rows.append(await bench.measure(name, shape, size))
                 await embedder.close()
@@ -141,24 +150,52 @@ class _Bench:
     async def measure(self, name: str, shape: str, size: int) -> MeasuredEmbedding:
         """A graph of that shape and size, of a tenant of its own."""
         async with Operator.connect(self.settings.migration_url, self.settings) as operator:
-            caller = operator_caller(await create_tenant(operator, f"{name}-{shape}-{size}", "Benchmark"))
+            caller = operator_caller(
+                await create_tenant(
+                    operator, f"{name}-{shape.replace(', ', '-').replace(' ', '-')}-{size}", "Benchmark"
+                )
+            )
         async with (
             connect_redis(self.settings) as redis,
             Database.connect(self.settings.database_url, settings=self.settings) as db,
         ):
-            for start in range(0, size, FILLED_AT_ONCE):
-                await self._fill(db, caller, shape, range(start, min(size, start + FILLED_AT_ONCE)))
-            texts = await self._texts(caller)
             wakeups = Wakeups(redis)
             context = WorkerContext(self.settings, db, self.embedder, wakeups, asyncio.Event())
+            first = 0
+            if shape in (INDEXED, ONE_BY_ONE):
+                await self._fill(db, caller, shape, range(size))
+                await _work(context, caller)
+                await self._index()
+                first = size
+            added = range(first, first + (size // 10 if shape == ONE_BY_ONE else size))
+            if shape != ONE_BY_ONE:
+                await self._fill(db, caller, shape, added)
+
+            async def work() -> None:
+                for number in added if shape == ONE_BY_ONE else ():
+                    await self._fill(db, caller, shape, range(number, number + 1))
+                    await _work(context, caller)
+                await _work(context, caller)
+
+            texts = await self._texts(caller)
             await self.embedder.embed(texts[:64])
             before = await self._paced(len(texts), lambda: self._embed(texts))
-            worked = await self._paced(size, lambda: _work(context, caller))
+            worked = await self._paced(len(added), work)
             after = await self._paced(len(texts), lambda: self._embed(texts))
             await wakeups.aclose()
         return MeasuredEmbedding(name, shape, (before, after), worked)
 
+    async def _index(self) -> None:
+        """Give every graph here the vector index that it is large enough for."""
+        async with Operator.connect(self.settings.migration_url, self.settings) as operator:
+            built = await maintain_indexes(operator, from_memories=INDEX_FROM, memory_mb=512)
+        assert built, "no graph was given an index"
+
     async def _fill(self, db: Database, caller: Caller, shape: str, numbers: range) -> None:
+        for start in range(numbers.start, numbers.stop, FILLED_AT_ONCE):
+            await self._write(db, caller, shape, range(start, min(numbers.stop, start + FILLED_AT_ONCE)))
+
+    async def _write(self, db: Database, caller: Caller, shape: str, numbers: range) -> None:
         async with db.transaction(caller) as tx, graphs.write_graph(tx, None, "fill") as revision:
             if shape == "observations":
                 await entities.create_entities(tx, revision, [self.corpus.entity(number) for number in numbers])
@@ -176,7 +213,7 @@ class _Bench:
             await superuser.execute("CHECKPOINT")
             rows = await superuser.fetch(
                 "SELECT n.name || ': ' || p.text AS text FROM passages p JOIN nodes n ON n.id = p.node_id "
-                "WHERE p.tenant_id = $1 AND p.removed_revision IS NULL ORDER BY p.id LIMIT $2",
+                "WHERE p.tenant_id = $1 AND p.removed_revision IS NULL ORDER BY p.id DESC LIMIT $2",
                 caller.tenant_id,
                 BARE_AT_MOST,
             )

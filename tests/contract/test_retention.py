@@ -168,7 +168,8 @@ class TestTenant:
             JOIN information_schema.columns c USING (table_schema, table_name)
             WHERE t.table_schema = 'recollect' AND t.table_type = 'BASE TABLE' AND c.column_name = 'tenant_id'"""
         )
-        assert {table for (table,) in tables} | {"tenants"} == erased.keys()
+        counted = {table for (table,) in tables if not table.startswith("searched_vectors_")}  # parts are of the whole
+        assert counted | {"tenants"} == erased.keys()
         for (table,) in tables:
             assert await owner.fetchval(f"SELECT count(*) FROM {table} WHERE tenant_id = $1", tenant.id) == 0
         assert (await tenants.find_tenant(operator, other.slug)) == other

@@ -49,7 +49,8 @@ async def rows(owner: asyncpg.Connection, tenant: Tenant) -> dict[str, int]:
     tables = await owner.fetch(
         """SELECT c.relname AS name FROM pg_class c
         JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'tenant_id'
-        WHERE c.relnamespace = 'recollect'::regnamespace AND c.relkind IN ('r', 'p')"""
+        WHERE c.relnamespace = 'recollect'::regnamespace AND c.relkind IN ('r', 'p')
+            AND NOT c.relispartition"""
     )
     counts = {
         row["name"]: await owner.fetchval(f"SELECT count(*) FROM {row['name']} WHERE tenant_id = $1", tenant.id)

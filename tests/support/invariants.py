@@ -137,6 +137,11 @@ LAWS = {
         EXCEPT (
             SELECT from_node FROM relations WHERE graph_id = :graph_id AND removed_revision IS NULL
             UNION SELECT to_node FROM relations WHERE graph_id = :graph_id AND removed_revision IS NULL)""",
+    "a passage names the model of the vector that it is searched by, which serves while it lives": """
+        SELECT p.id FROM passages p
+        LEFT JOIN searched_vectors v ON v.tenant_id = p.tenant_id AND v.passage_id = p.id
+        WHERE p.graph_id = :graph_id AND (p.embedding IS NOT NULL OR p.embedding_model IS DISTINCT FROM v.model
+            OR v.graph_id <> p.graph_id OR p.removed_revision IS NULL AND NOT v.live)""",
     "what is live hangs on live nodes": """
         SELECT x.id FROM (
             SELECT tenant_id, id, node_id FROM observations WHERE graph_id = :graph_id AND removed_revision IS NULL

@@ -16,8 +16,9 @@ NEAR, FAR, NEIGHBOURS = 20, 80, 16
 
 LIVE = """
     SELECT p.id, p.sequence, p.source, p.said_at, p.added_revision, p.text, p.speaker, n.name, p.settled,
-        p.claimed_until, p.near::text, p.far::text, p.embedding::text, p.embedding_model
+        p.claimed_until, p.near::text, p.far::text, v.embedding::text, p.embedding_model
     FROM passages p JOIN nodes n ON n.tenant_id = p.tenant_id AND n.id = p.node_id
+    LEFT JOIN searched_vectors v ON v.tenant_id = p.tenant_id AND v.passage_id = p.id AND v.model = p.embedding_model
     WHERE p.tenant_id = $1 AND p.removed_revision IS NULL ORDER BY p.said_at, p.added_revision, p.id"""
 
 

@@ -148,7 +148,7 @@ async def embed_batch(context: WorkerContext, tenant_id: UUID) -> None:
 
 async def waiting(owner: asyncpg.Connection, caller: Caller) -> int:
     """Passages of the caller's tenant that have no vector."""
-    query = "SELECT count(*) FROM passages WHERE tenant_id = $1 AND embedding IS NULL"
+    query = "SELECT count(*) FROM passages WHERE tenant_id = $1 AND embedding_model IS NULL"
     return int(await owner.fetchval(query, caller.tenant_id))
 
 

@@ -70,7 +70,9 @@ async def tables_of_tenants(owner: asyncpg.Connection) -> list[str]:
     """The names of those tables that say whose each row is."""
     rows = await owner.fetch(
         """SELECT c.relname FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'tenant_id'
-        WHERE c.relnamespace = 'recollect'::regnamespace AND c.relkind IN ('r', 'p') ORDER BY 1"""
+        WHERE c.relnamespace = 'recollect'::regnamespace AND c.relkind IN ('r', 'p')
+            AND NOT c.relispartition
+        ORDER BY 1"""
     )
     return [row["relname"] for row in rows]
 
@@ -105,6 +107,7 @@ async def _settled(agent: Agent, owner: asyncpg.Connection) -> Neighbour:
     )
     for table in (
         "passage_vectors SELECT tenant_id, id, 'model', '[1, 0]' FROM passages",
+        "searched_vectors SELECT tenant_id, graph_id, id, 'model', '[1, 0]' FROM passages",
         "terms SELECT tenant_id, id, 'tea', 2 FROM graphs",
     ):
         await owner.execute(f"INSERT INTO {table} WHERE tenant_id = $1", caller.tenant_id)

@@ -12,6 +12,7 @@ from recollect.errors import Unavailable
 from recollect.graph.graphs import service as graphs
 from recollect.platform.db import APP_ROLE, OWNER_ROLE, Database, Transaction, session_settings
 from recollect.platform.sql import Query
+from recollect.retrieval.vector_indexes.model import PARTITIONS, partition_name
 from recollect.settings import Settings
 from tests.tenancy.conftest import Neighbour
 
@@ -52,13 +53,19 @@ TABLES_OF_OPERATORS = {"tenant_deletions", "erasure_receipts", "operator_keys", 
 """The operator API alone sees their rows: test_operators.py."""
 
 
+PARTS = {partition_name(number) for number in range(PARTITIONS)}
+"""The tables that the searched vectors are dealt out to."""
+
+
 class _Done(Exception):
     """Takes an outcome out of a transaction, and the transaction with it."""
 
 
 async def test_the_catalogue_of_tables_is_whole(owner: asyncpg.Connection, tables: list[str]) -> None:
     """A new table belongs to tenants, to persons or to nobody, or is named here."""
-    relations = "SELECT relname FROM pg_class WHERE relnamespace = 'recollect'::regnamespace AND relkind IN ('r', 'p')"
+    relations = """
+        SELECT relname FROM pg_class
+        WHERE relnamespace = 'recollect'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition"""
     everything = {row["relname"] for row in await owner.fetch(relations)}
     known = {"tenants", "plans", "schema_migrations", *TABLES_OF_PERSONS, *TABLES_OF_NOBODY, *TABLES_OF_OPERATORS}
     assert everything - set(tables) == known
@@ -73,7 +80,7 @@ async def test_every_table_of_tenants_is_under_a_policy_and_keyed_by_tenant(
         WHERE c.relnamespace = 'recollect'::regnamespace AND c.relrowsecurity AND p.permissive = 'PERMISSIVE'
             AND p.cmd = 'ALL' AND p.roles = '{public}' AND p.qual LIKE '%recollect.tenant_id%' AND p.with_check IS NULL
         GROUP BY c.relname HAVING count(*) = 1"""
-    assert {row["relname"] for row in await owner.fetch(secured)} == {*tables, "tenants", "plans"}
+    assert {row["relname"] for row in await owner.fetch(secured)} == {*tables, "tenants", "plans", *PARTS}
     first_columns = """
         SELECT c.conrelid::regclass::text AS "table", c.conname, a.attname FROM pg_constraint c
         JOIN pg_attribute a ON a.attrelid = c.conrelid AND a.attnum = c.conkey[1]

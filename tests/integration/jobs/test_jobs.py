@@ -790,8 +790,10 @@ async def remember_much(agent: Agent) -> None:
 async def live(owner: asyncpg.Connection, desk: Desk) -> list[Any]:
     """What search has of the tenant, but for the ids and revisions of the passages."""
     return await owner.fetch(
-        "SELECT node_id, memory_id, source, place, thread, said_at, expires_at, text, tsv::text, embedding::text, "
-        "embedding_model FROM passages WHERE tenant_id = $1 AND removed_revision IS NULL ORDER BY 1, 2, 3, 4, text",
+        "SELECT node_id, memory_id, source, place, thread, said_at, expires_at, text, tsv::text, v.embedding::text, "
+        "embedding_model FROM passages p "
+        "LEFT JOIN searched_vectors v ON v.tenant_id = p.tenant_id AND v.passage_id = p.id AND v.live "
+        "WHERE p.tenant_id = $1 AND removed_revision IS NULL ORDER BY 1, 2, 3, 4, text",
         desk.caller.tenant_id,
     )
 

@@ -31,6 +31,9 @@ from tests.support.memories import Agent, asked, embedder
 
 MEMORIES = 120
 
+PART = "SELECT DISTINCT tableoid::regclass::text FROM searched_vectors WHERE tenant_id = $1"
+"""The table that holds a tenant's vectors."""
+
 
 @pytest.fixture
 async def agent(db: Database, new_tenant: NewTenant) -> Agent:
@@ -64,6 +67,12 @@ async def graph_of(owner: asyncpg.Connection, caller: Caller) -> asyncpg.Record:
 def index_of(graph: asyncpg.Record, model: str | None = None) -> VectorIndex:
     """The index of a graph's vectors of a model, of the embedder at hand unless told."""
     return VectorIndex(graph["tenant_id"], graph["graph_id"], model or embedder().model, embedder().dimensions)
+
+
+async def statement_of(owner: asyncpg.Connection, index: VectorIndex) -> Query:
+    """What builds an index, in the part of the tenant's vectors."""
+    part = await owner.fetchval(PART, index.tenant_id)
+    return create_statement(index, int(part.removeprefix("searched_vectors_")))
 
 
 async def answers(agent: Agent, text: str, *, exact: bool) -> list[str]:
@@ -117,9 +126,8 @@ class TestIndexes:
             await tx.execute(Query.compile("SET LOCAL enable_seqscan = off; SET LOCAL enable_sort = off"))
             rows = await tx.fetch(
                 Query.compile(
-                    f"""EXPLAIN SELECT id FROM search_passages
-                    WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND removed_revision IS NULL
-                        AND embedding_model = :model
+                    f"""EXPLAIN SELECT passage_id FROM searched_vectors
+                    WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND live AND model = :model
                     ORDER BY embedding::{vector} <=> :vector::{vector} LIMIT 5"""
                 ),
                 graph_id=graph_id,
@@ -224,7 +232,7 @@ class TestIndexes:
         self, agent: Agent, settings: Settings, owner: asyncpg.Connection, postgres: LocalPostgres
     ) -> None:
         index = index_of(await graph_of(owner, agent.caller))
-        await owner.execute(create_statement(index).text)
+        await owner.execute((await statement_of(owner, index)).text)
         administrator = await asyncpg.connect(postgres.url())
         try:
             await administrator.execute(
@@ -240,7 +248,7 @@ class TestIndexes:
         """It had told searches to use it no longer."""
         graph = await graph_of(owner, agent.caller)
         old, index = index_of(graph, "another model"), index_of(graph)
-        await owner.execute(create_statement(old).text)
+        await owner.execute((await statement_of(owner, old)).text)
         assert set(await tend(settings)) >= {f"dropped {old.name}", f"built {index.name}"}
         assert await self.plan_uses(agent, index.name)
 
@@ -249,14 +257,14 @@ class TestIndexes:
     ) -> None:
         graph = await graph_of(owner, agent.caller)
         await owner.execute(
-            "UPDATE passages SET embedding_model = 'another model' WHERE id IN "
+            "UPDATE searched_vectors SET model = 'another model' WHERE passage_id IN "
             "(SELECT id FROM passages WHERE tenant_id = $1 ORDER BY id LIMIT $2)",
             agent.caller.tenant_id,
             MEMORIES - 1,
         )
         assert f"built {index_of(graph).name}" in await tend(settings)
         await owner.execute(
-            "UPDATE passages SET embedding_model = 'another model' WHERE tenant_id = $1", agent.caller.tenant_id
+            "UPDATE searched_vectors SET model = 'another model' WHERE tenant_id = $1", agent.caller.tenant_id
         )
         assert f"dropped {index_of(graph).name}" in await tend(settings)
 
@@ -274,20 +282,21 @@ class TestIndexes:
         self, agent: Agent, settings: Settings, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         name = index_of(await graph_of(owner, agent.caller)).name
-        await owner.execute("ALTER TABLE passages SET (parallel_workers = 1)")
+        part = await owner.fetchval(PART, agent.caller.tenant_id)
+        await owner.execute(f"ALTER TABLE {part} SET (parallel_workers = 1)")
         try:
             with pytest.raises(asyncpg.DiskFullError):  # No machine has a terabyte of it.
                 await self.build_in(owner, agent, megabytes=2_000_000)
             monkeypatch.setattr(VectorIndex, "memory_mb", lambda *_: 2_000_000)
             assert f"built {name}" in await tend(settings)
         finally:
-            await owner.execute("ALTER TABLE passages RESET (parallel_workers)")
+            await owner.execute(f"ALTER TABLE {part} RESET (parallel_workers)")
 
     async def build_in(self, owner: asyncpg.Connection, agent: Agent, *, megabytes: int) -> None:
         index = index_of(await graph_of(owner, agent.caller))
         await owner.execute("SELECT set_config('maintenance_work_mem', $1, false)", f"{megabytes}MB")
         try:
-            await owner.execute(create_statement(index).text)
+            await owner.execute((await statement_of(owner, index)).text)
         finally:
             await owner.execute("RESET maintenance_work_mem")
 

@@ -169,7 +169,10 @@ class TestChange:
 
     async def test_searched_vectors_are_what_the_worker_would_have_made(self, change: ModelChange) -> None:
         await change.run(change.during)
-        query = "SELECT text, embedding::text, near, settled FROM passages WHERE tenant_id = $1 ORDER BY id"
+        query = """
+            SELECT p.text, v.model, v.embedding::text, p.near, p.settled FROM passages p
+            LEFT JOIN searched_vectors v ON v.tenant_id = p.tenant_id AND v.passage_id = p.id
+            WHERE p.tenant_id = $1 ORDER BY p.id"""
         switched = await change.owner.fetch(query, change.desk.caller.tenant_id)
         await change.owner.execute(
             "UPDATE passages SET settled = false WHERE tenant_id = $1", change.desk.caller.tenant_id

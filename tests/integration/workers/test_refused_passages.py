@@ -59,7 +59,7 @@ async def context(settings: Settings, db: Database, server: EmbeddingServer) -> 
 async def rows(owner: asyncpg.Connection, caller: Caller) -> list[asyncpg.Record]:
     """The tenant's passages that have no vector."""
     return await owner.fetch(
-        "SELECT * FROM passages WHERE tenant_id = $1 AND embedding IS NULL ORDER BY id", caller.tenant_id
+        "SELECT * FROM passages WHERE tenant_id = $1 AND embedding_model IS NULL ORDER BY id", caller.tenant_id
     )
 
 

@@ -167,7 +167,10 @@ async def test_the_vector_stored_is_that_of_the_text_and_its_neighbours_and_name
     await remember(context.database, caller, "Alice")
     assert not await embedding.embed_passages(context, caller.tenant_id, {})
     rows = await owner.fetch(
-        "SELECT text, embedding::text, embedding_model FROM passages WHERE tenant_id = $1 ORDER BY id", caller.tenant_id
+        "SELECT p.text, v.embedding::text, p.embedding_model FROM passages p "
+        "JOIN searched_vectors v ON v.tenant_id = p.tenant_id AND v.passage_id = p.id AND v.model = p.embedding_model "
+        "WHERE p.tenant_id = $1 ORDER BY p.id",
+        caller.tenant_id,
     )
     coffee, tea = await embedder.embed(["Alice: likes coffee", "Alice: likes tea"])
     expected = np.array([coffee + tea / 2, tea + coffee / 2])

@@ -48,8 +48,8 @@ ORDER BY p.since;
 
 -- name: list_stored
 -- What graphs hold, by name after :after, at most :limit; :allowed: only these ids, where it is not null; :graph_id: only
--- this one, likewise. The heads know most of it. Passages are counted from their index in one pass, and weighed by a
--- sample of :sample of each graph.
+-- this one, likewise. The heads know most of it. Passages are counted from their index in one pass, and weighed, with the
+-- vectors that they are searched by, by a sample of :sample of each graph.
 WITH listed AS MATERIALIZED (
     SELECT g.id, g.name FROM graphs g
     WHERE g.tenant_id = :tenant_id AND g.name > :after AND (:allowed::uuid[] IS NULL OR g.id = ANY (:allowed::uuid[]))
@@ -68,11 +68,17 @@ FROM listed l
 JOIN graph_heads h ON h.tenant_id = :tenant_id AND h.graph_id = l.id
 LEFT JOIN counted c ON c.graph_id = l.id
 LEFT JOIN LATERAL (
-    SELECT avg(pg_column_size(x.*)) AS mean FROM (
+    SELECT avg(pg_column_size(x.*) + coalesce(v.size, 0)) AS mean
+    FROM (
         SELECT p.* FROM passages p
         WHERE p.tenant_id = :tenant_id AND p.graph_id = l.id AND p.removed_revision IS NULL
         LIMIT :sample
     ) AS x
+    LEFT JOIN LATERAL (
+        SELECT pg_column_size(s.*) AS size FROM searched_vectors s
+        WHERE s.tenant_id = :tenant_id AND s.passage_id BETWEEN x.id AND x.id
+        ORDER BY s.passage_id LIMIT 1
+    ) AS v ON true
 ) AS s ON true
 ORDER BY l.name;
 

@@ -4,13 +4,19 @@
 held AS MATERIALIZED (
     SELECT 1 FROM graph_indexes WHERE tenant_id = :tenant_id AND graph_id = :graph_id FOR UPDATE;
 
+-- fragment: ended
+-- The vectors of passages that were just `removed` leave the vector indexes, and serve the past.
+ended AS (
+    UPDATE searched_vectors SET live = false
+    WHERE tenant_id = :tenant_id AND passage_id = ANY (ARRAY(SELECT id FROM removed)) AND live;
+
 -- fragment: made
 -- The passages :ids to :version_ids in the place of old ones: one that says the same as one before keeps its vectors.
 -- :bulk: they are many.
 ), old AS (
     SELECT DISTINCT ON (memory_id, version_id, source, place) *
     FROM (SELECT * FROM superseded UNION ALL SELECT * FROM unseen) AS all_old
-    WHERE embedding IS NOT NULL
+    WHERE embedding_model IS NOT NULL
     ORDER BY memory_id, version_id, source, place
 ), pieces AS (
     SELECT i.*, a.*
@@ -24,23 +30,27 @@ held AS MATERIALIZED (
         AS a (kind text, tags text[], importance double precision, outdated boolean)
 ), made AS (
     SELECT p.*, CASE WHEN p.source <> 'name' THEN coalesce(p.said_at, :revision_time) END AS said, old.id AS old_id,
-        old.embedding, old.embedding_model, old.near, old.far
+        v.embedding, v.model AS embedding_model, old.near, old.far
     FROM pieces p
     LEFT JOIN old ON old.memory_id = p.memory_id AND old.source = p.source AND old.place = p.place AND old.text = p.text
         AND old.version_id IS NOT DISTINCT FROM p.version_id
+    LEFT JOIN searched_vectors v ON v.tenant_id = :tenant_id AND v.passage_id = old.id
+), searched AS (
+    INSERT INTO searched_vectors (tenant_id, graph_id, passage_id, model, embedding)
+    SELECT :tenant_id, :graph_id, m.id, m.embedding_model, m.embedding FROM made m WHERE m.embedding IS NOT NULL
 ), kept AS (
     INSERT INTO passage_vectors (tenant_id, passage_id, model, embedding)
     SELECT :tenant_id, m.id, v.model, v.embedding FROM made m
     JOIN passage_vectors v ON v.tenant_id = :tenant_id AND v.passage_id = m.old_id
 )
 INSERT INTO passages (tenant_id, graph_id, id, node_id, memory_id, source, place, thread, sequence, said_at, expires_at,
-    text, tsv, speaker, dated, created_by, kind, tags, importance, outdated, version_id, added_revision, bulk, embedding,
+    text, tsv, speaker, dated, created_by, kind, tags, importance, outdated, version_id, added_revision, bulk,
     embedding_model, near, far)
 SELECT :tenant_id, :graph_id, m.id, m.node_id, m.memory_id, m.source, m.place, m.thread, coalesce(md5(m.thread)::uuid,
     m.node_id), m.said, m.expires_at, m.text,
     to_tsvector('english', concat_ws(' ', m.about, m.text, to_char(m.said AT TIME ZONE 'UTC', 'FMDD FMMonth YYYY'))),
     m.speaker, m.dated, m.created_by, m.kind, m.tags, m.importance, coalesce(m.outdated, false), m.version_id, :revision,
-        :bulk, m.embedding, m.embedding_model, m.near, m.far
+        :bulk, m.embedding_model, m.near, m.far
 FROM made m;
 
 -- name: insert_passages
@@ -74,13 +84,16 @@ WITH -- include: held
     WHERE tenant_id = :tenant_id AND memory_id = ANY (:renewed_memory_ids::uuid[]) AND removed_revision IS NULL
         AND added_revision < :revision
         AND EXISTS (SELECT 1 FROM held)
-    RETURNING id, memory_id, version_id, source, place, text, embedding, embedding_model, near, far
+    RETURNING id, memory_id, version_id, source, place, text, embedding_model, near, far
 ), unseen AS (
     DELETE FROM passages
     WHERE tenant_id = :tenant_id AND memory_id = ANY (:renewed_memory_ids::uuid[]) AND removed_revision IS NULL
         AND added_revision >= :revision
         AND EXISTS (SELECT 1 FROM held)
-    RETURNING id, memory_id, version_id, source, place, text, embedding, embedding_model, near, far
+    RETURNING id, memory_id, version_id, source, place, text, embedding_model, near, far
+), removed AS (
+    SELECT id FROM superseded
+), -- include: ended
 -- include: made
 
 -- name: rebuild_passages
@@ -90,31 +103,40 @@ WITH superseded AS (
     UPDATE passages SET removed_revision = :revision
     WHERE tenant_id = :tenant_id AND node_id = ANY (:rebuilt_node_ids::uuid[]) AND removed_revision IS NULL
         AND added_revision < :revision
-    RETURNING id, memory_id, version_id, source, place, text, embedding, embedding_model, near, far
+    RETURNING id, memory_id, version_id, source, place, text, embedding_model, near, far
 ), unseen AS (
     DELETE FROM passages
     WHERE tenant_id = :tenant_id AND node_id = ANY (:rebuilt_node_ids::uuid[]) AND removed_revision IS NULL
         AND added_revision >= :revision
-    RETURNING id, memory_id, version_id, source, place, text, embedding, embedding_model, near, far
+    RETURNING id, memory_id, version_id, source, place, text, embedding_model, near, far
+), removed AS (
+    SELECT id FROM superseded
+), -- include: ended
 -- include: made
 
 -- name: remove_passages_of_memories
 -- The passages of removed observations leave with them.
 WITH -- include: held
+), removed AS (
+    UPDATE passages SET removed_revision = :revision
+    WHERE tenant_id = :tenant_id AND memory_id = ANY (:memory_ids::uuid[]) AND removed_revision IS NULL
+        AND EXISTS (SELECT 1 FROM held)
+    RETURNING id
+), -- include: ended
 )
-UPDATE passages SET removed_revision = :revision
-WHERE tenant_id = :tenant_id AND memory_id = ANY (:memory_ids::uuid[]) AND removed_revision IS NULL
-    AND EXISTS (SELECT 1 FROM held)
-RETURNING id;
+SELECT id FROM removed;
 
 -- name: remove_passages_of_nodes
 -- The passages of removed nodes, names and observations included.
 WITH -- include: held
+), removed AS (
+    UPDATE passages SET removed_revision = :revision
+    WHERE tenant_id = :tenant_id AND node_id = ANY (:node_ids::uuid[]) AND removed_revision IS NULL
+        AND EXISTS (SELECT 1 FROM held)
+    RETURNING id
+), -- include: ended
 )
-UPDATE passages SET removed_revision = :revision
-WHERE tenant_id = :tenant_id AND node_id = ANY (:node_ids::uuid[]) AND removed_revision IS NULL
-    AND EXISTS (SELECT 1 FROM held)
-RETURNING id;
+SELECT id FROM removed;
 
 -- name: unsettle_neighbours
 -- What stood beside removed passages (:ids) is to be settled anew, for it is matched by their words and meanings still: up
@@ -185,9 +207,13 @@ WITH hidden AS MATERIALIZED (
 ), held AS MATERIALIZED (
     SELECT 1 FROM graph_indexes WHERE tenant_id = :tenant_id AND graph_id = :graph_id
         AND EXISTS (SELECT 1 FROM hidden) FOR UPDATE
+), removed AS (
+    UPDATE passages SET removed_revision = :revision
+    WHERE tenant_id = :tenant_id AND id = ANY (ARRAY(SELECT id FROM hidden)) AND EXISTS (SELECT 1 FROM held)
+    RETURNING id
+), -- include: ended
 )
-UPDATE passages SET removed_revision = :revision
-WHERE tenant_id = :tenant_id AND id = ANY (ARRAY(SELECT id FROM hidden)) AND EXISTS (SELECT 1 FROM held);
+SELECT id FROM removed;
 
 -- name: find_unindexed_nodes
 -- Those of these nodes that have no passage that lasts, nor one of their name, which ends with its node. OFFSET has each
@@ -413,7 +439,8 @@ SELECT set_config('enable_nestloop', 'off', true) AS joined, set_config('enable_
 -- once, also where it lies between a passage and another that it reaches. A claim that was lost, or a passage that a
 -- removal beside it unsettled meanwhile, stays in the queue, and so does one that has no vector, unless it was set aside.
 -- Rows are looked up by their ids, never joined: the planner, which sees no statistics of what is being filled, would
--- compare each with all that the tenant has. The range of one id in its order is read by the primary key.
+-- compare each with all that the tenant has. The range of one id in its order is read by the primary key. A vector is
+-- written only where it is another than before. The column of passages where a former version kept it is emptied.
 WITH given AS (
     SELECT g.passage, i.id
     FROM unnest(:ids::uuid[]) AS i (id)
@@ -449,7 +476,9 @@ WITH given AS (
         (SELECT embedding FROM passage_vectors WHERE tenant_id = :tenant_id AND passage_id = b.nearest
             AND model = :model) AS preceding,
         (SELECT embedding FROM passage_vectors WHERE tenant_id = :tenant_id AND passage_id = a.nearest
-            AND model = :model) AS following
+            AND model = :model) AS following,
+        (SELECT embedding FROM searched_vectors WHERE tenant_id = :tenant_id AND passage_id BETWEEN p.id AND p.id
+            AND model = :model ORDER BY passage_id LIMIT 1) AS searched
     FROM reached r
     CROSS JOIN LATERAL (SELECT * FROM passages WHERE tenant_id = :tenant_id AND id BETWEEN r.id
         AND r.id ORDER BY id LIMIT 1) AS p
@@ -482,20 +511,28 @@ WITH given AS (
             WHEN preceding IS NOT NULL OR following IS NOT NULL
             THEN l2_normalize(own + own + coalesce(preceding, following))
             ELSE own END AS embedding,
+        searched,
         id = ANY (:ids::uuid[]) AS claimed
     FROM placed
     ORDER BY id
+), updated AS (
+    UPDATE passages p SET near = s.near, far = s.far, embedding = NULL,
+        embedding_model = CASE WHEN s.embedding IS NULL THEN p.embedding_model ELSE :model END,
+        settled = CASE WHEN s.claimed THEN p.claimed_until IS NOT DISTINCT FROM :claimed_until
+                AND (s.embedding IS NOT NULL OR p.refused IS NOT NULL)
+            ELSE p.settled END,
+        claimed_until = CASE WHEN s.claimed THEN NULL ELSE p.claimed_until END
+    FROM windows s
+    WHERE p.tenant_id = :tenant_id AND p.id = ANY (ARRAY(SELECT id FROM windows)) AND p.id = s.id
+        AND coalesce(p.removed_revision, 0) = 0
+        AND (s.claimed OR p.near IS DISTINCT FROM s.near OR p.far IS DISTINCT FROM s.far
+            OR s.embedding IS NOT NULL AND s.embedding IS DISTINCT FROM s.searched)
+    RETURNING p.id, p.graph_id, s.embedding, s.searched
 )
-UPDATE passages p SET near = s.near, far = s.far, embedding = coalesce(s.embedding, p.embedding),
-    embedding_model = CASE WHEN s.embedding IS NULL THEN p.embedding_model ELSE :model END,
-    settled = CASE WHEN s.claimed THEN p.claimed_until IS NOT DISTINCT FROM :claimed_until
-            AND (s.embedding IS NOT NULL OR p.refused IS NOT NULL)
-        ELSE p.settled END,
-    claimed_until = CASE WHEN s.claimed THEN NULL ELSE p.claimed_until END
-FROM windows s
-WHERE p.tenant_id = :tenant_id AND p.id = ANY (ARRAY(SELECT id FROM windows)) AND p.id = s.id
-    AND coalesce(p.removed_revision, 0) = 0 AND (s.claimed OR p.near IS DISTINCT FROM s.near OR p.far IS DISTINCT FROM s.far
-        OR p.embedding IS DISTINCT FROM s.embedding);
+INSERT INTO searched_vectors (tenant_id, graph_id, passage_id, model, embedding)
+SELECT :tenant_id, u.graph_id, u.id, :model, u.embedding FROM updated u
+WHERE u.embedding IS NOT NULL AND u.embedding IS DISTINCT FROM u.searched
+ON CONFLICT (tenant_id, passage_id) DO UPDATE SET model = excluded.model, embedding = excluded.embedding;
 
 -- name: record_failures
 -- The embedder failed on each of these passages alone (:ids, for reasons :reasons; :certain: it will again), which are
@@ -549,7 +586,7 @@ RETURNING id;
 -- How many live passages of a graph have no vector yet, counted up to :limit.
 SELECT count(*) FROM (
     SELECT 1 FROM passages
-    WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND NOT settled AND embedding IS NULL AND removed_revision IS NULL
+    WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND NOT settled AND embedding_model IS NULL AND removed_revision IS NULL
     LIMIT :limit
 ) AS waiting;
 

@@ -101,10 +101,15 @@ SELECT (SELECT count(*) FROM gone) AS passages, (SELECT count(*) FROM vectors) A
 -- name: clear_windows
 -- Clear what passages hold of their neighbours, the words around them and the share in each other's vectors: in the
 -- sequences :sequences, and where windows may be from other days. The worker makes them anew.
-UPDATE passages SET near = NULL, far = NULL, embedding = NULL, embedding_model = NULL, settled = false, claimed_until = NULL
-WHERE tenant_id = :tenant_id AND graph_id = :graph_id
-    AND (sequence = ANY (:sequences::uuid[]) OR NOT settled OR removed_revision IS NOT NULL)
-    AND (near IS NOT NULL OR far IS NOT NULL OR embedding IS NOT NULL);
+WITH cleared AS (
+    UPDATE passages SET near = NULL, far = NULL, embedding = NULL, embedding_model = NULL, settled = false,
+        claimed_until = NULL
+    WHERE tenant_id = :tenant_id AND graph_id = :graph_id
+        AND (sequence = ANY (:sequences::uuid[]) OR NOT settled OR removed_revision IS NOT NULL)
+        AND (near IS NOT NULL OR far IS NOT NULL OR embedding_model IS NOT NULL)
+    RETURNING id
+)
+DELETE FROM searched_vectors WHERE tenant_id = :tenant_id AND passage_id = ANY (ARRAY(SELECT id FROM cleared));
 
 -- name: erase_rows
 -- Delete the lineages :node_ids with all that belongs to them, the relations :relation_ids, and the versions of the

@@ -21,6 +21,10 @@ MIN_NEAR_DUPLICATE_SIMILARITY = 0.75
 MAX_NEAR_DUPLICATES = 3
 """Near duplicates that `remember` reports for each item, at most."""
 
+COMPARED_WHEN_NARROWED = 3_000
+"""Passages that a filter leaves, below which each is compared. Of more, the nearest of the graph are gone through until
+enough pass the filter: where 3,000 of 200,000 do, the nearest 3,000 or so."""
+
 APPROXIMATE_CANDIDATES = 50
 """Passages that a search by the contextual vector finds first; their own vectors are then compared exactly."""
 

@@ -4,7 +4,7 @@
 SELECT n.id FROM search_nodes n WHERE n.tenant_id = :tenant_id AND n.graph_id = :graph_id AND n.removed_revision IS NULL
 
 -- fragment: best
--- Of what is eligible, the :candidates best by their own words, by the words around them, and by meaning.
+-- Of what is eligible, the :candidates best by their own words and by the words around them.
 lexical AS (
     SELECT e.id, e.node_id, e.source FROM eligible e
     WHERE e.tsv @@ :words::tsquery
@@ -16,13 +16,25 @@ lexical AS (
     ORDER BY (
         SELECT sum(t.idf * ts_rank(f.far, t.query)) FROM (SELECT setweight(e.far, 'D') AS far OFFSET 0) f CROSS JOIN terms t
     ) DESC, e.id
-    LIMIT :candidates
-), semantic AS (
+    LIMIT :candidates;
+
+-- fragment: compared
+-- The first :few of what is eligible (null: all), and the :candidates best of these by meaning: the vector of each is
+-- looked up and compared.
+few AS MATERIALIZED (
     SELECT e.id, e.node_id, e.source FROM eligible e
     WHERE e.embedding_model = :model AND :vector::halfvec IS NOT NULL
-    ORDER BY e.embedding::{vector} <=> :vector::{vector}
-    LIMIT :candidates
-);
+    LIMIT :few
+), compared AS (
+    SELECT f.id, f.node_id, f.source
+    FROM few f
+    CROSS JOIN LATERAL (
+        SELECT embedding FROM searched_vectors
+        WHERE tenant_id = :tenant_id AND passage_id BETWEEN f.id AND f.id AND model = :model
+        ORDER BY passage_id LIMIT 1
+    ) AS v
+    ORDER BY v.embedding <=> :vector::halfvec
+    LIMIT :candidates;
 
 -- fragment: conflicts
 -- The other heads, newest first, of the lineage that a passage p is the content of, where several wait to be settled; n:
@@ -44,12 +56,14 @@ CASE WHEN p.source = 'fact' THEN ARRAY(
 -- them (:context_words), and by meaning (:vector of model :model; null while the embedder is away). Only what may come
 -- back is considered: few nodes are outdated, expiring or of limited freshness, so those are looked up and left out
 -- (nodes_unusual) and the many others need no join. What a passage says of its memory itself is filtered by first, what
--- its node says where it says nothing. A vector index serves the order by meaning where the graph has one; a blank text
--- has the zero vector, whose cosine is not a number, which to PostgreSQL is above every number.
+-- its node says where it says nothing. By meaning, the graph's vectors are taken in their order, from the vector index
+-- where it has one, and each is looked up until enough are eligible (OFFSET: the order stays); where a filter leaves fewer
+-- than :few, these are found first and compared. One of the two is done, the same is found by either. A blank text has the
+-- zero vector, whose cosine is not a number, which to PostgreSQL is above every number.
 WITH terms AS MATERIALIZED (
     SELECT query::tsquery AS query, idf FROM unnest(:terms::text[], :idfs::double precision[]) AS t (query, idf)
 ), eligible AS NOT MATERIALIZED (
-    SELECT p.id, p.node_id, p.source, p.tsv, p.far, p.embedding, p.embedding_model
+    SELECT p.id, p.node_id, p.source, p.tsv, p.far, p.embedding_model
     FROM search_passages p
     WHERE p.tenant_id = :tenant_id AND p.graph_id = :graph_id AND p.removed_revision IS NULL
         AND (p.expires_at IS NULL OR p.expires_at > statement_timestamp()) AND (:include_outdated OR NOT p.outdated)
@@ -91,6 +105,27 @@ WITH terms AS MATERIALIZED (
                 AND (cardinality(:about) = 0 OR n.name = ANY (:about)) AND (:named IS NULL OR (n.name IS NOT NULL) = :named)
         ))
 ), -- include: best
+), -- include: compared
+), nearest AS (
+    SELECT n.id, n.node_id, n.source
+    FROM (
+        SELECT passage_id, embedding::{vector} <=> :vector::{vector} AS distance FROM searched_vectors
+        WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND live AND model = :model
+            AND :vector::halfvec IS NOT NULL AND (SELECT count(*) FROM few) >= :few
+        ORDER BY embedding::{vector} <=> :vector::{vector}
+        OFFSET 0
+    ) AS v
+    CROSS JOIN LATERAL (
+        SELECT e.id, e.node_id, e.source FROM eligible e WHERE e.id BETWEEN v.passage_id AND v.passage_id
+        ORDER BY e.id LIMIT 1
+    ) AS n
+    ORDER BY v.distance
+    LIMIT :candidates
+), semantic AS (
+    SELECT * FROM nearest
+    UNION ALL
+    SELECT * FROM compared WHERE (SELECT count(*) FROM few) < :few
+)
 SELECT c.id FROM (SELECT * FROM lexical UNION SELECT * FROM contextual UNION SELECT * FROM semantic) AS c
 WHERE c.source <> 'name' OR NOT EXISTS (
     SELECT 1 FROM passages o
@@ -103,7 +138,7 @@ WHERE c.source <> 'name' OR NOT EXISTS (
 WITH terms AS MATERIALIZED (
     SELECT query::tsquery AS query, idf FROM unnest(:terms::text[], :idfs::double precision[]) AS t (query, idf)
 ), eligible AS MATERIALIZED (
-    SELECT p.id, p.node_id, p.source, p.tsv, p.far, p.embedding, p.embedding_model, p.version_id, n.name, n.id AS head_id,
+    SELECT p.id, p.node_id, p.source, p.tsv, p.far, p.embedding_model, p.version_id, n.name, n.id AS head_id,
         n.version, p.outdated AS memory_outdated, p.outdated OR n.status = 'outdated' AS outdated
     FROM search_passages p
     JOIN nodes_at(:tenant_id, :graph_id, :as_of_revision) n ON n.node_id = p.node_id
@@ -127,6 +162,8 @@ WITH terms AS MATERIALIZED (
             SELECT 1 FROM unnest(coalesce(p.tags, n.tags)) AS t (tag)
             JOIN unnest(:tags::text[]) AS w (tag) ON lower(t.tag) = lower(w.tag)))
 ), -- include: best
+), -- include: compared
+)
 SELECT c.id, c.name, c.outdated, CASE WHEN c.source = 'fact' THEN ARRAY(
     SELECT h.id FROM (
         SELECT v.id, v.version FROM node_versions v
@@ -140,7 +177,7 @@ SELECT c.id, c.name, c.outdated, CASE WHEN c.source = 'fact' THEN ARRAY(
     ORDER BY h.version DESC
 ) ELSE '{}' END AS conflicts
 FROM eligible c
-WHERE c.id IN (SELECT id FROM lexical UNION SELECT id FROM contextual UNION SELECT id FROM semantic)
+WHERE c.id IN (SELECT id FROM lexical UNION SELECT id FROM contextual UNION SELECT id FROM compared)
     AND (c.source <> 'name' OR NOT EXISTS (
         SELECT 1 FROM eligible o WHERE o.node_id = c.node_id AND o.source <> 'name' AND NOT o.memory_outdated));
 
@@ -161,7 +198,8 @@ SELECT p.id, p.memory_id, p.node_id, p.version_id, -- include: conflicts
         OR (:first_person AND (s.said_by = ANY (:asker_names::text[]) OR (p.created_by = :asker
         AND s.said_by <> ALL (:assistant_names::text[])))) AS about,
     length(p.tsv) AS words, p.dated,
-    CASE WHEN p.embedding_model = :model THEN nullif(1 - (p.embedding <=> :vector::halfvec), 'NaN') END AS meaning,
+    (SELECT nullif(1 - (s.embedding <=> :vector::halfvec), 'NaN') FROM searched_vectors s
+    WHERE s.tenant_id = :tenant_id AND s.passage_id = p.id AND s.model = :model) AS meaning,
     (SELECT nullif(1 - (v.embedding <=> :vector::halfvec), 'NaN') FROM passage_vectors v
     WHERE v.tenant_id = :tenant_id AND v.passage_id = p.id AND v.model = :model) AS own_similarity
 FROM search_passages p
@@ -182,8 +220,8 @@ ORDER BY p.id;
 -- name: find_near_duplicates
 -- For each new text, older memories that mean nearly the same by themselves. What is compared is bounded, since the graph
 -- is locked meanwhile: passages that hold a rare word of it (:words, a tsquery each); where it has a node, of that node
--- only, and :max_others at most of that node's others. Sought by the vectors that neighbours share in, which are in the
--- row: the :max_duplicates nearest by their own out of :candidates, each memory by its nearest passage.
+-- only, and :max_others at most of that node's others. Sought by the vectors that neighbours share in: the
+-- :max_duplicates nearest by their own out of :candidates, each memory by its nearest passage.
 WITH questions AS MATERIALIZED (
     SELECT place, text, embedding, node_id, words::tsquery AS words
     FROM unnest(:places::integer[], :texts::text[], :vectors::halfvec[], :node_ids::uuid[], :words::text[]) AS i (place,
@@ -208,6 +246,11 @@ CROSS JOIN LATERAL (
                     AND NOT o.tsv @@ i.words
                 LIMIT :max_others)
             ) AS p
+            CROSS JOIN LATERAL (
+                SELECT embedding FROM searched_vectors
+                WHERE tenant_id = :tenant_id AND passage_id BETWEEN p.id AND p.id AND model = :model
+                ORDER BY passage_id LIMIT 1
+            ) AS s
             WHERE p.source <> 'name' AND p.embedding_model = :model AND p.text <> i.text AND NOT p.outdated
                 AND (p.expires_at IS NULL OR p.expires_at > statement_timestamp())
                 AND p.node_id NOT IN (
@@ -215,7 +258,7 @@ CROSS JOIN LATERAL (
                     WHERE u.tenant_id = :tenant_id AND u.graph_id = :graph_id AND u.removed_revision IS NULL
                         AND (u.status <> 'active' OR u.expires_at IS NOT NULL OR u.freshness_at IS NOT NULL)
                         AND (u.status = 'archived' OR u.expires_at <= statement_timestamp()))
-            ORDER BY p.embedding <=> i.embedding
+            ORDER BY s.embedding <=> i.embedding
             LIMIT :candidates
         ) AS n
         CROSS JOIN LATERAL (
@@ -232,20 +275,31 @@ ORDER BY i.place, c.score DESC;
 
 -- name: find_similar
 -- Active facts that mean nearly the same as a node, nearest first, at most :limit: by the nearest of the passages that one
--- model embedded, each by itself. Sought by the vectors that neighbours share in, which are in the row: the :candidates
+-- model embedded, each by itself. Sought by the vectors that neighbours share in, in their order: the :candidates
 -- nearest. :min_score: the least cosine.
 WITH own AS (
-    SELECT p.id, p.embedding, p.embedding_model, v.embedding AS own_embedding FROM search_passages p
-    JOIN passage_vectors v ON v.tenant_id = :tenant_id AND v.passage_id = p.id AND v.model = p.embedding_model
+    SELECT p.id, s.embedding, s.model AS embedding_model, v.embedding AS own_embedding FROM search_passages p
+    JOIN searched_vectors s ON s.tenant_id = :tenant_id AND s.passage_id = p.id
+    JOIN passage_vectors v ON v.tenant_id = :tenant_id AND v.passage_id = p.id AND v.model = s.model
     WHERE p.tenant_id = :tenant_id AND p.graph_id = :graph_id AND p.node_id = :node_id AND p.removed_revision IS NULL
 ), near AS (
     SELECT n.node_id, max(nullif(1 - (v.embedding <=> o.own_embedding), 'NaN')) AS score
     FROM own o
     CROSS JOIN LATERAL (
-        SELECT p.id, p.node_id FROM search_passages p
-        WHERE p.tenant_id = :tenant_id AND p.graph_id = :graph_id AND p.removed_revision IS NULL AND p.source = 'fact'
-            AND p.node_id <> :node_id AND p.embedding_model = o.embedding_model
-        ORDER BY p.embedding <=> o.embedding
+        SELECT f.id, f.node_id
+        FROM (
+            SELECT passage_id, embedding <=> o.embedding AS distance FROM searched_vectors
+            WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND live AND model = o.embedding_model
+            ORDER BY embedding <=> o.embedding
+            OFFSET 0
+        ) AS s
+        CROSS JOIN LATERAL (
+            SELECT p.id, p.node_id FROM search_passages p
+            WHERE p.tenant_id = :tenant_id AND p.id BETWEEN s.passage_id AND s.passage_id AND p.graph_id = :graph_id
+                AND p.removed_revision IS NULL AND p.source = 'fact' AND p.node_id <> :node_id
+            ORDER BY p.id LIMIT 1
+        ) AS f
+        ORDER BY s.distance
         LIMIT :candidates
     ) AS n
     JOIN passage_vectors v ON v.tenant_id = :tenant_id AND v.passage_id = n.id AND v.model = o.embedding_model
@@ -290,24 +344,34 @@ LIMIT :limit;
 -- name: find_similar_entities
 -- For each of these facts (:fact_ids, if it is live and active), the entities of which a passage means nearly the same,
 -- nearest first, at most :limit: by the nearest of the passages that one model embedded, each by itself. :min_scores: the
--- least cosine of each fact. Sought by the vectors that neighbours share in, which are in the row: the :candidates
--- nearest.
+-- least cosine of each fact. Sought by the vectors that neighbours share in, in their order: the :candidates nearest.
 SELECT i.id AS fact_id, c.id AS entity_id
 FROM unnest(:fact_ids::uuid[], :min_scores::double precision[]) WITH ORDINALITY AS i (id, least, place)
 JOIN nodes f ON f.tenant_id = :tenant_id AND f.id = i.id AND f.graph_id = :graph_id
 CROSS JOIN LATERAL (
     SELECT e.id, max(nullif(1 - (v.embedding <=> o.own_embedding), 'NaN')) AS score
     FROM (
-        SELECT p.embedding, p.embedding_model, w.embedding AS own_embedding FROM search_passages p
-        JOIN passage_vectors w ON w.tenant_id = :tenant_id AND w.passage_id = p.id AND w.model = p.embedding_model
+        SELECT s.embedding, s.model AS embedding_model, w.embedding AS own_embedding FROM search_passages p
+        JOIN searched_vectors s ON s.tenant_id = :tenant_id AND s.passage_id = p.id
+        JOIN passage_vectors w ON w.tenant_id = :tenant_id AND w.passage_id = p.id AND w.model = s.model
         WHERE p.tenant_id = :tenant_id AND p.graph_id = :graph_id AND p.node_id = i.id AND p.removed_revision IS NULL
     ) AS o
     CROSS JOIN LATERAL (
-        SELECT p.id, p.node_id FROM search_passages p
-        WHERE p.tenant_id = :tenant_id AND p.graph_id = :graph_id AND p.removed_revision IS NULL AND p.source <> 'fact'
-            AND NOT p.outdated AND p.node_id <> i.id AND p.embedding_model = o.embedding_model
-            AND (p.expires_at IS NULL OR p.expires_at > statement_timestamp())
-        ORDER BY p.embedding <=> o.embedding
+        SELECT k.id, k.node_id
+        FROM (
+            SELECT passage_id, embedding <=> o.embedding AS distance FROM searched_vectors
+            WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND live AND model = o.embedding_model
+            ORDER BY embedding <=> o.embedding
+            OFFSET 0
+        ) AS s
+        CROSS JOIN LATERAL (
+            SELECT p.id, p.node_id FROM search_passages p
+            WHERE p.tenant_id = :tenant_id AND p.id BETWEEN s.passage_id AND s.passage_id AND p.graph_id = :graph_id
+                AND p.removed_revision IS NULL AND p.source <> 'fact' AND NOT p.outdated AND p.node_id <> i.id
+                AND (p.expires_at IS NULL OR p.expires_at > statement_timestamp())
+            ORDER BY p.id LIMIT 1
+        ) AS k
+        ORDER BY s.distance
         LIMIT :candidates
     ) AS n
     JOIN passage_vectors v ON v.tenant_id = :tenant_id AND v.passage_id = n.id AND v.model = o.embedding_model

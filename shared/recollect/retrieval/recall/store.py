@@ -15,6 +15,7 @@ from recollect.platform.db import Transaction
 from recollect.platform.sql import Queries
 from recollect.retrieval.recall.model import (
     APPROXIMATE_CANDIDATES,
+    COMPARED_WHEN_NARROWED,
     MAX_NEAR_DUPLICATES,
     MIN_NEAR_DUPLICATE_SIMILARITY,
     GraphState,
@@ -60,6 +61,7 @@ async def find_candidates(scope: SearchScope, question: Question, terms: Sequenc
         vector=_half(question.vector),
         model=question.model,
         candidates=CANDIDATES,
+        few=_few(scope, question.model),
         include_outdated=only.include_outdated or only.status == "outdated",
         fresh_only=only.fresh_only,
         kinds=only.kinds,
@@ -201,6 +203,13 @@ async def reload_hits(tx: Transaction, graph: Graph, ranking: Sequence[RankedPas
         status=only.status,
     )
     return [Hit(**row) for row in rows]
+
+
+def _few(scope: SearchScope, model: str) -> int | None:
+    """Of fewer than so many that a filter leaves, each is compared; None: of however many there are, as of the past."""
+    if scope.view.at is not None:
+        return None
+    return COMPARED_WHEN_NARROWED if scope.only.narrows and scope.dimensions(model) is None else 0
 
 
 def _vector_type(scope: SearchScope, model: str) -> str:

@@ -1,13 +1,24 @@
-"""Vector indexes: which graph has one, and what it is of."""
+"""Vector indexes: which graph has one, what it is of, and in which part of the vectors it is."""
 
 import hashlib
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
 from recollect.platform.sql import Query
 
+PARTITIONS = 16
+"""Tables that the vectors of tenants are dealt out to, by a hash of the tenant's id.
+
+With MAX_INDEXES of each that is 1,600 graphs. Twice as many parts would halve what each holds and double what a
+statement without a tenant, such as the maintenance of the server, goes through. A change takes a migration that copies
+every vector.
+"""
+
 MAX_INDEXES = 100
-"""Vector indexes of one table, at most: 1,000 made planning 200 times slower and inserts eight times (measured)."""
+"""Vector indexes of one part, at most: PostgreSQL looks at each for every statement on it, and for every vector that is
+written there. 800 in one table made planning forty times slower (measured; docs/benchmarks.md)."""
 
 SHRUNK = 0.5
 """A graph loses its index when it has fallen below this share of the size from which one is built."""
@@ -28,7 +39,7 @@ class VectorIndex:
     def name(self) -> str:
         """The index's name, of 58 characters; PostgreSQL knows 63."""
         kind = hashlib.blake2s(f"{self.model}:{self.dimensions}".encode(), digest_size=4).hexdigest()
-        return f"passages_vectors_{self.graph_id.hex}_{kind}"
+        return f"searched_vectors_{self.graph_id.hex}_{kind}"
 
     def memory_mb(self, passages: int, most: int) -> int:
         """In how many megabytes it is built of so many passages, with a quarter to spare; `most` at most.
@@ -39,19 +50,50 @@ class VectorIndex:
         return min(most, max(needed, POSTGRESQL_DEFAULT_MB))
 
 
-def create_statement(index: VectorIndex) -> Query:
+@dataclass(frozen=True, slots=True)
+class LargeGraph:
+    """A graph that may have an index, and the number of the part that holds its tenant's vectors."""
+
+    tenant_id: UUID
+    graph_id: UUID
+    partition: int
+
+
+def first_of_each_partition(graphs: Sequence[LargeGraph]) -> list[LargeGraph]:
+    """Those graphs, in their order, that are among the first MAX_INDEXES of their part."""
+    seen = Counter[int]()
+    first = []
+    for graph in graphs:
+        seen[graph.partition] += 1
+        if seen[graph.partition] <= MAX_INDEXES:
+            first.append(graph)
+    return first
+
+
+def partition_name(number: int) -> str:
+    """The table that is the part of the vectors with this number, from 0."""
+    return f"searched_vectors_{number:02}"
+
+
+def create_statement(index: VectorIndex, partition: int) -> Query:
     """The DDL that builds the index beside readers and writers; it takes no parameters, so that they are written out.
 
     Partial: one index over all tenants, filtered, found 1 of 20 rows for a small tenant (measured). It is built, and
-    searched (hnsw.ef_search of each session), more widely than by default: of 100,000 that found .93 (measured).
+    searched (hnsw.ef_search of each session), more widely than by default: of 100,000 that found .93 (measured). On the
+    part itself, where alone PostgreSQL builds beside writers.
     """
     model = index.model.replace("'", "''")
     return Query(
-        f"CREATE INDEX CONCURRENTLY {index.name} ON passages "
+        f"CREATE INDEX CONCURRENTLY {index.name} ON {partition_name(partition)} "
         f"USING hnsw ((embedding::halfvec({int(index.dimensions)})) halfvec_cosine_ops) WITH (ef_construction = 128) "
         f"WHERE tenant_id = '{UUID(str(index.tenant_id))}' AND graph_id = '{UUID(str(index.graph_id))}' "
-        f"AND removed_revision IS NULL AND embedding_model = '{model}'"
+        f"AND live AND model = '{model}'"
     )
+
+
+def leave_out_of_statistics(name: str) -> Query:
+    """The DDL that has ANALYZE take no samples of an index's vectors: no plan needs them, and they outlive erasure."""
+    return Query(f'ALTER INDEX "{name}" ALTER COLUMN 1 SET STATISTICS 0')
 
 
 def drop_statement(name: str) -> Query:

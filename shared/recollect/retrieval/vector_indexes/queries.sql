@@ -1,3 +1,8 @@
+-- fragment: placed
+-- The number of the part of searched_vectors that holds the vectors of a tenant (t).
+SELECT n.number FROM generate_series(0, :partitions - 1) AS n (number)
+WHERE satisfies_hash_partition('searched_vectors'::regclass, :partitions, n.number, t.id);
+
 -- name: try_lock
 -- Be the only one who sees to the indexes, until the connection ends or gives it back.
 SELECT pg_try_advisory_lock(7234017283807667044) AS held;
@@ -26,12 +31,23 @@ WHERE s.name = 'max_parallel_maintenance_workers';
 SELECT set_config('max_parallel_maintenance_workers', '0', false) AS others;
 
 -- name: list_indexes
--- Vector indexes that there are, with those that a killed worker left half built.
+-- Vector indexes that there are, with those that a killed worker left half built, and those of passages, where vectors
+-- were before.
 SELECT c.relname AS name, i.indisvalid AS valid
 FROM pg_index i
 JOIN pg_class c ON c.oid = i.indexrelid
-WHERE i.indrelid = 'passages'::regclass AND c.relname LIKE 'passages\_vectors\_%'
+JOIN pg_am m ON m.oid = c.relam AND m.amname = 'hnsw'
+WHERE i.indrelid = 'passages'::regclass
+    OR i.indrelid IN (SELECT inhrelid FROM pg_inherits WHERE inhparent = 'searched_vectors'::regclass)
 ORDER BY c.relname;
+
+-- name: find_partition
+-- The number of the part that holds the vectors of a tenant.
+SELECT p.number
+FROM (SELECT :tenant_id::uuid AS id) AS t
+CROSS JOIN LATERAL (
+    -- include: placed
+) AS p;
 
 -- name: list_noted
 -- Graphs that search by an index.
@@ -40,24 +56,39 @@ FROM graph_indexes i
 WHERE i.vector_model IS NOT NULL;
 
 -- name: find_large
--- The graphs with the most memories, :min_memories or more, of tenants in good standing: at most :limit.
-SELECT h.tenant_id, h.graph_id
-FROM graph_heads h
-JOIN tenants t ON t.id = h.tenant_id AND t.status = 'active'
-WHERE h.entities + h.facts + h.observations >= :min_memories
-ORDER BY h.entities + h.facts + h.observations DESC
-LIMIT :limit;
+-- The graphs with the most memories, :min_memories or more, of tenants in good standing, with the number of the part that
+-- holds their vectors: at most :limit of each part.
+SELECT r.tenant_id, r.graph_id, r.partition
+FROM (
+    SELECT h.tenant_id, h.graph_id, t.partition, h.entities + h.facts + h.observations AS memories,
+        row_number() OVER (
+            PARTITION BY t.partition ORDER BY h.entities + h.facts + h.observations DESC, h.graph_id
+        ) AS place
+    FROM graph_heads h
+    JOIN (
+        SELECT t.id, p.number AS partition
+        FROM tenants t
+        CROSS JOIN LATERAL (
+            -- include: placed
+        ) AS p
+        WHERE t.status = 'active' AND t.id IN (
+            SELECT tenant_id FROM graph_heads WHERE entities + facts + observations >= :min_memories
+        )
+    ) AS t ON t.id = h.tenant_id
+    WHERE h.entities + h.facts + h.observations >= :min_memories
+) AS r
+WHERE r.place <= :limit
+ORDER BY r.memories DESC, r.graph_id;
 
 -- name: find_model
--- The model that serves a graph, of whose vectors alone recall asks an index, and their length: of any live passage that
--- is searched by one.
-SELECT i.tenant_id, i.graph_id, i.model, p.dimensions
+-- The model that serves a graph, of whose vectors alone recall asks an index, and their length: of any that serves.
+SELECT i.tenant_id, i.graph_id, i.model, v.dimensions
 FROM graph_indexes i
 CROSS JOIN LATERAL (
-    SELECT vector_dims(embedding) AS dimensions FROM passages
-    WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND removed_revision IS NULL AND embedding_model = i.model
+    SELECT vector_dims(embedding) AS dimensions FROM searched_vectors
+    WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND live AND model = i.model
     LIMIT 1
-) AS p
+) AS v
 WHERE i.tenant_id = :tenant_id AND i.graph_id = :graph_id;
 
 -- name: note_index

@@ -4,7 +4,7 @@ import asyncio
 
 from recollect.platform.db import Operator
 from recollect.retrieval.vector_indexes import store
-from recollect.retrieval.vector_indexes.model import MAX_INDEXES, SHRUNK, VectorIndex
+from recollect.retrieval.vector_indexes.model import MAX_INDEXES, SHRUNK, VectorIndex, first_of_each_partition
 
 
 async def maintain_indexes(
@@ -29,13 +29,14 @@ async def maintain_indexes(
 async def _needed_indexes(operator: Operator, from_memories: int) -> list[VectorIndex]:
     """The indexes that there should be, the largest graphs' first: those that have one keep it until they shrank.
 
-    Of more than MAX_INDEXES graphs the largest have one, whichever had it before.
+    Of more than MAX_INDEXES graphs of a part the largest have one, whichever had it before.
     """
     large = await store.find_large(operator, memories=from_memories, limit=MAX_INDEXES)
     noted = {(index.tenant_id, index.graph_id) for index in await store.list_noted(operator)}
     shrinking = await store.find_large(operator, memories=round(from_memories * SHRUNK), limit=10 * MAX_INDEXES)
-    kept = large + [graph for graph in shrinking if graph in noted and graph not in large]
-    found = [await store.find_model(operator, *graph) for graph in kept[:MAX_INDEXES]]
+    there = set(large)
+    kept = large + [g for g in shrinking if (g.tenant_id, g.graph_id) in noted and g not in there]
+    found = [await store.find_model(operator, g.tenant_id, g.graph_id) for g in first_of_each_partition(kept)]
     return [index for index in found if index is not None]
 
 

@@ -6,7 +6,14 @@ import asyncpg
 
 from recollect.platform.db import Session
 from recollect.platform.sql import Queries
-from recollect.retrieval.vector_indexes.model import VectorIndex, create_statement, drop_statement
+from recollect.retrieval.vector_indexes.model import (
+    PARTITIONS,
+    LargeGraph,
+    VectorIndex,
+    create_statement,
+    drop_statement,
+    leave_out_of_statistics,
+)
 
 queries = Queries(__package__)
 
@@ -32,10 +39,16 @@ async def list_noted(session: Session) -> list[VectorIndex]:
     return [VectorIndex(**row) for row in await session.fetch(queries.list_noted)]
 
 
-async def find_large(session: Session, *, memories: int, limit: int) -> list[tuple[UUID, UUID]]:
-    """Tenants and ids of the largest graphs that have so many memories or more."""
-    rows = await session.fetch(queries.find_large, min_memories=memories, limit=limit)
-    return [(row["tenant_id"], row["graph_id"]) for row in rows]
+async def find_large(session: Session, *, memories: int, limit: int) -> list[LargeGraph]:
+    """The largest graphs that have so many memories or more, `limit` of each part, the largest first."""
+    rows = await session.fetch(queries.find_large, min_memories=memories, limit=limit, partitions=PARTITIONS)
+    return [LargeGraph(**row) for row in rows]
+
+
+async def find_partition(session: Session, tenant_id: UUID) -> int:
+    """The number of the part that holds the vectors of a tenant."""
+    number: int = await session.fetchval(queries.find_partition, tenant_id=tenant_id, partitions=PARTITIONS)
+    return number
 
 
 async def find_model(session: Session, tenant_id: UUID, graph_id: UUID) -> VectorIndex | None:
@@ -68,12 +81,14 @@ async def create_index(session: Session, index: VectorIndex, *, memory_mb: int) 
     builds it, in memory of its own.
     """
     await session.execute(queries.give_memory, memory=f"{memory_mb}MB")
+    create = create_statement(index, await find_partition(session, index.tenant_id))
     try:
-        await session.execute(create_statement(index))
+        await session.execute(create)
     except asyncpg.DiskFullError:
         await drop_index(session, index.name)
         await session.execute(queries.build_alone)
-        await session.execute(create_statement(index))
+        await session.execute(create)
+    await session.execute(leave_out_of_statistics(index.name))
 
 
 async def drop_index(session: Session, name: str) -> None:
