@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-import yaml  # type: ignore[import-untyped]
+import yaml
 
 from recollect.settings import Settings
 
@@ -32,6 +32,8 @@ OTHER_VALUES = {
     "ALLOWED_HOSTS",
     "DATABASE_POOLED",
     "DATA_DIR",
+    "DRAIN_SECONDS",
+    "FINISH_SECONDS",
     "HOST",
     "METRICS_HOST",
     "METRICS_PORT",
@@ -78,7 +80,9 @@ def described_values() -> list[tuple[str, str, str]]:
             else:
                 raise ValueError(f"{name} has no comment")
 
-    walk(yaml.compose(VALUES.read_text()), "")
+    values = yaml.compose(VALUES.read_text())
+    assert isinstance(values, yaml.MappingNode), "values.yaml is a mapping"
+    walk(values, "")
     return found
 
 

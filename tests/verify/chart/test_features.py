@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-import yaml  # type: ignore[import-untyped]
+import yaml
 
 from recollect.settings import Settings
 from tests.verify.chart.rendering import (
@@ -94,8 +94,9 @@ def test_every_pod_is_under_a_policy_for_both_directions(values: dict[str, Any])
 def test_a_gateway_goes_when_everybody_knows() -> None:
     gateway = one(manifests(), "Deployment", "gateway")
     pod, container = pod_of(gateway), container_of(gateway)
-    sleep = container["lifecycle"]["preStop"]["sleep"]["seconds"]
-    assert pod["terminationGracePeriodSeconds"] > sleep + 10  # the seconds that calls under way have
+    drain, finish = (int(variables_of(gateway)[f"RECOLLECT_{name}_SECONDS"]) for name in ("DRAIN", "FINISH"))
+    assert pod["terminationGracePeriodSeconds"] > drain + finish
+    assert "lifecycle" not in container, "the gateway drains by itself"
     assert gateway["spec"]["strategy"]["rollingUpdate"] == {"maxSurge": 1, "maxUnavailable": 0}
     assert container["readinessProbe"]["httpGet"] == {"path": "/health/ready", "port": "http"}
     assert container["livenessProbe"]["httpGet"] == {"path": "/health/live", "port": "http"}

@@ -8,7 +8,7 @@ from typing import Any
 
 import kubernetes_validate  # type: ignore[import-untyped]
 import pytest
-import yaml  # type: ignore[import-untyped]
+import yaml
 
 from tests.verify.chart.generated import README, SCHEMA, readme, schema
 from tests.verify.chart.rendering import (

@@ -11,7 +11,7 @@ from typing import Any
 import asyncpg
 import httpx2
 import pytest
-import yaml  # type: ignore[import-untyped]
+import yaml
 
 from recollect_local.address import claimed_port
 from recollect_local.postgres import LocalPostgres

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-import yaml  # type: ignore[import-untyped]
+import yaml
 
 from tests.verify.chart.rendering import ALL, CHART, MINIMAL, merged, refusal
 
