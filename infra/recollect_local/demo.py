@@ -6,8 +6,9 @@ from recollect.accounts.tenants.model import Tenant
 from recollect.accounts.tenants.service import create_tenant, find_tenant
 from recollect.caller import Scope
 from recollect.errors import NotFound, Unauthenticated
-from recollect.platform.db import Database, Operator
+from recollect.platform.db import Database
 from recollect.platform.migrate import migrate
+from recollect.platform.operator_sessions import Operator
 from recollect.settings import Settings
 
 DEMO_TENANT = "demo"

@@ -11,7 +11,7 @@ from recollect.accounts.identity.model import ApiKey, IssuedKey, NewKey
 from recollect.accounts.operator_keys import service as operator_keys
 from recollect.caller import Scope
 from recollect.graph.graphs import service as graphs
-from recollect.platform.db import Transaction
+from recollect.platform.transactions import Transaction
 from recollect_cli.operations import as_operator, for_tenant, pepper
 from recollect_cli.tables import show
 

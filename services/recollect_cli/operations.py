@@ -9,7 +9,9 @@ from recollect.accounts.identity.model import operator_caller
 from recollect.accounts.tenants import service as tenants
 from recollect.caller import Caller
 from recollect.errors import ErrorCode, Unavailable
-from recollect.platform.db import Database, Operator, Transaction
+from recollect.platform.db import Database
+from recollect.platform.operator_sessions import Operator
+from recollect.platform.transactions import Transaction
 from recollect.settings import Settings
 
 T = TypeVar("T")

@@ -12,7 +12,8 @@ from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import Revision
 from recollect.graph.graphs.view import GraphView
 from recollect.platform.computing import Slices, compute
-from recollect.platform.db import Database, Transaction
+from recollect.platform.db import Database
+from recollect.platform.transactions import Transaction
 from recollect.retrieval.recall.cache import Lookup, RecallCache, looked_up
 from recollect.retrieval.recall.model import Question, RecallFilter
 from recollect.retrieval.recall.questions import QuestionEncoder

@@ -25,7 +25,8 @@ from recollect.accounts.idempotency.model import (
 from recollect.caller import Caller
 from recollect.errors import Conflict, ErrorCode, InvalidInput, RecollectError, TooLarge
 from recollect.peppers import others_of
-from recollect.platform.db import Database, Transaction
+from recollect.platform.db import Database
+from recollect.platform.transactions import Transaction
 
 HEADER = "Idempotency-Key"
 REPLAYED = "idempotency-replayed"

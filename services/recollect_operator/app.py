@@ -9,7 +9,8 @@ from litestar.datastructures import State
 from litestar.di import Provide
 
 from recollect.platform.cache import connect_redis
-from recollect.platform.db import OPERATOR_ROLE, OWNER_ROLE, Operator
+from recollect.platform.connections import OPERATOR_ROLE, OWNER_ROLE
+from recollect.platform.operator_sessions import Operator
 from recollect.platform.rate_limits.limiter import RateLimiter
 from recollect.settings import Settings
 from recollect_gateway.admission import AddressLimits

@@ -5,7 +5,9 @@ from contextlib import asynccontextmanager
 
 import asyncpg
 
-from recollect.platform.db import Operator, session_settings, translated_errors
+from recollect.platform.connections import session_settings
+from recollect.platform.driver_errors import translated_errors
+from recollect.platform.operator_sessions import Operator
 from recollect.settings import Settings
 from recollect_operator.identity import OperatorIdentity
 

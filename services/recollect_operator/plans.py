@@ -5,7 +5,7 @@ from litestar.di import NamedDependency
 from litestar.params import FromPath, JSONBody
 
 from recollect.accounts.plans import service as plans
-from recollect.platform.db import Operator
+from recollect.platform.operator_sessions import Operator
 from recollect_gateway.errors import RESPONSES
 from recollect_gateway.guards import valid_body
 from recollect_gateway.management.pages import Page

@@ -17,7 +17,7 @@ from recollect.accounts.tenants import service as tenants
 from recollect.accounts.tenants.model import Tenant
 from recollect.caller import Role
 from recollect.errors import InvalidInput
-from recollect.platform.db import Operator
+from recollect.platform.operator_sessions import Operator
 from recollect_gateway.errors import CHANGING, RESPONSES, TELLING
 from recollect_gateway.guards import valid_body
 from recollect_gateway.management.pages import Cursor, Limit, Page, page_of

@@ -27,9 +27,10 @@ from recollect.graph.entities.model import NewEntity
 from recollect.graph.graphs import service as graphs
 from recollect.graph.observations import service as observations
 from recollect.platform.cache import connect_redis
-from recollect.platform.db import Database, Operator
+from recollect.platform.db import Database
 from recollect.platform.embedding import Embedder, create_embedder
 from recollect.platform.migrate import migrate
+from recollect.platform.operator_sessions import Operator
 from recollect.platform.queue import Wakeups
 from recollect.retrieval.vector_indexes.service import maintain_indexes
 from recollect.settings import Settings

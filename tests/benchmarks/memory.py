@@ -23,8 +23,9 @@ from recollect.graph.relations import service as relations
 from recollect.graph.relations.model import NewEdge
 from recollect.ids import new_id
 from recollect.platform.cache import connect_redis
-from recollect.platform.db import Database, Operator
+from recollect.platform.db import Database
 from recollect.platform.migrate import migrate
+from recollect.platform.operator_sessions import Operator
 from recollect.platform.queue import Wakeups
 from recollect.retrieval.vector_indexes import service as upkeep
 from recollect.settings import Settings

@@ -21,7 +21,8 @@ import asyncpg
 
 from recollect.accounts.identity.service import authenticate
 from recollect.caller import Caller
-from recollect.platform.db import APP_ROLE, Database, register_types, session_settings
+from recollect.platform.connections import APP_ROLE, register_types, session_settings
+from recollect.platform.db import Database
 from recollect.platform.embedding import Embedder
 from recollect.retrieval.recall.questions import QuestionEncoder
 from recollect.settings import Settings

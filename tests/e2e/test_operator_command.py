@@ -7,7 +7,7 @@ from pathlib import Path
 import httpx2
 
 from recollect.accounts.tenants.model import Tenant
-from recollect.platform.db import OPERATOR_ROLE
+from recollect.platform.connections import OPERATOR_ROLE
 from recollect.settings import Settings
 from recollect_local.postgres import LocalPostgres
 from tests.e2e.test_import_export import Shell

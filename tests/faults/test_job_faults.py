@@ -26,8 +26,9 @@ from recollect.jobs import service as jobs
 from recollect.jobs.kinds import REINDEX_PASSAGES
 from recollect.jobs.model import Job, JobBounds
 from recollect.platform.cache import connect_redis
-from recollect.platform.db import Database, Operator
+from recollect.platform.db import Database
 from recollect.platform.migrate import migrate
+from recollect.platform.operator_sessions import Operator
 from recollect.platform.queue import Wakeups
 from recollect.settings import Settings
 from recollect.transfer import exports, file_jobs

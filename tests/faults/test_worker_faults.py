@@ -14,8 +14,9 @@ from recollect.accounts.tenants import service as tenants
 from recollect.caller import Caller
 from recollect.jobs.model import EMBED_PASSAGES
 from recollect.platform.cache import connect_redis
-from recollect.platform.db import Database, Operator
+from recollect.platform.db import Database
 from recollect.platform.migrate import migrate
+from recollect.platform.operator_sessions import Operator
 from recollect.platform.queue import QUEUE_NAME, Wakeups
 from recollect.settings import Settings
 from recollect_local.postgres import LocalPostgres

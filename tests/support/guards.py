@@ -17,8 +17,10 @@ import structlog.testing
 import recollect_gateway.app
 from recollect.caller import Caller
 from recollect.graph.graphs import service as graphs
-from recollect.platform.db import APP_ROLE, Database, OnCommit, OnWritten, Transaction
+from recollect.platform.connections import APP_ROLE
+from recollect.platform.db import Database, OnCommit, OnWritten
 from recollect.platform.sql import Query
+from recollect.platform.transactions import Transaction
 from recollect.settings import Settings
 from recollect_local.postgres import LocalPostgres
 from tests.support.gateway import RunningGateway, serving

@@ -29,8 +29,8 @@ from recollect.graph.relations.model import NewRelation
 from recollect.memory import remembering, revising, writing
 from recollect.memory.model import MemoryPatch, NewMemory, Target
 from recollect.platform.computing import finish
-from recollect.platform.db import Transaction
 from recollect.platform.sql import Query
+from recollect.platform.transactions import Transaction
 from recollect.retrieval.recall.model import Question
 from recollect.transfer.entities import import_entities
 from recollect.transfer.formats.decoding import ParsedRecord as Brought

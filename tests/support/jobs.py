@@ -19,10 +19,12 @@ from recollect.jobs import service as jobs
 from recollect.jobs.kinds import IMPORT_GRAPH
 from recollect.jobs.model import Job, JobBounds, NewJob, StepRefused, StepResult
 from recollect.platform.cache import connect_redis
-from recollect.platform.db import AnyConnection, Database, Operator, Transaction
+from recollect.platform.db import Database
 from recollect.platform.embedding import create_embedder
+from recollect.platform.operator_sessions import Operator
 from recollect.platform.queue import Wakeups
 from recollect.platform.sql import Query
+from recollect.platform.transactions import AnyConnection, Transaction
 from recollect.settings import Settings
 from recollect_workers import kinds
 from recollect_workers.context import WorkerContext

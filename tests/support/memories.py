@@ -25,9 +25,10 @@ from recollect.graph.traversal.model import NamedPaths
 from recollect.memory import reading, remembering, writing
 from recollect.memory.model import NewMemory, Remembered
 from recollect.platform.computing import finish
-from recollect.platform.db import Database, Transaction
+from recollect.platform.db import Database
 from recollect.platform.embedding import Embedder, create_embedder
 from recollect.platform.sql import Query
+from recollect.platform.transactions import Transaction
 from recollect.retrieval.recall import service as recall
 from recollect.retrieval.recall.model import Question, Recalled, RecallFilter
 from recollect.retrieval.search import service as search

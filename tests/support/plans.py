@@ -9,7 +9,8 @@ from typing import Any
 import asyncpg
 import msgspec
 
-from recollect.platform.db import APP_ROLE, Database, register_types, session_settings
+from recollect.platform.connections import APP_ROLE, register_types, session_settings
+from recollect.platform.db import Database
 from recollect.platform.sql import Query
 from recollect.settings import Settings
 

@@ -8,7 +8,7 @@ import asyncpg
 import pytest
 
 from recollect.accounts.identity.model import hash_secret
-from recollect.platform.db import APP_ROLE, OPERATOR_ROLE, OWNER_ROLE, session_settings
+from recollect.platform.connections import APP_ROLE, OPERATOR_ROLE, OWNER_ROLE, session_settings
 from recollect.settings import Settings
 from tests.tenancy.conftest import PEPPER, Neighbour
 

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 import asyncpg
 import pytest
 
-from recollect.platform.db import APP_ROLE, session_settings
+from recollect.platform.connections import APP_ROLE, session_settings
 from recollect.settings import Settings
 from tests.tenancy.conftest import Neighbour
 

@@ -11,7 +11,8 @@ from recollect.accounts.identity_providers.model import NewProvider, ProviderCha
 from recollect.accounts.people.model import Person
 from recollect.caller import Role
 from recollect.errors import ErrorCode, NotFound
-from recollect.platform.db import APP_ROLE, Database, session_settings
+from recollect.platform.connections import APP_ROLE, session_settings
+from recollect.platform.db import Database
 from recollect.platform.encryption import Cipher
 from recollect.platform.issuers import IssuerFailed, Issuers
 from recollect.platform.outbound import Outbound

@@ -15,7 +15,8 @@ from recollect.accounts.people import service as people
 from recollect.accounts.people.model import IssuedSession, Person
 from recollect.caller import Caller, Role
 from recollect.errors import NotFound
-from recollect.platform.db import APP_ROLE, Database, session_settings
+from recollect.platform.connections import APP_ROLE, session_settings
+from recollect.platform.db import Database
 from recollect.platform.sql import Query
 from recollect.settings import Settings
 from tests.conftest import NewTenant

@@ -21,7 +21,7 @@ PREPARE = """
 import asyncio, asyncpg, sys
 from pathlib import Path
 import recollect
-from recollect.platform.db import session_settings
+from recollect.platform.connections import session_settings
 from recollect.platform.sql import Queries
 from recollect.settings import Settings
 

@@ -11,7 +11,8 @@ from opentelemetry.instrumentation.utils import suppress_instrumentation
 from recollect.errors import RecollectError, Unavailable
 from recollect.platform.cache import connect_redis
 from recollect.platform.change_stream import ChangePublisher
-from recollect.platform.db import APP_ROLE, Database
+from recollect.platform.connections import APP_ROLE
+from recollect.platform.db import Database
 from recollect.platform.embedding import create_embedder, create_previous_embedder
 from recollect.platform.outbound import Outbound
 from recollect.platform.queue import Wakeups

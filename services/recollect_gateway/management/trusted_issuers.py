@@ -29,7 +29,8 @@ from recollect.accounts.oauth.issuers.model import (
 )
 from recollect.caller import Caller, Scope
 from recollect.graph.graphs import service as graphs
-from recollect.platform.db import Database, Transaction
+from recollect.platform.db import Database
+from recollect.platform.transactions import Transaction
 from recollect_gateway.errors import DOING, RESPONSES
 from recollect_gateway.guards import BY_SCOPE, requires_admin, valid_body
 from recollect_gateway.management.pages import Page

@@ -24,7 +24,7 @@ from recollect.accounts.oauth.grants.model import (
 )
 from recollect.accounts.oauth.signing import service as signing
 from recollect.accounts.oauth.signing.model import ID_TOKEN_LIFETIME
-from recollect.platform.db import Transaction
+from recollect.platform.transactions import Transaction
 from recollect_gateway.oauth.discovery import DISCOVERED, INTROSPECT, JWKS, REVOKE, TOKEN
 from recollect_gateway.oauth.forms import read_form
 from recollect_gateway.oauth.protocol import NOT_STORED, OAuthAnswer, Refused, RequestServer

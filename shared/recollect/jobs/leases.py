@@ -23,7 +23,8 @@ from recollect.jobs.model import (
     wait_before,
 )
 from recollect.jobs.service import announce_end, get_job, require_chunks, require_room
-from recollect.platform.db import Database, Transaction
+from recollect.platform.db import Database
+from recollect.platform.transactions import Transaction
 
 REMOVED_AT_ONCE = 10
 """Jobs that one transaction removes, at most: each may have stored much."""

@@ -9,8 +9,9 @@ from recollect.caller import Caller, Scope
 from recollect.errors import Conflict, ErrorCode, NotFound, TooLarge
 from recollect.jobs import store
 from recollect.jobs.model import MAX_CHUNK, MAX_PENDING, RUN_JOBS, Job, JobBounds, JobFilter, NewJob
-from recollect.platform.db import Database, Transaction
+from recollect.platform.db import Database
 from recollect.platform.telemetry import inject_context
+from recollect.platform.transactions import Transaction
 
 HELD_FOR = timedelta(hours=24)
 """How long a job waits for its input before it is removed."""

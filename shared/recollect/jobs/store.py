@@ -7,8 +7,8 @@ from uuid import UUID
 
 from recollect.ids import new_id
 from recollect.jobs.model import Job, JobBounds, JobFilter, NewJob, StepResult
-from recollect.platform.db import Session, Transaction
 from recollect.platform.sql import Queries
+from recollect.platform.transactions import Session, Transaction
 
 queries = Queries(__package__)
 

@@ -26,7 +26,7 @@ from recollect.memory.model import (
     WalkedSubgraph,
 )
 from recollect.memory.reading import require_nodes
-from recollect.platform.db import Transaction
+from recollect.platform.transactions import Transaction
 
 MAX_PATHS = 10
 """Paths that an exploration answers, at most."""

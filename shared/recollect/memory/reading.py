@@ -17,7 +17,7 @@ from recollect.graph.nodes.model import EntityNotFound
 from recollect.graph.passages import service as passages
 from recollect.graph.relations import service as relations
 from recollect.graph.relations.model import Subgraph
-from recollect.platform.db import Transaction
+from recollect.platform.transactions import Transaction
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from recollect.memory.model import (
     Target,
 )
 from recollect.memory.reading import require_nodes
-from recollect.platform.db import Transaction
+from recollect.platform.transactions import Transaction
 
 FACT_ID = "fact_id"
 """Where a triplet's properties keep the fact that says it: with the edge, so that it has the edge's history."""

@@ -1,6 +1,7 @@
 -- Foreign keys of what writes of a graph add are checked once, before the commit, and no longer after each statement. A
 -- row that is added and changed in one transaction is then checked once, not twice; and the checks are planned once a
--- session (`_COMMIT` in platform/db.py), where each row of a statement had its own planned, as sessions plan all they run.
+-- session (`end_statements` in platform/transactions.py), where each row of a statement had its own planned, as sessions plan all
+-- they run.
 
 ALTER TABLE nodes ALTER CONSTRAINT nodes_tenant_id_graph_id_fkey DEFERRABLE INITIALLY DEFERRED;
 ALTER TABLE graph_heads ALTER CONSTRAINT graph_heads_tenant_id_graph_id_fkey DEFERRABLE INITIALLY DEFERRED;

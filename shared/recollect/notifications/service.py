@@ -10,7 +10,7 @@ from recollect.graph.graphs.model import spelled_id
 from recollect.graph.nodes import service as nodes
 from recollect.notifications import store
 from recollect.notifications.model import MAX_JUDGED_CHANGES, ChangeFilter, FoundChanges, Seen, Watched
-from recollect.platform.db import Transaction
+from recollect.platform.transactions import Transaction
 
 
 async def changes_after(tx: Transaction, graph_id: UUID, only: ChangeFilter, *, since: int, limit: int) -> FoundChanges:

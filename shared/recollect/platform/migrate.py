@@ -14,7 +14,8 @@ import asyncpg
 import structlog
 
 from recollect.errors import ErrorCode, RecollectError, Unavailable
-from recollect.platform.db import APP_ROLE, OPERATOR_ROLE, OWNER_ROLE, translate
+from recollect.platform.connections import APP_ROLE, OPERATOR_ROLE, OWNER_ROLE
+from recollect.platform.driver_errors import translate
 
 log = structlog.get_logger(__name__)
 

@@ -18,7 +18,7 @@ from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import NewGraph, Revision
 from recollect.graph.graphs.view import GraphView
 from recollect.graph.nodes import service as nodes
-from recollect.platform.db import Transaction
+from recollect.platform.transactions import Transaction
 from recollect.transfer import service, store
 from recollect.transfer.formats.decoding import ParsedRecord
 from recollect.transfer.model import ImportProblem, ImportResult, Strategy

@@ -9,7 +9,7 @@ from recollect.graph.nodes import service as nodes
 from recollect.graph.nodes.model import unique
 from recollect.graph.relations import service as relations
 from recollect.graph.relations.model import Edge, NewEdge
-from recollect.platform.db import Transaction
+from recollect.platform.transactions import Transaction
 from recollect.transfer import store
 from recollect.transfer.formats.decoding import ParsedRecord
 from recollect.transfer.model import ImportProblem, ImportResult, Strategy

@@ -14,7 +14,7 @@ from recollect.graph.nodes.model import NodeFields, NodeHead, NodeRef, Rewrite, 
 from recollect.graph.observations import service as observations
 from recollect.graph.observations.model import NewObservation, Observation
 from recollect.platform.computing import each
-from recollect.platform.db import Transaction
+from recollect.platform.transactions import Transaction
 from recollect.transfer.formats.decoding import ParsedRecord
 from recollect.transfer.merged_records import (
     MergedRecord,

@@ -16,8 +16,9 @@ from recollect.accounts.audit import service as audit
 from recollect.accounts.audit.model import Action, named
 from recollect.caller import Caller
 from recollect.graph.graphs import service as graphs
-from recollect.platform.db import Database, Transaction
+from recollect.platform.db import Database
 from recollect.platform.slots import give_way
+from recollect.platform.transactions import Transaction
 from recollect.transfer import store
 from recollect.transfer.formats import format_named
 from recollect.transfer.formats.writer import ExportedEdge, ExportedNode, Numbers, Stage, Writer

@@ -11,7 +11,7 @@ from recollect.accounts.audit.model import Action, named
 from recollect.errors import InvalidInput
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import Graph, Revision
-from recollect.platform.db import Transaction
+from recollect.platform.transactions import Transaction
 from recollect.transfer.edges import import_relations
 from recollect.transfer.entities import import_entities, import_placements
 from recollect.transfer.facts import import_facts

@@ -11,8 +11,8 @@ import asyncpg
 from recollect.graph.graphs.model import Graph
 from recollect.graph.nodes.model import any_case
 from recollect.platform.computing import each
-from recollect.platform.db import Transaction
 from recollect.platform.sql import Queries
+from recollect.platform.transactions import Transaction
 from recollect.transfer.formats.writer import ExportedEdge, ExportedNode
 from recollect.transfer.model import ExportSelection, Snapshot
 from recollect.transfer.records import ACTIVE, End, EntityRecord, FactKey, FactRecord, ObservationRecord, RelationRecord

@@ -11,7 +11,7 @@ from statistics import median
 
 import asyncpg
 
-from recollect.platform.db import APP_ROLE
+from recollect.platform.connections import APP_ROLE
 from tests.benchmarks.cost.round_trips import RoundTrips
 from tests.benchmarks.stack import WORKER_LOGIN
 

@@ -15,8 +15,9 @@ from recollect.accounts.operator_keys import service as operator_keys
 from recollect.caller import Caller
 from recollect.errors import Unauthenticated
 from recollect.peppers import Pepper, found_under
-from recollect.platform.db import Database, Operator
+from recollect.platform.db import Database
 from recollect.platform.encryption import Cipher
+from recollect.platform.operator_sessions import Operator
 from recollect.settings import Settings
 from tests.conftest import NewTenant
 from tests.support.gateway import serving

@@ -13,7 +13,8 @@ from rich.console import Console
 from rich.progress import Progress
 
 from recollect.caller import Caller
-from recollect.platform.db import Database, Operator
+from recollect.platform.db import Database
+from recollect.platform.operator_sessions import Operator
 from recollect.platform.sql import Query
 from recollect.settings import Settings
 from recollect_local.command import CommandServer

@@ -19,7 +19,8 @@ from recollect.accounts.tenants.model import Tenant
 from recollect.caller import Caller, Scope
 from recollect.platform.cache import connect_redis
 from recollect.platform.change_bus import ChangeBus
-from recollect.platform.db import Database, Operator
+from recollect.platform.db import Database
+from recollect.platform.operator_sessions import Operator
 from recollect.platform.rate_limits.limiter import RateLimiter
 from recollect.platform.sql import Query
 from recollect.retrieval.recall.questions import QuestionEncoder

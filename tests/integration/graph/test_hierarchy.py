@@ -22,7 +22,8 @@ from recollect.graph.lineages import service as lineages
 from recollect.graph.lineages.model import Draft
 from recollect.graph.nodes import service as nodes
 from recollect.graph.nodes.model import NodeFields, Rewrite
-from recollect.platform.db import Database, Transaction
+from recollect.platform.db import Database
+from recollect.platform.transactions import Transaction
 from tests.conftest import NewTenant
 from tests.support.examples import examples
 from tests.support.invariants import assert_laws

@@ -25,8 +25,9 @@ from recollect.graph.relations.model import EdgeUpsert
 from recollect.memory import exploring, relating, writing
 from recollect.memory.model import EdgeSpec, NodeSpec, Target, WrittenSubgraph
 from recollect.platform.computing import finish
-from recollect.platform.db import Database, Transaction
+from recollect.platform.db import Database
 from recollect.platform.sql import Query
+from recollect.platform.transactions import Transaction
 from recollect.settings import Settings
 from tests.support.gateway import NewApiKey, eventually
 from tests.support.memories import Agent, names

@@ -25,7 +25,8 @@ from recollect.graph.relations.model import Direction, NewEdge, Walk
 from recollect.graph.traversal import service as traversal
 from recollect.graph.traversal.model import Paths, PathSearch, ReachedNodes
 from recollect.platform.computing import finish
-from recollect.platform.db import Database, Transaction
+from recollect.platform.db import Database
+from recollect.platform.transactions import Transaction
 from recollect.settings import Settings
 from tests.conftest import NewTenant
 from tests.support.examples import examples

@@ -33,8 +33,10 @@ from recollect.jobs.model import (
     StepFunction,
     StepResult,
 )
-from recollect.platform.db import Database, Operator, Transaction
+from recollect.platform.db import Database
+from recollect.platform.operator_sessions import Operator
 from recollect.platform.telemetry import continued_span
+from recollect.platform.transactions import Transaction
 from recollect.settings import Settings
 from recollect_workers.context import PreparedKind, WorkerContext
 from recollect_workers.jobs import reindexing, runner

@@ -15,7 +15,7 @@ from recollect.accounts.identity.model import generate_secret
 from recollect.accounts.operator_keys import service as operator_keys
 from recollect.accounts.operator_keys.model import KIND
 from recollect.accounts.tenants.model import Tenant
-from recollect.platform.db import Operator
+from recollect.platform.operator_sessions import Operator
 from recollect.settings import Settings
 from recollect_gateway.management.document import handlers_of
 from recollect_operator.app import create_app

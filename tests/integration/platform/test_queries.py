@@ -14,7 +14,7 @@ import asyncpg
 import pytest
 
 import recollect
-from recollect.platform.db import APP_ROLE, OWNER_ROLE, session_settings
+from recollect.platform.connections import APP_ROLE, OWNER_ROLE, session_settings
 from recollect.platform.sql import Queries
 from recollect.settings import Settings
 

@@ -5,7 +5,8 @@ from collections.abc import AsyncIterator
 import pytest
 
 from recollect.caller import Caller
-from recollect.platform.db import APP_ROLE, Database, session_settings
+from recollect.platform.connections import APP_ROLE, session_settings
+from recollect.platform.db import Database
 from recollect.platform.sql import Query
 from recollect.settings import Settings
 from recollect_local.postgres import LocalPostgres

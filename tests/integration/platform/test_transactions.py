@@ -14,9 +14,10 @@ from recollect.accounts.identity.model import worker_caller
 from recollect.accounts.tenants import service as tenants
 from recollect.caller import Caller
 from recollect.errors import TenantReadOnly, TenantSuspended
-from recollect.platform import db as platform_db
-from recollect.platform.db import Database, Operator
+from recollect.platform.db import Database
+from recollect.platform.operator_sessions import Operator
 from recollect.platform.sql import Query
+from recollect.platform.transactions import begin_statements
 from recollect.settings import Settings
 from tests.support.gateway import eventually
 
@@ -38,8 +39,8 @@ async def test_one_that_is_cancelled_while_it_begins_leaves_none_open(
     """The server has begun, its answer is not there yet: asyncpg raises an alarm where that goes back to the pool."""
     alarms: list[str] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, context: alarms.append(context["message"]))
-    begin = platform_db._begin
-    monkeypatch.setattr(platform_db, "_begin", lambda *told: begin(*told) + f"; SELECT pg_advisory_lock({LOCK})")
+    waiting = f"; SELECT pg_advisory_lock({LOCK})"
+    monkeypatch.setattr("recollect.platform.db.begin_statements", lambda *told: begin_statements(*told) + waiting)
 
     async def call() -> None:
         async with one_connection.transaction(caller):

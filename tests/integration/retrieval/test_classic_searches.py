@@ -24,7 +24,7 @@ from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import Moment
 from recollect.graph.nodes import service as nodes
 from recollect.graph.nodes.model import NodeFields
-from recollect.platform import db as platform_db
+from recollect.platform import transactions
 from recollect.platform.db import Database
 from recollect.platform.sql import Query
 from recollect.retrieval.search import service as search
@@ -301,7 +301,7 @@ async def test_a_near_text_is_as_similar_by_trigrams_as_the_bound_says(
 async def test_fuzzy_candidates_come_in_pages_and_none_is_lost(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
     wanted = [f"tea {n}" for n in range(7)]
     await agent.create(*[NewEntity(name, "tee", (f"taa {name[-1]}", "tea of it")) for name in wanted])
-    monkeypatch.setattr(platform_db, "STREAMED", 2)
+    monkeypatch.setattr(transactions, "STREAMED", 2)
     found = await searched(agent, search.search_fuzzy, FuzzyQuery("tea 9", 0.5))
     assert names(found) == wanted
     some = await searched(agent, search.search_fuzzy, FuzzyQuery("tea 9", 0.5, offset=2, limit=3))

@@ -21,8 +21,9 @@ from recollect.graph.graphs.model import Graph
 from recollect.memory import revising
 from recollect.memory.model import MemoryPatch, NewMemory, Target
 from recollect.platform import shared_cache
-from recollect.platform.db import Database, Transaction
+from recollect.platform.db import Database
 from recollect.platform.shared_cache import MAX_BYTES
+from recollect.platform.transactions import Transaction
 from recollect.retrieval.recall import store
 from recollect.retrieval.recall.cache import decode, encode
 from recollect.retrieval.recall.model import GraphState

@@ -34,8 +34,8 @@ from recollect.graph.relations.model import RelationFilter
 from recollect.graph.traversal import service as traversal
 from recollect.memory import reading
 from recollect.memory.model import NewMemory
-from recollect.platform.db import Operator
 from recollect.platform.migrate import migrate
+from recollect.platform.operator_sessions import Operator
 from recollect.platform.sql import Query
 from recollect.retention.compaction import service as retention
 from recollect.retention.erasure import service as erasure

@@ -15,7 +15,8 @@ from recollect.graph.graphs import service as graphs
 from recollect.memory import revising
 from recollect.memory.model import NewMemory, Target
 from recollect.platform.cache import connect_redis
-from recollect.platform.db import Database, Operator
+from recollect.platform.db import Database
+from recollect.platform.operator_sessions import Operator
 from recollect.platform.queue import Wakeups
 from recollect.platform.sql import Query
 from recollect.retrieval.recall import service as recall

@@ -15,8 +15,9 @@ from recollect.graph.graphs import service as graphs
 from recollect.jobs.kinds import REEMBED_PASSAGES
 from recollect.jobs.model import MAX_ATTEMPTS, Job
 from recollect.platform.cache import connect_redis
-from recollect.platform.db import Database, Operator
+from recollect.platform.db import Database
 from recollect.platform.embedding import UNMEASURED, EmbeddingFailed, FailureCause, Vectors
+from recollect.platform.operator_sessions import Operator
 from recollect.platform.queue import Wakeups
 from recollect.retention.compaction import service as retention
 from recollect.retention.compaction.model import Compaction, FreedRows

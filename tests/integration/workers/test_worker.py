@@ -20,7 +20,8 @@ from recollect.graph.passages import service as passages
 from recollect.graph.passages.model import PendingPassage
 from recollect.jobs.model import EMBED_PASSAGES
 from recollect.platform.cache import connect_redis
-from recollect.platform.db import APP_ROLE, Database
+from recollect.platform.connections import APP_ROLE
+from recollect.platform.db import Database
 from recollect.platform.embedding import (
     Embedder,
     EmbeddingFailed,

@@ -18,9 +18,9 @@ from recollect.graph.passages import reembedding
 from recollect.graph.passages import service as passages
 from recollect.graph.passages.model import PendingPassage
 from recollect.jobs.model import Job, StepFunction, StepPostponed, StepRefused, StepResult
-from recollect.platform.db import Transaction
 from recollect.platform.embedding import Embedder, EmbeddingFailed
 from recollect.platform.metrics import record_embedded
+from recollect.platform.transactions import Transaction
 from recollect_workers.bisect_failures import EmbedOutcome, embed_bisecting
 from recollect_workers.context import WorkerContext
 

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 from recollect.errors import Unavailable
 from recollect.jobs.model import Job, StepPostponed, StepResult
-from recollect.platform.db import Transaction
+from recollect.platform.transactions import Transaction
 from recollect.retention.erasure import service as erasure
 
 AGAIN_AFTER = timedelta(seconds=30)

@@ -7,7 +7,9 @@ from uuid import UUID
 from recollect.accounts.audit import store
 from recollect.accounts.audit.model import Action, AuditEntry, AuditFilter, Detail
 from recollect.caller import OPERATOR, Caller
-from recollect.platform.db import Database, Operator, Session, Transaction
+from recollect.platform.db import Database
+from recollect.platform.operator_sessions import Operator
+from recollect.platform.transactions import Session, Transaction
 
 FORGOTTEN_AT_ONCE = 1_000
 """Entries that one transaction deletes, at most."""

@@ -8,9 +8,10 @@ import msgspec
 
 from recollect.accounts.audit.model import Action, AuditEntry, AuditFilter, Detail
 from recollect.ids import new_id
-from recollect.platform.db import Operator, Session, Transaction
+from recollect.platform.operator_sessions import Operator
 from recollect.platform.sql import Queries
 from recollect.platform.telemetry import current_trace_id
+from recollect.platform.transactions import Session, Transaction
 
 queries = Queries(__package__)
 

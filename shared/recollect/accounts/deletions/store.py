@@ -7,8 +7,9 @@ import msgspec
 
 from recollect.accounts.deletions.model import ErasureReceipt
 from recollect.accounts.tenants.model import Tenant
-from recollect.platform.db import Operator, Session
+from recollect.platform.operator_sessions import Operator
 from recollect.platform.sql import Queries
+from recollect.platform.transactions import Session
 
 queries = Queries(__package__)
 

@@ -23,7 +23,8 @@ from recollect.errors import (
     Unavailable,
 )
 from recollect.peppers import found_under, others_of
-from recollect.platform.db import Database, Transaction
+from recollect.platform.db import Database
+from recollect.platform.transactions import Transaction
 from recollect.printable import controls
 from recollect.times import storable
 

@@ -9,8 +9,8 @@ import asyncpg
 
 from recollect.accounts.identity.model import ApiKey, NewKey
 from recollect.ids import new_id
-from recollect.platform.db import Session, Transaction
 from recollect.platform.sql import Queries
+from recollect.platform.transactions import Session, Transaction
 
 queries = Queries(__package__)
 

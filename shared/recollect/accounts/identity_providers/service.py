@@ -38,9 +38,10 @@ from recollect.accounts.people.model import PersonSession
 from recollect.caller import Caller, Role
 from recollect.errors import Conflict, ErrorCode, NotFound
 from recollect.ids import new_id
-from recollect.platform.db import Database, Transaction
+from recollect.platform.db import Database
 from recollect.platform.encryption import Cipher
 from recollect.platform.text_records import TextRecords
+from recollect.platform.transactions import Transaction
 
 SUBJECT = "sign-in"
 """Who acts for a tenant while somebody signs in."""

@@ -20,7 +20,8 @@ from recollect.accounts.people.model import Person, PersonSession, normalized_em
 from recollect.caller import Caller, Check, Role, Scope, unconditional
 from recollect.errors import Conflict, ErrorCode, Forbidden, NotFound
 from recollect.peppers import found_under
-from recollect.platform.db import Database, Transaction
+from recollect.platform.db import Database
+from recollect.platform.transactions import Transaction
 
 INVITATION_LIFETIME = timedelta(days=7)
 MAX_SECRET = 100

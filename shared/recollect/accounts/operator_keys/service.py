@@ -10,7 +10,8 @@ from recollect.accounts.operator_log import service as log
 from recollect.accounts.operator_log.model import OperatorAction
 from recollect.errors import ErrorCode, InvalidInput, NotFound, Unauthenticated
 from recollect.peppers import found_under
-from recollect.platform.db import Operator, Session
+from recollect.platform.operator_sessions import Operator
+from recollect.platform.transactions import Session
 from recollect.printable import controls
 
 REFUSAL = "A valid operator's key is needed: Authorization: Bearer rcl_operator_…"

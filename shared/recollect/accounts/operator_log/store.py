@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import msgspec
 
 from recollect.accounts.operator_log.model import OperatorAction, OperatorEntry
-from recollect.platform.db import Operator
+from recollect.platform.operator_sessions import Operator
 from recollect.platform.sql import Queries
 from recollect.platform.telemetry import current_trace_id
 

@@ -40,7 +40,8 @@ from recollect.accounts.passkeys.model import (
 )
 from recollect.accounts.people.model import PersonSession
 from recollect.errors import Conflict, ErrorCode, Forbidden, InvalidInput, NotFound, Unauthenticated
-from recollect.platform.db import Database, Session
+from recollect.platform.db import Database
+from recollect.platform.transactions import Session
 from recollect.printable import printable
 
 T = TypeVar("T")

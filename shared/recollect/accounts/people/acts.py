@@ -5,7 +5,7 @@ from uuid import UUID
 from recollect.accounts.audit import service as audit
 from recollect.accounts.audit.model import Action, named
 from recollect.accounts.people import store
-from recollect.platform.db import Session
+from recollect.platform.transactions import Session
 
 
 async def record(

@@ -26,7 +26,8 @@ from recollect.accounts.people.model import (
 from recollect.errors import Conflict, ErrorCode, Forbidden, InvalidInput, NotFound, Unauthenticated
 from recollect.ids import new_id
 from recollect.peppers import found_under
-from recollect.platform.db import Database, Session
+from recollect.platform.db import Database
+from recollect.platform.transactions import Session
 from recollect.printable import printable
 
 SESSION_LIFETIME = timedelta(days=30)

@@ -7,8 +7,8 @@ from uuid import UUID
 from recollect.accounts.people.model import Browser, Confinement, Credentials, ListedSession, Membership, Person
 from recollect.caller import Role
 from recollect.ids import new_id
-from recollect.platform.db import Session
 from recollect.platform.sql import Queries
+from recollect.platform.transactions import Session
 
 queries = Queries(__package__)
 

@@ -7,7 +7,7 @@ from recollect.accounts.operator_log.model import OperatorAction
 from recollect.accounts.plans import store
 from recollect.accounts.plans.model import Plan, checked_limits
 from recollect.errors import NotFound
-from recollect.platform.db import Operator
+from recollect.platform.operator_sessions import Operator
 
 
 async def list_plans(operator: Operator) -> list[Plan]:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import msgspec
 
 from recollect.accounts.plans.model import Plan
-from recollect.platform.db import Operator
+from recollect.platform.operator_sessions import Operator
 from recollect.platform.sql import Queries
 
 queries = Queries(__package__)

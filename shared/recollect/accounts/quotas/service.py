@@ -13,7 +13,7 @@ from datetime import datetime
 from recollect.accounts.identity.model import WORKER
 from recollect.accounts.quotas import store
 from recollect.accounts.quotas.model import Quotas, QuotaUse, TenantTotals, day_of, exceeded
-from recollect.platform.db import Transaction
+from recollect.platform.transactions import Transaction
 
 STORING = "what is stored"
 EMBEDDING = "embeddings"

@@ -4,8 +4,8 @@ from datetime import datetime
 from uuid import UUID
 
 from recollect.accounts.quotas.model import Quotas, TenantTotals
-from recollect.platform.db import Transaction
 from recollect.platform.sql import Queries
+from recollect.platform.transactions import Transaction
 
 queries = Queries(__package__)
 

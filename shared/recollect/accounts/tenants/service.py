@@ -20,7 +20,8 @@ from recollect.accounts.tenants.model import (
 from recollect.caller import Check, unconditional
 from recollect.errors import Conflict, ErrorCode, InvalidInput, NotFound
 from recollect.ids import new_id
-from recollect.platform.db import Operator, Session, Transaction
+from recollect.platform.operator_sessions import Operator
+from recollect.platform.transactions import Session, Transaction
 
 
 async def create_tenant(operator: Operator, slug: str, name: str, *, plan: str = UNLIMITED) -> Tenant:

@@ -28,8 +28,9 @@ from recollect.accounts.usage.tally import UsageTally
 from recollect.caller import Caller
 from recollect.errors import ErrorCode, Forbidden, RecollectError
 from recollect.jobs.model import EMBED_PASSAGES
-from recollect.platform.db import Database, Transaction
+from recollect.platform.db import Database
 from recollect.platform.metrics import record_uncounted
+from recollect.platform.transactions import Transaction
 
 MAX_FAILED = 3
 """Tenants that one flush fails for, at most: a database that is away is not waited for once for each of them."""

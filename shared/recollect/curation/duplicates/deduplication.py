@@ -48,7 +48,8 @@ from recollect.jobs.kinds import DEDUPLICATE
 from recollect.jobs.model import MAX_PENDING_FOR_SWEEPS, Job, NewJob
 from recollect.platform import computing
 from recollect.platform.computing import Slices
-from recollect.platform.db import Database, Transaction
+from recollect.platform.db import Database
+from recollect.platform.transactions import Transaction
 
 RETRY_AFTER = timedelta(hours=1)
 """How long no new pass begins in a graph after a job ended, with whatever result."""

@@ -22,7 +22,7 @@ from recollect.graph.graphs.model import Graph, Moment, Revision
 from recollect.graph.graphs.view import GraphView
 from recollect.graph.nodes import service as nodes
 from recollect.platform.computing import Slices, in_one_slice
-from recollect.platform.db import Transaction
+from recollect.platform.transactions import Transaction
 
 MAX_COMPARED = 10_000
 """Most entities that one call compares with each other; a larger graph takes a job."""

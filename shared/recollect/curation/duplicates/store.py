@@ -11,8 +11,8 @@ from recollect.curation.duplicates.similarity import Profile, SimilarPair
 from recollect.graph.graphs.model import Graph
 from recollect.graph.graphs.view import GraphView
 from recollect.platform.computing import each
-from recollect.platform.db import Session, Transaction
 from recollect.platform.sql import Queries
+from recollect.platform.transactions import Session, Transaction
 
 queries = Queries(__package__)
 

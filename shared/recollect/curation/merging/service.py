@@ -16,7 +16,7 @@ from recollect.graph.nodes.model import NodeHead, NodeRef, Rewrite, unique
 from recollect.graph.relations import service as relations
 from recollect.graph.relations.model import Edge, NewEdge, Walk
 from recollect.platform.computing import each
-from recollect.platform.db import Transaction
+from recollect.platform.transactions import Transaction
 
 MAX_REDIRECTED = 100_000
 """Most relations that one merge moves."""

@@ -27,7 +27,7 @@ from recollect.graph.observations import service as observations
 from recollect.graph.relations import service as relations
 from recollect.graph.relations.model import Edge, NewEdge
 from recollect.platform.computing import interleave
-from recollect.platform.db import Transaction
+from recollect.platform.transactions import Transaction
 
 MAX_UNDONE = 10_000
 """Most nodes, observations and relations that one call undoes; each counts as often as it was touched.

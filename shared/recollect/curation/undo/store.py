@@ -20,8 +20,8 @@ from recollect.graph.nodes.model import unique
 from recollect.graph.observations.model import Observation
 from recollect.graph.relations.model import Edge
 from recollect.platform.computing import each
-from recollect.platform.db import Transaction
 from recollect.platform.sql import Queries
+from recollect.platform.transactions import Transaction
 
 queries = Queries(__package__)
 

@@ -33,7 +33,7 @@ from recollect.graph.graphs.model import (
     spelled_id,
 )
 from recollect.graph.graphs.view import GraphView
-from recollect.platform.db import Transaction
+from recollect.platform.transactions import Transaction
 
 MAX_GRAPHS = 1_000
 """Graphs of a tenant that one call looks at, at most."""

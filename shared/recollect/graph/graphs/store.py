@@ -18,8 +18,8 @@ from recollect.graph.graphs.model import (
     spelled_id,
 )
 from recollect.ids import new_id
-from recollect.platform.db import Transaction
 from recollect.platform.sql import Queries
+from recollect.platform.transactions import Transaction
 
 queries = Queries(__package__)
 

@@ -7,8 +7,8 @@ from typing import Any
 import asyncpg
 
 from recollect.graph.graphs.model import Graph, Moment, as_of_parameters
-from recollect.platform.db import Transaction
 from recollect.platform.sql import Query
+from recollect.platform.transactions import Transaction
 
 
 @dataclass(frozen=True, slots=True)

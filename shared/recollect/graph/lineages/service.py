@@ -25,7 +25,7 @@ from recollect.graph.lineages.model import (
 )
 from recollect.graph.nodes import service as nodes
 from recollect.graph.nodes.model import NodeHead, NodeRef, Rewrite, occurrences
-from recollect.platform.db import Transaction
+from recollect.platform.transactions import Transaction
 
 MAX_WORDS = 100
 """Kinds, tags and prefixes of tags that are told of a graph, at most, of each."""

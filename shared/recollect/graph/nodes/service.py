@@ -24,7 +24,7 @@ from recollect.graph.nodes.model import (
 from recollect.graph.nodes.store import AppendedVersion
 from recollect.graph.passages import service as passages
 from recollect.graph.passages.model import IndexedText, Source
-from recollect.platform.db import Transaction
+from recollect.platform.transactions import Transaction
 
 
 async def create_facts(

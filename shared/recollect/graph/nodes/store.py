@@ -23,8 +23,8 @@ from recollect.graph.nodes.model import (
 from recollect.graph.passages.model import IndexedText
 from recollect.ids import new_id
 from recollect.platform.computing import batches, each
-from recollect.platform.db import Transaction
 from recollect.platform.sql import Queries
+from recollect.platform.transactions import Transaction
 
 queries = Queries(__package__)
 

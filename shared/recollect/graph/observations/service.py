@@ -18,7 +18,7 @@ from recollect.graph.passages import service as passages
 from recollect.graph.passages.model import IndexedText, Source
 from recollect.ids import new_id
 from recollect.platform.computing import each
-from recollect.platform.db import Transaction
+from recollect.platform.transactions import Transaction
 
 
 async def add_observations(

@@ -13,8 +13,8 @@ from recollect.graph.passages.model import PendingPassage
 from recollect.jobs import service as jobs
 from recollect.jobs.kinds import REEMBED_PASSAGES
 from recollect.jobs.model import EMBED_PASSAGES, JobFilter
-from recollect.platform.db import Transaction
 from recollect.platform.embedding import Vectors
+from recollect.platform.transactions import Transaction
 
 LOOKED_AT_ONCE = 1_000
 """Passages that one statement checks for a vector."""

@@ -17,8 +17,9 @@ from recollect.graph.passages.model import (
     Source,
 )
 from recollect.jobs.model import EMBED_PASSAGES
-from recollect.platform.db import Database, Transaction
+from recollect.platform.db import Database
 from recollect.platform.embedding import Vectors
+from recollect.platform.transactions import Transaction
 
 MAX_WAITING = 10_000
 """Waiting passages are counted up to this number; a greater one tells a caller nothing more."""

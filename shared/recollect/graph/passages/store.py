@@ -28,9 +28,9 @@ from recollect.graph.passages.model import (
 )
 from recollect.ids import new_id
 from recollect.platform.computing import batches, each
-from recollect.platform.db import Session, Transaction
 from recollect.platform.embedding import Vectors
 from recollect.platform.sql import Queries
+from recollect.platform.transactions import Session, Transaction
 
 queries = Queries(__package__)
 

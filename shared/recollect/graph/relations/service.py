@@ -26,7 +26,7 @@ from recollect.graph.relations.model import (
 )
 from recollect.graph.relations.store import RemovedRelation
 from recollect.platform.computing import each
-from recollect.platform.db import Transaction
+from recollect.platform.transactions import Transaction
 
 Key = tuple[UUID, UUID, str]
 """Both ends and the type: two edges with the same key are the same edge."""

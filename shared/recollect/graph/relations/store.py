@@ -21,8 +21,8 @@ from recollect.graph.relations.model import (
 )
 from recollect.ids import new_id
 from recollect.platform.computing import batches, each
-from recollect.platform.db import Transaction
 from recollect.platform.sql import Queries
+from recollect.platform.transactions import Transaction
 
 queries = Queries(__package__)
 

@@ -27,7 +27,7 @@ from recollect.graph.traversal.model import (
     far_end,
 )
 from recollect.platform.computing import each
-from recollect.platform.db import Transaction
+from recollect.platform.transactions import Transaction
 
 
 async def neighbourhood(

@@ -1,8 +1,8 @@
 """Queries of the backlog."""
 
 from recollect.platform.backlog.model import Backlog
-from recollect.platform.db import Session
 from recollect.platform.sql import Queries
+from recollect.platform.transactions import Session
 
 queries = Queries(__package__)
 

@@ -27,7 +27,7 @@ from recollect.jobs import service as jobs
 from recollect.jobs.kinds import FORGET_STATISTICS
 from recollect.jobs.model import NewJob
 from recollect.memory.links import MENTIONS_ENTITY
-from recollect.platform.db import Transaction
+from recollect.platform.transactions import Transaction
 from recollect.retention.erasure import store
 from recollect.retention.erasure.model import ERASE_PERSON, ErasedItem, ErasureTargets, Receipt, redacted
 from recollect.retention.erasure.name_patterns import pattern_of, whole_pattern_of

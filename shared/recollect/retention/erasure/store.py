@@ -6,8 +6,8 @@ from typing import Any
 from uuid import UUID
 
 from recollect.graph.graphs.model import Graph
-from recollect.platform.db import Transaction
 from recollect.platform.sql import Queries
+from recollect.platform.transactions import Transaction
 from recollect.retention.erasure.model import ErasedItem, ErasureTargets
 
 queries = Queries(__package__)

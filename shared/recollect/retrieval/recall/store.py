@@ -11,8 +11,8 @@ from pgvector import HalfVector
 from recollect.graph.graphs.model import Graph
 from recollect.graph.graphs.view import GraphView
 from recollect.graph.nodes.model import any_case
-from recollect.platform.db import Transaction
 from recollect.platform.sql import Queries
+from recollect.platform.transactions import Transaction
 from recollect.retrieval.recall.model import (
     APPROXIMATE_CANDIDATES,
     COMPARED_WHEN_NARROWED,

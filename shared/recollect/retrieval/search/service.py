@@ -11,7 +11,7 @@ from recollect.graph.graphs.model import Graph
 from recollect.graph.graphs.view import GraphView
 from recollect.graph.relations import service as relations
 from recollect.graph.relations.model import Subgraph
-from recollect.platform.db import Transaction
+from recollect.platform.transactions import Transaction
 from recollect.retrieval.search import boolean, store
 from recollect.retrieval.search.fuzzy import Bounds, bounds, nearness
 from recollect.retrieval.search.model import (

@@ -7,8 +7,8 @@ from uuid import UUID
 from recollect.graph.graphs.model import Graph
 from recollect.graph.graphs.view import GraphView
 from recollect.graph.nodes.model import any_case
-from recollect.platform.db import Transaction
 from recollect.platform.sql import Queries
+from recollect.platform.transactions import Transaction
 from recollect.retrieval.search import boolean
 from recollect.retrieval.search.fuzzy import Bounds
 from recollect.retrieval.search.model import (

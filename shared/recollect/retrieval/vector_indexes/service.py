@@ -2,7 +2,7 @@
 
 import asyncio
 
-from recollect.platform.db import Operator
+from recollect.platform.operator_sessions import Operator
 from recollect.retrieval.vector_indexes import store
 from recollect.retrieval.vector_indexes.model import MAX_INDEXES, SHRUNK, VectorIndex, first_of_each_partition
 

@@ -4,8 +4,8 @@ from uuid import UUID
 
 import asyncpg
 
-from recollect.platform.db import Session
 from recollect.platform.sql import Queries
+from recollect.platform.transactions import Session
 from recollect.retrieval.vector_indexes.model import (
     PARTITIONS,
     LargeGraph,

@@ -13,8 +13,8 @@ from recollect.accounts.audit.model import Action, Detail, changed_fields, named
 from recollect.caller import Caller
 from recollect.errors import Conflict, ErrorCode, Forbidden, InvalidInput, NotFound
 from recollect.ids import new_id
-from recollect.platform.db import Transaction
 from recollect.platform.encryption import Cipher
+from recollect.platform.transactions import Transaction
 from recollect.webhooks.deliveries import service as deliveries
 from recollect.webhooks.deliveries.model import PURPOSE, Delivery, DeliveryStatus, NewDelivery, secret_binding
 from recollect.webhooks.endpoints import store

@@ -5,7 +5,7 @@ from msgspec.structs import replace
 
 from recollect.errors import Unavailable
 from recollect.graph.passages import service as passages
-from recollect.platform.db import DRIVER_ERRORS
+from recollect.platform.driver_errors import DRIVER_ERRORS
 from recollect.platform.embedding import Embedder
 from recollect.platform.embedding_cache import NOBODY
 from recollect.retrieval.recall import service as recall

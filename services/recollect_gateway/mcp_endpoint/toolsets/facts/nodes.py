@@ -13,7 +13,7 @@ from recollect.graph.nodes.model import NewFact, NodeFields
 from recollect.memory import reading, revising, writing
 from recollect.memory.links import RequestedLink
 from recollect.memory.revising import NodePatch
-from recollect.platform.db import Transaction
+from recollect.platform.transactions import Transaction
 from recollect.settings import Settings
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.tool import Reply

@@ -1,8 +1,8 @@
 """One function per query of `queries.sql`. Clients are nobody's: each goes through a SECURITY DEFINER function."""
 
 from recollect.accounts.oauth.clients.model import Client
-from recollect.platform.db import Session
 from recollect.platform.sql import Queries
+from recollect.platform.transactions import Session
 
 queries = Queries(__package__)
 

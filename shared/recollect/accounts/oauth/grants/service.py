@@ -42,7 +42,8 @@ from recollect.accounts.people.model import Membership
 from recollect.caller import ROLE_SCOPES, Caller, Rates
 from recollect.errors import ErrorCode, NotFound, TenantSuspended, Unauthenticated
 from recollect.peppers import found_under
-from recollect.platform.db import Database, Transaction
+from recollect.platform.db import Database
+from recollect.platform.transactions import Transaction
 
 REUSE, CLIENT, LIMIT = "reuse", "client", "limit"
 """Who revoked a grant, where it was neither a person nor a key."""

@@ -35,8 +35,9 @@ from recollect.accounts.oauth.issuers.model import (
 from recollect.accounts.oauth.issuers.store import IssuerRecord
 from recollect.caller import Caller, Rates
 from recollect.errors import Conflict, ErrorCode, NotFound, TenantSuspended, Unauthenticated
-from recollect.platform.db import Database, Transaction
+from recollect.platform.db import Database
 from recollect.platform.issuers import LEEWAY_SECONDS, IssuerFailed, Issuers, TokenRefused
+from recollect.platform.transactions import Transaction
 from recollect.printable import controls
 
 log = structlog.get_logger(__name__)

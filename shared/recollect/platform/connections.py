@@ -1,0 +1,54 @@
+"""Connections: the roles they act as, the settings they are started with, and the types they know."""
+
+import asyncpg
+import msgspec
+from pgvector.asyncpg import register_vector
+
+from recollect.errors import ErrorCode, Unavailable
+from recollect.settings import Settings
+
+APP_ROLE = "recollect_app"
+OWNER_ROLE = "recollect_owner"
+OPERATOR_ROLE = "recollect_operator"
+SEARCH_PATH = "recollect, public"
+
+
+def session_settings(role: str, settings: Settings) -> dict[str, str]:
+    """What every session is started with.
+
+    `force_custom_plan`: a generic plan may not use a partial index or know how large a tenant is.
+    """
+    return {
+        "role": role,
+        "application_name": "recollect",
+        "search_path": SEARCH_PATH,
+        "timezone": "UTC",
+        "jit": "off",
+        # A vector index goes on searching where filters leave too few of what it found first.
+        "hnsw.iterative_scan": "strict_order",
+        "hnsw.ef_search": "800",
+        "plan_cache_mode": "force_custom_plan",
+        "statement_timeout": str(round(settings.statement_timeout_seconds * 1000)),
+        "lock_timeout": str(round(settings.lock_timeout_seconds * 1000)),
+        "idle_in_transaction_session_timeout": str(round(settings.statement_timeout_seconds * 2000)),
+    }
+
+
+async def register_types(connection: asyncpg.Connection) -> None:
+    """Teach a connection vectors, and JSON by msgspec; raises Unavailable where the database was never migrated."""
+    try:
+        await register_vector(connection)
+    except ValueError as error:
+        never = "The database was never migrated: it has no type `vector`. Run `recollect migrate`."
+        raise Unavailable(never, code=ErrorCode.SCHEMA_OUTDATED) from error
+    await connection.set_type_codec(
+        "jsonb",
+        schema="pg_catalog",
+        format="binary",
+        encoder=lambda value: b"\x01" + msgspec.json.encode(value),
+        decoder=lambda data: msgspec.json.decode(data[1:]),
+    )
+
+
+async def keep_session(connection: asyncpg.Connection) -> None:
+    """Nothing outlives a transaction here, so a released connection needs no reset (and no round trip for it)."""

@@ -1,0 +1,65 @@
+"""What the driver's errors mean to a caller."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+
+import asyncpg
+
+from recollect.errors import ErrorCode, InvalidInput, RecollectError, Unavailable
+
+DRIVER_ERRORS = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError)
+
+
+@asynccontextmanager
+async def translated_errors() -> AsyncIterator[None]:
+    """Turn the driver's errors into the ones that callers know; anything unforeseen passes through."""
+    try:
+        yield
+    except (TimeoutError, *DRIVER_ERRORS) as error:
+        translated = translate(error)
+        if translated is None:
+            raise
+        raise translated from error
+
+
+def translate(error: BaseException) -> RecollectError | None:
+    """What a driver error means to a caller; None where it is a fault of ours."""
+    match error:
+        case asyncpg.LockNotAvailableError() | asyncpg.DeadlockDetectedError() | asyncpg.SerializationError():
+            return Unavailable("Another write holds this graph. Try again.", code=ErrorCode.BUSY)
+        case asyncpg.QueryCanceledError() | asyncpg.TooManyConnectionsError() | asyncio.TimeoutError():
+            return Unavailable("The database is busy. Try again in a moment.", code=ErrorCode.BUSY)
+        case asyncpg.PostgresConnectionError() | asyncpg.OperatorInterventionError() | OSError():
+            return Unavailable("The database is away. Try again in a moment.")
+        case asyncpg.TargetServerAttributeNotMatched():
+            # Of several servers that the address names, each that answers is a standby: until one is promoted.
+            return Unavailable("The database takes no writes yet. Try again in a moment.")
+        case asyncpg.InvalidAuthorizationSpecificationError():
+            return Unavailable("The database refuses our login: check RECOLLECT_DATABASE_URL.")
+        case asyncpg.CharacterNotInRepertoireError() | asyncpg.UntranslatableCharacterError():
+            return InvalidInput("Text cannot hold the character U+0000")
+        case asyncpg.InternalClientError() if "another operation (2)" in str(error):
+            # asyncpg's word for a session that the server ended between two statements (state 2: reading its farewell).
+            return Unavailable("The database is away. Try again in a moment.")
+        case asyncpg.InterfaceError() if "clos" in str(error):
+            return Unavailable("The database is away. Try again in a moment.")
+    return None
+
+
+@contextmanager
+def translated_writes() -> Iterator[None]:
+    """For statements that may write: where PostgreSQL takes no writes, the service is read-only."""
+    try:
+        yield
+    except asyncpg.ReadOnlySQLTransactionError as error:
+        raise_service_read_only(error)
+
+
+def raise_service_read_only(error: BaseException) -> None:
+    """Raise Unavailable where a write met a server that takes none: its operator's doing, or a standby."""
+    if isinstance(error, asyncpg.ReadOnlySQLTransactionError):
+        raise Unavailable(
+            "This service is read-only for the moment: nothing was written. Reading goes on. Try again later.",
+            code=ErrorCode.SERVICE_READ_ONLY,
+        ) from error

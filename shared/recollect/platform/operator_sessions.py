@@ -1,0 +1,56 @@
+"""Sessions of operators, and of the commands that they run."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from uuid import UUID
+
+import asyncpg
+
+from recollect.caller import OPERATOR, Caller
+from recollect.platform.connections import OWNER_ROLE, session_settings
+from recollect.platform.driver_errors import translated_errors
+from recollect.platform.transactions import AnyConnection, Session, Transaction
+from recollect.settings import Settings
+
+_SET_TENANT = "SELECT set_config('recollect.tenant_id', $1, true)"
+
+
+class Operator(Session):
+    """A connection for what operators do: no tenant. As `recollect_owner` all rows, as `recollect_operator` few.
+
+    `actor` and `address`: who is at work, and from where, as the log of operators tells it.
+    """
+
+    def __init__(self, connection: AnyConnection, *, actor: str = OPERATOR, address: str | None = None) -> None:
+        super().__init__(connection)
+        self.actor, self.address = actor, address
+
+    @classmethod
+    @asynccontextmanager
+    async def connect(cls, url: str, settings: Settings) -> AsyncIterator["Operator"]:
+        """Connect for the length of one command; raises Unavailable."""
+        async with translated_errors():
+            connection = await asyncpg.connect(
+                url,
+                timeout=settings.database_acquire_seconds,
+                server_settings=session_settings(OWNER_ROLE, settings),
+            )
+            try:
+                yield cls(connection)
+            finally:
+                await connection.close()
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[None]:
+        """What is done inside is done as one, or not at all."""
+        async with self._connection.transaction():
+            yield
+
+    async def enter(self, tenant_id: UUID) -> None:
+        """What the transaction that is under way makes may be this tenant's from now on."""
+        await self._connection.execute(_SET_TENANT, str(tenant_id))
+
+    async def within(self, caller: Caller) -> Transaction:
+        """The transaction that is under way, as one of the caller's tenant."""
+        await self.enter(caller.tenant_id)
+        return Transaction(self._connection, caller)
