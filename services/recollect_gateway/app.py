@@ -227,13 +227,15 @@ async def _open(state: State, settings: Settings, offer: Offer, stack: AsyncExit
     state.outbound = outbound = Outbound(settings)
     stack.push_async_callback(outbound.close)
     state.issuers = Issuers(outbound)
-    state.authenticator = Authenticator(state.db, state.pepper, state.tally.note_key, failed, state.issuers)
+    state.errands = Errands()
+    stack.push_async_callback(state.errands.settle, settings.mail_seconds)
+    state.authenticator = Authenticator(
+        state.db, state.pepper, state.tally.note_key, failed, state.issuers, state.errands.begin
+    )
     state.admission = Admission(limiter, settings)
     state.streams = await _streams(state.admission, settings, stack)
     state.drain.end_streams = state.streams.drain
     state.mailer = Mailer.of(settings)
-    state.errands = Errands()
-    stack.push_async_callback(state.errands.settle, settings.mail_seconds)
     state.resources = Resources(settings.base_url)
     state.passkey_site = PasskeySite.of(settings.base_url)
     state.vault, state.answer_vault = Vault.of(state.pepper), AnswerVault.of(state.pepper)

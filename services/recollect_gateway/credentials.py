@@ -13,7 +13,7 @@ from litestar.datastructures import Headers
 
 from recollect.accounts.identity import service as identity
 from recollect.accounts.identity.model import KIND_SCOPES, hash_secret, kind_of
-from recollect.accounts.identity.service import NoteUse
+from recollect.accounts.identity.service import Beside, NoteUse
 from recollect.accounts.oauth.grants import service as grants
 from recollect.accounts.oauth.grants.model import ACCESS
 from recollect.accounts.oauth.grants.service import WrongResource
@@ -41,7 +41,8 @@ AnyConnection = ASGIConnection[Any, Any, Any, Any]
 class Authenticator:
     """Turns `Authorization: Bearer …`, a key or an access token, into a Caller.
 
-    `failed` None throttles nobody; `issuers` None accepts tokens of no issuer but ours.
+    `failed` None throttles nobody; `issuers` None accepts tokens of no issuer but ours; `beside` None stores no key's
+    hash anew.
     """
 
     db: Database
@@ -49,6 +50,7 @@ class Authenticator:
     note_use: NoteUse | None = None
     failed: FailedKeys | None = None
     issuers: Issuers | None = None
+    beside: Beside | None = None
 
     async def caller(
         self, connection: AnyConnection, tenant: str | None = None, *, resource: str | None = None
@@ -138,7 +140,9 @@ class Authenticator:
     async def _ask(self, secret: str, resource: str | None) -> Caller:
         if kind_of(secret) == ACCESS:
             return await grants.authenticate(self.db, secret, resource=resource, pepper=self.pepper)
-        return await identity.authenticate(self.db, secret, pepper=self.pepper, note_use=self.note_use)
+        return await identity.authenticate(
+            self.db, secret, pepper=self.pepper, note_use=self.note_use, beside=self.beside
+        )
 
 
 def _secret(headers: Headers) -> str:

@@ -28,8 +28,12 @@ def others_of(pepper: bytes) -> tuple[bytes, ...]:
 
 
 async def found_under(pepper: bytes, find: Callable[[bytes], Awaitable[T | None]]) -> T | None:
-    """What is found under the secret of now; where nothing is, under the others, one after the other."""
-    for each in (pepper, *others_of(pepper)):
+    """What is found under the secret of now; where nothing is, under the others, one after the other.
+
+    Where none of them has it, under the one of now once more: between the two it may have been hashed anew.
+    """
+    others = others_of(pepper)
+    for each in (pepper, *others, pepper) if others else (pepper,):
         if (found := await find(each)) is not None:
             return found
     return None

@@ -87,6 +87,9 @@
 - name: RECOLLECT_PUBLIC_URL
   value: {{ required "publicUrl is the address by which clients reach the gateway" .Values.publicUrl | quote }}
 {{ include "recollect.fromSecret" (list "RECOLLECT_KEY_SECRET" (required "keySecret.secret names the Secret of RECOLLECT_KEY_SECRET" .Values.keySecret.secret) .Values.keySecret.key) }}
+{{- with .Values.keySecret.acceptedKey }}
+{{ include "recollect.fromSecret" (list "RECOLLECT_ACCEPTED_KEY_SECRETS" $.Values.keySecret.secret .) }}
+{{- end }}
 {{- end }}
 
 {{/* What gateways and workers have alike. */}}

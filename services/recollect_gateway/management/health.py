@@ -7,6 +7,7 @@ from recollect.errors import ErrorCode, Unavailable
 from recollect.platform.db import Database
 from recollect.platform.schema.service import SchemaCheck
 from recollect_gateway.admission import by_address
+from recollect_gateway.departures import DepartureMiddleware
 from recollect_gateway.draining import Drain
 
 
@@ -15,6 +16,7 @@ class HealthController(Controller):
 
     path = "/health"
     tags = ("health",)
+    middleware = (DepartureMiddleware(),)
 
     @get("/live")
     async def live(self) -> dict[str, str]:
@@ -29,7 +31,7 @@ class HealthController(Controller):
         """
         drain: Drain = state.drain
         if drain.begun:
-            raise Unavailable("This gateway stops. Ask another one.", code=ErrorCode.DRAINING)
+            raise Unavailable("This gateway stops. Ask again: another one answers.", code=ErrorCode.DRAINING)
         schema: SchemaCheck = state.schema
         await schema.require_current()
         db: Database = state.db

@@ -1,5 +1,6 @@
 """Replies as the protocol tells them: the structured content, and beside it the text."""
 
+from collections.abc import Callable
 from functools import partial
 from math import inf
 
@@ -26,7 +27,7 @@ async def told_result(
     """What a tool answers as the protocol tells it; a large reply is made beside the event loop. Raises TooLarge."""
     spaced = SPACED in tool.toolsets
     if isinstance(answer, Listing):
-        answer = fitted(answer, partial(_size, spaced=spaced))
+        answer = await _fitted(request, answer, spaced)
     if not isinstance(answer, Reply):
         return answer
     encoded = bounded(answer.structured, max_bytes)
@@ -34,6 +35,26 @@ async def told_result(
         return _told(answer, encoded, spaced)
     slices = in_one_slice(partial(_told, answer, encoded, spaced))
     return await compute(request.caller.tenant_id, slices, seconds=inf, advice="")
+
+
+async def _fitted(request: McpRequest, listing: Listing, spaced: bool) -> Reply:
+    """The rows that fit a page; beside the event loop where one of them is large."""
+    size = partial(_size, spaced=spaced)
+    try:
+        return fitted(listing, partial(_small_size, size))
+    except _LargeError:
+        slices = in_one_slice(partial(fitted, listing, size))
+        return await compute(request.caller.tenant_id, slices, seconds=inf, advice="")
+
+
+class _LargeError(Exception):
+    """A reply is too large to be measured again and again on the event loop."""
+
+
+def _small_size(size: Callable[[Reply], int], reply: Reply) -> int:
+    if (found := size(reply)) >= LARGE:
+        raise _LargeError
+    return found
 
 
 def _size(reply: Reply, *, spaced: bool) -> int:

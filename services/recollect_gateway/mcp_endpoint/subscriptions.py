@@ -153,8 +153,8 @@ class Subscription:
         if not self.tasks.told:
             return []
         async with self._reading(caller) as tx:
-            changed = await self.tasks.look(tx)
-        return await self.tasks.notifications(caller, changed)
+            found = await self.tasks.look(tx)
+        return await self.tasks.news(caller, found)
 
     @property
     def _wants_names(self) -> bool:

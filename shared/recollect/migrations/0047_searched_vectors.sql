@@ -65,9 +65,9 @@ CREATE TRIGGER take_over_new_vector AFTER INSERT ON passages FOR EACH ROW
 CREATE TRIGGER take_over_changed_vector AFTER UPDATE OF embedding ON passages FOR EACH ROW
     WHEN (NEW.embedding IS DISTINCT FROM OLD.embedding) EXECUTE FUNCTION take_over_vector();
 
--- Counted, too, by what tells whether a passage has a vector, wherever that is.
-DROP INDEX passages_waiting;
-CREATE INDEX passages_waiting ON passages (tenant_id, graph_id)
+-- Counted, too, by what tells whether a passage has a vector, wherever that is. While it is made, writing passages waits.
+-- What the version before counts by, passages_waiting, goes in a later one.
+CREATE INDEX passages_unembedded ON passages (tenant_id, graph_id)
     WHERE NOT settled AND embedding_model IS NULL AND removed_revision IS NULL;
 
 -- For each queue: how many wait, counted up to `most`, and how long the oldest has waited, in seconds. What suspended

@@ -1,5 +1,6 @@
 """RECOLLECT_KEY_SECRET is replaced while both hold: keys, repeats, and what is encrypted; then the old one goes."""
 
+from collections.abc import Awaitable, Callable
 from uuid import uuid4
 
 import asyncpg
@@ -31,6 +32,17 @@ async def new_key(db: Database, caller: Caller, pepper: bytes) -> IssuedKey:
         return await identity.create_key(tx, NewKey("test"), pepper=pepper)
 
 
+async def use(db: Database, issued: IssuedKey, pepper: bytes) -> Caller:
+    """Authenticate, and do what is done beside."""
+    errands: list[Callable[[], Awaitable[None]]] = []
+    caller = await identity.authenticate(
+        db, issued.secret, pepper=pepper, beside=lambda _, errand: errands.append(errand)
+    )
+    for errand in errands:
+        await errand()
+    return caller
+
+
 async def hash_of(owner: asyncpg.Connection, issued: IssuedKey) -> tuple[bytes, bytes]:
     row = await owner.fetchrow("SELECT hash, hashed_with FROM api_keys WHERE id = $1", issued.key.id)
     assert row is not None
@@ -42,12 +54,12 @@ async def test_a_key_is_hashed_anew_when_it_is_used_and_outlives_the_old_secret(
 ) -> None:
     used, unused = await new_key(db, caller, OLD), await new_key(db, caller, OLD)
     with pytest.raises(Unauthenticated):
-        await identity.authenticate(db, used.secret, pepper=NEW)
-    assert (await identity.authenticate(db, used.secret, pepper=BOTH)).tenant_id == caller.tenant_id
+        await use(db, used, NEW)
+    assert (await use(db, used, BOTH)).tenant_id == caller.tenant_id
     assert await hash_of(owner, used) == (hash_secret(used.secret, NEW), fingerprint_of(NEW))
-    assert (await identity.authenticate(db, used.secret, pepper=NEW)).tenant_id == caller.tenant_id
+    assert (await use(db, used, NEW)).tenant_id == caller.tenant_id
     with pytest.raises(Unauthenticated):
-        await identity.authenticate(db, unused.secret, pepper=NEW)
+        await use(db, unused, NEW)
 
 
 async def test_no_other_tenants_key_is_touched(
@@ -56,9 +68,9 @@ async def test_no_other_tenants_key_is_touched(
     """The row is written as its own tenant's, whatever the secret it was found under."""
     mine, theirs = await new_key(db, caller, OLD), await new_key(db, operator_caller(await new_tenant()), OLD)
     before = await hash_of(owner, theirs)
-    assert (await identity.authenticate(db, mine.secret, pepper=BOTH)).tenant_id == caller.tenant_id
+    assert (await use(db, mine, BOTH)).tenant_id == caller.tenant_id
     assert await hash_of(owner, theirs) == before
-    other = await identity.authenticate(db, theirs.secret, pepper=BOTH)
+    other = await use(db, theirs, BOTH)
     assert other.tenant_id not in (caller.tenant_id, None)
 
 
@@ -66,7 +78,7 @@ async def test_the_count_tells_how_many_hang_on_the_old_one(db: Database, caller
     alone = Pepper.of(uuid4().bytes, [OLD])  # A secret of this test's own: others make keys meanwhile.
     key = await new_key(db, caller, OLD)
     assert (await operator_keys.count_hashed_keys(operator, pepper=alone))[0] == 0
-    await identity.authenticate(db, key.secret, pepper=alone)
+    await use(db, key, alone)
     now, left = await operator_keys.count_hashed_keys(operator, pepper=alone)
     assert now == 1
     assert left > 0
@@ -81,7 +93,19 @@ async def test_with_one_secret_a_key_is_looked_up_once() -> None:
     await found_under(NEW, find)
     assert asked == [NEW]
     await found_under(BOTH, find)
-    assert asked[1:] == [NEW, OLD]
+    assert asked[1:] == [NEW, OLD, NEW]
+
+
+async def test_what_is_hashed_anew_between_two_looks_is_found() -> None:
+    stored = OLD
+
+    async def find(secret: bytes) -> bool | None:
+        nonlocal stored
+        found = stored == secret or None
+        stored = NEW
+        return found
+
+    assert await found_under(BOTH, find)
 
 
 def test_what_was_encrypted_under_the_old_one_opens_and_the_new_one_encrypts() -> None:

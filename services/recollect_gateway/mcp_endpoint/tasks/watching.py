@@ -42,24 +42,26 @@ class WatchedTasks:
         self.graphs = {job_id: found[job_id].graph_id for job_id in self.asked if job_id in found}
         self.told = dict.fromkeys(self.graphs)
 
-    async def look(self, tx: Transaction) -> list[Job]:
-        """Those that are otherwise than they were told of. One that has ended is told of for the last time."""
+    async def look(self, tx: Transaction) -> list[Job | None]:
+        """Of each that has not ended: how it is now; None where it is gone."""
         found = await self.handlers.find_all(tx, self.told) if self.told else {}
-        news = []
-        for job_id, before in list(self.told.items()):
-            job = found.get(job_id)
+        return [found.get(job_id) for job_id in self.told]
+
+    async def news(self, caller: Caller, found: Sequence[Job | None]) -> list[TaskStatus]:
+        """What is told of those that are otherwise than they were told of, for the last time of one that has ended."""
+        changed = [job for job, before in zip(found, self.told.values(), strict=True) if job and before != _state(job)]
+        told = [await self.handlers.detailed(self.request, caller, job) for job in changed]
+        # What raises before this is told at the next look.
+        for job_id, job in zip(list(self.told), found, strict=True):
             if job is None or job.is_finished:
                 del self.told[job_id], self.graphs[job_id]
-            if job is not None and before != (now := (job.status, status_message(job))):
-                news.append(job)
-                if job_id in self.told:
-                    self.told[job_id] = now
-        return news
-
-    async def notifications(self, caller: Caller, news: Sequence[Job]) -> list[TaskStatus]:
-        """What is told of jobs."""
-        told = [await self.handlers.detailed(self.request, caller, job) for job in news]
+            else:
+                self.told[job_id] = _state(job)
         return [TaskStatus(method="notifications/tasks", params=each) for each in told]
+
+
+def _state(job: Job) -> tuple[str, str | None]:
+    return job.status, status_message(job)
 
 
 def watched_tasks(

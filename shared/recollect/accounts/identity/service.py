@@ -1,9 +1,10 @@
 """Use cases of identity: turn a credential into a Caller; create, list and revoke keys."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from uuid import UUID
 
 from recollect.accounts.audit import service as audit
@@ -54,10 +55,17 @@ NoteUse = Callable[[UUID, UUID, datetime], None]
 """Told the tenant and the id of a key that was used, and when. Returns at once; the note is written down later."""
 
 
-async def authenticate(db: Database, secret: str, *, pepper: bytes, note_use: NoteUse | None = None) -> Caller:
+Beside = Callable[[str, Callable[[], Awaitable[None]]], None]
+"""Begins an errand, of that name, that is done beside what comes next. Returns at once."""
+
+
+async def authenticate(
+    db: Database, secret: str, *, pepper: bytes, note_use: NoteUse | None = None, beside: Beside | None = None
+) -> Caller:
     """The Caller that a key stands for. Raises Unauthenticated, alike for every reason, or Unavailable.
 
-    `note_use` is told of a key that is not known to have been used within the last minute.
+    `note_use` is told of a key that is not known to have been used within the last minute. Its hash is stored anew
+    where it may be of another secret: `beside` the call, which waits for no connection of its tenant's then.
     """
     record = await _find(db, secret, pepper)
     now = datetime.now(UTC)
@@ -65,10 +73,11 @@ async def authenticate(db: Database, secret: str, *, pepper: bytes, note_use: No
         raise Unauthenticated(REFUSAL)
     if record.tenant_status != "active":
         raise TenantSuspended(REFUSAL)
-    if others_of(pepper) and (record.last_used_at is None or record.last_used_at < now - TOUCH_EVERY):
-        await _hash_anew(db, record, secret, pepper)
-    if note_use is not None and (record.last_used_at is None or record.last_used_at < now - TOUCH_EVERY):
-        note_use(record.tenant_id, record.id, now)
+    if record.last_used_at is None or record.last_used_at < now - TOUCH_EVERY:
+        if others_of(pepper) and beside is not None:
+            beside("hash a key anew", partial(_hash_anew, db, record, secret, pepper))
+        if note_use is not None:
+            note_use(record.tenant_id, record.id, now)
     return _caller(record)
 
 

@@ -33,7 +33,7 @@ UNKNOWN_NODE = "names a node that the file does not have before it"
 
 
 class _Names:
-    """The names of entities by the ids of nodes. Nodes of one name stay apart: later ones get a part of the id."""
+    """The names of entities by the ids of nodes. Nodes of one name stay apart: later ones get their id."""
 
     def __init__(self) -> None:
         self._of: dict[str, str] = {}
@@ -43,7 +43,9 @@ class _Names:
         if len(self._of) >= MAX_NODES:
             raise TooLarge(f"More than {MAX_NODES} nodes in one file: send several")
         if node not in self._of:
-            self._of[node] = f"{name} ({node[:8]})" if name in self._taken else name
+            short = f"{name} ({node[:8]})"
+            free = (each for each in (name, short) if each not in self._taken)
+            self._of[node] = next(free, f"{name} ({node})")
             self._taken.add(self._of[node])
         return self._of[node]
 
