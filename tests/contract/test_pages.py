@@ -19,6 +19,7 @@ from tests.support.large_graph import (
     ALIKE,
     BELOW,
     CHAIN,
+    ENTITIES,
     FACTS,
     GRAPHS,
     HUB,
@@ -135,7 +136,7 @@ BOUNDED: dict[str, tuple[Answer, Says]] = {
     "get_trace": ({"from_id": "{fact}", "to_id": "{other}"}, lambda answer: answer["paths"][0]["length"] == 1),
     "traverse": ({"lineage_id": "{fact}"}, is_cut),
     "describe_schema": ({}, has_more),
-    "get_stats": ({}, lambda answer: answer["stats"]["entities"] == 2_000),
+    "get_stats": ({}, lambda answer: answer["stats"]["entities"] == ENTITIES),
 }
 """Tools that answer the nearest, the best or the first of what there is, and say that there is more: no list of rows.
 

@@ -18,7 +18,7 @@ from recollect.platform.sql import Query
 from tests.support.gateway import RunningGateway, revision_of
 from tests.support.memories import Agent
 
-ENTITIES = 2_000
+ENTITIES = 1_000
 TYPES = 130
 GRAPHS, VERSIONS, FACTS = 60, 45, 200
 HUB = "Atlas platform migration"
@@ -82,7 +82,7 @@ def _entity(name: str, n: int, chosen: random.Random) -> NewEntity:
         name,
         f"type of {_WORDS[n % TYPES % len(_WORDS)]} {n % TYPES}",
         tuple(sentence(chosen) for _ in range(n % 4)),
-        tags=(f"topic:{_WORDS[n % 300 % len(_WORDS)]}-{n % 300}", f"team {n % 40}"),
+        tags=(f"topic:{_WORDS[n % 300 % len(_WORDS)]}-{n % 300}", f"team {n % 20}"),
         importance=n % 11,
     )
 

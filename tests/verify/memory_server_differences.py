@@ -141,7 +141,7 @@ DECIDED: tuple[Difference, ...] = (
         (create(*MANY[:1000]), create(MANY[1000])),
         search("E"),
         graph(*MANY),
-        graph(*MANY[:1000]) | {"nextOffset": 1000},
+        graph(*MANY[:100]) | {"nextOffset": 100},
     ),
     Difference(
         "PostgreSQL holds no NUL",

@@ -21,7 +21,10 @@ PREPARE = """
 import asyncio, asyncpg, sys
 from pathlib import Path
 import recollect
-from recollect.platform.connections import session_settings
+try:
+    from recollect.platform.connections import session_settings
+except ModuleNotFoundError:  # Until it had a file of its own.
+    from recollect.platform.db import session_settings
 from recollect.platform.sql import Queries
 from recollect.settings import Settings
 

@@ -80,7 +80,7 @@ async def _ask(client: Client, step: Step) -> ToolAnswer:
         result = await client.call_tool(*step)
     except MCPError as error:
         return ToolAnswer(error.error.message, None)
-    [content] = result.content
+    content, *_ = result.content  # A note that there is more may follow.
     assert isinstance(content, TextContent)
     assert result.is_error == (result.structured_content is None), step
     return ToolAnswer(content.text, result.structured_content)

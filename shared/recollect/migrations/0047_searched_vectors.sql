@@ -63,7 +63,7 @@ REVOKE ALL ON FUNCTION take_over_vector() FROM PUBLIC;
 CREATE TRIGGER take_over_new_vector AFTER INSERT ON passages FOR EACH ROW
     WHEN (NEW.embedding IS NOT NULL) EXECUTE FUNCTION take_over_vector();
 CREATE TRIGGER take_over_changed_vector AFTER UPDATE OF embedding ON passages FOR EACH ROW
-    WHEN (NEW.embedding IS DISTINCT FROM OLD.embedding) EXECUTE FUNCTION take_over_vector();
+    WHEN (NEW.embedding IS NOT NULL OR OLD.embedding IS NOT NULL) EXECUTE FUNCTION take_over_vector();
 
 -- Counted, too, by what tells whether a passage has a vector, wherever that is. While it is made, writing passages waits.
 -- What the version before counts by, passages_waiting, goes in a later one.
