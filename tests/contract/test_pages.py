@@ -106,7 +106,7 @@ LISTS = (
         "hits",
         {"queries": [{"text": "quarterly budget", "limit": 50}, {"text": "Lisbon", "limit": 50}]},
     ),
-    List("list_tags", "tags", count=430),
+    List("list_tags", "tags", count=410),
     List("symlink_manifest", "symlinks", count=50),
     List("symlink_manifest", "inbound", count=50),
     List("list_jobs", "jobs", count=90, go_on=keyset("before", "jobs", "id")),
