@@ -2,6 +2,11 @@
 -- Tenants with graphs that are due for a check; asked without a tenant.
 SELECT tenant_id FROM tenants_with_compaction_to_check();
 
+-- name: sort_by_indexes
+-- To the end of the transaction, read in the order of an index instead of sorting: where the planner's statistics are of
+-- another time, it expects a few rows to sort, and reads all that ended.
+SELECT set_config('enable_sort', 'off', true);
+
 -- name: list_to_check
 -- Lock up to :limit graphs that are due for a check, longest waiting first, without those that others have locked. Tell
 -- for each whether some row of it ended longer ago than :retention. For that, each table is asked for its oldest ended

@@ -26,6 +26,7 @@ async def tenants_to_check(session: Session) -> list[UUID]:
 
 async def list_to_check(tx: Transaction, *, retention: timedelta, limit: int) -> list[tuple[UUID, bool]]:
     """Lock graphs that are due for a check; for each, whether it has rows that ended longer ago than the retention."""
+    await tx.execute(queries.sort_by_indexes)
     rows = await tx.fetch(queries.list_to_check, retention=retention, limit=limit)
     return [(row["id"], row["due"]) for row in rows]
 
