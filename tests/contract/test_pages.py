@@ -83,7 +83,7 @@ LISTS = (
     List("search_nodes_ranked", "results", {"query": "budget"}, IMPORTANT),
     List("boolean_search", "entities", {"query": "budget AND NOT Lisbon"}, IMPORTANT),
     List("fuzzy_search", "entities", {"query": "type of review 0"}, {"threshold": 0.8}),
-    List("search_by_date_range", "entities", only={"tags": ["team 7", "team 8"]}, count=100),
+    List("search_by_date_range", "entities", only={"tags": ["team 7", "team 8"]}, count=ENTITIES // 10),
     List("get_children", "entities", {"entityName": TOP}, count=BELOW),
     List("get_descendants", "entities", {"entityName": TOP}, {"entityName": "{above}"}, count=CHAIN),
     List("get_root_entities", "entities", only={"graph": ALIKE}, count=2 * PAIRS),

@@ -18,7 +18,7 @@ from recollect.platform.sql import Query
 from tests.support.gateway import RunningGateway, revision_of
 from tests.support.memories import Agent
 
-ENTITIES = 1_000
+ENTITIES = 2_000
 TYPES = 130
 GRAPHS, VERSIONS, FACTS = 60, 45, 200
 HUB = "Atlas platform migration"

@@ -8,6 +8,7 @@ asserted is how many rows each statement looks at, never how long that takes.
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from urllib.parse import urlsplit, urlunsplit
 
 import asyncpg
@@ -26,6 +27,8 @@ from recollect.graph.entities.model import NewEntity
 from recollect.graph.graphs import service as graphs
 from recollect.graph.hierarchy import service as hierarchy
 from recollect.graph.hierarchy.model import PageRequest
+from recollect.graph.lineages import service as lineages
+from recollect.graph.lineages.model import VersionFilter
 from recollect.graph.passages import reembedding
 from recollect.graph.passages import service as passages
 from recollect.graph.passages.model import FailedPassage
@@ -40,7 +43,18 @@ from recollect.platform.sql import Query
 from recollect.retention.compaction import service as retention
 from recollect.retention.erasure import service as erasure
 from recollect.retention.expiry import service as expiry
+from recollect.retrieval.recall import service as recall
 from recollect.retrieval.recall import store
+from recollect.retrieval.recall.model import RecallFilter
+from recollect.retrieval.search import service as search
+from recollect.retrieval.search.model import (
+    BooleanQuery,
+    DateQuery,
+    FuzzyQuery,
+    LabelQuery,
+    RankedQuery,
+    SubstringQuery,
+)
 from recollect.settings import Settings
 from recollect.transfer import exports
 from recollect.transfer import service as transfer
@@ -48,7 +62,7 @@ from recollect.transfer.formats.decoding import ParsedRecord as Imported
 from recollect.transfer.model import Strategy
 from recollect.transfer.records import EntityRecord, RelationRecord
 from recollect_local.postgres import LocalPostgres
-from tests.support.memories import Agent, embedder, found_duplicates, found_path
+from tests.support.memories import Agent, asked, embedder, found_duplicates, found_path
 from tests.support.plans import Watch, watched
 
 BATCH = 500
@@ -275,6 +289,9 @@ async def test_what_only_a_hub_named_is_looked_up_by_its_edges(work: Work) -> No
     assert 0 < work.watch.rows["relations.find_orphaned_placeholders"] <= PER_LOOKED_UP * BATCH
 
 
+PAST = 6
+"""A revision at which all calls that create, relate, observe and remember have been made."""
+
 NAMES = [f"entity {n}" for n in range(BATCH)]
 EDGES = [("entity 0", name, "to") for name in NAMES[1:]]
 ELSEWHERE = [(f"from {n}", f"to {n}", "to") for n in range(BATCH)]
@@ -295,7 +312,7 @@ class Calls:
     work: Work
 
     def in_order(self) -> dict[str, Callable[[], Awaitable[object]]]:
-        return self.writes() | self.reads() | self.long_work() | self.removals()
+        return self.writes() | self.reads() | self.reads_of_the_past() | self.long_work() | self.removals()
 
     def writes(self) -> dict[str, Callable[[], Awaitable[object]]]:
         agent = self.work.agent
@@ -323,14 +340,38 @@ class Calls:
             "open": lambda: agent.open(*NAMES),
             "search": lambda: agent.found("tea"),
             "recall": lambda: agent.recall("Who likes tea 7?"),
-            "read the past": lambda: asking(reading.read_graph, max_items=10_000, as_of="3"),
             "search relations": lambda: asking(find, any_relation, offset=0, limit=BATCH),
-            "search past relations": lambda: asking(find, any_relation, offset=0, limit=BATCH, as_of="3"),
             "find a path": lambda: asking(found_path, NAMES[7], NAMES[8]),
             "extract": lambda: asking(traversal.extract_subgraph, NAMES[:1], depth=1, max_nodes=BATCH),
             "list roots": lambda: asking(hierarchy.get_roots, PageRequest()),
             "find duplicates": lambda: asking(found_duplicates, threshold=0.9),
             "look at an undo": lambda: self.trying(undoing.undo_changes, "undo", ChangeRange(1, 5), dry_run=True),
+        }
+
+    def reads_of_the_past(self) -> dict[str, Callable[[], Awaitable[object]]]:
+        """Of when all that was created was there, and embedded."""
+        asking, page = partial(self.asking, as_of=str(PAST)), PageRequest(limit=BATCH)
+        return {
+            "read the past": lambda: asking(reading.read_graph, max_items=10_000),
+            "open the past": lambda: asking(reading.open_nodes, NAMES),
+            "list past nodes": lambda: asking(lineages.list_nodes, VersionFilter(limit=BATCH)),
+            "list past tags": lambda: asking(lineages.list_tags),
+            "search the past": lambda: asking(search.search_nodes, SubstringQuery("tea")),
+            "search the past by rank": lambda: asking(search.search_ranked, RankedQuery("tea wine")),
+            "search the past by boolean": lambda: asking(search.search_boolean, BooleanQuery("tea AND wine")),
+            "search the past fuzzily": lambda: asking(search.search_fuzzy, FuzzyQuery("likes tea 7")),
+            "search the past by date": lambda: asking(search.search_dates, DateQuery()),
+            "match past labels": lambda: asking(search.match_labels, LabelQuery(("tag", "tea"), 0.5)),
+            "recall the past": lambda: self.recall_the_past(RecallFilter()),
+            "recall the past of few": lambda: self.recall_the_past(RecallFilter(about=tuple(NAMES[:3]))),
+            "find the similar of the past": self.find_past_similar,
+            "search past relations": lambda: asking(relations.find_relations, RelationFilter(), offset=0, limit=BATCH),
+            "find a past path": lambda: asking(found_path, NAMES[7], NAMES[8]),
+            "extract the past": lambda: asking(traversal.extract_subgraph, NAMES[:1], depth=1, max_nodes=BATCH),
+            "list past roots": lambda: asking(hierarchy.get_roots, page),
+            "list past children": lambda: asking(hierarchy.get_descendants, NAMES[0], page),
+            "find past duplicates": lambda: asking(found_duplicates, threshold=0.9),
+            "validate the past": lambda: asking(validation.validate_graph),
         }
 
     def long_work(self) -> dict[str, Callable[[], Awaitable[object]]]:
@@ -362,6 +403,17 @@ class Calls:
     ) -> None:
         async with self.work.agent.db.transaction(self.work.agent.caller, read_only=True) as tx:
             await use_case(await graphs.view(tx, None, as_of), *arguments, **named)
+
+    async def recall_the_past(self, only: RecallFilter) -> None:
+        questions = await asked("Who likes tea 7?")
+        await self.asking(recall.recall, questions, only, limit=10, token_budget=1_500, as_of=str(PAST))
+
+    async def find_past_similar(self) -> None:
+        fact = await self.work.owner.fetchval(
+            "SELECT id FROM nodes WHERE tenant_id = $1 AND name IS NULL ORDER BY id LIMIT 1",
+            self.work.agent.caller.tenant_id,
+        )
+        await self.asking(recall.find_similar, fact, min_score=0.5, limit=10, as_of=str(PAST))
 
     async def trying(self, use_case: Callable[..., Awaitable[object]], *arguments: object, **named: object) -> None:
         async with self.work.agent.db.transaction(self.work.agent.caller, read_only=True) as tx:

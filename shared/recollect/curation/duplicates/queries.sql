@@ -51,23 +51,19 @@ ORDER BY n.created_at, n.id;
 
 -- name: list_profiles_at
 -- The same as it was at a revision (:as_of_revision) and its time (:as_of_time).
-SELECT n.node_id AS id, coalesce(n.kind, '') AS kind, lower(n.name) AS name, t.tags, coalesce(o.statements,
-    '{}') AS statements
+SELECT n.node_id AS id, coalesce(n.kind, '') AS kind, lower(n.name) AS name, t.tags, o.statements
 FROM nodes_at(:tenant_id, :graph_id, :as_of_revision) n
-JOIN nodes h ON h.tenant_id = :tenant_id AND h.id = n.node_id
 CROSS JOIN LATERAL (
     SELECT coalesce(array_agg(DISTINCT lower(tag)), '{}') AS tags FROM unnest(n.tags) AS tag
 ) AS t
-LEFT JOIN (
-    SELECT node_id, array_agg(DISTINCT hashtextextended(lower(content), 0)) AS statements FROM observations_at(:tenant_id,
-        :graph_id, :as_of_revision)
-    WHERE status = 'active' AND (expires_at IS NULL OR expires_at > :as_of_time)
-    GROUP BY node_id
-) AS o ON o.node_id = n.node_id
+CROSS JOIN LATERAL (
+    SELECT coalesce(array_agg(DISTINCT hashtextextended(lower(content), 0)), '{}') AS statements
+    FROM statements_about(:tenant_id, :graph_id, n.node_id, :as_of_revision, :as_of_time)
+) AS o
 WHERE n.name IS NOT NULL AND NOT n.placeholder AND n.status <> 'archived'
     AND (n.expires_at IS NULL OR n.expires_at > :as_of_time)
     AND (:kind::text IS NULL OR coalesce(n.kind, '') = :kind)
-ORDER BY coalesce(n.began_at, h.created_at), n.node_id;
+ORDER BY coalesce(n.began_at, node_created_at(:tenant_id, n.node_id)), n.node_id;
 
 -- name: profiles_of
 -- The profiles of these entities of a graph.

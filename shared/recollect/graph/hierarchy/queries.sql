@@ -115,8 +115,8 @@ LIMIT :limit;
 -- The same as it was at a revision (:as_of_revision) and its time (:as_of_time).
 SELECT n.node_id AS id FROM nodes_at(:tenant_id, :graph_id, :as_of_revision) n
 WHERE n.name IS NOT NULL AND NOT n.placeholder AND (n.expires_at IS NULL OR n.expires_at > :as_of_time) AND NOT EXISTS (
-    SELECT 1 FROM nodes_at(:tenant_id, :graph_id, :as_of_revision) p WHERE p.node_id = n.parent_id
-        AND (p.expires_at IS NULL OR p.expires_at > :as_of_time)
+    SELECT 1 FROM version_at(:tenant_id, n.parent_id, :as_of_revision) p
+    WHERE p.expires_at IS NULL OR p.expires_at > :as_of_time
     OFFSET 0)
 ORDER BY n.node_id
 OFFSET :offset

@@ -27,7 +27,11 @@ WHERE :as_of_revision::bigint IS NOT NULL AND NOT n.placeholder
 -- Versions of nodes by their own ids, in the order asked for.
 SELECT v.*
 FROM unnest(:version_ids::uuid[]) WITH ORDINALITY AS wanted (id, place)
-JOIN versions v ON v.tenant_id = :tenant_id AND v.graph_id = :graph_id AND v.id = wanted.id
+CROSS JOIN LATERAL (
+    SELECT * FROM versions
+    WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND id BETWEEN wanted.id AND wanted.id
+    ORDER BY id LIMIT 1
+) AS v
 ORDER BY wanted.place;
 
 -- name: find_numbered

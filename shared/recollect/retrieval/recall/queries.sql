@@ -141,7 +141,7 @@ WITH terms AS MATERIALIZED (
     SELECT p.id, p.node_id, p.source, p.tsv, p.far, p.embedding_model, p.version_id, n.name, n.id AS head_id,
         n.version, p.outdated AS memory_outdated, p.outdated OR n.status = 'outdated' AS outdated
     FROM search_passages p
-    JOIN nodes_at(:tenant_id, :graph_id, :as_of_revision) n ON n.node_id = p.node_id
+    CROSS JOIN LATERAL version_at(:tenant_id, p.node_id, :as_of_revision) n
     WHERE p.tenant_id = :tenant_id AND p.graph_id = :graph_id AND p.added_revision <= :as_of_revision
         AND (p.removed_revision IS NULL OR p.removed_revision > :as_of_revision)
         AND (p.expires_at IS NULL OR p.expires_at > :as_of_time) AND (n.expires_at IS NULL OR n.expires_at > :as_of_time)
@@ -325,13 +325,17 @@ WITH own AS (
         AND (p.expires_at IS NULL OR p.expires_at > :as_of_time)
 ), near AS (
     SELECT n.node_id, max(nullif(1 - (v.embedding <=> o.own_embedding), 'NaN')) AS score
-    FROM nodes_at(:tenant_id, :graph_id, :as_of_revision) n
-    JOIN search_passages p ON p.tenant_id = :tenant_id AND p.graph_id = :graph_id AND p.node_id = n.node_id
-        AND p.source = 'fact'
+    FROM search_passages p
+    CROSS JOIN LATERAL version_at(:tenant_id, p.node_id, :as_of_revision) n
+    CROSS JOIN LATERAL (
+        SELECT e.embedding FROM passage_vectors e
+        WHERE e.tenant_id = :tenant_id AND e.passage_id BETWEEN p.id AND p.id AND e.model = p.embedding_model
+        ORDER BY e.passage_id LIMIT 1
+    ) AS v
+    JOIN own o ON o.model = p.embedding_model
+    WHERE p.tenant_id = :tenant_id AND p.graph_id = :graph_id AND p.source = 'fact'
         AND p.added_revision <= :as_of_revision AND (p.removed_revision IS NULL OR p.removed_revision > :as_of_revision)
-    JOIN passage_vectors v ON v.tenant_id = :tenant_id AND v.passage_id = p.id AND v.model = p.embedding_model
-    JOIN own o ON o.model = v.model
-    WHERE n.node_id <> :node_id AND n.name IS NULL AND n.status = 'active'
+        AND n.node_id <> :node_id AND n.name IS NULL AND n.status = 'active'
         AND (n.expires_at IS NULL OR n.expires_at > :as_of_time)
     GROUP BY n.node_id
 )
@@ -414,8 +418,7 @@ LEFT JOIN LATERAL (
         AND (removed_revision IS NULL OR removed_revision > :as_of_revision)
     ORDER BY added_revision DESC LIMIT 1
 ) AS o ON true
-LEFT JOIN LATERAL (SELECT * FROM nodes_at(:tenant_id, :graph_id,
-    :as_of_revision) WHERE node_id = i.id ORDER BY version DESC LIMIT 1) AS n ON true;
+LEFT JOIN LATERAL version_at(:tenant_id, i.id, :as_of_revision) n ON n.graph_id = :graph_id;
 
 -- name: vectors_ready
 -- Whether the database can compare vectors.
