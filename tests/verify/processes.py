@@ -86,11 +86,11 @@ async def signing_in(gateway: RunningGateway, key: str) -> AsyncIterator[Running
             return
         upstream, request = await asyncio.open_connection(host, int(port))
         request.write(_signed(head, key))
-        pipes = [asyncio.create_task(_pipe(client, request)), asyncio.create_task(_pipe(upstream, answer))]
+        pipes = [asyncio.create_task(pipe(client, request)), asyncio.create_task(pipe(upstream, answer))]
         # Whichever side ends first ends both: a client that leaves must be seen to leave.
         await asyncio.wait(pipes, return_when=asyncio.FIRST_COMPLETED)
-        for pipe in pipes:
-            pipe.cancel()
+        for task in pipes:
+            task.cancel()
         for writer in (request, answer):
             writer.close()
 
@@ -105,10 +105,13 @@ def _signed(head: bytes, key: str) -> bytes:
     return b"\r\n".join([first, *kept, b"Connection: close", f"Authorization: Bearer {key}".encode(), b"", b""])
 
 
-async def _pipe(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
+async def pipe(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
+    """Pass on what comes until its end or that of the connection, and end what it was passed to."""
     try:
         while chunk := await source.read(65536):
             sink.write(chunk)
             await sink.drain()
     except ConnectionError:
         return
+    finally:
+        sink.close()

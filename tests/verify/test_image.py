@@ -21,7 +21,7 @@ from recollect_local.process import start_process, stop_process
 from recollect_local.valkey import LocalValkey
 from tests.support.timeouts import MAX_WAIT_SECONDS
 from tests.verify.image import ROOT, Stage, bootstrap, build
-from tests.verify.processes import STOP_SECONDS, is_ready
+from tests.verify.processes import STOP_SECONDS, is_ready, pipe
 
 pytestmark = pytest.mark.timeout(1800)
 
@@ -167,18 +167,7 @@ async def _at_a_port(socket: str) -> AsyncIterator[int]:
     async def forward(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         upstream, request = await asyncio.open_unix_connection(socket)
         with suppress(asyncio.CancelledError):  # of what was open when the test ended
-            await asyncio.gather(_pipe(reader, request), _pipe(upstream, writer))
+            await asyncio.gather(pipe(reader, request), pipe(upstream, writer))
 
     async with await asyncio.start_server(forward, "127.0.0.1", 0) as server:
         yield server.sockets[0].getsockname()[1]
-
-
-async def _pipe(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
-    try:
-        while chunk := await source.read(65536):
-            sink.write(chunk)
-            await sink.drain()
-    except ConnectionError:
-        pass
-    finally:
-        sink.close()

@@ -32,24 +32,12 @@ from tests.contract.test_retention import age
 from tests.integration.gateway.test_subscriptions import listen_message, modern_headers, opened
 from tests.support.bounds import lower
 from tests.support.gateway import LEGACY, NewApiKey, RunningGateway, rpc_answer, serving
-from tests.support.jobs import Desk, employed, take_one_step
+from tests.support.jobs import Desk, take_one_step
 from tests.support.tasks import KNOWS_TASKS, NOBODYS, TaskClient
 from tests.support.timeouts import MAX_WAIT_SECONDS
 
 METHODS = ("tasks/get", "tasks/update", "tasks/cancel")
 ENTITY = {"name": "Ada", "entityType": "person", "observations": ["likes tea"]}
-
-
-@pytest.fixture
-async def worker(settings: Settings, db: Database) -> AsyncIterator[WorkerContext]:
-    async with employed(settings, db) as context:
-        yield context
-
-
-@pytest.fixture
-async def http(gateway: RunningGateway, key: str) -> AsyncIterator[httpx2.AsyncClient]:
-    async with gateway.http(key) as http:
-        yield http
 
 
 @pytest.fixture
@@ -68,7 +56,7 @@ def patient(settings: Settings) -> Iterator[RunningGateway]:
 
 class TestTheLifeOfATask:
     async def test_a_handle_is_followed_to_the_result_that_the_tool_would_have_had(
-        self, client: TaskClient, worker: WorkerContext, settings: Settings
+        self, client: TaskClient, context: WorkerContext, settings: Settings
     ) -> None:
         handle = await client.call("reindex")
         kept = timedelta(days=settings.job_retention_days) // timedelta(milliseconds=1)
@@ -77,7 +65,7 @@ class TestTheLifeOfATask:
         assert handle.keys().isdisjoint({"result", "error", "content", "requestState"})
         waiting = await client.get(handle["taskId"])
         assert (waiting["resultType"], waiting["status"], waiting["statusMessage"]) == ("complete", "working", "0 done")
-        await runner.sweep(worker)
+        await runner.sweep(context)
         done = await client.get(handle["taskId"])
         result = done["result"]
         assert (done["status"], result["isError"]) == ("completed", False)
@@ -91,7 +79,7 @@ class TestTheLifeOfATask:
         assert await client.begin("reindex") == await client.begin("reindex")
 
     async def test_cancelling_ends_it_and_is_told_before_it_has(
-        self, client: TaskClient, worker: WorkerContext, db: Database, caller: Caller
+        self, client: TaskClient, context: WorkerContext, db: Database, caller: Caller
     ) -> None:
         task_id = await client.begin("start_export", format="json")
         for _ in range(2):  # What has ended is left, and answered alike.
@@ -102,17 +90,17 @@ class TestTheLifeOfATask:
             assert ended.keys().isdisjoint({"result", "error"})
         desk = Desk(db, caller)
         job = await desk.start("count_steps", steps=3)  # Of a kind that is no task.
-        await take_one_step(worker, desk)
+        await take_one_step(context, desk)
         assert (await client.refusal("tasks/cancel", str(job.id)))["data"] == {"code": "job_not_found"}
         assert not (await desk.look(job)).cancel_requested
 
     async def test_work_that_fails_is_completed_by_the_tool_s_error(
-        self, client: TaskClient, worker: WorkerContext, monkeypatch: pytest.MonkeyPatch
+        self, client: TaskClient, context: WorkerContext, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(transfer, "MAX_ITEMS", 1)
         data = "name\nOslo\nBergen\n" + '"broken'
         task_id = await client.begin("import_graph", format="csv", data=data)
-        await runner.sweep(worker)
+        await runner.sweep(context)
         done = await client.get(task_id)
         assert (done["status"], done["result"]["isError"]) == ("completed", True)
         assert done["result"]["_meta"][ERROR_META]["code"] == "invalid_input"
@@ -147,10 +135,10 @@ class TestEachTool:
         [("start_export", {"format": "json"}), ("propose_duplicates", {}), ("reembed", {})],
     )
     async def test_what_is_only_a_job_is_told_as_that(
-        self, client: TaskClient, worker: WorkerContext, tool: str, arguments: dict[str, Any]
+        self, client: TaskClient, context: WorkerContext, tool: str, arguments: dict[str, Any]
     ) -> None:
         task_id = await client.begin(tool, **arguments)
-        await runner.sweep(worker)
+        await runner.sweep(context)
         done = await client.get(task_id)
         plain = replace(client, capabilities={})
         assert done["result"]["structuredContent"] == (await plain.call("get_job", id=task_id))["structuredContent"]
@@ -158,13 +146,13 @@ class TestEachTool:
 
     @pytest.mark.parametrize("dry_run", [False, True])
     async def test_an_import_tells_its_counts_and_what_was_not_imported(
-        self, client: TaskClient, worker: WorkerContext, monkeypatch: pytest.MonkeyPatch, dry_run: bool
+        self, client: TaskClient, context: WorkerContext, monkeypatch: pytest.MonkeyPatch, dry_run: bool
     ) -> None:
         monkeypatch.setattr(transfer, "MAX_ITEMS", 1)
         broken = '{"type": "entity"}\n' if dry_run else ""
         data = "".join(f'{{"type":"entity","name":"e{n}","entityType":"t","observations":["o"]}}\n' for n in range(2))
         task_id = await client.begin("import_graph", format="jsonl", data=data + broken, dryRun=dry_run)
-        await runner.sweep(worker)
+        await runner.sweep(context)
         told = (await client.get(task_id))["result"]["structuredContent"]
         assert (told["entitiesCreated"], told["observationsAdded"], told["dryRun"]) == (2, 2, dry_run)
         at_once = await client.call("import_graph", format="jsonl", data=broken, dryRun=True)
@@ -175,20 +163,20 @@ class TestEachTool:
         assert told.keys() == at_once["structuredContent"].keys()
 
     async def test_a_compression_tells_what_was_merged(
-        self, client: TaskClient, worker: WorkerContext, monkeypatch: pytest.MonkeyPatch
+        self, client: TaskClient, context: WorkerContext, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(duplicates, "MAX_COMPARED", 1)
         alike = [{**ENTITY, "name": name} for name in ("Acme Inc", "ACME Inc.")]
         await client.call("create_entities", entities=alike)
         task_id = await client.begin("compress_graph", threshold=0.8)
-        await runner.sweep(worker)
+        await runner.sweep(context)
         told = (await client.get(task_id))["result"]["structuredContent"]
         assert (told["entitiesMerged"], told["job"]["status"]) == (1, "succeeded")
 
     async def test_a_compaction_is_confirmed_first_and_tells_all_that_was_freed(
         self,
         client: TaskClient,
-        worker: WorkerContext,
+        context: WorkerContext,
         owner: asyncpg.Connection,
         caller: Caller,
         monkeypatch: pytest.MonkeyPatch,
@@ -206,7 +194,7 @@ class TestEachTool:
         yes = {"confirm": {"action": "accept", "content": {"confirm": True}}}
         handle = await asking.call("compact", more={"inputResponses": yes, "requestState": question["requestState"]})
         assert (handle["resultType"], "requestState" in handle) == ("task", False)
-        await runner.sweep(worker)
+        await runner.sweep(context)
         done = (await client.get(handle["taskId"]))["result"]["structuredContent"]
         assert done == {**told, "dry_run": False}
         assert done["freed"]["nodes"] == UNASKED
@@ -264,14 +252,14 @@ class TestListening:
     """`subscriptions/listen` with `taskIds`: each is told as it is at first, and when that has changed."""
 
     @pytest.fixture
-    async def telling(self, settings: Settings, worker: WorkerContext) -> AsyncIterator[WorkerContext]:
+    async def telling(self, settings: Settings, context: WorkerContext) -> AsyncIterator[WorkerContext]:
         """A worker that tells what it writes."""
         async with connect_redis(settings) as redis:
             publisher = ChangePublisher(redis)
             async with Database.connect(
                 settings.database_url, settings=settings, on_written=publisher.publish
             ) as database:
-                yield replace(worker, database=database)
+                yield replace(context, database=database)
                 await publisher.aclose()
 
     async def heard(self, lines: AsyncIterator[dict[str, Any]]) -> dict[str, Any]:
@@ -322,7 +310,7 @@ class TestListening:
 
 
 async def test_a_revoked_key_looks_no_more_and_its_work_ends(
-    client: TaskClient, worker: WorkerContext, issue: NewApiKey, db: Database, caller: Caller, http: httpx2.AsyncClient
+    client: TaskClient, context: WorkerContext, issue: NewApiKey, db: Database, caller: Caller, http: httpx2.AsyncClient
 ) -> None:
     revoked, own = await issue(caller), http.headers["Authorization"]
     http.headers["Authorization"] = f"Bearer {revoked.secret}"
@@ -332,7 +320,7 @@ async def test_a_revoked_key_looks_no_more_and_its_work_ends(
     for method in METHODS:
         assert (await client.send(method, task_id, taskId=task_id, inputResponses={})).status_code == 401
     http.headers["Authorization"] = own
-    await runner.sweep(worker)
+    await runner.sweep(context)
     done = await client.get(task_id)
     assert (done["status"], done["result"]["isError"]) == ("completed", True)
     assert done["result"]["_meta"][ERROR_META]["code"] == "unauthenticated"
