@@ -22,6 +22,7 @@ RIGHTS = {
     "tenant_deletions": {"SELECT", "INSERT", "DELETE"},
     "erasure_receipts": {"SELECT"},
     "operator_log": {"SELECT", "INSERT"},
+    "tenant_cells": {"SELECT", "INSERT", "UPDATE", "DELETE"},
     "graphs": {"INSERT"},
     "graph_heads": {"INSERT"},
     "graph_indexes": {"INSERT"},

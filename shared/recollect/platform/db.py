@@ -16,7 +16,7 @@ import asyncpg
 from asyncpg.pool import PoolConnectionProxy
 
 from recollect.caller import Caller
-from recollect.errors import ErrorCode, TenantReadOnly, TenantSuspended, Unavailable
+from recollect.errors import ErrorCode, TenantMoving, TenantReadOnly, TenantSuspended, Unavailable
 from recollect.platform.connections import APP_ROLE, keep_session, register_types, session_settings
 from recollect.platform.driver_errors import raise_service_read_only, translated_errors, translated_writes
 from recollect.platform.metrics import used_connection
@@ -223,6 +223,8 @@ class Database:
                 raise TenantReadOnly(self._contact) from error
             case "RC002":
                 raise TenantSuspended("The tenant is suspended.") from error
+            case "RC003":
+                raise TenantMoving from error
 
     @asynccontextmanager
     async def _connection_of(self, tenant_id: UUID) -> AsyncIterator[PoolConnectionProxy]:
