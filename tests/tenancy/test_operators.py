@@ -23,6 +23,7 @@ RIGHTS = {
     "erasure_receipts": {"SELECT"},
     "operator_log": {"SELECT", "INSERT"},
     "tenant_cells": {"SELECT", "INSERT", "UPDATE", "DELETE"},
+    "tenant_moves": {"SELECT"},
     "graphs": {"INSERT"},
     "graph_heads": {"INSERT"},
     "graph_indexes": {"INSERT"},

@@ -52,7 +52,14 @@ TABLES_OF_PERSONS = {"people", "sessions", "password_resets", "passkeys"}
 TABLES_OF_NOBODY = {"oauth_clients", "signing_keys", "passkey_challenges"}
 """No policy shows a row of them: test_oauth.py, test_people.py."""
 
-TABLES_OF_OPERATORS = {"tenant_deletions", "erasure_receipts", "operator_keys", "operator_log", "tenant_cells"}
+TABLES_OF_OPERATORS = {
+    "tenant_deletions",
+    "erasure_receipts",
+    "operator_keys",
+    "operator_log",
+    "tenant_cells",
+    "tenant_moves",
+}
 """The operator API alone sees their rows: test_operators.py."""
 
 

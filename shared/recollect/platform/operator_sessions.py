@@ -27,13 +27,19 @@ class Operator(Session):
 
     @classmethod
     @asynccontextmanager
-    async def connect(cls, url: str, settings: Settings) -> AsyncIterator["Operator"]:
-        """Connect for the length of one command; raises Unavailable."""
+    async def connect(cls, url: str, settings: Settings, *, role: str | None = OWNER_ROLE) -> AsyncIterator["Operator"]:
+        """Connect for the length of one command; raises Unavailable.
+
+        `role` None is the login itself, for what no role may but its login, such as to replicate.
+        """
+        of_session = session_settings(role or OWNER_ROLE, settings)
+        if role is None:
+            del of_session["role"]
         async with translated_errors():
             connection = await asyncpg.connect(
                 url,
                 timeout=settings.database_acquire_seconds,
-                server_settings=session_settings(OWNER_ROLE, settings),
+                server_settings=of_session,
             )
             try:
                 yield cls(connection)
