@@ -12,6 +12,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SecretsS
 from recollect.errors import InvalidInput
 from recollect.public_url import local_url
 from recollect.settings.calls import CallsSettings
+from recollect.settings.cells import CellSettings
 from recollect.settings.edge import EdgeSettings
 from recollect.settings.embedding import EmbeddingSettings
 from recollect.settings.operators import OperatorSettings
@@ -40,6 +41,7 @@ class Settings(
     CallsSettings,
     PeopleSettings,
     EdgeSettings,
+    CellSettings,
     StorageSettings,
 ):
     """Settings of gateway, worker and command line. `docs/settings.md` is generated from the descriptions.

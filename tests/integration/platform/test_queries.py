@@ -29,6 +29,7 @@ OPERATORS_CAPABILITIES = {
     "accounts.operator_log",
     "accounts.plans",
     "accounts.tenants",
+    "platform.directory",
     "retrieval.vector_indexes",
 }
 """Their queries run as the owner; those of the operator API as its own role, too: tests/integration/operator."""
