@@ -30,6 +30,7 @@ from tests.support.timeouts import MAX_WAIT_SECONDS
 pytest_plugins = [
     "tests.support.gateway",
     "tests.support.actors",
+    "tests.support.cells",
     "tests.support.guards",
     "tests.support.measured",
     "tests.support.moves",

@@ -11,9 +11,10 @@ import pytest
 from recollect.moves import service as moves
 from recollect.moves import store
 from recollect.moves.connections import Cells
-from recollect.moves.model import HOME, Cell, MoveOptions
+from recollect.moves.model import Cell, MoveOptions
 from recollect.platform.migrate import migrate
 from recollect.settings import Settings
+from recollect.settings.cells import HOME
 from recollect_local.postgres import LocalPostgres
 
 AWAY = "away"

@@ -3,7 +3,7 @@
 import asyncpg
 import pytest
 
-from recollect.moves.model import HOME
+from recollect.settings.cells import HOME
 from tests.support.moves import AWAY, TwoCells
 from tests.tenancy.conftest import Neighbour, contents
 

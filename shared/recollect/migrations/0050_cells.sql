@@ -45,6 +45,40 @@ AS $$
     JOIN tenants_here t ON t.id = held.tenant_id
 $$;
 
+-- As before; a session that a tenant's provider began is in the cell of that tenant, and holds while this is here.
+CREATE OR REPLACE FUNCTION find_session(secret_hash bytea)
+RETURNS TABLE (
+    id uuid, person_id uuid, email text, name text, created_at timestamptz, last_used_at timestamptz,
+    expires_at timestamptz, revoked_at timestamptz, confined_to uuid
+)
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = recollect, pg_temp
+AS $$
+    SELECT s.id, s.person_id, p.email, p.name, s.created_at, s.last_used_at, s.expires_at,
+        coalesce(s.revoked_at, i.disabled_at), s.confined_to
+    FROM sessions s
+    JOIN people p ON p.id = s.person_id
+    LEFT JOIN identity_providers i ON i.tenant_id = s.confined_to AND i.id = s.provider_id
+    WHERE s.hash = secret_hash
+        AND (s.confined_to IS NULL OR EXISTS (SELECT FROM tenants_here t WHERE t.id = s.confined_to))
+$$;
+
+-- Whether a credential with this keyed hash is of a tenant that is arriving: asked of each cell where none finds it, so that
+-- nobody is told that it does not hold while its tenant is between two cells.
+CREATE FUNCTION is_arriving(secret_hash bytea)
+RETURNS boolean
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = recollect, pg_temp
+AS $$
+    SELECT EXISTS (
+        SELECT FROM tenants t WHERE t.place = 'arriving' AND t.id IN (
+            SELECT k.tenant_id FROM api_keys k WHERE k.hash = secret_hash
+            UNION ALL SELECT a.tenant_id FROM oauth_access_tokens a WHERE a.hash = secret_hash
+            UNION ALL SELECT r.tenant_id FROM oauth_refresh_tokens r WHERE r.hash = secret_hash
+            UNION ALL SELECT c.tenant_id FROM oauth_codes c WHERE c.hash = secret_hash
+            UNION ALL SELECT i.tenant_id FROM invitations i WHERE i.hash = secret_hash
+        )
+    )
+$$;
+
 -- As before; RC003 where the tenant is moving to another cell, or has.
 CREATE OR REPLACE FUNCTION require_writable(ending boolean)
 RETURNS void
@@ -116,5 +150,7 @@ AS $$
     LIMIT 200
 $$;
 
-REVOKE ALL ON FUNCTION require_here(boolean, boolean), find_cells(uuid[], text[]) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION require_here(boolean, boolean), find_cells(uuid[], text[]) TO recollect_app;
+REVOKE ALL ON FUNCTION require_here(boolean, boolean), find_cells(uuid[], text[]), is_arriving(bytea) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION require_here(boolean, boolean), find_cells(uuid[], text[]), is_arriving(bytea)
+    TO recollect_app;
+GRANT EXECUTE ON FUNCTION missing_migrations(text[]) TO recollect_operator;

@@ -5,9 +5,10 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 
 from recollect.errors import NotFound
-from recollect.moves.model import HOME, Cell, Move, MoveOptions
+from recollect.moves.model import Cell, Move, MoveOptions
 from recollect.platform.operator_sessions import Operator
 from recollect.settings import Settings
+from recollect.settings.cells import HOME
 
 Tell = Callable[[str], None]
 """Is told how a move goes, a sentence each time."""

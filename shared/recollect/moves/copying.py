@@ -7,9 +7,10 @@ import asyncpg
 from recollect.errors import Conflict, ErrorCode, Unavailable
 from recollect.moves import store
 from recollect.moves.connections import Ends
-from recollect.moves.model import HOME, NEARLY_THERE, ROWS_AT_ONCE, Copying, Place, lacking
+from recollect.moves.model import NEARLY_THERE, ROWS_AT_ONCE, Copying, Place, lacking
 from recollect.platform.operator_sessions import Operator
 from recollect.retrieval.vector_indexes import service as vector_indexes
+from recollect.settings.cells import HOME
 
 POLL_SECONDS = 0.05
 """How often PostgreSQL is asked how far it is: what is asked costs a millisecond, and writes may be waiting."""

@@ -9,9 +9,6 @@ from uuid import UUID
 
 from recollect.platform.sql import Query
 
-HOME = "home"
-"""The cell that has people, sessions, the directory and the notes of moves, beside tenants of its own."""
-
 HOLD_SECONDS = 30.0
 """How long a tenant's writes are refused at most, from when they are held until the tenant is in its new cell."""
 

@@ -31,10 +31,6 @@ UPDATE tenant_moves SET step = :step, step_at = clock_timestamp() WHERE id = :id
 -- The move is over.
 DELETE FROM tenant_moves WHERE id = :id;
 
--- name: find_cell
--- The cell that the directory names for a slug; none where the tenant is at home.
-SELECT cell FROM tenant_cells WHERE slug = :slug;
-
 -- name: set_cell
 -- Have the directory name another cell for a tenant; no row where it does already.
 INSERT INTO tenant_cells AS c (id, slug, cell) VALUES (:id, :slug, :cell)

@@ -14,8 +14,10 @@ from recollect.accounts.operator_log.model import OperatorAction
 from recollect.errors import Conflict, ErrorCode, NotFound, Unavailable
 from recollect.moves import copying, store
 from recollect.moves.connections import Cells, Ends, Tell
-from recollect.moves.model import HOME, Move, MoveOptions, Place, Step, differences
+from recollect.moves.model import Move, MoveOptions, Place, Step, differences
+from recollect.platform.directory import service as directory
 from recollect.platform.operator_sessions import Operator
+from recollect.settings.cells import HOME
 
 
 async def move_tenant(cells: Cells, slug: str, target: str, options: MoveOptions, tell: Tell) -> None:
@@ -24,7 +26,7 @@ async def move_tenant(cells: Cells, slug: str, target: str, options: MoveOptions
     if await store.find_move(home, slug) is not None:
         raise Conflict(f"{slug!r} is being moved already: continue that, or undo it.", code=ErrorCode.TENANT_MOVING)
     cells.named(target)
-    source = await store.find_cell(home, slug) or HOME
+    source = await directory.find_cell(home, slug=slug)
     if source == target:
         raise Conflict(f"{slug!r} is in {target} already.", code=ErrorCode.TENANT_EXISTS)
     found = await store.find_tenant(await cells.to(source), slug)

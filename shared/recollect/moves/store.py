@@ -60,12 +60,6 @@ async def delete_move(home: Operator, tenant_id: UUID) -> None:
     await home.execute(queries.delete_move, id=tenant_id)
 
 
-async def find_cell(home: Operator, slug: str) -> str | None:
-    """The cell that the directory names, or None."""
-    cell: str | None = await home.fetchval(queries.find_cell, slug=slug)
-    return cell
-
-
 async def set_cell(home: Operator, tenant_id: UUID, slug: str, cell: str) -> bool:
     """Have the directory name another cell; False where it does already."""
     return await home.fetchval(queries.set_cell, id=tenant_id, slug=slug, cell=cell) is not None

@@ -11,6 +11,7 @@ from recollect.platform.connections import OWNER_ROLE, session_settings
 from recollect.platform.driver_errors import translated_errors
 from recollect.platform.transactions import AnyConnection, Session, Transaction
 from recollect.settings import Settings
+from recollect.settings.cells import HOME
 
 _SET_TENANT = "SELECT set_config('recollect.tenant_id', $1, true)"
 
@@ -18,12 +19,14 @@ _SET_TENANT = "SELECT set_config('recollect.tenant_id', $1, true)"
 class Operator(Session):
     """A connection for what operators do: no tenant. As `recollect_owner` all rows, as `recollect_operator` few.
 
-    `actor` and `address`: who is at work, and from where, as the log of operators tells it.
+    `actor` and `address`: who is at work, and from where, as the log of operators tells it. `cell`: where.
     """
 
-    def __init__(self, connection: AnyConnection, *, actor: str = OPERATOR, address: str | None = None) -> None:
+    def __init__(
+        self, connection: AnyConnection, *, actor: str = OPERATOR, address: str | None = None, cell: str = HOME
+    ) -> None:
         super().__init__(connection)
-        self.actor, self.address = actor, address
+        self.actor, self.address, self.cell = actor, address, cell
 
     @classmethod
     @asynccontextmanager

@@ -12,10 +12,11 @@ from recollect.accounts.tenants import service as tenants
 from recollect.accounts.tenants.model import Tenant
 from recollect.caller import Caller
 from recollect.errors import Conflict, TenantMoving, Unavailable
-from recollect.moves.model import HOME, Contents
+from recollect.moves.model import Contents
 from recollect.platform.db import Database
 from recollect.platform.driver_errors import translated_errors
 from recollect.platform.operator_sessions import Operator
+from recollect.settings.cells import HOME
 from tests.support.memories import Agent
 from tests.support.moves import AWAY, TwoCells, killed_after
 
