@@ -82,7 +82,7 @@ class Cells(Database):
             try:
                 tx = await stack.enter_async_context(self._transaction_at(cell, caller, **asked))
             except TenantMoving:
-                del self._places[caller.tenant_id]
+                self._places.pop(caller.tenant_id, None)
                 if (now := await self._cell_of(caller.tenant_id)) == cell:
                     raise
                 tx = await stack.enter_async_context(self._transaction_at(cell := now, caller, **asked))
@@ -110,7 +110,7 @@ class Cells(Database):
             _, found = await self._first([before], ask, person_id)
             if found is not None:
                 return found
-            del self._holders[key]
+            self._holders.pop(key, None)
         cell, found = await self._first(self.names, ask, person_id)
         if found is not None:
             self._holders[key] = cell
