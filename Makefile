@@ -75,7 +75,7 @@ conformance: setup $(NODE_STAMP) ## Run the official MCP conformance suite, and 
 upgrade-drill: setup ## Upgrade from OLD=<revision> under load, and back: no call may fail
 	UPGRADE_FROM=$(OLD) $(BIN)/pytest $(ARGS) tests/verify/test_upgrade_drill.py
 
-drills: setup ## Every drill of docs/operations.md: upgrade, restore, failover
+drills: setup ## Every drill of docs/operations.md and docs/cells.md: upgrade, restore, failover, move
 	$(BIN)/pytest $(ARGS) tests/verify/test_*_drill.py
 
 chromium:

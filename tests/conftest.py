@@ -30,14 +30,22 @@ from tests.support.timeouts import MAX_WAIT_SECONDS
 pytest_plugins = [
     "tests.support.gateway",
     "tests.support.actors",
+    "tests.support.cells",
     "tests.support.guards",
     "tests.support.measured",
+    "tests.support.moves",
     "tests.support.people",
     "tests.support.rates",
     "tests.support.weights",
 ]
 
-FAST_AND_FORGETFUL = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off", "autovacuum": "off"}
+FAST_AND_FORGETFUL = {
+    "fsync": "off",
+    "synchronous_commit": "off",
+    "full_page_writes": "off",
+    "autovacuum": "off",
+    "wal_level": "logical",
+}
 """What the planner knows of tables is what tests tell it, and not what autovacuum saw at some moment of the run."""
 
 ROUNDS, SOAK_ROUNDS = 2, 40

@@ -7,12 +7,16 @@ from recollect.settings import Settings
 
 
 def migrate() -> None:
-    """Apply the migrations that RECOLLECT_OWNER_DATABASE_URL (else RECOLLECT_DATABASE_URL) still lacks."""
+    """Apply the migrations that RECOLLECT_OWNER_DATABASE_URL (else RECOLLECT_DATABASE_URL) still lacks.
+
+    Then those that each of RECOLLECT_CELLS lacks.
+    """
     settings = Settings()
-    applied = asyncio.run(
-        migrations.migrate(settings.migration_url, lock_timeout_seconds=settings.lock_timeout_seconds)
-    )
-    for name in applied:
-        print(f"applied {name}")
-    if not applied:
-        print("nothing to do: the database is up to date")
+    for cell in settings.cell_names:
+        url = settings.of_cell(cell).migration_url
+        applied = asyncio.run(migrations.migrate(url, lock_timeout_seconds=settings.lock_timeout_seconds))
+        of_cell = f" in the cell {cell}" if settings.cells else ""
+        for name in applied:
+            print(f"applied {name}{of_cell}")
+        if not applied:
+            print(f"nothing to do{of_cell}: the database is up to date")

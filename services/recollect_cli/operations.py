@@ -10,6 +10,7 @@ from recollect.accounts.tenants import service as tenants
 from recollect.caller import Caller
 from recollect.errors import ErrorCode, Unavailable
 from recollect.platform.db import Database
+from recollect.platform.directory import service as directory
 from recollect.platform.operator_sessions import Operator
 from recollect.platform.transactions import Transaction
 from recollect.settings import Settings
@@ -83,8 +84,17 @@ async def _transaction(slug: str) -> AsyncIterator[Transaction]:
 
 @asynccontextmanager
 async def _database_of(slug: str) -> AsyncIterator[tuple[Database, Caller]]:
-    settings = Settings()
+    settings = await _settings_of(slug)
     async with Operator.connect(settings.migration_url, settings) as operator:
         tenant = await tenants.find_tenant(operator, slug)
     async with Database.connect(settings.database_url, settings=settings) as db:
         yield db, operator_caller(tenant)
+
+
+async def _settings_of(slug: str) -> Settings:
+    """The settings with the addresses of the cell that a tenant is in."""
+    settings = Settings()
+    if not settings.cells:
+        return settings
+    async with Operator.connect(settings.migration_url, settings) as operator:
+        return settings.of_cell(await directory.find_cell(operator, slug=slug))

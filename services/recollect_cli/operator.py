@@ -6,11 +6,12 @@ from uuid import UUID
 from cyclopts import App
 
 from recollect.accounts.operator_keys import service as operator_keys
+from recollect.settings.cells import HOME
 from recollect_cli.operations import as_operator, pepper
 from recollect_cli.operator_api import asked
 from recollect_cli.tables import show
 
-app = App(name="operator", help="Serve the operator API, make keys for it, and read its log.")
+app = App(name="operator", help="Serve the operator API, make keys for it, list cells, and read its log.")
 keys = App(name="keys", help="Create, list and revoke operators' keys, on the owner's connection.")
 app.command(keys)
 
@@ -24,15 +25,34 @@ def serve() -> None:
 
 
 @app.command
-def log(*, subject: str | None = None) -> None:
+def cells() -> None:
+    """The PostgreSQL clusters of the deployment: how much is in each, and whether it answers and is migrated."""
+    found = asked(lambda api: api.ask("GET", "/cells"))["items"]
+    rows = [
+        (
+            cell["name"],
+            "" if cell["tenants"] is None else str(cell["tenants"]),
+            "" if cell["bytes"] is None else f"{cell['bytes'] / 1e9:.1f} GB",
+            "away" if not cell["answers"] else f"lacks {cell['lacks'][0]}" if cell["lacks"] else "ready",
+        )
+        for cell in found
+    ]
+    show(("cell", "tenants", "size", "state"), rows)
+
+
+@app.command
+def log(*, subject: str | None = None, cell: str = HOME) -> None:
     """What operators did, newest first.
 
     Parameters
     ----------
     subject
         Only what was done to it, such as tenant:acme.
+    cell
+        The cell that it is in: each keeps what was done to its tenants.
     """
-    found = asked(lambda api: api.all_of("/log", subject=subject))
+    beside_home = None if cell == HOME else cell
+    found = asked(lambda api: api.all_of("/log", subject=subject, cell=beside_home))
     show(
         ("at", "actor", "action", "subject", "details"),
         [(e["at"], e["actor"], e["action"], e["subject"], _told(e["details"])) for e in found],

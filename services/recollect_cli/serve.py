@@ -8,8 +8,14 @@ def gateway() -> None:
     main()
 
 
-def worker() -> None:
-    """Embed what was remembered, do jobs, tell webhooks, and do what is regular."""
+def worker(*, cell: str | None = None) -> None:
+    """Embed what was remembered, do jobs, tell webhooks, and do what is regular.
+
+    Parameters
+    ----------
+    cell
+        For the tenants of this cell; default: RECOLLECT_CELL.
+    """
     from recollect_workers.main import main
 
-    main()
+    main(cell=cell)

@@ -11,6 +11,8 @@ from cyclopts import App
 from recollect.accounts.plans.model import UNLIMITED
 from recollect.errors import ErrorCode, Unavailable
 from recollect.retention.erasure.model import REMAINS
+from recollect.settings.cells import HOME
+from recollect_cli import moves
 from recollect_cli.operator_api import OperatorApi, asked
 from recollect_cli.tables import show
 
@@ -29,6 +31,7 @@ def create(
     *,
     name: str | None = None,
     plan: str = UNLIMITED,
+    cell: str = HOME,
     owner_email: str | None = None,
     admin_key: str | None = None,
 ) -> None:
@@ -42,12 +45,15 @@ def create(
         Its name; default: the slug.
     plan
         What it may have and ask for, as `recollect plans list` tells.
+    cell
+        Where its data is, as `recollect operator cells` tells.
     owner_email
         Invite its first owner, and print the link.
     admin_key
         Make its first key, which is called so, and print it: it is shown this once.
     """
-    body = {"slug": slug, "name": name, "plan": plan, "owner_email": owner_email, "admin_key": admin_key}
+    credentials = {"owner_email": owner_email, "admin_key": admin_key}
+    body = {"slug": slug, "name": name, "plan": plan, "cell": cell, **credentials}
     made = asked(lambda api: api.ask("POST", "/tenants", body))
     _show([made])
     for told in (made["invitation_link"], made["admin_key"]):
@@ -119,15 +125,17 @@ def restore(slug: str) -> None:
 
 
 @app.command
-def receipts(slug: str | None = None) -> None:
+def receipts(slug: str | None = None, *, cell: str = HOME) -> None:
     """What is left of tenants that were erased: when, how many rows, and the SHA-256 of the receipt.
 
     Parameters
     ----------
     slug
         Only of tenants that were called so.
+    cell
+        The cell that they were in.
     """
-    found = asked(lambda api: api.all_of("/receipts", slug=slug))
+    found = asked(lambda api: api.all_of("/receipts", slug=slug, cell=_beside_home(cell)))
     rows = [
         (each["id"], each["slug"], each["erased_at"], str(sum(each["rows"].values())), each["sha256"]) for each in found
     ]
@@ -176,16 +184,16 @@ async def _erased(api: OperatorApi, slug: str) -> tuple[dict[str, int], list[str
         if answer["state"] == "busy" and time.monotonic() > give_up:
             raise Unavailable("Somebody is at work in this tenant. A worker goes on with it.", code=ErrorCode.BUSY)
     rows: dict[str, int] = answer["receipt"]["rows"]
-    return rows, await _statistics_left_out(api)
+    return rows, await _statistics_left_out(api, deleted["cell"])
 
 
-async def _statistics_left_out(api: OperatorApi) -> list[str]:
+async def _statistics_left_out(api: OperatorApi, cell: str) -> list[str]:
     """Take new statistics for the planner; the tables where they could not be taken, however often they were asked."""
     left_out: list[str] = []
     for attempt in range(ATTEMPTS):
         if attempt:
             await asyncio.sleep(1)
-        left_out = (await api.ask("POST", "/statistics"))["left_out"]
+        left_out = (await api.ask("POST", "/statistics", cell=_beside_home(cell)))["left_out"]
         if not left_out:
             break
     return left_out
@@ -194,6 +202,15 @@ async def _statistics_left_out(api: OperatorApi) -> list[str]:
 def _to_analyze(left_out: list[str]) -> str:
     tables = ", ".join(f"recollect.{table}" for table in left_out)
     return f"until the owner of the tables has run: ANALYZE {tables}"
+
+
+app.command(moves.move)
+app.command(moves.list_moves, name="moves")
+
+
+def _beside_home(cell: str) -> str | None:
+    """A cell as it is asked for: home need not be named."""
+    return None if cell == HOME else cell
 
 
 def _path(slug: str) -> str:
@@ -205,7 +222,10 @@ def _show_counts(rows: dict[str, int]) -> None:
 
 
 def _show(found: list[dict[str, Any]]) -> None:
-    rows = [
+    columns: tuple[str, ...] = ("slug", "name", "status", "plan", "created", "erased at")
+    rows: list[tuple[str, ...]] = [
         (t["slug"], t["name"], t["status"], t["plan"], t["created_at"][:10], (t["erase_at"] or "")[:16]) for t in found
     ]
-    show(("slug", "name", "status", "plan", "created", "erased at"), rows)
+    if any(t["cell"] != HOME for t in found):
+        columns, rows = (*columns, "cell"), [(*row, t["cell"]) for row, t in zip(rows, found, strict=True)]
+    show(columns, rows)

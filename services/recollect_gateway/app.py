@@ -17,6 +17,7 @@ from recollect.accounts.passkeys.model import PasskeySite
 from recollect.accounts.people.breached import BreachedPasswords
 from recollect.accounts.usage.tally import UsageTally
 from recollect.platform.cache import connect_redis
+from recollect.platform.cells.service import Cells
 from recollect.platform.change_bus import BLOCK_SECONDS, ChangeBus
 from recollect.platform.change_stream import ChangePublisher
 from recollect.platform.db import Database
@@ -215,7 +216,7 @@ async def _open(state: State, settings: Settings, offer: Offer, stack: AsyncExit
     if recall_cache is not None:
         stack.push_async_callback(recall_cache.shared.settle)
     state.db = await _database(redis, settings, stack)
-    state.schema = SchemaCheck(state.db)
+    state.schemas = [SchemaCheck(state.db), *(SchemaCheck(cell, may_be_away=True) for cell in state.db.others)]
     state.settings = settings
     state.pepper = settings.pepper
     state.tally = UsageTally()
@@ -252,10 +253,13 @@ async def _open(state: State, settings: Settings, offer: Offer, stack: AsyncExit
 
 
 async def _database(redis: Redis, settings: Settings, stack: AsyncExitStack) -> Database:
-    """The database, after whose commits workers and listeners are told."""
-    wakeups, publisher = Wakeups(redis), ChangePublisher(redis)
-    stack.push_async_callback(wakeups.aclose)
+    """The database, or the cells as one, after whose commits workers and listeners are told."""
+    publisher = ChangePublisher(redis)
     stack.push_async_callback(publisher.aclose)
+    if settings.cells:
+        return await stack.enter_async_context(Cells.open(settings, redis, publisher.publish))
+    wakeups = Wakeups(redis)
+    stack.push_async_callback(wakeups.aclose)
     return await stack.enter_async_context(
         Database.connect(
             settings.database_url, settings=settings, on_commit=wakeups.notify, on_written=publisher.publish

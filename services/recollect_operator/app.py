@@ -13,11 +13,13 @@ from recollect.platform.connections import OPERATOR_ROLE, OWNER_ROLE
 from recollect.platform.operator_sessions import Operator
 from recollect.platform.rate_limits.limiter import RateLimiter
 from recollect.settings import Settings
+from recollect.settings.cells import HOME
 from recollect_gateway.admission import AddressLimits
 from recollect_gateway.errors import problem_response
 from recollect_gateway.failures import FailedKeys
 from recollect_gateway.guards import known_parameters
-from recollect_operator.database import OperatorDatabase
+from recollect_operator.cells import OperatorCells
+from recollect_operator.deployment import CellController
 from recollect_operator.document import document_config
 from recollect_operator.identity import IdentityMiddleware, KeyHolders, OperatorIdentity, owner
 from recollect_operator.plans import PlanTermsController
@@ -44,7 +46,7 @@ def create_app(settings: Settings, *, as_owner: bool = False) -> Litestar:
 
     api = Router(
         "/operator/v1",
-        route_handlers=[TenantRecordController, PlanTermsController, ErasureReceiptController],
+        route_handlers=[TenantRecordController, PlanTermsController, ErasureReceiptController, CellController],
         middleware=[IdentityMiddleware()],
         guards=[known_parameters],
         dependencies={"operator": Provide(_operator)},
@@ -75,19 +77,24 @@ async def _open(state: State, settings: Settings, stack: AsyncExitStack) -> None
     stack.push_async_callback(limiter.aclose)
     limits = AddressLimits(state.pepper)
     failed = FailedKeys(limiter, lambda site: limits.of("operator_keys", site, settings.failed_keys_per_minute))
-    database = OperatorDatabase.connect(settings.operator_database_url, OPERATOR_ROLE, settings)
-    state.operators = await stack.enter_async_context(database)
-    state.identify = KeyHolders(state.operators, state.pepper, failed)
+    cells = OperatorCells.connect(settings, OPERATOR_ROLE, lambda its: its.operator_database_url)
+    state.cells = await stack.enter_async_context(cells)
+    state.identify = KeyHolders(state.cells.home, state.pepper, failed)
 
 
 async def _open_as_owner(state: State, settings: Settings, stack: AsyncExitStack) -> None:
-    database = OperatorDatabase.connect(settings.migration_url, OWNER_ROLE, settings)
-    state.operators = await stack.enter_async_context(database)
+    cells = OperatorCells.connect(settings, OWNER_ROLE, lambda its: its.migration_url)
+    state.cells = await stack.enter_async_context(cells)
     state.identify = owner
 
 
 async def _operator(request: Request[OperatorIdentity, Any, State], state: State) -> AsyncIterator[Operator]:
-    """A connection for the length of one request."""
-    operators: OperatorDatabase = state.operators
-    async with operators.session(request.user) as operator:
+    """A connection for the length of one request, in the cell of the tenant or of the name that it is about."""
+    cells: OperatorCells = state.cells
+    slug, tenant_id = request.path_params.get("slug"), request.path_params.get("tenant_id")
+    if slug is None and tenant_id is None:
+        cell = request.query_params.get("cell") or HOME
+    else:
+        cell = await cells.cell_of(slug=slug, tenant_id=tenant_id)
+    async with cells.at(cell).session(request.user) as operator:
         yield operator

@@ -9,6 +9,7 @@ from recollect.platform.connections import session_settings
 from recollect.platform.driver_errors import translated_errors
 from recollect.platform.operator_sessions import Operator
 from recollect.settings import Settings
+from recollect.settings.cells import HOME
 from recollect_operator.identity import OperatorIdentity
 
 CONNECTIONS = 4
@@ -18,12 +19,14 @@ CONNECTIONS = 4
 class OperatorDatabase:
     """A pool of connections that act as one role."""
 
-    def __init__(self, pool: asyncpg.Pool, acquire_seconds: float) -> None:
-        self._pool, self._acquire_seconds = pool, acquire_seconds
+    def __init__(self, pool: asyncpg.Pool, acquire_seconds: float, cell: str) -> None:
+        self._pool, self._acquire_seconds, self._cell = pool, acquire_seconds, cell
 
     @classmethod
     @asynccontextmanager
-    async def connect(cls, url: str, role: str, settings: Settings) -> AsyncIterator["OperatorDatabase"]:
+    async def connect(
+        cls, url: str, role: str, settings: Settings, *, cell: str = HOME
+    ) -> AsyncIterator["OperatorDatabase"]:
         """A pool that connects when it is first used."""
         pool = asyncpg.create_pool(
             url,
@@ -33,10 +36,13 @@ class OperatorDatabase:
             server_settings=session_settings(role, settings),
         )
         async with pool:
-            yield cls(pool, settings.database_acquire_seconds)
+            yield cls(pool, settings.database_acquire_seconds, cell)
 
     @asynccontextmanager
     async def session(self, who: OperatorIdentity | None = None) -> AsyncIterator[Operator]:
         """A connection at which this operator is at work, None before it is known who; raises Unavailable."""
         async with translated_errors(), self._pool.acquire(timeout=self._acquire_seconds) as connection:
-            yield Operator(connection) if who is None else Operator(connection, actor=who.actor, address=who.address)
+            if who is None:
+                yield Operator(connection, cell=self._cell)
+            else:
+                yield Operator(connection, actor=who.actor, address=who.address, cell=self._cell)

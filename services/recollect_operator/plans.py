@@ -1,15 +1,23 @@
 """/operator/v1/plans: what tenants may have and ask for."""
 
-from litestar import Controller, get, put
+from typing import Any
+
+from litestar import Controller, Request, get, put
+from litestar.datastructures import State
 from litestar.di import NamedDependency
 from litestar.params import FromPath, JSONBody
 
 from recollect.accounts.plans import service as plans
 from recollect.platform.operator_sessions import Operator
+from recollect.settings.cells import HOME
 from recollect_gateway.errors import RESPONSES
 from recollect_gateway.guards import valid_body
 from recollect_gateway.management.pages import Page
+from recollect_operator.cells import OperatorCells
+from recollect_operator.identity import OperatorIdentity
 from recollect_operator.shapes import ChangePlan, PlanTermsBody, plan_body
+
+AnyRequest = Request[OperatorIdentity, Any, State]
 
 
 class PlanTermsController(Controller):
@@ -25,7 +33,12 @@ class PlanTermsController(Controller):
 
     @put("/{name:str}", responses=RESPONSES, summary="Make or change a plan", before_request=valid_body(ChangePlan))
     async def set_plan(
-        self, operator: NamedDependency[Operator], name: FromPath[str], data: JSONBody[ChangePlan]
+        self, request: AnyRequest, state: State, name: FromPath[str], data: JSONBody[ChangePlan]
     ) -> PlanTermsBody:
-        """In force with the next call of each tenant that has it. A limit that is not named stays."""
-        return plan_body(await plans.set_plan(operator, name, data.named))
+        """In force with the next call of each tenant that has it, in every cell. A limit that is not named stays.
+
+        503 where a cell is away: it may have been changed in the others, and is in all once this is sent again.
+        """
+        cells: OperatorCells = state.cells
+        changed = await cells.each(request.user, lambda operator: plans.set_plan(operator, name, data.named))
+        return plan_body(changed[HOME])

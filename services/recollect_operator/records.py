@@ -12,6 +12,7 @@ from recollect.accounts.deletions.model import StepOutcome
 from recollect.accounts.operator_log import service as operator_log
 from recollect.accounts.tenants import service as tenants
 from recollect.platform.operator_sessions import Operator
+from recollect.settings.cells import HOME
 from recollect_gateway.errors import RESPONSES
 from recollect_gateway.management.pages import Cursor, Limit, Page, counted, page_of, place_of
 from recollect_operator.shapes import (
@@ -24,6 +25,7 @@ from recollect_operator.shapes import (
 )
 
 OfSlug = Annotated[str | None, QueryParameter(max_length=63, description="Only of tenants that were called so")]
+OfCell = Annotated[str, QueryParameter(max_length=32, description="The cell whose are told")]
 OfSubject = Annotated[str | None, QueryParameter(max_length=300, description="Only of this subject: `tenant:acme`")]
 
 
@@ -45,13 +47,18 @@ class ErasureReceiptController(Controller):
         return ErasureBody("erased", receipt_body(await deletions.finish_erasure(operator, tenant_id)))
 
     @post("/statistics", responses=RESPONSES, summary="Renew the statistics", status_code=200)
-    async def renew_statistics(self, operator: NamedDependency[Operator]) -> StatisticsBody:
+    async def renew_statistics(self, operator: NamedDependency[Operator], cell: OfCell = HOME) -> StatisticsBody:
         """The planner's statistics hold pieces of what was erased, until they are taken anew."""
         return StatisticsBody(await tenants.forget_statistics(operator))
 
     @get("/receipts", responses=RESPONSES, summary="List receipts")
     async def list_receipts(
-        self, operator: NamedDependency[Operator], slug: OfSlug = None, cursor: Cursor = None, limit: Limit = 50
+        self,
+        operator: NamedDependency[Operator],
+        slug: OfSlug = None,
+        cell: OfCell = HOME,
+        cursor: Cursor = None,
+        limit: Limit = 50,
     ) -> Page[ErasureReceiptBody]:
         """What is left of tenants that were erased, newest first."""
         before = place_of(cursor, counted)
@@ -59,13 +66,20 @@ class ErasureReceiptController(Controller):
         return page_of(found, limit, receipt_body, lambda receipt: str(receipt.number))
 
     @get("/receipts/{receipt_id:uuid}", responses=RESPONSES, summary="Read a receipt")
-    async def read_receipt(self, operator: NamedDependency[Operator], receipt_id: FromPath[UUID]) -> ErasureReceiptBody:
+    async def read_receipt(
+        self, operator: NamedDependency[Operator], receipt_id: FromPath[UUID], cell: OfCell = HOME
+    ) -> ErasureReceiptBody:
         """One receipt."""
         return receipt_body(await deletions.get_receipt(operator, receipt_id))
 
     @get("/log", responses=RESPONSES, summary="List what operators did")
     async def list_log(
-        self, operator: NamedDependency[Operator], subject: OfSubject = None, cursor: Cursor = None, limit: Limit = 50
+        self,
+        operator: NamedDependency[Operator],
+        subject: OfSubject = None,
+        cell: OfCell = HOME,
+        cursor: Cursor = None,
+        limit: Limit = 50,
     ) -> Page[EntryBody]:
         """The log of operators, newest first. Nobody changes it."""
         before = place_of(cursor, counted)

@@ -12,6 +12,7 @@ from recollect.accounts.operator_log.model import OperatorEntry
 from recollect.accounts.people.model import MAX_EMAIL
 from recollect.accounts.plans.model import LIMITS, UNLIMITED, Plan
 from recollect.accounts.tenants.model import MAX_NAME, Tenant
+from recollect.settings.cells import HOME
 
 MAX_GRACE_DAYS = MAX_GRACE.days
 Limit = int | None | UnsetType
@@ -27,6 +28,7 @@ class TenantRecordBody(Struct, frozen=True):
     plan: str
     created_at: datetime
     erase_at: datetime | None
+    cell: str
 
 
 class CreateTenant(Struct, frozen=True, forbid_unknown_fields=True):
@@ -35,8 +37,19 @@ class CreateTenant(Struct, frozen=True, forbid_unknown_fields=True):
     slug: Annotated[str, Meta(min_length=1, max_length=63)]
     name: Annotated[str, Meta(min_length=1, max_length=MAX_NAME)] | None = None
     plan: str = UNLIMITED
+    cell: Annotated[str, Meta(min_length=1, max_length=32)] = HOME
     owner_email: Annotated[str, Meta(min_length=3, max_length=MAX_EMAIL)] | None = None
     admin_key: Annotated[str, Meta(min_length=1, max_length=MAX_NAME)] | None = None
+
+
+class CellBody(Struct, frozen=True):
+    """A cell. `tenants` and `bytes` are null, and nothing `lacks`, where it does not answer; `lacks`: migrations."""
+
+    name: str
+    answers: bool
+    tenants: int | None
+    bytes: int | None
+    lacks: list[str]
 
 
 class CreatedTenant(TenantRecordBody, frozen=True):
@@ -133,10 +146,10 @@ class EntryBody(Struct, frozen=True):
     details: dict[str, Any]
 
 
-def tenant_body(tenant: Tenant) -> TenantRecordBody:
-    """A tenant, as it is told."""
+def tenant_body(tenant: Tenant, cell: str) -> TenantRecordBody:
+    """A tenant of a cell, as it is told."""
     return TenantRecordBody(
-        str(tenant.id), tenant.slug, tenant.name, tenant.status, tenant.plan, tenant.created_at, tenant.erase_at
+        str(tenant.id), tenant.slug, tenant.name, tenant.status, tenant.plan, tenant.created_at, tenant.erase_at, cell
     )
 
 

@@ -1,5 +1,6 @@
 """/operator/v1/tenants: create, read, suspend, resume, delete and restore tenants."""
 
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Annotated, Any
 
@@ -13,15 +14,18 @@ from recollect.accounts.deletions import service as deletions
 from recollect.accounts.identity import service as identity
 from recollect.accounts.identity.model import NewKey, operator_caller
 from recollect.accounts.members import service as members
+from recollect.accounts.plans import service as plans
 from recollect.accounts.tenants import service as tenants
 from recollect.accounts.tenants.model import Tenant
 from recollect.caller import Role
 from recollect.errors import InvalidInput
 from recollect.platform.operator_sessions import Operator
+from recollect.settings.cells import HOME
 from recollect_gateway.errors import CHANGING, RESPONSES, TELLING
 from recollect_gateway.guards import valid_body
 from recollect_gateway.management.pages import Cursor, Limit, Page, page_of
 from recollect_gateway.preconditions import tagged, unchanged
+from recollect_operator.cells import OperatorCells
 from recollect_operator.identity import OperatorIdentity
 from recollect_operator.shapes import (
     MAX_GRACE_DAYS,
@@ -52,31 +56,42 @@ class TenantRecordController(Controller):
 
     @get("/", responses=RESPONSES, summary="List tenants")
     async def list_tenants(
-        self, operator: NamedDependency[Operator], cursor: Cursor = None, limit: Limit = 50
+        self, request: AnyRequest, state: State, cursor: Cursor = None, limit: Limit = 50
     ) -> Page[TenantRecordBody]:
-        """Every tenant, by slug, suspended and deleted ones too."""
-        found = await tenants.list_tenants(operator, after=cursor or "", limit=limit + 1)
-        return page_of(found, limit, tenant_body, lambda tenant: tenant.slug)
+        """Every tenant of every cell, by slug, suspended and deleted ones too."""
+        cells: OperatorCells = state.cells
+        lists = await cells.each(
+            request.user, lambda operator: tenants.list_tenants(operator, after=cursor or "", limit=limit + 1)
+        )
+        found = [tenant_body(tenant, cell) for cell, there in lists.items() for tenant in there]
+        found.sort(key=lambda body: body.slug)
+        return page_of(found[: limit + 1], limit, lambda body: body, lambda body: body.slug)
 
     @post("/", responses=RESPONSES, summary="Create a tenant", before_request=valid_body(CreateTenant))
-    async def create_tenant(
-        self, operator: NamedDependency[Operator], state: State, data: JSONBody[CreateTenant]
-    ) -> CreatedTenant:
+    async def create_tenant(self, request: AnyRequest, state: State, data: JSONBody[CreateTenant]) -> CreatedTenant:
         """A tenant with its graph `default`, and where they are asked for its first owner's invitation and a key.
 
         All of it, or nothing. 409 `tenant_exists` where the slug is taken, so that it may be sent again.
         """
-        async with operator.transaction():
-            tenant = await tenants.create_tenant(operator, data.slug, data.name or data.slug, plan=data.plan)
+        cells: OperatorCells = state.cells
+        await _share_plan(cells, request.user, data.plan, data.cell)
+        async with (
+            cells.claimed(data.slug, data.cell) as tenant_id,
+            cells.at(data.cell).session(request.user) as operator,
+            operator.transaction(),
+        ):
+            tenant = await tenants.create_tenant(
+                operator, data.slug, data.name or data.slug, plan=data.plan, tenant_id=tenant_id
+            )
             link, key = await _first_credentials(operator, tenant, data, state)
-        return CreatedTenant(**structs.asdict(tenant_body(tenant)), invitation_link=link, admin_key=key)
+        return CreatedTenant(**structs.asdict(tenant_body(tenant, data.cell)), invitation_link=link, admin_key=key)
 
     @get("/{slug:str}", responses=TELLING, summary="Read a tenant")
     async def read_tenant(
         self, request: AnyRequest, operator: NamedDependency[Operator], slug: FromPath[str]
     ) -> Response[TenantRecordBody]:
         """One tenant with its ETag."""
-        return tagged(request, tenant_body(await tenants.find_tenant(operator, slug)))
+        return tagged(request, tenant_body(await tenants.find_tenant(operator, slug), operator.cell))
 
     @get("/{slug:str}/rows", responses=RESPONSES, summary="Count what a tenant has")
     async def count_rows(self, operator: NamedDependency[Operator], slug: FromPath[str]) -> RowCounts:
@@ -88,12 +103,14 @@ class TenantRecordController(Controller):
         self,
         request: AnyRequest,
         operator: NamedDependency[Operator],
+        state: State,
         slug: FromPath[str],
         data: JSONBody[PlanName],
     ) -> TenantRecordBody:
         """In force with its next call. What it has stays, also beyond the plan."""
-        check = unchanged(request, tenant_body)
-        return tenant_body(await tenants.set_plan(operator, slug, data.plan, check=check))
+        await _share_plan(state.cells, request.user, data.plan, operator.cell)
+        check = _unchanged(request, operator)
+        return tenant_body(await tenants.set_plan(operator, slug, data.plan, check=check), operator.cell)
 
     @put(
         "/{slug:str}/suspension", responses=CHANGING, summary="Suspend a tenant", before_request=valid_body(Suspension)
@@ -106,15 +123,19 @@ class TenantRecordController(Controller):
         data: JSONBody[Suspension],
     ) -> TenantRecordBody:
         """Whole or read-only, from now on: what was about to be written has been by now, or never is."""
-        read_only, check = data.kind == "read_only", unchanged(request, tenant_body)
-        return tenant_body(await tenants.suspend_tenant(operator, slug, read_only=read_only, check=check))
+        read_only, check = data.kind == "read_only", _unchanged(request, operator)
+        return tenant_body(
+            await tenants.suspend_tenant(operator, slug, read_only=read_only, check=check), operator.cell
+        )
 
     @delete("/{slug:str}/suspension", responses=CHANGING, summary="Resume a tenant", status_code=200)
     async def resume(
         self, request: AnyRequest, operator: NamedDependency[Operator], slug: FromPath[str]
     ) -> TenantRecordBody:
         """Accept its credentials again, to read and to write."""
-        return tenant_body(await tenants.resume_tenant(operator, slug, check=unchanged(request, tenant_body)))
+        return tenant_body(
+            await tenants.resume_tenant(operator, slug, check=_unchanged(request, operator)), operator.cell
+        )
 
     @delete("/{slug:str}", responses=CHANGING, summary="Delete a tenant", status_code=202)
     async def delete_tenant(
@@ -133,15 +154,31 @@ class TenantRecordController(Controller):
         days = state.settings.tenant_deletion_grace_days if grace_days is None else grace_days
         if days == 0 and confirm != slug:
             raise InvalidInput("Nothing brings it back: repeat the tenant's slug", path="confirm")
-        check = unchanged(request, tenant_body)
-        return tenant_body(await deletions.delete_tenant(operator, slug, grace=timedelta(days=days), check=check))
+        check = _unchanged(request, operator)
+        return tenant_body(
+            await deletions.delete_tenant(operator, slug, grace=timedelta(days=days), check=check), operator.cell
+        )
 
     @post("/{slug:str}/restore", responses=CHANGING, summary="Restore a tenant", status_code=200)
     async def restore(
         self, request: AnyRequest, operator: NamedDependency[Operator], slug: FromPath[str]
     ) -> TenantRecordBody:
         """Undo a deletion, while its grace lasts: the tenant is what it was before, active or suspended."""
-        return tenant_body(await deletions.restore_tenant(operator, slug, check=unchanged(request, tenant_body)))
+        return tenant_body(
+            await deletions.restore_tenant(operator, slug, check=_unchanged(request, operator)), operator.cell
+        )
+
+
+def _unchanged(request: AnyRequest, operator: Operator) -> Callable[[Tenant], None]:
+    return unchanged(request, lambda tenant: tenant_body(tenant, operator.cell))
+
+
+async def _share_plan(cells: OperatorCells, who: OperatorIdentity, plan: str, cell: str) -> None:
+    """Have a cell other than home know a plan as home does, which it may not yet where it was added later."""
+    if cell == HOME:
+        return
+    async with cells.home.session(who) as home, cells.at(cell).session(who) as operator:
+        await plans.share_plan(home, operator, plan)
 
 
 async def _first_credentials(

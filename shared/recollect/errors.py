@@ -20,6 +20,7 @@ clients may match on; messages may change. The codes are frozen by a snapshot.
       TooLarge           too_large        the request or the reply is past a bound
       TooManyRequests    rate_limited     too much was asked; try again in `seconds`
       Unavailable        unavailable      something that Recollect needs is away; try again
+        TenantMoving                      the tenant is moving to another cell, for seconds
 """
 
 from collections.abc import Iterable, Sequence
@@ -79,6 +80,7 @@ class ErrorCode(StrEnum):
     TENANT_NOT_FOUND = "tenant_not_found"
     TENANT_EXISTS = "tenant_exists"
     TENANT_READ_ONLY = "tenant_read_only"
+    TENANT_MOVING = "tenant_moving"
     TENANT_DELETED = "tenant_deleted"
     TENANT_NOT_DELETED = "tenant_not_deleted"
     ERASURE_BEGUN = "erasure_begun"
@@ -289,3 +291,12 @@ class Unavailable(RecollectError):
 
     kind = ErrorKind.UNAVAILABLE
     default_code = ErrorCode.DATABASE_UNAVAILABLE
+
+
+class TenantMoving(Unavailable):
+    """The tenant is moving from one cell to another, or just has; nothing was written. It takes seconds."""
+
+    default_code = ErrorCode.TENANT_MOVING
+
+    def __init__(self) -> None:
+        super().__init__("This organisation's data is moving to another server. Try again in a few seconds.")

@@ -51,9 +51,9 @@ class Fleet:
         settings = self.settings.model_copy(update={"port": port, **changed})
         return self._start("recollect_gateway", settings, tree, local_url("127.0.0.1", port))
 
-    def worker(self, tree: Path | None = None) -> Member:
+    def worker(self, tree: Path | None = None, **changed: object) -> Member:
         """`python -m recollect_workers`."""
-        return self._start("recollect_workers", self.settings, tree)
+        return self._start("recollect_workers", self.settings.model_copy(update=changed), tree)
 
     def _start(self, module: str, settings: Settings, tree: Path | None, url: str = "") -> Member:
         log = self._folder / f"{module}-{len(self.members)}.log"

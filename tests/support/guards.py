@@ -7,7 +7,7 @@ both hold, nobody sees that one of them has a hole; so attacks are made with eac
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 from uuid import UUID
 
 import asyncpg
@@ -114,7 +114,7 @@ class _Unwatched(Database):
         settings: Settings,
         on_commit: OnCommit | None = None,
         on_written: OnWritten | None = None,
-    ) -> AsyncIterator[Database]:
+    ) -> AsyncIterator[Self]:
         """A pool that connects as the role without policies."""
         assert role == APP_ROLE
         async with super().connect(

@@ -92,7 +92,7 @@ def environment(settings: Settings) -> dict[str, str]:
     """The variables that make another process read the same settings."""
     values = settings.model_dump(exclude_defaults=True, mode="json") | {"log_format": "json"}
     return {
-        f"RECOLLECT_{name.upper()}": json.dumps(value) if isinstance(value, list) else str(value)
+        f"RECOLLECT_{name.upper()}": json.dumps(value) if isinstance(value, list | dict) else str(value)
         for name, value in values.items()
     }
 

@@ -93,10 +93,10 @@ async def neighbours(
 ) -> AsyncIterator[tuple[Neighbour, Neighbour]]:
     callers = [operator_caller(await new_tenant()) for _ in range(2)]
     async with at_work(db, callers[0]) as mine, at_work(db, callers[1]) as other:
-        yield await _settled(mine, owner), await _settled(other, owner)
+        yield await settled(mine, owner), await settled(other, owner)
 
 
-async def _settled(agent: Agent, owner: asyncpg.Connection) -> Neighbour:
+async def settled(agent: Agent, owner: asyncpg.Connection) -> Neighbour:
     db, caller = agent.db, agent.caller
     await agent.create(NewEntity("Ada", "person", ("writes programs",)))
     await agent.relate(("Ada", "Babbage", "knows"))

@@ -1,8 +1,10 @@
 """What runs as the owner before a tenant is known: a closed list, and attacks on each of it."""
 
 import json
+import re
 from collections.abc import AsyncIterator
 from datetime import timedelta
+from uuid import uuid4
 
 import asyncpg
 import pytest
@@ -144,6 +146,8 @@ FUNCTIONS = {
     "find_operator_key(key_hash bytea)": {"id", "name", "expires_at", "revoked_at"},
     "count_of_tenant(tenant uuid)": {"count_of_tenant"},
     "tenants_to_erase()": {"tenant_id"},
+    "find_cells(tenants uuid[], slugs text[])": {"tenant_id", "slug", "cell"},
+    "is_arriving(secret_hash bytea)": {"is_arriving"},
     "erase_tenant_step(tenant uuid, most bigint)": {"erase_tenant_step"},
     "list_signing_keys()": {"id", "fingerprint", "public_key", "private_key", "created_at"},
     "add_signing_key(key_id text, secret_fingerprint bytea, public_part jsonb, private_part bytea)": {
@@ -155,7 +159,7 @@ FUNCTIONS = {
 OF_OPERATORS = {"find_operator_key", "count_of_tenant"}
 """Those that are the operator API's alone: test_operators.py."""
 
-OF_BOTH = {"forget_statistics", "erase_tenant_step"}
+OF_BOTH = {"forget_statistics", "erase_tenant_step", "missing_migrations"}
 
 WRITING = {
     "find_operator_key": "when an operator's key was used",
@@ -250,6 +254,50 @@ def callers_of(function: str) -> list[str]:
     if function in OF_OPERATORS:
         return [OPERATOR_ROLE]
     return [APP_ROLE, OPERATOR_ROLE] if function in OF_BOTH else [APP_ROLE]
+
+
+WHEREVER_IT_IS = {"count_of_tenant", "erase_tenant_step", "find_cells", "is_arriving"}
+"""Those that are told a tenant, and need not find it here: operators ask, and the directory answers."""
+
+
+async def test_each_finds_tenants_that_are_here_and_no_others(owner: asyncpg.Connection) -> None:
+    """Rows of one that is in another cell may be left, or may have come: the view `tenants_here` leaves them out."""
+    found = await owner.fetch("SELECT proname, prosrc FROM pg_proc WHERE prosecdef")
+    anywhere = {row["proname"] for row in found if re.search(r"\b(FROM|JOIN) tenants\b", row["prosrc"])}
+    assert anywhere <= WHEREVER_IT_IS
+    with_a_tenant = {name.partition("(")[0] for name, columns in FUNCTIONS.items() if "tenant_id" in columns}
+    assert with_a_tenant - WHEREVER_IT_IS <= {row["proname"] for row in found if "tenants_here" in row["prosrc"]}
+
+
+@pytest.mark.parametrize(("place", "is_found"), [("leaving", True), ("arriving", False), ("departed", False)])
+async def test_a_key_of_a_tenant_that_is_elsewhere_is_not_found(
+    attacker: asyncpg.Connection, neighbours: Neighbours, owner: asyncpg.Connection, place: str, is_found: bool
+) -> None:
+    mine, other = neighbours
+    assert mine.key is not None
+    assert other.key is not None
+    await owner.execute("UPDATE tenants SET place = $2 WHERE id = $1", mine.caller.tenant_id, place)
+    assert bool(await find_key(attacker, hash_secret(mine.key.secret, PEPPER))) is is_found
+    assert await find_key(attacker, hash_secret(other.key.secret, PEPPER))
+
+
+async def test_the_directory_tells_of_tenants_that_were_asked_for(
+    attacker: asyncpg.Connection, owner: asyncpg.Connection
+) -> None:
+    ids = [uuid4(), uuid4()]
+    for tenant_id in ids:
+        await owner.execute(
+            "INSERT INTO tenant_cells (id, slug, cell) VALUES ($1, $2, 'b')", tenant_id, f"s{tenant_id}"
+        )
+    find = "SELECT tenant_id FROM recollect.find_cells($1, $2)"
+    try:
+        assert [row["tenant_id"] for row in await attacker.fetch(find, [ids[0]], [])] == [ids[0]]
+        assert [row["tenant_id"] for row in await attacker.fetch(find, [], [f"s{ids[1]}"])] == [ids[1]]
+        for hostile in ([], ["%", "", "' OR true --"]):
+            assert await attacker.fetch(find, [], hostile) == []
+        assert await attacker.fetch(find, None, None) == []
+    finally:
+        await owner.execute("DELETE FROM tenant_cells WHERE id = ANY ($1)", ids)
 
 
 async def test_each_is_the_owners_with_a_path_of_its_own_and_open_to_the_application_only(

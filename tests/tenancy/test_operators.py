@@ -22,6 +22,8 @@ RIGHTS = {
     "tenant_deletions": {"SELECT", "INSERT", "DELETE"},
     "erasure_receipts": {"SELECT"},
     "operator_log": {"SELECT", "INSERT"},
+    "tenant_cells": {"SELECT", "INSERT", "UPDATE", "DELETE"},
+    "tenant_moves": {"SELECT"},
     "graphs": {"INSERT"},
     "graph_heads": {"INSERT"},
     "graph_indexes": {"INSERT"},

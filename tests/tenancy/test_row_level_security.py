@@ -10,7 +10,7 @@ import pytest
 
 from recollect.errors import Unavailable
 from recollect.graph.graphs import service as graphs
-from recollect.platform.connections import APP_ROLE, OWNER_ROLE, session_settings
+from recollect.platform.connections import APP_ROLE, OPERATOR_ROLE, OWNER_ROLE, session_settings
 from recollect.platform.db import Database
 from recollect.platform.sql import Query
 from recollect.platform.transactions import Transaction
@@ -19,7 +19,8 @@ from recollect.settings import Settings
 from tests.tenancy.conftest import Neighbour
 
 VIEWS = """
-    SELECT relname FROM pg_class WHERE relnamespace = 'recollect'::regnamespace AND relkind IN ('v', 'm') ORDER BY 1"""
+    SELECT relname FROM pg_class WHERE relnamespace = 'recollect'::regnamespace AND relkind IN ('v', 'm')
+        AND relname <> 'tenants_here' ORDER BY 1"""
 BARRED = asyncpg.InsufficientPrivilegeError
 
 Neighbours = tuple[Neighbour, Neighbour]
@@ -27,7 +28,7 @@ Neighbours = tuple[Neighbour, Neighbour]
 
 @pytest.fixture
 async def views(owner: asyncpg.Connection) -> list[str]:
-    """Every view."""
+    """Every view that the application reads; `tenants_here` is for functions of the owner."""
     return [row["relname"] for row in await owner.fetch(VIEWS)]
 
 
@@ -51,7 +52,14 @@ TABLES_OF_PERSONS = {"people", "sessions", "password_resets", "passkeys"}
 TABLES_OF_NOBODY = {"oauth_clients", "signing_keys", "passkey_challenges"}
 """No policy shows a row of them: test_oauth.py, test_people.py."""
 
-TABLES_OF_OPERATORS = {"tenant_deletions", "erasure_receipts", "operator_keys", "operator_log"}
+TABLES_OF_OPERATORS = {
+    "tenant_deletions",
+    "erasure_receipts",
+    "operator_keys",
+    "operator_log",
+    "tenant_cells",
+    "tenant_moves",
+}
 """The operator API alone sees their rows: test_operators.py."""
 
 
@@ -72,6 +80,11 @@ async def test_the_catalogue_of_tables_is_whole(owner: asyncpg.Connection, table
     known = {"tenants", "plans", "schema_migrations", *TABLES_OF_PERSONS, *TABLES_OF_NOBODY, *TABLES_OF_OPERATORS}
     assert everything - set(tables) == known
     assert len(tables) >= 11
+
+
+async def test_the_view_of_the_tenants_that_are_here_is_the_owners_alone(owner: asyncpg.Connection) -> None:
+    for role in (APP_ROLE, OPERATOR_ROLE):
+        assert not await owner.fetchval("SELECT has_table_privilege($1, 'tenants_here', 'SELECT')", role)
 
 
 async def test_every_table_of_tenants_is_under_a_policy_and_keyed_by_tenant(

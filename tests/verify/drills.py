@@ -33,10 +33,10 @@ def on(settings: Settings, *servers: Cluster, **changed: Any) -> Settings:
     return settings.model_copy(update={**urls, **changed})
 
 
-async def issued_key(own: Settings) -> str:
+async def issued_key(own: Settings, slug: str = "drill") -> str:
     """The key of an administrator of a new tenant."""
     async with Operator.connect(own.migration_url, own) as operator:
-        caller = operator_caller(await tenants.create_tenant(operator, "drill", "Drill"))
+        caller = operator_caller(await tenants.create_tenant(operator, slug, slug.title()))
     async with Database.connect(own.database_url, settings=own) as db:
         return (await issue_key(db, own, caller, kind="admin")).secret
 

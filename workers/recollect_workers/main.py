@@ -33,9 +33,12 @@ SCHEMA_SECONDS = 1.0
 log = structlog.get_logger(__name__)
 
 
-def main(more: Mapping[str, Kind] = {}) -> None:
-    """Run a worker from the environment until SIGTERM or SIGINT; it knows `more` kinds of job than its own."""
-    settings = Settings()
+def main(more: Mapping[str, Kind] = {}, *, cell: str | None = None) -> None:
+    """Run a worker from the environment until SIGTERM or SIGINT; it knows `more` kinds of job than its own.
+
+    `cell`: on which it works, where the environment is not to say.
+    """
+    settings = Settings() if cell is None else Settings(cell=cell)
     configure_logging(settings)
     try:
         shutdown_tracing = configure_tracing(settings, "recollect-worker")
@@ -60,10 +63,14 @@ async def run_until_signal(settings: Settings, more: Mapping[str, Kind]) -> None
 
 
 async def run(settings: Settings, stopping: asyncio.Event, more: Mapping[str, Kind] = {}) -> None:
-    """Serve wake-ups and the schedule until `stopping` is set; PostgreSQL and Redis may come and go meanwhile."""
+    """Serve wake-ups and the schedule of its cell until `stopping` is set.
+
+    PostgreSQL and Redis may come and go meanwhile.
+    """
+    settings = settings.of_cell(settings.cell)
     async with AsyncExitStack() as stack:
         redis = await stack.enter_async_context(connect_redis(settings))
-        wakeups = Wakeups(redis)
+        wakeups = Wakeups(redis, settings.cell)
         stack.push_async_callback(wakeups.aclose)
         publisher = ChangePublisher(redis)
         stack.push_async_callback(publisher.aclose)
@@ -87,7 +94,7 @@ async def run(settings: Settings, stopping: asyncio.Event, more: Mapping[str, Ki
         context = WorkerContext(
             settings, database, embedder, wakeups, stopping, kinds, previous=previous, outbound=outbound
         )
-        log.info("worker started", embedder=embedder.model)
+        log.info("worker started", embedder=embedder.model, cell=settings.cell)
         await wait_for_schema(context)
         # Looking for work is not traced, only the work: jobs start spans of their own.
         with suppress_instrumentation():

@@ -16,7 +16,7 @@ from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
 from recollect.jobs.model import EMBED_PASSAGES, RUN_JOBS
-from recollect.platform.queue import EXPIRES_SECONDS, QUEUE_NAME, arq_redis, decode_job, encode_job
+from recollect.platform.queue import EXPIRES_SECONDS, arq_redis, decode_job, encode_job, queue_of
 from recollect.webhooks.deliveries.model import SEND_WEBHOOKS
 from recollect_workers.context import WorkerContext
 from recollect_workers.jobs import embedding
@@ -32,7 +32,7 @@ log = structlog.get_logger(__name__)
 
 async def serve_wakeups(context: WorkerContext, redis: Redis) -> None:
     """Run what wake-ups ask for until the worker stops. Each loss and each return of Redis is logged once."""
-    arq = arq_redis(redis)
+    arq = arq_redis(redis, queue_of(context.settings.cell))
     away = False
     while not context.stopping.is_set():
         try:
@@ -49,7 +49,7 @@ async def serve_wakeups(context: WorkerContext, redis: Redis) -> None:
 
 async def drop_expired(arq: ArqRedis) -> None:
     """Forget wake-ups that nobody served in time: their payload is gone, and sweeps have done their work."""
-    await arq.zremrangebyscore(QUEUE_NAME, "-inf", (time.time() - EXPIRES_SECONDS) * 1000)
+    await arq.zremrangebyscore(arq.default_queue_name, "-inf", (time.time() - EXPIRES_SECONDS) * 1000)
 
 
 def arq_worker(context: WorkerContext, arq: ArqRedis) -> Worker:
@@ -60,7 +60,7 @@ def arq_worker(context: WorkerContext, arq: ArqRedis) -> Worker:
             func(_run_jobs, name=RUN_JOBS),
             func(_send_webhooks, name=SEND_WEBHOOKS),
         ],
-        queue_name=QUEUE_NAME,
+        queue_name=arq.default_queue_name,
         redis_pool=arq,
         ctx={"context": context},
         job_serializer=encode_job,

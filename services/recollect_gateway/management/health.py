@@ -32,8 +32,9 @@ class HealthController(Controller):
         drain: Drain = state.drain
         if drain.begun:
             raise Unavailable("This gateway stops. Ask again: another one answers.", code=ErrorCode.DRAINING)
-        schema: SchemaCheck = state.schema
-        await schema.require_current()
+        schemas: list[SchemaCheck] = state.schemas
+        for schema in schemas:
+            await schema.require_current()
         db: Database = state.db
         await db.ping()
         return {"status": "ok"}

@@ -107,8 +107,8 @@ async def account_page(
 async def _leave(request: AnyRequest, session: PersonSession, tenant: str) -> None:
     """Raises NotFound, alike for a tenant that is not there and for one of others; Conflict for the last owner."""
     db = request.app.state.db
-    for each in await people.list_memberships(db, session.person_id, within=session.confined_to):
-        if each.tenant == tenant:
-            async with db.transaction(grants.approving(each, session.person_id)) as tx:
-                return await members.remove_member(tx, session.person_id)
-    raise NotFound("You are no member of such an organisation.", code=ErrorCode.MEMBER_NOT_FOUND)
+    found = await people.find_membership(db, session.person_id, tenant, within=session.confined_to)
+    if found is None:
+        raise NotFound("You are no member of such an organisation.", code=ErrorCode.MEMBER_NOT_FOUND)
+    async with db.transaction(grants.approving(found, session.person_id)) as tx:
+        await members.remove_member(tx, session.person_id)

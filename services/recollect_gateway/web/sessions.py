@@ -37,10 +37,8 @@ async def member_caller(request: AnyConnection, tenant: str) -> Caller | None:
     if session is None:
         return None
     db = request.app.state.db
-    for each in await people.list_memberships(db, session.person_id, within=session.confined_to):
-        if each.tenant == tenant and each.tenant_status == "active":
-            return _member(session, each)
-    return None
+    found = await people.find_membership(db, session.person_id, tenant, within=session.confined_to)
+    return None if found is None or found.tenant_status != "active" else _member(session, found)
 
 
 def _member(session: PersonSession, membership: Membership) -> Caller:

@@ -7,16 +7,16 @@ is the only way to the tables. Nobody commits inside, and no network call happen
 import copy
 import math
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import Protocol
+from typing import Protocol, Self, TypeVar
 from uuid import UUID
 
 import asyncpg
 from asyncpg.pool import PoolConnectionProxy
 
 from recollect.caller import Caller
-from recollect.errors import ErrorCode, TenantReadOnly, TenantSuspended, Unavailable
+from recollect.errors import ErrorCode, TenantMoving, TenantReadOnly, TenantSuspended, Unavailable
 from recollect.platform.connections import APP_ROLE, keep_session, register_types, session_settings
 from recollect.platform.driver_errors import raise_service_read_only, translated_errors, translated_writes
 from recollect.platform.metrics import used_connection
@@ -32,6 +32,11 @@ OnCommit = Callable[[UUID, frozenset[str]], None]
 
 OnWritten = Callable[[UUID, Mapping[UUID, int]], None]
 """Told the tenant, and of each graph that was written its newest revision, after a commit; likewise."""
+
+T = TypeVar("T")
+
+Ask = Callable[[Session], Awaitable[T]]
+"""Asks one cell by its session."""
 
 _SET_PERSON = "SELECT set_config('recollect.person_id', $1, true)"
 
@@ -73,6 +78,7 @@ class Database:
         self._participant: Participant | None = None
         self._local = local
         self._contact = settings.operator_contact
+        self._several = bool(settings.cells)
 
     @classmethod
     @asynccontextmanager
@@ -84,7 +90,7 @@ class Database:
         settings: Settings,
         on_commit: OnCommit | None = None,
         on_written: OnWritten | None = None,
-    ) -> AsyncIterator["Database"]:
+    ) -> AsyncIterator[Self]:
         """A pool that connects when it is first used, so that a process starts while PostgreSQL is away."""
         of_session = session_settings(role, settings)
         pooled = settings.database_pooled
@@ -107,11 +113,21 @@ class Database:
         async with pool_of(settings.database_pool_size) as pool, pool_of(RESERVED_CONNECTIONS) as reserved:
             yield cls(pool, settings, on_commit, on_written=on_written, reserved=reserved, local=local)
 
-    def taking_part(self, participant: Participant) -> "Database":
+    def taking_part(self, participant: Participant) -> Self:
         """The same database, for one request: the participant takes part in what writes and is kept."""
         database = copy.copy(self)
         database._participant = participant
         return database
+
+    @property
+    def is_several(self) -> bool:
+        """Whether there are several cells."""
+        return self._several
+
+    @property
+    def others(self) -> "Sequence[Database]":
+        """The other cells."""
+        return ()
 
     @asynccontextmanager
     async def transaction(
@@ -128,8 +144,8 @@ class Database:
         `keep` False rolls back in any case: what a call would do is found by doing it.
         Reads are REPEATABLE READ, READ ONLY: one call sees one state, and cannot write. `reply_bytes` as in
         Transaction. `also_suspended`: it may write though the tenant is suspended, as what is `of_service` may.
-        Raises TenantReadOnly or TenantSuspended, where it begins or where it would commit; and Unavailable when
-        PostgreSQL is away or busy, or the tenant's share of the connections is.
+        Raises TenantReadOnly, TenantSuspended or TenantMoving, where it begins or where it would commit; and
+        Unavailable when PostgreSQL is away or busy, or the tenant's share of the connections is.
         """
         participant = self._participant if keep and not read_only else None
         asks = not (read_only or also_suspended or caller.of_service)
@@ -137,11 +153,13 @@ class Database:
             transaction = Transaction(connection, caller, reply_bytes, gives_way=read_only, pooled=bool(self._local))
             try:
                 # Inside: whoever leaves while it begins or ends leaves no transaction open behind.
-                await connection.execute(begin_statements(caller.tenant_id, read_only, asks, self._local))
+                await connection.execute(
+                    begin_statements(caller.tenant_id, read_only, asks, self._local, self._several)
+                )
                 if participant is not None:
                     await participant.begin(transaction)
                 yield transaction
-                ended = await connection.execute(end_statements(keep, read_only, asks))
+                ended = await connection.execute(end_statements(keep, read_only, asks, self._several))
             except BaseException as error:
                 await roll_back(connection)
                 self._raise_suspended(error)
@@ -172,11 +190,36 @@ class Database:
             with translated_writes():
                 yield Session(connection)
 
+    async def found(
+        self,
+        by: str,
+        ask: Ask[T | None],
+        *,
+        person_id: UUID | None = None,
+        held_as: Callable[[], bytes] | None = None,
+    ) -> T | None:
+        """What `ask` finds before a tenant is known, in whichever cell that is, by a secret or a name (`by`).
+
+        It is asked without a tenant or, of a `person_id`, as `personal` is. Raises Unavailable where it is found
+        nowhere and some cell is away, or it is a credential (`held_as`: its hash) of a tenant that is moving.
+        """
+        async with self.system() if person_id is None else self.personal(person_id) as session:
+            return await ask(session)
+
+    async def joined(self, ask: Ask[list[T]], *, person_id: UUID | None = None) -> list[T]:
+        """What `ask` lists in all cells, those that are away left out; asked as by `found`."""
+        async with self.system() if person_id is None else self.personal(person_id) as session:
+            return await ask(session)
+
+    async def elsewhere(self, person_id: UUID, do: Ask[object]) -> None:
+        """Do this in each cell but home, as `personal` does, best effort: nothing where there is one cell."""
+
     @asynccontextmanager
-    async def personal(self, person_id: UUID) -> AsyncIterator[Session]:
+    async def personal(self, person_id: UUID, *, within: UUID | None = None) -> AsyncIterator[Session]:
         """A transaction of a person who has signed in, and of no tenant: their own rows are all that it shows.
 
-        Raises Unavailable, as `transaction` does.
+        `within`: the tenant to which their session is confined, in whose cell it is. Raises Unavailable, as
+        `transaction` does.
         """
         async with self._connection_of(person_id) as connection, connection.transaction():
             if self._local:
@@ -223,6 +266,8 @@ class Database:
                 raise TenantReadOnly(self._contact) from error
             case "RC002":
                 raise TenantSuspended("The tenant is suspended.") from error
+            case "RC003":
+                raise TenantMoving from error
 
     @asynccontextmanager
     async def _connection_of(self, tenant_id: UUID) -> AsyncIterator[PoolConnectionProxy]:

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager, contextmanager
 
 import asyncpg
 
-from recollect.errors import ErrorCode, InvalidInput, RecollectError, Unavailable
+from recollect.errors import ErrorCode, InvalidInput, RecollectError, TenantMoving, Unavailable
 
 DRIVER_ERRORS = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError)
 
@@ -26,6 +26,8 @@ async def translated_errors() -> AsyncIterator[None]:
 def translate(error: BaseException) -> RecollectError | None:
     """What a driver error means to a caller; None where it is a fault of ours."""
     match error:
+        case asyncpg.PostgresError(sqlstate="RC003"):
+            return TenantMoving()
         case asyncpg.LockNotAvailableError() | asyncpg.DeadlockDetectedError() | asyncpg.SerializationError():
             return Unavailable("Another write holds this graph. Try again.", code=ErrorCode.BUSY)
         case asyncpg.QueryCanceledError() | asyncpg.TooManyConnectionsError() | asyncio.TimeoutError():

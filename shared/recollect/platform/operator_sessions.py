@@ -11,6 +11,7 @@ from recollect.platform.connections import OWNER_ROLE, session_settings
 from recollect.platform.driver_errors import translated_errors
 from recollect.platform.transactions import AnyConnection, Session, Transaction
 from recollect.settings import Settings
+from recollect.settings.cells import HOME
 
 _SET_TENANT = "SELECT set_config('recollect.tenant_id', $1, true)"
 
@@ -18,22 +19,30 @@ _SET_TENANT = "SELECT set_config('recollect.tenant_id', $1, true)"
 class Operator(Session):
     """A connection for what operators do: no tenant. As `recollect_owner` all rows, as `recollect_operator` few.
 
-    `actor` and `address`: who is at work, and from where, as the log of operators tells it.
+    `actor` and `address`: who is at work, and from where, as the log of operators tells it. `cell`: where.
     """
 
-    def __init__(self, connection: AnyConnection, *, actor: str = OPERATOR, address: str | None = None) -> None:
+    def __init__(
+        self, connection: AnyConnection, *, actor: str = OPERATOR, address: str | None = None, cell: str = HOME
+    ) -> None:
         super().__init__(connection)
-        self.actor, self.address = actor, address
+        self.actor, self.address, self.cell = actor, address, cell
 
     @classmethod
     @asynccontextmanager
-    async def connect(cls, url: str, settings: Settings) -> AsyncIterator["Operator"]:
-        """Connect for the length of one command; raises Unavailable."""
+    async def connect(cls, url: str, settings: Settings, *, role: str | None = OWNER_ROLE) -> AsyncIterator["Operator"]:
+        """Connect for the length of one command; raises Unavailable.
+
+        `role` None is the login itself, for what no role may but its login, such as to replicate.
+        """
+        of_session = session_settings(role or OWNER_ROLE, settings)
+        if role is None:
+            del of_session["role"]
         async with translated_errors():
             connection = await asyncpg.connect(
                 url,
                 timeout=settings.database_acquire_seconds,
-                server_settings=session_settings(OWNER_ROLE, settings),
+                server_settings=of_session,
             )
             try:
                 yield cls(connection)

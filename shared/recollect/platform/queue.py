@@ -23,8 +23,15 @@ from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
 from recollect.platform.telemetry import inject_context, sending_span
+from recollect.settings.cells import HOME
 
 QUEUE_NAME = "recollect:wakeups"
+
+
+def queue_of(cell: str) -> str:
+    """The queue of wake-ups for the workers of a cell."""
+    return QUEUE_NAME if cell == HOME else f"{QUEUE_NAME}:{cell}"
+
 
 _BUCKET_MS = 100
 _MOST_PENDING = 256
@@ -47,21 +54,21 @@ def decode_job(payload: bytes) -> dict[str, Any]:
     return msgspec.msgpack.decode(payload, type=dict[str, Any])
 
 
-def arq_redis(redis: Redis) -> ArqRedis:
+def arq_redis(redis: Redis, queue: str = QUEUE_NAME) -> ArqRedis:
     """arq's client on the connections of `redis`, which stays the one to close."""
     return ArqRedis(
         redis.connection_pool,
         job_serializer=encode_job,
         job_deserializer=decode_job,
-        default_queue_name=QUEUE_NAME,
+        default_queue_name=queue,
     )
 
 
 class Wakeups:
-    """Sends wake-ups in the background, so that no commit waits for Redis."""
+    """Sends wake-ups to the workers of a cell in the background, so that no commit waits for Redis."""
 
-    def __init__(self, redis: Redis) -> None:
-        self._arq = arq_redis(redis)
+    def __init__(self, redis: Redis, cell: str = HOME) -> None:
+        self._arq = arq_redis(redis, queue_of(cell))
         self._pending: dict[str, asyncio.Task[None]] = {}
 
     def notify(self, tenant_id: UUID, jobs: frozenset[str]) -> None:

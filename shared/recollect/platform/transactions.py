@@ -23,9 +23,7 @@ AnyConnection = asyncpg.Connection | PoolConnectionProxy
 _PLAN_ONCE = "SET LOCAL plan_cache_mode = force_generic_plan; SET LOCAL enable_seqscan = off"
 """Before a commit, which looks up what each new row refers to: by its key, however small the table was at first."""
 
-_COMMIT = f"{_PLAN_ONCE}; COMMIT"
-_COMMIT_WRITABLE = f"{_PLAN_ONCE}; SELECT require_writable(true); COMMIT"
-"""One round trip, so that nothing is done between the two."""
+_IS_WRITABLE, _IS_HERE = "SELECT require_writable({})", "SELECT require_here({}, {})"
 
 _CHECK_AT_ONCE = "SET LOCAL plan_cache_mode = auto; SET CONSTRAINTS ALL IMMEDIATE"
 
@@ -80,7 +78,7 @@ class Transaction(Session):
     `reply_bytes`: what is read of entities to be answered may hold so many bytes of text at most; None bounds nothing.
     `gives_way`: to others' calls, between its statements. What only reads does, for it holds no lock that anybody waits
     for; and what writes very much, for whose graph others of its tenant wait for long as it is.
-    `pooled`: other processes share its connection between transactions.
+    `pooled`: other processes share its connection between transactions. `at_home` False: it is in another cell.
     """
 
     def __init__(
@@ -95,6 +93,7 @@ class Transaction(Session):
         super().__init__(connection)
         self.caller, self.reply_bytes, self.gives_way = caller, reply_bytes, gives_way
         self._pooled = pooled
+        self.at_home = True
         self.jobs: set[str] = set()
         self.written: dict[UUID, int] = {}
 
@@ -153,24 +152,32 @@ class Transaction(Session):
         await self._connection.execute(_END_TRIAL)
 
 
-def begin_statements(tenant_id: UUID, read_only: bool, asks: bool, local: str) -> str:
+def begin_statements(tenant_id: UUID, read_only: bool, asks: bool, local: str, several: bool = False) -> str:
     """What begins a transaction of this tenant, in one round trip.
 
-    `asks`: whether the tenant may write. `local`: settings of a connection that others share.
+    `asks`: whether the tenant may write. `local`: settings of a connection that others share. `several`: there are
+    several cells, and the tenant must be in this one.
     """
     # The id is a UUID, so that nothing can be smuggled into the text.
     mode = "ISOLATION LEVEL REPEATABLE READ READ ONLY" if read_only else "ISOLATION LEVEL READ COMMITTED"
-    asked = "; SELECT require_writable(false)" if asks else ""
-    return f"BEGIN {mode}; {local}SELECT set_config('recollect.tenant_id', '{UUID(str(tenant_id))}', true){asked}"
+    asked = f"; {_IS_WRITABLE.format('false')}" if asks else ""
+    here = f"; {_IS_HERE.format(str(not read_only).lower(), 'false')}" if several else ""
+    tenant = f"SELECT set_config('recollect.tenant_id', '{UUID(str(tenant_id))}', true)"
+    return f"BEGIN {mode}; {local}{tenant}{here}{asked}"
 
 
-def end_statements(keep: bool, read_only: bool, asks: bool) -> str:
-    """What ends it, in one round trip; where it `asks`, a tenant that may not write any more has it fail."""
+def end_statements(keep: bool, read_only: bool, asks: bool, several: bool = False) -> str:
+    """What ends it, in one round trip, so that nothing is done between a last question and COMMIT.
+
+    Where it `asks`, a tenant that may not write any more has it fail; with `several` cells, one that is here no more.
+    """
     if not keep:
         return "ROLLBACK"
     if read_only:
         return "COMMIT"
-    return _COMMIT_WRITABLE if asks else _COMMIT
+    here = [_IS_HERE.format("true", "true")] if several else []
+    writable = [_IS_WRITABLE.format("true")] if asks else []
+    return "; ".join([_PLAN_ONCE, *here, *writable, "COMMIT"])
 
 
 async def roll_back(connection: PoolConnectionProxy) -> None:

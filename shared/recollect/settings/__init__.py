@@ -12,8 +12,10 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SecretsS
 from recollect.errors import InvalidInput
 from recollect.public_url import local_url
 from recollect.settings.calls import CallsSettings
+from recollect.settings.cells import CellSettings
 from recollect.settings.edge import EdgeSettings
 from recollect.settings.embedding import EmbeddingSettings
+from recollect.settings.moves import MoveSettings
 from recollect.settings.operators import OperatorSettings
 from recollect.settings.people import PeopleSettings
 from recollect.settings.storage import DEVELOPMENT_SECRET, StorageSettings
@@ -34,12 +36,14 @@ def _secret_files(settings_cls: type[BaseSettings]) -> list[PydanticBaseSettings
 
 class Settings(
     TelemetrySettings,
+    MoveSettings,
     UpkeepSettings,
     EmbeddingSettings,
     OperatorSettings,
     CallsSettings,
     PeopleSettings,
     EdgeSettings,
+    CellSettings,
     StorageSettings,
 ):
     """Settings of gateway, worker and command line. `docs/settings.md` is generated from the descriptions.

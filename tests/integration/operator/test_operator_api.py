@@ -181,7 +181,7 @@ class TestCredentials:
             for name, _ in handlers_of(create_app(operator_settings))
             if "/operator/v1/" in name and "openapi" not in name and not name.startswith("OPTIONS")
         ]
-        assert len(routes) == 16
+        assert len(routes) == 17
         told = set()
         for method, path in routes:
             filled = path.format(slug="nobody", name="free", tenant_id=key.id, receipt_id=key.id)

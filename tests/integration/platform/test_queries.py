@@ -29,6 +29,8 @@ OPERATORS_CAPABILITIES = {
     "accounts.operator_log",
     "accounts.plans",
     "accounts.tenants",
+    "moves",
+    "platform.directory",
     "retrieval.vector_indexes",
 }
 """Their queries run as the owner; those of the operator API as its own role, too: tests/integration/operator."""

@@ -13,7 +13,7 @@ from recollect.accounts.audit.model import Action
 from recollect.accounts.identity.model import worker_caller
 from recollect.accounts.tenants import service as tenants
 from recollect.caller import Caller
-from recollect.errors import TenantReadOnly, TenantSuspended
+from recollect.errors import TenantMoving, TenantReadOnly, TenantSuspended
 from recollect.platform.db import Database
 from recollect.platform.operator_sessions import Operator
 from recollect.platform.sql import Query
@@ -115,6 +115,28 @@ class TestSuspensions:
                 assert (await tenants.own_tenant(tx)).status == "read_only"
             async with db.transaction(agent, also_suspended=True) as tx:
                 await audit.record(tx, Action.GRAPH_EXPORTED)
+
+
+@pytest.mark.parametrize("place", ["leaving", "arriving", "departed"])
+async def test_what_is_under_way_does_not_commit_once_its_tenant_moves(
+    db: Database, caller: Caller, owner: asyncpg.Connection, place: str
+) -> None:
+    move = "UPDATE tenants SET place = $2 WHERE id = $1"
+
+    async def write(meanwhile: str) -> None:
+        async with db.transaction(as_agent(caller)) as tx:
+            await audit.record(tx, Action.TENANT_CHANGED)
+            await owner.execute(move, caller.tenant_id, meanwhile)
+
+    await write("here")
+    with pytest.raises(TenantMoving):
+        await write(place)
+    with pytest.raises(TenantMoving):
+        await write("here")  # It does not begin.
+    await owner.execute(move, caller.tenant_id, "here")
+    await write("here")
+    count = "SELECT count(*) FROM audit_log WHERE tenant_id = $1 AND actor = 'key:0'"
+    assert await owner.fetchval(count, caller.tenant_id) == 2
 
 
 NOWHERE = Query.compile(

@@ -98,8 +98,8 @@ async def tenant_of(db: Database, email: str) -> str | None:
         domain = normalized_domain(domain_of(email))
     except InvalidInput:
         return None
-    async with db.system() as session:
-        return await store.find_tenant(session, domain)
+    found = await db.joined(lambda session: store.find_tenants(session, domain))
+    return found[0] if found else None
 
 
 async def _checked(db: Database, records: TextRecords, caller: Caller, claim: EmailDomain) -> EmailDomain | None:

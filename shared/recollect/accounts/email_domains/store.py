@@ -76,10 +76,9 @@ async def delete_domain(tx: Transaction, domain_id: UUID) -> bool:
     return await tx.fetchval(queries.delete_domain, id=domain_id) is not None
 
 
-async def find_tenant(session: Session, domain: str) -> str | None:
-    """The slug of the tenant whose a domain is, or None."""
-    slug: str | None = await session.fetchval(queries.find_tenant, domain=domain)
-    return slug
+async def find_tenants(session: Session, domain: str) -> list[str]:
+    """The slug of the tenant whose a domain is; none where it is nobody's."""
+    return [row["tenant"] for row in await session.fetch(queries.find_tenant, domain=domain)]
 
 
 def _domain(row: asyncpg.Record) -> EmailDomain:

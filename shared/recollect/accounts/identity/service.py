@@ -25,7 +25,7 @@ from recollect.errors import (
 )
 from recollect.peppers import found_under, others_of
 from recollect.platform.db import Database
-from recollect.platform.transactions import Transaction
+from recollect.platform.transactions import Session, Transaction
 from recollect.printable import controls
 from recollect.times import storable
 
@@ -222,8 +222,11 @@ def _no_key() -> NotFound:
 async def _find(db: Database, secret: str, pepper: bytes) -> KeyRecord | None:
     if not model.is_well_formed(secret):
         return None
-    async with db.system() as session:
+
+    async def asked(session: Session) -> KeyRecord | None:
         return await found_under(pepper, lambda each: store.find_key(session, model.hash_secret(secret, each)))
+
+    return await db.found(secret, asked, held_as=lambda: model.hash_secret(secret, pepper))
 
 
 async def _hash_anew(db: Database, record: KeyRecord, secret: str, pepper: bytes) -> None:

@@ -20,8 +20,9 @@ MAX_OWN_IDENTITIES = 200
 
 async def list_own_identities(db: Database, person_id: UUID) -> list[OwnIdentity]:
     """What a person who has signed in is at providers, in all their tenants."""
-    async with db.personal(person_id) as session:
-        return await store.list_own_identities(session, most=MAX_OWN_IDENTITIES)
+    return await db.joined(
+        lambda session: store.list_own_identities(session, most=MAX_OWN_IDENTITIES), person_id=person_id
+    )
 
 
 async def disconnect(db: Database, person: PersonSession, provider_id: UUID, *, address: str | None = None) -> None:
@@ -32,8 +33,11 @@ async def disconnect(db: Database, person: PersonSession, provider_id: UUID, *, 
     """
     if person.confined_to is not None:
         raise Forbidden("You signed in by an organisation's provider. Sign in otherwise to disconnect it.")
-    for each in await list_own_identities(db, person.person_id):
+    found = await list_own_identities(db, person.person_id)
+    for each in found:
         if each.provider_id == provider_id:
+            if db.is_several and not (_others(found, each) or await _has_own_way(db, person)):
+                raise _last_way()
             await _disconnect(db, person, each, address)
             return
     raise _not_connected()
@@ -46,23 +50,34 @@ async def _disconnect(db: Database, person: PersonSession, identity: OwnIdentity
     async with db.transaction(caller) as tx:
         await store.act_as_person(tx, person.person_id)
         await store.lock_person(tx, person.person_id)
-        others = [
-            each
-            for each in await store.list_own_identities(tx, most=MAX_OWN_IDENTITIES)
-            if each.enabled and each.provider_id != identity.provider_id
-        ]
         if not (
-            others
+            db.is_several  # Then the other ways are in several cells, and were looked at before.
+            or _others(await store.list_own_identities(tx, most=MAX_OWN_IDENTITIES), identity)
             or await passkeys.has_any(tx, person.person_id)
             or await people.has_password(tx, person.email, person.person_id)
         ):
-            raise Conflict(
-                "This is the only way by which you sign in. Add a passkey first.", code=ErrorCode.LAST_SIGN_IN
-            )
+            raise _last_way()
         if not await store.delete_identity(tx, identity.provider_id, person.person_id):
             raise _not_connected()
         provider = named("identity_provider", identity.provider_id)
         await audit.record(tx, Action.IDENTITY_DISCONNECTED, named("person", person.person_id), provider)
+
+
+async def _has_own_way(db: Database, person: PersonSession) -> bool:
+    """Whether a person signs in by a passkey or a password, which are at home."""
+    async with db.personal(person.person_id) as session:
+        return await passkeys.has_any(session, person.person_id) or await people.has_password(
+            session, person.email, person.person_id
+        )
+
+
+def _others(identities: list[OwnIdentity], identity: OwnIdentity) -> list[OwnIdentity]:
+    """Those by which a person can sign in when this one is gone."""
+    return [each for each in identities if each.enabled and each.provider_id != identity.provider_id]
+
+
+def _last_way() -> Conflict:
+    return Conflict("This is the only way by which you sign in. Add a passkey first.", code=ErrorCode.LAST_SIGN_IN)
 
 
 def _not_connected() -> NotFound:

@@ -115,8 +115,7 @@ async def offered(db: Database, slugs: Sequence[str]) -> list[OfferedProvider]:
     """The providers of these tenants, of which none may be there, as a page offers them."""
     if not slugs:
         return []
-    async with db.system() as session:
-        return await store.find_offered(session, slugs)
+    return await db.joined(lambda session: store.find_offered(session, slugs))
 
 
 async def begin(
@@ -146,8 +145,8 @@ async def finish(
 
     `signed_in`: who is in this browser already, whom it must be who connects the provider.
     """
-    async with db.system() as session:
-        tenant_id = await store.find_sign_in(session, journey.secrets.hash)
+    state = journey.secrets.hash
+    tenant_id = await db.found(state.hex(), lambda session: store.find_sign_in(session, state))
     if tenant_id is None:
         raise SignInRefused(OVER)
     caller = _at_work(tenant_id)

@@ -16,12 +16,14 @@ from recollect.accounts.members.model import (
     require_may_give,
     subject_of,
 )
+from recollect.accounts.members.store import InvitationRecord
+from recollect.accounts.people import service as people
 from recollect.accounts.people.model import Person, PersonSession, normalized_email
 from recollect.caller import Caller, Check, Role, Scope, unconditional
 from recollect.errors import Conflict, ErrorCode, Forbidden, NotFound
 from recollect.peppers import found_under
 from recollect.platform.db import Database
-from recollect.platform.transactions import Transaction
+from recollect.platform.transactions import Session, Transaction
 
 INVITATION_LIFETIME = timedelta(days=7)
 MAX_SECRET = 100
@@ -120,8 +122,11 @@ async def open_invitation(db: Database, secret: str, *, pepper: bytes) -> OpenIn
     """What an invitation that holds says. Raises NotFound, alike for every reason why it does not."""
     record = None
     if secret and len(secret) <= MAX_SECRET:
-        async with db.system() as session:
-            record = await found_under(pepper, lambda each: store.find_invitation(session, hash_secret(secret, each)))
+
+        async def asked(session: Session) -> InvitationRecord | None:
+            return await found_under(pepper, lambda each: store.find_invitation(session, hash_secret(secret, each)))
+
+        record = await db.found(secret, asked, held_as=lambda: hash_secret(secret, pepper))
     if (
         record is None
         or record.tenant_status != "active"
@@ -149,6 +154,8 @@ async def join(
         raise Forbidden("You signed in by an organisation's provider, which is good for that organisation only.")
     person_id = person.id if isinstance(person, Person) else person.person_id
     async with db.transaction(_joining(invitation, person_id, address)) as tx:
+        if not tx.at_home:
+            await people.copy_person(tx, person_id, person.email, person.name)
         await _accept(tx, invitation.id, person_id)
 
 

@@ -9,6 +9,14 @@ VALUES (:person_id, :email, :name, :password_hash)
 ON CONFLICT (email) WHERE provider_tenant_id IS NULL DO NOTHING
 RETURNING id, email, name, created_at;
 
+-- name: act_as_person
+-- Until this transaction ends, the rows of this person may be written as well.
+SELECT set_config('recollect.person_id', :person_id::uuid::text, true);
+
+-- name: copy_person
+-- Who somebody is whose account is in another cell; nothing where that is stored.
+INSERT INTO people (id, email, name) VALUES (:person_id, :email, :name) ON CONFLICT DO NOTHING;
+
 -- name: set_password
 -- Another password.
 UPDATE people SET password_hash = :password_hash WHERE id = :person_id;

@@ -77,13 +77,15 @@ async def reset_password(
     """
     await passwords.require_strong(password, (reset.email, reset.name), breached)
     password_hash = await passwords.hash_password(password)
+    changed = acts.Act(Action.PASSWORD_CHANGED, address)
     async with db.personal(reset.person_id) as session:
         if not await store.use_reset(session, reset.person_id, reset.id):
             raise _void()
         await store.forget_resets(session, reset.person_id, kept=0)
         await store.set_password(session, reset.person_id, password_hash)
         await store.revoke_sessions(session, reset.person_id)
-        await acts.record(session, reset.person_id, Action.PASSWORD_CHANGED, address)
+        await acts.record(session, reset.person_id, changed)
+    await acts.end_sessions_elsewhere(db, reset.person_id, changed)
 
 
 def reset_letter(email: str, link: str) -> Letter:

@@ -23,11 +23,12 @@ from recollect.accounts.people.model import (
     normalized_email,
     person_name,
 )
+from recollect.accounts.people.store import SessionRecord
 from recollect.errors import Conflict, ErrorCode, Forbidden, InvalidInput, NotFound, Unauthenticated
 from recollect.ids import new_id
 from recollect.peppers import found_under
 from recollect.platform.db import Database
-from recollect.platform.transactions import Session
+from recollect.platform.transactions import Session, Transaction
 from recollect.printable import printable
 
 SESSION_LIFETIME = timedelta(days=30)
@@ -87,7 +88,8 @@ async def begin_session(
     """Begin a session of somebody who has shown who they are, to us or (`confinement`) to a tenant's provider."""
     secret, expires_at = secrets.token_urlsafe(32), datetime.now(UTC) + SESSION_LIFETIME
     shown = Browser(printable(browser.user_agent[:MAX_USER_AGENT]), browser.address)
-    async with db.personal(person_id) as session:
+    within = confinement.tenant_id if confinement else None
+    async with db.personal(person_id, within=within) as session:
         session_id = await store.insert_session(
             session,
             person_id,
@@ -96,8 +98,9 @@ async def begin_session(
             browser=shown,
             confinement=confinement,
         )
-        objects, within = (named("session", session_id),), confinement.tenant_id if confinement else None
-        await acts.record(session, person_id, Action.SESSION_STARTED, browser.address, *objects, within=within)
+        started = acts.Act(Action.SESSION_STARTED, browser.address, (named("session", session_id),))
+        await acts.record(session, person_id, started, within=within)
+    await acts.record_elsewhere(db, person_id, started, within=within)
     return IssuedSession(session_id, person_id, secret, expires_at)
 
 
@@ -114,23 +117,28 @@ async def note_refused_sign_in(db: Database, email: str, browser: Browser) -> No
         found = await store.find_credentials(session, email)
     if found is None:
         return
+    refused = acts.Act(Action.SESSION_REFUSED, browser.address, actor=UNKNOWN)
     async with db.personal(found.id) as session:
-        await acts.record(session, found.id, Action.SESSION_REFUSED, browser.address, actor=UNKNOWN)
+        await acts.record(session, found.id, refused)
+    await acts.record_elsewhere(db, found.id, refused)
 
 
 async def session_of(db: Database, secret: str, *, pepper: bytes) -> PersonSession | None:
     """Who is signed in with this secret; None where it does not hold, or holds no more."""
     if not secret or len(secret) > MAX_SECRET:
         return None
-    async with db.system() as session:
-        record = await found_under(pepper, lambda each: store.find_session(session, hash_secret(secret, each)))
+
+    async def asked(session: Session) -> SessionRecord | None:
+        return await found_under(pepper, lambda each: store.find_session(session, hash_secret(secret, each)))
+
+    record = await db.found(secret, asked)
     now = datetime.now(UTC)
     if record is None or record.revoked_at is not None:
         return None
     if record.expires_at <= now or record.last_used_at <= now - IDLE_LIFETIME:
         return None
     if record.last_used_at < now - TOUCH_EVERY:
-        async with db.personal(record.person_id) as session:
+        async with db.personal(record.person_id, within=record.confined_to) as session:
             await store.touch_session(session, record.person_id, record.id, now)
     return PersonSession(
         record.id,
@@ -149,8 +157,15 @@ async def list_sessions(db: Database, person_id: UUID, *, within: UUID | None) -
 
     `within`: to what the session is confined that asks; it sees those that are confined to the same.
     """
-    async with db.personal(person_id) as session:
+
+    async def asked(session: Session) -> list[ListedSession]:
         return await store.list_sessions(session, person_id, within=within, limit=MAX_SESSIONS)
+
+    if within is None:
+        found = await db.joined(asked, person_id=person_id)
+        return sorted(found, key=lambda each: each.last_used_at, reverse=True)[:MAX_SESSIONS]
+    async with db.personal(person_id, within=within) as session:
+        return await asked(session)
 
 
 async def end_session(
@@ -160,12 +175,21 @@ async def end_session(
 
     `within` as above; `address`: where they are. Raises NotFound.
     """
-    async with db.personal(person_id) as session:
+    act = acts.Act(Action.SESSION_ENDED, address, (named("session", session_id),))
+
+    async def asked(session: Session) -> ListedSession | None:
         ended = await store.revoke_session(session, person_id, session_id, within=within)
-        if ended is None:
-            raise NotFound("There is no such session.", code=ErrorCode.SESSION_NOT_FOUND)
-        objects = (named("session", session_id),)
-        await acts.record(session, person_id, Action.SESSION_ENDED, address, *objects, within=within)
+        if ended is not None:
+            await acts.record(session, person_id, act, within=within)
+        return ended
+
+    if within is None:
+        ended = await db.found(str(session_id), asked, person_id=person_id)
+    else:
+        async with db.personal(person_id, within=within) as session:
+            ended = await asked(session)
+    if ended is None:
+        raise NotFound("There is no such session.", code=ErrorCode.SESSION_NOT_FOUND)
     return ended
 
 
@@ -190,10 +214,12 @@ async def change_password(
         raise InvalidInput("This is not the password of now", path="old_password")
     await passwords.require_strong(new, (signed_in.email, signed_in.name), breached)
     password_hash = await passwords.hash_password(new)
+    changed = acts.Act(Action.PASSWORD_CHANGED, address)
     async with db.personal(signed_in.person_id) as session:
         await store.set_password(session, signed_in.person_id, password_hash)
         await store.revoke_other_sessions(session, signed_in.person_id, kept=signed_in.id)
-        await acts.record(session, signed_in.person_id, Action.PASSWORD_CHANGED, address)
+        await acts.record(session, signed_in.person_id, changed)
+    await acts.end_sessions_elsewhere(db, signed_in.person_id, changed)
 
 
 async def require_own_password(db: Database, signed_in: PersonSession, password: str) -> None:
@@ -214,6 +240,27 @@ async def has_password(session: Session, email: str, person_id: UUID) -> bool:
 
 async def list_memberships(db: Database, person_id: UUID, *, within: UUID | None) -> list[Membership]:
     """The tenants of which a person is a member, by slug; the one only to which a session is confined (`within`)."""
-    async with db.personal(person_id) as session:
-        found = await store.list_memberships(session)
-    return [each for each in found if within in (None, each.tenant_id)]
+    if within is None:
+        found = await db.joined(store.list_memberships, person_id=person_id)
+        return sorted(found, key=lambda each: each.tenant)
+    async with db.personal(person_id, within=within) as session:
+        return [each for each in await store.list_memberships(session) if each.tenant_id == within]
+
+
+async def find_membership(db: Database, person_id: UUID, tenant: str, *, within: UUID | None) -> Membership | None:
+    """The membership of a person in the tenant of that slug, or None; `within` as above. Raises Unavailable."""
+
+    async def asked(session: Session) -> Membership | None:
+        return next((each for each in await store.list_memberships(session) if each.tenant == tenant), None)
+
+    if within is None:
+        return await db.found(f"member {tenant}", asked, person_id=person_id)
+    async with db.personal(person_id, within=within) as session:
+        found = await asked(session)
+    return found if found is not None and found.tenant_id == within else None
+
+
+async def copy_person(tx: Transaction, person_id: UUID, email: str, name: str) -> None:
+    """Have a person in the cell of this tenant as well, so that its members refer to them; never with a password."""
+    await store.act_as_person(tx, person_id)
+    await store.copy_person(tx, person_id, email=email, name=name)

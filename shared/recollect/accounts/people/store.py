@@ -8,7 +8,7 @@ from recollect.accounts.people.model import Browser, Confinement, Credentials, L
 from recollect.caller import Role
 from recollect.ids import new_id
 from recollect.platform.sql import Queries
-from recollect.platform.transactions import Session
+from recollect.platform.transactions import Session, Transaction
 
 queries = Queries(__package__)
 
@@ -53,6 +53,16 @@ async def insert_person(
         queries.insert_person, person_id=person_id, email=email, name=name, password_hash=password_hash
     )
     return Person(**row) if row else None
+
+
+async def act_as_person(tx: Transaction, person_id: UUID) -> None:
+    """Until the transaction ends, the rows of this person may be written as well."""
+    await tx.execute(queries.act_as_person, person_id=person_id)
+
+
+async def copy_person(tx: Transaction, person_id: UUID, *, email: str, name: str) -> None:
+    """Store who somebody is whose account is at home; nothing where that is stored."""
+    await tx.execute(queries.copy_person, person_id=person_id, email=email, name=name)
 
 
 async def set_password(session: Session, person_id: UUID, password_hash: str) -> None:

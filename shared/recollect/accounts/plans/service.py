@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from recollect.accounts.operator_log import service as operator_log
 from recollect.accounts.operator_log.model import OperatorAction
 from recollect.accounts.plans import store
-from recollect.accounts.plans.model import Plan, checked_limits
+from recollect.accounts.plans.model import LIMITS, Plan, checked_limits
 from recollect.errors import NotFound
 from recollect.platform.operator_sessions import Operator
 
@@ -25,6 +25,13 @@ async def set_plan(operator: Operator, name: str, limits: Mapping[str, int | Non
         plan = await store.set_plan(operator, name, checked)
         await operator_log.record(operator, OperatorAction.PLAN_SET, f"plan:{name}", limits=checked)
     return plan
+
+
+async def share_plan(home: Operator, operator: Operator, name: str) -> None:
+    """Have another cell know a plan as home does. Raises NotFound."""
+    await require_plan(home, name)
+    limits = {limit: getattr(plan, limit) for plan in await list_plans(home) if plan.name == name for limit in LIMITS}
+    await store.set_plan(operator, name, limits)
 
 
 async def require_plan(operator: Operator, name: str) -> None:

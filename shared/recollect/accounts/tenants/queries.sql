@@ -21,14 +21,14 @@ SELECT -- include: tenant
 FROM tenant;
 
 -- name: find_tenant
--- The tenant of that slug.
+-- The tenant of that slug that is here.
 SELECT -- include: tenant
-FROM tenants WHERE slug = :slug;
+FROM tenants WHERE slug = :slug AND place IN ('here', 'leaving');
 
 -- name: list_tenants
--- Tenants after a slug, by slug; at most :limit.
+-- Tenants that are here, after a slug, by slug as its bytes, so that all cells have one order; at most :limit.
 SELECT -- include: tenant
-FROM tenants WHERE slug > :after ORDER BY slug LIMIT :limit;
+FROM tenants WHERE slug COLLATE "C" > :after AND place IN ('here', 'leaving') ORDER BY slug COLLATE "C" LIMIT :limit;
 
 -- name: own_tenant
 -- The tenant of the caller.
@@ -49,9 +49,9 @@ RETURNING -- include: tenant
 ;
 
 -- name: lock_tenant
--- The tenant of that slug, which no operator changes until this transaction ends.
+-- The tenant of that slug that is here, which no operator changes until this transaction ends.
 SELECT -- include: tenant
-FROM tenants WHERE slug = :slug FOR NO KEY UPDATE;
+FROM tenants WHERE slug = :slug AND place IN ('here', 'leaving') FOR NO KEY UPDATE;
 
 -- name: lock_writes
 -- Wait for writes of the tenant that are about to commit; none does until this transaction ends.

@@ -1,6 +1,7 @@
 """Use cases of tenants: operators create, list, suspend and resume them; a tenant reads and changes itself."""
 
 from datetime import timedelta
+from uuid import UUID
 
 from recollect.accounts.audit import service as audit
 from recollect.accounts.audit.model import Action, changed_fields, named
@@ -24,12 +25,14 @@ from recollect.platform.operator_sessions import Operator
 from recollect.platform.transactions import Session, Transaction
 
 
-async def create_tenant(operator: Operator, slug: str, name: str, *, plan: str = UNLIMITED) -> Tenant:
+async def create_tenant(
+    operator: Operator, slug: str, name: str, *, plan: str = UNLIMITED, tenant_id: UUID | None = None
+) -> Tenant:
     """Make a tenant with its graph `default`; raises Conflict if the slug is taken, NotFound for the plan.
 
-    Inside of a transaction it is part of that one.
+    Inside of a transaction it is part of that one. `tenant_id` None gives it a new id.
     """
-    name, tenant_id = tenant_name(name), new_id()
+    name, tenant_id = tenant_name(name), tenant_id or new_id()
     await plans.require_plan(operator, plan)
     async with operator.transaction():
         await operator.enter(tenant_id)

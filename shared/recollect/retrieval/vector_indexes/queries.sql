@@ -50,14 +50,15 @@ CROSS JOIN LATERAL (
 ) AS p;
 
 -- name: list_noted
--- Graphs that search by an index.
+-- Graphs that search by an index, of tenants that have not left this cell.
 SELECT i.tenant_id, i.graph_id, i.vector_model AS model, i.vector_dimensions AS dimensions
 FROM graph_indexes i
-WHERE i.vector_model IS NOT NULL;
+JOIN tenants t ON t.id = i.tenant_id
+WHERE i.vector_model IS NOT NULL AND t.place <> 'departed';
 
 -- name: find_large
 -- The graphs with the most memories, :min_memories or more, of tenants in good standing, with the number of the part that
--- holds their vectors: at most :limit of each part.
+-- holds their vectors: at most :limit of each part. Those of a tenant that is arriving, too: it is to be searched here soon.
 SELECT r.tenant_id, r.graph_id, r.partition
 FROM (
     SELECT h.tenant_id, h.graph_id, t.partition, h.entities + h.facts + h.observations AS memories,
@@ -71,7 +72,7 @@ FROM (
         CROSS JOIN LATERAL (
             -- include: placed
         ) AS p
-        WHERE t.status = 'active' AND t.id IN (
+        WHERE t.status = 'active' AND t.place <> 'departed' AND t.id IN (
             SELECT tenant_id FROM graph_heads WHERE entities + facts + observations >= :min_memories
         )
     ) AS t ON t.id = h.tenant_id
@@ -92,6 +93,11 @@ CROSS JOIN LATERAL (
 WHERE i.tenant_id = :tenant_id AND i.graph_id = :graph_id;
 
 -- name: note_index
--- Let a graph's searches use its index (:model of :dimensions), or none; every cached search of it is void then.
-UPDATE graph_indexes SET vector_model = :model, vector_dimensions = :dimensions, index_epoch = index_epoch + 1
-WHERE tenant_id = :tenant_id AND graph_id = :graph_id;
+-- Let a graph's searches use its index (:model of :dimensions), or none; every cached search of it is void then. Not while
+-- its tenant moves: then the rows of two cells are to be equal.
+WITH served AS MATERIALIZED (
+    SELECT id FROM tenants WHERE id = :tenant_id AND place = 'here' FOR SHARE
+)
+UPDATE graph_indexes i SET vector_model = :model, vector_dimensions = :dimensions, index_epoch = i.index_epoch + 1
+FROM served
+WHERE i.tenant_id = served.id AND i.graph_id = :graph_id;

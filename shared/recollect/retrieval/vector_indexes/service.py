@@ -1,10 +1,14 @@
 """Use cases of upkeep: a vector index for each graph that is large enough, and none else."""
 
 import asyncio
+from uuid import UUID
 
 from recollect.platform.operator_sessions import Operator
 from recollect.retrieval.vector_indexes import store
 from recollect.retrieval.vector_indexes.model import MAX_INDEXES, SHRUNK, VectorIndex, first_of_each_partition
+
+LOCK_PAUSE = 0.5
+"""How often whoever must see to the indexes asks whether nobody else does."""
 
 
 async def maintain_indexes(
@@ -22,6 +26,20 @@ async def maintain_indexes(
         wanted = await _needed_indexes(operator, from_memories)
         dropped = await _drop(operator, wanted)
         return dropped + await _build(operator, wanted, memory_mb, stopping or asyncio.Event())
+    finally:
+        await store.unlock(operator)
+
+
+async def build_noted(operator: Operator, tenant_id: UUID, *, memory_mb: int) -> list[str]:
+    """Build the indexes by which a tenant's graphs search and that are not there; what was done.
+
+    As where the tenant was copied here. Waits until nobody else sees to the indexes.
+    """
+    while not await store.try_lock(operator):  # noqa: ASYNC110 -- it is another process that holds it
+        await asyncio.sleep(LOCK_PAUSE)
+    try:
+        noted = [index for index in await store.list_noted(operator) if index.tenant_id == tenant_id]
+        return await _build(operator, noted, memory_mb, asyncio.Event())
     finally:
         await store.unlock(operator)
 

@@ -43,7 +43,7 @@ from recollect.caller import ROLE_SCOPES, Caller, Rates
 from recollect.errors import ErrorCode, NotFound, TenantSuspended, Unauthenticated
 from recollect.peppers import found_under
 from recollect.platform.db import Database
-from recollect.platform.transactions import Transaction
+from recollect.platform.transactions import Session, Transaction
 
 REUSE, CLIENT, LIMIT = "reuse", "client", "limit"
 """Who revoked a grant, where it was neither a person nor a key."""
@@ -85,8 +85,11 @@ async def find_tenant(db: Database, secret: str, *, pepper: bytes) -> UUID | Non
     """Whose a code or token is; None for what is none, or of nobody."""
     if kind_of(secret) not in (CODE, ACCESS, REFRESH):
         return None
-    async with db.system() as session:
+
+    async def asked(session: Session) -> UUID | None:
         return await found_under(pepper, lambda each: store.find_tenant(session, hash_secret(secret, each)))
+
+    return await db.found(secret, asked, held_as=lambda: hash_secret(secret, pepper))
 
 
 async def present_code(tx: Transaction, code: str, client_id: str, *, pepper: bytes) -> PresentedCode | None:
@@ -147,8 +150,11 @@ async def authenticate(db: Database, secret: str, *, resource: str | None, peppe
 
     Raises Unauthenticated, alike for every reason, or Unavailable.
     """
-    async with db.system() as session:
-        record = await found_under(pepper, lambda each: store.find_access_token(session, hash_secret(secret, each)))
+
+    async def asked(session: Session) -> AccessRecord | None:
+        return await found_under(pepper, lambda each: store.find_access_token(session, hash_secret(secret, each)))
+
+    record = await db.found(secret, asked, held_as=lambda: hash_secret(secret, pepper))
     if record is None or record.revoked_at is not None or record.expires_at <= datetime.now(UTC):
         raise Unauthenticated(REFUSAL)
     if record.resource != resource:
@@ -197,9 +203,15 @@ async def list_own_grants(db: Database, person_id: UUID, *, within: UUID | None)
 
     In all their tenants, or in the one to which their session is confined (`within`).
     """
-    async with db.personal(person_id) as session:
-        found = await store.list_own_grants(session, most=MAX_OWN_GRANTS)
-    return [each for each in found if within in (None, each.tenant_id)]
+
+    async def asked(session: Session) -> list[OwnGrant]:
+        return await store.list_own_grants(session, most=MAX_OWN_GRANTS)
+
+    if within is None:
+        found = await db.joined(asked, person_id=person_id)
+        return sorted(found, key=lambda each: each.last_used_at or each.created_at, reverse=True)[:MAX_OWN_GRANTS]
+    async with db.personal(person_id, within=within) as session:
+        return [each for each in await asked(session) if each.tenant_id == within]
 
 
 async def end_own_grant(db: Database, person_id: UUID, grant_id: UUID, *, within: UUID | None) -> None:

@@ -102,16 +102,15 @@ async def delete_issuer(tx: Transaction, issuer_id: UUID) -> None:
 
 async def trusted_addresses(db: Database, tenant: str) -> list[str]:
     """The issuers of whose tokens the tenant of this slug accepts some, beside ours; none where there is none."""
-    async with db.system() as session:
-        return await store.list_addresses(session, tenant)
+    return await db.joined(lambda session: store.list_addresses(session, tenant))
 
 
 async def authenticate(db: Database, issuers: Issuers, presented: PresentedToken) -> Caller:
     """The Caller that a token of a trusted issuer stands for. Raises Unauthenticated, alike for every reason."""
     try:
         address = _said_issuer(presented.secret)
-        async with db.system() as session:
-            record = await store.find_issuer(session, presented.tenant, address)
+        by = f"issuer {presented.tenant} {address}"
+        record = await db.found(by, lambda session: store.find_issuer(session, presented.tenant, address))
         if record is None:
             raise NotTrusted(REFUSAL)
         verified = await issuers.verified(record.tenant_id, record.issuer, presented.secret, record.algorithm)

@@ -1,0 +1,104 @@
+"""The cells as the operator API reaches them: an operator's connection in the cell that what is asked is about."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import TypeVar
+from uuid import UUID
+
+from recollect.errors import InvalidInput
+from recollect.ids import new_id
+from recollect.platform.directory import service as directory
+from recollect.platform.operator_sessions import Operator
+from recollect.settings import Settings
+from recollect.settings.cells import HOME
+from recollect_operator.database import OperatorDatabase
+from recollect_operator.identity import OperatorIdentity
+
+T = TypeVar("T")
+
+
+class OperatorCells:
+    """A pool of operators' connections for each cell, home first."""
+
+    def __init__(self, databases: Mapping[str, OperatorDatabase]) -> None:
+        self._databases = databases
+
+    @classmethod
+    @asynccontextmanager
+    async def connect(
+        cls, settings: Settings, role: str, url_of: Callable[[Settings], str]
+    ) -> AsyncIterator["OperatorCells"]:
+        """Pools that connect when they are first used; `url_of` tells a cell's address from its settings."""
+        async with AsyncExitStack() as stack:
+            databases = {}
+            for name in settings.cell_names:
+                its = settings.of_cell(name)
+                opening = OperatorDatabase.connect(url_of(its), role, its, cell=name)
+                databases[name] = await stack.enter_async_context(opening)
+            yield cls(databases)
+
+    @property
+    def home(self) -> OperatorDatabase:
+        """The cell that has the operators' keys and the directory."""
+        return self._databases[HOME]
+
+    @property
+    def names(self) -> list[str]:
+        """Every cell, home first."""
+        return list(self._databases)
+
+    def at(self, cell: str) -> OperatorDatabase:
+        """One cell. Raises InvalidInput."""
+        if cell not in self._databases:
+            raise InvalidInput(f"There is no cell {cell!r}: there are {', '.join(self.names)}", path="cell")
+        return self._databases[cell]
+
+    async def cell_of(self, *, slug: str | None = None, tenant_id: UUID | None = None) -> str:
+        """Where a tenant is; home where the directory does not name it, or there is one cell."""
+        if len(self._databases) == 1:
+            return HOME
+        async with self.home.session() as operator:
+            return await directory.find_cell(operator, slug=slug, tenant_id=tenant_id)
+
+    async def each(self, who: OperatorIdentity, ask: Callable[[Operator], Awaitable[T]]) -> dict[str, T]:
+        """What every cell answers, by name. Raises Unavailable where one is away."""
+
+        async def asked(name: str) -> T:
+            async with self._databases[name].session(who) as operator:
+                return await ask(operator)
+
+        return dict(zip(self.names, await asyncio.gather(*map(asked, self.names)), strict=True))
+
+    @asynccontextmanager
+    async def claimed(self, slug: str, cell: str) -> AsyncIterator[UUID]:
+        """The id of a tenant that is made inside, with this slug, which no tenant of any cell has.
+
+        With one cell nothing is claimed: there the slug is unique. Raises Conflict.
+        """
+        tenant_id = new_id()
+        if len(self._databases) == 1:
+            yield tenant_id
+            return
+        self.at(cell)
+        await self._free(slug)
+        async with self.home.session() as operator:
+            await directory.claim_slug(operator, tenant_id, slug, cell)
+        try:
+            yield tenant_id
+        except Exception:
+            async with self.home.session() as operator:
+                await directory.release_slug(operator, tenant_id)
+            raise
+
+    async def _free(self, slug: str) -> None:
+        """Forget what the directory says of a tenant that its cell does not have: it was erased, or never made."""
+        async with self.home.session() as operator:
+            entry = await directory.find_settled(operator, slug)
+        if entry is None:
+            return
+        async with self.at(entry.cell).session() as operator:
+            if await directory.has_tenant(operator, entry.id):
+                return
+        async with self.home.session() as operator:
+            await directory.release_slug(operator, entry.id)

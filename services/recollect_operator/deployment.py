@@ -1,0 +1,44 @@
+"""/operator/v1/cells: the PostgreSQL clusters of the deployment."""
+
+from typing import Any
+
+from litestar import Controller, Request, get
+from litestar.datastructures import State
+
+from recollect.errors import Unavailable
+from recollect.platform.directory import service as directory
+from recollect.platform.operator_sessions import Operator
+from recollect_gateway.errors import RESPONSES
+from recollect_gateway.management.pages import Page
+from recollect_operator.cells import OperatorCells
+from recollect_operator.identity import OperatorIdentity
+from recollect_operator.shapes import CellBody
+
+AnyRequest = Request[OperatorIdentity, Any, State]
+
+
+class CellController(Controller):
+    """The cells of the deployment."""
+
+    path = "/cells"
+    tags = ("cells",)
+
+    @get("/", responses=RESPONSES, summary="List cells")
+    async def list_cells(self, request: AnyRequest, state: State) -> Page[CellBody]:
+        """Every cell, home first, on one page: what is in it, whether it answers, and what migrations it lacks."""
+        cells: OperatorCells = state.cells
+        return Page([await _told(cells, name, request.user) for name in cells.names], None)
+
+
+async def _told(cells: OperatorCells, name: str, who: OperatorIdentity) -> CellBody:
+    try:
+        async with cells.at(name).session(who) as operator:
+            return await _measured(operator)
+    except Unavailable:
+        return CellBody(name, False, None, None, [])
+
+
+async def _measured(operator: Operator) -> CellBody:
+    lacks = await directory.missing_migrations(operator)
+    size = await directory.measure_cell(operator)
+    return CellBody(operator.cell, True, size.tenants, size.bytes, lacks)

@@ -1,0 +1,196 @@
+"""A move of a tenant: its steps, what two cells are compared by, and the statements that take no parameters."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from decimal import Decimal
+from enum import StrEnum
+from uuid import UUID
+
+from recollect.platform.sql import Query
+
+HOLD_SECONDS = 30.0
+"""How long a tenant's writes are refused at most, from when they are held until the tenant is in its new cell."""
+
+ROWS_AT_ONCE = 10_000
+"""Rows that one statement erases, which takes a second or two."""
+
+SLOTS = 3
+"""Replication slots that a move takes of its source: its own, and one for each of two tables that are copied."""
+
+WORKERS = 2
+"""Processes of the target: one that follows, and one that copies a table; it takes another one where there is."""
+
+NEARLY_THERE = 16_000_000
+"""Bytes of the log that the target may be behind when the writes are held: PostgreSQL sends them in about a second."""
+
+
+class Step(StrEnum):
+    """What is being done, or was when it was interrupted."""
+
+    PREPARE = "prepare"
+    COPY = "copy"
+    HOLD = "hold"
+    CHECK = "check"
+    SWITCH = "switch"
+    CLEAN = "clean"
+    UNDO = "undo"
+
+
+class Place(StrEnum):
+    """What a cell says of a tenant of which it has rows."""
+
+    HERE = "here"
+    LEAVING = "leaving"
+    ARRIVING = "arriving"
+    DEPARTED = "departed"
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A cell as whoever moves a tenant reaches it, by a login that owns the tables and may replicate.
+
+    `address_for_cells`: where the other cells' servers reach it, in the same form.
+    """
+
+    name: str
+    url: str
+    address_for_cells: str
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A move that is under way. `id` and `slug` are the tenant's; `source` and `target` are names of cells."""
+
+    id: UUID
+    slug: str
+    source: str
+    target: str
+    step: str
+    began_at: datetime
+    step_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class MoveOptions:
+    """`hold`: how long writes are refused at most. `keep_source`: the rows stay in the source, until told otherwise."""
+
+    hold: timedelta = timedelta(seconds=HOLD_SECONDS)
+    keep_source: bool = False
+    index_memory_mb: int = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """What a tenant has in one table: rows, and a sum that differs where any of them does."""
+
+    name: str
+    total: int
+    digest: Decimal | None
+
+
+@dataclass(frozen=True, slots=True)
+class Copying:
+    """How far the target is: tables copied, of how many; errors that made it begin anew; whether it is at work."""
+
+    ready: int
+    tables: int
+    errors: int
+    enabled: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """The source's log for this move: the bytes that the target lacks, and whether PostgreSQL still has them."""
+
+    behind: int
+    lost: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """What a server says of itself, as far as a move needs it."""
+
+    wal_level: str
+    free_slots: int
+    free_senders: int
+    free_workers: int
+    may_replicate: bool
+    may_subscribe: bool
+    may_publish: bool
+    may_erase: bool
+    migrations: list[str]
+
+
+def lacking(move: Move, source: Server, target: Server) -> list[str]:
+    """What keeps these servers from doing this move; [] where nothing does."""
+    needs = [
+        (source.wal_level == "logical", f"wal_level of {move.source} is {source.wal_level}, not logical"),
+        (source.free_slots >= SLOTS, f"{move.source} has {source.free_slots} free replication slots, not {SLOTS}"),
+        (source.free_senders >= SLOTS, f"{move.source} has {source.free_senders} free WAL senders, not {SLOTS}"),
+        (
+            target.free_workers >= WORKERS,
+            f"{move.target} has {target.free_workers} free workers, not {WORKERS}",
+        ),
+        (source.may_replicate, f"the login at {move.source} may not replicate"),
+        (source.may_publish, f"the login at {move.source} may not publish the tables"),
+        (target.may_subscribe, f"the login at {move.target} may not subscribe"),
+        (source.may_erase, f"the login at {move.source} may not set session_replication_role"),
+        (target.may_erase, f"the login at {move.target} may not set session_replication_role"),
+        (source.migrations == target.migrations, f"{move.source} and {move.target} are not of one version"),
+    ]
+    return [told for given, told in needs if not given]
+
+
+def differences(source: Sequence[Contents], target: Sequence[Contents]) -> list[str]:
+    """The tables whose rows are not equal, each with how many rows there are in either; [] where all are."""
+    there: Mapping[str, Contents] = {contents.name: contents for contents in target}
+    nothing = Contents("", 0, None)
+    return [
+        f"{each.name} ({each.total} and {there.get(each.name, nothing).total} rows)"
+        for each in source
+        if there.get(each.name) != each
+    ] + [f"{name} (0 and {there[name].total} rows)" for name in sorted(there.keys() - {each.name for each in source})]
+
+
+def name_of(tenant_id: UUID) -> str:
+    """What publication, slot and subscription of a tenant's move are called, all three: 47 characters of 63."""
+    return f"recollect_move_{tenant_id.hex}"
+
+
+def create_publication(tenant_id: UUID, tables: Sequence[str]) -> Query:
+    """The DDL that publishes a tenant's rows of these tables, and no others; for the searched vectors by their root."""
+    rows = ", ".join(f"\"{table}\" WHERE (tenant_id = '{UUID(str(tenant_id))}')" for table in tables)
+    return Query(f"CREATE PUBLICATION {name_of(tenant_id)} FOR TABLE {rows} WITH (publish_via_partition_root = true)")
+
+
+def create_subscription(tenant_id: UUID, address: str) -> Query:
+    """The DDL that has a target copy and follow.
+
+    The slot is made before: on one server the two would wait for each other.
+    """
+    name, quoted = name_of(tenant_id), address.replace("'", "''")
+    return Query(
+        f"CREATE SUBSCRIPTION {name} CONNECTION '{quoted}' PUBLICATION {name} "
+        f"WITH (create_slot = false, slot_name = '{name}')"
+    )
+
+
+def stop_subscription(tenant_id: UUID) -> Query:
+    """The DDL that has a target follow no longer."""
+    return Query(f"ALTER SUBSCRIPTION {name_of(tenant_id)} DISABLE")
+
+
+def drop_subscription(tenant_id: UUID) -> tuple[Query, ...]:
+    """The DDL that forgets a subscription, whether or not the source can be reached: the slot goes by itself."""
+    name = name_of(tenant_id)
+    return (
+        stop_subscription(tenant_id),
+        Query(f"ALTER SUBSCRIPTION {name} SET (slot_name = NONE)"),
+        Query(f"DROP SUBSCRIPTION {name}"),
+    )
+
+
+def drop_publication(tenant_id: UUID) -> Query:
+    """The DDL that publishes a tenant's rows no longer."""
+    return Query(f"DROP PUBLICATION IF EXISTS {name_of(tenant_id)}")

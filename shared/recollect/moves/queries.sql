@@ -1,0 +1,181 @@
+-- fragment: move
+-- A move that is under way: Move.
+id, slug, source, target, step, began_at, step_at
+
+-- name: try_lock
+-- Be the only one who moves this tenant, until the connection ends.
+SELECT pg_try_advisory_lock(hashtextextended('recollect.move ' || :slug::text, 0)) AS held;
+
+-- name: insert_move
+-- Note that a tenant is about to be moved; no row where it is already.
+INSERT INTO tenant_moves (id, slug, source, target, step) VALUES (:id, :slug, :source, :target, 'prepare')
+ON CONFLICT (id) DO NOTHING
+RETURNING -- include: move
+;
+
+-- name: find_move
+-- The move of the tenant of that slug.
+SELECT -- include: move
+FROM tenant_moves WHERE slug = :slug;
+
+-- name: list_moves
+-- All moves, the oldest first.
+SELECT -- include: move
+FROM tenant_moves ORDER BY began_at, id;
+
+-- name: record_step
+-- Note which step comes next.
+UPDATE tenant_moves SET step = :step, step_at = clock_timestamp() WHERE id = :id;
+
+-- name: delete_move
+-- The move is over.
+DELETE FROM tenant_moves WHERE id = :id;
+
+-- name: set_cell
+-- Have the directory name another cell for a tenant; no row where it does already.
+INSERT INTO tenant_cells AS c (id, slug, cell) VALUES (:id, :slug, :cell)
+ON CONFLICT (id) DO UPDATE SET cell = EXCLUDED.cell, since = clock_timestamp() WHERE c.cell <> EXCLUDED.cell
+RETURNING id;
+
+-- name: find_tenant
+-- A tenant's id, what this cell says of it, and whether it is deleted.
+SELECT id, place, erase_at IS NOT NULL AS deleted FROM tenants WHERE slug = :slug;
+
+-- name: find_place
+-- What this cell says of a tenant.
+SELECT place FROM tenants WHERE id = :id;
+
+-- name: lock_writes
+-- Wait for writes of the tenant that are about to commit; none does until this transaction ends.
+SELECT lock_writes(:id, true);
+
+-- name: set_place
+-- Say something else of a tenant, where this cell says one of :among of it; whether it does now.
+UPDATE tenants SET place = :place WHERE id = :id AND place = ANY (:among::text[]) RETURNING id;
+
+-- name: read_tenant
+-- The tenant's own row, as JSON, without its place.
+SELECT to_jsonb(t) - 'place' AS tenant FROM tenants t WHERE t.id = :id;
+
+-- name: put_tenant
+-- The tenant's own row, from the source's, as one that is arriving; no row where this cell serves it already.
+INSERT INTO tenants AS t (id, slug, name, status, read_only, plan, retention_days, erase_at, created_at, place)
+SELECT r.id, r.slug, r.name, r.status, r.read_only, r.plan, r.retention_days, r.erase_at, r.created_at, 'arriving'
+FROM jsonb_populate_record(NULL::tenants, :tenant::jsonb) r
+ON CONFLICT (id) DO UPDATE SET slug = EXCLUDED.slug, name = EXCLUDED.name, status = EXCLUDED.status,
+    read_only = EXCLUDED.read_only, plan = EXCLUDED.plan, retention_days = EXCLUDED.retention_days,
+    erase_at = EXCLUDED.erase_at, created_at = EXCLUDED.created_at, place = EXCLUDED.place
+WHERE t.place = 'arriving'
+RETURNING id;
+
+-- name: read_plan
+-- The plan of a tenant, as JSON.
+SELECT to_jsonb(p) AS plan FROM plans p JOIN tenants t ON t.plan = p.name WHERE t.id = :id;
+
+-- name: put_plan
+-- A plan, where there is none of that name.
+INSERT INTO plans SELECT * FROM jsonb_populate_record(NULL::plans, :plan::jsonb) ON CONFLICT (name) DO NOTHING;
+
+-- name: list_members
+-- The ids of the people who are members of a tenant.
+SELECT person_id FROM members WHERE tenant_id = :id ORDER BY person_id;
+
+-- name: read_people
+-- People who sign in at home, as a JSON array, without their passwords.
+SELECT coalesce(jsonb_agg(to_jsonb(p) - 'password_hash'), '[]') AS people FROM people p
+WHERE p.id = ANY (:ids::uuid[]) AND p.provider_tenant_id IS NULL;
+
+-- name: read_own_people
+-- The people whom a tenant's own identity providers brought, as a JSON array.
+SELECT coalesce(jsonb_agg(to_jsonb(p)), '[]') AS people FROM people p WHERE p.provider_tenant_id = :id;
+
+-- name: put_people
+-- Copies of people, as they are now.
+INSERT INTO people AS p
+SELECT r.* FROM jsonb_populate_recordset(NULL::people, :people::jsonb) r
+ON CONFLICT (id) DO UPDATE SET email = EXCLUDED.email, name = EXCLUDED.name;
+
+-- name: read_sessions
+-- The sessions that a tenant's own identity providers began, as a JSON array.
+SELECT coalesce(jsonb_agg(to_jsonb(s)), '[]') AS sessions FROM sessions s WHERE s.confined_to = :id;
+
+-- name: put_sessions
+-- Sessions, as they are now.
+INSERT INTO sessions AS s
+SELECT r.* FROM jsonb_populate_recordset(NULL::sessions, :sessions::jsonb) r
+ON CONFLICT (id) DO UPDATE SET last_used_at = EXCLUDED.last_used_at, expires_at = EXCLUDED.expires_at,
+    revoked_at = EXCLUDED.revoked_at;
+
+-- name: delete_people
+-- Forget copies of people who are members of no tenant of this cell any more.
+DELETE FROM people p
+WHERE p.provider_tenant_id IS NULL AND NOT EXISTS (SELECT 1 FROM members m WHERE m.person_id = p.id);
+
+-- name: describe_server
+-- What a move needs to know of a server and of this login on it.
+SELECT current_setting('wal_level') AS wal_level,
+    current_setting('max_replication_slots')::int - (SELECT count(*) FROM pg_replication_slots)::int AS free_slots,
+    current_setting('max_wal_senders')::int
+        - (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'walsender')::int AS free_senders,
+    current_setting('max_logical_replication_workers')::int
+        - (SELECT count(*) FROM pg_stat_activity WHERE backend_type LIKE 'logical replication%worker')::int AS free_workers,
+    (SELECT rolsuper OR rolreplication FROM pg_roles WHERE rolname = current_user) AS may_replicate,
+    (SELECT rolsuper OR EXISTS (
+        SELECT 1 FROM pg_roles s WHERE s.rolname = 'pg_create_subscription' AND pg_has_role(s.oid, 'USAGE')
+    ) FROM pg_roles WHERE rolname = current_user) AND has_database_privilege(current_database(), 'CREATE')
+        AS may_subscribe,
+    has_parameter_privilege('session_replication_role', 'SET') AS may_erase,
+    pg_has_role('recollect_owner', 'USAGE') AND has_database_privilege(current_database(), 'CREATE') AS may_publish,
+    (SELECT array_agg(m.name ORDER BY m.name) FROM schema_migrations m) AS migrations;
+
+-- name: tables_of_tenants
+-- The tables whose rows say whose they are.
+SELECT tables_of_tenants() AS tables;
+
+-- name: digest_of_tenant
+-- How many rows of each table are a tenant's, and what they come to.
+SELECT name, total, digest FROM digest_of_tenant(:id);
+
+-- name: count_of_tenant
+-- How many rows of each table are a tenant's, as JSON.
+SELECT count_of_tenant(:id) AS counts;
+
+-- name: make_slot
+-- Keep the source's log for a target that will follow; where there is no such slot.
+SELECT pg_create_logical_replication_slot(:name, 'pgoutput') AS slot
+WHERE NOT EXISTS (SELECT 1 FROM pg_replication_slots WHERE slot_name = :name);
+
+-- name: drop_slot
+-- Keep the source's log no longer; raises an error while the target still reads it.
+SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE slot_name = :name;
+
+-- name: find_subscription
+-- Whether the target has this subscription.
+SELECT EXISTS (
+    SELECT 1 FROM pg_subscription s JOIN pg_database d ON d.oid = s.subdbid
+    WHERE s.subname = :name AND d.datname = current_database()
+) AS found;
+
+-- name: copying
+-- How far a target is.
+SELECT (SELECT count(*) FROM pg_subscription_rel r WHERE r.srsubid = s.oid AND r.srsubstate = 'r') AS ready,
+    (SELECT count(*) FROM pg_subscription_rel r WHERE r.srsubid = s.oid) AS tables,
+    coalesce((SELECT e.apply_error_count + e.sync_error_count FROM pg_stat_subscription_stats e WHERE e.subid = s.oid), 0)
+        AS errors,
+    s.subenabled AS enabled
+FROM pg_subscription s JOIN pg_database d ON d.oid = s.subdbid
+WHERE s.subname = :name AND d.datname = current_database();
+
+-- name: mark_log
+-- Write a mark to the source's log, after all that has committed; where it is.
+SELECT pg_logical_emit_message(true, 'recollect.move', '')::text AS at;
+
+-- name: log_of
+-- How far the target has confirmed the source's log, or has to go until :at; null :at is where the log ends now.
+SELECT greatest(0, pg_wal_lsn_diff(coalesce(:at::text::pg_lsn, pg_current_wal_lsn()), confirmed_flush_lsn))::bigint AS behind,
+    coalesce(wal_status = 'lost', false) AS lost
+FROM pg_replication_slots WHERE slot_name = :name;
+
+-- name: erase_moved_step
+-- Erase so many rows of a tenant that is not served here; whether none is left.
+SELECT erase_moved_step(:id, :rows) AS done;

@@ -1,0 +1,237 @@
+"""One function per query of `queries.sql`, on the connections of whoever moves a tenant: as the tables' owner."""
+
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
+import msgspec
+
+from recollect.moves.model import (
+    Contents,
+    Copying,
+    Log,
+    Move,
+    Place,
+    Server,
+    Step,
+    create_publication,
+    create_subscription,
+    drop_publication,
+    drop_subscription,
+    name_of,
+    stop_subscription,
+)
+from recollect.platform.operator_sessions import Operator
+from recollect.platform.sql import Queries
+
+queries = Queries(__package__)
+
+
+async def try_lock(home: Operator, slug: str) -> bool:
+    """Whether this connection is the only one that moves the tenant."""
+    held: bool = await home.fetchval(queries.try_lock, slug=slug)
+    return held
+
+
+async def insert_move(home: Operator, tenant_id: UUID, slug: str, *, source: str, target: str) -> Move | None:
+    """Note that a tenant is about to be moved; None where it is already."""
+    row = await home.fetchrow(queries.insert_move, id=tenant_id, slug=slug, source=source, target=target)
+    return Move(**row) if row else None
+
+
+async def find_move(home: Operator, slug: str) -> Move | None:
+    """The move of a tenant, or None."""
+    row = await home.fetchrow(queries.find_move, slug=slug)
+    return Move(**row) if row else None
+
+
+async def list_moves(home: Operator) -> list[Move]:
+    """All moves, the oldest first."""
+    return [Move(**row) for row in await home.fetch(queries.list_moves)]
+
+
+async def record_step(home: Operator, tenant_id: UUID, step: Step) -> None:
+    """Note which step comes next."""
+    await home.execute(queries.record_step, id=tenant_id, step=step)
+
+
+async def delete_move(home: Operator, tenant_id: UUID) -> None:
+    """The move is over."""
+    await home.execute(queries.delete_move, id=tenant_id)
+
+
+async def set_cell(home: Operator, tenant_id: UUID, slug: str, cell: str) -> bool:
+    """Have the directory name another cell; False where it does already."""
+    return await home.fetchval(queries.set_cell, id=tenant_id, slug=slug, cell=cell) is not None
+
+
+async def find_tenant(cell: Operator, slug: str) -> tuple[UUID, Place, bool] | None:
+    """A tenant's id, its place, and whether it is deleted; None where this cell does not know it."""
+    row = await cell.fetchrow(queries.find_tenant, slug=slug)
+    return (row["id"], Place(row["place"]), row["deleted"]) if row else None
+
+
+async def find_place(cell: Operator, tenant_id: UUID) -> Place | None:
+    """What a cell says of a tenant; None where it does not know it."""
+    place: str | None = await cell.fetchval(queries.find_place, id=tenant_id)
+    return None if place is None else Place(place)
+
+
+async def lock_writes(cell: Operator, tenant_id: UUID) -> None:
+    """Let no write of the tenant commit until the transaction ends."""
+    await cell.execute(queries.lock_writes, id=tenant_id)
+
+
+async def set_place(cell: Operator, tenant_id: UUID, place: Place, among: Sequence[Place]) -> bool:
+    """Say something else of a tenant; False where the cell says none of `among` of it."""
+    return await cell.fetchval(queries.set_place, id=tenant_id, place=place, among=list(among)) is not None
+
+
+async def read_tenant(cell: Operator, tenant_id: UUID) -> str:
+    """The tenant's own row, as JSON."""
+    tenant: str = await cell.fetchval(queries.read_tenant, id=tenant_id)
+    return tenant
+
+
+async def put_tenant(cell: Operator, tenant: str) -> bool:
+    """The tenant's own row as it is in the source, arriving; False where this cell says that it serves the tenant."""
+    return await cell.fetchval(queries.put_tenant, tenant=tenant) is not None
+
+
+async def read_plan(cell: Operator, tenant_id: UUID) -> str:
+    """The plan of a tenant, as JSON."""
+    plan: str = await cell.fetchval(queries.read_plan, id=tenant_id)
+    return plan
+
+
+async def put_plan(cell: Operator, plan: str) -> None:
+    """A plan, where there is none of that name."""
+    await cell.execute(queries.put_plan, plan=plan)
+
+
+async def list_members(cell: Operator, tenant_id: UUID) -> list[UUID]:
+    """The people who are members of a tenant."""
+    return [row["person_id"] for row in await cell.fetch(queries.list_members, id=tenant_id)]
+
+
+async def read_people(home: Operator, ids: Sequence[UUID]) -> str:
+    """People who sign in at home, as JSON, without their passwords."""
+    people: str = await home.fetchval(queries.read_people, ids=ids)
+    return people
+
+
+async def read_own_people(cell: Operator, tenant_id: UUID) -> str:
+    """The people whom a tenant's own identity providers brought, as JSON."""
+    people: str = await cell.fetchval(queries.read_own_people, id=tenant_id)
+    return people
+
+
+async def put_people(cell: Operator, people: str) -> None:
+    """Copies of people, as they are now."""
+    await cell.execute(queries.put_people, people=people)
+
+
+async def read_sessions(cell: Operator, tenant_id: UUID) -> str:
+    """The sessions that a tenant's own identity providers began, as JSON."""
+    sessions: str = await cell.fetchval(queries.read_sessions, id=tenant_id)
+    return sessions
+
+
+async def put_sessions(cell: Operator, sessions: str) -> None:
+    """Sessions, as they are now."""
+    await cell.execute(queries.put_sessions, sessions=sessions)
+
+
+async def delete_people(cell: Operator) -> None:
+    """Forget copies of people who are members of no tenant of this cell. Never at home, where they are whole."""
+    await cell.execute(queries.delete_people)
+
+
+async def describe_server(cell: Operator) -> Server:
+    """What a move needs to know of a server."""
+    row = await cell.fetchrow(queries.describe_server)
+    assert row is not None
+    return Server(**row)
+
+
+async def tables_of_tenants(cell: Operator) -> list[str]:
+    """The tables whose rows say whose they are."""
+    tables: list[str] = await cell.fetchval(queries.tables_of_tenants)
+    return tables
+
+
+async def digest_of_tenant(cell: Operator, tenant_id: UUID) -> list[Contents]:
+    """What a tenant has in each table; reads all of it."""
+    return [Contents(**row) for row in await cell.fetch(queries.digest_of_tenant, id=tenant_id)]
+
+
+async def count_of_tenant(cell: Operator, tenant_id: UUID) -> dict[str, int]:
+    """How many rows of each table are a tenant's."""
+    counts: Any = await cell.fetchval(queries.count_of_tenant, id=tenant_id)
+    return msgspec.json.decode(counts, type=dict[str, int])
+
+
+async def publish(source: Operator, tenant_id: UUID, tables: Sequence[str]) -> None:
+    """Publish the tenant's rows of these tables."""
+    await source.execute(create_publication(tenant_id, tables))
+
+
+async def make_slot(source: Operator, tenant_id: UUID) -> None:
+    """Keep the source's log for a target that will follow."""
+    await source.execute(queries.make_slot, name=name_of(tenant_id))
+
+
+async def subscribe(target: Operator, tenant_id: UUID, address: str) -> None:
+    """Have the target copy and follow the source at that address."""
+    await target.execute(create_subscription(tenant_id, address))
+
+
+async def stop_following(target: Operator, tenant_id: UUID) -> None:
+    """Have the target follow no longer."""
+    await target.execute(stop_subscription(tenant_id))
+
+
+async def find_subscription(target: Operator, tenant_id: UUID) -> bool:
+    """Whether the target has the subscription."""
+    found: bool = await target.fetchval(queries.find_subscription, name=name_of(tenant_id))
+    return found
+
+
+async def unsubscribe(target: Operator, tenant_id: UUID) -> None:
+    """Forget the subscription."""
+    for statement in drop_subscription(tenant_id):
+        await target.execute(statement)
+
+
+async def drop_slot(source: Operator, tenant_id: UUID) -> None:
+    """Keep the source's log no longer. Raises ObjectInUseError while the target still reads it."""
+    await source.execute(queries.drop_slot, name=name_of(tenant_id))
+
+
+async def unpublish(source: Operator, tenant_id: UUID) -> None:
+    """Publish the tenant's rows no longer."""
+    await source.execute(drop_publication(tenant_id))
+
+
+async def copying(target: Operator, tenant_id: UUID) -> Copying | None:
+    """How far the target is; None where it has no subscription."""
+    row = await target.fetchrow(queries.copying, name=name_of(tenant_id))
+    return Copying(**row) if row else None
+
+
+async def mark_log(source: Operator) -> str:
+    """Write a mark to the source's log, after all that has committed; its place in the log."""
+    at: str = await source.fetchval(queries.mark_log)
+    return at
+
+
+async def log_of(source: Operator, tenant_id: UUID, *, at: str | None = None) -> Log | None:
+    """How much of the source's log, until this place or until now, the target lacks; None where there is no slot."""
+    row = await source.fetchrow(queries.log_of, name=name_of(tenant_id), at=at)
+    return Log(**row) if row else None
+
+
+async def erase_moved_step(cell: Operator, tenant_id: UUID, *, rows: int) -> bool:
+    """Erase so many rows of a tenant that is not served here; whether none is left."""
+    done: bool = await cell.fetchval(queries.erase_moved_step, id=tenant_id, rows=rows)
+    return done

@@ -1,0 +1,1 @@
+"""Cells: several PostgreSQL clusters, each of which holds some tenants whole."""

@@ -1,0 +1,230 @@
+"""Cells: several PostgreSQL clusters as one database, where each tenant's work goes to the cell that it is in.
+
+What is no tenant's (people, clients, signing keys) is in the home cell, and so is the directory. A process remembers
+where it found a tenant or a credential; what it remembers may be old: the cell itself says where the tenant is not.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any, Self, TypeVar
+from uuid import UUID
+
+import structlog
+from cachetools import LRUCache
+from redis.asyncio import Redis
+
+from recollect.caller import Caller
+from recollect.errors import ErrorCode, TenantMoving, Unavailable
+from recollect.platform.cells import store
+from recollect.platform.cells.model import ELSEWHERE_SECONDS, REMEMBERED, memory_key
+from recollect.platform.db import Ask, Database, OnWritten
+from recollect.platform.queue import Wakeups
+from recollect.platform.transactions import Session, Transaction
+from recollect.settings import Settings
+from recollect.settings.cells import HOME
+
+T = TypeVar("T")
+D = TypeVar("D", bound=Database)
+
+log = structlog.get_logger(__name__)
+
+
+class Cells(Database):
+    """The home cell, which knows the others and sends each tenant's work to its own."""
+
+    _others: Mapping[str, Database]
+    _places: LRUCache[UUID, str]
+    _holders: LRUCache[bytes, str]
+    _asking: set[asyncio.Task[Any]]
+
+    @classmethod
+    @asynccontextmanager
+    async def open(cls, settings: Settings, redis: Redis, on_written: OnWritten) -> AsyncIterator[Self]:
+        """All cells of the settings, each of which wakes its own workers. They connect when they are first used."""
+        async with AsyncExitStack() as stack:
+
+            async def connected(kind: type[D], name: str) -> D:
+                wakeups, its = Wakeups(redis, name), settings.of_cell(name)
+                stack.push_async_callback(wakeups.aclose)
+                opening = kind.connect(its.database_url, settings=its, on_commit=wakeups.notify, on_written=on_written)
+                return await stack.enter_async_context(opening)
+
+            home = await connected(cls, HOME)
+            home._others = {name: await connected(Database, name) for name in settings.cells}
+            home._places, home._holders, home._asking = LRUCache(REMEMBERED), LRUCache(REMEMBERED), set()
+            yield home
+
+    @property
+    def names(self) -> list[str]:
+        """Every cell, home first."""
+        return [HOME, *self._others]
+
+    @property
+    def others(self) -> Sequence[Database]:
+        """As of one database."""
+        return tuple(self._others.values())
+
+    @asynccontextmanager
+    async def transaction(
+        self,
+        caller: Caller,
+        *,
+        read_only: bool = False,
+        keep: bool = True,
+        reply_bytes: int | None = None,
+        also_suspended: bool = False,
+    ) -> AsyncIterator[Transaction]:
+        """As of one database, in the tenant's cell. Raises TenantMoving while it is in none, or leaving."""
+        asked = {"read_only": read_only, "keep": keep, "reply_bytes": reply_bytes, "also_suspended": also_suspended}
+        cell = await self._cell_of(caller.tenant_id)
+        async with AsyncExitStack() as stack:
+            try:
+                tx = await stack.enter_async_context(self._transaction_at(cell, caller, **asked))
+            except TenantMoving:
+                self._places.pop(caller.tenant_id, None)
+                if (now := await self._cell_of(caller.tenant_id)) == cell:
+                    raise
+                tx = await stack.enter_async_context(self._transaction_at(cell := now, caller, **asked))
+            tx.at_home = cell == HOME
+            yield tx
+
+    @asynccontextmanager
+    async def personal(self, person_id: UUID, *, within: UUID | None = None) -> AsyncIterator[Session]:
+        """As of one database: at home, or in the cell of the tenant to which the person's session is confined."""
+        cell = HOME if within is None else await self._cell_of(within)
+        async with self._session_at(cell, person_id) as session:
+            yield session
+
+    async def found(
+        self,
+        by: str,
+        ask: Ask[T | None],
+        *,
+        person_id: UUID | None = None,
+        held_as: Callable[[], bytes] | None = None,
+    ) -> T | None:
+        """As of one database. Asks where it was found before; else, or where it is no more, all cells at once."""
+        key = memory_key(by, person_id)
+        if (before := self._holders.get(key)) is not None:
+            _, found = await self._first([before], ask, person_id)
+            if found is not None:
+                return found
+            self._holders.pop(key, None)
+        cell, found = await self._first(self.names, ask, person_id)
+        if found is not None:
+            self._holders[key] = cell
+            if (tenant_id := found if isinstance(found, UUID) else getattr(found, "tenant_id", None)) is not None:
+                self._places[tenant_id] = cell
+        elif held_as is not None:
+            await self._require_none_arriving(held_as())
+        return found
+
+    async def joined(self, ask: Ask[list[T]], *, person_id: UUID | None = None) -> list[T]:
+        """As of one database: home's first, then the others' by name. Raises Unavailable where home is away."""
+        asking = {name: self._begin(name, ask, person_id) for name in self.names}
+        await asyncio.wait(asking.values(), timeout=self._acquire_seconds)
+        rows: list[T] = []
+        for name, task in asking.items():
+            try:
+                rows += _answer(task)
+            except Unavailable as error:
+                if name == HOME:
+                    raise
+                log.warning("a cell is away: what it has is left out of a list", cell=name, reason=str(error))
+        return rows
+
+    async def elsewhere(self, person_id: UUID, do: Ask[object]) -> None:
+        """As of one database. A cell that is away, or too slow, is left out, and the log says so."""
+        asking = {name: self._begin(name, do, person_id) for name in self._others}
+        await asyncio.wait(asking.values(), timeout=ELSEWHERE_SECONDS)
+        for name, task in asking.items():
+            try:
+                _answer(task)
+            except Unavailable as error:
+                log.warning("a cell is away: what a person did is not noted there", cell=name, reason=str(error))
+
+    async def _require_none_arriving(self, secret_hash: bytes) -> None:
+        """Raise TenantMoving where a credential that no cell finds is of a tenant between two cells."""
+
+        async def asked(session: Session) -> list[bool]:
+            return [await store.is_arriving(session, secret_hash)]
+
+        arriving: list[bool] = await self.joined(asked)
+        if any(arriving):
+            raise TenantMoving
+
+    async def _cell_of(self, tenant_id: UUID) -> str:
+        """Where the tenant is, as far as is known. Raises Unavailable."""
+        if (cell := self._places.get(tenant_id)) is None:
+            async with self.system() as session:
+                cell = await store.find_cell(session, tenant_id)
+            if cell not in self.names:
+                raise Unavailable(f"RECOLLECT_CELLS does not say where the cell {cell!r} is.")
+            self._places[tenant_id] = cell
+        return cell
+
+    @asynccontextmanager
+    async def _transaction_at(self, cell: str, caller: Caller, **asked: Any) -> AsyncIterator[Transaction]:
+        if cell == HOME:
+            async with super().transaction(caller, **asked) as tx:
+                yield tx
+            return
+        other = self._others[cell]
+        if self._participant is not None:
+            other = other.taking_part(self._participant)
+        async with other.transaction(caller, **asked) as tx:
+            yield tx
+
+    @asynccontextmanager
+    async def _session_at(self, cell: str, person_id: UUID | None) -> AsyncIterator[Session]:
+        """A session of that person, or of nobody."""
+        if cell != HOME:
+            other = self._others[cell]
+            async with other.system() if person_id is None else other.personal(person_id) as session:
+                yield session
+            return
+        async with super().system() if person_id is None else super().personal(person_id) as session:
+            yield session
+
+    async def _first(self, cells: list[str], ask: Ask[T | None], person_id: UUID | None) -> tuple[str, T | None]:
+        """What one of these cells finds, and which. Raises Unavailable where none does and one is away."""
+        pending = {self._begin(name, ask, person_id): name for name in cells}
+        away: Unavailable | None = None
+        give_up = asyncio.get_running_loop().time() + self._acquire_seconds
+        while pending:
+            left = give_up - asyncio.get_running_loop().time()
+            done, _ = await asyncio.wait(pending, timeout=left, return_when=asyncio.FIRST_COMPLETED)
+            for task in done or set(pending):
+                name = pending.pop(task)
+                try:
+                    found = _answer(task)
+                except Unavailable as error:
+                    away = error
+                    continue
+                if found is not None:
+                    return name, found
+        if away is not None:
+            raise away
+        return HOME, None
+
+    def _begin(self, cell: str, ask: Ask[T], person_id: UUID | None) -> asyncio.Task[T]:
+        """Ask a cell, in a task of its own: one that hangs holds nobody up who has heard enough from others."""
+
+        async def asked() -> T:
+            async with self._session_at(cell, person_id) as session:
+                return await ask(session)
+
+        task = asyncio.create_task(asked(), name=f"ask {cell}")
+        self._asking.add(task)
+        task.add_done_callback(self._asking.discard)
+        task.add_done_callback(lambda ended: ended.cancelled() or ended.exception())  # Nobody may look.
+        return task
+
+
+def _answer(task: asyncio.Task[T]) -> T:
+    """What a cell answered. Raises what it raised, and Unavailable where it has not answered yet."""
+    if not task.done():
+        task.cancel()
+        raise Unavailable("The database is busy. Try again in a moment.", code=ErrorCode.BUSY)
+    return task.result()

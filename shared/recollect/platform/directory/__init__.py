@@ -1,0 +1,1 @@
+"""The directory of cells, as operators keep it: in which cell a tenant is."""

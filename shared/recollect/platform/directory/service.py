@@ -1,0 +1,48 @@
+"""Use cases of the directory: where a tenant is, whose a slug is, and what a cell tells of itself."""
+
+from uuid import UUID
+
+from recollect.errors import Conflict, ErrorCode
+from recollect.platform.directory import store
+from recollect.platform.directory.model import CellSize, Entry
+from recollect.platform.migrate import migrations
+from recollect.platform.operator_sessions import Operator
+from recollect.settings.cells import HOME
+
+
+async def find_cell(home: Operator, *, slug: str | None = None, tenant_id: UUID | None = None) -> str:
+    """The cell of a tenant: home where the directory does not name it."""
+    entry = await store.find_entry(home, slug=slug, tenant_id=tenant_id)
+    return HOME if entry is None else entry.cell
+
+
+async def find_settled(home: Operator, slug: str) -> Entry | None:
+    """What the directory says of a slug, unless that may be about to be made."""
+    entry = await store.find_entry(home, slug=slug)
+    return None if entry is None or entry.is_new else entry
+
+
+async def claim_slug(home: Operator, tenant_id: UUID, slug: str, cell: str) -> None:
+    """Note where a new tenant is to be made. Raises Conflict where the slug is another's, in whichever cell."""
+    if not await store.claim_slug(home, tenant_id, slug, cell):
+        raise Conflict(f"There is a tenant {slug!r} already.", code=ErrorCode.TENANT_EXISTS)
+
+
+async def release_slug(home: Operator, tenant_id: UUID) -> None:
+    """Forget a tenant that was not made, or is no more."""
+    await store.release_slug(home, tenant_id)
+
+
+async def has_tenant(operator: Operator, tenant_id: UUID) -> bool:
+    """Whether a cell has a tenant, wherever it is served."""
+    return await store.has_tenant(operator, tenant_id)
+
+
+async def measure_cell(operator: Operator) -> CellSize:
+    """How much is in a cell."""
+    return await store.measure_cell(operator)
+
+
+async def missing_migrations(operator: Operator) -> list[str]:
+    """The migrations of this version that a cell lacks."""
+    return await store.missing_migrations(operator, [migration.name for migration in migrations()])

@@ -1,0 +1,42 @@
+"""Queries of operators: the directory, which is at home, and what they are told of a cell."""
+
+from uuid import UUID
+
+from recollect.platform.directory.model import CellSize, Entry
+from recollect.platform.operator_sessions import Operator
+from recollect.platform.sql import Queries
+
+queries = Queries(__package__)
+
+
+async def find_entry(operator: Operator, *, slug: str | None = None, tenant_id: UUID | None = None) -> Entry | None:
+    """What the directory says of a tenant, by its slug or its id; None where it does not name it."""
+    row = await operator.fetchrow(queries.find_entry, slug=slug, id=tenant_id)
+    return Entry(**row) if row else None
+
+
+async def claim_slug(operator: Operator, tenant_id: UUID, slug: str, cell: str) -> bool:
+    """Note in the directory where a tenant is to be made; False where the slug is another's."""
+    return await operator.fetchval(queries.claim_slug, id=tenant_id, slug=slug, cell=cell) is not None
+
+
+async def release_slug(operator: Operator, tenant_id: UUID) -> None:
+    """Have the directory forget a tenant that was not made, or is no more."""
+    await operator.execute(queries.release_slug, id=tenant_id)
+
+
+async def has_tenant(operator: Operator, tenant_id: UUID) -> bool:
+    """Whether a cell has a tenant, wherever it is served."""
+    return bool(await operator.fetchval(queries.has_tenant, id=tenant_id))
+
+
+async def measure_cell(operator: Operator) -> CellSize:
+    """How much is in a cell."""
+    row = await operator.fetchrow(queries.measure_cell)
+    assert row is not None
+    return CellSize(**row)
+
+
+async def missing_migrations(operator: Operator, wanted: list[str]) -> list[str]:
+    """Of these migrations, those that a cell lacks."""
+    return [row["name"] for row in await operator.fetch(queries.missing_migrations, wanted=wanted)]

@@ -1,0 +1,98 @@
+"""A gateway of two cells, over HTTP: agents and people of both, and one that is away."""
+
+from collections.abc import AsyncIterator
+
+import asyncpg
+import httpx2
+import pytest
+
+from recollect.accounts.members import service as members
+from recollect.accounts.people.model import Person
+from recollect.caller import Caller, Role
+from recollect.platform.cells.service import Cells
+from recollect.settings import Settings
+from recollect.settings.cells import CellUrls
+from tests.support.cells import OTHER
+from tests.support.gateway import RunningGateway, answer, issue_key, serving
+from tests.support.people import browser, joined, send_form, sign_in
+
+AWAY = CellUrls(database_url="postgresql://nobody@127.0.0.1:9/nowhere")
+
+
+@pytest.fixture
+def pepper(celled: Settings) -> bytes:
+    return celled.key_secret.get_secret_value().encode()
+
+
+@pytest.fixture
+async def ada(cells: Cells, native: Caller, resident: Caller, pepper: bytes) -> Person:
+    """A member of a tenant of each cell."""
+    person = await joined(cells, native, Role.OWNER, pepper=pepper)
+    async with cells.transaction(resident) as tx:
+        issued = await members.invite(tx, person.email, Role.ADMIN, pepper=pepper)
+    invitation = await members.open_invitation(cells, issued.secret, pepper=pepper)
+    await members.join(cells, invitation, person)
+    return person
+
+
+@pytest.fixture
+async def http(celled_gateway: RunningGateway, ada: Person) -> AsyncIterator[httpx2.AsyncClient]:
+    """Her browser, signed in."""
+    async with browser(celled_gateway) as http:
+        await sign_in(http, ada.email)
+        yield http
+
+
+async def status_as(http: httpx2.AsyncClient, tenant: str, path: str = "/v1/plan") -> int:
+    return (await http.get(path, headers={"X-Recollect-Tenant": tenant})).status_code
+
+
+async def test_agents_of_both_cells_work_side_by_side(
+    celled: Settings, celled_gateway: RunningGateway, cells: Cells, native: Caller, resident: Caller
+) -> None:
+    for caller in (native, resident):
+        key = (await issue_key(cells, celled, caller)).secret
+        async with celled_gateway.client(key, "/mcp") as client:
+            await answer(client, "remember", items=[{"text": f"The depot in {caller.tenant} closes at four."}])
+            found = await answer(client, "recall", query="depot")
+        assert [memory["text"] for memory in found["memories"]] == [f"The depot in {caller.tenant} closes at four."]
+
+
+async def test_a_person_is_a_member_in_both_and_what_she_does_is_noted_in_both(
+    http: httpx2.AsyncClient, ada: Person, native: Caller, resident: Caller, owner_b: asyncpg.Connection
+) -> None:
+    shown = (await http.get("/account")).text
+    for caller in (native, resident):
+        assert caller.tenant in shown
+        assert await status_as(http, caller.tenant) == 200
+        log = (await http.get("/v1/audit", headers={"X-Recollect-Tenant": caller.tenant})).json()["items"]
+        assert {"member.joined", "session.started"} <= {entry["action"] for entry in log}
+    row = await owner_b.fetchrow("SELECT email, name, password_hash FROM people WHERE id = $1", ada.id)
+    assert row is not None
+    assert tuple(row) == (ada.email, ada.name, None), "who she is, and no password"
+    assert await owner_b.fetchval("SELECT count(*) FROM sessions WHERE person_id = $1", ada.id) == 0
+    left = await send_form(http, shown, f"/account/organisations/{resident.tenant}/leave")
+    assert left.status_code == 303, left.text
+    assert await status_as(http, resident.tenant) == 401
+    assert await status_as(http, native.tenant) == 200
+
+
+async def test_while_a_cell_is_away_people_sign_in_and_work_in_the_others(
+    celled: Settings, cells: Cells, ada: Person, native: Caller, resident: Caller
+) -> None:
+    keys = {caller.tenant: (await issue_key(cells, celled, caller)).secret for caller in (native, resident)}
+    without = celled.model_copy(update={"cells": {OTHER: AWAY}, "database_acquire_seconds": 2.0})
+    with serving(without) as gateway:
+        async with browser(gateway) as http:
+            assert (await http.get("/health/ready")).status_code == 200
+            assert (await sign_in(http, ada.email)).status_code == 303
+            shown = await http.get("/account")
+            assert (shown.status_code, native.tenant in shown.text, resident.tenant in shown.text) == (200, True, False)
+            assert await status_as(http, native.tenant) == 200
+            assert await status_as(http, resident.tenant) == 503, "and not that she is no member"
+        async with gateway.http(keys[native.tenant]) as http:
+            assert (await http.get("/v1/plan")).status_code == 200
+        async with gateway.http(keys[resident.tenant]) as http:
+            refused = await http.get("/v1/plan")
+            assert (refused.status_code, refused.json()["code"]) == (503, "database_unavailable")
+            assert "Retry-After" in refused.headers

@@ -1,0 +1,193 @@
+"""A tenant moves from one cell to another, whole; whoever moves it may be killed at any moment."""
+
+import asyncio
+import itertools
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from recollect.accounts.tenants import service as tenants
+from recollect.accounts.tenants.model import Tenant
+from recollect.caller import Caller
+from recollect.errors import Conflict, TenantMoving, Unavailable
+from recollect.moves.model import Contents
+from recollect.platform.db import Database
+from recollect.platform.driver_errors import translated_errors
+from recollect.platform.operator_sessions import Operator
+from recollect.settings.cells import HOME
+from tests.support.memories import Agent
+from tests.support.moves import AWAY, TwoCells, killed_after
+
+PREPARED = [("put_plan", 1), ("put_tenant", 1), ("publish", 1), ("make_slot", 1), ("subscribe", 1)]
+COPIED = [
+    ("record_step", 1),
+    ("lock_writes", 1),
+    ("mark_log", 1),
+    ("record_step", 2),
+    ("put_people", 1),
+    ("digest_of_tenant", 1),
+    ("record_step", 3),
+]
+SWITCHED = [
+    ("set_place", 1),
+    ("stop_following", 1),
+    ("set_place", 2),
+    ("set_cell", 1),
+    ("record_step", 1),
+    ("unsubscribe", 1),
+    ("drop_slot", 1),
+    ("unpublish", 1),
+    ("erase_moved_step", 1),
+]
+"""After which statements whoever moves a tenant is killed, each time of another who goes on."""
+
+
+@pytest.fixture
+async def agent(db: Database, caller: Caller) -> Agent:
+    """Of a tenant that has remembered something; one that a tenant may stop, and not an operator."""
+    agent = Agent(db, replace(caller, of_service=False))
+    await agent.create("Ada", "Grace")
+    await agent.relate(("Ada", "Grace", "knows"))
+    await agent.embed()
+    return agent
+
+
+async def contents(cells: TwoCells, cell: str, tenant: Tenant) -> list[Contents]:
+    async with cells.bare(cell) as connection:
+        rows = await connection.fetch("SELECT * FROM digest_of_tenant($1)", tenant.id)
+        return [Contents(**row) for row in rows if row["total"]]
+
+
+async def test_a_tenant_moves_with_all_that_it_has_and_back(two_cells: TwoCells, agent: Agent, tenant: Tenant) -> None:
+    before = await contents(two_cells, HOME, tenant)
+    assert {"nodes", "passages", "searched_vectors", "relations", "tenants"} <= {each.name for each in before}
+    for source, target in ((HOME, AWAY), (AWAY, HOME)):
+        await two_cells.move(tenant.slug, to=target)
+        assert await contents(two_cells, target, tenant) == before
+        assert await contents(two_cells, source, tenant) == []
+        assert await two_cells.place(target, tenant.slug) == "here"
+        assert await two_cells.step(tenant.slug) is None
+        assert await two_cells.leftovers() == []
+        async with two_cells.bare(HOME) as connection:
+            assert await connection.fetchval("SELECT cell FROM tenant_cells WHERE id = $1", tenant.id) == target
+
+
+async def test_whoever_is_killed_at_any_moment_another_goes_on(
+    two_cells: TwoCells, agent: Agent, tenant: Tenant
+) -> None:
+    """One after the other, at every statement that changes something; at none do both cells serve the tenant."""
+    before = await contents(two_cells, HOME, tenant)
+    act: Callable[[str], Awaitable[None]] = two_cells.move
+    for function, times in PREPARED + COPIED + SWITCHED:
+        async with killed_after(function, times):
+            await act(tenant.slug)
+        act = two_cells.go_on
+        places = [await two_cells.place(cell, tenant.slug) for cell in (HOME, AWAY)]
+        assert len([place for place in places if place in ("here", "leaving")]) <= 1, (function, times)
+    await two_cells.go_on(tenant.slug)
+    assert await contents(two_cells, AWAY, tenant) == before
+    assert await contents(two_cells, HOME, tenant) == []
+    assert await two_cells.leftovers() == []
+
+
+async def test_what_was_killed_before_the_switch_is_undone(two_cells: TwoCells, agent: Agent, tenant: Tenant) -> None:
+    before = await contents(two_cells, HOME, tenant)
+    for function, times in [*PREPARED, ("mark_log", 1), ("record_step", 4)]:
+        async with killed_after(function, times):
+            await two_cells.move(tenant.slug)
+        for interrupted in ("record_step", "erase_moved_step"):
+            async with killed_after(interrupted):
+                await two_cells.undo(tenant.slug)
+        await two_cells.undo(tenant.slug)
+        assert await two_cells.place(HOME, tenant.slug) == "here", function
+        assert await contents(two_cells, HOME, tenant) == before
+        assert await contents(two_cells, AWAY, tenant) == []
+        assert await two_cells.leftovers() == []
+    assert await agent.create("Babbage") == ["Babbage"]
+
+
+async def test_what_has_switched_is_not_undone(two_cells: TwoCells, agent: Agent, tenant: Tenant) -> None:
+    async with killed_after("set_place", 2):
+        await two_cells.move(tenant.slug)
+    assert [await two_cells.place(cell, tenant.slug) for cell in (HOME, AWAY)] == ["departed", "arriving"]
+    with pytest.raises(Conflict, match="has left home"):
+        await two_cells.undo(tenant.slug)
+    await two_cells.go_on(tenant.slug, keep_source=True)
+    assert [await two_cells.place(cell, tenant.slug) for cell in (HOME, AWAY)] == ["departed", "here"]
+    with pytest.raises(Conflict, match="has left home"):
+        await two_cells.undo(tenant.slug)
+    await two_cells.go_on(tenant.slug)
+    assert [await two_cells.place(cell, tenant.slug) for cell in (HOME, AWAY)] == [None, "here"]
+
+
+async def test_writes_that_are_held_are_told_to_come_again_and_reads_go_on(
+    two_cells: TwoCells, agent: Agent, tenant: Tenant, operator: Operator
+) -> None:
+    async with killed_after("mark_log"):
+        await two_cells.move(tenant.slug)
+    with pytest.raises(TenantMoving):
+        await agent.create("Babbage")
+    with pytest.raises(TenantMoving):
+        async with translated_errors():
+            await tenants.suspend_tenant(operator, tenant.slug)
+    assert {node.name for node in (await agent.read()).entities} == {"Ada", "Grace"}
+    await two_cells.undo(tenant.slug)
+    assert await agent.create("Babbage") == ["Babbage"]
+
+
+async def test_a_target_that_does_not_get_there_in_time_has_writes_go_on(
+    two_cells: TwoCells, agent: Agent, tenant: Tenant
+) -> None:
+    with pytest.raises(Unavailable, match="writes go on"):
+        await two_cells.move(tenant.slug, hold=timedelta(microseconds=1))
+    assert await two_cells.place(HOME, tenant.slug) == "here"
+    assert await two_cells.step(tenant.slug) == "copy"
+    assert await agent.create("Babbage") == ["Babbage"]
+    async with two_cells.bare(AWAY) as connection:
+        await connection.execute("UPDATE nodes SET content = 'forged' WHERE tenant_id = $1", tenant.id)
+    with pytest.raises(Conflict, match=r"home and away differ in nodes \(3 and 3 rows\)"):
+        await two_cells.go_on(tenant.slug)
+    assert await two_cells.place(HOME, tenant.slug) == "here"
+    await two_cells.undo(tenant.slug)
+
+
+async def test_what_is_written_while_it_moves_is_there(two_cells: TwoCells, agent: Agent, tenant: Tenant) -> None:
+    acknowledged = []
+
+    async def write() -> None:
+        for number in itertools.count():
+            try:
+                acknowledged.extend(await agent.create(f"entity {number}"))
+            except TenantMoving:
+                return
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(write())
+        await two_cells.move(tenant.slug, keep_source=True)
+    assert len(acknowledged) > 2
+    async with two_cells.bare(AWAY) as connection:
+        rows = await connection.fetch("SELECT name FROM nodes WHERE tenant_id = $1", tenant.id)
+    assert {row["name"] for row in rows} == {"Ada", "Grace", *acknowledged}
+    await two_cells.go_on(tenant.slug)
+
+
+async def test_a_graph_that_is_searched_by_an_index_has_it_before_the_switch(
+    two_cells: TwoCells, agent: Agent, tenant: Tenant
+) -> None:
+    async with two_cells.bare(HOME) as connection:
+        graph = await connection.fetchval(
+            """UPDATE graph_indexes i SET (vector_model, vector_dimensions) = (
+                SELECT model, vector_dims(embedding) FROM searched_vectors v WHERE v.tenant_id = i.tenant_id LIMIT 1
+            ) WHERE i.tenant_id = $1 RETURNING graph_id""",
+            tenant.id,
+        )
+    async with killed_after("lock_writes"):
+        await two_cells.move(tenant.slug)
+    async with two_cells.bare(AWAY) as connection:
+        indexes = await connection.fetch(
+            "SELECT indisvalid FROM pg_index WHERE indexrelid::regclass::text LIKE $1", f"searched_vectors_{graph.hex}%"
+        )
+    assert [index[0] for index in indexes] == [True]
+    await two_cells.undo(tenant.slug)

@@ -1,0 +1,147 @@
+"""Each tenant's work goes to its own cell, and each credential is found wherever it is."""
+
+import asyncio
+from dataclasses import replace
+from typing import Any
+from uuid import uuid4
+
+import asyncpg
+import pytest
+
+from recollect.accounts.audit import service as audit
+from recollect.accounts.audit.model import Action
+from recollect.accounts.identity import service as identity
+from recollect.accounts.identity.model import NewKey, worker_caller
+from recollect.caller import Caller
+from recollect.errors import TenantMoving, Unauthenticated, Unavailable
+from recollect.platform.cells.service import Cells
+from recollect.platform.db import Database
+from recollect.platform.sql import Query
+from recollect.settings import Settings
+from recollect.settings.cells import HOME, CellUrls
+from tests.support.cells import OTHER, opened
+from tests.support.statements import sent_statements
+
+DATABASE = Query.compile("SELECT current_database()::text")
+PEPPER = b"pepper"
+AWAY = CellUrls(database_url="postgresql://nobody@127.0.0.1:9/nowhere")
+
+
+async def where(cells: Database, caller: Caller) -> str:
+    async with cells.transaction(caller, read_only=True) as tx:
+        return str(await tx.fetchval(DATABASE))
+
+
+async def key_of(cells: Database, caller: Caller) -> str:
+    async with cells.transaction(caller) as tx:
+        return (await identity.create_key(tx, NewKey("test"), pepper=PEPPER)).secret
+
+
+async def put(owner: asyncpg.Connection, caller: Caller, place: str) -> None:
+    await owner.execute("UPDATE tenants SET place = $2 WHERE id = $1", caller.tenant_id, place)
+
+
+async def test_a_tenants_transaction_is_in_its_cell(cells: Cells, native: Caller, resident: Caller) -> None:
+    assert await where(cells, native) == "recollect"
+    assert await where(cells, resident) == "recollect_b"
+    with sent_statements() as sent:
+        await where(cells, resident)
+    assert len(sent) == 3, "it is remembered, and no round trip is added: BEGIN, the query, COMMIT"
+    async with cells.system() as session:
+        assert await session.fetchval(DATABASE) == "recollect", "what is no tenant's is at home"
+
+
+async def test_a_tenant_that_is_nowhere_has_no_transaction(cells: Cells) -> None:
+    for read_only in (True, False):
+        with pytest.raises(TenantMoving):
+            async with cells.transaction(worker_caller(uuid4()), read_only=read_only):
+                raise AssertionError("it has begun")
+
+
+async def test_a_credential_is_found_in_any_cell_and_looked_up_there_from_then_on(
+    cells: Cells, native: Caller, resident: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    begin = cells._begin
+
+    def noting(cell: str, *more: Any) -> asyncio.Task[Any]:
+        asked.append(cell)
+        return begin(cell, *more)
+
+    monkeypatch.setattr(cells, "_begin", noting)
+    for caller, cell in ((native, HOME), (resident, OTHER)):
+        secret = await key_of(cells, caller)
+        for there in ([HOME, OTHER], [cell]):
+            asked.clear()
+            assert (await identity.authenticate(cells, secret, pepper=PEPPER)).tenant_id == caller.tenant_id
+            assert asked == there
+
+
+@pytest.mark.parametrize("known", [True, False])
+async def test_who_moved_is_served_at_the_new_place_at_once_whatever_is_remembered(
+    celled: Settings,
+    cells: Cells,
+    resident: Caller,
+    owner: asyncpg.Connection,
+    owner_b: asyncpg.Connection,
+    known: bool,
+) -> None:
+    """As a move ends: its rows are in both cells, and one of them says that the tenant is there."""
+    secret = await key_of(cells, resident)
+    row = await owner_b.fetchrow("SELECT id, slug, name FROM tenants WHERE id = $1", resident.tenant_id)
+    key = await owner_b.fetchrow("SELECT * FROM api_keys WHERE tenant_id = $1", resident.tenant_id)
+    assert row is not None
+    assert key is not None
+    await owner.execute("INSERT INTO tenants (id, slug, name, place) VALUES ($1, $2, $3, 'arriving')", *row)
+    columns = ", ".join(f"${number + 1}" for number in range(len(key)))
+    await owner.execute(f"INSERT INTO api_keys ({', '.join(key.keys())}) VALUES ({columns})", *key)
+    async with opened(celled) as gateway:
+        if known:
+            assert (await identity.authenticate(gateway, secret, pepper=PEPPER)).tenant_id == resident.tenant_id
+        await put(owner_b, resident, "departed")
+        with pytest.raises(TenantMoving):
+            await identity.authenticate(gateway, secret, pepper=PEPPER)
+        with pytest.raises(TenantMoving):
+            await where(gateway, resident)
+        await put(owner, resident, "here")
+        await owner.execute("UPDATE tenant_cells SET cell = 'home' WHERE id = $1", resident.tenant_id)
+        assert (await identity.authenticate(gateway, secret, pepper=PEPPER)).tenant_id == resident.tenant_id
+        assert await where(gateway, resident) == "recollect"
+
+
+async def test_no_write_commits_once_its_tenant_has_departed(
+    cells: Cells, resident: Caller, owner_b: asyncpg.Connection
+) -> None:
+    """Of a member and of the service alike; what only reads goes on until then."""
+    for caller in (replace(resident, subject="key:0", of_service=False), worker_caller(resident.tenant_id)):
+
+        async def write(caller: Caller = caller) -> None:
+            async with cells.transaction(caller) as tx:
+                await audit.record(tx, Action.TENANT_CHANGED)
+                await put(owner_b, resident, "departed")
+
+        with pytest.raises(TenantMoving):
+            await write()
+        await put(owner_b, resident, "leaving")
+        with pytest.raises(TenantMoving):
+            await write()
+        assert await where(cells, caller) == "recollect_b"
+        await put(owner_b, resident, "here")
+    count = "SELECT count(*) FROM audit_log WHERE tenant_id = $1 AND action = 'tenant.changed'"
+    assert await owner_b.fetchval(count, resident.tenant_id) == 0
+
+
+async def test_a_cell_that_is_away_takes_down_its_own_tenants_alone(
+    celled: Settings, cells: Cells, native: Caller, resident: Caller, owner: asyncpg.Connection
+) -> None:
+    secrets = {caller.tenant_id: await key_of(cells, caller) for caller in (native, resident)}
+    without = celled.model_copy(update={"cells": {OTHER: AWAY}, "database_acquire_seconds": 1.0})
+    async with opened(without) as gateway:
+        found = await identity.authenticate(gateway, secrets[native.tenant_id], pepper=PEPPER)
+        assert await where(gateway, found) == "recollect"
+        with pytest.raises(Unavailable):
+            await identity.authenticate(gateway, secrets[resident.tenant_id], pepper=PEPPER)
+        with pytest.raises(Unavailable):
+            await where(gateway, resident)
+    with pytest.raises(Unauthenticated):
+        await identity.authenticate(cells, secrets[native.tenant_id][:-8] + "00000000", pepper=PEPPER)

@@ -1,0 +1,112 @@
+"""Two cells: the run's database, which is home, and another one of the same server."""
+
+import itertools
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager
+
+import asyncpg
+import pytest
+
+from recollect.accounts.identity.model import operator_caller
+from recollect.accounts.tenants import service as tenants
+from recollect.caller import Caller
+from recollect.platform.cache import connect_redis
+from recollect.platform.cells.service import Cells
+from recollect.platform.connections import OWNER_ROLE
+from recollect.platform.migrate import migrate
+from recollect.settings import Settings
+from recollect.settings.cells import HOME, CellUrls
+from recollect_local.postgres import LocalPostgres
+from recollect_operator.cells import OperatorCells
+from tests.support.gateway import RunningGateway, serving
+
+OTHER = "b"
+"""The cell that is not home."""
+
+_serial = itertools.count(1)
+
+NewTenantOf = Callable[[str], Awaitable[Caller]]
+"""Makes a tenant in a cell; its operator."""
+
+
+def cell_url(postgres: LocalPostgres, role: str, database: str) -> str:
+    """Another database of the same server."""
+    return postgres.url(role).replace("/recollect?", f"/{database}?")
+
+
+async def make_cell(postgres: LocalPostgres, database: str) -> CellUrls:
+    """A new database with the schema."""
+    administrator = await asyncpg.connect(postgres.url())
+    try:
+        await administrator.execute(f'CREATE DATABASE "{database}" TEMPLATE template0')
+    finally:
+        await administrator.close()
+    await migrate(cell_url(postgres, "postgres", database))
+    roles = {"database_url": "app", "owner_database_url": "owner", "operator_database_url": "operator"}
+    return CellUrls(**{url: cell_url(postgres, f"recollect_{role}", database) for url, role in roles.items()})
+
+
+@pytest.fixture(scope="session")
+async def celled(postgres: LocalPostgres, settings: Settings) -> Settings:
+    """The settings of both cells."""
+    operator_url = postgres.url("recollect_operator")
+    cells = {OTHER: await make_cell(postgres, "recollect_b")}
+    return settings.model_copy(update={"cells": cells, "operator_database_url": operator_url})
+
+
+@asynccontextmanager
+async def opened(settings: Settings) -> AsyncIterator[Cells]:
+    """The cells of these settings, as a gateway has them."""
+    async with connect_redis(settings) as redis, Cells.open(settings, redis, lambda *_: None) as cells:
+        yield cells
+
+
+@pytest.fixture
+async def cells(celled: Settings) -> AsyncIterator[Cells]:
+    """Both, as a gateway that remembers nothing yet has them."""
+    async with opened(celled) as database:
+        yield database
+
+
+@pytest.fixture(scope="session")
+def celled_gateway(celled: Settings) -> Iterator[RunningGateway]:
+    """A gateway of both."""
+    with serving(celled) as gateway:
+        yield gateway
+
+
+@pytest.fixture
+async def new_tenant_of(celled: Settings) -> NewTenantOf:
+    """Makes tenants in cells."""
+
+    async def make(cell: str) -> Caller:
+        slug = f"celled-{next(_serial)}"
+        async with (
+            OperatorCells.connect(celled, OWNER_ROLE, lambda its: its.migration_url) as operators,
+            operators.claimed(slug, cell) as tenant_id,
+            operators.at(cell).session() as operator,
+        ):
+            return operator_caller(await tenants.create_tenant(operator, slug, slug, tenant_id=tenant_id))
+
+    return make
+
+
+@pytest.fixture
+async def resident(new_tenant_of: NewTenantOf) -> Caller:
+    """The operator of a tenant in the other cell."""
+    return await new_tenant_of(OTHER)
+
+
+@pytest.fixture
+async def native(new_tenant_of: NewTenantOf) -> Caller:
+    """The operator of a tenant at home."""
+    return await new_tenant_of(HOME)
+
+
+@pytest.fixture
+async def owner_b(celled: Settings) -> AsyncIterator[asyncpg.Connection]:
+    """A bare connection as the owner of the other cell."""
+    url = celled.of_cell(OTHER).migration_url
+    connection = await asyncpg.connect(url, server_settings={"search_path": "recollect, public"})
+    yield connection
+    await connection.close()

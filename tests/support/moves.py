@@ -1,0 +1,127 @@
+"""Two cells on one server, tenants that move between them, and whoever moves them, who may be killed."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import asyncpg
+import pytest
+
+from recollect.moves import service as moves
+from recollect.moves import store
+from recollect.moves.connections import Cells
+from recollect.moves.model import Cell, MoveOptions
+from recollect.platform.migrate import migrate
+from recollect.settings import Settings
+from recollect.settings.cells import HOME
+from recollect_local.postgres import LocalPostgres
+
+AWAY = "away"
+
+Act = Callable[..., Awaitable[None]]
+
+
+class Killed(BaseException):
+    """Whoever moved a tenant is gone: it does nothing more, and no handler of its does."""
+
+
+@dataclass(frozen=True)
+class TwoCells:
+    """The home cell, which all tests share, and another database of the same server. `told`: what movers said."""
+
+    known: dict[str, Cell]
+    settings: Settings
+    told: list[str]
+
+    async def move(self, slug: str, to: str = AWAY, **options: Any) -> None:
+        """Move a tenant."""
+        async with Cells.reaching(self.known, self.settings) as cells:
+            await moves.move_tenant(cells, slug, to, MoveOptions(**options), self.told.append)
+
+    async def go_on(self, slug: str, **options: Any) -> None:
+        """Continue a move."""
+        async with Cells.reaching(self.known, self.settings) as cells:
+            await moves.continue_move(cells, slug, MoveOptions(**options), self.told.append)
+
+    async def undo(self, slug: str) -> None:
+        """Undo a move."""
+        async with Cells.reaching(self.known, self.settings) as cells:
+            await moves.undo_move(cells, slug, MoveOptions(), self.told.append)
+
+    async def step(self, slug: str) -> str | None:
+        """Which step was noted last; None where no move is under way."""
+        async with Cells.reaching(self.known, self.settings) as cells:
+            return {move.slug: move.step for move in await moves.list_moves(cells)}.get(slug)
+
+    @asynccontextmanager
+    async def bare(self, cell: str) -> AsyncIterator[asyncpg.Connection]:
+        """A bare connection to a cell, to look at what is stored."""
+        url = self.known[cell].url
+        connection = await asyncpg.connect(url, server_settings={"search_path": "recollect, public"})
+        try:
+            yield connection
+        finally:
+            await connection.close()
+
+    async def place(self, cell: str, slug: str) -> str | None:
+        """What a cell says of a tenant."""
+        async with self.bare(cell) as connection:
+            place: str | None = await connection.fetchval("SELECT place FROM tenants WHERE slug = $1", slug)
+            return place
+
+    async def leftovers(self) -> list[str]:
+        """Publications, slots and subscriptions of moves that are still there."""
+        async with self.bare(HOME) as connection:
+            rows = await connection.fetch(
+                """SELECT 'publication' AS what FROM pg_publication UNION ALL SELECT 'slot' FROM pg_replication_slots
+                UNION ALL SELECT 'subscription' FROM pg_subscription"""
+            )
+            return [row["what"] for row in rows]
+
+
+@pytest.fixture(scope="session")
+async def two_cells(postgres: LocalPostgres, settings: Settings, database_url: str) -> TwoCells:
+    """The tests' database, and another one beside it."""
+    urls = {HOME: postgres.url(), AWAY: postgres.url().replace("/recollect?", "/away?")}
+    connection = await asyncpg.connect(urls[HOME])
+    try:
+        await connection.execute(
+            "CREATE DATABASE away ENCODING UTF8 LOCALE_PROVIDER builtin BUILTIN_LOCALE 'C.UTF-8' TEMPLATE template0"
+        )
+    finally:
+        await connection.close()
+    await migrate(urls[AWAY])
+    return TwoCells({name: Cell(name, url, url) for name, url in urls.items()}, settings, [])
+
+
+@asynccontextmanager
+async def killed_after(function: str, times: int = 1) -> AsyncIterator[None]:
+    """Whoever moves a tenant inside is killed right after this function of the store was called so many times.
+
+    From then on it sends no statement, whatever it has in `finally`.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        left, dead = times, False
+
+        def mortal(name: str, original: Any) -> Any:
+            async def call(*arguments: Any, **named: Any) -> Any:
+                nonlocal left, dead
+                if dead:
+                    raise Killed
+                answer = await original(*arguments, **named)
+                if name == function:
+                    left -= 1
+                    if not left:
+                        dead = True
+                        raise Killed
+                return answer
+
+            return call
+
+        for name, original in vars(store).copy().items():
+            if getattr(original, "__module__", None) == store.__name__:
+                patch.setattr(store, name, mortal(name, original))
+        with pytest.raises(Killed):
+            yield
+    assert dead

@@ -1,0 +1,123 @@
+"""Two tenants in two cells that hold the same things: what one has opens nothing of the other, wherever they are."""
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from typing import Any
+from uuid import uuid4
+
+import asyncpg
+import pytest
+
+from recollect.accounts.identity import service as identity
+from recollect.accounts.identity.model import NewKey, worker_caller
+from recollect.caller import Caller, Role
+from recollect.errors import TenantMoving
+from recollect.graph.graphs import service as graphs
+from recollect.platform.cells.service import Cells
+from recollect.platform.db import Database
+from recollect.settings import Settings
+from recollect.settings.cells import HOME
+from tests.support.attacks import admin_of, anonymous, attacks, ids_in, lasting, names_of
+from tests.support.cells import OTHER, NewTenantOf
+from tests.support.gateway import RunningGateway, issue_key
+from tests.support.memories import at_work
+from tests.support.people import browser, joined, sign_in
+from tests.tenancy.conftest import Neighbour, contents, settled
+
+
+@pytest.fixture
+async def apart(
+    cells: Cells, native: Caller, resident: Caller, owner: asyncpg.Connection, owner_b: asyncpg.Connection
+) -> AsyncIterator[dict[str, tuple[Neighbour, asyncpg.Connection]]]:
+    """A tenant of each cell, by the cell, with the owner's connection there."""
+    async with AsyncExitStack() as stack:
+        at_home = await stack.enter_async_context(at_work(cells, native))
+        away = await stack.enter_async_context(at_work(cells, resident))
+        yield {HOME: (await settled(at_home, owner), owner), OTHER: (await settled(away, owner_b), owner_b)}
+
+
+@pytest.mark.parametrize(("of_stranger", "of_victim"), [(HOME, OTHER), (OTHER, HOME)])
+async def test_foreign_ids_look_like_unknown_ones_and_nothing_moves(
+    apart: Any, celled: Settings, celled_gateway: RunningGateway, cells: Cells, of_stranger: str, of_victim: str
+) -> None:
+    """Every route, as in one cell."""
+    (stranger, there), (victim, here) = apart[of_stranger], apart[of_victim]
+    names, own = await names_of(here, victim.caller), await names_of(there, stranger.caller)
+    unknown = {name: str(uuid4()) for name in names}
+    before = lasting(await contents(here, victim))
+    hidden = ids_in(before) - ids_in(await contents(there, stranger))
+
+    async def issue(caller: Caller, **fields: Any) -> Any:
+        return await issue_key(cells, celled, caller, **fields)
+
+    async with admin_of(celled_gateway, issue, stranger.caller) as http:
+        for foreign, other in zip(attacks(names, own), attacks(unknown, own), strict=True):
+            answer = await foreign.send(http)
+            where = (foreign, answer.status_code, answer.text)
+            assert answer.status_code < 500, where
+            assert [word for word in hidden - foreign.asked() if word in answer.text] == [], where
+            if foreign.url != other.url:
+                assert anonymous(answer, foreign) == anonymous(await other.send(http), other), where
+    assert lasting(await contents(here, victim)) == before
+
+
+@pytest.mark.parametrize(("of_tenant", "asked"), [(HOME, OTHER), (OTHER, HOME)])
+async def test_a_transaction_in_another_cell_is_refused_whoever_asks(
+    celled: Settings, new_tenant_of: NewTenantOf, of_tenant: str, asked: str
+) -> None:
+    """Where a process is wrong about where a tenant is: a gateway, or a worker of the other cell."""
+    tenant = await new_tenant_of(of_tenant)
+    its = celled.of_cell(asked)
+    async with Database.connect(its.database_url, settings=its) as cell:
+        for caller in (tenant, worker_caller(tenant.tenant_id)):
+            for read_only in (True, False):
+                with pytest.raises(TenantMoving):
+                    async with cell.transaction(caller, read_only=read_only):
+                        raise AssertionError("it has begun")
+
+
+async def test_a_key_is_good_for_its_tenant_alone_and_its_address(
+    celled: Settings, celled_gateway: RunningGateway, cells: Cells, native: Caller, resident: Caller
+) -> None:
+    for caller, other in ((native, resident), (resident, native)):
+        key = (await issue_key(cells, celled, caller)).secret
+        async with celled_gateway.http(key) as http:
+            assert (await http.post(f"/t/{other.tenant}/mcp", json={})).status_code == 401
+            told = (await http.get("/v1/graphs", headers={"X-Recollect-Tenant": other.tenant})).json()["items"]
+        assert {graph["id"] for graph in told} == {str(await default_graph(cells, caller))}
+
+
+async def default_graph(cells: Cells, caller: Caller) -> Any:
+    async with cells.transaction(caller, read_only=True) as tx:
+        return (await graphs.get_graph(tx, "default")).id
+
+
+async def test_a_member_of_one_is_nobody_in_the_other(
+    celled: Settings, celled_gateway: RunningGateway, cells: Cells, native: Caller, resident: Caller
+) -> None:
+    pepper = celled.key_secret.get_secret_value().encode()
+    for caller, other in ((native, resident), (resident, native)):
+        person = await joined(cells, caller, Role.OWNER, pepper=pepper)
+        async with browser(celled_gateway) as http:
+            await sign_in(http, person.email)
+            told = {}
+            for tenant in (caller.tenant, other.tenant, "nobodys-name"):
+                answer = await http.get("/v1/members", headers={"X-Recollect-Tenant": tenant})
+                told[tenant] = answer.status_code, answer.text if answer.status_code != 200 else ""
+            assert told[caller.tenant] == (200, "")
+            assert told[other.tenant] == told["nobodys-name"]
+            assert told[other.tenant][0] == 401
+
+
+async def test_a_credential_of_a_tenant_that_is_arriving_opens_nothing_there(
+    celled: Settings, celled_gateway: RunningGateway, cells: Cells, resident: Caller, owner_b: asyncpg.Connection
+) -> None:
+    """Its rows may have come by half."""
+    async with cells.transaction(resident) as tx:
+        pepper = celled.key_secret.get_secret_value().encode()
+        key = (await identity.create_key(tx, NewKey("test"), pepper=pepper)).secret
+    await owner_b.execute("UPDATE tenants SET place = 'arriving' WHERE id = $1", resident.tenant_id)
+    async with celled_gateway.http(key) as http:
+        refused = await http.get("/v1/plan")
+    assert (refused.status_code, refused.json()["code"]) == (503, "tenant_moving")
+    assert "Retry-After" in refused.headers

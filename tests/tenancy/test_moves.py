@@ -1,0 +1,100 @@
+"""A tenant that moves to another cell takes all its rows along, and none of anybody else's."""
+
+import asyncpg
+import pytest
+
+from recollect.settings.cells import HOME
+from tests.support.moves import AWAY, TwoCells
+from tests.tenancy.conftest import Neighbour, contents
+
+GLOBAL = {
+    "people",
+    "sessions",
+    "passkeys",
+    "passkey_challenges",
+    "password_resets",
+    "oauth_clients",
+    "signing_keys",
+    "plans",
+    "operator_keys",
+    "operator_log",
+    "erasure_receipts",
+    "tenant_deletions",
+    "tenant_cells",
+    "tenant_moves",
+    "tenants",
+    "schema_migrations",
+}
+"""Tables that are not replicated: what of them belongs to a tenant that moves is copied otherwise, or stays at home."""
+
+
+async def test_every_table_moves_or_is_named_here(owner: asyncpg.Connection, tables: list[str]) -> None:
+    """What is replicated is found by its tenant: PostgreSQL tells whose a deleted row was by its key alone."""
+    assert set(await owner.fetchval("SELECT tables_of_tenants()")) == set(tables)
+    keys = await owner.fetch(
+        """SELECT c.relname, array_agg(a.attname) AS key, c.relreplident::text AS identity FROM pg_class c
+        LEFT JOIN pg_index i ON i.indrelid = c.oid AND i.indisprimary
+        LEFT JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = ANY (i.indkey)
+        WHERE c.relnamespace = 'recollect'::regnamespace AND c.relkind IN ('r', 'p') AND NOT c.relispartition
+        GROUP BY 1, 3"""
+    )
+    assert {row["relname"] for row in keys} - GLOBAL == set(tables)
+    assert [row["relname"] for row in keys if row["identity"] != "d"] == []
+    assert [row["relname"] for row in keys if row["relname"] in tables and "tenant_id" not in row["key"]] == []
+
+
+async def test_what_moves_is_one_tenants_whole_and_no_others(
+    two_cells: TwoCells, neighbours: tuple[Neighbour, Neighbour], owner: asyncpg.Connection, tables: list[str]
+) -> None:
+    mine, other = neighbours
+    await add_people_of_its_provider(owner, mine)
+    before, theirs = await contents(owner, mine), await contents(owner, other)
+    await two_cells.move(mine.caller.tenant, keep_source=True)
+    async with two_cells.bare(AWAY) as away:
+        assert await contents(away, mine) == before
+        assert await contents(away, other) == []
+        for table in tables:
+            assert (
+                await away.fetchval(f"SELECT count(*) FROM {table} WHERE tenant_id = $1", mine.caller.tenant_id) > 0
+            ), table
+        assert await away.fetchval("SELECT count(*) FROM tenants WHERE id = $1", other.caller.tenant_id) == 0
+        people = await away.fetch("SELECT name, password_hash FROM people ORDER BY name")
+        assert [tuple(person) for person in people] == [("Ada", None), ("Brought", None)]
+        assert await away.fetchval("SELECT count(*) FROM sessions") == 1
+    await two_cells.go_on(mine.caller.tenant)
+    assert await contents(owner, mine) == []
+    assert await contents(owner, other) == theirs
+    assert await owner.fetchval("SELECT count(*) FROM people WHERE provider_tenant_id = $1", mine.caller.tenant_id) == 0
+    await two_cells.move(mine.caller.tenant, to=HOME)
+    assert await contents(owner, mine) == before
+    assert await contents(owner, other) == theirs
+    async with two_cells.bare(AWAY) as away:
+        assert await away.fetchval("SELECT count(*) FROM people") == 0
+    sessions = "SELECT count(*) FROM sessions WHERE confined_to = $1"
+    assert await owner.fetchval(sessions, mine.caller.tenant_id) == 1
+
+
+async def test_nothing_erases_a_tenant_that_is_served(
+    neighbours: tuple[Neighbour, Neighbour], owner: asyncpg.Connection
+) -> None:
+    mine = neighbours[0]
+    before = await contents(owner, mine)
+    with pytest.raises(asyncpg.ObjectNotInPrerequisiteStateError):
+        await owner.fetchval("SELECT erase_moved_step($1, 10)", mine.caller.tenant_id)
+    assert await contents(owner, mine) == before
+
+
+async def add_people_of_its_provider(owner: asyncpg.Connection, neighbour: Neighbour) -> None:
+    """Somebody whom the tenant's own provider brought, who has signed in; and a password of its other member."""
+    await owner.execute(
+        """WITH person AS (INSERT INTO people (id, email, name, provider_tenant_id)
+            VALUES (gen_random_uuid(), 'brought@example.com', 'Brought', $1) RETURNING id)
+        INSERT INTO sessions (id, person_id, hash, expires_at, user_agent, address, confined_to, provider_id)
+        SELECT gen_random_uuid(), p.id, sha256(p.id::text::bytea), now() + interval '1 hour', '', '', $1, i.id
+        FROM person p, identity_providers i WHERE i.tenant_id = $1""",
+        neighbour.caller.tenant_id,
+    )
+    await owner.execute(
+        "UPDATE people SET password_hash = 'secret' WHERE id IN (SELECT person_id FROM members WHERE tenant_id = $1)",
+        neighbour.caller.tenant_id,
+    )
