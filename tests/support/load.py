@@ -46,6 +46,7 @@ class Load:
     facts: list[str] = field(default_factory=list)
     entities: list[str] = field(default_factory=list)
     observations: list[str] = field(default_factory=list)
+    versions: dict[tuple[str, str], list[str]] = field(default_factory=dict)
 
     @asynccontextmanager
     async def at_work(self, agents: int) -> AsyncIterator["Load"]:
@@ -96,7 +97,39 @@ class Load:
             await self.tool("recall", {"graph": graph, "query": f"what is said of {word}"})
             await self._request("GET", "/v1/graphs")
 
-        return [remember, create, observe, post, read]
+        return [remember, create, observe, post, read, *self._rewrites(graph, word)]
+
+    def _rewrites(self, graph: str, word: str) -> list[Callable[[], Awaitable[None]]]:
+        """A fact, and its versions by each tool that writes one; none is told which version its agent has read."""
+        texts = [f"{word} was {done}" for done in ("drafted", "put", "put with others", "revised", "updated")]
+
+        async def draft() -> None:
+            told = await self.tool("remember", {"graph": graph, "items": [{"text": texts[0]}]})
+            self.versions[graph, told["memories"][0]["node"]] = texts[:1]
+
+        def rewrite(tool: str, path: str, text: str, arguments: Callable[[str], Any]) -> Callable[[], Awaitable[None]]:
+            async def write() -> None:
+                node = next(node for (_, node), said in self.versions.items() if said[0] == texts[0])
+                await self.tool(tool, {"graph": graph, **arguments(node)}, path)
+                self.versions[graph, node].append(text)
+
+            write.__name__ = tool
+            return write
+
+        _, put, others, revised, updated = texts
+        version = {"kind": "note", "content": put}
+        return [
+            draft,
+            rewrite("put_node", "/mcp/x/lineage", put, lambda node: {"lineage_id": node, **version}),
+            rewrite(
+                "put_subgraph",
+                "/mcp/x/lineage",
+                others,
+                lambda node: {"nodes": [{"lineage_id": node, **version, "content": others}]},
+            ),
+            rewrite("revise", "/mcp", revised, lambda node: {"id": node, "text": revised}),
+            rewrite("update_node", "/mcp/x/facts", updated, lambda node: {"node_id": node, "text": updated}),
+        ]
 
     async def _answered(self, step: Callable[[], Awaitable[None]], stopping: asyncio.Event) -> None:
         while True:
@@ -152,7 +185,10 @@ async def agents_of(transport: httpx2.AsyncBaseTransport, key: str) -> AsyncIter
 
 
 async def stored_once(load: Load) -> None:
-    """Look for everything that was acknowledged, in what is exported: each is there, and nothing is there twice."""
+    """Look for everything that was acknowledged: each is there, nothing is there twice, and no version is."""
+    for (graph_name, node), said in load.versions.items():
+        told = await load.tool("history", {"graph": graph_name, "lineage_id": node}, "/mcp/x/lineage")
+        assert [version["content"] for version in told["versions"]] == said[::-1]
     texts: Counter[str] = Counter()
     for number in range(GRAPHS):
         exported = await load.http.get(f"/v1/graphs/load-{number}/export", params={"format": "json"})

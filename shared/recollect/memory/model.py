@@ -85,7 +85,8 @@ class MemoryPatch:
 class Revised:
     """What a revision left: the memory's id, its node, and the node's version (None for an observation).
 
-    `conflict` are the texts of the other heads, where the version was recorded beside them.
+    `conflict` are the texts of the other heads, where the version was recorded beside them. `unchanged`: it was all so
+    already, and nothing was written.
     """
 
     id: UUID
@@ -93,6 +94,7 @@ class Revised:
     version: int | None
     text: str | None
     conflict: tuple[str, ...] = ()
+    unchanged: bool = False
 
 
 @dataclass(frozen=True, slots=True)

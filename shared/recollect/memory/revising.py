@@ -46,9 +46,9 @@ class NodePatch:
 async def revise(tx: Transaction, revision: Revision, target: Target, amendment: MemoryPatch) -> Revised:
     """Change a memory or a node; what it was stays in history.
 
-    Each gets a new version under its id. An observation that comes to say what its entity says already gives way to
-    that one, whose id is answered. Raises NotFound, and InvalidInput for what an observation has not: versions that are
-    numbered, an archive.
+    Each gets a new version under its id, unless that would say what it says already. An observation that comes to say
+    what its entity says already gives way to that one, whose id is answered. Raises NotFound, and InvalidInput for what
+    an observation has not: versions that are numbered, an archive.
     """
     observation = await _find_observation(tx, revision.graph, target)
     if observation is not None:
@@ -59,7 +59,8 @@ async def revise(tx: Transaction, revision: Revision, target: Target, amendment:
     )
     node = await lineages.get_node(GraphView(tx, revision.graph), head.id)
     others = await lineages.get_versions(tx, revision.graph, node.conflicts) if put.conflict else []
-    return Revised(head.id, head.id, put.version, node.content, tuple(other.content or "" for other in others))
+    beside = tuple(other.content or "" for other in others)
+    return Revised(head.id, head.id, put.version, node.content, beside, put.unchanged)
 
 
 async def forget(
@@ -127,7 +128,7 @@ async def _revise_observation(
     if wanted.content != observation.content:
         wanted = replace(wanted, created_by=revision.actor)
     new = await observations.rewrite_one(tx, revision, observation, wanted)
-    return Revised(new.id, new.node_id, None, new.content)
+    return Revised(new.id, new.node_id, None, new.content, unchanged=new == observation)
 
 
 def _amended_observation(observation: Observation, amendment: MemoryPatch, now: datetime) -> Observation:
@@ -168,7 +169,7 @@ async def rewrite_node(tx: Transaction, revision: Revision, node_id: UUID, wante
     fields = _changed(head.fields, wanted, revision.at)
     if fields.kind != head.fields.kind:
         revision.graph.require_kind(fields.kind, "kind" if fields.name is None else "entity_type")
-    if fields == head.fields:
+    if fields.says(head.fields):
         return False
     await nodes.rewrite(tx, revision, [Rewrite(head, fields)])
     return True

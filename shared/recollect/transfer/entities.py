@@ -142,7 +142,7 @@ async def _rewrite(
     renamed: set[UUID] = set()
     if bare or any(others.values()):
         renamed = await aliases.alias(tx, revision, others, replaced=bare)
-    changed = {n: one for n, one in known.items() if one.fields != one.head.fields or one.head.id in renamed}
+    changed = {n: one for n, one in known.items() if not one.fields.says(one.head.fields) or one.head.id in renamed}
     await nodes.rewrite(tx, revision, [Rewrite(one.head, one.fields) for one in changed.values()])
     return set(changed)
 

@@ -53,8 +53,9 @@ LINEAGE: tuple[ToolSpec, ...] = (
     ToolSpec(
         name="put_node",
         title="Put a node",
-        description="Write a node, or a new version of one (lineage_id). A version holds what is given and no more. "
-        "Say which version you read (based_on_version), so that concurrent writes are noticed.",
+        description="Write a node, or a new version of one (lineage_id). A version holds what is given and no more; "
+        "one that says what the newest says is not written (`unchanged`). Say which version you read "
+        "(based_on_version), so that concurrent writes are noticed.",
         toolsets=frozenset({"lineage"}),
         arguments=nodes.PutNode,
         result=nodes.PutResult,
@@ -120,7 +121,8 @@ LINEAGE: tuple[ToolSpec, ...] = (
         name="put_subgraph",
         title="Put a subgraph",
         description="Write up to 50 nodes and 100 edges at once, best effort: each item says what became of it, so "
-        "that only what failed need be sent again. An edge that is there is updated as by put_edge.",
+        "that only what failed need be sent again. A version that says what the newest says is not written, an "
+        "edge that is there is updated as by put_edge.",
         toolsets=frozenset({"lineage"}),
         arguments=subgraphs.PutSubgraph,
         result=subgraphs.SubgraphResult,

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from recollect.errors import Conflict, ErrorCode, InvalidInput, NotFound, RecollectError
 from recollect.graph.graphs.model import Graph
-from recollect.graph.nodes.model import NodeFields, NodeHead, Rewrite
+from recollect.graph.nodes.model import FIELD_NAMES, NodeFields, NodeHead, Rewrite
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,12 +94,16 @@ ORIGIN = ("thread", "said_at")
 
 @dataclass(frozen=True, slots=True)
 class PutOutcome:
-    """What a draft became: a version of a node, and whether it stands beside heads that it was not based on."""
+    """What a draft became: a version of a node, and whether it stands beside heads that it was not based on.
+
+    `unchanged`: a head says what the draft says already, and nothing was written; `version` is the newest one.
+    """
 
     node_id: UUID
     version: int
     created: bool
     conflict: bool
+    unchanged: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +181,22 @@ def plan_puts(
         if draft.fields.name is not None:
             owners[draft.fields.name] = draft.node_id
     return steps
+
+
+def needless(rewrite: Rewrite, heads: Sequence[Version]) -> bool:
+    """Whether a version would repeat what a head of its lineage says: its call was done already, and is sent again.
+
+    `heads` are all heads of the lineage, the newest first. What settles a conflict is needed, whatever it says; what
+    would stand beside heads is not, where it is one of them.
+    """
+    if len(heads) > 1 and not rewrite.beside_heads:
+        return False
+    return any(rewrite.fields.says(fields_of(head)) and rewrite.actor in (None, head.created_by) for head in heads)
+
+
+def fields_of(version: Version) -> NodeFields:
+    """What a version says of its node."""
+    return NodeFields(**{name: getattr(version, name) for name in FIELD_NAMES})
 
 
 def not_found(node_id: UUID) -> NotFound:

@@ -2,7 +2,7 @@
 
 Conflicts: under `lww` the newest put wins and what it replaces stays in history, superseded. Under `manual` a put that
 is not based on the newest version is written beside it, as a sibling head; a put based on the newest, or on none,
-supersedes all heads.
+supersedes all heads. A put that would say what a head says already, as when its call is sent again, writes nothing.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,6 +20,7 @@ from recollect.graph.lineages.model import (
     TagUse,
     Version,
     VersionFilter,
+    needless,
     not_found,
     plan_puts,
 )
@@ -37,8 +38,9 @@ MAX_VALUES = 10
 async def put_nodes(tx: Transaction, revision: Revision, drafts: Sequence[Draft]) -> list[PutOutcome | RecollectError]:
     """Write versions, best effort: for each draft, in order, what it became or why it could not be written.
 
-    A lineage that is named twice gets two versions. NotFound for a lineage that is not there or deleted, InvalidInput
-    for a version that it never had or a kind that is not allowed, Conflict for a name that is taken.
+    None is written that would say what a head of its lineage says. A lineage that is named twice gets two versions.
+    NotFound for a lineage that is not there or deleted, InvalidInput for a version that it never had or a kind that is
+    not allowed, Conflict for a name that is taken.
     """
     outcomes: dict[int, PutOutcome | RecollectError] = {}
     for places in occurrences(lambda place: drafts[place].node_id or place, range(len(drafts))):
@@ -55,7 +57,8 @@ async def _put_nodes(tx: Transaction, revision: Revision, drafts: Sequence[Draft
     # A placeholder becomes the node that is made under its name; a node that has relations of its own cannot become it.
     renamed = {draft.fields.name for draft in drafts if draft.node_id and not draft.content_only}
     owners = {name: node.id for name, node in names.items() if not node.placeholder or name in renamed}
-    steps = plan_puts(revision.graph, drafts, heads, owners)
+    planned = plan_puts(revision.graph, drafts, heads, owners)
+    steps = await _without_needless(tx, revision.graph, planned)
     creations = [step for step in steps if isinstance(step, Draft)]
     rewrites = [step for step in steps if isinstance(step, Rewrite)]
     fields, actors = [draft.fields for draft in creations], [draft.actor for draft in creations]
@@ -189,16 +192,44 @@ async def list_tags(
     return found[:limit], len(found) > limit
 
 
+async def _without_needless(
+    tx: Transaction, graph: Graph, steps: Sequence[Draft | Rewrite | RecollectError]
+) -> list[Draft | Rewrite | PutOutcome | RecollectError]:
+    """The steps; in place of each that would repeat what a head says, its outcome."""
+    asked = [
+        step.head.id
+        for step in steps
+        if isinstance(step, Rewrite) and (step.beside_heads or step.fields.says(step.head.fields))
+    ]
+    if not asked:
+        return list(steps)
+    newest = await store.current_versions(tx, [graph.id], asked)
+    others = await store.find_versions(tx, graph, [other for version in newest for other in version.conflicts])
+    heads: dict[UUID, list[Version]] = {}
+    for version in [*newest, *others]:
+        heads.setdefault(version.node_id, []).append(version)
+    return [
+        _unchanged(step, heads[step.head.id])
+        if isinstance(step, Rewrite) and needless(step, heads.get(step.head.id, ()))
+        else step
+        for step in steps
+    ]
+
+
+def _unchanged(step: Rewrite, heads: Sequence[Version]) -> PutOutcome:
+    return PutOutcome(step.head.id, step.head.version, created=False, conflict=len(heads) > 1, unchanged=True)
+
+
 async def _with_conflicts_of(view: GraphView, versions: list[Version]) -> list[Version]:
     heads = await store.past_conflicts(view, [version.node_id for version in versions])
     return [replace(v, conflicts=tuple(i for i in heads.get(v.node_id, ()) if i != v.id)) for v in versions]
 
 
 def _outcome(
-    step: Draft | Rewrite | RecollectError, created: Iterator[UUID], names: Mapping[str, NodeRef]
+    step: Draft | Rewrite | PutOutcome | RecollectError, created: Iterator[UUID], names: Mapping[str, NodeRef]
 ) -> PutOutcome | RecollectError:
     match step:
-        case RecollectError():
+        case RecollectError() | PutOutcome():
             return step
         case Draft():
             return PutOutcome(next(created), 2 if step.fields.name in names else 1, created=True, conflict=False)

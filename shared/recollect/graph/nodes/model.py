@@ -3,7 +3,7 @@
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from dataclasses import fields as dataclass_fields
 from datetime import datetime
 from typing import Any, TypeVar
@@ -71,6 +71,10 @@ class NodeFields:
     placeholder: bool = False
     reason: str | None = None
 
+    def says(self, other: "NodeFields") -> bool:
+        """Whether a version with these fields would say what one with `other` says: then it need not be written."""
+        return replace(self, last_dedup_at=other.last_dedup_at) == other and same_json(self.metadata, other.metadata)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeHead(NodeFields):
@@ -132,6 +136,16 @@ class RememberedFact:
 
     id: UUID
     known: bool
+
+
+def same_json(one: Any, other: Any) -> bool:
+    """Whether two values are the same in JSON, where `true` is not `1`: Python takes those for equal."""
+    match one, other:
+        case dict(), dict():
+            return one.keys() == other.keys() and all(same_json(value, other[key]) for key, value in one.items())
+        case list(), list():
+            return len(one) == len(other) and all(map(same_json, one, other))
+    return one == other and isinstance(one, bool) is isinstance(other, bool)
 
 
 def unique(values: Iterable[T]) -> list[T]:

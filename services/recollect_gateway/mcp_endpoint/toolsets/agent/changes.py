@@ -37,7 +37,10 @@ class Forget(Arguments, frozen=True, rename=None):
 
 
 class RevisedMemory(Struct, frozen=True, omit_defaults=True):
-    """Result of `revise`. `conflict`: the texts of other versions that stand beside this one, unsettled."""
+    """Result of `revise`. `status`: revised, unchanged (nothing was written) or conflict.
+
+    `conflict`: the texts of other versions that stand beside this one, unsettled.
+    """
 
     id: str
     node: str
@@ -68,7 +71,7 @@ async def revise(call: Call, arguments: Revise) -> Reply:
     )
     async with call.writing(arguments.graph) as (tx, revision):
         revised = await revising.revise(tx, revision, Target(arguments.id, arguments.name), amendment)
-    status = "conflict" if revised.conflict else "revised"
+    status = "conflict" if revised.conflict else "unchanged" if revised.unchanged else "revised"
     answer = RevisedMemory(
         str(revised.id), str(revised.node_id), status, revised.text, revised.version, list(revised.conflict)
     )

@@ -117,11 +117,15 @@ class ManualConflict(Struct, frozen=True):
 
 
 class PutResult(Struct, frozen=True, omit_defaults=True):
-    """Result of `put_node`. `conflict`: the node was written beside other heads, and waits to be settled."""
+    """Result of `put_node`. `conflict`: the node was written beside other heads, and waits to be settled.
+
+    `unchanged`: it says just that already, and nothing was written.
+    """
 
     node: NodeVersionOut
     created: bool
     conflict: ManualConflict | None = None
+    unchanged: bool = False
 
 
 class OneNodeVersion(Struct, frozen=True):
@@ -177,7 +181,7 @@ async def put_node(call: Call, arguments: PutNode) -> Reply:
         put = await lineages.put_node(tx, revision, draft)
         node = await lineages.get_node(GraphView(tx, revision.graph), put.node_id)
         graph = revision.graph.name
-    return Reply(PutResult(node_out(node, graph), put.created, _conflict(put, node)))
+    return Reply(PutResult(node_out(node, graph), put.created, _conflict(put, node), put.unchanged))
 
 
 async def get_node_by_id(call: Call, arguments: GetNodeById) -> Reply:

@@ -117,7 +117,10 @@ class ListTags(ReadArguments, frozen=True, rename=None):
 
 
 class NodeResult(Struct, frozen=True, omit_defaults=True):
-    """What became of one node: a version, or an error with its code. `manual_conflict` is a version all the same."""
+    """What became of one node: a version, or an error with its code. `manual_conflict` is a version all the same.
+
+    `unchanged`: it says just that already, and nothing was written.
+    """
 
     created: bool
     ref: str | None = None
@@ -125,6 +128,7 @@ class NodeResult(Struct, frozen=True, omit_defaults=True):
     version: int | None = None
     error: str | None = None
     code: str | None = None
+    unchanged: bool = False
 
 
 class EdgeResult(Struct, frozen=True, omit_defaults=True):
@@ -289,7 +293,7 @@ def _node_result(ref: str | None, put: PutOutcome | RecollectError) -> NodeResul
     if isinstance(put, RecollectError):
         return NodeResult(created=False, ref=ref, error=str(put), code=put.code)
     code = MANUAL_CONFLICT if put.conflict else None
-    return NodeResult(put.created, ref, str(put.node_id), put.version, code=code)
+    return NodeResult(put.created, ref, str(put.node_id), put.version, code=code, unchanged=put.unchanged)
 
 
 def _edge_result(put: EdgeUpsert | RecollectError) -> EdgeResult:

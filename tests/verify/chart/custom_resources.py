@@ -1,0 +1,76 @@
+"""The schemas of custom resources as their operators publish them, for JSON Schema and as strict as a server's."""
+
+import json
+import subprocess
+import tempfile
+import tomllib
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+PINNED = Path(__file__).with_suffix(".toml")
+SECONDS = 300
+
+Schema = dict[str, Any]
+
+
+@lru_cache
+def schemas() -> dict[tuple[str, str], Schema]:
+    """The schema of each custom resource, by its `apiVersion` and kind."""
+    return {
+        (f"{definition['spec']['group']}/{version['name']}", definition["spec"]["names"]["kind"]): _strict(
+            version["schema"]["openAPIV3Schema"]
+        )
+        for definition in _definitions()
+        for version in definition["spec"]["versions"]
+        if version["served"]
+    }
+
+
+def _definitions() -> Iterator[dict[str, Any]]:
+    for module in tomllib.loads(PINNED.read_text())["module"]:
+        folder = _downloaded(module)
+        for file in module["files"]:
+            yield yaml.safe_load((folder / file).read_text())
+
+
+def _downloaded(module: Mapping[str, Any]) -> Path:
+    """Where Go has put the module's files, which are those of the hash. It asks its checksum database, too."""
+    with tempfile.TemporaryDirectory() as elsewhere:  # Where no go.mod says what else to load.
+        done = subprocess.run(
+            ["go", "mod", "download", "-json", f"{module['path']}@{module['version']}"],
+            cwd=elsewhere,
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+        )
+    assert done.returncode == 0, done.stdout + done.stderr
+    told = json.loads(done.stdout)
+    assert told["Sum"] == module["sum"], module["path"]
+    return Path(told["Dir"])
+
+
+def _strict(schema: Mapping[str, Any], *, root: bool = True) -> Schema:
+    """A structural schema as JSON Schema: no field but those that it names, as a server says of strict requests.
+
+    Rules that are written in CEL are not among what JSON Schema can say, and are left out.
+    """
+    found = {name: value for name, value in schema.items() if not name.startswith("x-kubernetes-")}
+    if schema.get("x-kubernetes-int-or-string"):
+        return {**found, "type": ["integer", "string"]}
+    if "properties" in found:
+        found["properties"] = {name: _strict(below, root=False) for name, below in schema["properties"].items()}
+        if not schema.get("x-kubernetes-preserve-unknown-fields"):
+            found["additionalProperties"] = False
+    if isinstance(schema.get("additionalProperties"), dict):
+        found["additionalProperties"] = _strict(schema["additionalProperties"], root=False)
+    if "items" in found:
+        found["items"] = _strict(schema["items"], root=False)
+    if found.pop("nullable", False) and "type" in found:
+        found["type"] = [found["type"], "null"]
+    if root:
+        found["required"] = sorted({*found.get("required", ()), "apiVersion", "kind", "metadata"})
+    return found
