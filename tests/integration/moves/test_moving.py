@@ -8,10 +8,11 @@ from datetime import timedelta
 
 import pytest
 
+from recollect.accounts.deletions import service as deletions
 from recollect.accounts.tenants import service as tenants
 from recollect.accounts.tenants.model import Tenant
 from recollect.caller import Caller
-from recollect.errors import Conflict, TenantMoving, Unavailable
+from recollect.errors import Conflict, NotFound, TenantMoving, Unavailable
 from recollect.moves.model import Contents
 from recollect.platform.db import Database
 from recollect.platform.driver_errors import translated_errors
@@ -120,6 +121,45 @@ async def test_what_has_switched_is_not_undone(two_cells: TwoCells, agent: Agent
         await two_cells.undo(tenant.slug)
     await two_cells.go_on(tenant.slug)
     assert [await two_cells.place(cell, tenant.slug) for cell in (HOME, AWAY)] == [None, "here"]
+
+
+async def test_what_cannot_be_moved_is_refused_and_nothing_is_left(
+    two_cells: TwoCells, agent: Agent, tenant: Tenant, operator: Operator
+) -> None:
+    with pytest.raises(NotFound, match="no cell 'nowhere'"):
+        await two_cells.move(tenant.slug, to="nowhere")
+    with pytest.raises(NotFound, match="no tenant 'nobody'"):
+        await two_cells.move("nobody")
+    with pytest.raises(Conflict, match="in home already"):
+        await two_cells.move(tenant.slug, to=HOME)
+    with pytest.raises(NotFound, match="is not being moved"):
+        await two_cells.go_on(tenant.slug)
+    async with two_cells.bare(AWAY) as connection:
+        await connection.execute("INSERT INTO schema_migrations (name, checksum) VALUES ('9999_newer', '')")
+        with pytest.raises(Conflict, match="home and away are not of one version"):
+            await two_cells.move(tenant.slug)
+        await connection.execute("DELETE FROM schema_migrations WHERE name = '9999_newer'")
+    await deletions.delete_tenant(operator, tenant.slug, grace=timedelta(days=1))
+    with pytest.raises(Conflict, match="Restore it first"):
+        await two_cells.move(tenant.slug)
+    assert await two_cells.step(tenant.slug) is None
+    assert await two_cells.place(AWAY, tenant.slug) is None
+
+
+async def test_one_that_is_deleted_while_it_is_copied_is_undone(
+    two_cells: TwoCells, agent: Agent, tenant: Tenant, operator: Operator
+) -> None:
+    async with killed_after("subscribe"):
+        await two_cells.move(tenant.slug)
+    with pytest.raises(Conflict, match="is being moved already"):
+        await two_cells.move(tenant.slug)
+    await deletions.delete_tenant(operator, tenant.slug, grace=timedelta(days=1))
+    with pytest.raises(Conflict, match="was deleted"):
+        await two_cells.go_on(tenant.slug)
+    await deletions.erase_now(operator, tenant.slug)
+    await two_cells.undo(tenant.slug)
+    assert [await two_cells.place(cell, tenant.slug) for cell in (HOME, AWAY)] == [None, None]
+    assert await two_cells.leftovers() == []
 
 
 async def test_writes_that_are_held_are_told_to_come_again_and_reads_go_on(
