@@ -13,11 +13,14 @@ from recollect.accounts.tenants import service as tenants
 from recollect.accounts.tenants.model import Tenant
 from recollect.caller import Caller
 from recollect.errors import Conflict, NotFound, TenantMoving, Unavailable
-from recollect.moves.model import Contents
+from recollect.moves.model import Cell, Contents
 from recollect.platform.db import Database
 from recollect.platform.driver_errors import translated_errors
 from recollect.platform.operator_sessions import Operator
+from recollect.settings import Settings
 from recollect.settings.cells import HOME
+from recollect_local.postgres import LocalPostgres
+from tests.support.cells import OTHER, cell_url
 from tests.support.memories import Agent
 from tests.support.moves import AWAY, TwoCells, killed_after
 
@@ -231,3 +234,28 @@ async def test_a_graph_that_is_searched_by_an_index_has_it_before_the_switch(
         )
     assert [index[0] for index in indexes] == [True]
     await two_cells.undo(tenant.slug)
+
+
+async def test_it_moves_between_two_cells_that_are_not_home(
+    two_cells: TwoCells, celled: Settings, postgres: LocalPostgres, agent: Agent, tenant: Tenant
+) -> None:
+    """What home has, the people, the directory and the notes of the move, is then in a third cell."""
+    url = cell_url(postgres, "postgres", "recollect_b")
+    three_cells = replace(two_cells, known=two_cells.known | {OTHER: Cell(OTHER, url, url)})
+    async with two_cells.bare(HOME) as connection:
+        await connection.execute(
+            """WITH person AS (INSERT INTO people (id, email, name, password_hash)
+                VALUES ($1::uuid, $1::uuid || '@example.com', 'Ada', 'secret') RETURNING id)
+            INSERT INTO members SELECT $1::uuid, id, 'owner' FROM person""",
+            tenant.id,
+        )
+    before = await contents(two_cells, HOME, tenant)
+    for cell, left in ((AWAY, HOME), (OTHER, AWAY), (HOME, OTHER)):
+        await three_cells.move(tenant.slug, to=cell)
+        assert await contents(three_cells, cell, tenant) == before
+        assert await contents(three_cells, left, tenant) == []
+        for name in (HOME, AWAY, OTHER):
+            async with three_cells.bare(name) as connection:
+                people = await connection.fetch("SELECT password_hash FROM people WHERE id = $1", tenant.id)
+            known = {cell: [None]} | {HOME: ["secret"]}
+            assert [person[0] for person in people] == known.get(name, []), (cell, name)
