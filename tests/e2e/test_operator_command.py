@@ -4,6 +4,7 @@ import json
 import socket
 from pathlib import Path
 
+import asyncpg
 import httpx2
 
 from recollect.accounts.tenants.model import Tenant
@@ -11,8 +12,10 @@ from recollect.platform.connections import OPERATOR_ROLE
 from recollect.settings import Settings
 from recollect_local.postgres import LocalPostgres
 from tests.e2e.test_import_export import Shell
+from tests.support.cells import OTHER
 from tests.support.gateway import eventually
 from tests.support.timeouts import MAX_WAIT_SECONDS
+from tests.support.workers import environment
 
 NOWHERE = "postgresql://nobody@127.0.0.1:9/nowhere"
 
@@ -93,3 +96,22 @@ async def test_commands_go_through_a_served_operator_api_and_nowhere_else(
     assert away.code == 1
     assert "does not answer" in away.err
     assert "Traceback" not in away.err
+
+
+async def test_commands_reach_a_tenant_in_whichever_cell_it_is(
+    celled: Settings, owner_b: asyncpg.Connection, tmp_path: Path
+) -> None:
+    slug = f"by-command-{free_port()}"
+    shell = Shell(tmp_path, environment(celled))
+    assert [line[0] for line in await lines(shell, "migrate")] == [
+        "nothing to do in the cell home: the database is up to date",
+        "nothing to do in the cell b: the database is up to date",
+    ]
+    assert (await lines(shell, "tenants", "create", slug, "--cell", OTHER))[-1][-1] == OTHER
+    await lines(shell, "keys", "create", slug, "agents")
+    keys = "SELECT count(*) FROM api_keys k JOIN tenants t ON t.id = k.tenant_id WHERE t.slug = $1"
+    assert await owner_b.fetchval(keys, slug) == 1
+    told = await lines(shell, "operator", "cells")
+    assert [(line[0], line[-1]) for line in told] == [("home", "ready"), (OTHER, "ready")]
+    nowhere = await shell.run("worker", "--cell", "c")
+    assert (nowhere.code, b"There is no cell 'c'" in nowhere.err.encode()) == (1, True)

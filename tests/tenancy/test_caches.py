@@ -26,6 +26,7 @@ CACHES = {
     "recollect.platform.fair_queue": "how long tenants were served, of which nothing is told: tests/unit/platform",
     "recollect.platform.rate_limits.local": "counts by tenant, key or address: tests/tenancy/test_rates.py",
     "recollect.platform.rate_limits.limiter": "refusals by tenant, key or address: tests/tenancy/test_rates.py",
+    "recollect.platform.cells.service": "cells by tenant, and by the hash of a credential: tests/tenancy/test_cells.py",
     "recollect.platform.issuers": "documents of issuers, by tenant: tests/tenancy/test_identity_providers.py",
     "recollect_gateway.admission": "limits and tenant by the hash of a credential: tests/tenancy/test_rates.py",
     "recollect_gateway.failures": "hashes of keys, of which nothing is told: tests/faults/test_made_up_keys.py",

@@ -260,13 +260,25 @@ WHEREVER_IT_IS = {"count_of_tenant", "erase_tenant_step", "find_cells", "is_arri
 """Those that are told a tenant, and need not find it here: operators ask, and the directory answers."""
 
 
+VIEWS = "tenants_here", "tenants_staying"
+SWEEPING = {"tenants_to_erase", "waiting_work"} | {
+    name.partition("(")[0] for name in FUNCTIONS if name.startswith("tenants_with_")
+}
+"""What workers ask, for all tenants."""
+
+
 async def test_each_finds_tenants_that_are_here_and_no_others(owner: asyncpg.Connection) -> None:
-    """Rows of one that is in another cell may be left, or may have come: the view `tenants_here` leaves them out."""
+    """Rows of one that is in another cell may be left, or may have come: the views leave them out.
+
+    What workers ask for leaves out those as well that are about to leave, whom they could not write to.
+    """
     found = await owner.fetch("SELECT proname, prosrc FROM pg_proc WHERE prosecdef")
     anywhere = {row["proname"] for row in found if re.search(r"\b(FROM|JOIN) tenants\b", row["prosrc"])}
     assert anywhere <= WHEREVER_IT_IS
     with_a_tenant = {name.partition("(")[0] for name, columns in FUNCTIONS.items() if "tenant_id" in columns}
-    assert with_a_tenant - WHEREVER_IT_IS <= {row["proname"] for row in found if "tenants_here" in row["prosrc"]}
+    here, staying = ({row["proname"] for row in found if view in row["prosrc"]} for view in VIEWS)
+    assert with_a_tenant - WHEREVER_IT_IS <= here | staying
+    assert staying == {name for name in (row["proname"] for row in found) if name in SWEEPING}
 
 
 @pytest.mark.parametrize(("place", "is_found"), [("leaving", True), ("arriving", False), ("departed", False)])

@@ -79,13 +79,6 @@
 {{- end }}
 {{- end }}
 
-{{/* The other cells, as far as a process reaches them: (list root value), where the value names the key. */}}
-{{- define "recollect.cells" -}}
-{{- with (index . 0).Values.cells.secret }}
-{{- include "recollect.fromSecret" (list "RECOLLECT_CELLS" . (get (index $ 0).Values.cells (index $ 1))) }}
-{{- end }}
-{{- end }}
-
 {{/* What all processes have alike. */}}
 {{- define "recollect.commonEnv" -}}
 # The root file system is read only.
@@ -108,7 +101,9 @@
 - name: RECOLLECT_DATABASE_POOLED
   value: "true"
 {{- end }}
-{{ include "recollect.cells" (list . "key") }}
+{{- with .Values.cells.secret }}
+{{ include "recollect.fromSecret" (list "RECOLLECT_CELLS" . $.Values.cells.key) }}
+{{- end }}
 {{- with .Values.mail.secret }}
 {{ include "recollect.fromSecret" (list "RECOLLECT_MAIL_URL" . $.Values.mail.key) }}
 {{- end }}
@@ -127,5 +122,7 @@
 {{- define "recollect.ownerEnv" -}}
 {{ include "recollect.commonEnv" . }}
 {{ include "recollect.postgresql" (list . "owner" "RECOLLECT_OWNER_DATABASE_URL") }}
-{{ include "recollect.cells" (list . "ownerKey") }}
+{{- with .Values.cells.secret }}
+{{ include "recollect.fromSecret" (list "RECOLLECT_CELLS" . $.Values.cells.ownerKey) }}
+{{- end }}
 {{- end }}

@@ -13,9 +13,16 @@ CREATE VIEW tenants_here AS
     SELECT t.id, t.slug, t.name, t.status, t.read_only, t.plan, t.retention_days, t.erase_at
     FROM tenants t WHERE t.place IN ('here', 'leaving');
 
--- Each function that finds tenants, as it was, with that view in the place of the table.
+-- Those of them that are not about to leave: what looks for work of tenants looks here, since it would write.
+CREATE VIEW tenants_staying AS
+    SELECT t.id, t.slug, t.name, t.status, t.read_only, t.plan, t.retention_days, t.erase_at
+    FROM tenants t WHERE t.place = 'here';
+
+-- Each function that finds tenants, as it was, with one of these views in the place of the table.
 DO $$
-DECLARE finding regprocedure;
+DECLARE
+    finding regprocedure;
+    found_in text;
 BEGIN
     FOREACH finding IN ARRAY ARRAY[
         'find_api_key(bytea)', 'find_oauth_access_token(bytea)', 'find_invitation(bytea)', 'find_provider_sign_in(bytea)',
@@ -28,7 +35,10 @@ BEGIN
         'tenants_with_expired_idempotency_keys()', 'tenants_to_erase()', 'waiting_work(bigint)'
     ]::regprocedure[]
     LOOP
-        EXECUTE regexp_replace(pg_get_functiondef(finding), '\m(FROM|JOIN) tenants t\M', '\1 tenants_here t', 'g');
+        found_in := CASE WHEN finding::text ~ '\m(tenants_with_\w+|tenants_to_erase|waiting_work)\(' THEN 'tenants_staying'
+            ELSE 'tenants_here' END;
+        EXECUTE regexp_replace(
+            pg_get_functiondef(finding), '\m(FROM|JOIN) tenants t\M', '\1 ' || found_in || ' t', 'g');
     END LOOP;
 END $$;
 

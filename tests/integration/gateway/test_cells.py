@@ -12,9 +12,11 @@ from recollect.caller import Caller, Role
 from recollect.platform.cells.service import Cells
 from recollect.settings import Settings
 from recollect.settings.cells import CellUrls
+from tests.integration.gateway.test_provider_sign_in import set_up
 from tests.support.cells import OTHER
 from tests.support.gateway import RunningGateway, answer, issue_key, serving
-from tests.support.people import browser, joined, send_form, sign_in
+from tests.support.identity_provider import Account, identity_provider, sign_in_by
+from tests.support.people import PASSWORD, browser, joined, send_form, sign_in
 
 AWAY = CellUrls(database_url="postgresql://nobody@127.0.0.1:9/nowhere")
 
@@ -96,3 +98,44 @@ async def test_while_a_cell_is_away_people_sign_in_and_work_in_the_others(
             refused = await http.get("/v1/plan")
             assert (refused.status_code, refused.json()["code"]) == (503, "database_unavailable")
             assert "Retry-After" in refused.headers
+
+
+async def test_who_comes_by_a_provider_is_in_its_tenants_cell_and_goes_with_it(
+    celled: Settings,
+    cells: Cells,
+    resident: Caller,
+    pepper: bytes,
+    owner: asyncpg.Connection,
+    owner_b: asyncpg.Connection,
+) -> None:
+    people = "SELECT count(*) FROM people p LEFT JOIN sessions s ON s.person_id = p.id WHERE p.email = $1"
+    with serving(celled.model_copy(update={"outbound_networks": ["127.0.0.0/8"]})) as gateway:
+        async with identity_provider() as idp, browser(gateway) as http:
+            acme = await set_up(cells, resident, idp, pepper)
+            account = await acme.join(http)
+            assert account.email in (await http.get("/account")).text
+            assert await status_as(http, resident.tenant) == 200
+            assert [await cell.fetchval(people, account.email) for cell in (owner, owner_b)] == [0, 1]
+            await owner_b.execute("UPDATE tenants SET place = 'departed' WHERE id = $1", resident.tenant_id)
+            assert (await http.get("/account")).status_code == 303, "the session is not good here any more"
+
+
+async def test_a_changed_password_ends_sessions_in_every_cell(
+    celled: Settings, cells: Cells, ada: Person, resident: Caller, pepper: bytes, owner_b: asyncpg.Connection
+) -> None:
+    with serving(celled.model_copy(update={"outbound_networks": ["127.0.0.0/8"]})) as gateway:
+        async with identity_provider() as idp, browser(gateway) as http, browser(gateway) as other:
+            acme = await set_up(cells, resident, idp, pepper)
+            await sign_in(http, ada.email)
+            idp.account = Account(email=ada.email)
+            connected = await sign_in_by(http, idp, "/account")
+            assert connected.headers["location"] == "/account"
+            assert (await sign_in_by(other, idp, acme.page)).status_code == 303
+            assert await status_as(other, resident.tenant) == 200
+            shown = (await http.get("/account")).text
+            new = "orange ladder beside rivers"
+            assert (await send_form(http, shown, "/account/password", old_password=PASSWORD, password=new)).is_success
+            assert await status_as(other, resident.tenant) == 401
+            assert await status_as(http, resident.tenant) == 200
+    noted = "SELECT count(*) FROM audit_log WHERE tenant_id = $1 AND action = 'person.password_changed'"
+    assert await owner_b.fetchval(noted, resident.tenant_id) == 1

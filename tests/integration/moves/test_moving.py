@@ -8,15 +8,19 @@ from datetime import timedelta
 
 import pytest
 
+from recollect.accounts.deletions import service as deletions
 from recollect.accounts.tenants import service as tenants
 from recollect.accounts.tenants.model import Tenant
 from recollect.caller import Caller
-from recollect.errors import Conflict, TenantMoving, Unavailable
-from recollect.moves.model import Contents
+from recollect.errors import Conflict, NotFound, TenantMoving, Unavailable
+from recollect.moves.model import Cell, Contents
 from recollect.platform.db import Database
 from recollect.platform.driver_errors import translated_errors
 from recollect.platform.operator_sessions import Operator
+from recollect.settings import Settings
 from recollect.settings.cells import HOME
+from recollect_local.postgres import LocalPostgres
+from tests.support.cells import OTHER, cell_url
 from tests.support.memories import Agent
 from tests.support.moves import AWAY, TwoCells, killed_after
 
@@ -122,6 +126,45 @@ async def test_what_has_switched_is_not_undone(two_cells: TwoCells, agent: Agent
     assert [await two_cells.place(cell, tenant.slug) for cell in (HOME, AWAY)] == [None, "here"]
 
 
+async def test_what_cannot_be_moved_is_refused_and_nothing_is_left(
+    two_cells: TwoCells, agent: Agent, tenant: Tenant, operator: Operator
+) -> None:
+    with pytest.raises(NotFound, match="no cell 'nowhere'"):
+        await two_cells.move(tenant.slug, to="nowhere")
+    with pytest.raises(NotFound, match="no tenant 'nobody'"):
+        await two_cells.move("nobody")
+    with pytest.raises(Conflict, match="in home already"):
+        await two_cells.move(tenant.slug, to=HOME)
+    with pytest.raises(NotFound, match="is not being moved"):
+        await two_cells.go_on(tenant.slug)
+    async with two_cells.bare(AWAY) as connection:
+        await connection.execute("INSERT INTO schema_migrations (name, checksum) VALUES ('9999_newer', '')")
+        with pytest.raises(Conflict, match="home and away are not of one version"):
+            await two_cells.move(tenant.slug)
+        await connection.execute("DELETE FROM schema_migrations WHERE name = '9999_newer'")
+    await deletions.delete_tenant(operator, tenant.slug, grace=timedelta(days=1))
+    with pytest.raises(Conflict, match="Restore it first"):
+        await two_cells.move(tenant.slug)
+    assert await two_cells.step(tenant.slug) is None
+    assert await two_cells.place(AWAY, tenant.slug) is None
+
+
+async def test_one_that_is_deleted_while_it_is_copied_is_undone(
+    two_cells: TwoCells, agent: Agent, tenant: Tenant, operator: Operator
+) -> None:
+    async with killed_after("subscribe"):
+        await two_cells.move(tenant.slug)
+    with pytest.raises(Conflict, match="is being moved already"):
+        await two_cells.move(tenant.slug)
+    await deletions.delete_tenant(operator, tenant.slug, grace=timedelta(days=1))
+    with pytest.raises(Conflict, match="was deleted"):
+        await two_cells.go_on(tenant.slug)
+    await deletions.erase_now(operator, tenant.slug)
+    await two_cells.undo(tenant.slug)
+    assert [await two_cells.place(cell, tenant.slug) for cell in (HOME, AWAY)] == [None, None]
+    assert await two_cells.leftovers() == []
+
+
 async def test_writes_that_are_held_are_told_to_come_again_and_reads_go_on(
     two_cells: TwoCells, agent: Agent, tenant: Tenant, operator: Operator
 ) -> None:
@@ -191,3 +234,28 @@ async def test_a_graph_that_is_searched_by_an_index_has_it_before_the_switch(
         )
     assert [index[0] for index in indexes] == [True]
     await two_cells.undo(tenant.slug)
+
+
+async def test_it_moves_between_two_cells_that_are_not_home(
+    two_cells: TwoCells, celled: Settings, postgres: LocalPostgres, agent: Agent, tenant: Tenant
+) -> None:
+    """What home has, the people, the directory and the notes of the move, is then in a third cell."""
+    url = cell_url(postgres, "postgres", "recollect_b")
+    three_cells = replace(two_cells, known=two_cells.known | {OTHER: Cell(OTHER, url, url)})
+    async with two_cells.bare(HOME) as connection:
+        await connection.execute(
+            """WITH person AS (INSERT INTO people (id, email, name, password_hash)
+                VALUES ($1::uuid, $1::uuid || '@example.com', 'Ada', 'secret') RETURNING id)
+            INSERT INTO members SELECT $1::uuid, id, 'owner' FROM person""",
+            tenant.id,
+        )
+    before = await contents(two_cells, HOME, tenant)
+    for cell, left in ((AWAY, HOME), (OTHER, AWAY), (HOME, OTHER)):
+        await three_cells.move(tenant.slug, to=cell)
+        assert await contents(three_cells, cell, tenant) == before
+        assert await contents(three_cells, left, tenant) == []
+        for name in (HOME, AWAY, OTHER):
+            async with three_cells.bare(name) as connection:
+                people = await connection.fetch("SELECT password_hash FROM people WHERE id = $1", tenant.id)
+            known = {cell: [None]} | {HOME: ["secret"]}
+            assert [person[0] for person in people] == known.get(name, []), (cell, name)

@@ -32,6 +32,16 @@ async def test_one_that_is_older_will_not_and_the_log_says_what_it_lacks(db: Dat
     assert "9998" not in refused.value.message
 
 
+async def test_another_cell_may_be_away_and_may_not_be_older(db: Database, settings: Settings) -> None:
+    async with Database.connect("postgresql://nobody@127.0.0.1:9/nowhere", settings=settings) as away:
+        await SchemaCheck(away, may_be_away=True).require_current()
+        with pytest.raises(Unavailable):
+            await SchemaCheck(away).require_current()
+    with pytest.raises(Unavailable) as refused:
+        await SchemaCheck(db, [*NAMES, "9999_of_tomorrow"], may_be_away=True).require_current()
+    assert refused.value.code is ErrorCode.SCHEMA_OUTDATED
+
+
 async def test_one_that_was_never_migrated_will_not(postgres: LocalPostgres, settings: Settings) -> None:
     administrator = await asyncpg.connect(postgres.url())
     await administrator.execute("CREATE DATABASE never_migrated TEMPLATE template0")

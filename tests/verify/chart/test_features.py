@@ -240,6 +240,24 @@ def test_whole_addresses_come_from_secrets() -> None:
     assert migration["RECOLLECT_OWNER_DATABASE_URL"] == ("db-owner", "uri")
 
 
+def test_each_cell_has_workers_of_its_own_and_no_process_a_login_that_it_does_not_need() -> None:
+    found = manifests(merged(ALL, {"cells": {"names": ["b"], "secret": "cells"}}))
+    cell = "RECOLLECT_CELL"
+    for kind, name, key in (
+        ("Deployment", "gateway", "cells"),
+        ("Deployment", "worker", "cells"),
+        ("Deployment", "worker-b", "cells"),
+        ("Deployment", "operator", "operator-cells"),
+        ("Job", "migration", "owner-cells"),
+    ):
+        variables = variables_of(one(found, kind, name))
+        assert variables["RECOLLECT_CELLS"] == ("cells", key)
+        assert variables.get(cell) == ("b" if name == "worker-b" else None)
+    assert one(found, "NetworkPolicy", "worker-b")["spec"] != one(found, "NetworkPolicy", "worker")["spec"]
+    without = manifests(ALL)
+    assert "RECOLLECT_CELLS" not in variables_of(one(without, "Deployment", "gateway"))
+
+
 def test_only_gateways_and_workers_go_by_way_of_the_pooler() -> None:
     found = manifests(ALL)
     for name in ("gateway", "worker"):

@@ -1,0 +1,69 @@
+"""What keeps servers from a move, how two cells are compared, and the statements that are written out."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from decimal import Decimal
+from uuid import UUID
+
+import pytest
+
+from recollect.moves.model import (
+    Contents,
+    Move,
+    Server,
+    create_publication,
+    create_subscription,
+    differences,
+    lacking,
+    name_of,
+)
+
+TENANT = UUID("01a2088c-7f2c-707d-8055-f4df1c7adf6c")
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+MOVE = Move(TENANT, "acme", "home", "b", "prepare", NOW, NOW)
+ABLE = Server("logical", 10, 10, 4, True, True, True, True, ["0001", "0002"])
+
+
+def test_able_servers_lack_nothing() -> None:
+    assert lacking(MOVE, ABLE, ABLE) == []
+    of_target_alone = replace(ABLE, wal_level="replica", free_slots=0, free_senders=0, may_replicate=False)
+    assert lacking(MOVE, ABLE, of_target_alone) == []
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "told"),
+    [
+        (replace(ABLE, wal_level="replica"), ABLE, "wal_level of home is replica, not logical"),
+        (replace(ABLE, free_slots=2), ABLE, "home has 2 free replication slots, not 3"),
+        (replace(ABLE, free_senders=0), ABLE, "home has 0 free WAL senders, not 3"),
+        (ABLE, replace(ABLE, free_workers=1), "b has 1 free workers, not 2"),
+        (replace(ABLE, may_replicate=False), ABLE, "the login at home may not replicate"),
+        (replace(ABLE, may_publish=False), ABLE, "the login at home may not publish the tables"),
+        (ABLE, replace(ABLE, may_subscribe=False), "the login at b may not subscribe"),
+        (ABLE, replace(ABLE, may_erase=False), "the login at b may not set session_replication_role"),
+        (ABLE, replace(ABLE, migrations=["0001"]), "home and b are not of one version"),
+    ],
+)
+def test_what_a_server_lacks_is_told(source: Server, target: Server, told: str) -> None:
+    assert lacking(MOVE, source, target) == [told]
+
+
+def test_tables_differ_by_count_digest_or_being_there() -> None:
+    nodes, jobs = Contents("nodes", 2, Decimal(5)), Contents("jobs", 0, None)
+    assert differences([nodes, jobs], [jobs, nodes]) == []
+    assert differences([nodes], [replace(nodes, total=1)]) == ["nodes (2 and 1 rows)"]
+    assert differences([nodes], [replace(nodes, digest=Decimal(6))]) == ["nodes (2 and 2 rows)"]
+    assert differences([nodes], [nodes, jobs]) == ["jobs (0 and 0 rows)"]
+    assert differences([nodes, jobs], [nodes]) == ["jobs (0 and 0 rows)"]
+
+
+def test_what_is_published_is_one_tenants_rows() -> None:
+    text = create_publication(TENANT, ["nodes", "jobs"]).text
+    assert text.count(f"WHERE (tenant_id = '{TENANT}')") == 2
+    assert text.startswith(f"CREATE PUBLICATION {name_of(TENANT)} FOR TABLE ")
+
+
+def test_an_address_is_quoted() -> None:
+    assert "CONNECTION 'postgresql://x:it''s@b/recollect' PUBLICATION" in (
+        create_subscription(TENANT, "postgresql://x:it's@b/recollect").text
+    )
