@@ -25,6 +25,7 @@ from recollect.settings import Settings
 from recollect_local.postgres import LocalPostgres
 from recollect_local.valkey import LocalValkey
 from tests.support.examples import choose_profile
+from tests.support.other_postgres import OtherPostgres
 from tests.support.timeouts import MAX_WAIT_SECONDS
 
 pytest_plugins = [
@@ -55,6 +56,7 @@ _serial = itertools.count(1)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--postgres", type=Path, help="the folder of another PostgreSQL than the wheel's, to run on")
     parser.addoption(
         "--soak",
         action="store_true",
@@ -103,9 +105,14 @@ def servers_dir() -> Iterator[Path]:
 
 
 @pytest.fixture(scope="session")
-def postgres(servers_dir: Path) -> Iterator[LocalPostgres]:
+def postgres(servers_dir: Path, request: pytest.FixtureRequest) -> Iterator[LocalPostgres]:
     """A running PostgreSQL."""
-    server = LocalPostgres(servers_dir, settings=FAST_AND_FORGETFUL)
+    other: Path | None = request.config.getoption("postgres")
+    server = (
+        OtherPostgres(other.resolve(), servers_dir, settings=FAST_AND_FORGETFUL)
+        if other
+        else LocalPostgres(servers_dir, settings=FAST_AND_FORGETFUL)
+    )
     server.start()
     yield server
     server.stop()

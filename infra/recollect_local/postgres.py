@@ -25,8 +25,11 @@ _START_SECONDS = 120.0  # recovery after a crash replays the log first
 _LEFTOVER_SECONDS = 30.0  # backends of a killed server notice within this time
 
 # The builtin provider folds the case of every script's letters, whatever the machine's locale.
+_LOCALE = ("--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8")
+_DATABASE_LOCALE = "LOCALE_PROVIDER builtin BUILTIN_LOCALE ''C.UTF-8''"
+
 _CREATE_DATABASE = """
-SELECT 'CREATE DATABASE recollect ENCODING UTF8 LOCALE_PROVIDER builtin BUILTIN_LOCALE ''C.UTF-8'' TEMPLATE template0'
+SELECT 'CREATE DATABASE recollect ENCODING UTF8 {locale} TEMPLATE template0'
 WHERE NOT EXISTS (SELECT FROM pg_database WHERE datname = 'recollect') \\gexec
 """
 
@@ -41,6 +44,8 @@ class LocalPostgres(Server):
 
     stop_signal = signal.SIGINT  # "fast": ends sessions instead of waiting for them
     stop_seconds = 30.0  # the last checkpoint
+    locale: tuple[str, ...] = _LOCALE
+    database_locale = _DATABASE_LOCALE
 
     def __init__(self, data_dir: Path, *, settings: Mapping[str, str] | None = None) -> None:
         data_dir = data_dir.resolve()
@@ -61,11 +66,19 @@ class LocalPostgres(Server):
             self._make_cluster()
         self._stop_leftover()
         self._launch()
-        self._psql(_CREATE_DATABASE)
+        self._psql(_CREATE_DATABASE.format(locale=self.database_locale))
 
     def url(self, role: str = "postgres") -> str:
         """Address of the database `recollect` for asyncpg and libpq, with the login `role`."""
         return f"postgresql://{quote(role)}@/recollect?host={self._socket_folder()}&port={_PORT}"
+
+    def program(self, name: str) -> Path:
+        """One of PostgreSQL's programs."""
+        return _program(name)
+
+    def installed(self) -> list[Path]:
+        """The folders that its programs read."""
+        return _installed()
 
     def _socket_folder(self) -> Path:
         owner = self._account.pw_uid if self._account else os.geteuid()
@@ -76,7 +89,7 @@ class LocalPostgres(Server):
         if self._account:
             let_through(self._home)
             hand_over(self._home, self._account)
-            for folder in _installed():
+            for folder in self.installed():
                 let_read(folder)
 
     def _make_cluster(self) -> None:
@@ -86,10 +99,9 @@ class LocalPostgres(Server):
         unfinished.mkdir(mode=0o700)
         if self._account:
             os.chown(unfinished, self._account.pw_uid, self._account.pw_gid)
-        options = ["--username=postgres", "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-instructions"]
-        locale = ["--locale-provider=builtin", "--builtin-locale=C.UTF-8"]
+        options = ["--username=postgres", "--auth=trust", "--encoding=UTF8", "--no-instructions", *self.locale]
         no_sync = ["--no-sync"] if self._settings.get("fsync") == "off" else []
-        self._run("initdb", [f"--pgdata={unfinished}", *options, *locale, *no_sync])
+        self._run("initdb", [f"--pgdata={unfinished}", *options, *no_sync])
         unfinished.rename(self._home)
 
     def _stop_leftover(self) -> None:
@@ -133,7 +145,7 @@ class LocalPostgres(Server):
         }
         options = [f"--{name}={value}" for name, value in settings.items()]
         return start_process(
-            [str(_program("postgres")), "-D", str(self._home), *options],
+            [str(self.program("postgres")), "-D", str(self._home), *options],
             log=self.log,
             environment=_environment(),
             account=self._account,
@@ -167,7 +179,7 @@ class LocalPostgres(Server):
 
     def _run(self, program: str, arguments: Sequence[str], script: str = "") -> None:
         run_process(
-            [str(_program(program)), *arguments],
+            [str(self.program(program)), *arguments],
             script=script,
             environment=_environment(),
             account=self._account,

@@ -587,3 +587,16 @@ async def test_what_is_known_of_a_table_that_is_empty_now_goes_too(agent: Agent,
     assert await superuser.fetchval("SELECT recollect.forget_statistics('{aliases}')") == []
     assert "recollect.aliases" not in await in_statistics(superuser, MARK)
     await transaction.rollback()
+
+
+async def test_an_empty_table_of_which_nothing_is_known_is_not_told(superuser: asyncpg.Connection) -> None:
+    """A server before 18 cannot clear what it knows, and need not where that is nothing."""
+    transaction = superuser.transaction()
+    await transaction.start()
+    await superuser.execute(
+        """DELETE FROM recollect.aliases;
+        DELETE FROM pg_statistic WHERE starelid = 'recollect.aliases'::regclass
+            OR starelid IN (SELECT indexrelid FROM pg_index WHERE indrelid = 'recollect.aliases'::regclass)"""
+    )
+    assert await superuser.fetchval("SELECT recollect.forget_statistics('{aliases}')") == []
+    await transaction.rollback()

@@ -1,0 +1,31 @@
+"""A PostgreSQL of another version than the wheel's, for `pytest --postgres=FOLDER`."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from recollect_local.postgres import LocalPostgres
+
+OF_THE_SERVER = frozenset({"postgres", "initdb"})
+"""The programs of the server's version. The others, such as psql, are the wheel's, which know older servers."""
+
+
+class OtherPostgres(LocalPostgres):
+    """The server of an installation: a folder with `bin`, and the rest where its programs look for it.
+
+    PostgreSQL has the builtin locales from 17 on; before, this is the C library's of the same name.
+    """
+
+    locale = ("--locale=C.UTF-8",)
+    database_locale = "LOCALE ''C.UTF-8''"
+
+    def __init__(self, installation: Path, data_dir: Path, *, settings: Mapping[str, str] | None = None) -> None:
+        self._installation = installation
+        super().__init__(data_dir, settings=settings)
+
+    def program(self, name: str) -> Path:
+        """One of PostgreSQL's programs."""
+        return self._installation / "bin" / name if name in OF_THE_SERVER else super().program(name)
+
+    def installed(self) -> list[Path]:
+        """The folders of both."""
+        return [self._installation, *super().installed()]

@@ -1,0 +1,1 @@
+"""PostgreSQL of the versions that the wheel does not bring."""

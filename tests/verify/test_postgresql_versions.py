@@ -1,0 +1,53 @@
+"""Recollect runs on every version of PostgreSQL that it says it runs on. The wheel's, 18, is that of all other tests.
+
+Each version is put through tests of the suite, in a process of their own: migrations and all queries, writing and
+reading the past, searching, jobs, erasure, row-level security, and tools at a gateway.
+"""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.verify.postgresql.installations import MADE, installation, version_of
+
+TESTS = Path(__file__).parents[1]
+CHOSEN = (
+    "integration/platform/test_queries.py",
+    "integration/platform/test_schema.py",
+    "integration/platform/test_transactions.py",
+    "integration/graph/test_integrity.py",
+    "integration/graph/test_lineages_core.py",
+    "integration/graph/test_time_travel.py",
+    "integration/retrieval/test_classic_searches.py",
+    "integration/retrieval/test_recall.py",
+    "integration/retrieval/test_search_plans.py",
+    "integration/retrieval/test_vector_indexes.py",
+    "integration/jobs/test_jobs.py",
+    "integration/retention/test_erasure.py",
+    "tenancy/test_definer_functions.py",
+    "tenancy/test_row_level_security.py",
+    "contract/test_agent.py",
+)
+
+FROM_18_ON = (
+    "test_jobs_that_ended_with_an_error_go_and_others_stay",
+    "test_a_graph_goes_whole",
+    "test_the_planners_statistics_hold_nothing_of_it",
+    "test_a_table_that_others_have_in_hand_is_told_and_left_to_a_job",
+    "test_what_is_known_of_a_table_that_is_empty_now_goes_too",
+)
+"""Of erasure, where an older server cannot clear what it knows of a table that is empty by then, and tells so."""
+
+
+@pytest.mark.parametrize("major", MADE)
+def test_the_suite_s_scenarios_hold_on(major: int) -> None:
+    programs = installation(major)
+    assert version_of(programs).partition(".")[0] == str(major)
+    command = [sys.executable, "-m", "pytest", "-q", "--tb=short", "-p", "no:cacheprovider", "--maxfail=5"]
+    chosen = [f"--postgres={programs}", *(str(TESTS / name) for name in CHOSEN)]
+    others = ["-k", " and ".join(f"not {name}" for name in FROM_18_ON)]
+    done = subprocess.run([*command, *others, *chosen], cwd=TESTS.parent, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-10_000:] + done.stderr[-2_000:]
+    assert "skipped" not in done.stdout.splitlines()[-1]
