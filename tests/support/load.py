@@ -37,7 +37,7 @@ class CallFailed(Exception):
 
 @dataclass(slots=True)
 class Load:
-    """What the agents did. `repeats`: a call that fails is sent again until it is answered."""
+    """What the agents did. `repeats`: they also rewrite, and a call that fails is sent again until it is answered."""
 
     http: httpx2.AsyncClient
     repeats: bool = False
@@ -97,7 +97,7 @@ class Load:
             await self.tool("recall", {"graph": graph, "query": f"what is said of {word}"})
             await self._request("GET", "/v1/graphs")
 
-        return [remember, create, observe, post, read, *self._rewrites(graph, word)]
+        return [remember, create, observe, post, read, *(self._rewrites(graph, word) if self.repeats else ())]
 
     def _rewrites(self, graph: str, word: str) -> list[Callable[[], Awaitable[None]]]:
         """A fact, and its versions by each tool that writes one; none is told which version its agent has read."""
