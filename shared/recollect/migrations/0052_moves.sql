@@ -15,6 +15,10 @@ ALTER TABLE tenant_moves ENABLE ROW LEVEL SECURITY;
 CREATE POLICY of_operators ON tenant_moves TO recollect_operator USING (true);
 GRANT SELECT ON tenant_moves TO recollect_operator;
 
+-- Whether another cell has rows of the tenant too, or may: from before the first is copied until the last of them, here or
+-- there, is gone. Such a tenant is not deleted: a receipt would say that all of it went.
+ALTER TABLE tenants ADD COLUMN moving boolean NOT NULL DEFAULT false;
+
 -- What a cell says of a tenant that is leaving, or has left, stays as it is: the other cell has it from there.
 CREATE FUNCTION keep_moving_tenant()
 RETURNS trigger
@@ -27,7 +31,8 @@ CREATE TRIGGER keep_moving BEFORE UPDATE ON tenants FOR EACH ROW
 WHEN (OLD.place IN ('leaving', 'departed') AND NEW.place = OLD.place AND NEW IS DISTINCT FROM OLD) EXECUTE FUNCTION keep_moving_tenant();
 
 -- How many rows of each table are a tenant's, and the sum of what 64 bits of each row's MD5 say: equal in two cells where
--- the rows are, in whichever order they were read. The tenant's own row counts without its place, which differs.
+-- the rows are, in whichever order they were read. The tenant's own row counts without what differs: its place, and that it
+-- moves.
 CREATE FUNCTION digest_of_tenant(tenant uuid)
 RETURNS TABLE (name text, total bigint, digest numeric)
 LANGUAGE plpgsql STABLE SET search_path = recollect, public, pg_temp SET timezone = 'UTC' SET datestyle = 'ISO'
@@ -35,7 +40,7 @@ SET intervalstyle = 'iso_8601' SET bytea_output = 'hex' SET extra_float_digits =
 AS $$
 BEGIN
     name := 'tenants';
-    SELECT count(*), sum(('x' || left(md5((to_jsonb(t) - 'place')::text), 16))::bit(64)::bigint) INTO total, digest
+    SELECT count(*), sum(('x' || left(md5((to_jsonb(t) - 'place' - 'moving')::text), 16))::bit(64)::bigint) INTO total, digest
     FROM tenants t WHERE t.id = tenant;
     RETURN NEXT;
     FOREACH name IN ARRAY tables_of_tenants() LOOP

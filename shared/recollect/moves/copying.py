@@ -36,6 +36,8 @@ async def begin_copying(ends: Ends) -> None:
     await require_ready(ends)
     if await store.find_place(ends.target, tenant_id) in (Place.HERE, Place.LEAVING):
         raise Conflict(f"{ends.move.target} serves this organisation already.", code=ErrorCode.TENANT_EXISTS)
+    if not await store.mark_moving(ends.source, tenant_id):
+        raise Conflict("This tenant was deleted. Undo the move.", code=ErrorCode.TENANT_DELETED)
     await erase_rows(ends, ends.target, ends.move.target)
     await put_tenant(ends)
     await store.publish(ends.source, tenant_id, await store.tables_of_tenants(ends.source))

@@ -53,14 +53,22 @@ SELECT lock_writes(:id, true);
 -- Say something else of a tenant, where this cell says one of :among of it; whether it does now.
 UPDATE tenants SET place = :place WHERE id = :id AND place = ANY (:among::text[]) RETURNING id;
 
+-- name: mark_moving
+-- Note that a tenant is copied to another cell, unless it is deleted; whether it is noted.
+UPDATE tenants SET moving = true WHERE id = :id AND erase_at IS NULL RETURNING id;
+
+-- name: unmark_moving
+-- Nothing of the tenant is in another cell any more.
+UPDATE tenants SET moving = false WHERE id = :id AND moving;
+
 -- name: read_tenant
 -- The tenant's own row, as JSON, without its place.
 SELECT to_jsonb(t) - 'place' AS tenant FROM tenants t WHERE t.id = :id;
 
 -- name: put_tenant
 -- The tenant's own row, from the source's, as one that is arriving; no row where this cell serves it already.
-INSERT INTO tenants AS t (id, slug, name, status, read_only, plan, retention_days, erase_at, created_at, place)
-SELECT r.id, r.slug, r.name, r.status, r.read_only, r.plan, r.retention_days, r.erase_at, r.created_at, 'arriving'
+INSERT INTO tenants AS t (id, slug, name, status, read_only, plan, retention_days, erase_at, created_at, place, moving)
+SELECT r.id, r.slug, r.name, r.status, r.read_only, r.plan, r.retention_days, r.erase_at, r.created_at, 'arriving', true
 FROM jsonb_populate_record(NULL::tenants, :tenant::jsonb) r
 ON CONFLICT (id) DO UPDATE SET slug = EXCLUDED.slug, name = EXCLUDED.name, status = EXCLUDED.status,
     read_only = EXCLUDED.read_only, plan = EXCLUDED.plan, retention_days = EXCLUDED.retention_days,

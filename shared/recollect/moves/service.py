@@ -65,6 +65,7 @@ async def undo_move(cells: Cells, slug: str, options: MoveOptions, tell: Tell) -
     await copying.stop_copying(ends)
     await copying.erase_rows(ends, ends.target, move.target)
     await _forget_people(ends.target, move.target)
+    await store.unmark_moving(ends.source, move.id)
     async with ends.home.transaction():
         await store.delete_move(ends.home, move.id)
         await _log(ends, OperatorAction.TENANT_MOVE_UNDONE)
@@ -187,6 +188,7 @@ async def _clean(ends: Ends) -> None:
         return
     await copying.erase_rows(ends, ends.source, ends.move.source)
     await _forget_people(ends.source, ends.move.source)
+    await store.unmark_moving(ends.target, ends.move.id)
     await store.delete_move(ends.home, ends.move.id)
 
 

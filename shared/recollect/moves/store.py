@@ -87,6 +87,16 @@ async def set_place(cell: Operator, tenant_id: UUID, place: Place, among: Sequen
     return await cell.fetchval(queries.set_place, id=tenant_id, place=place, among=list(among)) is not None
 
 
+async def mark_moving(cell: Operator, tenant_id: UUID) -> bool:
+    """Note that another cell may have rows of the tenant; False where it is deleted, or not there."""
+    return await cell.fetchval(queries.mark_moving, id=tenant_id) is not None
+
+
+async def unmark_moving(cell: Operator, tenant_id: UUID) -> None:
+    """Note that no other cell has rows of the tenant."""
+    await cell.execute(queries.unmark_moving, id=tenant_id)
+
+
 async def read_tenant(cell: Operator, tenant_id: UUID) -> str:
     """The tenant's own row, as JSON."""
     tenant: str = await cell.fetchval(queries.read_tenant, id=tenant_id)

@@ -149,12 +149,33 @@ async def test_what_cannot_be_moved_is_refused_and_nothing_is_left(
     assert await two_cells.place(AWAY, tenant.slug) is None
 
 
-async def test_one_that_is_deleted_while_it_is_copied_is_undone(
+async def test_one_of_which_two_cells_have_rows_is_not_deleted(
     two_cells: TwoCells, agent: Agent, tenant: Tenant, operator: Operator
 ) -> None:
     async with killed_after("subscribe"):
         await two_cells.move(tenant.slug)
     with pytest.raises(Conflict, match="is being moved already"):
+        await two_cells.move(tenant.slug)
+    with pytest.raises(Conflict, match="is moving"):
+        await deletions.delete_tenant(operator, tenant.slug, grace=timedelta(days=1))
+    await two_cells.go_on(tenant.slug, keep_source=True)
+    async with Operator.connect(two_cells.known[AWAY].url, two_cells.settings) as away:
+        with pytest.raises(Conflict, match="still has its rows"):
+            await deletions.erase_now(away, tenant.slug)
+        assert await contents(two_cells, HOME, tenant) != []
+        await two_cells.go_on(tenant.slug)
+        await deletions.erase_now(away, tenant.slug)
+    assert [await two_cells.place(cell, tenant.slug) for cell in (HOME, AWAY)] == [None, None]
+    assert await two_cells.leftovers() == []
+
+
+async def test_one_that_is_undone_may_be_deleted_and_one_that_was_deleted_is_not_copied(
+    two_cells: TwoCells, agent: Agent, tenant: Tenant, operator: Operator
+) -> None:
+    async with killed_after("subscribe"):
+        await two_cells.move(tenant.slug)
+    await two_cells.undo(tenant.slug)
+    async with killed_after("find_subscription"):
         await two_cells.move(tenant.slug)
     await deletions.delete_tenant(operator, tenant.slug, grace=timedelta(days=1))
     with pytest.raises(Conflict, match="was deleted"):

@@ -4,6 +4,10 @@ id, slug, name,
     CASE WHEN erase_at IS NOT NULL THEN 'deleted' WHEN status = 'active' AND read_only THEN 'read_only' ELSE status END
     AS status, plan, created_at, retention_days, erase_at;
 
+-- name: is_moving
+-- Whether another cell has rows of a tenant too, or may.
+SELECT moving FROM tenants WHERE id = :tenant_id;
+
 -- name: insert_deletion
 -- A tenant is deleted; what it was before stands beside it.
 INSERT INTO tenant_deletions (id, deleted_by, status_before, read_only_before)

@@ -34,13 +34,14 @@ async def delete_tenant(
 ) -> Tenant:
     """Suspend a tenant whole at once, and let it be erased when its grace is over; nothing of it is gone before.
 
-    A tenant that is deleted already is erased earlier so, never later. Raises NotFound, InvalidInput, and as `check`
-    does.
+    A tenant that is deleted already is erased earlier so, never later. Raises NotFound, InvalidInput, Conflict while
+    another cell has rows of it too, and as `check` does.
     """
     checked_grace(grace)
     async with operator.transaction():
         tenant = await tenants.lock_tenant(operator, slug)
         check(tenant)
+        await _require_whole(operator, tenant)
         if tenant.erase_at is None:
             await store.insert_deletion(operator, tenant.id)
             await tenants.stop_writes(operator, tenant)
@@ -136,6 +137,16 @@ def rows_of(receipt: ErasureReceipt) -> dict[str, int]:
     """How many rows of each table went."""
     rows: dict[str, int] = json.loads(receipt.content)["rows"]
     return rows
+
+
+async def _require_whole(operator: Operator, tenant: Tenant) -> None:
+    """Raise Conflict while an erasure would leave rows of the tenant in another cell, and its receipt say otherwise."""
+    if await store.is_moving(operator, tenant.id):
+        raise Conflict(
+            f"{tenant.slug!r} is moving, or the cell that it left still has its rows. `recollect tenants moves` tells: "
+            "continue the move, or undo it, and delete the tenant then.",
+            code=ErrorCode.TENANT_MOVING,
+        )
 
 
 async def _log(operator: Operator, tenant: Tenant, action: OperatorAction, **details: str) -> None:

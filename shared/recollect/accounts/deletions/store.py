@@ -14,6 +14,12 @@ from recollect.platform.transactions import Session
 queries = Queries(__package__)
 
 
+async def is_moving(operator: Operator, tenant_id: UUID) -> bool:
+    """Whether another cell has rows of a tenant too, or may."""
+    moving: bool = await operator.fetchval(queries.is_moving, tenant_id=tenant_id)
+    return moving
+
+
 async def insert_deletion(operator: Operator, tenant_id: UUID) -> None:
     """Note that a tenant is deleted, by whom, and what it was before."""
     await operator.execute(queries.insert_deletion, tenant_id=tenant_id, deleted_by=operator.actor)
