@@ -33,12 +33,21 @@ class PlanTermsController(Controller):
 
     @put("/{name:str}", responses=RESPONSES, summary="Make or change a plan", before_request=valid_body(ChangePlan))
     async def set_plan(
-        self, request: AnyRequest, state: State, name: FromPath[str], data: JSONBody[ChangePlan]
+        self,
+        request: AnyRequest,
+        operator: NamedDependency[Operator],
+        state: State,
+        name: FromPath[str],
+        data: JSONBody[ChangePlan],
     ) -> PlanTermsBody:
         """In force with the next call of each tenant that has it, in every cell. A limit that is not named stays.
 
-        503 where a cell is away: it may have been changed in the others, and is in all once this is sent again.
+        503 where a cell is away: it has been changed at home, and is in all once this is sent again.
         """
         cells: OperatorCells = state.cells
-        changed = await cells.each(request.user, lambda operator: plans.set_plan(operator, name, data.named))
-        return plan_body(changed[HOME])
+        changed = await plans.set_plan(operator, name, data.named)
+        for cell in cells.names:
+            if cell != HOME:
+                async with cells.at(cell).session(request.user) as other:
+                    await plans.share_plan(operator, other, name)
+        return plan_body(changed)

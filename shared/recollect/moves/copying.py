@@ -4,6 +4,7 @@ import asyncio
 
 import asyncpg
 
+from recollect.accounts.plans import service as plans
 from recollect.errors import Conflict, ErrorCode, Unavailable
 from recollect.moves import store
 from recollect.moves.connections import Ends
@@ -50,8 +51,9 @@ async def begin_copying(ends: Ends) -> None:
 
 
 async def put_tenant(ends: Ends) -> None:
-    """Give the target the tenant's own row and its plan, as they are in the source; raises Conflict."""
-    await store.put_plan(ends.target, await store.read_plan(ends.source, ends.move.id))
+    """Give the target the tenant's own row as it is in the source, and its plan as home has it; raises Conflict."""
+    if ends.move.target != HOME:
+        await plans.share_plan(ends.home, ends.target, await store.plan_of(ends.source, ends.move.id))
     if not await store.put_tenant(ends.target, await store.read_tenant(ends.source, ends.move.id)):
         raise Conflict(f"{ends.move.target} serves this organisation already.", code=ErrorCode.TENANT_EXISTS)
 

@@ -76,13 +76,9 @@ ON CONFLICT (id) DO UPDATE SET slug = EXCLUDED.slug, name = EXCLUDED.name, statu
 WHERE t.place = 'arriving'
 RETURNING id;
 
--- name: read_plan
--- The plan of a tenant, as JSON.
-SELECT to_jsonb(p) AS plan FROM plans p JOIN tenants t ON t.plan = p.name WHERE t.id = :id;
-
--- name: put_plan
--- A plan, where there is none of that name.
-INSERT INTO plans SELECT * FROM jsonb_populate_record(NULL::plans, :plan::jsonb) ON CONFLICT (name) DO NOTHING;
+-- name: plan_of
+-- The name of a tenant's plan.
+SELECT plan FROM tenants WHERE id = :id;
 
 -- name: list_members
 -- The ids of the people who are members of a tenant.

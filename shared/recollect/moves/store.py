@@ -108,15 +108,10 @@ async def put_tenant(cell: Operator, tenant: str) -> bool:
     return await cell.fetchval(queries.put_tenant, tenant=tenant) is not None
 
 
-async def read_plan(cell: Operator, tenant_id: UUID) -> str:
-    """The plan of a tenant, as JSON."""
-    plan: str = await cell.fetchval(queries.read_plan, id=tenant_id)
-    return plan
-
-
-async def put_plan(cell: Operator, plan: str) -> None:
-    """A plan, where there is none of that name."""
-    await cell.execute(queries.put_plan, plan=plan)
+async def plan_of(cell: Operator, tenant_id: UUID) -> str:
+    """The name of a tenant's plan."""
+    name: str = await cell.fetchval(queries.plan_of, id=tenant_id)
+    return name
 
 
 async def list_members(cell: Operator, tenant_id: UUID) -> list[UUID]:

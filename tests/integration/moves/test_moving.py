@@ -24,7 +24,7 @@ from tests.support.cells import OTHER, cell_url
 from tests.support.memories import Agent
 from tests.support.moves import AWAY, TwoCells, killed_after
 
-PREPARED = [("put_plan", 1), ("put_tenant", 1), ("publish", 1), ("make_slot", 1), ("subscribe", 1)]
+PREPARED = [("mark_moving", 1), ("put_tenant", 1), ("publish", 1), ("make_slot", 1), ("subscribe", 1)]
 COPIED = [
     ("record_step", 1),
     ("lock_writes", 1),
@@ -76,6 +76,17 @@ async def test_a_tenant_moves_with_all_that_it_has_and_back(two_cells: TwoCells,
         assert await two_cells.leftovers() == []
         async with two_cells.bare(HOME) as connection:
             assert await connection.fetchval("SELECT cell FROM tenant_cells WHERE id = $1", tenant.id) == target
+
+
+async def test_the_target_gets_the_plan_as_home_has_it(two_cells: TwoCells, agent: Agent, tenant: Tenant) -> None:
+    """Also where it knew one of that name, which was changed at home when the target could not be told."""
+    async with two_cells.bare(HOME) as home, two_cells.bare(AWAY) as away:
+        await home.execute("INSERT INTO plans (name, graphs, observations) VALUES ('of-moves', 2, 9)")
+        await away.execute("INSERT INTO plans (name, graphs) VALUES ('of-moves', 3)")
+        await home.execute("UPDATE tenants SET plan = 'of-moves' WHERE id = $1", tenant.id)
+        await two_cells.move(tenant.slug)
+        limits = await away.fetchrow("SELECT graphs, observations FROM plans WHERE name = 'of-moves'")
+        assert tuple(limits) == (2, 9)
 
 
 async def test_whoever_is_killed_at_any_moment_another_goes_on(

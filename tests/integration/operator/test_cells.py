@@ -96,6 +96,12 @@ async def test_a_plan_is_in_every_cell_also_one_that_was_added_later(
     await owner_b.execute("DELETE FROM plans WHERE name = 'of-cells'")
     await done(operating, "POST", "/tenants", {"slug": new_slug(), "cell": OTHER, "plan": "of-cells"})
     assert await owner_b.fetchval(graphs, "of-cells") == 7
+    await done(operating, "POST", "/tenants", {"slug": new_slug(), "plan": "of-cells"})
+    await owner_b.execute("UPDATE tenants SET plan = 'unlimited' WHERE plan = 'of-cells'")
+    await owner_b.execute("DELETE FROM plans WHERE name = 'of-cells'")
+    await done(operating, "PUT", "/plans/of-cells", {"observations": 9})
+    limits = "SELECT graphs, observations FROM plans WHERE name = 'of-cells'"
+    assert tuple(await owner_b.fetchrow(limits)) == (7, 9)
 
 
 async def test_the_cells_are_told_and_one_that_is_away_is(

@@ -4,6 +4,12 @@ SELECT name, graphs, nodes_per_graph, observations, stored_bytes, embeddings_per
     key_requests_per_minute, concurrent_calls
 FROM plans ORDER BY name;
 
+-- name: lock_plan
+-- A plan, which nobody changes until this transaction ends.
+SELECT name, graphs, nodes_per_graph, observations, stored_bytes, embeddings_per_day, requests_per_minute,
+    key_requests_per_minute, concurrent_calls
+FROM plans WHERE name = :name FOR NO KEY UPDATE;
+
 -- name: has_plan
 -- Whether there is a plan of that name.
 SELECT EXISTS (SELECT 1 FROM plans WHERE name = :name);

@@ -28,13 +28,19 @@ async def set_plan(operator: Operator, name: str, limits: Mapping[str, int | Non
 
 
 async def share_plan(home: Operator, operator: Operator, name: str) -> None:
-    """Have another cell know a plan as home does. Raises NotFound."""
-    await require_plan(home, name)
-    limits = {limit: getattr(plan, limit) for plan in await list_plans(home) if plan.name == name for limit in LIMITS}
-    await store.set_plan(operator, name, limits)
+    """Have another cell know a plan as home does: all its limits. Raises NotFound."""
+    async with home.transaction():  # Of two who change it at once, neither leaves what the other's was before.
+        plan = await store.lock_plan(home, name)
+        if plan is None:
+            raise _unknown(name)
+        await store.set_plan(operator, name, {limit: getattr(plan, limit) for limit in LIMITS})
 
 
 async def require_plan(operator: Operator, name: str) -> None:
     """Raise NotFound where there is no such plan."""
     if not await store.has_plan(operator, name):
-        raise NotFound(f"There is no plan {name!r}. `recollect plans list` tells them.", path="plan")
+        raise _unknown(name)
+
+
+def _unknown(name: str) -> NotFound:
+    return NotFound(f"There is no plan {name!r}. `recollect plans list` tells them.", path="plan")

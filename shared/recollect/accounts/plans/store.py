@@ -16,6 +16,12 @@ async def list_plans(operator: Operator) -> list[Plan]:
     return [Plan(**row) for row in await operator.fetch(queries.list_plans)]
 
 
+async def lock_plan(operator: Operator, name: str) -> Plan | None:
+    """A plan, which nobody changes until this transaction ends; None where there is none of that name."""
+    row = await operator.fetchrow(queries.lock_plan, name=name)
+    return Plan(**row) if row else None
+
+
 async def has_plan(operator: Operator, name: str) -> bool:
     """Whether there is a plan of that name."""
     there: bool = await operator.fetchval(queries.has_plan, name=name)
