@@ -85,13 +85,28 @@ async def test_nothing_erases_a_tenant_that_is_served(
 
 
 async def add_people_of_its_provider(owner: asyncpg.Connection, neighbour: Neighbour) -> None:
-    """Somebody whom the tenant's own provider brought, who has signed in; and a password of its other member."""
+    """Somebody whom the tenant's own provider brought, who has signed in; and a password of its other member.
+
+    Also a session of somebody who was a member, and another that has ended: neither is copied.
+    """
     await owner.execute(
         """WITH person AS (INSERT INTO people (id, email, name, provider_tenant_id)
             VALUES (gen_random_uuid(), 'brought@example.com', 'Brought', $1) RETURNING id)
         INSERT INTO sessions (id, person_id, hash, expires_at, user_agent, address, confined_to, provider_id)
         SELECT gen_random_uuid(), p.id, sha256(p.id::text::bytea), now() + interval '1 hour', '', '', $1, i.id
         FROM person p, identity_providers i WHERE i.tenant_id = $1""",
+        neighbour.caller.tenant_id,
+    )
+    await owner.execute(
+        """WITH left_it AS (INSERT INTO people (id, email, name)
+            VALUES (gen_random_uuid(), gen_random_uuid() || '@example.com', 'Was a member') RETURNING id)
+        INSERT INTO sessions
+            (id, person_id, hash, expires_at, revoked_at, user_agent, address, confined_to, provider_id)
+        SELECT gen_random_uuid(), w.id, sha256(gen_random_uuid()::text::bytea), now() + interval '1 hour', w.ended,
+            '', '', $1, i.id
+        FROM (SELECT id, NULL::timestamptz AS ended FROM left_it
+            UNION ALL SELECT person_id, now() FROM members WHERE tenant_id = $1) w,
+            identity_providers i WHERE i.tenant_id = $1""",
         neighbour.caller.tenant_id,
     )
     await owner.execute(

@@ -65,7 +65,7 @@ async def put_people(ends: Ends) -> None:
         members = await store.list_members(ends.source, tenant_id)
         await store.put_people(ends.target, await store.read_people(ends.home, members))
     await store.put_people(ends.target, await store.read_own_people(ends.source, tenant_id))
-    await store.put_sessions(ends.target, await store.read_sessions(ends.source, tenant_id))
+    await store.put_sessions(ends.target, tenant_id, await store.read_sessions(ends.source, tenant_id))
 
 
 async def wait_until_copied(ends: Ends) -> None:

@@ -100,15 +100,21 @@ SELECT r.* FROM jsonb_populate_recordset(NULL::people, :people::jsonb) r
 ON CONFLICT (id) DO UPDATE SET email = EXCLUDED.email, name = EXCLUDED.name;
 
 -- name: read_sessions
--- The sessions that a tenant's own identity providers began, as a JSON array.
-SELECT coalesce(jsonb_agg(to_jsonb(s)), '[]') AS sessions FROM sessions s WHERE s.confined_to = :id;
+-- The sessions that a tenant's own identity providers began and that hold, of those people who are copied, as a JSON array.
+-- Somebody who is a member no more may have one that has not ended.
+SELECT coalesce(jsonb_agg(to_jsonb(s)), '[]') AS sessions FROM sessions s
+WHERE s.confined_to = :id AND s.revoked_at IS NULL AND s.expires_at > clock_timestamp() AND (
+    EXISTS (SELECT FROM members m WHERE m.tenant_id = :id AND m.person_id = s.person_id)
+    OR EXISTS (SELECT FROM people p WHERE p.id = s.person_id AND p.provider_tenant_id = :id)
+);
+
+-- name: delete_sessions
+-- Forget the sessions that were copied before: one of them may have ended since.
+DELETE FROM sessions WHERE confined_to = :id;
 
 -- name: put_sessions
 -- Sessions, as they are now.
-INSERT INTO sessions AS s
-SELECT r.* FROM jsonb_populate_recordset(NULL::sessions, :sessions::jsonb) r
-ON CONFLICT (id) DO UPDATE SET last_used_at = EXCLUDED.last_used_at, expires_at = EXCLUDED.expires_at,
-    revoked_at = EXCLUDED.revoked_at;
+INSERT INTO sessions SELECT r.* FROM jsonb_populate_recordset(NULL::sessions, :sessions::jsonb) r;
 
 -- name: delete_people
 -- Forget copies of people who are members of no tenant of this cell any more.

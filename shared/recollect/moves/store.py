@@ -137,14 +137,16 @@ async def put_people(cell: Operator, people: str) -> None:
 
 
 async def read_sessions(cell: Operator, tenant_id: UUID) -> str:
-    """The sessions that a tenant's own identity providers began, as JSON."""
+    """The sessions that a tenant's own identity providers began and that hold, as JSON."""
     sessions: str = await cell.fetchval(queries.read_sessions, id=tenant_id)
     return sessions
 
 
-async def put_sessions(cell: Operator, sessions: str) -> None:
-    """Sessions, as they are now."""
-    await cell.execute(queries.put_sessions, sessions=sessions)
+async def put_sessions(cell: Operator, tenant_id: UUID, sessions: str) -> None:
+    """These sessions of a tenant's own identity providers, as they are now, and no others."""
+    async with cell.transaction():
+        await cell.execute(queries.delete_sessions, id=tenant_id)
+        await cell.execute(queries.put_sessions, sessions=sessions)
 
 
 async def delete_people(cell: Operator) -> None:
