@@ -6,7 +6,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TypeVar
 from uuid import UUID
 
-from recollect.errors import InvalidInput
+from recollect.errors import InvalidInput, Unavailable
 from recollect.ids import new_id
 from recollect.platform.directory import service as directory
 from recollect.platform.operator_sessions import Operator
@@ -87,9 +87,18 @@ class OperatorCells:
         try:
             yield tenant_id
         except Exception:
-            async with self.home.session() as operator:
-                await directory.release_slug(operator, tenant_id)
+            if not await self._may_have(cell, tenant_id):
+                async with self.home.session() as operator:
+                    await directory.release_slug(operator, tenant_id)
             raise
+
+    async def _may_have(self, cell: str, tenant_id: UUID) -> bool:
+        """Whether a cell has a tenant, or cannot be asked: a commit may have come through whose answer did not."""
+        try:
+            async with self.at(cell).session() as operator:
+                return await directory.has_tenant(operator, tenant_id)
+        except Unavailable:
+            return True  # Where it has not, `_free` forgets the claim later.
 
     async def _free(self, slug: str) -> None:
         """Forget what the directory says of a tenant that its cell does not have: it was erased, or never made."""

@@ -85,8 +85,8 @@ async def test_the_target_gets_the_plan_as_home_has_it(two_cells: TwoCells, agen
         await away.execute("INSERT INTO plans (name, graphs) VALUES ('of-moves', 3)")
         await home.execute("UPDATE tenants SET plan = 'of-moves' WHERE id = $1", tenant.id)
         await two_cells.move(tenant.slug)
-        limits = await away.fetchrow("SELECT graphs, observations FROM plans WHERE name = 'of-moves'")
-        assert tuple(limits) == (2, 9)
+        limits = await away.fetch("SELECT graphs, observations FROM plans WHERE name = 'of-moves'")
+        assert [tuple(row) for row in limits] == [(2, 9)]
 
 
 async def test_whoever_is_killed_at_any_moment_another_goes_on(
@@ -183,7 +183,7 @@ async def test_one_of_which_two_cells_have_rows_is_not_deleted(
 async def test_one_that_is_undone_may_be_deleted_and_one_that_was_deleted_is_not_copied(
     two_cells: TwoCells, agent: Agent, tenant: Tenant, operator: Operator
 ) -> None:
-    async with killed_after("subscribe"):
+    async with killed_after("lock_writes"):
         await two_cells.move(tenant.slug)
     await two_cells.undo(tenant.slug)
     async with killed_after("find_subscription"):

@@ -6,9 +6,13 @@ import asyncpg
 import httpx2
 import pytest
 
+from recollect.accounts.tenants import service as tenants
+from recollect.errors import Unavailable
+from recollect.platform.connections import OWNER_ROLE
 from recollect.settings import Settings
 from recollect.settings.cells import CellUrls
 from recollect_operator.app import create_app
+from recollect_operator.cells import OperatorCells
 from tests.integration.operator.test_operator_api import code_of, done, new_slug
 from tests.support.cells import OTHER
 from tests.support.gateway import serving
@@ -72,6 +76,32 @@ async def test_a_slug_is_free_again_where_its_tenant_was_never_made_or_is_no_mor
     assert await code_of(operating, "POST", "/tenants", {"slug": new_slug(), "cell": "c"}) == (400, "invalid_input")
 
 
+async def test_a_slug_stays_claimed_where_the_tenant_was_made_or_may_have_been(
+    celled: Settings, owner: asyncpg.Connection, owner_b: asyncpg.Connection
+) -> None:
+    """Its commit came through, and the answer did not; or the cell is away when that is asked."""
+    made, unknown = new_slug(), new_slug()
+    claimed = "SELECT count(*) FROM tenant_cells WHERE slug = $1"
+    async with OperatorCells.connect(celled, OWNER_ROLE, lambda its: its.migration_url) as cells:
+        with pytest.raises(Unavailable):
+            await make_and_lose_the_answer(cells, made)
+    assert await owner.fetchval(claimed, made) == 1
+    assert await owner_b.fetchval("SELECT count(*) FROM tenants WHERE slug = $1", made) == 1
+    away = celled.model_copy(update={"cells": {OTHER: AWAY}, "database_acquire_seconds": 1.0})
+    async with OperatorCells.connect(away, OWNER_ROLE, lambda its: its.migration_url) as cells:
+        with pytest.raises(Unavailable):
+            async with cells.claimed(unknown, OTHER), cells.at(OTHER).session():
+                pass
+    assert await owner.fetchval(claimed, unknown) == 1
+
+
+async def make_and_lose_the_answer(cells: OperatorCells, slug: str) -> None:
+    async with cells.claimed(slug, OTHER) as tenant_id:
+        async with cells.at(OTHER).session() as operator:
+            await tenants.create_tenant(operator, slug, slug, tenant_id=tenant_id)
+        raise Unavailable("the answer is lost")
+
+
 async def test_tenants_of_all_cells_are_listed_by_slug_in_pages(operating: httpx2.AsyncClient) -> None:
     made = [
         await done(operating, "POST", "/tenants", {"slug": new_slug(), "cell": cell}) for cell in ("home", OTHER) * 2
@@ -101,7 +131,7 @@ async def test_a_plan_is_in_every_cell_also_one_that_was_added_later(
     await owner_b.execute("DELETE FROM plans WHERE name = 'of-cells'")
     await done(operating, "PUT", "/plans/of-cells", {"observations": 9})
     limits = "SELECT graphs, observations FROM plans WHERE name = 'of-cells'"
-    assert tuple(await owner_b.fetchrow(limits)) == (7, 9)
+    assert [tuple(row) for row in await owner_b.fetch(limits)] == [(7, 9)]
 
 
 async def test_the_cells_are_told_and_one_that_is_away_is(
