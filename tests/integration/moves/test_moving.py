@@ -258,13 +258,16 @@ async def test_a_graph_that_is_searched_by_an_index_has_it_before_the_switch(
             ) WHERE i.tenant_id = $1 RETURNING graph_id""",
             tenant.id,
         )
-    async with killed_after("lock_writes"):
-        await two_cells.move(tenant.slug)
+    of_graph = f"WHERE indexrelid::regclass::text LIKE 'searched_vectors_{graph.hex}%'"
+    valid = f"SELECT indisvalid FROM pg_index {of_graph}"
     async with two_cells.bare(AWAY) as connection:
-        indexes = await connection.fetch(
-            "SELECT indisvalid FROM pg_index WHERE indexrelid::regclass::text LIKE $1", f"searched_vectors_{graph.hex}%"
-        )
-    assert [index[0] for index in indexes] == [True]
+        with pytest.raises(Unavailable, match="writes go on"):
+            await two_cells.move(tenant.slug, hold=timedelta(microseconds=1))
+        assert await connection.fetch(valid) == [(True,)]
+        await connection.execute(f"UPDATE pg_index SET indisvalid = false {of_graph}")
+        async with killed_after("lock_writes"):
+            await two_cells.go_on(tenant.slug)
+        assert await connection.fetch(valid) == [(True,)], "what an interrupted build left was taken for an index"
     await two_cells.undo(tenant.slug)
 
 

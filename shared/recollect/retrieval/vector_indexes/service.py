@@ -33,12 +33,17 @@ async def maintain_indexes(
 async def build_noted(operator: Operator, tenant_id: UUID, *, memory_mb: int) -> list[str]:
     """Build the indexes by which a tenant's graphs search and that are not there; what was done.
 
-    As where the tenant was copied here. Waits until nobody else sees to the indexes.
+    As where the tenant was copied here. Waits until nobody else sees to the indexes; what an interrupted build left is
+    taken away first.
     """
     while not await store.try_lock(operator):  # noqa: ASYNC110 -- it is another process that holds it
         await asyncio.sleep(LOCK_PAUSE)
     try:
         noted = [index for index in await store.list_noted(operator) if index.tenant_id == tenant_id]
+        there = await store.list_indexes(operator)
+        for index in noted:
+            if not there.get(index.name, True):
+                await store.drop_index(operator, index.name)
         return await _build(operator, noted, memory_mb, asyncio.Event())
     finally:
         await store.unlock(operator)
