@@ -1,6 +1,8 @@
 """How the rows come to the target: what is asked of both servers, the replication, and its end."""
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 import asyncpg
 
@@ -23,6 +25,14 @@ DROP_SECONDS = 30.0
 """How long the source may take to see that the target follows no longer."""
 
 
+@asynccontextmanager
+async def _patient(cell: Operator) -> AsyncIterator[None]:
+    """What waits for everybody's transactions and holds up none of them, waits for as long as they take."""
+    await store.wait_for_locks(cell, most="0")
+    yield
+    await store.wait_for_locks(cell, most=None)
+
+
 async def require_ready(ends: Ends) -> None:
     """Raise Conflict where one of the servers cannot take its part; the message says what it lacks."""
     source, target = await store.describe_server(ends.source), await store.describe_server(ends.target)
@@ -43,7 +53,8 @@ async def begin_copying(ends: Ends) -> None:
     await put_tenant(ends)
     await store.publish(ends.source, tenant_id, await store.tables_of_tenants(ends.source))
     ends.tell(f"waiting for transactions that are under way in {ends.move.source}")
-    await store.make_slot(ends.source, tenant_id)
+    async with _patient(ends.source):
+        await store.make_slot(ends.source, tenant_id)
     try:
         await store.subscribe(ends.target, tenant_id, ends.source_address)
     except asyncpg.PostgresError as error:
@@ -79,8 +90,10 @@ async def wait_until_copied(ends: Ends) -> None:
         if copying.ready == copying.tables and behind < NEARLY_THERE:
             break
         await asyncio.sleep(POLL_SECONDS)
-    for built in await vector_indexes.build_noted(ends.target, ends.move.id, memory_mb=ends.options.index_memory_mb):
-        ends.tell(built)
+    memory_mb = ends.options.index_memory_mb
+    async with _patient(ends.target):
+        for built in await vector_indexes.build_noted(ends.target, ends.move.id, memory_mb=memory_mb):
+            ends.tell(built)
 
 
 async def wait_until_equal(ends: Ends, at: str) -> None:

@@ -150,6 +150,18 @@ SELECT name, total, digest FROM digest_of_tenant(:id);
 -- How many rows of each table are a tenant's, as JSON.
 SELECT count_of_tenant(:id) AS counts;
 
+-- name: wait_for_locks
+-- Let this connection wait for a lock for so long, 0 is as long as it takes; :most null: as when it was begun.
+SELECT set_config('lock_timeout', coalesce(:most::text, s.reset_val), false) AS most
+FROM pg_settings s WHERE s.name = 'lock_timeout';
+
+-- name: hide_statements
+-- Have this transaction's statements written to no log, failed or slow, as far as this login may say so.
+SELECT set_config(p.name, p.silent, true) AS silent
+FROM (VALUES ('log_min_error_statement', 'panic'), ('log_statement', 'none'), ('log_min_duration_statement', '-1'),
+    ('log_min_duration_sample', '-1'), ('log_transaction_sample_rate', '0')) AS p (name, silent)
+WHERE has_parameter_privilege(p.name, 'SET');
+
 -- name: make_slot
 -- Keep the source's log for a target that will follow; where there is no such slot.
 SELECT pg_create_logical_replication_slot(:name, 'pgoutput') AS slot

@@ -183,14 +183,21 @@ async def publish(source: Operator, tenant_id: UUID, tables: Sequence[str]) -> N
     await source.execute(create_publication(tenant_id, tables))
 
 
+async def wait_for_locks(cell: Operator, *, most: str | None) -> None:
+    """Let this connection wait for a lock for so long, "0" is as long as it takes; None is as when it was begun."""
+    await cell.execute(queries.wait_for_locks, most=most)
+
+
 async def make_slot(source: Operator, tenant_id: UUID) -> None:
     """Keep the source's log for a target that will follow."""
     await source.execute(queries.make_slot, name=name_of(tenant_id))
 
 
 async def subscribe(target: Operator, tenant_id: UUID, address: str) -> None:
-    """Have the target copy and follow the source at that address."""
-    await target.execute(create_subscription(tenant_id, address))
+    """Have the target copy and follow the source at that address, whose password no log of the target is told."""
+    async with target.transaction():
+        await target.execute(queries.hide_statements)
+        await target.execute(create_subscription(tenant_id, address))
 
 
 async def stop_following(target: Operator, tenant_id: UUID) -> None:

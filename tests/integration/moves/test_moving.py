@@ -263,11 +263,47 @@ async def test_a_graph_that_is_searched_by_an_index_has_it_before_the_switch(
     async with two_cells.bare(AWAY) as connection:
         with pytest.raises(Unavailable, match="writes go on"):
             await two_cells.move(tenant.slug, hold=timedelta(microseconds=1))
-        assert await connection.fetch(valid) == [(True,)]
+        assert await connection.fetchval(valid) is True
         await connection.execute(f"UPDATE pg_index SET indisvalid = false {of_graph}")
         async with killed_after("lock_writes"):
             await two_cells.go_on(tenant.slug)
-        assert await connection.fetch(valid) == [(True,)], "what an interrupted build left was taken for an index"
+        assert await connection.fetchval(valid) is True, "what an interrupted build left was taken for an index"
+    await two_cells.undo(tenant.slug)
+
+
+async def test_it_waits_for_transactions_that_are_under_way_for_as_long_as_they_take(
+    two_cells: TwoCells, agent: Agent, tenant: Tenant
+) -> None:
+    hasty = replace(two_cells, settings=two_cells.settings.model_copy(update={"lock_timeout_seconds": 0.05}))
+    waits = """SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%pg_create_logical_replication_slot%'
+        AND wait_event_type = 'Lock' AND clock_timestamp() > query_start + interval '0.3 s'"""
+
+    async def move() -> None:
+        async with killed_after("make_slot"):
+            await hasty.move(tenant.slug)
+
+    async with two_cells.bare(HOME) as connection, two_cells.bare(HOME) as another:
+        async with connection.transaction():
+            await connection.execute("SELECT pg_current_xact_id()")
+            moving = asyncio.create_task(move())
+            while not moving.done() and not await another.fetchval(waits):  # noqa: ASYNC110 -- PostgreSQL tells
+                await asyncio.sleep(0.05)
+            assert not moving.done()
+        await moving
+    await two_cells.undo(tenant.slug)
+
+
+async def test_no_log_of_the_target_is_told_the_password_of_the_source(
+    two_cells: TwoCells, postgres: LocalPostgres, agent: Agent, tenant: Tenant
+) -> None:
+    """Where the subscription fails, PostgreSQL logs the statement that does."""
+    home = two_cells.known[HOME]
+    unreachable = replace(home, address_for_cells="postgresql://recollect_owner:of-the-source@127.0.0.1:9/recollect")
+    with pytest.raises(Unavailable, match="away cannot follow home"):
+        await replace(two_cells, known=two_cells.known | {HOME: unreachable}).move(tenant.slug)
+    log = postgres.log.read_text()
+    assert "could not connect to the publisher" in log
+    assert "of-the-source" not in log
     await two_cells.undo(tenant.slug)
 
 
