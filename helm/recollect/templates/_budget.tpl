@@ -1,7 +1,7 @@
 {{/* PodDisruptionBudget of a component: (list root component). */}}
 {{- define "recollect.disruptionBudget" -}}
 {{- $root := index . 0 }}{{ $component := index . 1 }}
-{{- with (get $root.Values $component).podDisruptionBudget }}
+{{- with (include "recollect.kind" $component | get $root.Values).podDisruptionBudget }}
 {{- if .enabled }}
 ---
 apiVersion: policy/v1

@@ -36,6 +36,18 @@ labels:
   app.kubernetes.io/component: {{ $component }}
 {{- end }}
 
+{{/* The components that serve: gateway, and the workers of each cell. As JSON, in a list called `names`. */}}
+{{- define "recollect.serving" -}}
+{{- $names := list "gateway" "worker" }}
+{{- range .Values.cells.names }}{{ $names = append $names (printf "worker-%s" .) }}{{ end }}
+{{- dict "names" $names | toJson }}
+{{- end }}
+
+{{/* By which values a component goes: workers of every cell by those of `worker`. */}}
+{{- define "recollect.kind" -}}
+{{- hasPrefix "worker-" . | ternary "worker" . }}
+{{- end }}
+
 {{- define "recollect.serviceAccount" -}}
 {{- default (include "recollect.fullname" .) .Values.serviceAccount.name }}
 {{- end }}

@@ -79,13 +79,14 @@ securityContext:
 {{/* Spread of a component's pods: (list root component). */}}
 {{- define "recollect.spread" -}}
 {{- $root := index . 0 }}{{ $component := index . 1 }}
-{{- with (get $root.Values $component) }}
+{{- with (include "recollect.kind" $component | get $root.Values) }}
+{{- $unsatisfiable := .topologySpread.whenUnsatisfiable }}
 {{- if .topologySpread.enabled }}
 topologySpreadConstraints:
 {{- range list "topology.kubernetes.io/zone" "kubernetes.io/hostname" }}
   - maxSkew: 1
     topologyKey: {{ . }}
-    whenUnsatisfiable: {{ (get $root.Values $component).topologySpread.whenUnsatisfiable }}
+    whenUnsatisfiable: {{ $unsatisfiable }}
     labelSelector:
       matchLabels:
         {{- include "recollect.selector" $root | nindent 8 }}

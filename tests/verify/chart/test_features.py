@@ -26,7 +26,8 @@ from tests.verify.chart.rendering import (
 )
 
 OBSERVABILITY = ROOT / "infra" / "observability"
-CASES = {"minimal": MINIMAL, "all": ALL, **EXAMPLE_VALUES}
+CELLED = merged(ALL, {"cells": {"names": ["b"], "secret": "cells"}})
+CASES = {"minimal": MINIMAL, "all": ALL, "cells": CELLED, **EXAMPLE_VALUES}
 
 
 def kinds(found: list[Manifest]) -> set[str]:
@@ -241,7 +242,7 @@ def test_whole_addresses_come_from_secrets() -> None:
 
 
 def test_each_cell_has_workers_of_its_own_and_no_process_a_login_that_it_does_not_need() -> None:
-    found = manifests(merged(ALL, {"cells": {"names": ["b"], "secret": "cells"}}))
+    found = manifests(CELLED)
     cell = "RECOLLECT_CELL"
     for kind, name, key in (
         ("Deployment", "gateway", "cells"),
@@ -254,6 +255,14 @@ def test_each_cell_has_workers_of_its_own_and_no_process_a_login_that_it_does_no
         assert variables["RECOLLECT_CELLS"] == ("cells", key)
         assert variables.get(cell) == ("b" if name == "worker-b" else None)
     assert one(found, "NetworkPolicy", "worker-b")["spec"] != one(found, "NetworkPolicy", "worker")["spec"]
+    deployment = one(found, "Deployment", "worker-b")
+    labels = deployment["spec"]["template"]["metadata"]["labels"]
+    [monitored] = one(found, "PodMonitor", "metrics")["spec"]["selector"]["matchExpressions"]
+    assert labels[monitored["key"]] in monitored["values"]
+    selected = [one(found, "PodDisruptionBudget", "worker-b")["spec"]["selector"]]
+    selected += [each["labelSelector"] for each in pod_of(deployment)["topologySpreadConstraints"]]
+    assert len(selected) == 3
+    assert all(each["matchLabels"].items() <= labels.items() for each in selected)
     without = manifests(ALL)
     assert "RECOLLECT_CELLS" not in variables_of(one(without, "Deployment", "gateway"))
 
