@@ -1,11 +1,19 @@
 """`recollect operator …`: the operator API, the keys for it, and what operators did."""
 
 from datetime import timedelta
+from typing import Annotated
 from uuid import UUID
 
-from cyclopts import App
+from cyclopts import App, Parameter
 
+from recollect.accounts.audit.model import named
 from recollect.accounts.operator_keys import service as operator_keys
+from recollect.accounts.operator_log import service as operator_log
+from recollect.accounts.operator_log.model import OperatorAction
+from recollect.errors import InvalidInput
+from recollect.platform.directory import service as directory
+from recollect.platform.operator_sessions import Operator
+from recollect.settings import Settings
 from recollect.settings.cells import HOME
 from recollect_cli.operations import as_operator, pepper
 from recollect_cli.operator_api import asked
@@ -38,6 +46,33 @@ def cells() -> None:
         for cell in found
     ]
     show(("cell", "tenants", "size", "state"), rows)
+
+
+@app.command
+def forget_cell(name: str, *, yes: Annotated[bool, Parameter(negative=())] = False) -> None:
+    """Free the slugs of a cell that is no more: those of tenants that were erased there, and no tenant's by now.
+
+    Parameters
+    ----------
+    name
+        The cell, which RECOLLECT_CELLS does not name any more.
+    yes
+        Do it: a tenant that is still there is not found again by its slug. Without it, the slugs are told.
+    """
+    if name in Settings().cell_names:
+        raise InvalidInput(f"RECOLLECT_CELLS names {name!r}: take it out first.", path="name")
+    if not yes:
+        for slug in as_operator(lambda home: directory.list_slugs(home, name)):
+            print(slug)
+        raise SystemExit(f"Those are the slugs of {name!r}. Say --yes if its tenants are no more.")
+
+    async def forget(home: Operator) -> list[str]:
+        async with home.transaction():
+            freed = await directory.forget_cell(home, name)
+            await operator_log.record(home, OperatorAction.CELL_FORGOTTEN, named("cell", name), slugs=len(freed))
+        return freed
+
+    print(f"{len(as_operator(forget))} slugs are free.")
 
 
 @app.command

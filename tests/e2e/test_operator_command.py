@@ -118,3 +118,18 @@ async def test_commands_reach_a_tenant_in_whichever_cell_it_is(
     assert [(line[0], line[-1]) for line in told] == [("home", "ready"), (OTHER, "ready")]
     nowhere = await shell.run("worker", "--cell", "c")
     assert (nowhere.code, b"There is no cell 'c'" in nowhere.err.encode()) == (1, True)
+
+
+async def test_the_slugs_of_a_cell_that_is_no_more_are_freed(
+    settings: Settings, owner: asyncpg.Connection, tmp_path: Path
+) -> None:
+    await owner.execute("INSERT INTO tenant_cells (id, slug, cell) VALUES (gen_random_uuid(), 'erased-there', 'gone')")
+    shell = Shell(tmp_path, {"RECOLLECT_OWNER_DATABASE_URL": settings.migration_url})
+    refused = await shell.run("operator", "forget-cell", "home", "--yes")
+    assert (refused.code, "take it out first" in refused.err) == (1, True)
+    told = await shell.run("operator", "forget-cell", "gone")
+    assert (told.code, told.out.decode()) == (1, "erased-there\n")
+    assert await lines(shell, "operator", "forget-cell", "gone", "--yes") == [["1 slugs are free."]]
+    assert await owner.fetchval("SELECT count(*) FROM tenant_cells WHERE cell = 'gone'") == 0
+    [logged, *_] = await lines(shell, "operator", "log", "--subject", "cell:gone")
+    assert logged[1:4] == ["operator", "cell.forgotten", "cell:gone"]

@@ -19,6 +19,7 @@ class OperatorAction(StrEnum):
     TENANT_MOVE_BEGUN = "tenant.move_begun"
     TENANT_MOVED = "tenant.moved"
     TENANT_MOVE_UNDONE = "tenant.move_undone"
+    CELL_FORGOTTEN = "cell.forgotten"
     PLAN_SET = "plan.set"
     KEY_CREATED = "operator_key.created"
     KEY_REVOKED = "operator_key.revoked"

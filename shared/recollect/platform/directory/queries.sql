@@ -13,6 +13,14 @@ RETURNING id;
 -- The directory names a tenant no more, which was not made.
 DELETE FROM tenant_cells WHERE id = :id;
 
+-- name: list_slugs
+-- The slugs of the tenants that the directory has in a cell.
+SELECT slug FROM tenant_cells WHERE cell = :cell ORDER BY slug;
+
+-- name: forget_cell
+-- The directory has no tenant in a cell any more; whose it had.
+DELETE FROM tenant_cells WHERE cell = :cell RETURNING slug;
+
 -- name: has_tenant
 -- Whether a cell has a tenant, wherever it is served.
 SELECT EXISTS (SELECT FROM tenants WHERE id = :id);

@@ -33,6 +33,16 @@ async def release_slug(home: Operator, tenant_id: UUID) -> None:
     await store.release_slug(home, tenant_id)
 
 
+async def list_slugs(home: Operator, cell: str) -> list[str]:
+    """The slugs of the tenants that the directory has in a cell, also of those that were erased there."""
+    return await store.list_slugs(home, cell)
+
+
+async def forget_cell(home: Operator, cell: str) -> list[str]:
+    """Forget all tenants of a cell that is no more, whose slugs are free from then on; these."""
+    return sorted(await store.forget_cell(home, cell))
+
+
 async def has_tenant(operator: Operator, tenant_id: UUID) -> bool:
     """Whether a cell has a tenant, wherever it is served."""
     return await store.has_tenant(operator, tenant_id)

@@ -25,6 +25,16 @@ async def release_slug(operator: Operator, tenant_id: UUID) -> None:
     await operator.execute(queries.release_slug, id=tenant_id)
 
 
+async def list_slugs(operator: Operator, cell: str) -> list[str]:
+    """The slugs of the tenants that the directory has in a cell."""
+    return [row["slug"] for row in await operator.fetch(queries.list_slugs, cell=cell)]
+
+
+async def forget_cell(operator: Operator, cell: str) -> list[str]:
+    """Have the directory forget all tenants of a cell; their slugs."""
+    return [row["slug"] for row in await operator.fetch(queries.forget_cell, cell=cell)]
+
+
 async def has_tenant(operator: Operator, tenant_id: UUID) -> bool:
     """Whether a cell has a tenant, wherever it is served."""
     return bool(await operator.fetchval(queries.has_tenant, id=tenant_id))
