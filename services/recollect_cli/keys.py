@@ -12,7 +12,7 @@ from recollect.accounts.operator_keys import service as operator_keys
 from recollect.caller import Scope
 from recollect.graph.graphs import service as graphs
 from recollect.platform.transactions import Transaction
-from recollect_cli.operations import as_operator, for_tenant, pepper
+from recollect_cli.operations import as_operator_of_each_cell, for_tenant, pepper
 from recollect_cli.tables import show
 
 app = App(name="keys", help="Create, list and revoke a tenant's API keys.")
@@ -142,6 +142,7 @@ def _state(key: ApiKey) -> str:
 @app.command
 def hashed() -> None:
     """Count the keys of all tenants that are hashed with RECOLLECT_KEY_SECRET, and those that may not be."""
-    now, left = as_operator(lambda operator: operator_keys.count_hashed_keys(operator, pepper=pepper()))
+    counts = as_operator_of_each_cell(lambda operator: operator_keys.count_hashed_keys(operator, pepper=pepper()))
+    now, left = (sum(count) for count in zip(*counts, strict=True))
     print(f"{now} keys are hashed with RECOLLECT_KEY_SECRET")
     print(f"{left} with another secret, or not noted: each is noted when it is used while others are accepted")

@@ -29,6 +29,20 @@ def as_operator(work: Callable[[Operator], Awaitable[T]]) -> T:
     return _run_or_exit(run)
 
 
+def as_operator_of_each_cell(work: Callable[[Operator], Awaitable[T]]) -> list[T]:
+    """Run `work` as the owner of each cell's database, home first."""
+
+    async def run() -> list[T]:
+        settings, answers = Settings(), []
+        for name in settings.cell_names:
+            its = settings.of_cell(name)
+            async with Operator.connect(its.migration_url, its) as operator:
+                answers.append(await work(operator))
+        return answers
+
+    return _run_or_exit(run)
+
+
 def for_tenant(slug: str, work: Callable[[Transaction], Awaitable[T]]) -> T:
     """Run `work` in one transaction of a tenant, under row-level security; raises NotFound."""
 

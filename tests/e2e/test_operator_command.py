@@ -108,7 +108,10 @@ async def test_commands_reach_a_tenant_in_whichever_cell_it_is(
         "nothing to do in the cell b: the database is up to date",
     ]
     assert (await lines(shell, "tenants", "create", slug, "--cell", OTHER))[-1][-1] == OTHER
+    [[before], _] = await lines(shell, "keys", "hashed")
     await lines(shell, "keys", "create", slug, "agents")
+    [[after], _] = await lines(shell, "keys", "hashed")
+    assert int(after.split()[0]) == int(before.split()[0]) + 1, "those of every cell are counted"
     keys = "SELECT count(*) FROM api_keys k JOIN tenants t ON t.id = k.tenant_id WHERE t.slug = $1"
     assert await owner_b.fetchval(keys, slug) == 1
     told = await lines(shell, "operator", "cells")
