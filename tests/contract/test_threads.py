@@ -11,7 +11,7 @@ import pytest
 
 from recollect.caller import Caller
 from recollect.platform.db import Database
-from recollect.retrieval.recall.ranking import WEIGHTS
+from recollect.retrieval.recall.weights import WEIGHTS_WITHOUT_TOKENS as WEIGHTS
 from tests.support import memories
 from tests.support.gateway import RunningGateway, rpc_headers
 

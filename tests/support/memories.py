@@ -18,6 +18,8 @@ from recollect.graph.graphs.view import GraphView
 from recollect.graph.observations import service as observations
 from recollect.graph.observations.model import NewObservation
 from recollect.graph.passages import service as passages
+from recollect.graph.passages.evidence import evidence_of
+from recollect.graph.passages.model import PendingPassage
 from recollect.graph.relations import service as relations
 from recollect.graph.relations.model import NewRelation, Subgraph
 from recollect.graph.traversal import service as traversal
@@ -26,7 +28,7 @@ from recollect.memory import reading, remembering, writing
 from recollect.memory.model import NewMemory, Remembered
 from recollect.platform.computing import finish
 from recollect.platform.db import Database
-from recollect.platform.embedding import Embedder, create_embedder
+from recollect.platform.embedding import Embedder, create_embedder, embed_passages
 from recollect.platform.sql import Query
 from recollect.platform.transactions import Transaction
 from recollect.retrieval.recall import service as recall
@@ -148,22 +150,30 @@ class Agent:
             graphs.require_there(view)
             return await graphs.head_of(view)
 
-    async def embed(self) -> int:
+    async def embed(self, by: Embedder | None = None) -> int:
         """Give every waiting passage of the tenant its vector, as the worker does; how many got one."""
-        model, embedded = embedder().model, 0
+        by = by or embedder()
+        model, embedded = by.model, 0
         while True:
             async with self.db.transaction(self.caller) as tx:
                 claimed = await passages.claim_pending(tx, model=model, limit=1_000, lease_seconds=60)
             if not claimed:
                 break
-            bare = {passage.id: passage.text for passage in claimed if passage.text is not None}
-            vectors = await embedder().embed(list(bare.values()))
+            made = await embedded_passages(claimed, by)
             async with self.db.transaction(self.caller) as tx:
                 await passages.lock_claimed_graphs(tx, claimed, model=model)
-                embedded += await passages.settle(tx, claimed, model=model, ids=list(bare), vectors=vectors)
+                embedded += await passages.settle(tx, claimed, model=model, **made)
         async with self.db.transaction(self.caller) as tx:
             await count_words(tx)
         return embedded
+
+
+async def embedded_passages(claimed: Sequence[PendingPassage], by: Embedder | None = None) -> dict[str, Any]:
+    """What `passages.settle` is told of passages that were claimed with a text, as the worker makes it."""
+    bare = [passage for passage in claimed if passage.text is not None]
+    embedded = await embed_passages(by or embedder(), [passage.text or "" for passage in bare])
+    evidence = await evidence_of(bare, embedded.tokens)
+    return {"ids": [passage.id for passage in bare], "vectors": embedded.vectors, "evidence": evidence}
 
 
 @asynccontextmanager

@@ -107,6 +107,7 @@ async def settled(agent: Agent, owner: asyncpg.Connection) -> Neighbour:
     )
     for table in (
         "passage_vectors SELECT tenant_id, id, 'model', '[1, 0]' FROM passages",
+        "passage_evidence SELECT tenant_id, id, 'model', 1, 'bits', '{}' FROM passages",
         "searched_vectors SELECT tenant_id, graph_id, id, 'model', '[1, 0]' FROM passages",
         "terms SELECT tenant_id, id, 'tea', 2 FROM graphs",
     ):

@@ -1,6 +1,7 @@
 """Two tenants with the same graphs, names and texts, side by side: nothing crosses in any use case."""
 
 from dataclasses import replace
+from typing import Any
 from uuid import UUID, uuid4
 
 import asyncpg
@@ -20,12 +21,14 @@ from recollect.graph.graphs.view import GraphView
 from recollect.graph.nodes import service as nodes
 from recollect.graph.observations import service as observations
 from recollect.graph.passages import service as passages
+from recollect.graph.passages.evidence import Evidence
 from recollect.graph.relations import service as relations
 from recollect.jobs import leases
 from recollect.jobs import service as jobs
 from recollect.jobs.model import JobBounds, JobFilter, LeaseLost, NewJob, StepResult
 from recollect.memory.model import NewMemory
 from recollect.platform.db import Database
+from recollect.retrieval.recall import store
 from recollect.settings import Settings
 from tests.support.gateway import NewApiKey
 from tests.support.memories import embedder, names, triples
@@ -118,14 +121,18 @@ async def test_a_worker_claims_and_fills_its_own_tenants_passages_only(
     assert {passage.id for passage in claimed} == await stored(owner, mine, "passages")
     foreign = list(await stored(owner, other, "passages"))
     vectors = np.ones((len(foreign), embedder().dimensions), np.float32)
+    made: dict[str, Any] = {"ids": foreign, "vectors": vectors, "evidence": [Evidence(b"", [])] * len(foreign)}
     epochs = "SELECT index_epoch FROM graph_indexes WHERE tenant_id = $1"
     async with mine.db.transaction(mine.caller) as tx:
         theirs = [replace(claimed[0], id=passage_id) for passage_id in foreign]
-        assert await passages.settle(tx, theirs, model="forged", ids=foreign, vectors=vectors) == 0
-        assert await passages.settle(tx, [claimed[0], *theirs], model="forged", ids=foreign, vectors=vectors) == 0
+        assert await passages.settle(tx, theirs, model="forged", **made) == 0
+        assert await passages.settle(tx, [claimed[0], *theirs], model="forged", **made) == 0
     assert await owner.fetchval("SELECT count(*) FROM passages WHERE embedding_model = 'forged'") == 0
-    assert await owner.fetchval("SELECT count(*) FROM passage_vectors WHERE model = 'forged'") == 0
+    for table in ("passage_vectors", "passage_evidence"):
+        assert await owner.fetchval(f"SELECT count(*) FROM {table} WHERE model = 'forged'") == 0
     assert await owner.fetchval(epochs, other.caller.tenant_id) == 0
+    async with mine.db.transaction(mine.caller, read_only=True) as tx:
+        assert await store.load_evidence(tx, foreign, model="model", beside=True) == {}
     before = await owner.fetchval(epochs, mine.caller.tenant_id)
     assert await other.embed() == len(foreign)
     assert await owner.fetchval(epochs, mine.caller.tenant_id) == before

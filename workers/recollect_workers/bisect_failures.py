@@ -11,8 +11,9 @@ from uuid import UUID
 
 import numpy as np
 
+from recollect.graph.passages.evidence import Evidence, evidence_of
 from recollect.graph.passages.model import FailedPassage, PendingPassage
-from recollect.platform.embedding import Embedder, EmbeddingFailed, FailureCause, Vectors
+from recollect.platform.embedding import Embedder, EmbeddingFailed, FailureCause, Vectors, embed_passages
 
 HARMLESS = "A memory."
 """A text that every working embedder takes."""
@@ -20,7 +21,8 @@ HARMLESS = "A memory."
 
 @dataclass(slots=True)
 class EmbedOutcome:
-    """The outcome of a batch. Passages that are in neither `ids` nor `failed` were not tried to the end.
+    """The outcome of a batch: of each of `ids` a vector and the evidence. Those in neither `ids` nor `failed` were not
+    tried to the end.
 
     `aborted_by`: the failure of the embedder itself that ended it. `smallest_failed_group`: how many
     texts the smallest group held that failed when the time was over.
@@ -28,6 +30,7 @@ class EmbedOutcome:
 
     ids: list[UUID] = field(default_factory=list)
     rows: list[Vectors] = field(default_factory=list)
+    evidence: list[Evidence] = field(default_factory=list)
     failed: list[FailedPassage] = field(default_factory=list)
     aborted_by: EmbeddingFailed | None = None
     smallest_failed_group: int | None = None
@@ -41,7 +44,7 @@ class EmbedOutcome:
         """The same with `count` vectors at most, as if the other passages had not been tried."""
         if count >= len(self.ids):
             return self
-        return replace(self, ids=self.ids[:count], rows=[self.vectors[:count]])
+        return replace(self, ids=self.ids[:count], rows=[self.vectors[:count]], evidence=self.evidence[:count])
 
 
 async def embed_bisecting(embedder: Embedder, passages: Sequence[PendingPassage], *, seconds: float) -> EmbedOutcome:
@@ -92,14 +95,16 @@ class _Bisection:
     async def _attempt(self, passages: Sequence[PendingPassage]) -> EmbeddingFailed | None:
         """Embed the passages; the failure, if there was one."""
         try:
-            vectors = await self._embedder.embed([passage.text or "" for passage in passages])
+            embedded = await embed_passages(self._embedder, [passage.text or "" for passage in passages])
         except EmbeddingFailed as failure:
             return failure
         except Exception as error:
             # An embedder in this process: the error's own text may hold what was embedded.
             return EmbeddingFailed(f"failed ({type(error).__name__})")
+        evidence = await evidence_of(passages, embedded.tokens)
         self.outcome.ids += [passage.id for passage in passages]
-        self.outcome.rows.append(vectors)
+        self.outcome.rows.append(embedded.vectors)
+        self.outcome.evidence += evidence
         return None
 
     async def _is_available(self) -> bool:

@@ -22,7 +22,8 @@ from recollect.memory.reading import require_nodes
 from recollect.retrieval.recall import service as recall
 from recollect.retrieval.recall.cache import Lookup
 from recollect.retrieval.recall.model import Question, RecallFilter
-from recollect.retrieval.recall.ranking import MIN_BEST_COVERAGE, WEIGHTS, Hit
+from recollect.retrieval.recall.ranking import MIN_BEST_COVERAGE, Hit
+from recollect.retrieval.recall.weights import WEIGHTS_WITHOUT_TOKENS
 from recollect.retrieval.search import service as search
 from recollect.retrieval.search.fusion import fuse
 from recollect.retrieval.search.model import LabelQuery
@@ -30,7 +31,8 @@ from recollect.retrieval.search.model import LabelQuery
 MAX_SIMILAR_EDGES = 1_000
 """Relations told beside similar facts, at most."""
 
-LABEL_SCORE = sum(WEIGHTS[term] for term in ("own", "near", "far", "coverage", "about")) / sum(WEIGHTS.values())
+_OF_WORDS = ("own", "near", "far", "coverage", "about")
+LABEL_SCORE = sum(WEIGHTS_WITHOUT_TOKENS[term] for term in _OF_WORDS) / sum(WEIGHTS_WITHOUT_TOKENS.values())
 """The score of a summary or tags that hold every word of a question: as recall counts words and whom they are about."""
 
 

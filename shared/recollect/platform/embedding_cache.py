@@ -15,7 +15,7 @@ from uuid import UUID
 
 import numpy as np
 
-from recollect.platform.embedding import Embedder, Vectors
+from recollect.platform.embedding import Embedded, Embedder, TokenBits, Vectors, embed_passages, embed_questions
 from recollect.platform.metrics import CacheTallies
 
 MAX_CHARACTERS = 1_000
@@ -30,7 +30,7 @@ Key = tuple[UUID, str, str]
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A row, and how many bytes it takes together with its key."""
+    """What is kept of a text, its vector and those of its tokens, and how many bytes it takes together with its key."""
 
     row: Vectors
     size: int
@@ -110,14 +110,19 @@ class CachedEmbedder:
 
     async def embed(self, tenant_id: UUID, texts: Sequence[str]) -> Vectors:
         """See Embedder. The rows are the caller's own."""
+        return (await self.embed_questions(tenant_id, texts)).vectors
+
+    async def embed_questions(self, tenant_id: UUID, texts: Sequence[str]) -> Embedded[Vectors]:
+        """See TokenEmbedder. The rows are the caller's own."""
         if any(len(text) > MAX_CHARACTERS for text in texts):
-            return await self.embedder.embed(texts)
+            return await embed_questions(self.embedder, texts)
         keys = [(tenant_id, self.embedder.model, text) for text in texts]
         rows = {key: row for key in dict.fromkeys(keys) if (row := self.recent.get(key)) is not None}
         self.tallies.count(tenant_id, hits=len(rows), misses=len(set(keys)) - len(rows))
         for coming in self._awaited([key for key in dict.fromkeys(keys) if key not in rows]):
             rows |= await asyncio.shield(coming)
-        return np.array([rows[key] for key in keys], np.float32).reshape(len(keys), self.embedder.dimensions)
+        vectors = np.array([rows[key][0] for key in keys], np.float32).reshape(len(keys), self.embedder.dimensions)
+        return Embedded(vectors, [rows[key][1:].copy() for key in keys])
 
     async def close(self) -> None:
         """End what nobody waits for any more, and close the embedder."""
@@ -135,8 +140,9 @@ class CachedEmbedder:
         return list(dict.fromkeys(self._coming[key] for key in keys))
 
     async def _fetch(self, keys: Sequence[Key]) -> dict[Key, Vectors]:
-        vectors = await self.embedder.embed([text for _, _, text in keys])
-        return {key: row.copy() for key, row in zip(keys, vectors, strict=True)}
+        embedded = await embed_questions(self.embedder, [text for _, _, text in keys])
+        rows = zip(keys, embedded.vectors, embedded.tokens, strict=True)
+        return {key: np.vstack([vector, tokens]) for key, vector, tokens in rows}
 
     def _arrived(self, keys: Sequence[Key], done: asyncio.Task[dict[Key, Vectors]]) -> None:
         for key in keys:
@@ -160,6 +166,14 @@ class TenantEmbedder:
     async def embed(self, texts: Sequence[str]) -> Vectors:
         """See Embedder. The rows are the caller's own."""
         return await self._cache.embed(self._tenant_id, texts)
+
+    async def embed_questions(self, texts: Sequence[str]) -> Embedded[Vectors]:
+        """See TokenEmbedder. The rows are the caller's own."""
+        return await self._cache.embed_questions(self._tenant_id, texts)
+
+    async def embed_passages(self, texts: Sequence[str]) -> Embedded[TokenBits]:
+        """See TokenEmbedder. What is to be kept is not remembered here."""
+        return await embed_passages(self._cache.embedder, texts)
 
     async def close(self) -> None:
         """See Embedder: closing is the cache's affair."""

@@ -40,6 +40,8 @@ BEYOND = {
             AND l.added_revision <= $2)""",
     "passage_vectors": """SELECT count(*) FROM passage_vectors v JOIN passages p ON p.id = v.passage_id
         WHERE p.graph_id = $1 AND p.removed_revision <= $2""",
+    "passage_evidence": """SELECT count(*) FROM passage_evidence e JOIN passages p ON p.id = e.passage_id
+        WHERE p.graph_id = $1 AND p.removed_revision <= $2""",
 }
 
 

@@ -45,7 +45,7 @@ from recollect_workers.jobs import runner
 from tests.conftest import NewTenant
 from tests.support.invariants import assert_laws
 from tests.support.jobs import employed
-from tests.support.memories import Agent, at_work, count_words, embedder, names
+from tests.support.memories import Agent, at_work, count_words, embedded_passages, embedder, names
 
 MARK = "qzxmarkqz"
 SECRET = "vqkelderberryvq"
@@ -371,11 +371,10 @@ async def test_a_worker_that_was_embedding_meanwhile_brings_nothing_back(
     model = embedder().model
     async with agent.db.transaction(agent.caller) as tx:
         claimed = await passages.claim_pending(tx, model=model, limit=1_000, lease_seconds=60)
-    vectors = await embedder().embed([passage.text or "" for passage in claimed])
+    made = await embedded_passages(claimed)
     await erase(agent, MARK)
     async with agent.db.transaction(agent.caller) as tx:
-        ids = [passage.id for passage in claimed]
-        assert await passages.settle(tx, claimed, model=model, ids=ids, vectors=vectors) == 2
+        assert await passages.settle(tx, claimed, model=model, **made) == 2
     await agent.embed()
     for word in (MARK, SECRET):
         assert await holding(owner, agent, word) == {}

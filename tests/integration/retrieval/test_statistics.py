@@ -62,7 +62,7 @@ from recollect.transfer.formats.decoding import ParsedRecord as Imported
 from recollect.transfer.model import Strategy
 from recollect.transfer.records import EntityRecord, RelationRecord
 from recollect_local.postgres import LocalPostgres
-from tests.support.memories import Agent, asked, embedder, found_duplicates, found_path
+from tests.support.memories import Agent, asked, embedded_passages, embedder, found_duplicates, found_path
 from tests.support.plans import Watch, watched
 
 BATCH = 500
@@ -82,6 +82,7 @@ PER_LOOKED_UP = 40
 
 EMBEDDING = {
     "passages.claim_pending",
+    "passages.insert_evidence",
     "passages.lock_claimed_graphs",
     "passages.record_failures",
     "passages.lock_indexes",
@@ -211,12 +212,12 @@ async def test_a_batch_of_very_many_is_embedded_by_what_it_is(work: Work) -> Non
     async with work.agent.db.transaction(work.agent.caller) as tx:
         claimed = await passages.claim_pending(tx, model=model, limit=FEW, lease_seconds=60)
     *taken, refused, failed, back = claimed
-    vectors = await embedder().embed([str(passage.text) for passage in taken])
+    made = await embedded_passages(taken)
     reasons = [FailedPassage(refused.id, "refused", certain=True), FailedPassage(failed.id, "failed", certain=False)]
     async with work.agent.db.transaction(work.agent.caller) as tx:
         assert await passages.lock_claimed_graphs(tx, claimed, model=model) == set()
         assert await passages.record_failures(tx, reasons, claimed) == {refused.id}
-        assert await passages.settle(tx, taken, model=model, ids=[p.id for p in taken], vectors=vectors) == len(taken)
+        assert await passages.settle(tx, taken, model=model, **made) == len(taken)
         await passages.release_claimed_passages(tx, [back])
     assert {name for name in work.watch.rows if name.startswith("passages.")} == EMBEDDING
     assert {name: rows for name, rows in work.watch.rows.items() if rows > PER_LOOKED_UP * FEW} == {}

@@ -25,7 +25,7 @@ from recollect.platform.sql import Query
 from tests.conftest import NewTenant
 from tests.support.examples import examples
 from tests.support.histories import STEPS, remember, written
-from tests.support.memories import Agent, at_work, count_words, embedder
+from tests.support.memories import Agent, at_work, count_words, embedded_passages, embedder
 from tests.support.windows import assert_windows
 
 MONDAY = datetime(2026, 3, 2, 9, tzinfo=UTC)
@@ -54,10 +54,9 @@ class Worker:
         if not self.claims:
             return
         claimed = self.claims.pop(place % len(self.claims))
-        bare = {passage.id: passage.text for passage in claimed if passage.text is not None}
-        vectors = await embedder().embed(list(bare.values()))
+        made = await embedded_passages(claimed)
         async with self.agent.db.transaction(self.agent.caller) as tx:
-            await passages.settle(tx, claimed, model=embedder().model, ids=list(bare), vectors=vectors)
+            await passages.settle(tx, claimed, model=embedder().model, **made)
 
     async def drop(self, place: int) -> None:
         """Be killed with a claim in hand."""

@@ -88,11 +88,16 @@ class ModelChange:
         return {row["embedding_model"]: row["count"] for row in rows}
 
     async def kept(self) -> dict[str, int]:
-        """How many vectors of each model passages have by themselves."""
-        rows = await self.owner.fetch(
-            "SELECT model, count(*) FROM passage_vectors WHERE tenant_id = $1 GROUP BY 1", self.desk.caller.tenant_id
-        )
-        return {row["model"]: row["count"] for row in rows}
+        """How many vectors of each model passages have by themselves: and as much evidence beside them."""
+        vectors, evidence = [
+            {row["model"]: row["count"] for row in await self.owner.fetch(query, self.desk.caller.tenant_id)}
+            for query in (
+                f"SELECT model, count(*) FROM {table} WHERE tenant_id = $1 GROUP BY 1"
+                for table in ("passage_vectors", "passage_evidence")
+            )
+        ]
+        assert vectors == evidence
+        return vectors
 
     async def start(self, model: str | None = None, *, drop_old: bool = False) -> Job:
         return await self.desk.start(REEMBED_PASSAGES, model=model, drop_old=drop_old)
@@ -211,6 +216,15 @@ class TestChange:
         done = await change.run(change.during, drop_old=True)
         assert done.status == "succeeded"
         assert await change.kept() == {"toy/new": 14}
+
+    async def test_evidence_that_other_rules_made_is_made_anew(self, change: ModelChange) -> None:
+        """By the model that serves, and no vector is new."""
+        stale = "UPDATE passage_evidence SET generation = 0 WHERE tenant_id = $1"
+        await change.owner.execute(stale, change.desk.caller.tenant_id)
+        done = await change.run(change.before)
+        assert (done.status, done.result) == ("succeeded", {"model": "toy/old", "passages": 14, "embedded": 0})
+        made = "SELECT count(*) FROM passage_evidence WHERE tenant_id = $1 AND generation > 0"
+        assert await change.owner.fetchval(made, change.desk.caller.tenant_id) == 14
 
     async def test_a_model_that_is_not_at_hand_is_refused(self, change: ModelChange) -> None:
         refused = await change.run(change.during, "toy/other")

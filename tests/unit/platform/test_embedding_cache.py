@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recollect.errors import ErrorCode, Unavailable
-from recollect.platform.embedding import UNMEASURED, Vectors
+from recollect.platform.embedding import UNMEASURED, Embedded, TokenBits, Vectors
 from recollect.platform.embedding_cache import MAX_CHARACTERS, CachedEmbedder, LruRows
 
 DIMENSIONS = 4
@@ -59,6 +59,31 @@ async def test_a_text_is_embedded_once_and_every_row_is_in_its_place() -> None:
         rows.fill(0)  # The caller's own: what is remembered stays.
     assert inner.asked == [["tea", "rain"], ["sun"]]
     assert (cache.tallies.of(TENANT).hits, cache.tallies.of(TENANT).misses) == (2, 3)
+
+
+class TokenwiseEmbedder(RecordingEmbedder):
+    """One that tells tokens, too: as many as a text has letters."""
+
+    async def embed_questions(self, texts: Sequence[str]) -> Embedded[Vectors]:
+        tokens = [np.full((len(text), DIMENSIONS), len(text), np.float32) for text in texts]
+        return Embedded(await self.embed(texts), tokens)
+
+    async def embed_passages(self, texts: Sequence[str]) -> Embedded[TokenBits]:
+        raise NotImplementedError("questions are not kept")
+
+
+async def test_a_question_s_tokens_are_remembered_with_its_vector() -> None:
+    inner = TokenwiseEmbedder()
+    cache = cached(inner).of(TENANT)
+    for _ in range(2):
+        embedded = await cache.embed_questions(["tea", ""])
+        assert embedded.vectors.tolist() == [vector_of("tea"), vector_of("")]
+        assert [tokens.tolist() for tokens in embedded.tokens] == [[[3.0] * DIMENSIONS] * 3, []]
+        embedded.tokens[0].fill(0)  # The caller's own.
+    assert inner.asked == [["tea", ""]]
+    assert [len(tokens) for tokens in (await cached(RecordingEmbedder()).embed_questions(TENANT, ["tea"])).tokens] == [
+        0
+    ]
 
 
 async def test_equal_texts_asked_at_once_are_embedded_once() -> None:

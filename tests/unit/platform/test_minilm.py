@@ -4,6 +4,7 @@ import asyncio
 import sys
 import threading
 import traceback
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -15,8 +16,9 @@ from hypothesis import strategies as st
 from onnx import numpy_helper
 
 from recollect.errors import ErrorCode, Unavailable
-from recollect.platform.embedding import EmbeddingFailed, MiniLMEmbedder, Vectors, minilm
+from recollect.platform.embedding import Embedded, EmbeddingFailed, MiniLMEmbedder, Vectors, minilm
 from recollect.platform.embedding.minilm_graph import encoder
+from recollect.platform.embedding.vectors import Tokens
 
 RECORDED = Path(__file__).parents[2] / "fixtures" / "minilm_float32.jsonl"
 PASSAGE = "After the second rehearsal the orchestra decided to postpone the concert, because of a cold. " * 4
@@ -63,6 +65,22 @@ async def test_a_text_has_exactly_the_same_vector_in_any_batch_and_thread(embedd
     alone = [(await embedder.embed([text]))[0] for text in texts]
     assert np.array_equal(await embedder.embed(texts), alone)
     assert np.array_equal(await MiniLMEmbedder(threads=3).embed(texts), alone)
+
+
+async def test_the_bits_of_a_passage_are_the_signs_of_what_a_question_s_tokens_are(embedder: MiniLMEmbedder) -> None:
+    texts = [reference.text for reference in REFERENCES if len(reference.tokens) < 32]
+    kept, asked = await embedder.embed_passages([*texts, ""]), await embedder.embed_questions([*texts, ""])
+    assert np.array_equal(kept.vectors, asked.vectors)
+    for bits, directions in zip(kept.tokens, asked.tokens, strict=True):
+        assert np.array_equal(np.unpackbits(bits, axis=1), directions > 0)
+        assert np.linalg.norm(directions, axis=1) == pytest.approx(1)
+    assert kept.tokens[-1].shape == (0, 48)
+
+
+async def test_tokens_are_those_that_tell_something_and_not_many(embedder: MiniLMEmbedder) -> None:
+    texts = ["Where was she? “And yet…” [SEP] [CLS]!", "Oslo, Oslo!", "unbelievableness 42", "word " * 300]
+    assert [len(bits) for bits in (await embedder.embed_passages(texts)).tokens] == [1, 2, 3, 128]
+    assert [len(told) for told in (await embedder.embed_questions(texts)).tokens] == [1, 2, 3, 32]
 
 
 async def test_what_is_read_of_a_text_is_bounded(embedder: MiniLMEmbedder) -> None:
@@ -121,12 +139,12 @@ class CountingEmbedder(MiniLMEmbedder):
         self._counting = threading.Lock()
         self._running = self.most = 0
 
-    def _embed(self, texts: list[str]) -> Vectors:
+    def _embed(self, texts: list[str], told: Callable[[Vectors], Tokens]) -> Embedded[Tokens]:
         with self._counting:
             self._running += 1
             self.most = max(self.most, self._running)
         try:
-            return super()._embed(texts)
+            return super()._embed(texts, told)
         finally:
             with self._counting:
                 self._running -= 1

@@ -14,7 +14,6 @@ from recollect.retrieval.recall.question_analysis import ExpectedAnswer, is_firs
 from recollect.retrieval.recall.ranking import (
     MIN_BEST_COVERAGE,
     MIN_COVERAGE,
-    WEIGHTS,
     Candidate,
     Hit,
     Term,
@@ -23,6 +22,7 @@ from recollect.retrieval.recall.ranking import (
     rarest_terms,
     weighted_terms,
 )
+from recollect.retrieval.recall.weights import WEIGHTS_WITHOUT_TOKENS
 from recollect.retrieval.search.fusion import FUSION_K
 
 IDS = st.lists(st.integers(0, 20), unique=True, max_size=15)
@@ -144,7 +144,7 @@ CANDIDATES = st.lists(
 @given(CANDIDATES, st.booleans())
 def test_scores_are_between_0_and_1_and_fall(found: list[Candidate], when: bool) -> None:
     hits = rank(found, TERMS, expected=ExpectedAnswer(time=when), min_meaning=0.25)
-    assert all(0 <= hit.score <= 1 and set(hit.terms) == set(WEIGHTS) for hit in hits)
+    assert all(0 <= hit.score <= 1 and set(hit.terms) == set(WEIGHTS_WITHOUT_TOKENS) for hit in hits)
     scores = [(-hit.score, hit.outdated) for hit in hits]
     assert scores == sorted(scores)
 
@@ -217,7 +217,9 @@ def test_the_terms_are_the_score() -> None:
         expected=ExpectedAnswer(time=True),
         min_meaning=0.25,
     )
-    assert hit.score == pytest.approx(sum(WEIGHTS[name] * value for name, value in hit.terms.items()) / 20)
+    weights = WEIGHTS_WITHOUT_TOKENS
+    score = sum(weights[name] * value for name, value in hit.terms.items()) / sum(weights.values())
+    assert hit.score == pytest.approx(score)
     assert hit.terms["length"] == hit.terms["time"] == hit.terms["own"] == hit.terms["coverage"] == 1.0
 
 

@@ -225,7 +225,9 @@ async def _store(context: WorkerContext, tenant_id: UUID, batch: EmbeddingBatch)
         aside = await passages.record_failures(tx, failed, claimed)
         done = {*outcome.ids, *aside}
         settled = [p for p in claimed if (p.text is None or p.id in done) and p.id not in gone]
-        embedded = await passages.settle(tx, settled, model=model, ids=outcome.ids, vectors=outcome.vectors)
+        embedded = await passages.settle(
+            tx, settled, model=model, ids=outcome.ids, vectors=outcome.vectors, evidence=outcome.evidence
+        )
         tried = {*done, *(passage.id for passage in failed)}
         back = [p for p in claimed if p.id in gone or (p.text is not None and p.id not in tried)]
         await passages.release_claimed_passages(tx, back)

@@ -98,7 +98,9 @@ async def store_vectors(
             "embedded": 0,
         }
         await passages.retry_refused(tx, graph_id)
-    embedded = await reembedding.store_vectors(tx, model=model, ids=outcome.ids, vectors=outcome.vectors)
+    embedded = await reembedding.store_vectors(
+        tx, graph_id, model=model, ids=outcome.ids, vectors=outcome.vectors, evidence=outcome.evidence
+    )
     if embedded:
         await usage.count_embedded(tx, embedded, now)
         record_embedded(embedded)  # Before the commit: of a step that comes to nothing the metric knows all the same.

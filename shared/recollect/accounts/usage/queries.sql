@@ -68,7 +68,7 @@ FROM listed l
 JOIN graph_heads h ON h.tenant_id = :tenant_id AND h.graph_id = l.id
 LEFT JOIN counted c ON c.graph_id = l.id
 LEFT JOIN LATERAL (
-    SELECT avg(pg_column_size(x.*) + coalesce(v.size, 0)) AS mean
+    SELECT avg(pg_column_size(x.*) + coalesce(v.size, 0) + coalesce(e.size, 0)) AS mean
     FROM (
         SELECT p.* FROM passages p
         WHERE p.tenant_id = :tenant_id AND p.graph_id = l.id AND p.removed_revision IS NULL
@@ -79,6 +79,11 @@ LEFT JOIN LATERAL (
         WHERE s.tenant_id = :tenant_id AND s.passage_id BETWEEN x.id AND x.id
         ORDER BY s.passage_id LIMIT 1
     ) AS v ON true
+    LEFT JOIN LATERAL (
+        SELECT pg_column_size(s.*) AS size FROM passage_evidence s
+        WHERE s.tenant_id = :tenant_id AND s.passage_id BETWEEN x.id AND x.id
+        ORDER BY s.passage_id, s.model LIMIT 1
+    ) AS e ON true
 ) AS s ON true
 ORDER BY l.name;
 

@@ -108,12 +108,14 @@ class ClaimLimits:
 class PendingPassage:
     """A passage that waits for its vector or for what surrounds it.
 
-    `text`: what to embed; None where it has a vector, or was set aside for lack of one.
+    `text`: what to embed; None where it has a vector and evidence, or was set aside for lack of one. `said_at`: in UTC;
+    None of a name.
     """
 
     id: UUID
     claimed_until: datetime
     text: str | None
+    said_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

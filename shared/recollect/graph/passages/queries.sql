@@ -11,8 +11,8 @@ ended AS (
     WHERE tenant_id = :tenant_id AND passage_id = ANY (ARRAY(SELECT id FROM removed)) AND live;
 
 -- fragment: made
--- The passages :ids to :version_ids in the place of old ones: one that says the same as one before keeps its vectors.
--- :bulk: they are many.
+-- The passages :ids to :version_ids in the place of old ones: one that says the same as one before keeps its vectors, and
+-- the evidence if it was said on the same day. :bulk: they are many.
 ), old AS (
     SELECT DISTINCT ON (memory_id, version_id, source, place) *
     FROM (SELECT * FROM superseded UNION ALL SELECT * FROM unseen) AS all_old
@@ -30,7 +30,7 @@ ended AS (
         AS a (kind text, tags text[], importance double precision, outdated boolean)
 ), made AS (
     SELECT p.*, CASE WHEN p.source <> 'name' THEN coalesce(p.said_at, :revision_time) END AS said, old.id AS old_id,
-        v.embedding, v.model AS embedding_model, old.near, old.far
+        old.said_at AS old_said, v.embedding, v.model AS embedding_model, old.near, old.far
     FROM pieces p
     LEFT JOIN old ON old.memory_id = p.memory_id AND old.source = p.source AND old.place = p.place AND old.text = p.text
         AND old.version_id IS NOT DISTINCT FROM p.version_id
@@ -42,6 +42,11 @@ ended AS (
     INSERT INTO passage_vectors (tenant_id, passage_id, model, embedding)
     SELECT :tenant_id, m.id, v.model, v.embedding FROM made m
     JOIN passage_vectors v ON v.tenant_id = :tenant_id AND v.passage_id = m.old_id
+), evident AS (
+    INSERT INTO passage_evidence (tenant_id, passage_id, model, generation, tokens, dates)
+    SELECT :tenant_id, m.id, e.model, e.generation, e.tokens, e.dates FROM made m
+    JOIN passage_evidence e ON e.tenant_id = :tenant_id AND e.passage_id = m.old_id
+    WHERE m.said IS NOT DISTINCT FROM m.old_said
 )
 INSERT INTO passages (tenant_id, graph_id, id, node_id, memory_id, source, place, thread, sequence, said_at, expires_at,
     text, tsv, speaker, dated, created_by, kind, tags, importance, outdated, version_id, added_revision, bulk,
@@ -84,13 +89,13 @@ WITH -- include: held
     WHERE tenant_id = :tenant_id AND memory_id = ANY (:renewed_memory_ids::uuid[]) AND removed_revision IS NULL
         AND added_revision < :revision
         AND EXISTS (SELECT 1 FROM held)
-    RETURNING id, memory_id, version_id, source, place, text, embedding_model, near, far
+    RETURNING id, memory_id, version_id, source, place, text, said_at, embedding_model, near, far
 ), unseen AS (
     DELETE FROM passages
     WHERE tenant_id = :tenant_id AND memory_id = ANY (:renewed_memory_ids::uuid[]) AND removed_revision IS NULL
         AND added_revision >= :revision
         AND EXISTS (SELECT 1 FROM held)
-    RETURNING id, memory_id, version_id, source, place, text, embedding_model, near, far
+    RETURNING id, memory_id, version_id, source, place, text, said_at, embedding_model, near, far
 ), removed AS (
     SELECT id FROM superseded
 ), -- include: ended
@@ -103,12 +108,12 @@ WITH superseded AS (
     UPDATE passages SET removed_revision = :revision
     WHERE tenant_id = :tenant_id AND node_id = ANY (:rebuilt_node_ids::uuid[]) AND removed_revision IS NULL
         AND added_revision < :revision
-    RETURNING id, memory_id, version_id, source, place, text, embedding_model, near, far
+    RETURNING id, memory_id, version_id, source, place, text, said_at, embedding_model, near, far
 ), unseen AS (
     DELETE FROM passages
     WHERE tenant_id = :tenant_id AND node_id = ANY (:rebuilt_node_ids::uuid[]) AND removed_revision IS NULL
         AND added_revision >= :revision
-    RETURNING id, memory_id, version_id, source, place, text, embedding_model, near, far
+    RETURNING id, memory_id, version_id, source, place, text, said_at, embedding_model, near, far
 ), removed AS (
     SELECT id FROM superseded
 ), -- include: ended
@@ -244,7 +249,7 @@ CASE WHEN graph_id = ANY (ARRAY(SELECT graph_id FROM others)) THEN false
 -- name: claim_pending
 -- Take waiting passages until the lease ends. A lease rather than a lock held: the embedder may be across a network, and
 -- no transaction waits for one. A killed worker's passages come back by themselves. A text comes back only where it has no
--- vector of model :model yet, and was not set aside. Graphs that the previous model :previous serves are left out, or all
+-- vector of model :model yet, or no evidence of :generation, and was not set aside. Graphs that the previous model :previous serves are left out, or all
 -- others (:is_previous). First the newest that were written by few, up to :max_small: as many of each graph, where several
 -- have such. Then the oldest of all, bulk or not, up to :limit with the others. Graphs are found by a walk through the
 -- index from one to the next; of more than :max_busy_graphs, those whose ids come first. That walk is ordered by ids, too,
@@ -288,11 +293,14 @@ WITH RECURSIVE others AS MATERIALIZED (
 ), claimed AS (
     UPDATE passages p SET claimed_until = statement_timestamp() + :lease::interval
     WHERE p.tenant_id = :tenant_id AND p.id = ANY (ARRAY(SELECT id FROM waiting))
-    RETURNING p.id, p.node_id, p.text, p.claimed_until, p.refused
+    RETURNING p.id, p.node_id, p.text, p.said_at, p.claimed_until, p.refused
 )
-SELECT c.id, c.claimed_until,
+SELECT c.id, c.claimed_until, c.said_at,
     CASE WHEN c.refused IS NOT NULL OR EXISTS (
-            SELECT 1 FROM passage_vectors WHERE tenant_id = :tenant_id AND passage_id = c.id AND model = :model OFFSET 0
+            SELECT 1 FROM passage_vectors v
+            JOIN passage_evidence e ON e.tenant_id = v.tenant_id AND e.passage_id = v.passage_id AND e.model = v.model
+            WHERE v.tenant_id = :tenant_id AND v.passage_id = c.id AND v.model = :model AND e.generation = :generation
+            OFFSET 0
         ) THEN NULL
         WHEN n.name IS NULL OR starts_with(c.text, n.name) THEN c.text ELSE n.name || ': ' || c.text END AS text
 FROM claimed c
@@ -335,19 +343,26 @@ RETURNING i.graph_id;
 -- that lack a vector of model :model are :limit. Only these come with what to embed. Those looked at are counted, not
 -- those that lack one: else one statement would read the whole of a graph where nothing lacks.
 WITH page AS MATERIALIZED (
-    SELECT id, node_id, text FROM passages
+    SELECT id, node_id, text, said_at FROM passages
     WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND removed_revision IS NULL
         AND (:after::uuid IS NULL OR id > :after)
     ORDER BY id
     LIMIT :max_looked_at
-), looked AS (
-    SELECT p.*, v.model IS NULL AS lacks, count(*) FILTER (WHERE v.model IS NULL) OVER (ORDER BY p.id) AS without_vector
+), compared AS (
+    SELECT p.*, v.model IS NULL OR e.model IS NULL AS lacks
     FROM page p
     LEFT JOIN LATERAL (
         SELECT model FROM passage_vectors WHERE tenant_id = :tenant_id AND passage_id = p.id AND model = :model LIMIT 1
     ) AS v ON true
+    LEFT JOIN LATERAL (
+        SELECT model FROM passage_evidence
+        WHERE tenant_id = :tenant_id AND passage_id = p.id AND model = :model AND generation = :generation
+        LIMIT 1
+    ) AS e ON true
+), looked AS (
+    SELECT c.*, count(*) FILTER (WHERE c.lacks) OVER (ORDER BY c.id) AS without_vector FROM compared c
 )
-SELECT l.id, statement_timestamp() AS claimed_until,
+SELECT l.id, statement_timestamp() AS claimed_until, l.said_at,
     CASE WHEN NOT l.lacks THEN NULL
         WHEN n.name IS NULL OR starts_with(l.text, n.name) THEN l.text ELSE n.name || ': ' || l.text END AS text
 FROM looked l
@@ -381,17 +396,22 @@ ORDER BY id
 LIMIT :limit;
 
 -- name: drop_vectors
--- Forget vectors of other models than :model that a graph's passages have by themselves, at most :limit. What a live
+-- Forget vectors of other models than :model that a graph's passages have by themselves, at most :limit, and the evidence
+-- that was made with them. What a live
 -- passage is searched by stays: the embedder may not take it, or the model be one that was configured without a change of
 -- the graph.
-DELETE FROM passage_vectors v USING (
+WITH old AS MATERIALIZED (
     SELECT o.passage_id, o.model
     FROM passages p
     JOIN passage_vectors o ON o.tenant_id = :tenant_id AND o.passage_id = p.id AND o.model <> :model
     WHERE p.tenant_id = :tenant_id AND p.graph_id = :graph_id
         AND (p.removed_revision IS NOT NULL OR o.model IS DISTINCT FROM p.embedding_model)
     LIMIT :limit
-) AS old
+), evident AS (
+    DELETE FROM passage_evidence e USING old
+    WHERE e.tenant_id = :tenant_id AND e.passage_id = old.passage_id AND e.model = old.model
+)
+DELETE FROM passage_vectors v USING old
 WHERE v.tenant_id = :tenant_id AND v.passage_id = old.passage_id AND v.model = old.model
 RETURNING v.passage_id;
 
@@ -425,6 +445,17 @@ CROSS JOIN LATERAL (SELECT id FROM passages WHERE tenant_id = :tenant_id AND id 
     AND v.id ORDER BY id LIMIT 1) AS p
 ON CONFLICT DO NOTHING
 RETURNING passage_id;
+
+-- name: insert_evidence
+-- Keep what passages are ranked by beside their vectors, in the place of what other rules made of them. Whether each is
+-- still there is looked up by its id, as in `settle`.
+INSERT INTO passage_evidence (tenant_id, passage_id, model, generation, tokens, dates)
+SELECT :tenant_id, p.id, :model, :generation, e.tokens, e.dates::datemultirange
+FROM unnest(:ids::uuid[], :tokens::bytea[], :dates::text[]) AS e (id, tokens, dates)
+CROSS JOIN LATERAL (SELECT id FROM passages WHERE tenant_id = :tenant_id AND id BETWEEN e.id
+    AND e.id ORDER BY id LIMIT 1) AS p
+ON CONFLICT (tenant_id, passage_id, model) DO UPDATE
+SET generation = excluded.generation, tokens = excluded.tokens, dates = excluded.dates;
 
 -- name: fix_plan
 -- From here to the end of the transaction rows are joined by hashing, where nothing else is asked for (LATERAL), and read

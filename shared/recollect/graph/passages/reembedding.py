@@ -9,6 +9,7 @@ from datetime import datetime
 from uuid import UUID
 
 from recollect.graph.passages import store
+from recollect.graph.passages.evidence import Evidence
 from recollect.graph.passages.model import PendingPassage
 from recollect.jobs import service as jobs
 from recollect.jobs.kinds import REEMBED_PASSAGES
@@ -25,7 +26,7 @@ async def list_without_vectors(
 ) -> tuple[list[PendingPassage], bool]:
     """The next live passages of a graph, oldest first and not claimed; and whether they may be followed by others.
 
-    With what to embed, those that have no vector of `model`: up to `limit` of them, and LOOKED_AT_ONCE in all.
+    With what to embed, those that lack a vector of `model`, or evidence: up to `limit` of them, LOOKED_AT_ONCE in all.
     """
     page = await store.list_without_vectors(
         tx, graph_id, model=model, after=after, limit=limit, looked_at=LOOKED_AT_ONCE
@@ -40,9 +41,17 @@ async def begin_model_change(tx: Transaction, graph_id: UUID, *, model: str) -> 
     return await store.count_live(tx, graph_id)
 
 
-async def store_vectors(tx: Transaction, *, model: str, ids: Sequence[UUID], vectors: Vectors) -> int:
-    """Keep vectors, shape (len(ids), dimensions), beside those that serve; how many were new."""
-    return len(await store.insert_vectors(tx, model=model, ids=ids, vectors=vectors)) if ids else 0
+async def store_vectors(
+    tx: Transaction, graph_id: UUID, *, model: str, ids: Sequence[UUID], vectors: Vectors, evidence: Sequence[Evidence]
+) -> int:
+    """Keep vectors, shape (len(ids), dimensions), beside those that serve, and evidence; how many vectors were new."""
+    if not ids:
+        return 0
+    # Where the model serves already, what was ranked without the evidence is ranked by it now. First, as whoever
+    # deletes passages takes the graph's index in hand before them.
+    await store.raise_index_epoch(tx, graph_id)
+    await store.insert_evidence(tx, model=model, ids=ids, evidence=evidence)
+    return len(await store.insert_vectors(tx, model=model, ids=ids, vectors=vectors))
 
 
 async def set_serving_model(tx: Transaction, graph_id: UUID, *, model: str) -> None:

@@ -6,6 +6,7 @@ from uuid import UUID
 
 from recollect.graph.graphs.model import Revision
 from recollect.graph.passages import store
+from recollect.graph.passages.evidence import Evidence
 from recollect.graph.passages.model import (
     COUNTED_AT_MOST,
     MAX_FAILURES,
@@ -100,7 +101,7 @@ async def claim_pending(
 
     First the newest that were written by few, of each graph as many, in all but a share of the places; then the oldest.
     `small_only`: the former only, in all places.
-    Their texts come along where they have no vector of `model` yet, and were not set aside.
+    Their texts come along where they have no vector or evidence of `model` yet, and were not set aside.
     Those of graphs that the model `previous` serves are claimed for that model only, and no others for it.
     """
     places = ClaimLimits(all=0, small=limit) if small_only else ClaimLimits.shared(limit)
@@ -124,15 +125,24 @@ async def lock_claimed_graphs(
 
 
 async def settle(
-    tx: Transaction, claimed: Sequence[PendingPassage], *, model: str, ids: Sequence[UUID], vectors: Vectors
+    tx: Transaction,
+    claimed: Sequence[PendingPassage],
+    *,
+    model: str,
+    ids: Sequence[UUID],
+    vectors: Vectors,
+    evidence: Sequence[Evidence],
 ) -> int:
     """Give claimed passages their vectors, shape (len(ids), dimensions), and what surrounds them; may be repeated.
 
-    `ids` are those of the claimed that had none of this model. Answers how many got one.
+    `ids` are those of the claimed that lacked one of this model, or the evidence, which is one for each. Answers how
+    many got a vector.
     """
     if not claimed or not await store.lock_indexes(tx, [passage.id for passage in claimed], model):
         return 0
     kept = await store.insert_vectors(tx, model=model, ids=ids, vectors=vectors) if ids else []
+    if ids:
+        await store.insert_evidence(tx, model=model, ids=ids, evidence=evidence)
     await store.settle(tx, [passage.id for passage in claimed], claimed[0].claimed_until, model=model)
     return len(kept)
 

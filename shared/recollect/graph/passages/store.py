@@ -9,6 +9,7 @@ from uuid import UUID
 from pgvector import HalfVector
 
 from recollect.graph.graphs.model import Revision
+from recollect.graph.passages.evidence import EVIDENCE_GENERATION, Evidence
 from recollect.graph.passages.model import (
     FAR_WORDS,
     MAX_BUSY_GRAPHS,
@@ -130,6 +131,7 @@ async def claim_pending(
         is_previous=model == previous,
         max_small=places.small,
         max_busy_graphs=MAX_BUSY_GRAPHS,
+        generation=EVIDENCE_GENERATION,
     )
     return [PendingPassage(**row) for row in rows]
 
@@ -157,6 +159,18 @@ async def insert_vectors(tx: Transaction, *, model: str, ids: Sequence[UUID], ve
         queries.insert_vectors, model=model, ids=ids, vectors=[HalfVector(vector) for vector in vectors]
     )
     return [row["passage_id"] for row in rows]
+
+
+async def insert_evidence(tx: Transaction, *, model: str, ids: Sequence[UUID], evidence: Sequence[Evidence]) -> None:
+    """Keep what passages are ranked by beside their vectors of a model."""
+    await tx.execute(
+        queries.insert_evidence,
+        model=model,
+        generation=EVIDENCE_GENERATION,
+        ids=ids,
+        tokens=[one.tokens for one in evidence],
+        dates=[f"{{{','.join(f'[{told.first},{told.last}]' for told in one.dates)}}}" for one in evidence],
+    )
 
 
 async def settle(tx: Transaction, ids: Sequence[UUID], claimed_until: datetime | None, *, model: str) -> None:
@@ -213,9 +227,15 @@ async def retry_refused(tx: Transaction, graph_id: UUID) -> int:
 async def list_without_vectors(
     tx: Transaction, graph_id: UUID, *, model: str, after: UUID | None, limit: int, looked_at: int
 ) -> list[PendingPassage]:
-    """The next live passages of a graph; with what to embed, those that have no vector of a model."""
+    """The next live passages of a graph; with what to embed, those that have no vector or evidence of a model."""
     rows = await tx.fetch(
-        queries.list_without_vectors, graph_id=graph_id, model=model, after=after, limit=limit, max_looked_at=looked_at
+        queries.list_without_vectors,
+        graph_id=graph_id,
+        model=model,
+        generation=EVIDENCE_GENERATION,
+        after=after,
+        limit=limit,
+        max_looked_at=looked_at,
     )
     return [PendingPassage(**row) for row in rows]
 

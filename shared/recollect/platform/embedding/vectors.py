@@ -1,7 +1,8 @@
 """The rules that every embedder's input and output follow."""
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,6 +10,23 @@ from numpy.typing import NDArray
 from recollect.platform.embedding.failure import EmbeddingFailed
 
 Vectors = NDArray[np.float32]
+
+TokenBits = NDArray[np.uint8]
+"""What the tokens of a passage mean in it, a bit for the sign of each number: shape (tokens, dimensions / 8)."""
+
+Tokens = TypeVar("Tokens", Vectors, TokenBits)
+
+
+@dataclass(frozen=True, slots=True)
+class Embedded(Generic[Tokens]):
+    """What an embedder makes of texts: the vector of each, shape (texts, dimensions), and what its tokens mean in it.
+
+    `tokens`: of each text a row a token, which is its bits in a passage, and a vector of length one in a question. No
+    rows are of a blank text, and of every text where the embedder tells nothing of tokens.
+    """
+
+    vectors: Vectors
+    tokens: Sequence[Tokens]
 
 
 def encodable(text: str) -> str:

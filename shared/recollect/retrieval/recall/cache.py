@@ -109,9 +109,11 @@ async def looked_up(
 def key_material(state: GraphState, question: Question, only: RecallFilter) -> bytes:
     """All that a ranking depends on, as bytes: two different inputs never give the same ones.
 
-    The question's vector is left out, since its text and model determine it. Every other field is in, new ones too.
+    The question's vectors are left out, since its text and model determine them. Every other field is in, new ones too.
     """
-    asked = [getattr(question, field.name) for field in fields(question) if field.name not in ("vector", "older")]
+    asked = [
+        getattr(question, field.name) for field in fields(question) if field.name not in ("vector", "tokens", "older")
+    ]
     older = None if question.older is None else [question.older.model, question.older.vector is not None]
     return msgspec.msgpack.encode([RANKING_VERSION, state, question.vector is not None, asked, older, only])
 

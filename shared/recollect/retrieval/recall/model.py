@@ -39,6 +39,7 @@ CHARACTERS_PER_TOKEN = 4
 class Question:
     """One question with its vector (None if the embedder is unavailable: then only words are searched).
 
+    `tokens`: a vector of each of its tokens, shape (n, dimensions), if the embedder tells them; none without a vector.
     `asker`: who asks, where the question speaks of them; None else, so that all who ask the same share an answer.
     `similarity_thresholds`: from which cosines on a memory is evidence. `older`: the same question with the previous
     embedder's vector, if there is one.
@@ -50,11 +51,12 @@ class Question:
     asker: str | None = None
     similarity_thresholds: SimilarityThresholds = UNMEASURED
     older: "Question | None" = None
+    tokens: NDArray[np.float32] | None = None
 
     def for_model(self, model: str | None) -> "Question":
         """This question with the vector of the model that serves a graph; without one if no embedder has that."""
         known = (asked for asked in (self, self.older) if asked is not None and asked.model == model)
-        return next(known, replace(self, vector=None))
+        return next(known, replace(self, vector=None, tokens=None))
 
 
 @dataclass(frozen=True, slots=True)

@@ -217,6 +217,34 @@ CROSS JOIN LATERAL (
 WHERE p.tenant_id = :tenant_id AND p.id = ANY (:passage_ids::uuid[])
 ORDER BY p.id;
 
+-- name: load_evidence
+-- What is kept of passages (:passage_ids) for the second stage, by model :model and the rules of :generation, and with
+-- :beside 1 which stand next to each in its thread, and what is kept of these (0: none). Each is looked up by its id,
+-- whatever the planner knows: the range of one id in its order is read by the primary key.
+WITH candidates AS MATERIALIZED (
+    SELECT c.id, b.id AS before, a.id AS after
+    FROM unnest(:passage_ids::uuid[]) AS c (id)
+    CROSS JOIN LATERAL (
+        SELECT p AS passage FROM passages p WHERE p.tenant_id = :tenant_id AND p.id BETWEEN c.id
+            AND c.id ORDER BY p.id LIMIT 1
+    ) AS g
+    LEFT JOIN LATERAL (SELECT id FROM passages_before(g.passage, :beside)) AS b ON true
+    LEFT JOIN LATERAL (SELECT id FROM passages_after(g.passage, :beside)) AS a ON true
+), looked_up AS (
+    SELECT * FROM candidates
+    UNION ALL
+    SELECT DISTINCT n.id, NULL::uuid, NULL::uuid
+    FROM candidates c CROSS JOIN LATERAL (VALUES (c.before), (c.after)) AS n (id)
+    WHERE n.id IS NOT NULL AND n.id <> ALL (:passage_ids)
+)
+SELECT l.id, l.before, l.after, e.tokens, e.dates
+FROM looked_up l
+LEFT JOIN LATERAL (
+    SELECT tokens, dates FROM passage_evidence
+    WHERE tenant_id = :tenant_id AND passage_id BETWEEN l.id AND l.id AND model = :model AND generation = :generation
+    ORDER BY passage_id LIMIT 1
+) AS e ON true;
+
 -- name: find_near_duplicates
 -- For each new text, older memories that mean nearly the same by themselves. What is compared is bounded, since the graph
 -- is locked meanwhile: passages that hold a rare word of it (:words, a tsquery each); where it has a node, of that node

@@ -8,7 +8,7 @@ import structlog
 from recollect.caller import Caller
 from recollect.errors import Unavailable
 from recollect.platform.computing import each
-from recollect.platform.embedding import Embedder
+from recollect.platform.embedding import Embedder, embed_questions
 from recollect.platform.embedding_cache import CachedEmbedder
 from recollect.retrieval.recall.model import Question
 from recollect.retrieval.recall.question_analysis import is_first_person
@@ -51,7 +51,7 @@ class QuestionEncoder:
 async def _encode_by(embedder: Embedder, caller: Caller, texts: Sequence[str]) -> list[Question]:
     askers = await each(texts, lambda text: caller.subject if is_first_person(text) else None)
     try:
-        vectors = await embedder.embed(texts)
+        embedded = await embed_questions(embedder, texts)
     except Unavailable as error:
         log.warning("going on without vectors", reason=str(error))
         return [
@@ -60,6 +60,13 @@ async def _encode_by(embedder: Embedder, caller: Caller, texts: Sequence[str]) -
         ]
     # The zero vector of a text without words has no direction: it is near to nothing.
     return [
-        Question(text, vector if vector.any() else None, embedder.model, asker, embedder.similarity_thresholds)
-        for text, asker, vector in zip(texts, askers, vectors, strict=True)
+        Question(
+            text,
+            vector if vector.any() else None,
+            embedder.model,
+            asker,
+            embedder.similarity_thresholds,
+            tokens=tokens if len(tokens) else None,
+        )
+        for text, asker, vector, tokens in zip(texts, askers, embedded.vectors, embedded.tokens, strict=True)
     ]

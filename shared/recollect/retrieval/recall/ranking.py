@@ -15,34 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recollect.retrieval.recall.question_analysis import ExpectedAnswer, statement_share
+from recollect.retrieval.recall.weights import WEIGHTS, WEIGHTS_WITHOUT_TOKENS
 
-RANKING_VERSION = 5
+RANKING_VERSION = 6
 """Part of every cache key: raise it with any change of how candidates are found or ranked."""
 
 CANDIDATES = 50
 """Passages that each of the three lists (lexical, contextual, semantic) gives to the ranking, at most."""
-
-WEIGHTS: Mapping[str, float] = {
-    "own": 2.0,
-    "near": 1.5,
-    "far": 2.0,
-    "coverage": 2.0,
-    "about": 3.0,
-    "length": 2.0,
-    "time": 1.5,
-    "answer": 1.5,
-    "statement": 1.5,
-    "meaning": 3.0,
-}
-"""What each term of the score counts; each lies between 0 and 1.
-
-`own`, `near` and `far`: the question's words in the passage, in the 20 and in the 80 words around it, each weighted by
-how rare it is in the graph. `coverage`: how much of the question stands there at all, by the same weights. `about`:
-the question names whom the passage is about. `length`: it says something. `time`: it says when, and that was asked.
-`answer`: it holds a number or a name, and one was asked for. `statement`: how much of it is no question. These two are
-worth .007 to .013 of recall@10 together, with either embedder, in conversations of people and in made-up ones, and
-hardly less from 1 to 2 each (measured). `meaning`: the cosine of question and passage.
-"""
 
 MIN_COVERAGE = 0.3
 """Share of the question's words, weighted by rarity, from which a passage is evidence whatever its meaning."""
@@ -85,7 +64,8 @@ class Candidate:
     `version_id`: of the sibling head that says it; None where it is what the node is now. `conflicts`: the other heads,
     where it is one of several.
     `meaning`: the cosine of the question with the vector that the passage's neighbours share in; `own_similarity`: with
-    the vector of its own text.
+    the vector of its own text. `win` and `date`: as the second stage scores it (`matching.py`), `win` unscaled and None
+    where it has no tokens.
     """
 
     id: UUID
@@ -106,6 +86,8 @@ class Candidate:
     dated: bool
     meaning: float | None
     own_similarity: float | None
+    win: float | None = None
+    date: float = 0.0
 
     @property
     def nearness(self) -> float | None:
@@ -130,7 +112,7 @@ class Hit:
 
     `version_id` and `conflicts`: as of Candidate.
     `score` lies between 0 and 1 and compares only within one answer; `terms` are its parts, each scaled, by the names
-    of WEIGHTS. `meaning`: the greater cosine of its two vectors with the question, 0 where it has none.
+    of the weights that were taken. `meaning`: the greater cosine of its two vectors with the question, else 0.
     """
 
     passage_id: UUID
@@ -212,8 +194,8 @@ def rank(
     ]
     if min_best is not None and not any(_answers(c, weight, min_best) for c in evident):
         return []
-    scores = _scaled_terms(evident, weight, expected)
-    hits = [_hit(candidate, scores, place) for place, candidate in enumerate(evident)]
+    scores, weights = _scaled_terms(evident, weight, expected), _weights_of(evident)
+    hits = [_hit(candidate, scores, weights, place) for place, candidate in enumerate(evident)]
     best: dict[tuple[UUID, UUID | None], Hit] = {}
     for hit in sorted(hits, key=lambda hit: (-hit.score, hit.outdated, hit.passage_id)):
         best.setdefault(hit.key, hit)
@@ -226,18 +208,27 @@ def _answers(candidate: Candidate, weight: float, min_best: float) -> bool:
     return weight > 0 and candidate.covered / weight >= MIN_BEST_COVERAGE
 
 
+def _weights_of(candidates: Sequence[Candidate]) -> Mapping[str, float]:
+    """Those of tokens where at least half have any: of a graph that is being embedded anew, either may be."""
+    told = sum(candidate.win is not None for candidate in candidates)
+    return WEIGHTS if 2 * told >= len(candidates) else WEIGHTS_WITHOUT_TOKENS
+
+
 def _scaled_terms(
     candidates: Sequence[Candidate], weight: float, expected: ExpectedAnswer
 ) -> dict[str, NDArray[np.float64]]:
     columns = np.array(
         [
-            [c.own, c.near, c.far, c.covered, c.about, c.words, c.dated, np.nan if c.meaning is None else c.meaning]
+            [c.own, c.near, c.far, c.covered, c.about, c.words, c.dated, c.date, _known(c.win), _known(c.meaning)]
             for c in candidates
         ],
         np.float64,
-    ).reshape(len(candidates), 8)
-    own, near, far, covered, about, words, dated, meaning = columns.T
+    ).reshape(len(candidates), 10)
+    own, near, far, covered, about, words, dated, date, win, meaning = columns.T
     return {
+        # What the worker has not come to yet is met by its words alone.
+        "win": np.where(np.isnan(win), _scaled(own), _scaled(win)),
+        "date": date,
         "own": _scaled(own),
         "near": _scaled(near),
         "far": _scaled(far),
@@ -251,6 +242,10 @@ def _scaled_terms(
     }
 
 
+def _known(value: float | None) -> float:
+    return math.nan if value is None else value
+
+
 def _scaled(column: NDArray[np.float64]) -> NDArray[np.float64]:
     """Scaled to 0 … 1. An unknown value counts as the least; if all values are equal, all become 0."""
     if column.size == 0 or np.isnan(column).all():
@@ -259,9 +254,11 @@ def _scaled(column: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.nan_to_num((column - least) / ((most - least) or 1.0))
 
 
-def _hit(candidate: Candidate, scores: Mapping[str, NDArray[np.float64]], place: int) -> Hit:
-    terms = {name: float(column[place]) for name, column in scores.items()}
-    score = sum(WEIGHTS[name] * value for name, value in terms.items()) / sum(WEIGHTS.values())
+def _hit(
+    candidate: Candidate, scores: Mapping[str, NDArray[np.float64]], weights: Mapping[str, float], place: int
+) -> Hit:
+    terms = {name: float(scores[name][place]) for name in weights}
+    score = sum(weights[name] * value for name, value in terms.items()) / sum(weights.values())
     return Hit(
         candidate.id,
         candidate.memory_id,

@@ -9,10 +9,12 @@ from recollect.graph.graphs.model import Graph
 from recollect.graph.graphs.view import GraphView
 from recollect.graph.hierarchy import service as hierarchy
 from recollect.graph.passages import service as passages
+from recollect.platform.computing import interleave
 from recollect.platform.metrics import record_audit, record_waiting
 from recollect.platform.transactions import Transaction
 from recollect.retrieval.recall import store
 from recollect.retrieval.recall.cache import Lookup
+from recollect.retrieval.recall.matching import match_windows, named_times, score_dates
 from recollect.retrieval.recall.model import (
     GraphState,
     NearDuplicate,
@@ -26,7 +28,7 @@ from recollect.retrieval.recall.model import (
     without_repeats,
 )
 from recollect.retrieval.recall.question_analysis import ExpectedAnswer
-from recollect.retrieval.recall.ranking import Hit, Term, rank, weighted_terms
+from recollect.retrieval.recall.ranking import Candidate, Hit, Term, rank, weighted_terms
 from recollect.retrieval.search import service as search
 from recollect.retrieval.search.model import phrases
 
@@ -116,7 +118,7 @@ async def _search(tx: Transaction, scope: SearchScope, question: Question, terms
     found = await store.find_candidates(scope, question, terms)
     spoken = phrases(question.text)
     named = await search.find_named(tx, scope.view.graph, spoken)
-    candidates = await store.load_features(tx, found, question, terms, spoken, named)
+    candidates = await _match(tx, question, await store.load_features(tx, found, question, terms, spoken, named))
     similarity_thresholds = question.similarity_thresholds
     # Whoever narrows down where to look has said already that something is there.
     least = None if scope.only.narrows else similarity_thresholds.best
@@ -128,6 +130,18 @@ async def _search(tx: Transaction, scope: SearchScope, question: Question, terms
         min_best=least,
     )
     return hits[:MAX_RECALLED]
+
+
+async def _match(tx: Transaction, question: Question, candidates: list[Candidate]) -> list[Candidate]:
+    """The second stage: candidates scored by the question's tokens and by the days that it names, if it has any."""
+    tokens, times = question.tokens, named_times(question.text)
+    if not candidates or (tokens is None and not times):
+        return candidates
+    ids = [candidate.id for candidate in candidates]
+    kept = await store.load_evidence(tx, ids, model=question.model, beside=tokens is not None)
+    wins = {} if tokens is None else await interleave(match_windows(tokens, ids, kept))
+    told = {passage_id: passage.dates for passage_id, passage in kept.items()}
+    return [replace(c, win=wins.get(c.id), date=score_dates(times, c.at, told.get(c.id, ()))) for c in candidates]
 
 
 async def find_near_duplicates(

@@ -1,9 +1,11 @@
 """One function per query of `queries.sql`."""
 
 from collections.abc import Mapping, Sequence
+from datetime import date, timedelta
 from typing import Any
 from uuid import UUID
 
+import asyncpg
 import numpy as np
 from numpy.typing import NDArray
 from pgvector import HalfVector
@@ -11,8 +13,11 @@ from pgvector import HalfVector
 from recollect.graph.graphs.model import Graph
 from recollect.graph.graphs.view import GraphView
 from recollect.graph.nodes.model import any_case
+from recollect.graph.passages.dates import DateRange
+from recollect.graph.passages.evidence import EVIDENCE_GENERATION
 from recollect.platform.sql import Queries
 from recollect.platform.transactions import Transaction
+from recollect.retrieval.recall.matching import PassageEvidence
 from recollect.retrieval.recall.model import (
     APPROXIMATE_CANDIDATES,
     COMPARED_WHEN_NARROWED,
@@ -101,6 +106,26 @@ async def load_features(
         assistant_names=ASSISTANT_SPEAKERS,
     )
     return [Candidate(**{**row, **found[row["id"]]}) for row in rows]
+
+
+async def load_evidence(
+    tx: Transaction, passage_ids: Sequence[UUID], *, model: str, beside: bool
+) -> dict[UUID, PassageEvidence]:
+    """What is kept of candidates for the second stage; with `beside` also of those next to them."""
+    rows = await tx.fetch(
+        queries.load_evidence,
+        passage_ids=passage_ids,
+        model=model,
+        generation=EVIDENCE_GENERATION,
+        beside=int(beside),
+    )
+    return {row["id"]: PassageEvidence(**{**row, "dates": _days(row["dates"])}) for row in rows}
+
+
+def _days(ranges: Sequence["asyncpg.Range[date]"] | None) -> list[DateRange]:
+    """Ranges of days as PostgreSQL tells them, whose ends are the days after the last."""
+    ends = [(days.lower, days.upper) for days in ranges or ()]
+    return [DateRange(first, after - timedelta(days=1)) for first, after in ends if first and after]
 
 
 async def find_near_duplicates(

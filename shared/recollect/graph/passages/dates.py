@@ -1,0 +1,223 @@
+"""Times that texts tell, as ranges of days: by the calendar ("on 5 May 2023"), or from when it was said ("last May").
+
+A language is a table: its words for numbers, units, days and months, and the phrases that it makes of them
+(`date_phrases.py`). What a phrase means is said here, once for all languages. Each phrase becomes a part of one pattern
+in which nothing is repeated without a bound, so that a text takes time by its length alone.
+"""
+
+import re
+from calendar import monthrange
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+from typing import Self
+
+MAX_RANGES = 8
+"""Times of one text that are resolved, at most, the first."""
+
+_DAY = timedelta(days=1)
+_WEEK = timedelta(days=7)
+
+
+@dataclass(frozen=True, slots=True)
+class DateRange:
+    """Days from `first` to `last`, both included."""
+
+    first: date
+    last: date
+
+    @classmethod
+    def of_day(cls, day: date) -> Self:
+        """One day."""
+        return cls(day, day)
+
+    @classmethod
+    def of_months(cls, first: date, months: int = 1) -> Self:
+        """So many whole months, from the one of a day on."""
+        start = first.replace(day=1)
+        end = shifted(start, months - 1)
+        return cls(start, end.replace(day=monthrange(end.year, end.month)[1]))
+
+    @property
+    def days(self) -> int:
+        """How many."""
+        return (self.last - self.first).days + 1
+
+    def meets(self, other: "DateRange") -> bool:
+        """Whether they have a day in common."""
+        return self.first <= other.last and other.first <= self.last
+
+
+Values = Mapping[str, int]
+"""What a phrase holds: the numbers that its words stand for, by the names of their groups."""
+
+Meaning = Callable[[Values, date], Sequence[DateRange]]
+"""The ranges that a phrase with these values tells, said on that day. May raise ValueError or OverflowError."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToldTime:
+    """A phrase that tells a time. `absolute`: by the calendar, and not only from the day on which it was said."""
+
+    meaning: Meaning
+    values: Values
+    absolute: bool
+
+    def ranges(self, said: date) -> Sequence[DateRange]:
+        """The days that it tells of, said on that day; none of a day that there is not."""
+        try:
+            return self.meaning(self.values, said)
+        except (ValueError, OverflowError):
+            return ()
+
+
+@dataclass(frozen=True, slots=True)
+class Phrase:
+    """A way to tell a time. In `pattern` a name in braces stands for any word of that name in the language's table."""
+
+    pattern: str
+    meaning: Meaning
+    absolute: bool = False
+
+
+class Language:
+    """The times that texts in a language tell. `words`: for each name, its words in small letters and their numbers."""
+
+    def __init__(self, words: Mapping[str, Mapping[str, int]], phrases: Sequence[Phrase]) -> None:
+        self._words, self._phrases = words, phrases
+        parts = (self._part(place, phrase.pattern) for place, phrase in enumerate(phrases))
+        self._pattern = re.compile(rf"(?<![\w-])(?:{'|'.join(parts)})(?![\w-])", re.IGNORECASE)
+
+    def times_in(self, text: str) -> list[ToldTime]:
+        """The first MAX_RANGES times that a text tells."""
+        found: list[ToldTime] = []
+        for match in self._pattern.finditer(text):
+            found.append(self._told(match))
+            if len(found) == MAX_RANGES:
+                break
+        return found
+
+    def _part(self, place: int, pattern: str) -> str:
+        """A phrase as a part of the whole pattern: each of its groups is named after its place, too."""
+
+        def group(match: re.Match[str]) -> str:
+            name = match[1]
+            words = sorted(self._words[name], key=len, reverse=True) if name in self._words else [_DIGITS[name]]
+            return f"(?P<p{place}_{name}>{'|'.join(words)})"
+
+        return f"(?P<p{place}>{re.sub('{([a-z]+)}', group, pattern)})"
+
+    def _told(self, match: re.Match[str]) -> ToldTime:
+        groups = {name: value for name, value in match.groupdict().items() if value is not None}
+        place = next(int(name[1:]) for name in groups if "_" not in name)
+        phrase, values = self._phrases[place], {}
+        for name, value in groups.items():
+            _, _, kind = name.partition("_")
+            if kind:
+                values[kind] = self._words.get(kind, {}).get(value.lower()) or int(value)
+        return ToldTime(phrase.meaning, values, phrase.absolute)
+
+
+_DIGITS = {"year": r"(?:19|20)\d\d", "dayofmonth": r"[0-3]?\d", "monthofyear": r"[01]?\d", "count": r"\d{1,3}"}
+"""Groups of digits, in any language."""
+
+DAY, WEEK, MONTH, YEAR, WEEKEND = range(1, 6)
+"""What units of time are called in tables."""
+
+
+def shifted(day: date, months: int) -> date:
+    """The same day of another month, or that month's last. Raises ValueError beyond the calendar."""
+    year, month = divmod(day.year * 12 + day.month - 1 + months, 12)
+    return date(year, month + 1, min(day.day, monthrange(year, month + 1)[1]))
+
+
+def period(unit: int, day: date, away: int) -> DateRange:
+    """The unit of time of a day, or one so many units away: weeks begin on Mondays, weekends are of their weeks."""
+    monday = day - day.weekday() * _DAY
+    match unit:
+        case 1:
+            return DateRange.of_day(day + away * _DAY)
+        case 2:
+            return DateRange(monday + away * _WEEK, monday + away * _WEEK + 6 * _DAY)
+        case 5:
+            return DateRange(monday + away * _WEEK + 5 * _DAY, monday + away * _WEEK + 6 * _DAY)
+        case 3:
+            return DateRange.of_months(shifted(day.replace(day=1), away))
+    return DateRange(date(day.year + away, 1, 1), date(day.year + away, 12, 31))
+
+
+def days_away(away: int) -> Meaning:
+    """A day so many days from the one on which it was said."""
+    return lambda _, said: [DateRange.of_day(said + away * _DAY)]
+
+
+def units_away(direction: int) -> Meaning:
+    """`count` or `number` times `unit` before (-1) or after (1): the day, the days around it, the month, the year."""
+
+    def meaning(values: Values, said: date) -> Sequence[DateRange]:
+        away, unit = direction * values.get("count", values.get("number", 1)), values["unit"]
+        if unit in (WEEK, WEEKEND):
+            day = said + away * _WEEK
+            return [DateRange(day - 3 * _DAY, day + 3 * _DAY)]
+        return [period(unit, said, away)]
+
+    return meaning
+
+
+def unit_beside(away: int) -> Meaning:
+    """The `unit` before (-1), the one of the day (0) or the next (1)."""
+    return lambda values, said: [period(values["unit"], said, away)]
+
+
+def weekday_beside(*directions: int) -> Meaning:
+    """The last `weekday` before the day (-1), the first after it (1)."""
+
+    def meaning(values: Values, said: date) -> Sequence[DateRange]:
+        ahead = (values["weekday"] - 1 - said.weekday()) % 7
+        return [
+            DateRange.of_day(said + (ahead or 7) * _DAY if way > 0 else said + (ahead - 7) * _DAY) for way in directions
+        ]
+
+    return meaning
+
+
+def month_beside(way: int) -> Meaning:
+    """The last `month` before the one of the day (-1), the first after it (1); or the three of a `season`."""
+
+    def meaning(values: Values, said: date) -> Sequence[DateRange]:
+        month = values.get("month", values.get("season", 1))
+        away = (month - said.month) % 12
+        start = shifted(said.replace(day=1), (away or 12) if way > 0 else away - 12)
+        return [DateRange.of_months(start, 3 if "season" in values else 1)]
+
+    return meaning
+
+
+def by_calendar(values: Values, said: date) -> Sequence[DateRange]:
+    """The day, month, season or year that is named; where no year is, the one that is nearest to when it was said."""
+    years = [values["year"]] if "year" in values else [said.year - 1, said.year, said.year + 1]
+    ranges = [named for year in years if (named := _in_year(values, year)) is not None]
+    return [min(ranges, key=lambda named: _apart(named, said))] if ranges else []
+
+
+def _in_year(values: Values, year: int) -> DateRange | None:
+    month = values.get("month", values.get("monthofyear"))
+    if month is None:
+        return DateRange.of_months(date(year, values.get("season", 1), 1), 3 if "season" in values else 12)
+    if "dayofmonth" not in values:
+        return DateRange.of_months(date(year, month, 1))
+    try:
+        return DateRange.of_day(date(year, month, values["dayofmonth"]))
+    except ValueError:  # 29 February is in few years.
+        return None
+
+
+def _apart(named: DateRange, said: date) -> timedelta:
+    return max(named.first - said, said - named.last, timedelta())
+
+
+def told_ranges(languages: Iterable[Language], text: str, said: date) -> list[DateRange]:
+    """The days that a text tells of, said on that day, MAX_RANGES at most."""
+    told = (time for language in languages for time in language.times_in(text))
+    ranges = dict.fromkeys(found for time in told for found in time.ranges(said))
+    return list(ranges)[:MAX_RANGES]

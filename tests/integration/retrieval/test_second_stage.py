@@ -1,0 +1,137 @@
+"""The second stage of recall: what the worker keeps for it, and what it is worth to a question."""
+
+from collections.abc import AsyncIterator
+from datetime import UTC, date, datetime
+from functools import cache
+
+import asyncpg
+import pytest
+
+from recollect.accounts.identity.model import operator_caller
+from recollect.graph.graphs import service as graphs
+from recollect.graph.passages import service as passages
+from recollect.memory.model import NewMemory
+from recollect.platform.db import Database
+from recollect.platform.embedding import Embedder, MiniLMEmbedder
+from recollect.retrieval.recall import service as recall
+from recollect.retrieval.recall.model import RecallFilter
+from recollect.retrieval.recall.questions import QuestionEncoder
+from recollect.retrieval.recall.ranking import Hit
+from recollect.retrieval.recall.weights import WEIGHTS, WEIGHTS_WITHOUT_TOKENS
+from tests.conftest import NewTenant
+from tests.integration.retrieval.test_recall import make_anew
+from tests.support.memories import Agent, at_work, embedder
+
+QUESTION = "Who steered the vessel?"
+TALK = [
+    ("Was anybody at the helm of the boat?", 3),
+    ("Only Mira was, last Saturday.", 4),
+    ("The garden needs rain, and so do the beans.", 5),
+    ("My tax papers are due in two weeks.", 6),
+]
+"""What was said in a thread, and on which day of May 2026."""
+
+
+@cache
+def with_tokens() -> Embedder:
+    """An embedder that tells what tokens mean, loaded once a run."""
+    return MiniLMEmbedder()
+
+
+@pytest.fixture
+async def agent(db: Database, new_tenant: NewTenant) -> AsyncIterator[Agent]:
+    async with at_work(db, operator_caller(await new_tenant())) as agent:
+        yield agent
+
+
+@pytest.fixture
+async def talk(agent: Agent) -> Agent:
+    """One whose talk was embedded with its tokens."""
+    await agent.remember(
+        *(NewMemory(text, thread="boat", at=datetime(2026, 5, day, 12, tzinfo=UTC)) for text, day in TALK)
+    )
+    assert await agent.embed(with_tokens()) == len(TALK)
+    return agent
+
+
+async def hits(agent: Agent, text: str, by: Embedder) -> list[Hit]:
+    """What a question finds, embedded by that embedder, best first."""
+    questions = await QuestionEncoder(by).questions(agent.caller, [text])
+    async with agent.db.transaction(agent.caller, read_only=True) as tx:
+        view = await graphs.view(tx, None)
+        return (await recall.recall(view, questions, RecallFilter(), limit=10, token_budget=1_000)).hits
+
+
+async def test_the_worker_keeps_the_bits_of_tokens_and_the_days_that_are_told(
+    talk: Agent, owner: asyncpg.Connection
+) -> None:
+    rows = await owner.fetch(
+        "SELECT p.text, e.model, e.tokens, e.dates FROM passage_evidence e JOIN passages p ON p.id = e.passage_id "
+        "WHERE e.tenant_id = $1 ORDER BY p.said_at",
+        talk.caller.tenant_id,
+    )
+    embedded = await MiniLMEmbedder().embed_passages([text for text, _ in TALK])
+    assert [(row["text"], row["model"]) for row in rows] == [(text, with_tokens().model) for text, _ in TALK]
+    assert [row["tokens"] for row in rows] == [bits.tobytes() for bits in embedded.tokens]
+    days = [[(told.lower, told.upper) for told in row["dates"]] for row in rows]
+    assert days == [[], [(date(2026, 5, 2), date(2026, 5, 3))], [], [(date(2026, 5, 17), date(2026, 5, 24))]]
+
+
+async def test_a_question_is_met_token_by_token_here_and_beside(talk: Agent) -> None:
+    found = await hits(talk, QUESTION, with_tokens())
+    assert [hit.text for hit in found[:2]] == [TALK[0][0], TALK[1][0]]
+    assert all(hit.terms.keys() == WEIGHTS.keys() for hit in found)
+    assert found[0].terms["win"] == 1, "though no word of it is the question's"
+
+
+@pytest.mark.parametrize("gone", ["DELETE FROM passage_evidence", "UPDATE passage_evidence SET generation = 0"])
+async def test_without_tokens_recall_ranks_by_words(talk: Agent, owner: asyncpg.Connection, gone: str) -> None:
+    """While the worker has not made them, and while what is there was made by other rules."""
+    await owner.execute(f"{gone} WHERE tenant_id = $1", talk.caller.tenant_id)
+    found = await hits(talk, "Who was at the helm of the boat?", with_tokens())
+    assert {hit.text for hit in found} >= {TALK[0][0], TALK[1][0]}
+    assert all(hit.terms.keys() == WEIGHTS_WITHOUT_TOKENS.keys() for hit in found)
+
+
+async def test_what_is_just_told_is_found_beside_what_has_tokens(talk: Agent) -> None:
+    await talk.remember(NewMemory("The harbour master steered the vessel", thread="harbour"))
+    found = await hits(talk, QUESTION, with_tokens())
+    assert found[0].text == "The harbour master steered the vessel"
+    assert found[0].terms["win"] == 1, "its words stand in for its tokens"
+
+
+async def test_passages_made_anew_keep_their_evidence(talk: Agent, owner: asyncpg.Connection) -> None:
+    await make_anew(talk)
+    async with talk.db.transaction(talk.caller) as tx:
+        claimed = await passages.claim_pending(tx, model=with_tokens().model, limit=100, lease_seconds=60)
+    assert len(claimed) == len(TALK)
+    assert all(passage.text is None for passage in claimed), "nothing is embedded again"
+
+
+async def test_of_what_was_embedded_before_there_were_tokens_the_worker_makes_them(
+    talk: Agent, owner: asyncpg.Connection
+) -> None:
+    """When it comes to it: here after what stands beside was taken away. A vector that is there is counted once."""
+    await owner.execute("DELETE FROM passage_evidence WHERE tenant_id = $1", talk.caller.tenant_id)
+    await make_anew(talk)
+    assert await talk.embed(with_tokens()) == 0
+    assert all("win" in hit.terms for hit in await hits(talk, QUESTION, with_tokens()))
+
+
+async def test_a_question_that_names_a_day_finds_what_was_said_or_tells_of_it(agent: Agent) -> None:
+    """With an embedder that has no tokens, too."""
+    said = [datetime(2026, month, 3, 12, tzinfo=UTC) for month in (3, 5, 6)]
+    await agent.remember(
+        NewMemory("Ada went to the lake to swim", thread="a", at=said[0]),
+        NewMemory("Ada went to the lake to fish", thread="b", at=said[1]),
+        NewMemory("Ada went to the lake to sail, last month", thread="c", at=said[2]),
+    )
+    await agent.embed()
+    named = {hit.text: hit.terms["date"] for hit in await hits(agent, "Why did Ada go to the lake in May?", embedder())}
+    assert named == {
+        "Ada went to the lake to fish": 1,
+        "Ada went to the lake to sail, last month": 1,
+        "Ada went to the lake to swim": 0,
+    }
+    (first, *_) = await hits(agent, "Why did Ada go to the lake on 3 March 2026?", embedder())
+    assert first.text == "Ada went to the lake to swim"

@@ -1,0 +1,89 @@
+"""Times that texts tell, as ranges of days."""
+
+from datetime import date
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recollect.graph.passages.date_phrases import ENGLISH, LANGUAGES
+from recollect.graph.passages.dates import MAX_RANGES, DateRange, told_ranges
+
+SAID = date(2023, 10, 18)
+"""A Wednesday."""
+
+
+def told(text: str, said: date = SAID) -> list[str]:
+    """The ranges of a text, as `first..last`, or the one day."""
+    ranges = told_ranges(LANGUAGES, text, said)
+    return [str(one.first) if one.first == one.last else f"{one.first}..{one.last}" for one in ranges]
+
+
+@pytest.mark.parametrize(
+    ("text", "ranges"),
+    [
+        ("I went there yesterday.", ["2023-10-17"]),
+        ("The day before yesterday it rained", ["2023-10-16"]),
+        ("Tonight we eat", ["2023-10-18"]),
+        ("the day after tomorrow", ["2023-10-20"]),
+        ("last Saturday", ["2023-10-14"]),
+        ("last Wednesday", ["2023-10-11"]),
+        ("next Wednesday", ["2023-10-25"]),
+        ("on Friday", ["2023-10-13", "2023-10-20"]),
+        ("3 days ago", ["2023-10-15"]),
+        ("a couple of weeks ago", ["2023-10-01..2023-10-07"]),
+        ("two months ago", ["2023-08-01..2023-08-31"]),
+        ("ten years ago", ["2013-01-01..2013-12-31"]),
+        ("in two weeks", ["2023-10-29..2023-11-04"]),
+        ("last week", ["2023-10-09..2023-10-15"]),
+        ("last weekend", ["2023-10-14..2023-10-15"]),
+        ("this weekend", ["2023-10-21..2023-10-22"]),
+        ("next month", ["2023-11-01..2023-11-30"]),
+        ("last year", ["2022-01-01..2022-12-31"]),
+        ("last summer", ["2023-06-01..2023-08-31"]),
+        ("winter 2022", ["2022-12-01..2023-02-28"]),
+        ("last June, and next June", ["2023-06-01..2023-06-30", "2024-06-01..2024-06-30"]),
+        ("on 5 May 2023", ["2023-05-05"]),
+        ("on the 5th of May", ["2023-05-05"]),
+        ("by July 10, 2022", ["2022-07-10"]),
+        ("December 1,2023", ["2023-12-01"]),
+        ("on Oct. 13th and 2022-02-28", ["2022-02-28"]),
+        ("In June 2021 and in December", ["2021-06-01..2021-06-30", "2023-12-01..2023-12-31"]),
+        ("She left in 2020", ["2020-01-01..2020-12-31"]),
+        ("29 February", ["2024-02-29"]),
+        ("31 April 2023, 30-02-2023 and 2023-13-41", []),
+        ("May I march? June is here, for 2020 euros. She sat on the last one for an hour a day.", []),
+        ("Er kam gestern und geht morgen.", []),
+        ("999 years ago and in 999 years", ["1024-01-01..1024-12-31", "3022-01-01..3022-12-31"]),
+    ],
+)
+def test_what_a_text_tells_of(text: str, ranges: list[str]) -> None:
+    assert told(text) == ranges
+
+
+def test_days_beyond_the_calendar_are_left_out() -> None:
+    assert told("999 years ago, yesterday", date(500, 1, 1)) == ["0499-12-31"]
+    assert told("tomorrow, next week, next year, in 9 months", date.max) == []
+
+
+@given(st.text("0123456789 -,stndrhafewlmonyug", max_size=200), st.dates())
+def test_no_text_fails_and_none_tells_much(text: str, said: date) -> None:
+    ranges = told_ranges(LANGUAGES, text, said)
+    assert len(ranges) <= MAX_RANGES
+    assert all(one.first <= one.last for one in ranges)
+
+
+@given(st.dates(date(1950, 1, 1), date(2050, 12, 31)))
+def test_every_day_that_is_written_out_is_found_whenever_it_was_said(day: date) -> None:
+    written = [
+        f"{day:%Y-%m-%d}",
+        f"{day.day} {day:%B %Y}",
+        f"{day:%B} {day.day}, {day.year}",
+        f"{day:%b} {day.day} {day.year}",
+    ]
+    assert [told_ranges(LANGUAGES, f"It was on {text}.", SAID) for text in written] == [[DateRange.of_day(day)]] * 4
+
+
+def test_only_what_the_calendar_says_is_named() -> None:
+    times = ENGLISH.times_in("What did she do in May 2023, last week, on 3 June and yesterday?")
+    assert [time.absolute for time in times] == [True, False, True, False]

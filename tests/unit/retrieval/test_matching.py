@@ -1,0 +1,92 @@
+"""The second stage of recall: token by token, and by the days that a question names."""
+
+from datetime import UTC, date, datetime, timedelta
+from uuid import UUID
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recollect.graph.passages.dates import DateRange
+from recollect.platform.computing import finish
+from recollect.platform.embedding.vectors import Vectors, unit_length
+from recollect.retrieval.recall import matching
+from recollect.retrieval.recall.matching import BESIDE, PassageEvidence, match_windows, named_times, score_dates
+
+DIMENSIONS = 64
+Signs = list[list[bool]]
+
+
+def passage(place: int, signs: Signs | None, before: int | None = None, after: int | None = None) -> PassageEvidence:
+    """A passage with the signs of its tokens; `before` and `after`: the places of those beside it."""
+    tokens = None if signs is None else np.packbits(np.array(signs, bool).reshape(-1, DIMENSIONS), axis=1).tobytes()
+    beside = [None if near is None else UUID(int=near) for near in (before, after)]
+    return PassageEvidence(UUID(int=place), beside[0], beside[1], tokens, [])
+
+
+@given(st.lists(st.integers(0, 3), min_size=3, max_size=8), st.integers(0, 1_000), st.sampled_from([8, 48_000]))
+def test_each_token_counts_by_its_best_match_here_or_beside(lengths: list[int], seed: int, at_once: int) -> None:
+    """The same as compared one by one, in groups of whatever size."""
+    chance, last = np.random.default_rng(seed), len(lengths) - 1
+    question = unit_length(chance.normal(size=(4, DIMENSIONS)))
+    thread: list[Signs] = [(chance.random((length, DIMENSIONS)) > 0.5).tolist() for length in lengths]
+    evidence = {
+        UUID(int=n): passage(n, signs, n - 1 if n > 0 else None, n + 1 if n < last else None)
+        for n, signs in enumerate(thread)
+    }
+
+    def best(token: Vectors, place: int) -> float:
+        return max((float(token @ (np.array(signs) * 2 - 1)) / 8 for signs in thread[place]), default=0.0)
+
+    windows = np.array(
+        [
+            [
+                max(0, best(token, n), *(BESIDE * best(token, m) for m in (n - 1, n + 1) if 0 <= m <= last))
+                for token in question
+            ]
+            for n in range(last + 1)
+        ]
+    )
+    expected = windows @ (windows.max(axis=0) - np.percentile(windows, 80, axis=0))
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(matching, "_COMPARED_AT_ONCE", at_once)
+        matched = finish(match_windows(question, list(evidence), evidence))
+    assert [matched[UUID(int=n)] for n in range(last + 1)] == pytest.approx(list(expected), abs=1e-4)
+
+
+def test_what_has_no_tokens_is_left_out_and_matches_nothing_beside() -> None:
+    question = unit_length(np.ones((1, DIMENSIONS)))
+    evidence = {one.id: one for one in (passage(0, None, after=1), passage(1, [[True] * DIMENSIONS], before=0))}
+    assert finish(match_windows(question, list(evidence), evidence)).keys() == {UUID(int=1)}
+    assert finish(match_windows(question, [UUID(int=0)], evidence)) == {}
+
+
+SAID = datetime(2023, 5, 10, 23, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("question", "score"),
+    [
+        ("What did Ada do on 10 May 2023?", 1),
+        ("What did Ada do in May?", 1),
+        ("What did Ada do in 2023?", 1),
+        ("What did Ada do on May 3?", 0.5),
+        ("What did Ada do on May 2?", 0),
+        ("What did Ada do on 11 May 2023?", 0),
+        ("What did Ada do in May 2022?", 0),
+        ("What did Ada do in April 2023?", 0),
+        ("What did Ada do last week?", 0),
+    ],
+)
+def test_what_was_said_when_a_question_names_counts_and_what_was_said_soon_after(question: str, score: float) -> None:
+    assert score_dates(named_times(question), SAID, []) == score
+
+
+def test_what_tells_of_the_day_counts_whenever_it_was_said() -> None:
+    named = named_times("Where was Ada on 3 March 2021?")
+    day = DateRange.of_day(date(2021, 3, 3))
+    assert score_dates(named, SAID, [day]) == 1
+    assert score_dates(named, SAID, [DateRange(day.first - timedelta(days=6), day.last)]) == 1
+    assert score_dates(named, SAID, [DateRange(date(2021, 1, 1), date(2021, 12, 31))]) == 0, "too broad"
+    assert score_dates(named, None, [day]) == 0, "a name was said at no time"
