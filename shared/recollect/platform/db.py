@@ -196,12 +196,14 @@ class Database:
         ask: Ask[T | None],
         *,
         person_id: UUID | None = None,
-        held_as: Callable[[], bytes] | None = None,
+        held_as: Callable[[], list[bytes]] | None = None,
+        slug: str | None = None,
     ) -> T | None:
         """What `ask` finds before a tenant is known, in whichever cell that is, by a secret or a name (`by`).
 
-        It is asked without a tenant or, of a `person_id`, as `personal` is. Raises Unavailable where it is found
-        nowhere and some cell is away, or it is a credential (`held_as`: its hash) of a tenant that is moving.
+        It is asked without a tenant or, of a `person_id`, as `personal` is; of a tenant that is named (`slug`), in its
+        cell. Raises Unavailable where it is found nowhere and a cell that was asked is away, or this tenant, or the one
+        that has the credential (`held_as`: what it may be hashed to), is moving.
         """
         async with self.system() if person_id is None else self.personal(person_id) as session:
             return await ask(session)

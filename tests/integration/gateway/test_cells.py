@@ -117,7 +117,9 @@ async def test_who_comes_by_a_provider_is_in_its_tenants_cell_and_goes_with_it(
             assert await status_as(http, resident.tenant) == 200
             assert [await cell.fetchval(people, account.email) for cell in (owner, owner_b)] == [0, 1]
             await owner_b.execute("UPDATE tenants SET place = 'departed' WHERE id = $1", resident.tenant_id)
-            assert (await http.get("/account")).status_code == 303, "the session is not good here any more"
+            assert (await http.get("/account")).status_code == 503, (
+                "the session is not good here any more, nor yet elsewhere"
+            )
 
 
 async def test_a_changed_password_ends_sessions_in_every_cell(

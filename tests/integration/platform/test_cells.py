@@ -12,14 +12,17 @@ from recollect.accounts.audit import service as audit
 from recollect.accounts.audit.model import Action
 from recollect.accounts.identity import service as identity
 from recollect.accounts.identity.model import NewKey, worker_caller
-from recollect.caller import Caller
+from recollect.accounts.people import service as people
+from recollect.caller import Caller, Role
 from recollect.errors import TenantMoving, Unauthenticated, Unavailable
+from recollect.peppers import Pepper
 from recollect.platform.cells.service import Cells
 from recollect.platform.db import Database
 from recollect.platform.sql import Query
 from recollect.settings import Settings
 from recollect.settings.cells import HOME, CellUrls
 from tests.support.cells import OTHER, opened
+from tests.support.people import joined
 from tests.support.statements import sent_statements
 
 DATABASE = Query.compile("SELECT current_database()::text")
@@ -39,6 +42,16 @@ async def key_of(cells: Database, caller: Caller) -> str:
 
 async def put(owner: asyncpg.Connection, caller: Caller, place: str) -> None:
     await owner.execute("UPDATE tenants SET place = $2 WHERE id = $1", caller.tenant_id, place)
+
+
+async def copy_rows(caller: Caller, source: asyncpg.Connection, target: asyncpg.Connection) -> None:
+    """Copy a tenant's row and its keys, as one that is arriving."""
+    row = await source.fetchrow("SELECT id, slug, name FROM tenants WHERE id = $1", caller.tenant_id)
+    assert row is not None
+    await target.execute("INSERT INTO tenants (id, slug, name, place) VALUES ($1, $2, $3, 'arriving')", *row)
+    for key in await source.fetch("SELECT * FROM api_keys WHERE tenant_id = $1", caller.tenant_id):
+        columns = ", ".join(f"${number + 1}" for number in range(len(key)))
+        await target.execute(f"INSERT INTO api_keys ({', '.join(key.keys())}) VALUES ({columns})", *key)
 
 
 async def test_a_tenants_transaction_is_in_its_cell(cells: Cells, native: Caller, resident: Caller) -> None:
@@ -88,13 +101,7 @@ async def test_who_moved_is_served_at_the_new_place_at_once_whatever_is_remember
 ) -> None:
     """As a move ends: its rows are in both cells, and one of them says that the tenant is there."""
     secret = await key_of(cells, resident)
-    row = await owner_b.fetchrow("SELECT id, slug, name FROM tenants WHERE id = $1", resident.tenant_id)
-    key = await owner_b.fetchrow("SELECT * FROM api_keys WHERE tenant_id = $1", resident.tenant_id)
-    assert row is not None
-    assert key is not None
-    await owner.execute("INSERT INTO tenants (id, slug, name, place) VALUES ($1, $2, $3, 'arriving')", *row)
-    columns = ", ".join(f"${number + 1}" for number in range(len(key)))
-    await owner.execute(f"INSERT INTO api_keys ({', '.join(key.keys())}) VALUES ({columns})", *key)
+    await copy_rows(resident, owner_b, owner)
     async with opened(celled) as gateway:
         if known:
             assert (await identity.authenticate(gateway, secret, pepper=PEPPER)).tenant_id == resident.tenant_id
@@ -107,6 +114,51 @@ async def test_who_moved_is_served_at_the_new_place_at_once_whatever_is_remember
         await owner.execute("UPDATE tenant_cells SET cell = 'home' WHERE id = $1", resident.tenant_id)
         assert (await identity.authenticate(gateway, secret, pepper=PEPPER)).tenant_id == resident.tenant_id
         assert await where(gateway, resident) == "recollect"
+
+
+async def test_a_credential_is_not_refused_since_each_cell_was_asked_when_it_was_not_its_turn(
+    celled: Settings,
+    cells: Cells,
+    resident: Caller,
+    owner: asyncpg.Connection,
+    owner_b: asyncpg.Connection,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The target before the switch, the source after it."""
+    secret = await key_of(cells, resident)
+    await copy_rows(resident, owner_b, owner)
+    await put(owner_b, resident, "departed")
+    async with opened(celled) as gateway:
+        first = gateway._first
+
+        async def switching(*asked: Any) -> Any:
+            found = await first(*asked)
+            await put(owner, resident, "here")
+            return found
+
+        monkeypatch.setattr(gateway, "_first", switching)
+        assert (await identity.authenticate(gateway, secret, pepper=PEPPER)).tenant_id == resident.tenant_id
+
+
+async def test_what_is_of_a_tenant_between_two_cells_is_asked_for_again_and_never_refused(
+    celled: Settings, cells: Cells, resident: Caller, owner: asyncpg.Connection, owner_b: asyncpg.Connection
+) -> None:
+    """A key that is stored under an older secret; a person who is named a member; and what is nobody's is refused."""
+    secret = await key_of(cells, resident)
+    person = await joined(cells, resident, Role.OWNER, pepper=PEPPER)
+    await copy_rows(resident, owner_b, owner)
+    await put(owner_b, resident, "departed")
+    pepper = Pepper.of(b"newer", [PEPPER])
+    async with opened(celled) as gateway:
+        with pytest.raises(TenantMoving):
+            await identity.authenticate(gateway, secret, pepper=pepper)
+        with pytest.raises(TenantMoving):
+            await people.find_membership(gateway, person.id, resident.tenant, within=None)
+        with pytest.raises(Unauthenticated):
+            await identity.authenticate(gateway, secret[:-8] + "00000000", pepper=pepper)
+        await put(owner_b, resident, "here")
+        assert await people.find_membership(gateway, uuid4(), resident.tenant, within=None) is None
+        assert await people.find_membership(gateway, person.id, "nobodys-name", within=None) is None
 
 
 async def test_no_write_commits_once_its_tenant_has_departed(

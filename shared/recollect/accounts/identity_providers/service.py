@@ -146,7 +146,7 @@ async def finish(
     `signed_in`: who is in this browser already, whom it must be who connects the provider.
     """
     state = journey.secrets.hash
-    tenant_id = await db.found(state.hex(), lambda session: store.find_sign_in(session, state))
+    tenant_id = await db.found(state.hex(), lambda session: store.find_sign_in(session, state), held_as=lambda: [state])
     if tenant_id is None:
         raise SignInRefused(OVER)
     caller = _at_work(tenant_id)

@@ -26,7 +26,7 @@ from recollect.accounts.people.model import (
 from recollect.accounts.people.store import SessionRecord
 from recollect.errors import Conflict, ErrorCode, Forbidden, InvalidInput, NotFound, Unauthenticated
 from recollect.ids import new_id
-from recollect.peppers import found_under
+from recollect.peppers import found_under, hashes_under
 from recollect.platform.db import Database
 from recollect.platform.transactions import Session, Transaction
 from recollect.printable import printable
@@ -131,7 +131,7 @@ async def session_of(db: Database, secret: str, *, pepper: bytes) -> PersonSessi
     async def asked(session: Session) -> SessionRecord | None:
         return await found_under(pepper, lambda each: store.find_session(session, hash_secret(secret, each)))
 
-    record = await db.found(secret, asked)
+    record = await db.found(secret, asked, held_as=lambda: hashes_under(pepper, lambda each: hash_secret(secret, each)))
     now = datetime.now(UTC)
     if record is None or record.revoked_at is not None:
         return None
@@ -254,7 +254,7 @@ async def find_membership(db: Database, person_id: UUID, tenant: str, *, within:
         return next((each for each in await store.list_memberships(session) if each.tenant == tenant), None)
 
     if within is None:
-        return await db.found(f"member {tenant}", asked, person_id=person_id)
+        return await db.found(f"member {tenant}", asked, person_id=person_id, slug=tenant)
     async with db.personal(person_id, within=within) as session:
         found = await asked(session)
     return found if found is not None and found.tenant_id == within else None

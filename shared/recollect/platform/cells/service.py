@@ -17,7 +17,7 @@ from redis.asyncio import Redis
 from recollect.caller import Caller
 from recollect.errors import ErrorCode, TenantMoving, Unavailable
 from recollect.platform.cells import store
-from recollect.platform.cells.model import ELSEWHERE_SECONDS, REMEMBERED, memory_key
+from recollect.platform.cells.model import ELSEWHERE_SECONDS, REMEMBERED, memory_key, served_in_both
 from recollect.platform.db import Ask, Database, OnWritten
 from recollect.platform.queue import Wakeups
 from recollect.platform.transactions import Session, Transaction
@@ -102,7 +102,8 @@ class Cells(Database):
         ask: Ask[T | None],
         *,
         person_id: UUID | None = None,
-        held_as: Callable[[], bytes] | None = None,
+        held_as: Callable[[], list[bytes]] | None = None,
+        slug: str | None = None,
     ) -> T | None:
         """As of one database. Asks where it was found before; else, or where it is no more, all cells at once."""
         key = memory_key(by, person_id)
@@ -111,13 +112,27 @@ class Cells(Database):
             if found is not None:
                 return found
             self._holders.pop(key, None)
-        cell, found = await self._first(self.names, ask, person_id)
+        slugs = None if slug is None else [slug]
+        found = await self._found_among(await self._cells_named(slugs), key, ask, person_id)
+        if found is not None or (held_as is None and slugs is None):
+            return found
+        hashes = held_as() if held_as else []
+        said = await self._places_of(slugs, hashes)
+        if not any(said.values()):
+            return None
+        # Each cell may have been asked when it was not its turn: the source after the switch, the target before it.
+        found = await self._found_among(await self._cells_named(slugs), key, ask, person_id)
+        if found is None and not served_in_both(said, await self._places_of(slugs, hashes)):
+            raise TenantMoving
+        return found
+
+    async def _found_among(self, cells: list[str], key: bytes, ask: Ask[T | None], person_id: UUID | None) -> T | None:
+        """What one of these cells finds; it is remembered that it did, and whose tenant's that is."""
+        cell, found = await self._first(cells, ask, person_id)
         if found is not None:
             self._holders[key] = cell
-            if (tenant_id := found if isinstance(found, UUID) else getattr(found, "tenant_id", None)) is not None:
+            if (tenant_id := _tenant_of(found)) is not None:
                 self._places[tenant_id] = cell
-        elif held_as is not None:
-            await self._require_none_arriving(held_as())
         return found
 
     async def joined(self, ask: Ask[list[T]], *, person_id: UUID | None = None) -> list[T]:
@@ -144,23 +159,37 @@ class Cells(Database):
             except Unavailable as error:
                 log.warning("a cell is away: what a person did is not noted there", cell=name, reason=str(error))
 
-    async def _require_none_arriving(self, secret_hash: bytes) -> None:
-        """Raise TenantMoving where a credential that no cell finds is of a tenant between two cells."""
+    async def _places_of(self, slugs: Sequence[str] | None, hashes: Sequence[bytes]) -> dict[str, list[str]]:
+        """What each cell, or that of these tenants, says of them and of whose credential has one of these hashes."""
 
-        async def asked(session: Session) -> list[bool]:
-            return [await store.is_arriving(session, secret_hash)]
+        async def asked(session: Session) -> list[str]:
+            return await store.find_places(session, slugs=slugs or (), hashes=hashes)
 
-        arriving: list[bool] = await self.joined(asked)
-        if any(arriving):
-            raise TenantMoving
+        return await self._each(await self._cells_named(slugs), asked)
+
+    async def _each(self, cells: list[str], ask: Ask[T]) -> dict[str, T]:
+        """What each of these cells answers. Raises Unavailable where one is away."""
+        asking = {name: self._begin(name, ask, None) for name in cells}
+        await asyncio.wait(asking.values(), timeout=self._acquire_seconds)
+        return {name: _answer(task) for name, task in asking.items()}
+
+    async def _cells_named(self, slugs: Sequence[str] | None) -> list[str]:
+        """The cells of the tenants of these slugs; all where none are named. Raises Unavailable."""
+        if slugs is None:
+            return self.names
+        async with self.system() as session:
+            return [self._known(cell) for cell in await store.find_cells(session, slugs)]
+
+    def _known(self, cell: str) -> str:
+        if cell not in self.names:
+            raise Unavailable(f"RECOLLECT_CELLS does not say where the cell {cell!r} is.")
+        return cell
 
     async def _cell_of(self, tenant_id: UUID) -> str:
         """Where the tenant is, as far as is known. Raises Unavailable."""
         if (cell := self._places.get(tenant_id)) is None:
             async with self.system() as session:
-                cell = await store.find_cell(session, tenant_id)
-            if cell not in self.names:
-                raise Unavailable(f"RECOLLECT_CELLS does not say where the cell {cell!r} is.")
+                cell = self._known(await store.find_cell(session, tenant_id))
             self._places[tenant_id] = cell
         return cell
 
@@ -228,3 +257,10 @@ def _answer(task: asyncio.Task[T]) -> T:
         task.cancel()
         raise Unavailable("The database is busy. Try again in a moment.", code=ErrorCode.BUSY)
     return task.result()
+
+
+def _tenant_of(found: object) -> UUID | None:
+    """Whose tenant's it is that was found: it says so, or is confined to it."""
+    if isinstance(found, UUID):
+        return found
+    return getattr(found, "tenant_id", None) or getattr(found, "confined_to", None)

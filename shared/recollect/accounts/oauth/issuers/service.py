@@ -110,7 +110,9 @@ async def authenticate(db: Database, issuers: Issuers, presented: PresentedToken
     try:
         address = _said_issuer(presented.secret)
         by = f"issuer {presented.tenant} {address}"
-        record = await db.found(by, lambda session: store.find_issuer(session, presented.tenant, address))
+        record = await db.found(
+            by, lambda session: store.find_issuer(session, presented.tenant, address), slug=presented.tenant
+        )
         if record is None:
             raise NotTrusted(REFUSAL)
         verified = await issuers.verified(record.tenant_id, record.issuer, presented.secret, record.algorithm)
