@@ -39,6 +39,7 @@ Ask = Callable[[Session], Awaitable[T]]
 """Asks one cell by its session."""
 
 _SET_PERSON = "SELECT set_config('recollect.person_id', $1, true)"
+_SET_PERSON_WITHIN = f"{_SET_PERSON}, require_served($2)"
 
 MAX_WRITERS = 2
 """Calls that write one graph and hold a connection: the one whose turn it is, and the next."""
@@ -221,12 +222,15 @@ class Database:
         """A transaction of a person who has signed in, and of no tenant: their own rows are all that it shows.
 
         `within`: the tenant to which their session is confined, in whose cell it is. Raises Unavailable, as
-        `transaction` does.
+        `transaction` does, and TenantMoving where that is not here, or leaves and such a session is written.
         """
         async with self._connection_of(person_id) as connection, connection.transaction():
             if self._local:
                 await connection.execute(self._local)
-            await connection.execute(_SET_PERSON, str(person_id))
+            if within is not None and self._several:
+                await connection.execute(_SET_PERSON_WITHIN, str(person_id), within)
+            else:
+                await connection.execute(_SET_PERSON, str(person_id))
             with translated_writes():
                 yield Session(connection)
 

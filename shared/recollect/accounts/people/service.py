@@ -4,6 +4,7 @@ A session ends after `SESSION_LIFETIME`, and earlier where nobody used it for `I
 """
 
 import secrets
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
@@ -24,7 +25,7 @@ from recollect.accounts.people.model import (
     person_name,
 )
 from recollect.accounts.people.store import SessionRecord
-from recollect.errors import Conflict, ErrorCode, Forbidden, InvalidInput, NotFound, Unauthenticated
+from recollect.errors import Conflict, ErrorCode, Forbidden, InvalidInput, NotFound, TenantMoving, Unauthenticated
 from recollect.ids import new_id
 from recollect.peppers import found_under, hashes_under
 from recollect.platform.db import Database
@@ -138,8 +139,9 @@ async def session_of(db: Database, secret: str, *, pepper: bytes) -> PersonSessi
     if record.expires_at <= now or record.last_used_at <= now - IDLE_LIFETIME:
         return None
     if record.last_used_at < now - TOUCH_EVERY:
-        async with db.personal(record.person_id, within=record.confined_to) as session:
-            await store.touch_session(session, record.person_id, record.id, now)
+        with suppress(TenantMoving):  # While writes are held, who reads goes on.
+            async with db.personal(record.person_id, within=record.confined_to) as session:
+                await store.touch_session(session, record.person_id, record.id, now)
     return PersonSession(
         record.id,
         record.person_id,

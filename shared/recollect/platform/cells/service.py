@@ -6,7 +6,7 @@ where it found a tenant or a credential; what it remembers may be old: the cell 
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from typing import Any, Self, TypeVar
 from uuid import UUID
 
@@ -77,24 +77,35 @@ class Cells(Database):
     ) -> AsyncIterator[Transaction]:
         """As of one database, in the tenant's cell. Raises TenantMoving while it is in none, or leaving."""
         asked = {"read_only": read_only, "keep": keep, "reply_bytes": reply_bytes, "also_suspended": also_suspended}
-        cell = await self._cell_of(caller.tenant_id)
         async with AsyncExitStack() as stack:
-            try:
-                tx = await stack.enter_async_context(self._transaction_at(cell, caller, **asked))
-            except TenantMoving:
-                self._places.pop(caller.tenant_id, None)
-                if (now := await self._cell_of(caller.tenant_id)) == cell:
-                    raise
-                tx = await stack.enter_async_context(self._transaction_at(cell := now, caller, **asked))
+            cell, tx = await self._entered(
+                stack, caller.tenant_id, lambda name: self._transaction_at(name, caller, **asked)
+            )
             tx.at_home = cell == HOME
             yield tx
 
     @asynccontextmanager
     async def personal(self, person_id: UUID, *, within: UUID | None = None) -> AsyncIterator[Session]:
         """As of one database: at home, or in the cell of the tenant to which the person's session is confined."""
-        cell = HOME if within is None else await self._cell_of(within)
-        async with self._session_at(cell, person_id) as session:
+        async with AsyncExitStack() as stack:
+            if within is None:
+                yield await stack.enter_async_context(super().personal(person_id))
+                return
+            _, session = await self._entered(stack, within, lambda name: self._session_at(name, person_id, within))
             yield session
+
+    async def _entered(
+        self, stack: AsyncExitStack, tenant_id: UUID, begin: Callable[[str], AbstractAsyncContextManager[T]]
+    ) -> tuple[str, T]:
+        """The cell of a tenant, and what began there; begun again where the directory names another than was known."""
+        cell = await self._cell_of(tenant_id)
+        try:
+            return cell, await stack.enter_async_context(begin(cell))
+        except TenantMoving:
+            self._places.pop(tenant_id, None)
+            if (now := await self._cell_of(tenant_id)) == cell:
+                raise
+            return now, await stack.enter_async_context(begin(now))
 
     async def found(
         self,
@@ -206,14 +217,16 @@ class Cells(Database):
             yield tx
 
     @asynccontextmanager
-    async def _session_at(self, cell: str, person_id: UUID | None) -> AsyncIterator[Session]:
+    async def _session_at(
+        self, cell: str, person_id: UUID | None, within: UUID | None = None
+    ) -> AsyncIterator[Session]:
         """A session of that person, or of nobody."""
         if cell != HOME:
             other = self._others[cell]
-            async with other.system() if person_id is None else other.personal(person_id) as session:
+            async with other.system() if person_id is None else other.personal(person_id, within=within) as session:
                 yield session
             return
-        async with super().system() if person_id is None else super().personal(person_id) as session:
+        async with super().system() if person_id is None else super().personal(person_id, within=within) as session:
             yield session
 
     async def _first(self, cells: list[str], ask: Ask[T | None], person_id: UUID | None) -> tuple[str, T | None]:
