@@ -20,6 +20,7 @@ from recollect.peppers import Pepper
 from recollect.platform.cells.service import Cells
 from recollect.platform.db import Database
 from recollect.platform.sql import Query
+from recollect.platform.transactions import Session
 from recollect.settings import Settings
 from recollect.settings.cells import HOME, CellUrls
 from tests.support.cells import OTHER, opened
@@ -259,3 +260,27 @@ async def test_a_cell_that_is_away_takes_down_its_own_tenants_alone(
             await where(gateway, resident)
     with pytest.raises(Unauthenticated):
         await identity.authenticate(cells, secrets[native.tenant_id][:-8] + "00000000", pepper=PEPPER)
+
+
+async def test_an_ask_that_hangs_ends_before_its_pool_closes(cells: Cells) -> None:
+    """The pool waits for its connections."""
+    asked = asyncio.Event()
+
+    async def hang(session: Session) -> None:
+        asked.set()
+        await asyncio.Event().wait()
+
+    cells._begin(OTHER, hang, None)
+    await asked.wait()
+    await cells._stop_asking()
+    assert cells._asking == set()
+
+
+async def test_an_ask_ends_when_nobody_waits_for_it_any_more(celled: Settings) -> None:
+    async with opened(celled.model_copy(update={"database_acquire_seconds": 0.5})) as cells:
+
+        async def hang(session: Session) -> None:
+            await asyncio.Event().wait()
+
+        with pytest.raises(Unavailable):
+            await cells._begin(OTHER, hang, None)

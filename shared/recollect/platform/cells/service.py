@@ -53,7 +53,10 @@ class Cells(Database):
             home = await connected(cls, HOME)
             home._others = {name: await connected(Database, name) for name in settings.cells}
             home._places, home._holders, home._asking = LRUCache(REMEMBERED), LRUCache(REMEMBERED), set()
-            yield home
+            try:
+                yield home
+            finally:
+                await home._stop_asking()
 
     @property
     def names(self) -> list[str]:
@@ -254,8 +257,11 @@ class Cells(Database):
         """Ask a cell, in a task of its own: one that hangs holds nobody up who has heard enough from others."""
 
         async def asked() -> T:
-            async with self._session_at(cell, person_id) as session:
-                return await ask(session)
+            try:
+                async with asyncio.timeout(self._acquire_seconds), self._session_at(cell, person_id) as session:
+                    return await ask(session)
+            except TimeoutError:
+                raise _unanswered() from None
 
         task = asyncio.create_task(asked(), name=f"ask {cell}")
         self._asking.add(task)
@@ -263,13 +269,24 @@ class Cells(Database):
         task.add_done_callback(lambda ended: ended.cancelled() or ended.exception())  # Nobody may look.
         return task
 
+    async def _stop_asking(self) -> None:
+        """Have no ask hold a connection that its pool waits for to close."""
+        asking = list(self._asking)
+        for task in asking:
+            task.cancel()
+        await asyncio.gather(*asking, return_exceptions=True)
+
 
 def _answer(task: asyncio.Task[T]) -> T:
     """What a cell answered. Raises what it raised, and Unavailable where it has not answered yet."""
     if not task.done():
         task.cancel()
-        raise Unavailable("The database is busy. Try again in a moment.", code=ErrorCode.BUSY)
+        raise _unanswered()
     return task.result()
+
+
+def _unanswered() -> Unavailable:
+    return Unavailable("The database is busy. Try again in a moment.", code=ErrorCode.BUSY)
 
 
 def _tenant_of(found: object) -> UUID | None:
