@@ -209,8 +209,19 @@ class Database:
         async with self.system() if person_id is None else self.personal(person_id) as session:
             return await ask(session)
 
-    async def joined(self, ask: Ask[list[T]], *, person_id: UUID | None = None) -> list[T]:
-        """What `ask` lists in all cells, those that are away left out; asked as by `found`."""
+    async def joined(
+        self,
+        ask: Ask[list[T]],
+        *,
+        person_id: UUID | None = None,
+        slugs: Sequence[str] | None = None,
+        sure: bool = False,
+    ) -> list[T]:
+        """What `ask` lists in all cells, those that are away left out; asked as by `found`.
+
+        Of tenants that are named (`slugs`), in their cells: raises Unavailable where one is away. `sure`: also where
+        nothing is listed and some cell is away.
+        """
         async with self.system() if person_id is None else self.personal(person_id) as session:
             return await ask(session)
 

@@ -112,10 +112,10 @@ async def delete_provider(tx: Transaction, provider_id: UUID) -> None:
 
 
 async def offered(db: Database, slugs: Sequence[str]) -> list[OfferedProvider]:
-    """The providers of these tenants, of which none may be there, as a page offers them."""
+    """The providers of these tenants, of which none may be there, as a page offers them. Raises Unavailable."""
     if not slugs:
         return []
-    return await db.joined(lambda session: store.find_offered(session, slugs))
+    return await db.joined(lambda session: store.find_offered(session, slugs), slugs=slugs)
 
 
 async def begin(

@@ -240,10 +240,15 @@ async def has_password(session: Session, email: str, person_id: UUID) -> bool:
     return found is not None and found.id == person_id and found.password_hash is not None
 
 
-async def list_memberships(db: Database, person_id: UUID, *, within: UUID | None) -> list[Membership]:
-    """The tenants of which a person is a member, by slug; the one only to which a session is confined (`within`)."""
+async def list_memberships(
+    db: Database, person_id: UUID, *, within: UUID | None, sure: bool = False
+) -> list[Membership]:
+    """The tenants of which a person is a member, by slug; the one only to which a session is confined (`within`).
+
+    `sure`: raises Unavailable rather than to say that there is none while a cell is away.
+    """
     if within is None:
-        found = await db.joined(store.list_memberships, person_id=person_id)
+        found = await db.joined(store.list_memberships, person_id=person_id, sure=sure)
         return sorted(found, key=lambda each: each.tenant)
     async with db.personal(person_id, within=within) as session:
         return [each for each in await store.list_memberships(session) if each.tenant_id == within]

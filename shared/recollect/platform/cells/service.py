@@ -149,18 +149,29 @@ class Cells(Database):
                 self._places[tenant_id] = cell
         return found
 
-    async def joined(self, ask: Ask[list[T]], *, person_id: UUID | None = None) -> list[T]:
+    async def joined(
+        self,
+        ask: Ask[list[T]],
+        *,
+        person_id: UUID | None = None,
+        slugs: Sequence[str] | None = None,
+        sure: bool = False,
+    ) -> list[T]:
         """As of one database: home's first, then the others' by name. Raises Unavailable where home is away."""
-        asking = {name: self._begin(name, ask, person_id) for name in self.names}
+        asking = {name: self._begin(name, ask, person_id) for name in await self._cells_named(slugs)}
         await asyncio.wait(asking.values(), timeout=self._acquire_seconds)
         rows: list[T] = []
+        away: Unavailable | None = None
         for name, task in asking.items():
             try:
                 rows += _answer(task)
             except Unavailable as error:
-                if name == HOME:
+                if name == HOME or slugs is not None:
                     raise
+                away = error
                 log.warning("a cell is away: what it has is left out of a list", cell=name, reason=str(error))
+        if sure and away is not None and not rows:
+            raise away
         return rows
 
     async def elsewhere(self, person_id: UUID, do: Ask[object]) -> None:
