@@ -216,7 +216,7 @@ async def _open(state: State, settings: Settings, offer: Offer, stack: AsyncExit
     if recall_cache is not None:
         stack.push_async_callback(recall_cache.shared.settle)
     state.db = await _database(redis, settings, stack)
-    state.schemas = [SchemaCheck(state.db), *(SchemaCheck(cell, may_be_away=True) for cell in state.db.others)]
+    state.schemas = [SchemaCheck(cell) for cell in (state.db, *state.db.others)]
     state.settings = settings
     state.pepper = settings.pepper
     state.tally = UsageTally()

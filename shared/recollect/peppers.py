@@ -37,3 +37,8 @@ async def found_under(pepper: bytes, find: Callable[[bytes], Awaitable[T | None]
         if (found := await find(each)) is not None:
             return found
     return None
+
+
+def hashes_under(pepper: bytes, hashed: Callable[[bytes], bytes]) -> list[bytes]:
+    """What a secret may be stored as: by the secret of now, and by the others."""
+    return [hashed(each) for each in (pepper, *others_of(pepper))]

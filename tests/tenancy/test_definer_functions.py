@@ -147,7 +147,7 @@ FUNCTIONS = {
     "count_of_tenant(tenant uuid)": {"count_of_tenant"},
     "tenants_to_erase()": {"tenant_id"},
     "find_cells(tenants uuid[], slugs text[])": {"tenant_id", "slug", "cell"},
-    "is_arriving(secret_hash bytea)": {"is_arriving"},
+    "find_places(tenant_ids uuid[], slugs text[], secret_hashes bytea[])": {"place"},
     "erase_tenant_step(tenant uuid, most bigint)": {"erase_tenant_step"},
     "list_signing_keys()": {"id", "fingerprint", "public_key", "private_key", "created_at"},
     "add_signing_key(key_id text, secret_fingerprint bytea, public_part jsonb, private_part bytea)": {
@@ -256,7 +256,7 @@ def callers_of(function: str) -> list[str]:
     return [APP_ROLE, OPERATOR_ROLE] if function in OF_BOTH else [APP_ROLE]
 
 
-WHEREVER_IT_IS = {"count_of_tenant", "erase_tenant_step", "find_cells", "is_arriving"}
+WHEREVER_IT_IS = {"count_of_tenant", "erase_tenant_step", "find_cells", "find_places"}
 """Those that are told a tenant, and need not find it here: operators ask, and the directory answers."""
 
 

@@ -4,8 +4,7 @@ from litestar import Controller, get
 from litestar.datastructures import State
 
 from recollect.errors import ErrorCode, Unavailable
-from recollect.platform.db import Database
-from recollect.platform.schema.service import SchemaCheck
+from recollect.platform.schema.service import require_any_usable
 from recollect_gateway.admission import by_address
 from recollect_gateway.departures import DepartureMiddleware
 from recollect_gateway.draining import Drain
@@ -27,14 +26,11 @@ class HealthController(Controller):
     async def ready(self, state: State) -> dict[str, str]:
         """It may be given requests; 503 while it may not: the database is away or older than this version, or it stops.
 
-        Redis may be away: calls go on without it.
+        Redis may be away: calls go on without it. So may any cell but one, where there are several.
         """
         drain: Drain = state.drain
         if drain.begun:
             raise Unavailable("This gateway stops. Ask again: another one answers.", code=ErrorCode.DRAINING)
-        schemas: list[SchemaCheck] = state.schemas
-        for schema in schemas:
-            await schema.require_current()
-        db: Database = state.db
-        await db.ping()
+        home, *others = state.schemas
+        await require_any_usable(home, others)
         return {"status": "ok"}

@@ -15,6 +15,7 @@ from recollect.accounts.oauth.clients import service as clients
 from recollect.accounts.oauth.grants import service as grants
 from recollect.accounts.people import service as people
 from recollect.accounts.people.model import Membership, PersonSession
+from recollect.accounts.tenants.model import SLUG
 from recollect.errors import InvalidInput
 from recollect.graph.graphs import service as graphs
 from recollect_gateway.addresses import site_of_client
@@ -122,17 +123,19 @@ async def _memberships(
 ) -> list[Membership]:
     """The organisations that it may be about: a tenant's own address names it, else the person chooses among theirs.
 
-    Raises Unanswerable, alike for a tenant that is not there and for one of others.
+    Raises Unanswerable, alike for a tenant that is not there and for one of others; and Unavailable.
     """
-    wanted = state.resources.named(asked.resource).tenant or chosen
-    found = [
-        each
-        for each in await people.list_memberships(state.db, person.person_id, within=person.confined_to)
-        if each.tenant_status == "active" and wanted in (None, each.tenant)
-    ]
-    if not found:
+    wanted, within = state.resources.named(asked.resource).tenant or chosen, person.confined_to
+    if wanted is None:
+        found = await people.list_memberships(state.db, person.person_id, within=within, sure=True)
+    else:
+        is_slug = SLUG.fullmatch(wanted)
+        one = await people.find_membership(state.db, person.person_id, wanted, within=within) if is_slug else None
+        found = [one] if one else []
+    active = [each for each in found if each.tenant_status == "active"]
+    if not active:
         raise Unanswerable(NOT_A_MEMBER.format(email=person.email))
-    return found
+    return active
 
 
 async def _question(

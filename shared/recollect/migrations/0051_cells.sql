@@ -72,21 +72,24 @@ AS $$
         AND (s.confined_to IS NULL OR EXISTS (SELECT FROM tenants_here t WHERE t.id = s.confined_to))
 $$;
 
--- Whether a credential with this keyed hash is of a tenant that is arriving: asked of each cell where none finds it, so that
--- nobody is told that it does not hold while its tenant is between two cells.
-CREATE FUNCTION is_arriving(secret_hash bytea)
-RETURNS boolean
+-- What this cell says of these tenants, whom it may serve or not, or of those whose credential has one of these keyed hashes:
+-- asked where no cell finds a credential, so that nobody is told that it does not hold while its tenant is between two cells.
+CREATE FUNCTION find_places(tenant_ids uuid[], slugs text[], secret_hashes bytea[])
+RETURNS TABLE (place text)
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = recollect, pg_temp
 AS $$
-    SELECT EXISTS (
-        SELECT FROM tenants t WHERE t.place = 'arriving' AND t.id IN (
-            SELECT k.tenant_id FROM api_keys k WHERE k.hash = secret_hash
-            UNION ALL SELECT a.tenant_id FROM oauth_access_tokens a WHERE a.hash = secret_hash
-            UNION ALL SELECT r.tenant_id FROM oauth_refresh_tokens r WHERE r.hash = secret_hash
-            UNION ALL SELECT c.tenant_id FROM oauth_codes c WHERE c.hash = secret_hash
-            UNION ALL SELECT i.tenant_id FROM invitations i WHERE i.hash = secret_hash
-        )
+    SELECT t.place FROM tenants t WHERE t.id IN (
+        SELECT unnest(tenant_ids)
+        UNION ALL SELECT n.id FROM tenants n WHERE n.slug = ANY (slugs)
+        UNION ALL SELECT k.tenant_id FROM api_keys k WHERE k.hash = ANY (secret_hashes)
+        UNION ALL SELECT a.tenant_id FROM oauth_access_tokens a WHERE a.hash = ANY (secret_hashes)
+        UNION ALL SELECT r.tenant_id FROM oauth_refresh_tokens r WHERE r.hash = ANY (secret_hashes)
+        UNION ALL SELECT c.tenant_id FROM oauth_codes c WHERE c.hash = ANY (secret_hashes)
+        UNION ALL SELECT i.tenant_id FROM invitations i WHERE i.hash = ANY (secret_hashes)
+        UNION ALL SELECT p.tenant_id FROM provider_sign_ins p WHERE p.hash = ANY (secret_hashes)
+        UNION ALL SELECT s.confined_to FROM sessions s WHERE s.hash = ANY (secret_hashes)
     )
+    LIMIT 200
 $$;
 
 -- As before; RC003 where the tenant is moving to another cell, or has.
@@ -138,6 +141,41 @@ BEGIN
     END IF;
 END $$;
 
+-- Raise RC003 where this tenant is not served here: asked where there are several cells, of the tenant to which a session is
+-- confined, when a transaction of its person begins.
+CREATE FUNCTION require_served(tenant uuid)
+RETURNS void
+LANGUAGE plpgsql STABLE SET search_path = recollect, pg_temp
+AS $$
+BEGIN
+    PERFORM 1 FROM find_places(ARRAY[tenant], '{}', '{}') f WHERE f.place IN ('here', 'leaving');
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'the tenant is not here' USING ERRCODE = 'RC003';
+    END IF;
+END $$;
+
+-- A session that is confined to a tenant is written where the tenant is here. While it leaves, that is refused, since a move
+-- copies sessions once; what is left of it, or has come, is passed over as though it were not there.
+CREATE FUNCTION write_sessions_here()
+RETURNS trigger
+LANGUAGE plpgsql VOLATILE SET search_path = recollect, pg_temp
+AS $$
+DECLARE
+    said text;
+BEGIN
+    PERFORM pg_advisory_xact_lock_shared(hashtextextended('recollect.writes ' || NEW.confined_to::text, 0));
+    SELECT f.place INTO said FROM find_places(ARRAY[NEW.confined_to], '{}', '{}') f;
+    IF said = 'here' THEN
+        RETURN NEW;
+    ELSIF said = 'leaving' OR TG_OP = 'INSERT' THEN
+        RAISE EXCEPTION 'the tenant is moving' USING ERRCODE = 'RC003';
+    END IF;
+    RETURN NULL;
+END $$;
+CREATE TRIGGER sessions_here BEFORE INSERT OR UPDATE ON sessions
+    FOR EACH ROW WHEN (NEW.confined_to IS NOT NULL AND current_user = 'recollect_app')
+    EXECUTE FUNCTION write_sessions_here();
+
 -- The directory, in the home cell: in which cell a tenant is that is not at home, or once was not. A tenant that it does
 -- not name is at home. Its id is not called tenant_id: these rows are the service's, and stay where the tenant moves.
 CREATE TABLE tenant_cells (
@@ -160,7 +198,8 @@ AS $$
     LIMIT 200
 $$;
 
-REVOKE ALL ON FUNCTION require_here(boolean, boolean), find_cells(uuid[], text[]), is_arriving(bytea) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION require_here(boolean, boolean), find_cells(uuid[], text[]), is_arriving(bytea)
-    TO recollect_app;
+REVOKE ALL ON FUNCTION require_here(boolean, boolean), require_served(uuid), find_cells(uuid[], text[]),
+    find_places(uuid[], text[], bytea[]) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION require_here(boolean, boolean), require_served(uuid), find_cells(uuid[], text[]),
+    find_places(uuid[], text[], bytea[]) TO recollect_app;
 GRANT EXECUTE ON FUNCTION missing_migrations(text[]) TO recollect_operator;

@@ -39,6 +39,7 @@ Ask = Callable[[Session], Awaitable[T]]
 """Asks one cell by its session."""
 
 _SET_PERSON = "SELECT set_config('recollect.person_id', $1, true)"
+_SET_PERSON_WITHIN = f"{_SET_PERSON}, require_served($2)"
 
 MAX_WRITERS = 2
 """Calls that write one graph and hold a connection: the one whose turn it is, and the next."""
@@ -196,18 +197,31 @@ class Database:
         ask: Ask[T | None],
         *,
         person_id: UUID | None = None,
-        held_as: Callable[[], bytes] | None = None,
+        held_as: Callable[[], list[bytes]] | None = None,
+        slug: str | None = None,
     ) -> T | None:
         """What `ask` finds before a tenant is known, in whichever cell that is, by a secret or a name (`by`).
 
-        It is asked without a tenant or, of a `person_id`, as `personal` is. Raises Unavailable where it is found
-        nowhere and some cell is away, or it is a credential (`held_as`: its hash) of a tenant that is moving.
+        It is asked without a tenant or, of a `person_id`, as `personal` is; of a tenant that is named (`slug`), in its
+        cell. Raises Unavailable where it is found nowhere and a cell that was asked is away, or this tenant, or the one
+        that has the credential (`held_as`: what it may be hashed to), is moving.
         """
         async with self.system() if person_id is None else self.personal(person_id) as session:
             return await ask(session)
 
-    async def joined(self, ask: Ask[list[T]], *, person_id: UUID | None = None) -> list[T]:
-        """What `ask` lists in all cells, those that are away left out; asked as by `found`."""
+    async def joined(
+        self,
+        ask: Ask[list[T]],
+        *,
+        person_id: UUID | None = None,
+        slugs: Sequence[str] | None = None,
+        sure: bool = False,
+    ) -> list[T]:
+        """What `ask` lists in all cells, those that are away left out; asked as by `found`.
+
+        Of tenants that are named (`slugs`), in their cells: raises Unavailable where one is away. `sure`: also where
+        nothing is listed and some cell is away.
+        """
         async with self.system() if person_id is None else self.personal(person_id) as session:
             return await ask(session)
 
@@ -219,12 +233,15 @@ class Database:
         """A transaction of a person who has signed in, and of no tenant: their own rows are all that it shows.
 
         `within`: the tenant to which their session is confined, in whose cell it is. Raises Unavailable, as
-        `transaction` does.
+        `transaction` does, and TenantMoving where that is not here, or leaves and such a session is written.
         """
         async with self._connection_of(person_id) as connection, connection.transaction():
             if self._local:
                 await connection.execute(self._local)
-            await connection.execute(_SET_PERSON, str(person_id))
+            if within is not None and self._several:
+                await connection.execute(_SET_PERSON_WITHIN, str(person_id), within)
+            else:
+                await connection.execute(_SET_PERSON, str(person_id))
             with translated_writes():
                 yield Session(connection)
 

@@ -16,6 +16,7 @@ from tests.integration.gateway.test_provider_sign_in import set_up
 from tests.support.cells import OTHER
 from tests.support.gateway import RunningGateway, answer, issue_key, serving
 from tests.support.identity_provider import Account, identity_provider, sign_in_by
+from tests.support.oauth import HandClient
 from tests.support.people import PASSWORD, browser, joined, send_form, sign_in
 
 AWAY = CellUrls(database_url="postgresql://nobody@127.0.0.1:9/nowhere")
@@ -100,6 +101,29 @@ async def test_while_a_cell_is_away_people_sign_in_and_work_in_the_others(
             assert "Retry-After" in refused.headers
 
 
+async def test_what_names_a_tenant_of_a_cell_that_is_away_is_told_to_come_again_and_no_other(
+    celled: Settings, cells: Cells, ada: Person, native: Caller, resident: Caller, pepper: bytes
+) -> None:
+    """What is there is not said to be nothing."""
+    beside = await joined(cells, resident, Role.OWNER, pepper=pepper)
+    without = celled.model_copy(update={"cells": {OTHER: AWAY}, "database_acquire_seconds": 2.0})
+    with serving(without) as gateway:
+        async with browser(gateway) as http:
+            client = await HandClient.register(gateway, http)
+            for tenant, expected in ((native.tenant, 200), (resident.tenant, 503)):
+                document = f"/.well-known/oauth-protected-resource/t/{tenant}/mcp"
+                assert (await http.get(document)).status_code == expected
+                assert (await http.get("/sign-in", params={"organization": tenant})).status_code == expected
+            unknown = {"organization": "somebody@nobodys-domain.example"}
+            assert (await http.get("/sign-in", params=unknown)).status_code == 503
+            await sign_in(http, ada.email)
+            for tenant, expected in ((native.tenant, 200), (resident.tenant, 503), ("nobodys-name", 400)):
+                assert (await http.get(client.request(tenant=tenant))).status_code == expected
+        async with browser(gateway) as http:
+            await sign_in(http, beside.email)
+            assert (await http.get(client.request())).status_code == 503
+
+
 async def test_who_comes_by_a_provider_is_in_its_tenants_cell_and_goes_with_it(
     celled: Settings,
     cells: Cells,
@@ -117,7 +141,9 @@ async def test_who_comes_by_a_provider_is_in_its_tenants_cell_and_goes_with_it(
             assert await status_as(http, resident.tenant) == 200
             assert [await cell.fetchval(people, account.email) for cell in (owner, owner_b)] == [0, 1]
             await owner_b.execute("UPDATE tenants SET place = 'departed' WHERE id = $1", resident.tenant_id)
-            assert (await http.get("/account")).status_code == 303, "the session is not good here any more"
+            assert (await http.get("/account")).status_code == 503, (
+                "the session is not good here any more, nor yet elsewhere"
+            )
 
 
 async def test_a_changed_password_ends_sessions_in_every_cell(

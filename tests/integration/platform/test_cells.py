@@ -12,14 +12,19 @@ from recollect.accounts.audit import service as audit
 from recollect.accounts.audit.model import Action
 from recollect.accounts.identity import service as identity
 from recollect.accounts.identity.model import NewKey, worker_caller
-from recollect.caller import Caller
+from recollect.accounts.people import service as people
+from recollect.accounts.people.model import Confinement, IssuedSession
+from recollect.caller import Caller, Role
 from recollect.errors import TenantMoving, Unauthenticated, Unavailable
+from recollect.peppers import Pepper
 from recollect.platform.cells.service import Cells
 from recollect.platform.db import Database
 from recollect.platform.sql import Query
+from recollect.platform.transactions import Session
 from recollect.settings import Settings
 from recollect.settings.cells import HOME, CellUrls
 from tests.support.cells import OTHER, opened
+from tests.support.people import BROWSER, joined
 from tests.support.statements import sent_statements
 
 DATABASE = Query.compile("SELECT current_database()::text")
@@ -39,6 +44,37 @@ async def key_of(cells: Database, caller: Caller) -> str:
 
 async def put(owner: asyncpg.Connection, caller: Caller, place: str) -> None:
     await owner.execute("UPDATE tenants SET place = $2 WHERE id = $1", caller.tenant_id, place)
+
+
+async def copy_rows(caller: Caller, source: asyncpg.Connection, target: asyncpg.Connection) -> None:
+    """Copy a tenant's row as one that is arriving, and who and what opens it."""
+    row = await source.fetchrow("SELECT id, slug, name FROM tenants WHERE id = $1", caller.tenant_id)
+    assert row is not None
+    await target.execute("INSERT INTO tenants (id, slug, name, place) VALUES ($1, $2, $3, 'arriving')", *row)
+    tables = {
+        "api_keys": "tenant_id",
+        "members": "tenant_id",
+        "identity_providers": "tenant_id",
+        "sessions": "confined_to",
+    }
+    for table, tenant in tables.items():
+        rows = await source.fetchval(f"SELECT jsonb_agg(to_jsonb(t)) FROM {table} t WHERE {tenant} = $1", row["id"])
+        put = f"INSERT INTO {table} SELECT * FROM jsonb_populate_recordset(NULL::{table}, $1::text::jsonb)"
+        await target.execute(put, rows or "[]")
+
+
+@pytest.fixture
+async def confined(cells: Cells, resident: Caller, owner_b: asyncpg.Connection) -> IssuedSession:
+    """A session that a provider of the tenant in the other cell began, of a member there."""
+    provider_id = uuid4()
+    made = (
+        "INSERT INTO identity_providers (tenant_id, id, name, issuer, client_id, client_secret, algorithm, "
+        "created_by) VALUES ($1, $2, 'theirs', 'https://idp.test', 'recollect', '', 'RS256', 'test')"
+    )
+    await owner_b.execute(made, resident.tenant_id, provider_id)
+    person = await joined(cells, resident, Role.OWNER, pepper=PEPPER)
+    confinement = Confinement(resident.tenant_id, provider_id)
+    return await people.begin_session(cells, person.id, BROWSER, pepper=PEPPER, confinement=confinement)
 
 
 async def test_a_tenants_transaction_is_in_its_cell(cells: Cells, native: Caller, resident: Caller) -> None:
@@ -88,13 +124,7 @@ async def test_who_moved_is_served_at_the_new_place_at_once_whatever_is_remember
 ) -> None:
     """As a move ends: its rows are in both cells, and one of them says that the tenant is there."""
     secret = await key_of(cells, resident)
-    row = await owner_b.fetchrow("SELECT id, slug, name FROM tenants WHERE id = $1", resident.tenant_id)
-    key = await owner_b.fetchrow("SELECT * FROM api_keys WHERE tenant_id = $1", resident.tenant_id)
-    assert row is not None
-    assert key is not None
-    await owner.execute("INSERT INTO tenants (id, slug, name, place) VALUES ($1, $2, $3, 'arriving')", *row)
-    columns = ", ".join(f"${number + 1}" for number in range(len(key)))
-    await owner.execute(f"INSERT INTO api_keys ({', '.join(key.keys())}) VALUES ({columns})", *key)
+    await copy_rows(resident, owner_b, owner)
     async with opened(celled) as gateway:
         if known:
             assert (await identity.authenticate(gateway, secret, pepper=PEPPER)).tenant_id == resident.tenant_id
@@ -107,6 +137,91 @@ async def test_who_moved_is_served_at_the_new_place_at_once_whatever_is_remember
         await owner.execute("UPDATE tenant_cells SET cell = 'home' WHERE id = $1", resident.tenant_id)
         assert (await identity.authenticate(gateway, secret, pepper=PEPPER)).tenant_id == resident.tenant_id
         assert await where(gateway, resident) == "recollect"
+
+
+async def test_a_credential_is_not_refused_since_each_cell_was_asked_when_it_was_not_its_turn(
+    celled: Settings,
+    cells: Cells,
+    resident: Caller,
+    owner: asyncpg.Connection,
+    owner_b: asyncpg.Connection,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The target before the switch, the source after it."""
+    secret = await key_of(cells, resident)
+    await copy_rows(resident, owner_b, owner)
+    await put(owner_b, resident, "departed")
+    async with opened(celled) as gateway:
+        first = gateway._first
+
+        async def switching(*asked: Any) -> Any:
+            found = await first(*asked)
+            await put(owner, resident, "here")
+            return found
+
+        monkeypatch.setattr(gateway, "_first", switching)
+        assert (await identity.authenticate(gateway, secret, pepper=PEPPER)).tenant_id == resident.tenant_id
+
+
+async def test_what_is_of_a_tenant_between_two_cells_is_asked_for_again_and_never_refused(
+    celled: Settings, cells: Cells, resident: Caller, owner: asyncpg.Connection, owner_b: asyncpg.Connection
+) -> None:
+    """A key that is stored under an older secret; a person who is named a member; and what is nobody's is refused."""
+    secret = await key_of(cells, resident)
+    person = await joined(cells, resident, Role.OWNER, pepper=PEPPER)
+    await copy_rows(resident, owner_b, owner)
+    await put(owner_b, resident, "departed")
+    pepper = Pepper.of(b"newer", [PEPPER])
+    async with opened(celled) as gateway:
+        with pytest.raises(TenantMoving):
+            await identity.authenticate(gateway, secret, pepper=pepper)
+        with pytest.raises(TenantMoving):
+            await people.find_membership(gateway, person.id, resident.tenant, within=None)
+        with pytest.raises(Unauthenticated):
+            await identity.authenticate(gateway, secret[:-8] + "00000000", pepper=pepper)
+        await put(owner_b, resident, "here")
+        assert await people.find_membership(gateway, uuid4(), resident.tenant, within=None) is None
+        assert await people.find_membership(gateway, person.id, "nobodys-name", within=None) is None
+
+
+async def test_a_confined_session_is_where_its_tenant_is_whatever_is_remembered(
+    cells: Cells, resident: Caller, confined: IssuedSession, owner: asyncpg.Connection, owner_b: asyncpg.Connection
+) -> None:
+    """What is left of it in the cell that was left is neither asked nor changed."""
+    tenant_id, person_id = resident.tenant_id, confined.person_id
+    await copy_rows(resident, owner_b, owner)
+    await put(owner_b, resident, "departed")
+    with pytest.raises(TenantMoving):
+        await people.session_of(cells, confined.secret, pepper=PEPPER)
+    with pytest.raises(TenantMoving):
+        await people.find_membership(cells, person_id, resident.tenant, within=tenant_id)
+    await put(owner, resident, "here")
+    await owner.execute("UPDATE tenant_cells SET cell = 'home' WHERE id = $1", tenant_id)
+    cells._places[tenant_id] = OTHER
+    assert await people.find_membership(cells, person_id, resident.tenant, within=tenant_id) is not None
+    cells._places[tenant_id] = OTHER
+    assert await people.session_of(cells, confined.secret, pepper=PEPPER) is not None
+    assert cells._places[tenant_id] == HOME
+    await people.end_session(cells, person_id, confined.id, within=None)
+    revoked = "SELECT revoked_at IS NOT NULL FROM sessions WHERE id = $1"
+    assert [await each.fetchval(revoked, confined.id) for each in (owner, owner_b)] == [True, False]
+
+
+async def test_while_writes_are_held_no_session_is_ended_and_who_reads_goes_on(
+    cells: Cells, resident: Caller, confined: IssuedSession, owner_b: asyncpg.Connection
+) -> None:
+    await put(owner_b, resident, "leaving")
+    for within in (resident.tenant_id, None):
+        with pytest.raises(TenantMoving):
+            await people.end_session(cells, confined.person_id, confined.id, within=within)
+    used = "UPDATE sessions SET last_used_at = now() - interval '1 hour' WHERE id = $1 RETURNING last_used_at"
+    before = await owner_b.fetchval(used, confined.id)
+    assert await people.session_of(cells, confined.secret, pepper=PEPPER) is not None
+    row = await owner_b.fetchrow("SELECT last_used_at, revoked_at FROM sessions WHERE id = $1", confined.id)
+    assert tuple(row or ()) == (before, None)
+    await put(owner_b, resident, "here")
+    await people.end_session(cells, confined.person_id, confined.id, within=resident.tenant_id)
+    assert await people.session_of(cells, confined.secret, pepper=PEPPER) is None
 
 
 async def test_no_write_commits_once_its_tenant_has_departed(
@@ -145,3 +260,27 @@ async def test_a_cell_that_is_away_takes_down_its_own_tenants_alone(
             await where(gateway, resident)
     with pytest.raises(Unauthenticated):
         await identity.authenticate(cells, secrets[native.tenant_id][:-8] + "00000000", pepper=PEPPER)
+
+
+async def test_an_ask_that_hangs_ends_before_its_pool_closes(cells: Cells) -> None:
+    """The pool waits for its connections."""
+    asked = asyncio.Event()
+
+    async def hang(session: Session) -> None:
+        asked.set()
+        await asyncio.Event().wait()
+
+    cells._begin(OTHER, hang, None)
+    await asked.wait()
+    await cells._stop_asking()
+    assert cells._asking == set()
+
+
+async def test_an_ask_ends_when_nobody_waits_for_it_any_more(celled: Settings) -> None:
+    async with opened(celled.model_copy(update={"database_acquire_seconds": 0.5})) as cells:
+
+        async def hang(session: Session) -> None:
+            await asyncio.Event().wait()
+
+        with pytest.raises(Unavailable):
+            await cells._begin(OTHER, hang, None)

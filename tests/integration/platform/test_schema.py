@@ -1,6 +1,7 @@
 """A process serves once the database is as new as it is; newer is fine."""
 
 import asyncio
+import socket
 from pathlib import Path
 
 import asyncpg
@@ -11,7 +12,7 @@ from recollect.errors import ErrorCode, Unavailable
 from recollect.platform.db import Database
 from recollect.platform.migrate import Migration, migrations
 from recollect.platform.schema import service
-from recollect.platform.schema.service import SchemaCheck
+from recollect.platform.schema.service import SchemaCheck, require_any_usable
 from recollect.settings import Settings
 from recollect_local.postgres import LocalPostgres
 from tests.support.gateway import serving
@@ -32,14 +33,28 @@ async def test_one_that_is_older_will_not_and_the_log_says_what_it_lacks(db: Dat
     assert "9998" not in refused.value.message
 
 
-async def test_another_cell_may_be_away_and_may_not_be_older(db: Database, settings: Settings) -> None:
-    async with Database.connect("postgresql://nobody@127.0.0.1:9/nowhere", settings=settings) as away:
-        await SchemaCheck(away, may_be_away=True).require_current()
-        with pytest.raises(Unavailable):
-            await SchemaCheck(away).require_current()
-    with pytest.raises(Unavailable) as refused:
-        await SchemaCheck(db, [*NAMES, "9999_of_tomorrow"], may_be_away=True).require_current()
-    assert refused.value.code is ErrorCode.SCHEMA_OUTDATED
+async def test_of_several_cells_one_that_is_usable_will_do_but_home_may_not_be_older(
+    db: Database, settings: Settings
+) -> None:
+    """One that is away, or takes packets and says nothing, or is older, is its own tenants' trouble."""
+    with socket.create_server(("127.0.0.1", 0)) as mute:
+        silent_url = f"postgresql://nobody@127.0.0.1:{mute.getsockname()[1]}/nowhere"
+        await _require_of_several(db, settings, silent_url)
+
+
+async def _require_of_several(db: Database, settings: Settings, silent_url: str) -> None:
+    async with (
+        Database.connect("postgresql://nobody@127.0.0.1:9/nowhere", settings=settings) as away,
+        Database.connect(silent_url, settings=settings) as silent,
+    ):
+        of_away, of_silent = SchemaCheck(away), SchemaCheck(silent)
+        current, older = SchemaCheck(db), SchemaCheck(db, [*NAMES, "9999_of_tomorrow"])
+        await require_any_usable(current, [of_away, of_silent, older])
+        await require_any_usable(of_away, [of_silent, older, current])
+        for home, others in ((of_away, [older, of_silent]), (older, [current]), (of_away, [])):
+            with pytest.raises(Unavailable) as refused:
+                await require_any_usable(home, others)
+            assert (refused.value.code is ErrorCode.SCHEMA_OUTDATED) is (home is older)
 
 
 async def test_one_that_was_never_migrated_will_not(postgres: LocalPostgres, settings: Settings) -> None:

@@ -93,12 +93,12 @@ async def role_for(db: Database, records: TextRecords, caller: Caller, email: st
 
 
 async def tenant_of(db: Database, email: str) -> str | None:
-    """The slug of the tenant whose the domain of an address is; None where it is nobody's."""
+    """The slug of the tenant whose the domain of an address is; None where it is nobody's. Raises Unavailable."""
     try:
         domain = normalized_domain(domain_of(email))
     except InvalidInput:
         return None
-    found = await db.joined(lambda session: store.find_tenants(session, domain))
+    found = await db.joined(lambda session: store.find_tenants(session, domain), sure=True)
     return found[0] if found else None
 
 

@@ -23,7 +23,7 @@ from recollect.errors import (
     Unauthenticated,
     Unavailable,
 )
-from recollect.peppers import found_under, others_of
+from recollect.peppers import found_under, hashes_under, others_of
 from recollect.platform.db import Database
 from recollect.platform.transactions import Session, Transaction
 from recollect.printable import controls
@@ -226,7 +226,9 @@ async def _find(db: Database, secret: str, pepper: bytes) -> KeyRecord | None:
     async def asked(session: Session) -> KeyRecord | None:
         return await found_under(pepper, lambda each: store.find_key(session, model.hash_secret(secret, each)))
 
-    return await db.found(secret, asked, held_as=lambda: model.hash_secret(secret, pepper))
+    return await db.found(
+        secret, asked, held_as=lambda: hashes_under(pepper, lambda each: model.hash_secret(secret, each))
+    )
 
 
 async def _hash_anew(db: Database, record: KeyRecord, secret: str, pepper: bytes) -> None:

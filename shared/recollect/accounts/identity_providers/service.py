@@ -112,10 +112,10 @@ async def delete_provider(tx: Transaction, provider_id: UUID) -> None:
 
 
 async def offered(db: Database, slugs: Sequence[str]) -> list[OfferedProvider]:
-    """The providers of these tenants, of which none may be there, as a page offers them."""
+    """The providers of these tenants, of which none may be there, as a page offers them. Raises Unavailable."""
     if not slugs:
         return []
-    return await db.joined(lambda session: store.find_offered(session, slugs))
+    return await db.joined(lambda session: store.find_offered(session, slugs), slugs=slugs)
 
 
 async def begin(
@@ -146,7 +146,7 @@ async def finish(
     `signed_in`: who is in this browser already, whom it must be who connects the provider.
     """
     state = journey.secrets.hash
-    tenant_id = await db.found(state.hex(), lambda session: store.find_sign_in(session, state))
+    tenant_id = await db.found(state.hex(), lambda session: store.find_sign_in(session, state), held_as=lambda: [state])
     if tenant_id is None:
         raise SignInRefused(OVER)
     caller = _at_work(tenant_id)

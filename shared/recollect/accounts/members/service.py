@@ -21,7 +21,7 @@ from recollect.accounts.people import service as people
 from recollect.accounts.people.model import Person, PersonSession, normalized_email
 from recollect.caller import Caller, Check, Role, Scope, unconditional
 from recollect.errors import Conflict, ErrorCode, Forbidden, NotFound
-from recollect.peppers import found_under
+from recollect.peppers import found_under, hashes_under
 from recollect.platform.db import Database
 from recollect.platform.transactions import Session, Transaction
 
@@ -126,7 +126,9 @@ async def open_invitation(db: Database, secret: str, *, pepper: bytes) -> OpenIn
         async def asked(session: Session) -> InvitationRecord | None:
             return await found_under(pepper, lambda each: store.find_invitation(session, hash_secret(secret, each)))
 
-        record = await db.found(secret, asked, held_as=lambda: hash_secret(secret, pepper))
+        record = await db.found(
+            secret, asked, held_as=lambda: hashes_under(pepper, lambda each: hash_secret(secret, each))
+        )
     if (
         record is None
         or record.tenant_status != "active"

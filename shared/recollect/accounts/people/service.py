@@ -4,6 +4,7 @@ A session ends after `SESSION_LIFETIME`, and earlier where nobody used it for `I
 """
 
 import secrets
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
@@ -24,9 +25,9 @@ from recollect.accounts.people.model import (
     person_name,
 )
 from recollect.accounts.people.store import SessionRecord
-from recollect.errors import Conflict, ErrorCode, Forbidden, InvalidInput, NotFound, Unauthenticated
+from recollect.errors import Conflict, ErrorCode, Forbidden, InvalidInput, NotFound, TenantMoving, Unauthenticated
 from recollect.ids import new_id
-from recollect.peppers import found_under
+from recollect.peppers import found_under, hashes_under
 from recollect.platform.db import Database
 from recollect.platform.transactions import Session, Transaction
 from recollect.printable import printable
@@ -131,15 +132,16 @@ async def session_of(db: Database, secret: str, *, pepper: bytes) -> PersonSessi
     async def asked(session: Session) -> SessionRecord | None:
         return await found_under(pepper, lambda each: store.find_session(session, hash_secret(secret, each)))
 
-    record = await db.found(secret, asked)
+    record = await db.found(secret, asked, held_as=lambda: hashes_under(pepper, lambda each: hash_secret(secret, each)))
     now = datetime.now(UTC)
     if record is None or record.revoked_at is not None:
         return None
     if record.expires_at <= now or record.last_used_at <= now - IDLE_LIFETIME:
         return None
     if record.last_used_at < now - TOUCH_EVERY:
-        async with db.personal(record.person_id, within=record.confined_to) as session:
-            await store.touch_session(session, record.person_id, record.id, now)
+        with suppress(TenantMoving):  # While writes are held, who reads goes on.
+            async with db.personal(record.person_id, within=record.confined_to) as session:
+                await store.touch_session(session, record.person_id, record.id, now)
     return PersonSession(
         record.id,
         record.person_id,
@@ -238,10 +240,15 @@ async def has_password(session: Session, email: str, person_id: UUID) -> bool:
     return found is not None and found.id == person_id and found.password_hash is not None
 
 
-async def list_memberships(db: Database, person_id: UUID, *, within: UUID | None) -> list[Membership]:
-    """The tenants of which a person is a member, by slug; the one only to which a session is confined (`within`)."""
+async def list_memberships(
+    db: Database, person_id: UUID, *, within: UUID | None, sure: bool = False
+) -> list[Membership]:
+    """The tenants of which a person is a member, by slug; the one only to which a session is confined (`within`).
+
+    `sure`: raises Unavailable rather than to say that there is none while a cell is away.
+    """
     if within is None:
-        found = await db.joined(store.list_memberships, person_id=person_id)
+        found = await db.joined(store.list_memberships, person_id=person_id, sure=sure)
         return sorted(found, key=lambda each: each.tenant)
     async with db.personal(person_id, within=within) as session:
         return [each for each in await store.list_memberships(session) if each.tenant_id == within]
@@ -254,7 +261,7 @@ async def find_membership(db: Database, person_id: UUID, tenant: str, *, within:
         return next((each for each in await store.list_memberships(session) if each.tenant == tenant), None)
 
     if within is None:
-        return await db.found(f"member {tenant}", asked, person_id=person_id)
+        return await db.found(f"member {tenant}", asked, person_id=person_id, slug=tenant)
     async with db.personal(person_id, within=within) as session:
         found = await asked(session)
     return found if found is not None and found.tenant_id == within else None

@@ -1,6 +1,7 @@
 """How many tenants and credentials are remembered by their cell, and by what."""
 
 import hashlib
+from collections.abc import Mapping
 from uuid import UUID
 
 REMEMBERED = 100_000
@@ -13,3 +14,15 @@ ELSEWHERE_SECONDS = 2.0
 def memory_key(by: str, person_id: UUID | None) -> bytes:
     """By what the cell of a secret or a name is remembered, which somebody asks for: not the secret itself."""
     return hashlib.sha256(f"{person_id}:{by}".encode()).digest()
+
+
+def served_in_both(before: Mapping[str, list[str]], after: Mapping[str, list[str]]) -> bool:
+    """Whether one cell said before and after that it serves a tenant: what it did not find meanwhile is not there.
+
+    Each by the cell: what it says of the tenant. Where none did, the tenant moved from one to another.
+    """
+    return bool(_serving(before) & _serving(after))
+
+
+def _serving(places: Mapping[str, list[str]]) -> set[str]:
+    return {cell for cell, said in places.items() if {"here", "leaving"} & set(said)}

@@ -6,7 +6,7 @@ where it found a tenant or a credential; what it remembers may be old: the cell 
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from typing import Any, Self, TypeVar
 from uuid import UUID
 
@@ -17,7 +17,7 @@ from redis.asyncio import Redis
 from recollect.caller import Caller
 from recollect.errors import ErrorCode, TenantMoving, Unavailable
 from recollect.platform.cells import store
-from recollect.platform.cells.model import ELSEWHERE_SECONDS, REMEMBERED, memory_key
+from recollect.platform.cells.model import ELSEWHERE_SECONDS, REMEMBERED, memory_key, served_in_both
 from recollect.platform.db import Ask, Database, OnWritten
 from recollect.platform.queue import Wakeups
 from recollect.platform.transactions import Session, Transaction
@@ -53,7 +53,10 @@ class Cells(Database):
             home = await connected(cls, HOME)
             home._others = {name: await connected(Database, name) for name in settings.cells}
             home._places, home._holders, home._asking = LRUCache(REMEMBERED), LRUCache(REMEMBERED), set()
-            yield home
+            try:
+                yield home
+            finally:
+                await home._stop_asking()
 
     @property
     def names(self) -> list[str]:
@@ -77,24 +80,35 @@ class Cells(Database):
     ) -> AsyncIterator[Transaction]:
         """As of one database, in the tenant's cell. Raises TenantMoving while it is in none, or leaving."""
         asked = {"read_only": read_only, "keep": keep, "reply_bytes": reply_bytes, "also_suspended": also_suspended}
-        cell = await self._cell_of(caller.tenant_id)
         async with AsyncExitStack() as stack:
-            try:
-                tx = await stack.enter_async_context(self._transaction_at(cell, caller, **asked))
-            except TenantMoving:
-                self._places.pop(caller.tenant_id, None)
-                if (now := await self._cell_of(caller.tenant_id)) == cell:
-                    raise
-                tx = await stack.enter_async_context(self._transaction_at(cell := now, caller, **asked))
+            cell, tx = await self._entered(
+                stack, caller.tenant_id, lambda name: self._transaction_at(name, caller, **asked)
+            )
             tx.at_home = cell == HOME
             yield tx
 
     @asynccontextmanager
     async def personal(self, person_id: UUID, *, within: UUID | None = None) -> AsyncIterator[Session]:
         """As of one database: at home, or in the cell of the tenant to which the person's session is confined."""
-        cell = HOME if within is None else await self._cell_of(within)
-        async with self._session_at(cell, person_id) as session:
+        async with AsyncExitStack() as stack:
+            if within is None:
+                yield await stack.enter_async_context(super().personal(person_id))
+                return
+            _, session = await self._entered(stack, within, lambda name: self._session_at(name, person_id, within))
             yield session
+
+    async def _entered(
+        self, stack: AsyncExitStack, tenant_id: UUID, begin: Callable[[str], AbstractAsyncContextManager[T]]
+    ) -> tuple[str, T]:
+        """The cell of a tenant, and what began there; begun again where the directory names another than was known."""
+        cell = await self._cell_of(tenant_id)
+        try:
+            return cell, await stack.enter_async_context(begin(cell))
+        except TenantMoving:
+            self._places.pop(tenant_id, None)
+            if (now := await self._cell_of(tenant_id)) == cell:
+                raise
+            return now, await stack.enter_async_context(begin(now))
 
     async def found(
         self,
@@ -102,7 +116,8 @@ class Cells(Database):
         ask: Ask[T | None],
         *,
         person_id: UUID | None = None,
-        held_as: Callable[[], bytes] | None = None,
+        held_as: Callable[[], list[bytes]] | None = None,
+        slug: str | None = None,
     ) -> T | None:
         """As of one database. Asks where it was found before; else, or where it is no more, all cells at once."""
         key = memory_key(by, person_id)
@@ -111,27 +126,52 @@ class Cells(Database):
             if found is not None:
                 return found
             self._holders.pop(key, None)
-        cell, found = await self._first(self.names, ask, person_id)
-        if found is not None:
-            self._holders[key] = cell
-            if (tenant_id := found if isinstance(found, UUID) else getattr(found, "tenant_id", None)) is not None:
-                self._places[tenant_id] = cell
-        elif held_as is not None:
-            await self._require_none_arriving(held_as())
+        slugs = None if slug is None else [slug]
+        found = await self._found_among(await self._cells_named(slugs), key, ask, person_id)
+        if found is not None or (held_as is None and slugs is None):
+            return found
+        hashes = held_as() if held_as else []
+        said = await self._places_of(slugs, hashes)
+        if not any(said.values()):
+            return None
+        # Each cell may have been asked when it was not its turn: the source after the switch, the target before it.
+        found = await self._found_among(await self._cells_named(slugs), key, ask, person_id)
+        if found is None and not served_in_both(said, await self._places_of(slugs, hashes)):
+            raise TenantMoving
         return found
 
-    async def joined(self, ask: Ask[list[T]], *, person_id: UUID | None = None) -> list[T]:
+    async def _found_among(self, cells: list[str], key: bytes, ask: Ask[T | None], person_id: UUID | None) -> T | None:
+        """What one of these cells finds; it is remembered that it did, and whose tenant's that is."""
+        cell, found = await self._first(cells, ask, person_id)
+        if found is not None:
+            self._holders[key] = cell
+            if (tenant_id := _tenant_of(found)) is not None:
+                self._places[tenant_id] = cell
+        return found
+
+    async def joined(
+        self,
+        ask: Ask[list[T]],
+        *,
+        person_id: UUID | None = None,
+        slugs: Sequence[str] | None = None,
+        sure: bool = False,
+    ) -> list[T]:
         """As of one database: home's first, then the others' by name. Raises Unavailable where home is away."""
-        asking = {name: self._begin(name, ask, person_id) for name in self.names}
+        asking = {name: self._begin(name, ask, person_id) for name in await self._cells_named(slugs)}
         await asyncio.wait(asking.values(), timeout=self._acquire_seconds)
         rows: list[T] = []
+        away: Unavailable | None = None
         for name, task in asking.items():
             try:
                 rows += _answer(task)
             except Unavailable as error:
-                if name == HOME:
+                if name == HOME or slugs is not None:
                     raise
+                away = error
                 log.warning("a cell is away: what it has is left out of a list", cell=name, reason=str(error))
+        if sure and away is not None and not rows:
+            raise away
         return rows
 
     async def elsewhere(self, person_id: UUID, do: Ask[object]) -> None:
@@ -144,23 +184,37 @@ class Cells(Database):
             except Unavailable as error:
                 log.warning("a cell is away: what a person did is not noted there", cell=name, reason=str(error))
 
-    async def _require_none_arriving(self, secret_hash: bytes) -> None:
-        """Raise TenantMoving where a credential that no cell finds is of a tenant between two cells."""
+    async def _places_of(self, slugs: Sequence[str] | None, hashes: Sequence[bytes]) -> dict[str, list[str]]:
+        """What each cell, or that of these tenants, says of them and of whose credential has one of these hashes."""
 
-        async def asked(session: Session) -> list[bool]:
-            return [await store.is_arriving(session, secret_hash)]
+        async def asked(session: Session) -> list[str]:
+            return await store.find_places(session, slugs=slugs or (), hashes=hashes)
 
-        arriving: list[bool] = await self.joined(asked)
-        if any(arriving):
-            raise TenantMoving
+        return await self._each(await self._cells_named(slugs), asked)
+
+    async def _each(self, cells: list[str], ask: Ask[T]) -> dict[str, T]:
+        """What each of these cells answers. Raises Unavailable where one is away."""
+        asking = {name: self._begin(name, ask, None) for name in cells}
+        await asyncio.wait(asking.values(), timeout=self._acquire_seconds)
+        return {name: _answer(task) for name, task in asking.items()}
+
+    async def _cells_named(self, slugs: Sequence[str] | None) -> list[str]:
+        """The cells of the tenants of these slugs; all where none are named. Raises Unavailable."""
+        if slugs is None:
+            return self.names
+        async with self.system() as session:
+            return [self._known(cell) for cell in await store.find_cells(session, slugs)]
+
+    def _known(self, cell: str) -> str:
+        if cell not in self.names:
+            raise Unavailable(f"RECOLLECT_CELLS does not say where the cell {cell!r} is.")
+        return cell
 
     async def _cell_of(self, tenant_id: UUID) -> str:
         """Where the tenant is, as far as is known. Raises Unavailable."""
         if (cell := self._places.get(tenant_id)) is None:
             async with self.system() as session:
-                cell = await store.find_cell(session, tenant_id)
-            if cell not in self.names:
-                raise Unavailable(f"RECOLLECT_CELLS does not say where the cell {cell!r} is.")
+                cell = self._known(await store.find_cell(session, tenant_id))
             self._places[tenant_id] = cell
         return cell
 
@@ -177,14 +231,16 @@ class Cells(Database):
             yield tx
 
     @asynccontextmanager
-    async def _session_at(self, cell: str, person_id: UUID | None) -> AsyncIterator[Session]:
+    async def _session_at(
+        self, cell: str, person_id: UUID | None, within: UUID | None = None
+    ) -> AsyncIterator[Session]:
         """A session of that person, or of nobody."""
         if cell != HOME:
             other = self._others[cell]
-            async with other.system() if person_id is None else other.personal(person_id) as session:
+            async with other.system() if person_id is None else other.personal(person_id, within=within) as session:
                 yield session
             return
-        async with super().system() if person_id is None else super().personal(person_id) as session:
+        async with super().system() if person_id is None else super().personal(person_id, within=within) as session:
             yield session
 
     async def _first(self, cells: list[str], ask: Ask[T | None], person_id: UUID | None) -> tuple[str, T | None]:
@@ -212,8 +268,11 @@ class Cells(Database):
         """Ask a cell, in a task of its own: one that hangs holds nobody up who has heard enough from others."""
 
         async def asked() -> T:
-            async with self._session_at(cell, person_id) as session:
-                return await ask(session)
+            try:
+                async with asyncio.timeout(self._acquire_seconds), self._session_at(cell, person_id) as session:
+                    return await ask(session)
+            except TimeoutError:
+                raise _unanswered() from None
 
         task = asyncio.create_task(asked(), name=f"ask {cell}")
         self._asking.add(task)
@@ -221,10 +280,28 @@ class Cells(Database):
         task.add_done_callback(lambda ended: ended.cancelled() or ended.exception())  # Nobody may look.
         return task
 
+    async def _stop_asking(self) -> None:
+        """Have no ask hold a connection that its pool waits for to close."""
+        asking = list(self._asking)
+        for task in asking:
+            task.cancel()
+        await asyncio.gather(*asking, return_exceptions=True)
+
 
 def _answer(task: asyncio.Task[T]) -> T:
     """What a cell answered. Raises what it raised, and Unavailable where it has not answered yet."""
     if not task.done():
         task.cancel()
-        raise Unavailable("The database is busy. Try again in a moment.", code=ErrorCode.BUSY)
+        raise _unanswered()
     return task.result()
+
+
+def _unanswered() -> Unavailable:
+    return Unavailable("The database is busy. Try again in a moment.", code=ErrorCode.BUSY)
+
+
+def _tenant_of(found: object) -> UUID | None:
+    """Whose tenant's it is that was found: it says so, or is confined to it."""
+    if isinstance(found, UUID):
+        return found
+    return getattr(found, "tenant_id", None) or getattr(found, "confined_to", None)

@@ -4,23 +4,26 @@ A database may be newer than whoever asks: while a new version is rolled out, th
 start again. It may not be older: a query would meet columns that are not there.
 """
 
+import asyncio
+from collections.abc import Sequence
+
 import asyncpg
 
-from recollect.errors import Unavailable
+from recollect.errors import ErrorCode, Unavailable
 from recollect.platform.db import Database
 from recollect.platform.migrate import migrations
 from recollect.platform.schema import store
 from recollect.platform.schema.model import outdated
 
+ANSWERED_WITHIN = 1.0
+"""Seconds within which a cell answers to be counted as usable, where there are several."""
+
 
 class SchemaCheck:
-    """Asks until the database has every migration of this version; from then on it is known, and nothing is asked.
+    """Asks until the database has every migration of this version; from then on it is known, and nothing is asked."""
 
-    `may_be_away`: it is one cell of several, without which the others are served.
-    """
-
-    def __init__(self, db: Database, wanted: list[str] | None = None, *, may_be_away: bool = False) -> None:
-        self._db, self._may_be_away = db, may_be_away
+    def __init__(self, db: Database, wanted: list[str] | None = None) -> None:
+        self._db = db
         self._wanted = [migration.name for migration in migrations()] if wanted is None else wanted
         self._is_known = False
 
@@ -28,15 +31,14 @@ class SchemaCheck:
         """Return where the database has them all; raises Unavailable where it lacks one, or is away."""
         if self._is_known:
             return
-        try:
-            lacks = await self._missing()
-        except Unavailable:
-            if self._may_be_away:
-                return
-            raise
-        if lacks:
+        if lacks := await self._missing():
             raise outdated(lacks[0])
         self._is_known = True
+
+    async def require_usable(self) -> None:
+        """Return where the database has them all and answers; raises Unavailable."""
+        await self.require_current()
+        await self._db.ping()
 
     async def _missing(self) -> list[str]:
         async with self._db.system() as session:
@@ -44,3 +46,32 @@ class SchemaCheck:
                 return await store.missing_migrations(session, wanted=self._wanted)
             except (asyncpg.UndefinedFunctionError, asyncpg.InvalidSchemaNameError):
                 return self._wanted[-1:]  # It is older than the function, or was never migrated.
+
+
+async def require_any_usable(home: SchemaCheck, others: Sequence[SchemaCheck]) -> None:
+    """Return where home is usable or, while it is away, another cell, which then serves its own tenants.
+
+    The others are asked at once; each is waited for no longer than ANSWERED_WITHIN. Raises Unavailable, for what home
+    says; also where home is older than this version: whoever deploys one migrates it first.
+    """
+    if not others:
+        await home.require_usable()
+        return
+    trouble = await _trouble_of(home)
+    if trouble is None:
+        return
+    if trouble.code == ErrorCode.SCHEMA_OUTDATED:
+        raise trouble
+    if None not in await asyncio.gather(*map(_trouble_of, others)):
+        raise trouble
+
+
+async def _trouble_of(check: SchemaCheck) -> Unavailable | None:
+    try:
+        async with asyncio.timeout(ANSWERED_WITHIN):
+            await check.require_usable()
+    except Unavailable as error:
+        return error
+    except TimeoutError:
+        return Unavailable("The database does not answer. Try again in a moment.")
+    return None

@@ -41,7 +41,7 @@ from recollect.accounts.oauth.grants.store import AccessRecord, RefreshRecord
 from recollect.accounts.people.model import Membership
 from recollect.caller import ROLE_SCOPES, Caller, Rates
 from recollect.errors import ErrorCode, NotFound, TenantSuspended, Unauthenticated
-from recollect.peppers import found_under
+from recollect.peppers import found_under, hashes_under
 from recollect.platform.db import Database
 from recollect.platform.transactions import Session, Transaction
 
@@ -89,7 +89,7 @@ async def find_tenant(db: Database, secret: str, *, pepper: bytes) -> UUID | Non
     async def asked(session: Session) -> UUID | None:
         return await found_under(pepper, lambda each: store.find_tenant(session, hash_secret(secret, each)))
 
-    return await db.found(secret, asked, held_as=lambda: hash_secret(secret, pepper))
+    return await db.found(secret, asked, held_as=lambda: hashes_under(pepper, lambda each: hash_secret(secret, each)))
 
 
 async def present_code(tx: Transaction, code: str, client_id: str, *, pepper: bytes) -> PresentedCode | None:
@@ -154,7 +154,7 @@ async def authenticate(db: Database, secret: str, *, resource: str | None, peppe
     async def asked(session: Session) -> AccessRecord | None:
         return await found_under(pepper, lambda each: store.find_access_token(session, hash_secret(secret, each)))
 
-    record = await db.found(secret, asked, held_as=lambda: hash_secret(secret, pepper))
+    record = await db.found(secret, asked, held_as=lambda: hashes_under(pepper, lambda each: hash_secret(secret, each)))
     if record is None or record.revoked_at is not None or record.expires_at <= datetime.now(UTC):
         raise Unauthenticated(REFUSAL)
     if record.resource != resource:

@@ -37,7 +37,7 @@ from recollect.caller import Caller, Rates
 from recollect.errors import Conflict, ErrorCode, NotFound, TenantSuspended, Unauthenticated
 from recollect.platform.db import Database
 from recollect.platform.issuers import LEEWAY_SECONDS, IssuerFailed, Issuers, TokenRefused
-from recollect.platform.transactions import Transaction
+from recollect.platform.transactions import Session, Transaction
 from recollect.printable import controls
 
 log = structlog.get_logger(__name__)
@@ -101,8 +101,15 @@ async def delete_issuer(tx: Transaction, issuer_id: UUID) -> None:
 
 
 async def trusted_addresses(db: Database, tenant: str) -> list[str]:
-    """The issuers of whose tokens the tenant of this slug accepts some, beside ours; none where there is none."""
-    return await db.joined(lambda session: store.list_addresses(session, tenant))
+    """The issuers of whose tokens the tenant of this slug accepts some, beside ours; none where there is none.
+
+    Raises Unavailable where its cell is away, or it is moving.
+    """
+
+    async def asked(session: Session) -> list[str] | None:
+        return await store.list_addresses(session, tenant) or None
+
+    return await db.found(f"issuers {tenant}", asked, slug=tenant) or []
 
 
 async def authenticate(db: Database, issuers: Issuers, presented: PresentedToken) -> Caller:
@@ -110,7 +117,9 @@ async def authenticate(db: Database, issuers: Issuers, presented: PresentedToken
     try:
         address = _said_issuer(presented.secret)
         by = f"issuer {presented.tenant} {address}"
-        record = await db.found(by, lambda session: store.find_issuer(session, presented.tenant, address))
+        record = await db.found(
+            by, lambda session: store.find_issuer(session, presented.tenant, address), slug=presented.tenant
+        )
         if record is None:
             raise NotTrusted(REFUSAL)
         verified = await issuers.verified(record.tenant_id, record.issuer, presented.secret, record.algorithm)
