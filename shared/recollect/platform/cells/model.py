@@ -16,6 +16,13 @@ def memory_key(by: str, person_id: UUID | None) -> bytes:
     return hashlib.sha256(f"{person_id}:{by}".encode()).digest()
 
 
+def tenant_of(found: object) -> UUID | None:
+    """Whose tenant's it is that was found: it says so, or is confined to it."""
+    if isinstance(found, UUID):
+        return found
+    return getattr(found, "tenant_id", None) or getattr(found, "confined_to", None)
+
+
 def served_in_both(before: Mapping[str, list[str]], after: Mapping[str, list[str]]) -> bool:
     """Whether one cell said before and after that it serves a tenant: what it did not find meanwhile is not there.
 

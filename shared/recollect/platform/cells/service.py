@@ -17,7 +17,7 @@ from redis.asyncio import Redis
 from recollect.caller import Caller
 from recollect.errors import ErrorCode, TenantMoving, Unavailable
 from recollect.platform.cells import store
-from recollect.platform.cells.model import ELSEWHERE_SECONDS, REMEMBERED, memory_key, served_in_both
+from recollect.platform.cells.model import ELSEWHERE_SECONDS, REMEMBERED, memory_key, served_in_both, tenant_of
 from recollect.platform.db import Ask, Database, OnWritten
 from recollect.platform.queue import Wakeups
 from recollect.platform.transactions import Session, Transaction
@@ -145,7 +145,7 @@ class Cells(Database):
         cell, found = await self._first(cells, ask, person_id)
         if found is not None:
             self._holders[key] = cell
-            if (tenant_id := _tenant_of(found)) is not None:
+            if (tenant_id := tenant_of(found)) is not None:
                 self._places[tenant_id] = cell
         return found
 
@@ -173,6 +173,14 @@ class Cells(Database):
         if sure and away is not None and not rows:
             raise away
         return rows
+
+    async def is_erased(self, tenant_id: UUID) -> bool:
+        """As of one database: whether none says anything of it, served there or not."""
+
+        async def asked(session: Session) -> list[str]:
+            return await store.find_places(session, tenants=[tenant_id])
+
+        return not any((await self._each(self.names, asked)).values())
 
     async def elsewhere(self, person_id: UUID, do: Ask[object]) -> None:
         """As of one database. A cell that is away, or too slow, is left out, and the log says so."""
@@ -298,10 +306,3 @@ def _answer(task: asyncio.Task[T]) -> T:
 
 def _unanswered() -> Unavailable:
     return Unavailable("The database is busy. Try again in a moment.", code=ErrorCode.BUSY)
-
-
-def _tenant_of(found: object) -> UUID | None:
-    """Whose tenant's it is that was found: it says so, or is confined to it."""
-    if isinstance(found, UUID):
-        return found
-    return getattr(found, "tenant_id", None) or getattr(found, "confined_to", None)
