@@ -1,6 +1,7 @@
 """Queries of the directory, which is at home: in which cell a tenant is."""
 
 from collections.abc import Sequence
+from typing import Any
 from uuid import UUID
 
 from recollect.platform.sql import Queries
@@ -12,15 +13,19 @@ queries = Queries(__package__)
 
 async def find_cell(session: Session, tenant_id: UUID) -> str:
     """The cell of a tenant: home where the directory does not name it."""
-    row = await session.fetchrow(queries.find_cells, tenants=[tenant_id], slugs=[])
-    return HOME if row is None else str(row["cell"])
+    named = await _named(session, tenants=[tenant_id])
+    return named[0]["cell"] if named else HOME
 
 
 async def find_cells(session: Session, slugs: Sequence[str]) -> list[str]:
     """The cells of the tenants of these slugs, each once; home's too where the directory does not name one."""
-    rows = await session.fetch(queries.find_cells, tenants=[], slugs=list(slugs))
-    named = {row["slug"]: row["cell"] for row in rows}
+    named = {row["slug"]: row["cell"] for row in await _named(session, slugs=slugs)}
     return list(dict.fromkeys(named.get(slug, HOME) for slug in slugs))
+
+
+async def _named(session: Session, *, tenants: Sequence[UUID] = (), slugs: Sequence[str] = ()) -> list[Any]:
+    """What the directory says of these tenants."""
+    return await session.fetch(queries.find_cells, tenants=list(tenants), slugs=list(slugs))
 
 
 async def find_places(
