@@ -31,7 +31,7 @@ from recollect_workers.jobs.embedding import EmbeddingBatch, StoredBatch
 from tests.conftest import NewTenant
 from tests.support.embedding_server import DIMENSIONS, EmbeddingAnswer, EmbeddingServer, embeddings, serving_embeddings
 from tests.support.gateway import NewApiKey, RunningGateway, eventually, rpc_headers
-from tests.support.memories import at_work, embedder
+from tests.support.memories import at_work, embedded_passages, embedder
 from tests.support.workers import embed_batch, remember, waiting
 
 PEOPLE = [f"person {number}" for number in range(30)]
@@ -263,10 +263,12 @@ async def test_two_workers_do_not_wait_for_each_other_in_a_circle(
         held, first, second = claimed[:2], claimed[2:4], claimed[4:]
 
         async def batch(number: int, gone_well: PendingPassage) -> EmbeddingBatch:
-            rows = [await embedder().embed([gone_well.text or ""])]
+            made = await embedded_passages([gone_well])
             taken = [each[number] for each in (held, first, second)]
             return EmbeddingBatch(
-                embedder(), taken, EmbedOutcome([gone_well.id], rows, aborted_by=EmbeddingFailed("is away"))
+                embedder(),
+                taken,
+                EmbedOutcome(made["ids"], [made["vectors"]], made["evidence"], aborted_by=EmbeddingFailed("is away")),
             )
 
         async def both_wait() -> bool:
