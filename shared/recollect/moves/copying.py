@@ -132,6 +132,7 @@ async def _copying(ends: Ends) -> Copying:
 async def stop_copying(ends: Ends) -> None:
     """Take subscription, slot and publication away, as far as they are there."""
     if await store.find_subscription(ends.target, ends.move.id):
+        await _end_workers(ends)
         await store.unsubscribe(ends.target, ends.move.id)
     async with asyncio.timeout(DROP_SECONDS):
         while True:
@@ -141,6 +142,22 @@ async def stop_copying(ends: Ends) -> None:
             except asyncpg.ObjectInUseError:
                 await asyncio.sleep(POLL_SECONDS)
     await store.unpublish(ends.source, ends.move.id)
+
+
+async def _end_workers(ends: Ends) -> None:
+    """Wait until nothing copies any more, before the subscription is dropped.
+
+    What begins to copy a table waits for all transactions of the server. Where both cells are on the same one, it
+    would wait for the one that drops the subscription, and that one for it.
+    """
+    await store.stop_following(ends.target, ends.move.id)
+    async with asyncio.timeout(DROP_SECONDS):
+        while True:
+            number, workers = await store.count_workers(ends.target, ends.move.id)
+            await store.end_copies(ends.source, number)
+            if not workers:
+                return
+            await asyncio.sleep(POLL_SECONDS)
 
 
 async def erase_rows(ends: Ends, cell: Operator, name: str) -> None:

@@ -178,6 +178,17 @@ SELECT EXISTS (
     WHERE s.subname = :name AND d.datname = current_database()
 ) AS found;
 
+-- name: count_workers
+-- How many processes of the target copy or follow, and the subscription's number.
+SELECT s.oid::bigint AS number, (SELECT count(*) FROM pg_stat_subscription w WHERE w.subid = s.oid AND w.pid IS NOT NULL) AS workers
+FROM pg_subscription s JOIN pg_database d ON d.oid = s.subdbid
+WHERE s.subname = :name AND d.datname = current_database();
+
+-- name: end_copies
+-- End the source's side of what copies tables for a subscription: each has a slot that is named by its number.
+SELECT pg_terminate_backend(active_pid) FROM pg_replication_slots
+WHERE starts_with(slot_name, 'pg_' || :number::bigint || '_sync_') AND active_pid IS NOT NULL;
+
 -- name: copying
 -- How far a target is.
 SELECT (SELECT count(*) FROM pg_subscription_rel r WHERE r.srsubid = s.oid AND r.srsubstate = 'r') AS ready,

@@ -211,6 +211,17 @@ async def find_subscription(target: Operator, tenant_id: UUID) -> bool:
     return found
 
 
+async def count_workers(target: Operator, tenant_id: UUID) -> tuple[int, int]:
+    """The number of the target's subscription, and how many processes still copy or follow."""
+    row = await target.fetchrow(queries.count_workers, name=name_of(tenant_id))
+    return (row["number"], row["workers"]) if row else (0, 0)
+
+
+async def end_copies(source: Operator, number: int) -> None:
+    """End the source's side of what copies tables for the subscription of this number."""
+    await source.execute(queries.end_copies, number=number)
+
+
 async def unsubscribe(target: Operator, tenant_id: UUID) -> None:
     """Forget the subscription."""
     for statement in drop_subscription(tenant_id):
