@@ -10,7 +10,7 @@ from cyclopts import Parameter
 
 from recollect.errors import InvalidInput
 from recollect.moves import service as moves
-from recollect.moves.connections import Cells
+from recollect.moves.connections import CellConnections
 from recollect.moves.model import HOLD_SECONDS, Cell, MoveOptions
 from recollect.settings import Settings
 from recollect_cli.tables import show
@@ -53,7 +53,7 @@ def move(
     settings = Settings()
     options = MoveOptions(timedelta(seconds=hold), keep_source, settings.vector_index_memory_mb)
 
-    async def work(cells: Cells) -> None:
+    async def work(cells: CellConnections) -> None:
         if undo:
             await moves.undo_move(cells, slug, options, _tell)
         elif to is None:
@@ -71,14 +71,14 @@ def list_moves() -> None:
     show(("slug", "from", "to", "step", "began"), rows)
 
 
-def _with_cells(settings: Settings, work: Callable[[Cells], Awaitable[T]]) -> T:
+def _with_cells(settings: Settings, work: Callable[[CellConnections], Awaitable[T]]) -> T:
     """Run `work` with the cells of the settings, as their owner."""
 
     async def run() -> T:
         urls = {name: settings.of_cell(name).migration_url for name in settings.cell_names}
         source = settings.move_source_url
         known = {n: Cell(n, url, source.get_secret_value() if source else url) for n, url in urls.items()}
-        async with Cells.reaching(known, settings) as cells:
+        async with CellConnections.reaching(known, settings) as cells:
             return await work(cells)
 
     return asyncio.run(run())

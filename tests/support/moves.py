@@ -10,7 +10,7 @@ import pytest
 
 from recollect.moves import service as moves
 from recollect.moves import store
-from recollect.moves.connections import Cells
+from recollect.moves.connections import CellConnections
 from recollect.moves.model import Cell, MoveOptions
 from recollect.platform.migrate import migrate
 from recollect.settings import Settings
@@ -36,22 +36,22 @@ class TwoCells:
 
     async def move(self, slug: str, to: str = AWAY, **options: Any) -> None:
         """Move a tenant."""
-        async with Cells.reaching(self.known, self.settings) as cells:
+        async with CellConnections.reaching(self.known, self.settings) as cells:
             await moves.move_tenant(cells, slug, to, MoveOptions(**options), self.told.append)
 
     async def go_on(self, slug: str, **options: Any) -> None:
         """Continue a move."""
-        async with Cells.reaching(self.known, self.settings) as cells:
+        async with CellConnections.reaching(self.known, self.settings) as cells:
             await moves.continue_move(cells, slug, MoveOptions(**options), self.told.append)
 
     async def undo(self, slug: str) -> None:
         """Undo a move."""
-        async with Cells.reaching(self.known, self.settings) as cells:
+        async with CellConnections.reaching(self.known, self.settings) as cells:
             await moves.undo_move(cells, slug, MoveOptions(), self.told.append)
 
     async def step(self, slug: str) -> str | None:
         """Which step was noted last; None where no move is under way."""
-        async with Cells.reaching(self.known, self.settings) as cells:
+        async with CellConnections.reaching(self.known, self.settings) as cells:
             return {move.slug: move.step for move in await moves.list_moves(cells)}.get(slug)
 
     @asynccontextmanager

@@ -15,7 +15,7 @@ Tell = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Cells:
+class CellConnections:
     """The cells of a deployment by name, and the connections to those that were asked for."""
 
     known: Mapping[str, Cell]
@@ -25,7 +25,7 @@ class Cells:
 
     @classmethod
     @asynccontextmanager
-    async def reaching(cls, known: Mapping[str, Cell], settings: Settings) -> AsyncIterator["Cells"]:
+    async def reaching(cls, known: Mapping[str, Cell], settings: Settings) -> AsyncIterator["CellConnections"]:
         """Connections for the length of one command; they are closed at its end."""
         # To copy, to compare and to erase takes as long as it takes; how long writes may be held is a bound of its own.
         patient = settings.model_copy(update={"statement_timeout_seconds": 0.0})
@@ -46,9 +46,9 @@ class Cells:
             self._open[name] = await self._stack.enter_async_context(connecting)
         return self._open[name]
 
-    async def ends_of(self, move: Move, options: MoveOptions, tell: Tell) -> "Ends":
+    async def context_of(self, move: Move, options: MoveOptions, tell: Tell) -> "MoveContext":
         """What a move works on; raises NotFound, Unavailable."""
-        return Ends(
+        return MoveContext(
             move,
             await self.to(HOME),
             await self.to(move.source),
@@ -60,7 +60,7 @@ class Cells:
 
 
 @dataclass(frozen=True, slots=True)
-class Ends:
+class MoveContext:
     """A move, and what it works on: the home cell, the one that the tenant leaves, and the one where it arrives."""
 
     move: Move

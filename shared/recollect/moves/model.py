@@ -37,7 +37,7 @@ class Step(StrEnum):
     UNDO = "undo"
 
 
-class Place(StrEnum):
+class TenantPlace(StrEnum):
     """What a cell says of a tenant of which it has rows."""
 
     HERE = "here"
@@ -108,7 +108,7 @@ class Log:
 
 
 @dataclass(frozen=True, slots=True)
-class Server:
+class ServerCapabilities:
     """What a server says of itself, as far as a move needs it."""
 
     wal_level: str
@@ -122,7 +122,7 @@ class Server:
     migrations: list[str]
 
 
-def lacking(move: Move, source: Server, target: Server) -> list[str]:
+def lacking(move: Move, source: ServerCapabilities, target: ServerCapabilities) -> list[str]:
     """What keeps these servers from doing this move; [] where nothing does."""
     needs = [
         (source.wal_level == "logical", f"wal_level of {move.source} is {source.wal_level}, not logical"),
@@ -182,10 +182,9 @@ def stop_subscription(tenant_id: UUID) -> Query:
 
 
 def drop_subscription(tenant_id: UUID) -> tuple[Query, ...]:
-    """The DDL that forgets a subscription, whether or not the source can be reached: the slot goes by itself."""
+    """The DDL that forgets a subscription that was stopped. Its slot stays in the source, and is dropped there."""
     name = name_of(tenant_id)
     return (
-        stop_subscription(tenant_id),
         Query(f"ALTER SUBSCRIPTION {name} SET (slot_name = NONE)"),
         Query(f"DROP SUBSCRIPTION {name}"),
     )

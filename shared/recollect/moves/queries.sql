@@ -180,7 +180,8 @@ SELECT EXISTS (
 
 -- name: count_workers
 -- How many processes of the target copy or follow, and the subscription's number.
-SELECT s.oid::bigint AS number, (SELECT count(*) FROM pg_stat_subscription w WHERE w.subid = s.oid AND w.pid IS NOT NULL) AS workers
+SELECT s.oid::bigint AS number,
+    (SELECT count(*) FROM pg_stat_subscription w WHERE w.subid = s.oid AND w.pid IS NOT NULL) AS workers
 FROM pg_subscription s JOIN pg_database d ON d.oid = s.subdbid
 WHERE s.subname = :name AND d.datname = current_database();
 

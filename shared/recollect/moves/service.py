@@ -13,14 +13,14 @@ from recollect.accounts.operator_log import service as operator_log
 from recollect.accounts.operator_log.model import OperatorAction
 from recollect.errors import Conflict, ErrorCode, NotFound, Unavailable
 from recollect.moves import copying, store
-from recollect.moves.connections import Cells, Ends, Tell
-from recollect.moves.model import Move, MoveOptions, Place, Step, differences
+from recollect.moves.connections import CellConnections, MoveContext, Tell
+from recollect.moves.model import Move, MoveOptions, Step, TenantPlace, differences
 from recollect.platform.directory import service as directory
 from recollect.platform.operator_sessions import Operator
 from recollect.settings.cells import HOME
 
 
-async def move_tenant(cells: Cells, slug: str, target: str, options: MoveOptions, tell: Tell) -> None:
+async def move_tenant(cells: CellConnections, slug: str, target: str, options: MoveOptions, tell: Tell) -> None:
     """Move a tenant to another cell. Raises NotFound, Conflict, Unavailable; then it can be continued, or undone."""
     home = await _locked(cells, slug)
     if await store.find_move(home, slug) is not None:
@@ -38,158 +38,164 @@ async def move_tenant(cells: Cells, slug: str, target: str, options: MoveOptions
     async with home.transaction():
         move = await store.insert_move(home, tenant_id, slug, source=source, target=target)
         assert move is not None
-        ends = await cells.ends_of(move, options, tell)
-        await copying.require_ready(ends)
-        await _log(ends, OperatorAction.TENANT_MOVE_BEGUN)
-    await _go_on(ends)
+        context = await cells.context_of(move, options, tell)
+        await copying.require_ready(context)
+        await _log(context, OperatorAction.TENANT_MOVE_BEGUN)
+    await _go_on(context)
 
 
-async def continue_move(cells: Cells, slug: str, options: MoveOptions, tell: Tell) -> None:
+async def continue_move(cells: CellConnections, slug: str, options: MoveOptions, tell: Tell) -> None:
     """Go on with a move from the step that was noted last. Raises as `move_tenant`."""
     move = await _interrupted(cells, slug)
     if move.step == Step.UNDO:
         raise Conflict("This move is being undone. Say so again, to end that.", code=ErrorCode.TENANT_MOVING)
-    await _go_on(await cells.ends_of(move, options, tell))
+    await _go_on(await cells.context_of(move, options, tell))
 
 
-async def undo_move(cells: Cells, slug: str, options: MoveOptions, tell: Tell) -> None:
+async def undo_move(cells: CellConnections, slug: str, options: MoveOptions, tell: Tell) -> None:
     """Leave a tenant where it is: nothing of the move is left. Raises NotFound, Conflict once it has switched."""
-    ends = await cells.ends_of(await _interrupted(cells, slug), options, tell)
-    move = ends.move
-    stays = await store.set_place(ends.source, move.id, Place.HERE, (Place.HERE, Place.LEAVING))
-    if not stays and not await _is_erased(ends):
+    context = await cells.context_of(await _interrupted(cells, slug), options, tell)
+    move = context.move
+    stays = await store.set_place(context.source, move.id, TenantPlace.HERE, (TenantPlace.HERE, TenantPlace.LEAVING))
+    if not stays and not await _is_erased(context):
         raise Conflict(
             f"{slug!r} has left {move.source}: continue the move, and move it back then.", code=ErrorCode.TENANT_MOVING
         )
-    await store.record_step(ends.home, move.id, Step.UNDO)
-    await copying.stop_copying(ends)
-    await copying.erase_rows(ends, ends.target, move.target)
-    await _forget_people(ends.target, move.target)
-    await store.unmark_moving(ends.source, move.id)
-    async with ends.home.transaction():
-        await store.delete_move(ends.home, move.id)
-        await _log(ends, OperatorAction.TENANT_MOVE_UNDONE)
+    await store.record_step(context.home, move.id, Step.UNDO)
+    await copying.stop_copying(context)
+    await copying.erase_rows(context, context.target, move.target)
+    await _forget_people(context.target, move.target)
+    await store.unmark_moving(context.source, move.id)
+    async with context.home.transaction():
+        await store.delete_move(context.home, move.id)
+        await _log(context, OperatorAction.TENANT_MOVE_UNDONE)
     tell(f"{slug} stays in {move.source}")
 
 
-async def list_moves(cells: Cells) -> list[Move]:
+async def list_moves(cells: CellConnections) -> list[Move]:
     """The moves that are under way, or were interrupted."""
     return await store.list_moves(await cells.to(HOME))
 
 
-async def _locked(cells: Cells, slug: str) -> Operator:
+async def _locked(cells: CellConnections, slug: str) -> Operator:
     home = await cells.to(HOME)
     if not await store.try_lock(home, slug):
         raise Conflict(f"Somebody else is moving {slug!r}.", code=ErrorCode.TENANT_MOVING)
     return home
 
 
-async def _is_erased(ends: Ends) -> bool:
+async def _is_erased(context: MoveContext) -> bool:
     """Whether the tenant is nobody's any more: it was deleted while its rows were copied, and erased."""
-    places = [await store.find_place(cell, ends.move.id) for cell in (ends.source, ends.target)]
-    return places[0] is None and places[1] in (None, Place.ARRIVING)
+    places = [await store.find_place(cell, context.move.id) for cell in (context.source, context.target)]
+    return places[0] is None and places[1] in (None, TenantPlace.ARRIVING)
 
 
-async def _interrupted(cells: Cells, slug: str) -> Move:
+async def _interrupted(cells: CellConnections, slug: str) -> Move:
     move = await store.find_move(await _locked(cells, slug), slug)
     if move is None:
         raise NotFound(f"{slug!r} is not being moved.")
     return move
 
 
-async def _go_on(ends: Ends) -> None:
+async def _go_on(context: MoveContext) -> None:
     """Do what is left of a move."""
-    step = Step(ends.move.step)
+    step = Step(context.move.step)
     if step is Step.PREPARE:
-        await copying.begin_copying(ends)
-        await store.record_step(ends.home, ends.move.id, Step.COPY)
+        await copying.begin_copying(context)
+        await store.record_step(context.home, context.move.id, Step.COPY)
     if step in (Step.PREPARE, Step.COPY):
-        await copying.wait_until_copied(ends)
+        await copying.wait_until_copied(context)
     if step not in (Step.SWITCH, Step.CLEAN):
-        await _hold_and_check(ends)
-        await store.record_step(ends.home, ends.move.id, Step.SWITCH)
+        await _hold_and_check(context)
+        await store.record_step(context.home, context.move.id, Step.SWITCH)
     if step is not Step.CLEAN:
-        await _switch(ends)
-        await store.record_step(ends.home, ends.move.id, Step.CLEAN)
-    await _clean(ends)
+        await _switch(context)
+        await store.record_step(context.home, context.move.id, Step.CLEAN)
+    await _clean(context)
 
 
-async def _hold_and_check(ends: Ends) -> None:
+async def _hold_and_check(context: MoveContext) -> None:
     """Refuse the tenant's writes until the target has all of them; where that takes too long, let them go on."""
     try:
-        async with asyncio.timeout(ends.options.hold.total_seconds()):
-            await store.record_step(ends.home, ends.move.id, Step.HOLD)
-            at = await _hold(ends)
-            await copying.wait_until_equal(ends, at)
-            await store.record_step(ends.home, ends.move.id, Step.CHECK)
-            await _check(ends)
+        async with asyncio.timeout(context.options.hold.total_seconds()):
+            await store.record_step(context.home, context.move.id, Step.HOLD)
+            at = await _hold(context)
+            await copying.wait_until_equal(context, at)
+            await store.record_step(context.home, context.move.id, Step.CHECK)
+            await _check(context)
     except BaseException as error:
         with anyio.CancelScope(shield=True):
-            await store.set_place(ends.source, ends.move.id, Place.HERE, (Place.HERE, Place.LEAVING))
-            await store.record_step(ends.home, ends.move.id, Step.COPY)
+            await store.set_place(
+                context.source, context.move.id, TenantPlace.HERE, (TenantPlace.HERE, TenantPlace.LEAVING)
+            )
+            await store.record_step(context.home, context.move.id, Step.COPY)
         if isinstance(error, TimeoutError):
             raise Unavailable(
-                f"{ends.move.target} did not get there within {ends.options.hold.total_seconds():.0f} s: writes go on. "
-                "Continue when there is less to do, or hold them for longer."
+                f"{context.move.target} did not get there within {context.options.hold.total_seconds():.0f} s: "
+                "writes go on. Continue when there is less to do, or hold them for longer."
             ) from error
         raise
 
 
-async def _hold(ends: Ends) -> str:
+async def _hold(context: MoveContext) -> str:
     """Refuse writes from now on; where in the source's log the last one is. Raises Conflict."""
-    async with ends.source.transaction():
-        await store.lock_writes(ends.source, ends.move.id)
-        found = await store.find_tenant(ends.source, ends.move.slug)
+    async with context.source.transaction():
+        await store.lock_writes(context.source, context.move.id)
+        found = await store.find_tenant(context.source, context.move.slug)
         if found is None or found[2]:
             raise Conflict("This tenant was deleted. Undo the move.", code=ErrorCode.TENANT_DELETED)
-        if not await store.set_place(ends.source, ends.move.id, Place.LEAVING, (Place.HERE, Place.LEAVING)):
-            raise Conflict(f"{ends.move.source} does not serve this tenant.", code=ErrorCode.TENANT_MOVING)
-    ends.tell("writes are held")
-    return await store.mark_log(ends.source)
+        if not await store.set_place(
+            context.source, context.move.id, TenantPlace.LEAVING, (TenantPlace.HERE, TenantPlace.LEAVING)
+        ):
+            raise Conflict(f"{context.move.source} does not serve this tenant.", code=ErrorCode.TENANT_MOVING)
+    context.tell("writes are held")
+    return await store.mark_log(context.source)
 
 
-async def _check(ends: Ends) -> None:
+async def _check(context: MoveContext) -> None:
     """Raise Conflict unless both cells have the same rows; what is not replicated is copied before."""
-    await copying.put_tenant(ends)
-    await copying.put_people(ends)
+    await copying.put_tenant(context)
+    await copying.put_people(context)
     source, target = await asyncio.gather(
-        store.digest_of_tenant(ends.source, ends.move.id), store.digest_of_tenant(ends.target, ends.move.id)
+        store.digest_of_tenant(context.source, context.move.id), store.digest_of_tenant(context.target, context.move.id)
     )
     if found := differences(source, target):
         raise Conflict(
-            f"{ends.move.source} and {ends.move.target} differ in {', '.join(found)}. Undo the move.",
+            f"{context.move.source} and {context.move.target} differ in {', '.join(found)}. Undo the move.",
             code=ErrorCode.TENANT_MOVING,
         )
-    ends.tell(f"{sum(each.total for each in source)} rows of {len(source)} tables are equal")
+    context.tell(f"{sum(each.total for each in source)} rows of {len(source)} tables are equal")
 
 
-async def _switch(ends: Ends) -> None:
+async def _switch(context: MoveContext) -> None:
     """Have the source serve the tenant no longer, then the target serve it, then the directory say so."""
-    move = ends.move
-    if not await store.set_place(ends.source, move.id, Place.DEPARTED, (Place.LEAVING, Place.DEPARTED)):
+    move = context.move
+    if not await store.set_place(
+        context.source, move.id, TenantPlace.DEPARTED, (TenantPlace.LEAVING, TenantPlace.DEPARTED)
+    ):
         raise Conflict(
             f"{move.slug!r} is not about to leave {move.source}. Undo the move.", code=ErrorCode.TENANT_MOVING
         )
-    if await store.find_subscription(ends.target, move.id):
-        await store.stop_following(ends.target, move.id)
-    if not await store.set_place(ends.target, move.id, Place.HERE, (Place.ARRIVING, Place.HERE)):
+    if await store.find_subscription(context.target, move.id):
+        await store.stop_following(context.target, move.id)
+    if not await store.set_place(context.target, move.id, TenantPlace.HERE, (TenantPlace.ARRIVING, TenantPlace.HERE)):
         raise Conflict(f"{move.target} does not know {move.slug!r}.", code=ErrorCode.TENANT_NOT_FOUND)
-    async with ends.home.transaction():
-        if await store.set_cell(ends.home, move.id, move.slug, move.target):
-            await _log(ends, OperatorAction.TENANT_MOVED)
-    ends.tell(f"{move.slug} is in {move.target}")
+    async with context.home.transaction():
+        if await store.set_cell(context.home, move.id, move.slug, move.target):
+            await _log(context, OperatorAction.TENANT_MOVED)
+    context.tell(f"{move.slug} is in {move.target}")
 
 
-async def _clean(ends: Ends) -> None:
+async def _clean(context: MoveContext) -> None:
     """Take away what the move needed, and the source's rows, unless they are to be kept for now."""
-    await copying.stop_copying(ends)
-    if ends.options.keep_source:
-        ends.tell(f"the rows in {ends.move.source} are kept: continue the move to erase them")
+    await copying.stop_copying(context)
+    if context.options.keep_source:
+        context.tell(f"the rows in {context.move.source} are kept: continue the move to erase them")
         return
-    await copying.erase_rows(ends, ends.source, ends.move.source)
-    await _forget_people(ends.source, ends.move.source)
-    await store.unmark_moving(ends.target, ends.move.id)
-    await store.delete_move(ends.home, ends.move.id)
+    await copying.erase_rows(context, context.source, context.move.source)
+    await _forget_people(context.source, context.move.source)
+    await store.unmark_moving(context.target, context.move.id)
+    await store.delete_move(context.home, context.move.id)
 
 
 async def _forget_people(cell: Operator, name: str) -> None:
@@ -197,6 +203,6 @@ async def _forget_people(cell: Operator, name: str) -> None:
         await store.delete_people(cell)
 
 
-async def _log(ends: Ends, action: OperatorAction) -> None:
-    told = {"source": ends.move.source, "target": ends.move.target}
-    await operator_log.record(ends.home, action, named("tenant", ends.move.slug), **told)
+async def _log(context: MoveContext, action: OperatorAction) -> None:
+    told = {"source": context.move.source, "target": context.move.target}
+    await operator_log.record(context.home, action, named("tenant", context.move.slug), **told)

@@ -11,9 +11,9 @@ from recollect.moves.model import (
     Copying,
     Log,
     Move,
-    Place,
-    Server,
+    ServerCapabilities,
     Step,
+    TenantPlace,
     create_publication,
     create_subscription,
     drop_publication,
@@ -65,16 +65,16 @@ async def set_cell(home: Operator, tenant_id: UUID, slug: str, cell: str) -> boo
     return await home.fetchval(queries.set_cell, id=tenant_id, slug=slug, cell=cell) is not None
 
 
-async def find_tenant(cell: Operator, slug: str) -> tuple[UUID, Place, bool] | None:
+async def find_tenant(cell: Operator, slug: str) -> tuple[UUID, TenantPlace, bool] | None:
     """A tenant's id, its place, and whether it is deleted; None where this cell does not know it."""
     row = await cell.fetchrow(queries.find_tenant, slug=slug)
-    return (row["id"], Place(row["place"]), row["deleted"]) if row else None
+    return (row["id"], TenantPlace(row["place"]), row["deleted"]) if row else None
 
 
-async def find_place(cell: Operator, tenant_id: UUID) -> Place | None:
+async def find_place(cell: Operator, tenant_id: UUID) -> TenantPlace | None:
     """What a cell says of a tenant; None where it does not know it."""
     place: str | None = await cell.fetchval(queries.find_place, id=tenant_id)
-    return None if place is None else Place(place)
+    return None if place is None else TenantPlace(place)
 
 
 async def lock_writes(cell: Operator, tenant_id: UUID) -> None:
@@ -82,7 +82,7 @@ async def lock_writes(cell: Operator, tenant_id: UUID) -> None:
     await cell.execute(queries.lock_writes, id=tenant_id)
 
 
-async def set_place(cell: Operator, tenant_id: UUID, place: Place, among: Sequence[Place]) -> bool:
+async def set_place(cell: Operator, tenant_id: UUID, place: TenantPlace, among: Sequence[TenantPlace]) -> bool:
     """Say something else of a tenant; False where the cell says none of `among` of it."""
     return await cell.fetchval(queries.set_place, id=tenant_id, place=place, among=list(among)) is not None
 
@@ -154,11 +154,11 @@ async def delete_people(cell: Operator) -> None:
     await cell.execute(queries.delete_people)
 
 
-async def describe_server(cell: Operator) -> Server:
+async def describe_server(cell: Operator) -> ServerCapabilities:
     """What a move needs to know of a server."""
     row = await cell.fetchrow(queries.describe_server)
     assert row is not None
-    return Server(**row)
+    return ServerCapabilities(**row)
 
 
 async def tables_of_tenants(cell: Operator) -> list[str]:

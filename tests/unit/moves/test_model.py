@@ -10,7 +10,7 @@ import pytest
 from recollect.moves.model import (
     Contents,
     Move,
-    Server,
+    ServerCapabilities,
     create_publication,
     create_subscription,
     differences,
@@ -21,7 +21,7 @@ from recollect.moves.model import (
 TENANT = UUID("01a2088c-7f2c-707d-8055-f4df1c7adf6c")
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 MOVE = Move(TENANT, "acme", "home", "b", "prepare", NOW, NOW)
-ABLE = Server("logical", 10, 10, 4, True, True, True, True, ["0001", "0002"])
+ABLE = ServerCapabilities("logical", 10, 10, 4, True, True, True, True, ["0001", "0002"])
 
 
 def test_able_servers_lack_nothing() -> None:
@@ -44,7 +44,7 @@ def test_able_servers_lack_nothing() -> None:
         (ABLE, replace(ABLE, migrations=["0001"]), "home and b are not of one version"),
     ],
 )
-def test_what_a_server_lacks_is_told(source: Server, target: Server, told: str) -> None:
+def test_what_a_server_lacks_is_told(source: ServerCapabilities, target: ServerCapabilities, told: str) -> None:
     assert lacking(MOVE, source, target) == [told]
 
 

@@ -5,7 +5,7 @@ from uuid import UUID
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class DirectoryEntry:
     """A tenant in the directory, and its cell. `is_new`: within the last minute, so that it may be about to be made."""
 
     id: UUID

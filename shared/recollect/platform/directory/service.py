@@ -4,7 +4,7 @@ from uuid import UUID
 
 from recollect.errors import Conflict, ErrorCode
 from recollect.platform.directory import store
-from recollect.platform.directory.model import CellSize, Entry
+from recollect.platform.directory.model import CellSize, DirectoryEntry
 from recollect.platform.migrate import migrations
 from recollect.platform.operator_sessions import Operator
 from recollect.settings.cells import HOME
@@ -16,7 +16,7 @@ async def find_cell(home: Operator, *, slug: str | None = None, tenant_id: UUID 
     return HOME if entry is None else entry.cell
 
 
-async def find_settled(home: Operator, slug: str) -> Entry | None:
+async def find_settled(home: Operator, slug: str) -> DirectoryEntry | None:
     """What the directory says of a slug, unless that may be about to be made."""
     entry = await store.find_entry(home, slug=slug)
     return None if entry is None or entry.is_new else entry

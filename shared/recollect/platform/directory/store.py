@@ -2,17 +2,19 @@
 
 from uuid import UUID
 
-from recollect.platform.directory.model import CellSize, Entry
+from recollect.platform.directory.model import CellSize, DirectoryEntry
 from recollect.platform.operator_sessions import Operator
 from recollect.platform.sql import Queries
 
 queries = Queries(__package__)
 
 
-async def find_entry(operator: Operator, *, slug: str | None = None, tenant_id: UUID | None = None) -> Entry | None:
+async def find_entry(
+    operator: Operator, *, slug: str | None = None, tenant_id: UUID | None = None
+) -> DirectoryEntry | None:
     """What the directory says of a tenant, by its slug or its id; None where it does not name it."""
     row = await operator.fetchrow(queries.find_entry, slug=slug, id=tenant_id)
-    return Entry(**row) if row else None
+    return DirectoryEntry(**row) if row else None
 
 
 async def claim_slug(operator: Operator, tenant_id: UUID, slug: str, cell: str) -> bool:
