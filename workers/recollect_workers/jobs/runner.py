@@ -10,6 +10,7 @@ import asyncio
 import time
 from contextlib import AsyncExitStack
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from uuid import UUID
 
 import structlog
@@ -40,11 +41,10 @@ from recollect.jobs.model import (
 from recollect.platform.metrics import record_job, record_job_step
 from recollect.platform.telemetry import continued_span, step_span
 from recollect_workers.context import PreparedKind, WorkerContext
+from recollect_workers.turns import Turns, take_turns
 
 TURN_SECONDS = 5.0
 """How long a job runs before others have their turn. Its current step is finished first."""
-
-Turns = set[asyncio.Task[None]]
 
 log = structlog.get_logger(__name__)
 
@@ -54,36 +54,20 @@ async def sweep(context: WorkerContext) -> None:
 
     A worker runs one sweep at a time, which bounds the number of concurrent turns.
     """
-    under_way: Turns = set()
-    try:
-        while not context.stopping.is_set():
-            context.jobs_due.clear()
-            if await _start_round(context, under_way):
-                continue
-            if not under_way:
-                return
-            await _wait_for_change(context, under_way)
-    except asyncio.CancelledError:
-        for turn in under_way:
-            turn.cancel()
-        raise
-    finally:
-        await asyncio.gather(*under_way, return_exceptions=True)
+    turns = Turns(context.settings.max_jobs)
+    await take_turns(turns, partial(_start_round, context, turns), due=context.jobs_due, stopping=context.stopping)
 
 
-async def _start_round(context: WorkerContext, under_way: Turns) -> bool:
+async def _start_round(context: WorkerContext, turns: Turns) -> bool:
     """Begin a turn for each tenant that has a due job; True if there was any."""
     started = False
     for tenant_id in await leases.tenants_with_due(context.database):
-        while len(under_way) >= context.settings.max_jobs:
-            await asyncio.wait(under_way, return_when=asyncio.FIRST_COMPLETED)
+        await turns.wait_for_room()
         if context.stopping.is_set():
             break
         job = await _attempt_claim(context, tenant_id)
         if job is not None:
-            turn = asyncio.create_task(take_turn(context, tenant_id, job))
-            under_way.add(turn)
-            turn.add_done_callback(under_way.discard)
+            turns.begin(tenant_id, take_turn(context, tenant_id, job))
             started = True
     return started
 
@@ -100,16 +84,6 @@ async def _attempt_claim(context: WorkerContext, tenant_id: UUID) -> Job | None:
     except Exception:
         log.exception("no job claimed, will be tried again", tenant=str(tenant_id))
     return None
-
-
-async def _wait_for_change(context: WorkerContext, under_way: Turns) -> None:
-    """Wait until a turn ends, a wake-up comes or the worker is to stop."""
-    signals = [asyncio.create_task(event.wait()) for event in (context.jobs_due, context.stopping)]
-    try:
-        await asyncio.wait({*under_way, *signals}, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        for signal in signals:
-            signal.cancel()
 
 
 async def take_turn(context: WorkerContext, tenant_id: UUID, job: Job) -> None:

@@ -8,6 +8,7 @@ leaves a delivery that is sent again when its lease ends, under the same id.
 
 import asyncio
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from uuid import UUID
 
 import structlog
@@ -21,14 +22,13 @@ from recollect.webhooks.endpoints.service import cipher_of
 from recollect.webhooks.events import service as events
 from recollect_workers.attempts import Attempt
 from recollect_workers.context import WorkerContext
+from recollect_workers.turns import Turns, take_turns
 
 MAX_STEPS = 100
 """Steps of one tenant in one round, at most: what is left waits for the next."""
 
 RECORDING = timedelta(seconds=60)
 """How long a lease lasts beyond the longest request: for recording how it went."""
-
-Turns = dict[UUID, asyncio.Task[None]]
 
 log = structlog.get_logger(__name__)
 
@@ -51,21 +51,8 @@ async def send(context: WorkerContext) -> None:
 
     A worker runs one such sweep at a time, which bounds the number of requests.
     """
-    under_way: Turns = {}
-    try:
-        while not context.stopping.is_set():
-            context.webhooks_due.clear()
-            if await _start_round(context, under_way):
-                continue
-            if not under_way:
-                return
-            await _wait_for_change(context, under_way)
-    except asyncio.CancelledError:
-        for turn in under_way.values():
-            turn.cancel()
-        raise
-    finally:
-        await asyncio.gather(*under_way.values(), return_exceptions=True)
+    turns = Turns(context.settings.webhook_tenants_at_once)
+    await take_turns(turns, partial(_start_round, context, turns), due=context.webhooks_due, stopping=context.stopping)
 
 
 async def forget(context: WorkerContext) -> None:
@@ -83,33 +70,20 @@ async def _forget(context: WorkerContext, tenant_id: UUID, kept: timedelta) -> N
                 return
 
 
-async def _start_round(context: WorkerContext, under_way: Turns) -> bool:
+async def _start_round(context: WorkerContext, turns: Turns) -> bool:
     """Begin a turn for each tenant that has something due and no turn; True if there was any."""
     started = False
     for tenant_id in await deliveries.tenants_with_due(context.database):
-        while len(under_way) >= context.settings.webhook_tenants_at_once:
-            await asyncio.wait(under_way.values(), return_when=asyncio.FIRST_COMPLETED)
+        await turns.wait_for_room()
         if context.stopping.is_set():
             break
-        if tenant_id in under_way:
+        if turns.has(tenant_id):
             continue
         messages = await _claim(context, tenant_id)
         if messages:
-            turn = asyncio.create_task(_take_turn(context, tenant_id, messages))
-            under_way[tenant_id] = turn
-            turn.add_done_callback(lambda _, ended=tenant_id: under_way.pop(ended))  # type: ignore[misc]
+            turns.begin(tenant_id, _take_turn(context, tenant_id, messages))
             started = True
     return started
-
-
-async def _wait_for_change(context: WorkerContext, under_way: Turns) -> None:
-    """Return when a turn has ended, something may be due, or the worker is to stop."""
-    signals = [asyncio.create_task(event.wait()) for event in (context.stopping, context.webhooks_due)]
-    try:
-        await asyncio.wait({*under_way.values(), *signals}, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        for signal in signals:
-            signal.cancel()
 
 
 async def _claim(context: WorkerContext, tenant_id: UUID) -> list[Message]:
