@@ -29,13 +29,14 @@ from recollect.graph.hierarchy import service as hierarchy
 from recollect.graph.hierarchy.model import PageRequest
 from recollect.graph.lineages import service as lineages
 from recollect.graph.lineages.model import VersionFilter
+from recollect.graph.nodes.model import NewFact
 from recollect.graph.passages import reembedding
 from recollect.graph.passages import service as passages
 from recollect.graph.passages.model import FailedPassage
 from recollect.graph.relations import service as relations
 from recollect.graph.relations.model import RelationFilter
 from recollect.graph.traversal import service as traversal
-from recollect.memory import reading
+from recollect.memory import links, reading, writing
 from recollect.memory.model import NewMemory
 from recollect.platform.migrate import migrate
 from recollect.platform.operator_sessions import Operator
@@ -98,6 +99,9 @@ PER_EMBEDDED = 1_500
 
 PER_COMPACTED = 2_000
 """What is taken away at once is compared with the entities that it was taken from, two thousand at most."""
+
+PER_LINKED = 2_000
+"""A tenth as many facts are each compared with every vector, of up to eight thousand: so small a graph has no index."""
 
 STATES = ("none", "unread", "others", "own")
 """What there are statistics of: nothing, in tables that are empty, or hold five thousand passages of ten tenants; forty
@@ -329,7 +333,9 @@ class Calls:
                 *(NewMemory(f"fact {n} of {NAMES[n]}", thread="talk") for n in range(20))
             ),
             "remember about": lambda: agent.remember(*(NewMemory(f"It is {n}", about=(NAMES[n],)) for n in range(20))),
+            "create facts": self.create_facts,
             "embed": agent.embed,
+            "link facts": self.link_facts,
             "count words again": self.count_again,
         }
 
@@ -341,6 +347,7 @@ class Calls:
             "open": lambda: agent.open(*NAMES),
             "search": lambda: agent.found("tea"),
             "recall": lambda: agent.recall("Who likes tea 7?"),
+            "find the similar": self.find_similar,
             "search relations": lambda: asking(find, any_relation, offset=0, limit=BATCH),
             "find a path": lambda: asking(found_path, NAMES[7], NAMES[8]),
             "extract": lambda: asking(traversal.extract_subgraph, NAMES[:1], depth=1, max_nodes=BATCH),
@@ -365,7 +372,7 @@ class Calls:
             "match past labels": lambda: asking(search.match_labels, LabelQuery(("tag", "tea"), 0.5)),
             "recall the past": lambda: self.recall_the_past(RecallFilter()),
             "recall the past of few": lambda: self.recall_the_past(RecallFilter(about=tuple(NAMES[:3]))),
-            "find the similar of the past": self.find_past_similar,
+            "find the similar of the past": lambda: self.find_similar(str(PAST)),
             "search past relations": lambda: asking(relations.find_relations, RelationFilter(), offset=0, limit=BATCH),
             "find a past path": lambda: asking(found_path, NAMES[7], NAMES[8]),
             "extract the past": lambda: asking(traversal.extract_subgraph, NAMES[:1], depth=1, max_nodes=BATCH),
@@ -409,12 +416,12 @@ class Calls:
         questions = await asked("Who likes tea 7?")
         await self.asking(recall.recall, questions, only, limit=10, token_budget=1_500, as_of=str(PAST))
 
-    async def find_past_similar(self) -> None:
+    async def find_similar(self, as_of: str | None = None) -> None:
         fact = await self.work.owner.fetchval(
             "SELECT id FROM nodes WHERE tenant_id = $1 AND name IS NULL ORDER BY id LIMIT 1",
             self.work.agent.caller.tenant_id,
         )
-        await self.asking(recall.find_similar, fact, min_score=0.5, limit=10, as_of=str(PAST))
+        await self.asking(recall.find_similar, fact, min_score=0.5, limit=10, as_of=as_of)
 
     async def trying(self, use_case: Callable[..., Awaitable[object]], *arguments: object, **named: object) -> None:
         async with self.work.agent.db.transaction(self.work.agent.caller, read_only=True) as tx:
@@ -423,6 +430,15 @@ class Calls:
     async def writing(self, use_case: Callable[..., Awaitable[object]], *arguments: object) -> None:
         async with self.work.agent.db.transaction(self.work.agent.caller) as tx:
             await use_case(tx, *arguments)
+
+    async def create_facts(self) -> None:
+        async with self.work.agent.writing() as (tx, revision):
+            for number in range(FEW):
+                await writing.create_fact(tx, revision, NewFact(f"likes tea {number}, too"), threshold=0.5)
+
+    async def link_facts(self) -> None:
+        async with self.work.agent.writing() as (tx, revision):
+            assert await links.link_similar(tx, revision, limit=FEW) == FEW
 
     async def export(self) -> None:
         async with self.work.agent.db.transaction(self.work.agent.caller, read_only=True) as tx:
@@ -465,5 +481,6 @@ async def test_nothing_is_compared_with_everything(work: Work) -> None:
         found |= {f"{name}: {query}": rows / BATCH for query, rows in work.watch.rows.items()}
     much = {name: per_item for name, per_item in found.items() if per_item > PER_ITEM}
     assert much.pop("embed: passages.settle") <= PER_EMBEDDED
+    assert much.pop("link facts: recall.find_similar_entities") <= PER_LINKED
     assert much.pop("compact: compaction.compact_observations", 0) <= PER_COMPACTED
     assert much == {}

@@ -304,12 +304,26 @@ ORDER BY i.place, c.score DESC;
 -- name: find_similar
 -- Active facts that mean nearly the same as a node, nearest first, at most :limit: by the nearest of the passages that one
 -- model embedded, each by itself. Sought by the vectors that neighbours share in, in their order: the :candidates
--- nearest. :min_score: the least cosine.
+-- nearest. :min_score: the least cosine. Each row is looked up by its id, whatever the planner knows.
 WITH own AS (
-    SELECT p.id, s.embedding, s.model AS embedding_model, v.embedding AS own_embedding FROM search_passages p
-    JOIN searched_vectors s ON s.tenant_id = :tenant_id AND s.passage_id = p.id
-    JOIN passage_vectors v ON v.tenant_id = :tenant_id AND v.passage_id = p.id AND v.model = s.model
-    WHERE p.tenant_id = :tenant_id AND p.graph_id = :graph_id AND p.node_id = :node_id AND p.removed_revision IS NULL
+    SELECT s.embedding, s.model AS embedding_model, w.embedding AS own_embedding
+    FROM (
+        SELECT id FROM search_passages
+        WHERE tenant_id = :tenant_id AND node_id = :node_id AND graph_id = :graph_id AND removed_revision IS NULL
+        ORDER BY node_id
+        OFFSET 0
+    ) AS p
+    CROSS JOIN LATERAL (
+        SELECT embedding, model FROM searched_vectors
+        WHERE tenant_id = :tenant_id AND passage_id BETWEEN p.id AND p.id
+        ORDER BY passage_id
+        OFFSET 0
+    ) AS s
+    CROSS JOIN LATERAL (
+        SELECT embedding FROM passage_vectors
+        WHERE tenant_id = :tenant_id AND passage_id BETWEEN p.id AND p.id AND model = s.model
+        ORDER BY passage_id LIMIT 1
+    ) AS w
 ), near AS (
     SELECT n.node_id, max(nullif(1 - (v.embedding <=> o.own_embedding), 'NaN')) AS score
     FROM own o
@@ -330,14 +344,23 @@ WITH own AS (
         ORDER BY s.distance
         LIMIT :candidates
     ) AS n
-    JOIN passage_vectors v ON v.tenant_id = :tenant_id AND v.passage_id = n.id AND v.model = o.embedding_model
+    CROSS JOIN LATERAL (
+        SELECT embedding FROM passage_vectors
+        WHERE tenant_id = :tenant_id AND passage_id BETWEEN n.id AND n.id AND model = o.embedding_model
+        ORDER BY passage_id LIMIT 1
+    ) AS v
     GROUP BY n.node_id
 )
 SELECT n.id, near.score
 FROM near
-JOIN nodes n ON n.tenant_id = :tenant_id AND n.id = near.node_id
-WHERE near.score >= :min_score AND n.name IS NULL AND n.removed_revision IS NULL AND n.status = 'active'
-    AND (n.expires_at IS NULL OR n.expires_at > statement_timestamp())
+CROSS JOIN LATERAL (
+    SELECT id FROM nodes
+    WHERE tenant_id = :tenant_id AND id BETWEEN near.node_id AND near.node_id
+        AND name IS NULL AND removed_revision IS NULL AND status = 'active'
+        AND (expires_at IS NULL OR expires_at > statement_timestamp())
+    ORDER BY id LIMIT 1
+) AS n
+WHERE near.score >= :min_score
 ORDER BY near.score DESC, n.id
 LIMIT :limit;
 
@@ -377,16 +400,37 @@ LIMIT :limit;
 -- For each of these facts (:fact_ids, if it is live and active), the entities of which a passage means nearly the same,
 -- nearest first, at most :limit: by the nearest of the passages that one model embedded, each by itself. :min_scores: the
 -- least cosine of each fact. Sought by the vectors that neighbours share in, in their order: the :candidates nearest.
+-- Each row is looked up by its id, whatever the planner knows.
 SELECT i.id AS fact_id, c.id AS entity_id
 FROM unnest(:fact_ids::uuid[], :min_scores::double precision[]) WITH ORDINALITY AS i (id, least, place)
-JOIN nodes f ON f.tenant_id = :tenant_id AND f.id = i.id AND f.graph_id = :graph_id
+CROSS JOIN LATERAL (
+    SELECT FROM nodes
+    WHERE tenant_id = :tenant_id AND id BETWEEN i.id AND i.id AND graph_id = :graph_id
+        AND removed_revision IS NULL AND status = 'active' AND (expires_at IS NULL OR expires_at > statement_timestamp())
+    ORDER BY id LIMIT 1
+) AS f
 CROSS JOIN LATERAL (
     SELECT e.id, max(nullif(1 - (v.embedding <=> o.own_embedding), 'NaN')) AS score
     FROM (
-        SELECT s.embedding, s.model AS embedding_model, w.embedding AS own_embedding FROM search_passages p
-        JOIN searched_vectors s ON s.tenant_id = :tenant_id AND s.passage_id = p.id
-        JOIN passage_vectors w ON w.tenant_id = :tenant_id AND w.passage_id = p.id AND w.model = s.model
-        WHERE p.tenant_id = :tenant_id AND p.graph_id = :graph_id AND p.node_id = i.id AND p.removed_revision IS NULL
+        SELECT s.embedding, s.model AS embedding_model, w.embedding AS own_embedding
+        FROM (
+            SELECT id FROM search_passages
+            WHERE tenant_id = :tenant_id AND node_id BETWEEN i.id AND i.id AND graph_id = :graph_id
+                AND removed_revision IS NULL
+            ORDER BY node_id
+            OFFSET 0
+        ) AS p
+        CROSS JOIN LATERAL (
+            SELECT embedding, model FROM searched_vectors
+            WHERE tenant_id = :tenant_id AND passage_id BETWEEN p.id AND p.id
+            ORDER BY passage_id
+            OFFSET 0
+        ) AS s
+        CROSS JOIN LATERAL (
+            SELECT embedding FROM passage_vectors
+            WHERE tenant_id = :tenant_id AND passage_id BETWEEN p.id AND p.id AND model = s.model
+            ORDER BY passage_id LIMIT 1
+        ) AS w
     ) AS o
     CROSS JOIN LATERAL (
         SELECT k.id, k.node_id
@@ -406,17 +450,23 @@ CROSS JOIN LATERAL (
         ORDER BY s.distance
         LIMIT :candidates
     ) AS n
-    JOIN passage_vectors v ON v.tenant_id = :tenant_id AND v.passage_id = n.id AND v.model = o.embedding_model
-    JOIN nodes e ON e.tenant_id = :tenant_id AND e.id = n.node_id
-    WHERE e.name IS NOT NULL AND e.removed_revision IS NULL AND e.status = 'active'
-        AND (e.expires_at IS NULL OR e.expires_at > statement_timestamp())
+    CROSS JOIN LATERAL (
+        SELECT embedding FROM passage_vectors
+        WHERE tenant_id = :tenant_id AND passage_id BETWEEN n.id AND n.id AND model = o.embedding_model
+        ORDER BY passage_id LIMIT 1
+    ) AS v
+    CROSS JOIN LATERAL (
+        SELECT id FROM nodes
+        WHERE tenant_id = :tenant_id AND id BETWEEN n.node_id AND n.node_id
+            AND name IS NOT NULL AND removed_revision IS NULL AND status = 'active'
+            AND (expires_at IS NULL OR expires_at > statement_timestamp())
+        ORDER BY id LIMIT 1
+    ) AS e
     GROUP BY e.id
     HAVING max(nullif(1 - (v.embedding <=> o.own_embedding), 'NaN')) >= i.least
     ORDER BY score DESC, e.id
     LIMIT :limit
 ) AS c
-WHERE f.removed_revision IS NULL AND f.status = 'active'
-    AND (f.expires_at IS NULL OR f.expires_at > statement_timestamp())
 ORDER BY i.place, c.score DESC, c.id;
 
 -- name: attributes_of
