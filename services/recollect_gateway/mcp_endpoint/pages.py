@@ -30,7 +30,7 @@ def paged(
     limit: int | None,
     offset: int = 0,
     next_offset: int | None = None,
-) -> Reply | Listing:
+) -> Listing:
     """As many of these rows as fill a page, or all of them where a limit was given.
 
     `reply` makes an answer of some rows and of where the next page begins: `next_offset` after the last of them.
@@ -39,7 +39,7 @@ def paged(
     def first(count: int) -> Reply:
         return reply(list(rows[:count]), next_offset if count == len(rows) else offset + count)
 
-    return first(len(rows)) if limit is not None else Listing(len(rows), first)
+    return Listing(len(rows), first, pages=_pages(limit))
 
 
 def cut_short(
@@ -48,16 +48,18 @@ def cut_short(
     *,
     limit: int | None,
     cut: str | None = None,
-) -> Reply | Listing:
+    beside: int = 0,
+) -> Listing:
     """As many of what was found, nearest or best first, as fill a page, or all of it where a number was given.
 
     For what is not read in pages. `reply` makes an answer of some, and of what left others out: `cut` of all of them.
+    `beside`: how many relations or the like come with all of them.
     """
 
     def first(count: int) -> Reply:
         return reply(list(rows[:count]), cut if count == len(rows) else CUT)
 
-    return first(len(rows)) if limit is not None else Listing(len(rows), first)
+    return Listing(len(rows), first, pages=_pages(limit), beside=beside)
 
 
 def paged_graph(
@@ -67,7 +69,7 @@ def paged_graph(
     limit: int | None,
     offset: int = 0,
     within: bool = False,
-) -> Reply | Listing:
+) -> Listing:
     """The same of entities with the relations of each: those that touch one, or (`within`) those between two of them.
 
     An entity that hundreds touch may fill a page alone: then the oldest of its relations are told, and that they are
@@ -81,19 +83,21 @@ def paged_graph(
         told = [relation for relation in found.relations if _is_of(relation, names, within)]
         return Subgraph(found.entities[:count], told, offset + count)
 
-    if limit is not None:
-        return reply(found, None)
     alone = shown(min(1, len(found.entities)))
     return Listing(
         len(found.entities),
         lambda count: reply(shown(count), None),
         len(alone.relations),
         lambda count: reply(replace(alone, relations=alone.relations[:count]), "relations"),
+        _pages(limit),
+        len(found.relations),
     )
 
 
 def fitted(listing: Listing, size: Callable[[Reply], int]) -> Reply:
     """The reply with as many rows as fit, the first of them in any case; `size` tells what a reply takes, in bytes."""
+    if listing.pages is None:
+        return listing.first(listing.rows)
     room = PAGE_BYTES * listing.pages
     count = _most(listing.rows, lambda count: size(listing.first(count)) <= room)
     if count == 0 < listing.rows:
@@ -102,6 +106,11 @@ def fitted(listing: Listing, size: Callable[[Reply], int]) -> Reply:
             clipped = listing.clipped
             return clipped(_most(listing.attached, lambda attached: size(clipped(attached)) <= room))
     return listing.first(count)
+
+
+def _pages(limit: int | None) -> int | None:
+    """How many pages are filled: one, or as many as it takes where a limit was given."""
+    return 1 if limit is None else None
 
 
 def _is_of(relation: Relation, names: set[str], within: bool) -> bool:

@@ -1,8 +1,10 @@
 """Replies as the protocol tells them: the structured content, and beside it the text."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from math import inf
+from typing import Any
 
 import msgspec
 from mcp_types import CallToolResult, InputRequiredResult, TextContent
@@ -17,14 +19,20 @@ from recollect_gateway.mcp_endpoint.tool import Listing, Reply, ToolSpec, bounde
 SPACED = "memory"
 """The toolset whose texts are indented, as the official memory server's: white space is a third of such a text."""
 
+MANY = 500
+"""Rows, and what comes with them, that the event loop makes a reply of."""
+
 Answer = Reply | Listing | CallToolResult | InputRequiredResult
 """What a call is answered: a reply, one that is to fit a page, a result that is told as it is, or a question back."""
 
 
 async def told_result(
     request: McpRequest, tool: ToolSpec, answer: Answer, max_bytes: int | None = None
-) -> CallToolResult | InputRequiredResult:
-    """What a tool answers as the protocol tells it; a large reply is made beside the event loop. Raises TooLarge."""
+) -> CallToolResult | InputRequiredResult | dict[str, Any]:
+    """What a tool answers as the protocol tells it; a large reply is made beside the event loop. Raises TooLarge.
+
+    A reply is given as its result dumps: the SDK would dump it on the loop.
+    """
     spaced = SPACED in tool.toolsets
     if isinstance(answer, Listing):
         answer = await _fitted(request, answer, spaced)
@@ -38,13 +46,13 @@ async def told_result(
 
 
 async def _fitted(request: McpRequest, listing: Listing, spaced: bool) -> Reply:
-    """The rows that fit a page; beside the event loop where one of them is large."""
+    """The rows that fit a page; beside the event loop where they come with much, or one of them is large."""
     size = partial(_size, spaced=spaced)
-    try:
-        return fitted(listing, partial(_small_size, size))
-    except _LargeError:
-        slices = in_one_slice(partial(fitted, listing, size))
-        return await compute(request.caller.tenant_id, slices, seconds=inf, advice="")
+    if listing.rows + listing.beside <= MANY:
+        with suppress(_LargeError):
+            return fitted(listing, partial(_small_size, size))
+    slices = in_one_slice(partial(fitted, listing, size))
+    return await compute(request.caller.tenant_id, slices, seconds=inf, advice="")
 
 
 class _LargeError(Exception):
@@ -63,11 +71,17 @@ def _size(reply: Reply, *, spaced: bool) -> int:
     return max(len(encoded), sum(len(text.encode()) for text in _texts(reply, encoded, spaced)))
 
 
-def _told(reply: Reply, encoded: bytes, spaced: bool) -> CallToolResult:
-    return CallToolResult(
+def _told(reply: Reply, encoded: bytes, spaced: bool) -> dict[str, Any]:
+    result = CallToolResult(
         content=[TextContent(type="text", text=said) for said in _texts(reply, encoded, spaced)],
         structured_content=msgspec.to_builtins(reply.structured),
     )
+    return dumped(result)
+
+
+def dumped(result: CallToolResult | InputRequiredResult) -> dict[str, Any]:
+    """A result as the SDK dumps it."""
+    return result.model_dump(by_alias=True, mode="json", exclude_none=True)
 
 
 def _texts(reply: Reply, encoded: bytes, spaced: bool) -> list[str]:

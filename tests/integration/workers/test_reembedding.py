@@ -29,6 +29,7 @@ from recollect_workers.jobs import embedding, reembedding, runner
 from recollect_workers.jobs.compaction import schedule
 from recollect_workers.jobs.embedding import StoredBatch
 from recollect_workers.kinds import known_kinds
+from recollect_workers.turns import Turns
 from tests.conftest import NewTenant
 from tests.support.gateway import NewApiKey, RunningGateway
 from tests.support.jobs import Desk
@@ -336,9 +337,9 @@ class TestRetention:
     ) -> None:
         monkeypatch.setattr(runner, "TURN_SECONDS", 0.0)
         job = await change.start()
-        under_way: runner.Turns = set()
-        await runner._start_round(change.during, under_way)
-        await asyncio.gather(*under_way)
+        turns = Turns(1)
+        await runner._start_round(change.during, turns)
+        await turns.wait_until_ended()
         await change.desk.cancel(job)
         assert 0 < (await change.kept())["toy/new"] < 14
         await let_pass(change)

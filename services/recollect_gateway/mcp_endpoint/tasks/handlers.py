@@ -19,7 +19,7 @@ from recollect.transfer import file_jobs
 from recollect_gateway.calls import Call, Services
 from recollect_gateway.mcp_endpoint.errors import as_protocol_errors
 from recollect_gateway.mcp_endpoint.request import Context, McpRequest, request_of
-from recollect_gateway.mcp_endpoint.results import told_result
+from recollect_gateway.mcp_endpoint.results import dumped, told_result
 from recollect_gateway.mcp_endpoint.tasks.wire import (
     EXTENSION,
     TaskParams,
@@ -105,11 +105,11 @@ class TaskHandlers:
             return told
         if job.status == "failed":
             result = tool.render_error(_failure(job))
-            return told | {"result": result.model_dump(by_alias=True, mode="json", exclude_none=True)}
+            return told | {"result": dumped(result)}
         try:
             call = Call(caller, self.services, GET, read_only=True)
             answer = await told_result(request, tool, await tool.work.tell(call, job))
-            return told | {"result": answer.model_dump(by_alias=True, mode="json", exclude_none=True)}
+            return told | {"result": answer if isinstance(answer, dict) else dumped(answer)}
         except MCPError as error:
             failed = {"status": "failed", "statusMessage": error.error.message}
             return told | failed | {"error": error.error.model_dump(mode="json", exclude_none=True)}
