@@ -26,7 +26,6 @@ from recollect.platform.db import Database
 from recollect.settings import Settings
 from recollect_gateway.mcp_endpoint.catalogue import CATALOGUE
 from recollect_gateway.mcp_endpoint.errors import ERROR_META
-from recollect_gateway.mcp_endpoint.schema import json_schema
 from recollect_gateway.mcp_endpoint.tool import ToolSpec
 from tests.conftest import NewTenant
 from tests.contract.examples import EXAMPLES
@@ -35,7 +34,7 @@ from tests.support.gateway import NewApiKey, RunningGateway, eventually, rpc_hea
 from tests.support.memories import Agent
 from tests.support.routes import stand_ins
 from tests.support.watched_gateway import held, watched_gateway
-from tests.support.worst_calls import AMOUNTS, RouteRequest, worst_call, worst_requests
+from tests.support.worst_calls import STAND_IN, RouteRequest, on_graph, worst_call, worst_requests
 
 MAX_HELD = 0.05
 """Seconds of processor time that the loop may be held (docs/limits.md)."""
@@ -54,8 +53,6 @@ BATCH = 1_000
 COMPUTE_SECONDS = 1.0
 STATEMENT_SECONDS = 15.0
 """Short: what is quadratic does not end in it, what is linear in a fraction of it."""
-STAND_IN = "00000000-0000-7000"
-"""How ids begin that the examples have in place of others."""
 
 
 @pytest.fixture(scope="module")
@@ -500,24 +497,3 @@ async def send(http: httpx2.AsyncClient, worst: RouteRequest) -> int:
         async for _ in answer.aiter_raw():
             pass
     return answer.status_code
-
-
-def on_graph(example: dict[str, Any], tool: ToolSpec, graph: str, name: str, node_id: str) -> dict[str, Any]:
-    """An example's arguments for another graph, of which they ask as much as they may, about an entity of its own."""
-    schema = json_schema(tool.arguments)["properties"]
-    narrowing = ("as_of", "tags", "kinds", "entityType", "offset")
-    told = {key: value for key, value in example.items() if key not in narrowing}
-    for key, value in told.items():
-        if key in ("graph", "owner_id"):
-            told[key] = graph
-        elif key in AMOUNTS:
-            told[key] = schema[key].get("maximum", value)
-        elif key in ("name", "entityName", "start", "from", "source"):
-            told[key] = name
-        elif key in ("names", "entityNames"):
-            told[key] = [name]
-        elif key == "query":
-            told[key] = name.split()[0]
-        elif isinstance(value, str) and value.startswith(STAND_IN):
-            told[key] = node_id
-    return told

@@ -19,6 +19,9 @@ WORD = "abcdefghijklmnopqrstuvwxyz-0123456789 "
 AMOUNTS = frozenset({"limit", "depth", "max_depth", "maxDepth", "max_nodes", "maxPaths", "max_paths", "token_budget"})
 """Arguments of which more is more to do."""
 
+STAND_IN = "00000000-0000-7000"
+"""How ids begin that the examples have in place of others."""
+
 
 @dataclass(frozen=True, slots=True)
 class RouteRequest:
@@ -125,6 +128,32 @@ def worst_call(tool: ToolSpec, example: dict[str, Any]) -> dict[str, Any]:
     """The arguments of an example, with lists as long and texts as long as they may be and fit into a request."""
     worst: dict[str, Any] = _enlarged_to_fit(json_schema(tool.arguments), example)
     return worst
+
+
+def on_graph(example: dict[str, Any], tool: ToolSpec, graph: str, name: str, node_id: str) -> dict[str, Any]:
+    """An example's arguments for another graph, of which they ask as much as they may, about an entity of its own."""
+    arguments = json_schema(tool.arguments)
+    schema, required = arguments["properties"], arguments.get("required", ())
+    narrowing = {"as_of", "tags", "kinds", "entityType", "offset"}.difference(required)
+    told = {key: value for key, value in example.items() if key not in narrowing}
+    for key, value in told.items():
+        if key in ("graph", "owner_id"):
+            told[key] = graph
+        elif key in AMOUNTS:
+            told[key] = schema[key].get("maximum", value)
+        elif key in ("name", "entityName", "start", "from", "source") and not _is_time(schema[key]):
+            told[key] = name
+        elif key in ("names", "entityNames"):
+            told[key] = [name]
+        elif key == "query":
+            told[key] = name.split()[0]
+        elif isinstance(value, str) and value.startswith(STAND_IN):
+            told[key] = node_id
+    return told
+
+
+def _is_time(schema: dict[str, Any]) -> bool:
+    return any(option.get("format") == "date-time" for option in schema.get("anyOf", [schema]))
 
 
 def _enlarged_to_fit(schema: dict[str, Any], example: Any) -> Any:

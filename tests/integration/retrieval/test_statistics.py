@@ -5,18 +5,13 @@ and every index to be as good as another: the first minute of an installation, o
 asserted is how many rows each statement looks at, never how long that takes.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from urllib.parse import urlsplit, urlunsplit
 
-import asyncpg
 import pytest
 
-from recollect.accounts.identity.model import operator_caller
-from recollect.accounts.tenants import service as tenants
-from recollect.accounts.tenants.model import Tenant
 from recollect.curation.archiving import service as archiving
 from recollect.curation.archiving.model import ArchiveCriteria
 from recollect.curation.duplicates import deduplication
@@ -38,8 +33,6 @@ from recollect.graph.relations.model import RelationFilter
 from recollect.graph.traversal import service as traversal
 from recollect.memory import links, reading, writing
 from recollect.memory.model import NewMemory
-from recollect.platform.migrate import migrate
-from recollect.platform.operator_sessions import Operator
 from recollect.platform.sql import Query
 from recollect.retention.compaction import service as retention
 from recollect.retention.erasure import service as erasure
@@ -56,18 +49,13 @@ from recollect.retrieval.search.model import (
     RankedQuery,
     SubstringQuery,
 )
-from recollect.settings import Settings
 from recollect.transfer import exports
 from recollect.transfer import service as transfer
 from recollect.transfer.formats.decoding import ParsedRecord as Imported
 from recollect.transfer.model import Strategy
 from recollect.transfer.records import EntityRecord, RelationRecord
-from recollect_local.postgres import LocalPostgres
-from tests.support.memories import Agent, asked, embedded_passages, embedder, found_duplicates, found_path
-from tests.support.plans import Watch, watched
-
-BATCH = 500
-"""Items in a call; comparing each with each is BATCH² rows."""
+from tests.support.memories import asked, embedded_passages, embedder, found_duplicates, found_path
+from tests.support.statistics import BATCH, Work, entities_of, turn
 
 FEW = 50
 """Items that are embedded beside two thousand others."""
@@ -103,89 +91,12 @@ PER_COMPACTED = 2_000
 PER_LINKED = 2_000
 """A tenth as many facts are each compared with every vector, of up to eight thousand: so small a graph has no index."""
 
-STATES = ("none", "unread", "others", "own")
-"""What there are statistics of: nothing, in tables that are empty, or hold five thousand passages of ten tenants; forty
-small tenants, but not the one at work; its own thousand as well."""
-
-
-@dataclass(frozen=True)
-class Work:
-    """An agent with nothing in its graph, or a thousand entities of which PostgreSQL knows, and who watches it."""
-
-    agent: Agent
-    watch: Watch
-    owner: asyncpg.Connection
-
-
-@pytest.fixture(params=STATES)
-async def work(request: pytest.FixtureRequest, postgres: LocalPostgres, settings: Settings) -> AsyncIterator[Work]:
-    """In a database of its own, in which statistics are gathered when the test says so."""
-    name, state = f"statistics_{request.param}", request.param
-    url = urlunsplit(urlsplit(postgres.url())._replace(path=f"/{name}"))
-    await _administer(postgres.url(), f"CREATE DATABASE {name}")
-    await migrate(url)
-    owner = await asyncpg.connect(url, server_settings={"search_path": "recollect, public"})
-    tables = "SELECT relname FROM pg_class WHERE relnamespace = 'recollect'::regnamespace AND relkind = 'r'"
-    for table in await owner.fetch(tables):
-        await owner.execute(f"ALTER TABLE {table['relname']} SET (autovacuum_enabled = off)")
-    try:
-        async with watched(url, settings) as (db, watch):
-            if state == "unread":
-                for number in range(10):
-                    await _large(Agent(db, operator_caller(await _tenant(owner, f"large-{number}"))))
-            elif state != "none":
-                for number in range(40):
-                    await _small(Agent(db, operator_caller(await _tenant(owner, f"small-{number}"))))
-                await owner.execute("ANALYZE")
-            agent = Agent(db, operator_caller(await _tenant(owner, "big")))
-            if state == "own":
-                await agent.create(*_entities("old", 2 * BATCH))
-                await agent.embed()
-                await owner.execute("ANALYZE")
-            yield Work(agent, watch, owner)
-    finally:
-        await owner.close()
-        await _administer(postgres.url(), f"DROP DATABASE {name} WITH (FORCE)")
-
-
-async def _administer(url: str, statement: str) -> None:
-    superuser = await asyncpg.connect(url)
-    await superuser.execute(statement)
-    await superuser.close()
-
-
-async def _tenant(owner: asyncpg.Connection, slug: str) -> Tenant:
-    return await tenants.create_tenant(Operator(owner), slug, slug)
-
-
-async def _small(agent: Agent) -> None:
-    await agent.create(*_entities("entity", 8))
-    await agent.relate(*(("entity 0", f"entity {n}", "to") for n in range(1, 8)))
-    await agent.remember(*(NewMemory(f"something {n} of entity {n}", thread="talk") for n in range(5)))
-    await agent.embed()
-
-
-async def _large(agent: Agent) -> None:
-    await agent.remember(*(_turn(number) for number in range(BATCH)))
-    await agent.embed()
-
-
-def _turn(number: int, thread: str | None = None) -> NewMemory:
-    return NewMemory(f"turn {number} is about {number * 7919 % 1009}", thread=thread or f"thread {number // 10}")
-
-
-def _entities(name: str, count: int) -> list[NewEntity]:
-    return [
-        NewEntity(f"{name} {n}", "thing", (f"likes tea {n}", f"drinks tea {n}", "and wine"), (f"tag {n}",))
-        for n in range(count)
-    ]
-
 
 async def test_a_few_are_embedded_beside_many(work: Work) -> None:
     for first in range(0, 4 * BATCH, BATCH):
-        await work.agent.remember(*(_turn(number) for number in range(first, first + BATCH)))
+        await work.agent.remember(*(turn(number) for number in range(first, first + BATCH)))
     await work.agent.embed()
-    await work.agent.remember(*(_turn(number) for number in range(4 * BATCH, 4 * BATCH + FEW)))
+    await work.agent.remember(*(turn(number) for number in range(4 * BATCH, 4 * BATCH + FEW)))
     work.watch.clear()
     assert await work.agent.embed() == FEW
     assert {name: rows / FEW for name, rows in work.watch.rows.items() if rows / FEW > PER_ITEM} == {}
@@ -194,7 +105,7 @@ async def test_a_few_are_embedded_beside_many(work: Work) -> None:
 async def test_a_claim_looks_at_few_of_very_many(work: Work) -> None:
     """Both ways of claiming read as much as they take, not what waits; also once the tenant's rows are analysed."""
     for first in range(0, 6 * BATCH, BATCH):
-        await work.agent.remember(*(_turn(number, thread=str(number)) for number in range(first, first + BATCH)))
+        await work.agent.remember(*(turn(number, thread=str(number)) for number in range(first, first + BATCH)))
     await work.agent.remember(*(NewMemory(f"said {number}", thread="talk") for number in range(3)))
     for statement in ("SELECT 1", "ANALYZE passages"):
         await work.owner.execute(statement)
@@ -210,7 +121,7 @@ async def test_a_claim_looks_at_few_of_very_many(work: Work) -> None:
 async def test_a_batch_of_very_many_is_embedded_by_what_it_is(work: Work) -> None:
     """What is claimed, stored, set aside and given back is looked up by its id, whatever else of the tenant waits."""
     for first in range(0, 6 * BATCH, BATCH):
-        await work.agent.remember(*(_turn(number, thread=str(number)) for number in range(first, first + BATCH)))
+        await work.agent.remember(*(turn(number, thread=str(number)) for number in range(first, first + BATCH)))
     model = embedder().model
     work.watch.clear()
     async with work.agent.db.transaction(work.agent.caller) as tx:
@@ -235,12 +146,12 @@ async def test_few_of_many_are_compared_with_what_is_remembered(
     """However many passages share a word with it, or are of the same entity, once PostgreSQL knows of them."""
     monkeypatch.setattr(store, "MAX_MATCHED", 10)
     for first in range(0, 6 * BATCH, BATCH):
-        items = (replace(_turn(number), about=about) for number in range(first, first + BATCH))
+        items = (replace(turn(number), about=about) for number in range(first, first + BATCH))
         await work.agent.remember(*items)
     await work.agent.embed()
     await work.owner.execute("ANALYZE")
     work.watch.clear()
-    told = (_turn(number) for number in range(FEW))
+    told = (turn(number) for number in range(FEW))
     await work.agent.remember(*(NewMemory(f"{turn.text} again", about=about) for turn in told))
     assert work.watch.rows["recall.find_near_duplicates"] > 0
     assert {name: rows / FEW for name, rows in work.watch.rows.items() if rows / FEW > PER_ITEM} == {}
@@ -249,10 +160,10 @@ async def test_few_of_many_are_compared_with_what_is_remembered(
 async def test_what_waits_is_counted_in_its_own_graph(work: Work) -> None:
     """Neither in what waits in the tenant's others, nor in what is embedded of its own."""
     small = replace(work.agent, graph="small")
-    await work.agent.remember(*(_turn(number) for number in range(2 * BATCH)))
+    await work.agent.remember(*(turn(number) for number in range(2 * BATCH)))
     await work.agent.embed()
-    await small.remember(*(_turn(number) for number in range(FEW)))
-    await replace(work.agent, graph="queue").remember(*(_turn(number) for number in range(2 * BATCH)))
+    await small.remember(*(turn(number) for number in range(FEW)))
+    await replace(work.agent, graph="queue").remember(*(turn(number) for number in range(2 * BATCH)))
     for agent, waiting in ((small, FEW), (work.agent, 0)):
         work.watch.clear()
         assert (await agent.recall("What is turn 7 about?")).waiting == waiting
@@ -263,7 +174,7 @@ async def test_what_lacks_a_vector_is_looked_for_page_by_page(work: Work, monkey
     """Also where nothing does, as in a change of model that is taken back."""
     monkeypatch.setattr(reembedding, "LOOKED_AT_ONCE", FEW)
     for first in range(0, 4 * BATCH, BATCH):
-        await work.agent.remember(*(_turn(number) for number in range(first, first + BATCH)))
+        await work.agent.remember(*(turn(number) for number in range(first, first + BATCH)))
     await work.agent.embed()
     await work.owner.execute("ANALYZE")
     work.watch.clear()
@@ -322,8 +233,8 @@ class Calls:
     def writes(self) -> dict[str, Callable[[], Awaitable[object]]]:
         agent = self.work.agent
         return {
-            "create": lambda: agent.create(*_entities("entity", BATCH)),
-            "create again": lambda: agent.create(*_entities("entity", BATCH)),
+            "create": lambda: agent.create(*entities_of("entity", BATCH)),
+            "create again": lambda: agent.create(*entities_of("entity", BATCH)),
             "relate": lambda: agent.relate(*EDGES),
             "relate again": lambda: agent.relate(*EDGES),
             "relate what is not there yet": lambda: agent.relate(*ELSEWHERE),

@@ -28,6 +28,9 @@ enough pass the filter: where 3,000 of 200,000 do, the nearest 3,000 or so."""
 APPROXIMATE_CANDIDATES = 50
 """Passages that a search by the contextual vector finds first; their own vectors are then compared exactly."""
 
+MAX_COMPARED = 20
+"""Passages of one node that are compared with others to find what is similar: its newest."""
+
 _STOPS = ".,;:!?\"'()[]{}…“”‘’«»¿¡。，、；：！？「」『』（）؟،؛।"
 """Punctuation that ends or encloses words, in many scripts."""
 

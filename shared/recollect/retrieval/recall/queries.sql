@@ -304,14 +304,15 @@ ORDER BY i.place, c.score DESC;
 -- name: find_similar
 -- Active facts that mean nearly the same as a node, nearest first, at most :limit: by the nearest of the passages that one
 -- model embedded, each by itself. Sought by the vectors that neighbours share in, in their order: the :candidates
--- nearest. :min_score: the least cosine. Each row is looked up by its id, whatever the planner knows.
+-- nearest. :min_score: the least cosine. Compared are the node's newest passages, :max_compared at most. Each row is
+-- looked up by its id, whatever the planner knows.
 WITH own AS (
     SELECT s.embedding, s.model AS embedding_model, w.embedding AS own_embedding
     FROM (
         SELECT id FROM search_passages
         WHERE tenant_id = :tenant_id AND node_id = :node_id AND graph_id = :graph_id AND removed_revision IS NULL
-        ORDER BY node_id
-        OFFSET 0
+        ORDER BY id DESC
+        LIMIT :max_compared
     ) AS p
     CROSS JOIN LATERAL (
         SELECT embedding, model FROM searched_vectors
@@ -365,15 +366,23 @@ ORDER BY near.score DESC, n.id
 LIMIT :limit;
 
 -- name: find_past_similar
--- The same in a graph as it was at revision :as_of_revision and its time :as_of_time: each passage of then with each,
--- without indexes.
+-- The same in a graph as it was at revision :as_of_revision and its time :as_of_time: each of these with every passage of
+-- then, without indexes.
 WITH own AS (
-    SELECT v.embedding AS own_embedding, v.model FROM search_passages p
-    JOIN passage_vectors v ON v.tenant_id = :tenant_id AND v.passage_id = p.id AND v.model = p.embedding_model
-    WHERE p.tenant_id = :tenant_id AND p.graph_id = :graph_id AND p.node_id = :node_id
-        AND p.added_revision <= :as_of_revision
-        AND (p.removed_revision IS NULL OR p.removed_revision > :as_of_revision)
-        AND (p.expires_at IS NULL OR p.expires_at > :as_of_time)
+    SELECT v.embedding AS own_embedding, v.model
+    FROM (
+        SELECT id, embedding_model FROM search_passages
+        WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND node_id = :node_id
+            AND added_revision <= :as_of_revision AND (removed_revision IS NULL OR removed_revision > :as_of_revision)
+            AND (expires_at IS NULL OR expires_at > :as_of_time)
+        ORDER BY id DESC
+        LIMIT :max_compared
+    ) AS p
+    CROSS JOIN LATERAL (
+        SELECT embedding, model FROM passage_vectors
+        WHERE tenant_id = :tenant_id AND passage_id BETWEEN p.id AND p.id AND model = p.embedding_model
+        ORDER BY passage_id LIMIT 1
+    ) AS v
 ), near AS (
     SELECT n.node_id, max(nullif(1 - (v.embedding <=> o.own_embedding), 'NaN')) AS score
     FROM search_passages p
@@ -400,7 +409,8 @@ LIMIT :limit;
 -- For each of these facts (:fact_ids, if it is live and active), the entities of which a passage means nearly the same,
 -- nearest first, at most :limit: by the nearest of the passages that one model embedded, each by itself. :min_scores: the
 -- least cosine of each fact. Sought by the vectors that neighbours share in, in their order: the :candidates nearest.
--- Each row is looked up by its id, whatever the planner knows.
+-- Compared are a fact's newest passages, :max_compared at most. Each row is looked up by its id, whatever the planner
+-- knows.
 SELECT i.id AS fact_id, c.id AS entity_id
 FROM unnest(:fact_ids::uuid[], :min_scores::double precision[]) WITH ORDINALITY AS i (id, least, place)
 CROSS JOIN LATERAL (
@@ -417,8 +427,8 @@ CROSS JOIN LATERAL (
             SELECT id FROM search_passages
             WHERE tenant_id = :tenant_id AND node_id BETWEEN i.id AND i.id AND graph_id = :graph_id
                 AND removed_revision IS NULL
-            ORDER BY node_id
-            OFFSET 0
+            ORDER BY id DESC
+            LIMIT :max_compared
         ) AS p
         CROSS JOIN LATERAL (
             SELECT embedding, model FROM searched_vectors

@@ -1,0 +1,5 @@
+"""Fixtures of searches."""
+
+from tests.support.statistics import work
+
+__all__ = ["work"]

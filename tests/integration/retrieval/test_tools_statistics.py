@@ -1,0 +1,66 @@
+"""No tool compares everything with everything, whatever PostgreSQL knows of the tables when it plans.
+
+Each is called with its example, about an entity of which much is known, in a graph that has much of all else as well.
+"""
+
+from contextlib import suppress
+from uuid import UUID
+
+import msgspec
+import pytest
+
+from recollect.errors import RecollectError
+from recollect.memory.model import NewMemory
+from recollect.retrieval.recall.questions import QuestionEncoder
+from recollect.settings import Settings
+from recollect_gateway.calls import Call, Services
+from recollect_gateway.mcp_endpoint.catalogue import CATALOGUE
+from recollect_gateway.mcp_endpoint.tool import ToolSpec
+from tests.contract.examples import EXAMPLES
+from tests.support.memories import embedder
+from tests.support.statistics import BATCH, Work, entities_of
+from tests.support.worst_calls import on_graph
+
+HUB = "hub"
+
+MAX_ROWS = 300_000
+"""That a statement looks at; comparing entities, statements or vectors with each other takes millions."""
+
+READING_FIRST = sorted(CATALOGUE, key=lambda tool: not tool.read_only)
+"""What changes the graph comes last: deletions leave little to look at."""
+
+
+async def fill(work: Work) -> UUID:
+    """A thousand entities, five hundred relations of one, as many memories of it and others; the one's id."""
+    agent = work.agent
+    for part in ("early", "late"):
+        await agent.create(*entities_of(part, BATCH))
+    await agent.create(HUB)
+    await agent.relate(*((HUB, f"early {n}", "to") for n in range(BATCH)))
+    await agent.relate(*((f"early {n}", f"late {n}", "next") for n in range(BATCH)))
+    await agent.remember(*(NewMemory(f"fact {n} of the hub", thread="talk", about=(HUB,)) for n in range(BATCH)))
+    await agent.remember(*(NewMemory(f"said {n}", thread="talk") for n in range(BATCH)))
+    await agent.embed()
+    [hub] = (await agent.open(HUB)).entities
+    return hub.id
+
+
+async def call_tool(work: Work, services: Services, tool: ToolSpec, hub: UUID) -> None:
+    """Call a tool as the gateway does; what the example names besides may not be there."""
+    arguments = on_graph(EXAMPLES[tool.name], tool, "default", HUB, str(hub))
+    call = Call(work.agent.caller, services, tool.name, tool.read_only)
+    with suppress(RecollectError):
+        await tool.handler(call, msgspec.convert(arguments, tool.arguments))
+
+
+@pytest.mark.parametrize("work", ["unread", "others"], indirect=True)
+async def test_no_tool_compares_everything_with_everything(work: Work, settings: Settings) -> None:
+    hub = await fill(work)
+    services = Services(work.agent.db, QuestionEncoder(embedder()), settings)
+    found: dict[str, float] = {}
+    for tool in READING_FIRST:
+        work.watch.clear()
+        await call_tool(work, services, tool, hub)
+        found |= {f"{tool.name}: {query}": rows for query, rows in work.watch.rows.items()}
+    assert len({name.partition(":")[0] for name in found}) > 0.9 * len(CATALOGUE)
+    assert {name: rows for name, rows in found.items() if rows > MAX_ROWS} == {}
