@@ -6,6 +6,7 @@ from litestar import Controller, Request, Response, post
 from litestar.response import Redirect
 
 from recollect.accounts.identity.model import hash_secret
+from recollect.accounts.identity_providers import own
 from recollect.accounts.passkeys import service as passkeys
 from recollect.accounts.people import notices
 from recollect.accounts.people import service as people
@@ -106,13 +107,17 @@ class OwnPasskeyController(Controller):
         return go_to("/account")
 
     @post("/{passkey_id:uuid}/remove")
-    async def remove(self, request: AnyRequest) -> Redirect:
-        """Let one open nothing any more."""
+    async def remove(self, request: AnyRequest) -> Response[str] | Redirect:
+        """Let one open nothing any more; not where it is the last way to sign in."""
         await read_form(request)
         session = await signed_in(request)
-        if session is not None:
-            passkeys.require_whole(session)
-            await passkeys.remove(request.app.state.db, session.person_id, request.path_params["passkey_id"])
+        if session is None:
+            return go_to("/account")
+        passkeys.require_whole(session)
+        try:
+            await own.remove_passkey(request.app.state.db, session, request.path_params["passkey_id"])
+        except Conflict as error:
+            return await account_page(request, session, status=409, fault=error.message)
         return go_to("/account")
 
 

@@ -89,6 +89,13 @@ def assert_refused(answer: httpx2.Response) -> None:
     assert "recollect_session" not in answer.cookies
 
 
+REMOVE = r'action="(/account/passkeys/[0-9a-f-]+/remove)"'
+
+
+async def account_of(holder: Holder) -> str:
+    return (await holder.http.get("/account")).text
+
+
 class TestSigningIn:
     async def test_it_needs_neither_address_nor_password(self, holder: Holder, http: httpx2.AsyncClient) -> None:
         answer = await sign(http, holder.device)
@@ -244,6 +251,21 @@ class TestOwn:
         assert (await holder.http.post(f"{action}/remove", data={"form_token": "0" * 64})).status_code == 403
         assert (await holder.http.post(f"{action}/remove", data={"form_token": token})).status_code == 303
         assert_refused(await sign(http, holder.device))
+
+    async def test_the_last_way_to_sign_in_is_not_removed(
+        self, holder: Holder, http: httpx2.AsyncClient, owner: asyncpg.Connection
+    ) -> None:
+        """Of somebody without a password: one of two passkeys is removed, the other one not."""
+        await add(holder.http, Authenticator(holder.device.origin), name="Key")
+        await owner.execute("UPDATE people SET password_hash = NULL WHERE email = $1", holder.person.email)
+        token, statuses = await token_of(holder.http, "/account"), []
+        first, second = re.findall(REMOVE, await account_of(holder))
+        for action in (first, second):
+            answer = await holder.http.post(action, data={"form_token": token})
+            statuses.append(answer.status_code)
+        assert statuses == [303, 409]
+        assert "the only way by which you sign in" in answer.text
+        assert re.findall(REMOVE, await account_of(holder)) == [second]
 
     async def test_nobody_elses_are_reached(
         self, holder: Holder, http: httpx2.AsyncClient, db: Database, caller: Caller, pepper: bytes

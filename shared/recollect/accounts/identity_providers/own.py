@@ -63,6 +63,24 @@ async def _disconnect(db: Database, person: PersonSession, identity: OwnIdentity
         await audit.record(tx, Action.IDENTITY_DISCONNECTED, named("person", person.person_id), provider)
 
 
+async def remove_passkey(db: Database, person: PersonSession, passkey_id: UUID) -> None:
+    """Let a person's passkey open nothing any more. Raises NotFound; Conflict for the last way to sign in."""
+    elsewhere = await list_own_identities(db, person.person_id) if db.is_several else []
+    async with db.personal(person.person_id) as session:
+        await store.lock_person(session, person.person_id)
+        await passkeys.remove(session, person.person_id, passkey_id)
+        identities = elsewhere or await store.list_own_identities(session, most=MAX_OWN_IDENTITIES)
+        if not (
+            any(each.enabled for each in identities)
+            or await passkeys.has_any(session, person.person_id)
+            or await people.has_password(session, person.email, person.person_id)
+        ):
+            raise Conflict(
+                "This is the only way by which you sign in. Set a password, or add another passkey, first.",
+                code=ErrorCode.LAST_SIGN_IN,
+            )
+
+
 async def _has_own_way(db: Database, person: PersonSession) -> bool:
     """Whether a person signs in by a passkey or a password, which are at home."""
     async with db.personal(person.person_id) as session:
@@ -76,8 +94,8 @@ def _others(identities: list[OwnIdentity], identity: OwnIdentity) -> list[OwnIde
     return [each for each in identities if each.enabled and each.provider_id != identity.provider_id]
 
 
-def _last_way() -> Conflict:
-    return Conflict("This is the only way by which you sign in. Add a passkey first.", code=ErrorCode.LAST_SIGN_IN)
+def _last_way(first: str = "Add a passkey first.") -> Conflict:
+    return Conflict(f"This is the only way by which you sign in. {first}", code=ErrorCode.LAST_SIGN_IN)
 
 
 def _not_connected() -> NotFound:

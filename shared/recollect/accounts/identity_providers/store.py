@@ -156,9 +156,9 @@ async def act_as_person(tx: Transaction, person_id: UUID) -> None:
     await tx.fetchval(queries.act_as_person, person_id=person_id)
 
 
-async def lock_person(tx: Transaction, person_id: UUID) -> None:
+async def lock_person(session: Session, person_id: UUID) -> None:
     """Let nobody else take a way to sign in from this person until the transaction ends."""
-    await tx.fetchval(queries.lock_person, person_id=person_id)
+    await session.fetchval(queries.lock_person, person_id=person_id)
 
 
 async def delete_identity(tx: Transaction, provider_id: UUID, person_id: UUID) -> bool:

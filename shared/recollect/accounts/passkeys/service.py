@@ -176,11 +176,10 @@ async def rename(db: Database, person_id: UUID, passkey_id: UUID, name: str) -> 
             raise NotFound("There is no such passkey.")
 
 
-async def remove(db: Database, person_id: UUID, passkey_id: UUID) -> None:
+async def remove(session: Session, person_id: UUID, passkey_id: UUID) -> None:
     """Let a passkey open nothing any more. Raises NotFound."""
-    async with db.personal(person_id) as session:
-        if not await store.delete_passkey(session, person_id, passkey_id):
-            raise NotFound("There is no such passkey.")
+    if not await store.delete_passkey(session, person_id, passkey_id):
+        raise NotFound("There is no such passkey.")
 
 
 def _verified_registration(
