@@ -9,7 +9,6 @@ is looked for in all four. Quotes make one term of several words, or of a word t
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
 from itertools import product
 from typing import Any
 
@@ -108,7 +107,7 @@ class BooleanPlan:
 def parse(query: str) -> Expression:
     """The expression that a query stands for; raises InvalidInput with the place of what is wrong."""
     try:
-        expression: Expression = _parser().parse(query)  # type: ignore[assignment]
+        expression: Expression = _PARSER.parse(query)  # type: ignore[assignment]
     except UnexpectedInput as error:
         raise InvalidInput(_explained(query, error), path="query") from None
     if expression.depth > MAX_DEPTH:
@@ -146,9 +145,7 @@ class _Expressions(Transformer[Token, Expression]):
         return AnyOf(of, max(one.depth for one in of) + 1)
 
 
-@cache
-def _parser() -> Lark:
-    return Lark(_GRAMMAR, parser="lalr", transformer=_Expressions())
+_PARSER = Lark(_GRAMMAR, parser="lalr", transformer=_Expressions())
 
 
 def _text(token: Token) -> str:
