@@ -118,6 +118,19 @@ async def test_of_what_was_embedded_before_there_were_tokens_the_worker_makes_th
     assert all("win" in hit.terms for hit in await hits(talk, QUESTION, with_tokens()))
 
 
+async def test_what_is_said_on_the_last_day_there_is_is_found(agent: Agent) -> None:
+    """The end of a range, as PostgreSQL tells it, is in no calendar of Python's."""
+    await agent.remember(NewMemory("Ada goes to the lake today", at=datetime(9999, 12, 31, 23, tzinfo=UTC)))
+    await agent.embed()
+    assert [hit.text for hit in await hits(agent, "Who went to the lake on 28 December?", embedder())]
+
+
+async def test_letters_that_look_like_those_of_a_time_hold_up_nobody(agent: Agent) -> None:
+    await agent.remember("We meet on Fr\u0131day at the lake")
+    assert await agent.embed() == 1
+    assert [hit.text for hit in await hits(agent, "Who is at the lake on Fr\u0131day?", embedder())]
+
+
 async def test_a_question_that_names_a_day_finds_what_was_said_or_tells_of_it(agent: Agent) -> None:
     """With an embedder that has no tokens, too."""
     said = [datetime(2026, month, 3, 12, tzinfo=UTC) for month in (3, 5, 6)]

@@ -9,7 +9,7 @@ from recollect.graph.graphs.model import Graph
 from recollect.graph.graphs.view import GraphView
 from recollect.graph.hierarchy import service as hierarchy
 from recollect.graph.passages import service as passages
-from recollect.platform.computing import interleave
+from recollect.platform.computing import each, interleave
 from recollect.platform.metrics import record_audit, record_waiting
 from recollect.platform.transactions import Transaction
 from recollect.retrieval.recall import store
@@ -140,8 +140,12 @@ async def _match(tx: Transaction, question: Question, candidates: list[Candidate
     ids = [candidate.id for candidate in candidates]
     kept = await store.load_evidence(tx, ids, model=question.model, beside=tokens is not None)
     wins = {} if tokens is None else await interleave(match_windows(tokens, ids, kept))
-    told = {passage_id: passage.dates for passage_id, passage in kept.items()}
-    return [replace(c, win=wins.get(c.id), date=score_dates(times, c.at, told.get(c.id, ()))) for c in candidates]
+
+    def matched(candidate: Candidate) -> Candidate:
+        told = kept[candidate.id].dates if candidate.id in kept else ()
+        return replace(candidate, win=wins.get(candidate.id), date=score_dates(times, candidate.at, told))
+
+    return await each(candidates, matched)
 
 
 async def find_near_duplicates(
