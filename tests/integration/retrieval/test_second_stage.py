@@ -1,7 +1,7 @@
 """The second stage of recall: what the worker keeps for it, and what it is worth to a question."""
 
 from collections.abc import AsyncIterator
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from functools import cache
 
 import asyncpg
@@ -54,11 +54,11 @@ async def talk(agent: Agent) -> Agent:
     return agent
 
 
-async def hits(agent: Agent, text: str, by: Embedder) -> list[Hit]:
+async def hits(agent: Agent, text: str, by: Embedder, as_of: datetime | None = None) -> list[Hit]:
     """What a question finds, embedded by that embedder, best first."""
     questions = await QuestionEncoder(by).questions(agent.caller, [text])
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
-        view = await graphs.view(tx, None)
+        view = await graphs.view(tx, None, as_of)
         return (await recall.recall(view, questions, RecallFilter(), limit=10, token_budget=1_000)).hits
 
 
@@ -148,3 +148,19 @@ async def test_a_question_that_names_a_day_finds_what_was_said_or_tells_of_it(ag
     }
     (first, *_) = await hits(agent, "Why did Ada go to the lake on 3 March 2026?", embedder())
     assert first.text == "Ada went to the lake to swim"
+
+
+async def test_times_are_told_from_the_day_of_the_question_or_from_as_of(agent: Agent) -> None:
+    now = datetime.now(UTC)
+    await agent.remember(
+        NewMemory("Ada went to the lake to swim", thread="a", at=now - timedelta(days=2)),
+        NewMemory("Ada went to the lake to fish", thread="b", at=now + timedelta(days=98)),
+    )
+    await agent.embed()
+
+    async def named(as_of: datetime | None) -> dict[str, float]:
+        question = "Why did Ada go to the lake in the last four days?"
+        return {hit.text[-4:]: hit.terms["date"] for hit in await hits(agent, question, embedder(), as_of)}
+
+    assert await named(None) == {"swim": 1, "fish": 0}
+    assert await named(now + timedelta(days=100)) == {"swim": 0, "fish": 1}

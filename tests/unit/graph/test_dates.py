@@ -36,6 +36,8 @@ def told(text: str, said: date = SAID) -> list[str]:
         ("ten years ago", ["2013-01-01..2013-12-31"]),
         ("in two weeks", ["2023-10-29..2023-11-04"]),
         ("last week", ["2023-10-09..2023-10-15"]),
+        ("in the last two weeks, the past 3 days", ["2023-10-04..2023-10-18", "2023-10-15..2023-10-18"]),
+        ("the past few months, the last 2 years", ["2023-07-18..2023-10-18", "2021-10-18..2023-10-18"]),
         ("last weekend", ["2023-10-14..2023-10-15"]),
         ("this weekend", ["2023-10-21..2023-10-22"]),
         ("next month", ["2023-11-01..2023-11-30"]),

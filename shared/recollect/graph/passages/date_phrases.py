@@ -13,6 +13,7 @@ from recollect.graph.passages.dates import (
     month_beside,
     unit_beside,
     units_away,
+    units_until,
     weekday_beside,
 )
 
@@ -72,6 +73,8 @@ ENGLISH = Language(
         Phrase("(?:in|within) {number} {unit}", units_away(1)),
         Phrase("{count} {unit} from now", units_away(1)),
         Phrase("{number} {unit} from now", units_away(1)),
+        Phrase(f"{_LAST} {{count}} {{unit}}", units_until()),
+        Phrase(f"{_LAST} {{number}} {{unit}}", units_until()),
         Phrase(f"{_LAST} {{unit}}", unit_beside(-1)),
         Phrase(f"{_NEXT} {{unit}}", unit_beside(1)),
         Phrase("this {unit}", unit_beside(0)),

@@ -70,6 +70,11 @@ class ToldTime:
         except (ValueError, OverflowError):
             return ()
 
+    def resolved(self, said: date) -> "ToldTime":
+        """The same as the calendar says it, said on that day."""
+        ranges = self.ranges(said)
+        return self if self.absolute else ToldTime(lambda _, __: ranges, {}, absolute=True)
+
 
 @dataclass(frozen=True, slots=True)
 class Phrase:
@@ -170,6 +175,19 @@ def units_away(direction: int) -> Meaning:
             day = said + away * _WEEK
             return [DateRange(day - 3 * _DAY, day + 3 * _DAY)]
         return [period(unit, said, away)]
+
+    return meaning
+
+
+def units_until() -> Meaning:
+    """The days from `count` or `number` times `unit` ago until the one on which it was said."""
+
+    def meaning(values: Values, said: date) -> Sequence[DateRange]:
+        count, unit = values.get("count", values.get("number", 1)), values["unit"]
+        match unit:
+            case 3 | 4:
+                return [DateRange(shifted(said, -count * (1 if unit == MONTH else 12)), said)]
+        return [DateRange(said - count * (_DAY if unit == DAY else _WEEK), said)]
 
     return meaning
 

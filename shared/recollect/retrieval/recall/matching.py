@@ -8,7 +8,7 @@ forward pass that made the vectors. Of a passage's token the sign bits are kept,
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from uuid import UUID
 
 import numpy as np
@@ -118,10 +118,22 @@ def _best_matches(question: Vectors, passages: Sequence[PassageEvidence]) -> dic
     return best | dict(zip((passage_id for passage_id, _ in told), cosines, strict=True))
 
 
-def named_times(question: str) -> list[ToldTime]:
-    """The days, months and years that a question names; not what it tells from the day on which it is asked."""
-    asked = question[:_LONGEST_QUESTION]
-    return [time for language in LANGUAGES for time in language.times_in(asked) if time.absolute]
+def named_times(question: str, asked_on: date | None) -> list[ToldTime]:
+    """The times that a question names; those that it tells from the day on which it is asked, where that is known."""
+    return [
+        time if asked_on is None else time.resolved(asked_on)
+        for time in _times_in(question)
+        if time.absolute or asked_on is not None
+    ]
+
+
+def depends_on_day(question: str) -> bool:
+    """Whether a question tells times from the day on which it is asked, as "last week" does."""
+    return any(not time.absolute for time in _times_in(question))
+
+
+def _times_in(question: str) -> list[ToldTime]:
+    return [time for language in LANGUAGES for time in language.times_in(question[:_LONGEST_QUESTION])]
 
 
 def score_dates(named: Sequence[ToldTime], at: datetime | None, told: Sequence[DateRange]) -> float:

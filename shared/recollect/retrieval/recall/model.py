@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import date, datetime
 from itertools import chain
 from uuid import UUID
 
@@ -41,6 +41,7 @@ class Question:
 
     `tokens`: a vector of each of its tokens, shape (n, dimensions), if the embedder tells them; none without a vector.
     `asker`: who asks, where the question speaks of them; None else, so that all who ask the same share an answer.
+    `asked_on`: the day (UTC) on which it is asked, where it tells a time from that; None else, for the same reason.
     `similarity_thresholds`: from which cosines on a memory is evidence. `older`: the same question with the previous
     embedder's vector, if there is one.
     """
@@ -52,6 +53,11 @@ class Question:
     similarity_thresholds: SimilarityThresholds = UNMEASURED
     older: "Question | None" = None
     tokens: NDArray[np.float32] | None = None
+    asked_on: date | None = None
+
+    def on(self, day: date) -> "Question":
+        """The same question, asked on that day."""
+        return replace(self, asked_on=day, older=None if self.older is None else self.older.on(day))
 
     def for_model(self, model: str | None) -> "Question":
         """This question with the vector of the model that serves a graph; without one if no embedder has that."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import UTC
 from itertools import chain, islice
 from uuid import UUID
 
@@ -70,7 +71,7 @@ async def recall(
         view, only, under, state=None if exact or few or view.at is not None else state, audited=audited
     )
     known = {} if cached is None or view.at is not None else await _cached_hits(view.tx, view.graph, cached, state)
-    asked = [question.for_model(state.model) for question in questions]
+    asked = [_asked_in(view, question).for_model(state.model) for question in questions]
     rankings = await _rankings(view.tx, scope, asked, known, state.passages_counted)
     if cached is not None and view.at is None:
         cached.searched = {n: [hit.ranked for hit in hits] for n, hits in enumerate(rankings) if n not in known}
@@ -80,6 +81,13 @@ async def recall(
     waiting = await passages.count_waiting(view.tx, view.graph.id)
     record_waiting(waiting)
     return Recalled(kept, more=len(hits) > len(kept), waiting=waiting, attributes=attributes)
+
+
+def _asked_in(view: GraphView, question: Question) -> Question:
+    """Of the past it is asked on a day of then, where it tells a time from the day on which it is asked."""
+    if view.at is None or question.asked_on is None:
+        return question
+    return question.on(view.at.at.astimezone(UTC).date())
 
 
 async def _cached_hits(tx: Transaction, graph: Graph, cached: Lookup, state: GraphState) -> dict[int, list[Hit]]:
@@ -134,7 +142,7 @@ async def _search(tx: Transaction, scope: SearchScope, question: Question, terms
 
 async def _match(tx: Transaction, question: Question, candidates: list[Candidate]) -> list[Candidate]:
     """The second stage: candidates scored by the question's tokens and by the days that it names, if it has any."""
-    tokens, times = question.tokens, named_times(question.text)
+    tokens, times = question.tokens, named_times(question.text, question.asked_on)
     if not candidates or (tokens is None and not times):
         return candidates
     ids = [candidate.id for candidate in candidates]
