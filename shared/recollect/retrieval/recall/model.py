@@ -31,6 +31,13 @@ APPROXIMATE_CANDIDATES = 50
 _STOPS = ".,;:!?\"'()[]{}…“”‘’«»¿¡。，、；：！？「」『』（）؟،؛।"
 """Punctuation that ends or encloses words, in many scripts."""
 
+NEAR_BEST = 2 / 3
+"""Share of the best one's score that a memory needs where nobody said how many are wanted. Measured: of what comes back
+then, a third to a half more is evidence, and next to none is missed (docs/benchmarks.md)."""
+
+FEW = 10
+"""Memories that all come back, whatever their scores: of so few the least is 0 in most terms without being far off."""
+
 CHARACTERS_PER_TOKEN = 4
 """Of English, roughly; a budget needs no more precision."""
 
@@ -208,6 +215,13 @@ def overlap_at_k(hits: Sequence[Hit], exact: Sequence[Hit], k: int) -> float:
     """recall@k: the share of the first `k` of an exact answer, which is not empty, among the first `k` of another."""
     wanted = {hit.memory_id for hit in exact[:k]}
     return len(wanted & {hit.memory_id for hit in hits[:k]}) / len(wanted)
+
+
+def near_best(hits: Sequence[Hit]) -> list[Hit]:
+    """Of a ranking, best first, the hits that score at least NEAR_BEST of the best; of FEW all."""
+    if len(hits) <= FEW:
+        return list(hits)
+    return [hit for hit in hits if hit.score >= NEAR_BEST * hits[0].score]
 
 
 def within_budget(hits: Sequence[Hit], *, limit: int, token_budget: int) -> list[Hit]:

@@ -24,6 +24,7 @@ from recollect.retrieval.recall.model import (
     RecallFilter,
     SearchScope,
     fuse,
+    near_best,
     overlap_at_k,
     within_budget,
     without_repeats,
@@ -55,12 +56,14 @@ async def recall(
     exact: bool = False,
     audited: bool = False,
     described: bool = False,
+    only_near_best: bool = False,
 ) -> Recalled:
     """Memories that answer the questions, best first, as many as fit `limit` and `token_budget` (tokens).
 
     `cached` is what RecallCache knows of these very questions, asked of the present; it learns what it did not know.
     `exact`: without the vector index, if the graph has one; `audited`: with it, and measured against the exact answer.
-    `described`: with what each memory says of itself. Raises NotFound for an entity `only.under` that is not there.
+    `described`: with what each memory says of itself. `only_near_best`: where one question is asked of all there is,
+    without what scores far less than the best. Raises NotFound for an entity `only.under` that is not there.
     """
     if not view.is_there:
         return Recalled([], more=False, waiting=0)
@@ -76,7 +79,8 @@ async def recall(
     if cached is not None and view.at is None:
         cached.searched = {n: [hit.ranked for hit in hits] for n, hits in enumerate(rankings) if n not in known}
     hits = without_repeats(rankings[0] if len(rankings) == 1 else fuse(rankings))
-    kept = within_budget(hits, limit=limit, token_budget=token_budget)
+    near = near_best(hits) if only_near_best and len(questions) == 1 and not only.narrows else hits
+    kept = within_budget(near, limit=limit, token_budget=token_budget)
     attributes = await store.attributes_of(view, [hit.memory_id for hit in kept]) if described else {}
     waiting = await passages.count_waiting(view.tx, view.graph.id)
     record_waiting(waiting)
