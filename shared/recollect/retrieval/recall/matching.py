@@ -108,9 +108,9 @@ def _best_matches(question: Vectors, passages: Sequence[PassageEvidence]) -> dic
     if not told:
         return best
     bits = np.frombuffer(b"".join(tokens for _, tokens in told), np.uint8).reshape(-1, dimensions // 8)
-    signs = np.unpackbits(bits, axis=1).astype(np.float32)
     rows = max(1, _MULTIPLIED_AT_ONCE // question.size)
-    met = np.concatenate([signs[first : first + rows] @ question.T for first in range(0, len(signs), rows)])
+    pieces = (np.unpackbits(bits[first : first + rows], axis=1) for first in range(0, len(bits), rows))
+    met = np.concatenate([signs.astype(np.float32) @ question.T for signs in pieces])
     starts = np.cumsum([0, *(len(tokens) * 8 // dimensions for _, tokens in told[:-1])])
     # A bit stands for 1 or -1, and so many of these have the root of their number as their length.
     products = 2 * np.maximum.reduceat(met, starts) - question.sum(axis=1)
